@@ -1,0 +1,63 @@
+//! The shape that every protocol machine has, so that `sim` and `reactor` can
+//! drive any of them.
+
+use core::net::{IpAddr, SocketAddr};
+
+use crate::Instant;
+
+/// A protocol endpoint without I/O: bytes and time go in, bytes and events come
+/// out.
+///
+/// Callers drain after every mutation: transmits, then events, then the timeout.
+pub trait Machine {
+    /// What arrives, for example a [`Datagram`].
+    type Input<'a>;
+    /// Where a message that `poll_transmit` wrote is to go.
+    type Transmit;
+    /// What the owner should know.
+    type Event;
+    /// Why an input was ignored.
+    type Discard: core::error::Error;
+
+    /// Takes one input.
+    ///
+    /// # Errors
+    /// The input was ignored and counted: no state changed.
+    fn handle(&mut self, input: Self::Input<'_>, now: Instant) -> Result<(), Self::Discard>;
+
+    /// Fires what is due. Idempotent: early or repeated calls do nothing.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Appends one message to `out`; `None` means drained.
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Self::Transmit>;
+
+    /// The next event, oldest first.
+    fn poll_event(&mut self) -> Option<Self::Event>;
+
+    /// Earliest deadline and the RFC's name for its timer.
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)>;
+}
+
+/// The two ends of a datagram and the socket it belongs to.
+///
+/// On input `peer` sent it and `local` is the address it was sent to. On output
+/// `peer` gets it, and it leaves from `local` where that is known (replies leave
+/// from the address that was asked).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Route {
+    /// The other end.
+    pub peer: SocketAddr,
+    /// Our address, where it is known. The port is the socket's.
+    pub local: Option<IpAddr>,
+    /// Which of the machine's sockets: a number that the driver gave out.
+    pub socket: u32,
+}
+
+/// A datagram as a machine receives it.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Where it came from, and to.
+    pub route: Route,
+    /// The UDP payload.
+    pub bytes: &'a [u8],
+}

@@ -1,0 +1,4 @@
+//! SortedList, to be written.
+
+/// Placeholder.
+pub struct SortedList;

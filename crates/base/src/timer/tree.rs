@@ -1,0 +1,4 @@
+//! OrderedTree, to be written.
+
+/// Placeholder.
+pub struct OrderedTree;

@@ -1,0 +1,4 @@
+//! Wheel, to be written.
+
+/// Placeholder.
+pub struct Wheel;

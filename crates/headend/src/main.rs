@@ -1,0 +1,2 @@
+//! headend
+fn main() {}
