@@ -1,1 +1,8 @@
-//! wire
+//! Bytes to and from headers and messages, and nothing else: no state, no
+//! I/O, no clock, no randomness. Parsing borrows from the datagram and does
+//! not allocate; emitting appends to a buffer of the caller's.
+//!
+//! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
+#![forbid(unsafe_code)]
+
+pub mod l2tp;

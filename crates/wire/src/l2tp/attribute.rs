@@ -1,0 +1,227 @@
+//! The one table of attributes: RFC 2661 4.4 and RFC 3931 5.4, vendor 0.
+//!
+//! A row says what both RFCs say of an attribute: its number, whether its M
+//! bit is set when we send it, whether it may be hidden, how long its value
+//! is. Where RFC 3931 kept an attribute of RFC 2661 under another name, the
+//! older name stands.
+
+use super::avp::VALUE_LEN_MAX;
+use super::header::Version;
+
+/// How the M bit of an attribute is sent in one version; [`Rule::No`] when
+/// that version does not define the attribute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// Not defined.
+    No,
+    /// Sent with M = 0.
+    M0,
+    /// Sent with M = 1.
+    M1,
+}
+
+struct Row {
+    number: u16,
+    name: &'static str,
+    v2: Rule,
+    v3: Rule,
+    may_hide: bool,
+    min: u16,
+    max: u16,
+    sections: &'static str,
+}
+
+const ANY: u16 = VALUE_LEN_MAX as u16;
+
+macro_rules! attributes {
+    ($($variant:ident $number:literal $name:literal $v2:ident $v3:ident $hide:literal $min:literal $max:tt $sections:literal;)*) => {
+        /// An attribute that RFC 2661 or RFC 3931 defines.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Attribute {
+            $(#[doc = concat!($name, ", attribute type ", stringify!($number), ": ", $sections, ".")] $variant,)*
+        }
+
+        /// Every attribute, by ascending number; an attribute's place here is
+        /// its discriminant.
+        const ALL: &[Attribute] = &[$(Attribute::$variant,)*];
+
+        const ROWS: [Row; ALL.len()] = [$(Row {
+            number: $number,
+            name: $name,
+            v2: Rule::$v2,
+            v3: Rule::$v3,
+            may_hide: $hide,
+            min: $min,
+            max: $max,
+            sections: $sections,
+        },)*];
+    };
+}
+
+// Attribute, number, name, M bit in v2, in v3, may be hidden, value's least
+// and greatest length in octets, where it is defined.
+attributes! {
+    MessageType 0 "Message Type" M1 M1 false 2 2 "RFC 2661 4.4.1, RFC 3931 5.4.1";
+    ResultCode 1 "Result Code" M1 M1 false 2 ANY "RFC 2661 4.4.2, RFC 3931 5.4.2";
+    ProtocolVersion 2 "Protocol Version" M1 No false 2 2 "RFC 2661 4.4.3";
+    FramingCapabilities 3 "Framing Capabilities" M1 No true 4 4 "RFC 2661 4.4.3";
+    BearerCapabilities 4 "Bearer Capabilities" M1 No true 4 4 "RFC 2661 4.4.3";
+    TieBreaker 5 "Tie Breaker" M0 M1 false 8 8 "RFC 2661 4.4.3, RFC 3931 5.4.3 and 5.4.4";
+    FirmwareRevision 6 "Firmware Revision" M0 No true 2 2 "RFC 2661 4.4.3";
+    HostName 7 "Host Name" M1 M1 false 1 ANY "RFC 2661 4.4.3, RFC 3931 5.4.3";
+    VendorName 8 "Vendor Name" M0 M0 true 0 ANY "RFC 2661 4.4.3, RFC 3931 5.4.3";
+    AssignedTunnelId 9 "Assigned Tunnel ID" M1 No true 2 2 "RFC 2661 4.4.3";
+    ReceiveWindowSize 10 "Receive Window Size" M1 M1 false 2 2 "RFC 2661 4.4.3, RFC 3931 5.4.3";
+    Challenge 11 "Challenge" M1 No true 1 ANY "RFC 2661 4.4.3";
+    Q931CauseCode 12 "Q.931 Cause Code" M1 No false 3 ANY "RFC 2661 4.4.4";
+    ChallengeResponse 13 "Challenge Response" M1 No true 16 16 "RFC 2661 4.4.3";
+    AssignedSessionId 14 "Assigned Session ID" M1 No true 2 2 "RFC 2661 4.4.4";
+    CallSerialNumber 15 "Call Serial Number" M1 M0 true 4 4 "RFC 2661 4.4.4, RFC 3931 5.4.4";
+    MinimumBps 16 "Minimum BPS" M1 No true 4 4 "RFC 2661 4.4.4";
+    MaximumBps 17 "Maximum BPS" M1 No true 4 4 "RFC 2661 4.4.4";
+    BearerType 18 "Bearer Type" M1 No true 4 4 "RFC 2661 4.4.4";
+    FramingType 19 "Framing Type" M1 No true 4 4 "RFC 2661 4.4.4";
+    CalledNumber 21 "Called Number" M1 No true 0 ANY "RFC 2661 4.4.4";
+    CallingNumber 22 "Calling Number" M1 No true 0 ANY "RFC 2661 4.4.4";
+    SubAddress 23 "Sub-Address" M1 No true 0 ANY "RFC 2661 4.4.4";
+    TxConnectSpeed 24 "(Tx) Connect Speed" M1 No true 4 4 "RFC 2661 4.4.4";
+    PhysicalChannelId 25 "Physical Channel ID" M0 M0 true 4 4 "RFC 2661 4.4.4, RFC 3931 5.4.4";
+    InitialReceivedLcpConfreq 26 "Initial Received LCP CONFREQ" M0 No true 0 ANY "RFC 2661 4.4.5";
+    LastSentLcpConfreq 27 "Last Sent LCP CONFREQ" M0 No true 0 ANY "RFC 2661 4.4.5";
+    LastReceivedLcpConfreq 28 "Last Received LCP CONFREQ" M0 No true 0 ANY "RFC 2661 4.4.5";
+    ProxyAuthenType 29 "Proxy Authen Type" M0 No true 2 2 "RFC 2661 4.4.5";
+    ProxyAuthenName 30 "Proxy Authen Name" M0 No true 0 ANY "RFC 2661 4.4.5";
+    ProxyAuthenChallenge 31 "Proxy Authen Challenge" M0 No true 1 ANY "RFC 2661 4.4.5";
+    ProxyAuthenId 32 "Proxy Authen ID" M0 No true 2 2 "RFC 2661 4.4.5";
+    ProxyAuthenResponse 33 "Proxy Authen Response" M0 No true 0 ANY "RFC 2661 4.4.5";
+    CallErrors 34 "Call Errors" M1 M0 true 26 26 "RFC 2661 4.4.6, RFC 3931 5.4.5";
+    Accm 35 "ACCM" M1 No true 10 10 "RFC 2661 4.4.6";
+    RandomVector 36 "Random Vector" M1 M1 false 0 ANY "RFC 2661 4.4.1, RFC 3931 5.4.1";
+    PrivateGroupId 37 "Private Group ID" M0 No true 0 ANY "RFC 2661 4.4.4";
+    RxConnectSpeed 38 "Rx Connect Speed" M0 No true 4 4 "RFC 2661 4.4.4";
+    SequencingRequired 39 "Sequencing Required" M1 No false 0 0 "RFC 2661 4.4.4";
+    ExtendedVendorId 58 "Extended Vendor ID" No M0 true 6 ANY "RFC 3931 5.1";
+    MessageDigest 59 "Message Digest" No M1 false 17 ANY "RFC 3931 5.4.1";
+    RouterId 60 "Router ID" No M1 false 4 4 "RFC 3931 5.4.3";
+    AssignedControlConnectionId 61 "Assigned Control Connection ID" No M1 true 4 4 "RFC 3931 5.4.3";
+    PseudowireCapabilitiesList 62 "Pseudowire Capabilities List" No M1 true 2 ANY "RFC 3931 5.4.3";
+    LocalSessionId 63 "Local Session ID" No M1 true 4 4 "RFC 3931 5.4.4";
+    RemoteSessionId 64 "Remote Session ID" No M1 true 4 4 "RFC 3931 5.4.4";
+    AssignedCookie 65 "Assigned Cookie" No M1 true 0 8 "RFC 3931 5.4.4";
+    RemoteEndId 66 "Remote End ID" No M1 true 0 ANY "RFC 3931 5.4.4";
+    PseudowireType 68 "Pseudowire Type" No M1 true 2 2 "RFC 3931 5.4.4";
+    L2SpecificSublayer 69 "L2-Specific Sublayer" No M1 true 2 2 "RFC 3931 5.4.4";
+    DataSequencing 70 "Data Sequencing" No M1 true 2 2 "RFC 3931 5.4.4";
+    CircuitStatus 71 "Circuit Status" No M1 true 2 2 "RFC 3931 5.4.5";
+    PreferredLanguage 72 "Preferred Language" No M0 true 0 ANY "RFC 3931 5.4.3";
+    ControlMessageAuthenticationNonce 73 "Control Message Authentication Nonce" No M1 false 1 ANY "RFC 3931 5.4.1";
+    TxConnectSpeedBps 74 "Tx Connect Speed BPS" No M0 true 8 8 "RFC 3931 5.4.4";
+    RxConnectSpeedBps 75 "Rx Connect Speed BPS" No M0 true 8 8 "RFC 3931 5.4.4";
+}
+
+/// Attributes in the table.
+pub(super) const COUNT: usize = ALL.len();
+
+const NUMBER_MAX: usize = 75;
+
+/// Number to place in [`ALL`], 0xff where there is none.
+const BY_NUMBER: [u8; NUMBER_MAX + 1] = {
+    let mut places = [0xff; NUMBER_MAX + 1];
+    let mut i = 0;
+    while i < COUNT {
+        places[ROWS[i].number as usize] = i as u8;
+        i += 1;
+    }
+    places
+};
+
+impl Attribute {
+    /// Every attribute, by ascending number.
+    #[must_use]
+    pub fn all() -> &'static [Attribute] {
+        ALL
+    }
+
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// The Attribute Type field.
+    #[must_use]
+    pub fn number(self) -> u16 {
+        self.row().number
+    }
+
+    /// The attribute of that number under vendor 0, whichever version defines it.
+    #[must_use]
+    #[inline]
+    pub fn from_number(number: u16) -> Option<Self> {
+        let place = *BY_NUMBER.get(usize::from(number))?;
+        ALL.get(usize::from(place)).copied()
+    }
+
+    /// The RFC's name for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Where it is defined.
+    #[must_use]
+    pub fn sections(self) -> &'static str {
+        self.row().sections
+    }
+
+    /// Whether the RFC of that version defines it.
+    #[must_use]
+    #[inline]
+    pub fn defined_in(self, version: Version) -> bool {
+        self.rule(version) != Rule::No
+    }
+
+    /// The M bit that we send. An attribute that the version does not define
+    /// goes out with M = 0, as RFC 3931 4.7.3 asks of v3 attributes in a v2
+    /// SCCRQ. A receiver never looks at the M bit of an attribute it knows.
+    #[must_use]
+    pub fn mandatory(self, version: Version) -> bool {
+        self.rule(version) == Rule::M1
+    }
+
+    fn rule(self, version: Version) -> Rule {
+        match version {
+            Version::V2 => self.row().v2,
+            Version::V3 => self.row().v3,
+        }
+    }
+
+    /// Whether the H bit may be set.
+    #[must_use]
+    pub fn may_hide(self) -> bool {
+        self.row().may_hide
+    }
+
+    /// The least and the greatest length of the value, in octets, before
+    /// hiding.
+    #[must_use]
+    pub fn value_len(self) -> (usize, usize) {
+        let row = self.row();
+        (usize::from(row.min), usize::from(row.max))
+    }
+
+    /// Whether a value may be `len` octets long: [`Attribute::value_len`] and,
+    /// for the few that have gaps in it, the RFC's list.
+    #[must_use]
+    #[inline]
+    pub fn allows_len(self, len: usize) -> bool {
+        let (min, max) = self.value_len();
+        let listed = match self {
+            // An Error Code is two octets or absent.
+            Attribute::ResultCode => len != 3,
+            Attribute::PseudowireCapabilitiesList => len.is_multiple_of(2),
+            Attribute::AssignedCookie => matches!(len, 0 | 4 | 8),
+            _ => true,
+        };
+        listed && min <= len && len <= max
+    }
+}

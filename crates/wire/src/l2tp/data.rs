@@ -1,0 +1,190 @@
+//! Data messages: RFC 2661 3.1 and, over UDP, RFC 3931 4.1.2.1 with the
+//! cookie of 4.1 and the Default L2-Specific Sublayer of 4.6.
+
+use super::header::{FLAG_L, FLAG_O, FLAG_P, FLAG_S, ParseError, Version};
+
+/// Octets before the cookie of a v3 data message over UDP.
+pub const DATA_V3_HEADER_LEN: usize = 8;
+
+/// Octets of the Default L2-Specific Sublayer, RFC 3931 4.6.
+pub const SUBLAYER_LEN: usize = 4;
+
+/// A v2 data message. Each optional field says whether its flag was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DataV2<'a> {
+    /// The recipient's Tunnel ID.
+    pub tunnel: u16,
+    /// The recipient's Session ID.
+    pub session: u16,
+    /// L bit: the Length field is present.
+    pub with_length: bool,
+    /// P bit: preferential treatment in local queues.
+    pub priority: bool,
+    /// S bit: Ns and Nr; Nr is to be ignored on receipt.
+    pub sequence: Option<(u16, u16)>,
+    /// O bit: Offset Size, the octets of padding before the payload.
+    pub offset: Option<u16>,
+    /// The PPP frame, without flags and FCS.
+    pub payload: &'a [u8],
+}
+
+impl<'a> DataV2<'a> {
+    pub(super) fn parse(flags: u16, datagram: &'a [u8]) -> Result<Self, ParseError> {
+        let with_length = flags & FLAG_L != 0;
+        let mut at = 2;
+        let (message, short) = if with_length {
+            let length = usize::from(next_u16(datagram, &mut at).ok_or(ParseError::Truncated)?);
+            let message = datagram.get(..length).ok_or(ParseError::Truncated)?;
+            (message, ParseError::BadLength)
+        } else {
+            (datagram, ParseError::Truncated)
+        };
+        let mut next = || next_u16(message, &mut at).ok_or(short);
+        let tunnel = next()?;
+        let session = next()?;
+        let sequence = if flags & FLAG_S != 0 {
+            Some((next()?, next()?))
+        } else {
+            None
+        };
+        let offset = if flags & FLAG_O != 0 {
+            Some(next()?)
+        } else {
+            None
+        };
+        let start = at + usize::from(offset.unwrap_or(0));
+        Ok(DataV2 {
+            tunnel,
+            session,
+            with_length,
+            priority: flags & FLAG_P != 0,
+            sequence,
+            offset,
+            payload: message.get(start..).ok_or(ParseError::BadOffset)?,
+        })
+    }
+
+    /// Octets of the header with its offset padding, as [`DataV2::emit`] writes it.
+    #[must_use]
+    pub fn header_len(&self) -> usize {
+        6 + 2 * usize::from(self.with_length)
+            + 4 * usize::from(self.sequence.is_some())
+            + self.offset.map_or(0, |pad| 2 + usize::from(pad))
+    }
+
+    /// Appends header and payload; the offset padding is zeros.
+    ///
+    /// A message too long for the Length field is sent without one.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let length = u16::try_from(self.header_len() + self.payload.len()).ok();
+        let length = length.filter(|_| self.with_length);
+        let mut flags = u16::from(Version::V2.number());
+        for (set, flag) in [
+            (length.is_some(), FLAG_L),
+            (self.sequence.is_some(), FLAG_S),
+            (self.offset.is_some(), FLAG_O),
+            (self.priority, FLAG_P),
+        ] {
+            flags |= if set { flag } else { 0 };
+        }
+        out.reserve(self.header_len() + self.payload.len());
+        out.extend_from_slice(&flags.to_be_bytes());
+        if let Some(length) = length {
+            out.extend_from_slice(&length.to_be_bytes());
+        }
+        out.extend_from_slice(&self.tunnel.to_be_bytes());
+        out.extend_from_slice(&self.session.to_be_bytes());
+        if let Some((ns, nr)) = self.sequence {
+            out.extend_from_slice(&ns.to_be_bytes());
+            out.extend_from_slice(&nr.to_be_bytes());
+        }
+        if let Some(offset) = self.offset {
+            out.extend_from_slice(&offset.to_be_bytes());
+            out.resize(out.len() + usize::from(offset), 0);
+        }
+        out.extend_from_slice(self.payload);
+    }
+}
+
+/// The two octets at `at`, which then points past them.
+fn next_u16(message: &[u8], at: &mut usize) -> Option<u16> {
+    let &field = message.get(*at..)?.first_chunk()?;
+    *at += 2;
+    Some(u16::from_be_bytes(field))
+}
+
+/// A v3 data message over UDP. What follows the Session ID can only be taken
+/// apart by who knows the session: its cookie and its sublayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataV3<'a> {
+    /// The recipient's Session ID.
+    pub session: u32,
+    /// Cookie, L2-Specific Sublayer and frame.
+    pub rest: &'a [u8],
+}
+
+impl<'a> DataV3<'a> {
+    pub(super) fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
+        let Some((header, rest)) = datagram.split_first_chunk::<DATA_V3_HEADER_LEN>() else {
+            return Err(ParseError::Truncated);
+        };
+        let session = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+        Ok(DataV3 { session, rest })
+    }
+
+    /// Splits [`DataV3::rest`] into cookie and what follows it.
+    ///
+    /// `cookie_len` is 0, 4 or 8: the length of the cookie that the recipient
+    /// assigned (RFC 3931 5.4.4). `None` when the message is shorter.
+    #[must_use]
+    pub fn cookie(&self, cookie_len: usize) -> Option<(&'a [u8], &'a [u8])> {
+        self.rest.split_at_checked(cookie_len)
+    }
+}
+
+/// The Default L2-Specific Sublayer, RFC 3931 4.6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sublayer {
+    /// The 24-bit Sequence Number, present when the S bit is set.
+    pub sequence: Option<u32>,
+}
+
+impl Sublayer {
+    /// Splits the sublayer from the frame that follows it; `None` when there
+    /// are fewer than [`SUBLAYER_LEN`] octets.
+    #[must_use]
+    pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
+        let (&word, frame) = octets.split_first_chunk::<SUBLAYER_LEN>()?;
+        let word = u32::from_be_bytes(word);
+        let sequence = (word & 0x4000_0000 != 0).then_some(word & 0x00ff_ffff);
+        Some((Sublayer { sequence }, frame))
+    }
+
+    /// The octets to send; a sequence number counts modulo 2^24.
+    #[must_use]
+    pub fn emit(self) -> [u8; SUBLAYER_LEN] {
+        self.sequence
+            .map_or(0, |n| 0x4000_0000 | n & 0x00ff_ffff)
+            .to_be_bytes()
+    }
+}
+
+/// Appends a v3 data message over UDP: session header, the recipient's
+/// `cookie` (0, 4 or 8 octets), the sublayer if the recipient asked for it,
+/// and the frame.
+pub fn emit_data_v3(
+    out: &mut Vec<u8>,
+    session: u32,
+    cookie: &[u8],
+    sublayer: Option<Sublayer>,
+    frame: &[u8],
+) {
+    out.reserve(DATA_V3_HEADER_LEN + cookie.len() + SUBLAYER_LEN + frame.len());
+    out.extend_from_slice(&u32::to_be_bytes(u32::from(Version::V3.number()) << 16));
+    out.extend_from_slice(&session.to_be_bytes());
+    out.extend_from_slice(cookie);
+    if let Some(sublayer) = sublayer {
+        out.extend_from_slice(&sublayer.emit());
+    }
+    out.extend_from_slice(frame);
+}

@@ -1,0 +1,214 @@
+//! Control Message Authentication of v3: RFC 3931 4.3 and 5.4.1.
+//!
+//! A digest covers the whole control message with the digests in it zeroed.
+//! The sender hashes its own nonce first, then the peer's; an SCCRQ is hashed
+//! with two empty nonces, whose values [`sign`] and [`verify`] are then given.
+//! Without a configured secret a digest is an integrity check only: the key is
+//! [`shared_key`] of an empty secret, and both nonces are empty (4.3).
+//!
+//! The Length that 5.4.1 gives for "Digest Type 1 (HMAC-MD5)" and "2
+//! (HMAC-SHA-1)" contradicts the types 0 and 1 that the same section and the
+//! IANA registry define; the types are 0 and 1 here.
+
+use hmac::{Hmac, Mac};
+use md5::Md5;
+use sha1::Sha1;
+
+use super::attribute::Attribute;
+use super::avp::{AVP_HEADER_LEN, Avp, Avps};
+use super::header::CONTROL_HEADER_LEN;
+use super::writer::Writer;
+
+const MESSAGE_TYPE_AVP_LEN: usize = 8;
+
+/// Where the digests of a message must lie: right after the Message Type AVP.
+const DIGESTS_AT: usize = CONTROL_HEADER_LEN + MESSAGE_TYPE_AVP_LEN;
+
+/// The Digest Type field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DigestType {
+    /// HMAC-MD5, 0: 16 octets.
+    HmacMd5,
+    /// HMAC-SHA-1, 1: 20 octets.
+    HmacSha1,
+}
+
+impl DigestType {
+    fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(DigestType::HmacMd5),
+            1 => Some(DigestType::HmacSha1),
+            _ => None,
+        }
+    }
+
+    /// The value of the Digest Type field.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            DigestType::HmacMd5 => 0,
+            DigestType::HmacSha1 => 1,
+        }
+    }
+
+    /// Octets of the digest.
+    #[must_use]
+    pub fn digest_len(self) -> usize {
+        match self {
+            DigestType::HmacMd5 => 16,
+            DigestType::HmacSha1 => 20,
+        }
+    }
+}
+
+/// HMAC-MD5 of one octet under the secret, from which v3 derives its keys.
+pub(super) fn derive(secret: &[u8], octet: u8) -> [u8; 16] {
+    let mac = Hmac::<Md5>::new_from_slice(secret).expect("HMAC takes a key of any length");
+    mac.chain_update([octet]).finalize().into_bytes().into()
+}
+
+/// The key for digests: HMAC-MD5 of the octet 2 under the shared secret,
+/// RFC 3931 5.4.1.
+#[must_use]
+pub fn shared_key(secret: &[u8]) -> [u8; 16] {
+    derive(secret, 2)
+}
+
+/// Writes a Message Digest AVP with its digest zeroed. To be called right
+/// after [`Writer::new`], at most twice; [`sign`] fills the digest in.
+pub fn placeholder(writer: &mut Writer<'_>, digest: DigestType) {
+    let mut value = [0; 21];
+    value[0] = digest.number();
+    writer.bytes(Attribute::MessageDigest, &value[..1 + digest.digest_len()]);
+}
+
+/// A Message Digest AVP in its place.
+#[derive(Clone, Copy)]
+struct Found {
+    /// Where the digest begins, after the type, from the message's start.
+    at: usize,
+    len: usize,
+    /// `None` when the type is unknown or the length is not the type's.
+    digest: Option<DigestType>,
+}
+
+impl Found {
+    fn new(avp: &Avp<'_>) -> Option<Self> {
+        let is_digest = avp.known() == Some(Attribute::MessageDigest) && !avp.hidden;
+        let (&number, octets) = avp.value.split_first().filter(|_| is_digest)?;
+        let digest = DigestType::from_number(number).filter(|d| d.digest_len() == octets.len());
+        let at = CONTROL_HEADER_LEN + avp.offset + AVP_HEADER_LEN + 1;
+        Some(Found {
+            at,
+            len: octets.len(),
+            digest,
+        })
+    }
+}
+
+/// The digests of a message: the AVPs that follow the Message Type directly.
+fn find(message: &[u8]) -> [Option<Found>; 2] {
+    let body = message.get(CONTROL_HEADER_LEN..).unwrap_or(&[]);
+    let mut avps = Avps::new(body);
+    let first = avps.next();
+    if first.is_none_or(|avp| CONTROL_HEADER_LEN + avp.len() != DIGESTS_AT) {
+        return [None; 2];
+    }
+    let one = avps.next().and_then(|avp| Found::new(&avp));
+    let two = one
+        .and_then(|_| avps.next())
+        .and_then(|avp| Found::new(&avp));
+    [one, two]
+}
+
+/// Whether the message has a Message Digest AVP where it must be.
+#[must_use]
+pub fn present(message: &[u8]) -> bool {
+    find(message)[0].is_some()
+}
+
+/// Feeds nonces and message, with every digest as zeros.
+fn feed<M: Mac>(mut mac: M, message: &[u8], nonces: [&[u8]; 2], found: [Option<Found>; 2]) -> M {
+    mac.update(nonces[0]);
+    mac.update(nonces[1]);
+    let mut at = 0;
+    for digest in found.into_iter().flatten() {
+        mac.update(&message[at..digest.at]);
+        for _ in 0..digest.len {
+            mac.update(&[0]);
+        }
+        at = digest.at + digest.len;
+    }
+    mac.update(&message[at..]);
+    mac
+}
+
+/// Fills in the digests of that type in a whole control message, header
+/// included; `false` when it has none.
+///
+/// `local_nonce` is the signer's own. Both nonces are empty for an SCCRQ, and
+/// where no secret is configured.
+pub fn sign(
+    message: &mut [u8],
+    digest: DigestType,
+    key: &[u8; 16],
+    local_nonce: &[u8],
+    remote_nonce: &[u8],
+) -> bool {
+    let found = find(message);
+    let mut signed = false;
+    for one in found
+        .into_iter()
+        .flatten()
+        .filter(|f| f.digest == Some(digest))
+    {
+        let nonces = [local_nonce, remote_nonce];
+        let octets = &mut [0; 20][..one.len];
+        match digest {
+            DigestType::HmacMd5 => {
+                let mac = feed(md5_with(key), message, nonces, found);
+                octets.copy_from_slice(&mac.finalize().into_bytes());
+            }
+            DigestType::HmacSha1 => {
+                let mac = feed(sha1_with(key), message, nonces, found);
+                octets.copy_from_slice(&mac.finalize().into_bytes());
+            }
+        }
+        message[one.at..one.at + one.len].copy_from_slice(octets);
+        signed = true;
+    }
+    signed
+}
+
+/// Whether one of the message's digests, of which there may be two, is right.
+/// The comparison takes a time that does not depend on where they differ.
+///
+/// `message` is a whole control message, header included, and no more;
+/// `local_nonce` is the verifier's own. Both nonces are empty for an SCCRQ,
+/// and where no secret is configured. With two secrets configured, call it
+/// once for each key.
+#[must_use]
+pub fn verify(message: &[u8], key: &[u8; 16], local_nonce: &[u8], remote_nonce: &[u8]) -> bool {
+    let found = find(message);
+    let nonces = [remote_nonce, local_nonce];
+    found.into_iter().flatten().any(|one| {
+        let octets = &message[one.at..one.at + one.len];
+        match one.digest {
+            Some(DigestType::HmacMd5) => feed(md5_with(key), message, nonces, found)
+                .verify_slice(octets)
+                .is_ok(),
+            Some(DigestType::HmacSha1) => feed(sha1_with(key), message, nonces, found)
+                .verify_slice(octets)
+                .is_ok(),
+            None => false,
+        }
+    })
+}
+
+fn md5_with(key: &[u8; 16]) -> Hmac<Md5> {
+    Hmac::new_from_slice(key).expect("HMAC takes a key of any length")
+}
+
+fn sha1_with(key: &[u8; 16]) -> Hmac<Sha1> {
+    Hmac::new_from_slice(key).expect("HMAC takes a key of any length")
+}

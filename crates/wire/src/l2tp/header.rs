@@ -1,0 +1,179 @@
+//! The headers that tell control from data and v2 from v3: RFC 2661 3.1,
+//! RFC 3931 3.2.1 and 4.1.2.1.
+
+use super::data::{DataV2, DataV3};
+
+/// Octets of a control message header, the same in v2 and v3.
+pub const CONTROL_HEADER_LEN: usize = 12;
+
+/// The most octets of AVPs that the 16-bit Length field can count.
+pub const CONTROL_BODY_LEN_MAX: usize = u16::MAX as usize - CONTROL_HEADER_LEN;
+
+pub(super) const FLAG_T: u16 = 0x8000;
+pub(super) const FLAG_L: u16 = 0x4000;
+pub(super) const FLAG_S: u16 = 0x0800;
+pub(super) const FLAG_O: u16 = 0x0200;
+pub(super) const FLAG_P: u16 = 0x0100;
+const VERSION_MASK: u16 = 0x000f;
+
+/// The Ver field of a header: which of the two protocols a packet speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    /// L2TPv2, RFC 2661.
+    V2,
+    /// L2TPv3, RFC 3931.
+    V3,
+}
+
+impl Version {
+    /// The value of the Ver field.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Version::V2 => 2,
+            Version::V3 => 3,
+        }
+    }
+}
+
+/// One received datagram, its header taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packet<'a> {
+    /// A control message of either version.
+    Control(Control<'a>),
+    /// A v2 data message, RFC 2661 3.1.
+    DataV2(DataV2<'a>),
+    /// A v3 data message over UDP, RFC 3931 4.1.2.1.
+    DataV3(DataV3<'a>),
+}
+
+/// A control message: RFC 2661 3.1, RFC 3931 3.2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Control<'a> {
+    /// The Ver field.
+    pub version: Version,
+    /// Tunnel ID (v2, 16 bits) or Control Connection ID (v3), the recipient's.
+    pub connection: u32,
+    /// Session ID of a v2 header; 0 in v3, whose header has none.
+    pub session: u16,
+    /// Sequence number of this message.
+    pub ns: u16,
+    /// Sequence number expected next by the sender.
+    pub nr: u16,
+    /// The AVPs; empty is a Zero-Length Body message (ZLB).
+    pub body: &'a [u8],
+    /// Header and body, bounded by the Length field: what a v3 digest covers.
+    pub whole: &'a [u8],
+}
+
+/// Why a datagram is not an L2TP packet that can be read. All of these are
+/// to be discarded (RFC 2661 3.1 and 7.1, RFC 3931 7.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum ParseError {
+    /// The datagram ends before the header does, or before its Length.
+    #[error("the datagram is shorter than its header says")]
+    Truncated,
+    /// Ver is neither 2 nor 3; 1 is L2F (RFC 2341).
+    #[error("version {0} of the header is not supported")]
+    UnsupportedVersion(u8),
+    /// A control message without the L or S bit, or a v2 one with the O bit.
+    #[error("the flags of a control message are wrong")]
+    BadFlags,
+    /// The Length field is smaller than the header it is part of.
+    #[error("the Length field is smaller than the header")]
+    BadLength,
+    /// The offset padding of a v2 data message runs past its end.
+    #[error("the Offset Size runs past the end of the message")]
+    BadOffset,
+}
+
+/// Takes the header of a UDP payload apart.
+///
+/// The Ver field is looked at first, as RFC 3931 4.1.2.1 asks. Reserved bits
+/// are ignored, and so is the P bit of a control message, which means nothing
+/// there. Octets past the Length field are not part of the message.
+///
+/// # Errors
+/// [`ParseError`]; the datagram is to be discarded and counted.
+pub fn parse(datagram: &[u8]) -> Result<Packet<'_>, ParseError> {
+    let Some(&[hi, lo]) = datagram.first_chunk() else {
+        return Err(ParseError::Truncated);
+    };
+    let flags = u16::from_be_bytes([hi, lo]);
+    let version = match flags & VERSION_MASK {
+        2 => Version::V2,
+        3 => Version::V3,
+        other => return Err(ParseError::UnsupportedVersion(other as u8)),
+    };
+    if flags & FLAG_T != 0 {
+        return parse_control(version, flags, datagram).map(Packet::Control);
+    }
+    match version {
+        Version::V2 => DataV2::parse(flags, datagram).map(Packet::DataV2),
+        Version::V3 => DataV3::parse(datagram).map(Packet::DataV3),
+    }
+}
+
+fn parse_control(version: Version, flags: u16, datagram: &[u8]) -> Result<Control<'_>, ParseError> {
+    if flags & (FLAG_L | FLAG_S) != FLAG_L | FLAG_S {
+        return Err(ParseError::BadFlags);
+    }
+    if version == Version::V2 && flags & FLAG_O != 0 {
+        return Err(ParseError::BadFlags);
+    }
+    let Some(header) = datagram.first_chunk::<CONTROL_HEADER_LEN>() else {
+        return Err(ParseError::Truncated);
+    };
+    let field = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let length = usize::from(field(2));
+    if length < CONTROL_HEADER_LEN {
+        return Err(ParseError::BadLength);
+    }
+    let whole = datagram.get(..length).ok_or(ParseError::Truncated)?;
+    let (connection, session) = match version {
+        Version::V2 => (u32::from(field(4)), field(6)),
+        Version::V3 => (u32::from(field(4)) << 16 | u32::from(field(6)), 0),
+    };
+    Ok(Control {
+        version,
+        connection,
+        session,
+        ns: field(8),
+        nr: field(10),
+        body: &whole[CONTROL_HEADER_LEN..],
+        whole,
+    })
+}
+
+/// Appends a control message: header, then `body`, with the Length right.
+///
+/// `connection` is the recipient's Tunnel ID (v2, of which the low 16 bits
+/// are sent) or Control Connection ID (v3); `session` is sent in v2 only. A
+/// body longer than [`CONTROL_BODY_LEN_MAX`] is cut there.
+pub fn emit_control(
+    out: &mut Vec<u8>,
+    version: Version,
+    connection: u32,
+    session: u16,
+    ns: u16,
+    nr: u16,
+    body: &[u8],
+) {
+    debug_assert!(body.len() <= CONTROL_BODY_LEN_MAX);
+    let body = &body[..body.len().min(CONTROL_BODY_LEN_MAX)];
+    let length = (CONTROL_HEADER_LEN + body.len()) as u16;
+    let flags = FLAG_T | FLAG_L | FLAG_S | u16::from(version.number());
+    let target = match version {
+        Version::V2 => connection << 16 | u32::from(session),
+        Version::V3 => connection,
+    };
+    let mut header = [0; CONTROL_HEADER_LEN];
+    header[0..2].copy_from_slice(&flags.to_be_bytes());
+    header[2..4].copy_from_slice(&length.to_be_bytes());
+    header[4..8].copy_from_slice(&target.to_be_bytes());
+    header[8..10].copy_from_slice(&ns.to_be_bytes());
+    header[10..12].copy_from_slice(&nr.to_be_bytes());
+    out.reserve(usize::from(length));
+    out.extend_from_slice(&header);
+    out.extend_from_slice(body);
+}

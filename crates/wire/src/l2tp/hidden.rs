@@ -1,0 +1,146 @@
+//! AVP hiding: RFC 2661 4.3, RFC 3931 5.3.
+//!
+//! The two versions differ in the key only: v2 uses the shared secret itself,
+//! v3 a key derived from it, [`shared_key`].
+
+use md5::{Digest, Md5};
+
+use super::attribute::Attribute;
+use super::avp::{Avp, Avps, BIT_HIDDEN};
+
+const BLOCK_LEN: usize = 16;
+
+/// Why a hidden AVP cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum HiddenError {
+    /// No Random Vector AVP precedes it.
+    #[error("no Random Vector precedes the hidden {}", .0.name())]
+    NoRandomVector(Attribute),
+    /// It is too short for the Length of Original Value.
+    #[error("the hidden {} is too short", .0.name())]
+    Short(Attribute),
+    /// The Length of Original Value is greater than what is there: most
+    /// likely the secrets differ.
+    #[error("the original length of the hidden {} does not fit", .0.name())]
+    OriginalLength(Attribute),
+}
+
+/// The key for hiding in v3: HMAC-MD5 of the octet 1 under the shared secret,
+/// RFC 3931 5.3.
+#[must_use]
+pub fn shared_key(secret: &[u8]) -> [u8; 16] {
+    super::digest::derive(secret, 1)
+}
+
+/// Copies the AVPs of `body` into `out`, the hidden ones in the clear with
+/// their H bit 0. `out` is cleared first, and left empty on an error.
+///
+/// `secret` is the shared secret (v2) or [`shared_key`] of it (v3). The Random
+/// Vector used is the last one before the AVP. Copied as they are, so that
+/// [`super::Message::parse`] judges them: AVPs that the table does not have,
+/// those that must not be hidden, and what follows an AVP whose Length cannot
+/// be followed.
+///
+/// # Errors
+/// [`HiddenError`] for the first AVP that cannot be read.
+pub fn unhide(body: &[u8], secret: &[u8], out: &mut Vec<u8>) -> Result<(), HiddenError> {
+    out.clear();
+    out.reserve(body.len());
+    let result = unhide_each(body, secret, out);
+    if result.is_err() {
+        out.clear();
+    }
+    result
+}
+
+fn unhide_each(body: &[u8], secret: &[u8], out: &mut Vec<u8>) -> Result<(), HiddenError> {
+    let mut random_vector = None;
+    let mut avps = Avps::new(body);
+    for avp in avps.by_ref() {
+        let known = avp.known();
+        if known == Some(Attribute::RandomVector) && !avp.hidden {
+            random_vector = Some(avp.value);
+        }
+        match known.filter(|a| avp.hidden && a.may_hide()) {
+            Some(attribute) => {
+                let vector = random_vector.ok_or(HiddenError::NoRandomVector(attribute))?;
+                unhide_one(body, &avp, attribute, secret, vector, out)?;
+            }
+            None => out.extend_from_slice(&body[avp.offset..avp.offset + avp.len()]),
+        }
+    }
+    out.extend_from_slice(avps.rest());
+    Ok(())
+}
+
+fn unhide_one(
+    body: &[u8],
+    avp: &Avp<'_>,
+    attribute: Attribute,
+    secret: &[u8],
+    random_vector: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), HiddenError> {
+    let header = out.len();
+    out.extend_from_slice(&body[avp.offset..avp.offset + super::avp::AVP_HEADER_LEN]);
+    let start = out.len();
+    let mut mask = first_mask(avp.attribute, secret, random_vector);
+    for block in avp.value.chunks(BLOCK_LEN) {
+        out.extend(block.iter().zip(mask).map(|(c, m)| c ^ m));
+        mask = next_mask(secret, block);
+    }
+    let subformat = &out[start..];
+    let Some((&original, rest)) = subformat.split_first_chunk() else {
+        return Err(HiddenError::Short(attribute));
+    };
+    let original = usize::from(u16::from_be_bytes(original));
+    if original > rest.len() {
+        return Err(HiddenError::OriginalLength(attribute));
+    }
+    out.copy_within(start + 2..start + 2 + original, start);
+    out.truncate(start + original);
+    let reserved_and_m = u16::from_be_bytes([out[header], out[header + 1]]) & !BIT_HIDDEN & 0xfc00;
+    let bits = reserved_and_m | (out.len() - header) as u16;
+    out[header..header + 2].copy_from_slice(&bits.to_be_bytes());
+    Ok(())
+}
+
+/// Appends the masked value: length, value and padding under the cipher.
+pub(super) fn hide_value(
+    number: u16,
+    value: &[u8],
+    secret: &[u8],
+    random_vector: &[u8],
+    padding: &[u8],
+    out: &mut Vec<u8>,
+) {
+    let start = out.len();
+    out.extend_from_slice(&(value.len() as u16).to_be_bytes());
+    out.extend_from_slice(value);
+    out.extend_from_slice(padding);
+    let mut mask = first_mask(number, secret, random_vector);
+    for block in out[start..].chunks_mut(BLOCK_LEN) {
+        for (octet, m) in block.iter_mut().zip(mask) {
+            *octet ^= m;
+        }
+        mask = next_mask(secret, block);
+    }
+}
+
+/// b1 = MD5(AV + S + RV), with AV the attribute's number.
+fn first_mask(number: u16, secret: &[u8], random_vector: &[u8]) -> [u8; BLOCK_LEN] {
+    let md5 = Md5::new().chain_update(number.to_be_bytes());
+    md5.chain_update(secret)
+        .chain_update(random_vector)
+        .finalize()
+        .into()
+}
+
+/// bi = MD5(S + c(i-1)).
+fn next_mask(secret: &[u8], cipher: &[u8]) -> [u8; BLOCK_LEN] {
+    Md5::new()
+        .chain_update(secret)
+        .chain_update(cipher)
+        .finalize()
+        .into()
+}

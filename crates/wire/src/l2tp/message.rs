@@ -1,0 +1,405 @@
+//! A control message's AVPs in one pass: RFC 2661 4, RFC 3931 5.
+//!
+//! The pass fills a table indexed by attribute, so that a look-up costs the
+//! same whatever the message holds, and nothing is allocated. What it decides:
+//!
+//! - An attribute is recognised when the version's RFC defines it. In v2 an
+//!   AVP with a reserved bit set is unrecognised (RFC 2661 4.1); in v3
+//!   reserved bits are ignored (RFC 3931 5.1). v2-only attributes in an SCCRQ
+//!   read as v3 are ignored whatever their M bit (RFC 3931 4.7.3).
+//! - An unrecognised AVP with M = 0 is ignored; the first one with M = 1 is
+//!   kept for [`Message::unrecognised_mandatory`]. The M bit of a recognised
+//!   AVP is looked at only when its length is wrong: with M = 0 the AVP is then
+//!   as good as absent (RFC 2661 7.1, RFC 3931 7.1), with M = 1 it is a
+//!   [`Fault::BadLength`].
+//! - A hidden AVP in the message is a fault whatever its M bit: without a
+//!   secret none may be there (RFC 2661 4.3), and with one it is to be taken
+//!   out by [`super::unhide`] first.
+//! - Neither RFC says what a repeated AVP means, but for Random Vector, Message
+//!   Digest and Extended Vendor ID, which may repeat. The first one counts;
+//!   [`Message::avps`] shows them all.
+
+use super::attribute::{Attribute, COUNT};
+use super::avp::{Avp, Avps};
+use super::header::Version;
+
+/// The kind of a control message: RFC 2661 3.2, RFC 3931 3.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MessageType {
+    /// Start-Control-Connection-Request, 1.
+    Sccrq,
+    /// Start-Control-Connection-Reply, 2.
+    Sccrp,
+    /// Start-Control-Connection-Connected, 3.
+    Scccn,
+    /// Stop-Control-Connection-Notification, 4.
+    StopCcn,
+    /// Hello, 6.
+    Hello,
+    /// Outgoing-Call-Request, 7.
+    Ocrq,
+    /// Outgoing-Call-Reply, 8.
+    Ocrp,
+    /// Outgoing-Call-Connected, 9.
+    Occn,
+    /// Incoming-Call-Request, 10.
+    Icrq,
+    /// Incoming-Call-Reply, 11.
+    Icrp,
+    /// Incoming-Call-Connected, 12.
+    Iccn,
+    /// Call-Disconnect-Notify, 14.
+    Cdn,
+    /// WAN-Error-Notify, 15.
+    Wen,
+    /// Set-Link-Info, 16.
+    Sli,
+    /// Explicit-Acknowledgement, 20, of v3 only.
+    Ack,
+    /// Any other number, a vendor's message type, or 0 where there is none.
+    Unknown(u16),
+}
+
+impl MessageType {
+    /// The kind that a number means in that version.
+    #[must_use]
+    pub fn from_number(version: Version, number: u16) -> Self {
+        match number {
+            1 => MessageType::Sccrq,
+            2 => MessageType::Sccrp,
+            3 => MessageType::Scccn,
+            4 => MessageType::StopCcn,
+            6 => MessageType::Hello,
+            7 => MessageType::Ocrq,
+            8 => MessageType::Ocrp,
+            9 => MessageType::Occn,
+            10 => MessageType::Icrq,
+            11 => MessageType::Icrp,
+            12 => MessageType::Iccn,
+            14 => MessageType::Cdn,
+            15 => MessageType::Wen,
+            16 => MessageType::Sli,
+            20 if version == Version::V3 => MessageType::Ack,
+            other => MessageType::Unknown(other),
+        }
+    }
+
+    /// The value of the Message Type AVP.
+    #[must_use]
+    pub fn number(self) -> u16 {
+        match self {
+            MessageType::Sccrq => 1,
+            MessageType::Sccrp => 2,
+            MessageType::Scccn => 3,
+            MessageType::StopCcn => 4,
+            MessageType::Hello => 6,
+            MessageType::Ocrq => 7,
+            MessageType::Ocrp => 8,
+            MessageType::Occn => 9,
+            MessageType::Icrq => 10,
+            MessageType::Icrp => 11,
+            MessageType::Iccn => 12,
+            MessageType::Cdn => 14,
+            MessageType::Wen => 15,
+            MessageType::Sli => 16,
+            MessageType::Ack => 20,
+            MessageType::Unknown(number) => number,
+        }
+    }
+
+    /// The RFC's abbreviation.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MessageType::Sccrq => "SCCRQ",
+            MessageType::Sccrp => "SCCRP",
+            MessageType::Scccn => "SCCCN",
+            MessageType::StopCcn => "StopCCN",
+            MessageType::Hello => "HELLO",
+            MessageType::Ocrq => "OCRQ",
+            MessageType::Ocrp => "OCRP",
+            MessageType::Occn => "OCCN",
+            MessageType::Icrq => "ICRQ",
+            MessageType::Icrp => "ICRP",
+            MessageType::Iccn => "ICCN",
+            MessageType::Cdn => "CDN",
+            MessageType::Wen => "WEN",
+            MessageType::Sli => "SLI",
+            MessageType::Ack => "ACK",
+            MessageType::Unknown(_) => "unknown",
+        }
+    }
+}
+
+/// What is wrong with a message's AVPs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Fault {
+    /// The Message Type AVP is absent, not the first, or not to be recognised.
+    #[error("the first AVP is not a Message Type")]
+    NoMessageType,
+    /// An AVP's Length is below 6; the walk ends there.
+    #[error("the AVP at octet {offset} says it is shorter than its header")]
+    ShortAvp {
+        /// Octets from the start of the body.
+        offset: usize,
+    },
+    /// An AVP runs past the message's end; the walk ends there.
+    #[error("the AVP at octet {offset} runs past the end of the message")]
+    PastEnd {
+        /// Octets from the start of the body.
+        offset: usize,
+    },
+    /// A value's length is not one that its attribute allows, and M is set.
+    #[error("the length of {} is wrong", .0.name())]
+    BadLength(Attribute),
+    /// The AVP is hidden: still, or although it must not be.
+    #[error("{} is hidden", .0.name())]
+    Hidden(Attribute),
+}
+
+/// The value of a Result Code AVP: RFC 2661 4.4.2, RFC 3931 5.4.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResultCode<'a> {
+    /// Result Code; its meaning depends on the message, StopCCN or CDN.
+    pub result: u16,
+    /// Error Code, if there is one.
+    pub error: Option<u16>,
+    /// Error Message, meant to be UTF-8; empty if there is none.
+    pub message: &'a [u8],
+}
+
+/// Where a value lies in the body; an offset of 0 is no value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    offset: u16,
+    len: u16,
+}
+
+/// A control message's AVPs, found.
+#[derive(Debug, Clone)]
+pub struct Message<'a> {
+    version: Version,
+    body: &'a [u8],
+    kind: MessageType,
+    kind_mandatory: bool,
+    has_hidden: bool,
+    fault: Option<Fault>,
+    unrecognised: Option<(u16, u16)>,
+    ignored: Option<Attribute>,
+    slots: [Slot; COUNT],
+}
+
+impl<'a> Message<'a> {
+    /// Walks over the AVPs of `body`, the octets after the header.
+    ///
+    /// Total: always returns. A fault ends the walk where it must, and what was
+    /// read before it stays readable. An empty body (ZLB) is a message with
+    /// [`Fault::NoMessageType`]. A body is taken as no longer than a control
+    /// message can be, 65,523 octets.
+    #[must_use]
+    pub fn parse(version: Version, body: &'a [u8]) -> Message<'a> {
+        let body = body
+            .get(..super::header::CONTROL_BODY_LEN_MAX)
+            .unwrap_or(body);
+        let mut message = Message {
+            version,
+            body,
+            kind: MessageType::Unknown(0),
+            kind_mandatory: false,
+            has_hidden: false,
+            fault: None,
+            unrecognised: None,
+            ignored: None,
+            slots: [Slot::default(); COUNT],
+        };
+        let mut avps = Avps::new(body);
+        match avps.next() {
+            Some(first) => message.take_first(&first),
+            None => message.set_fault(avps.fault().unwrap_or(Fault::NoMessageType)),
+        }
+        for avp in avps.by_ref() {
+            message.take(&avp);
+        }
+        if let Some(fault) = avps.fault() {
+            message.set_fault(fault);
+        }
+        message
+    }
+
+    fn take_first(&mut self, avp: &Avp<'a>) {
+        let readable = self.version == Version::V3 || avp.reserved == 0;
+        if avp.attribute != Attribute::MessageType.number() || !readable {
+            self.set_fault(Fault::NoMessageType);
+            return self.take(avp);
+        }
+        self.kind_mandatory = avp.mandatory;
+        if avp.hidden {
+            self.has_hidden = true;
+            return self.set_fault(Fault::Hidden(Attribute::MessageType));
+        }
+        let Ok(number) = avp.value.try_into().map(u16::from_be_bytes) else {
+            return self.set_fault(Fault::BadLength(Attribute::MessageType));
+        };
+        if avp.vendor != 0 {
+            self.kind = MessageType::Unknown(number);
+            return;
+        }
+        self.kind = MessageType::from_number(self.version, number);
+        self.put(Attribute::MessageType, avp);
+    }
+
+    #[inline]
+    fn take(&mut self, avp: &Avp<'a>) {
+        let known = avp
+            .known()
+            .filter(|_| self.version == Version::V3 || avp.reserved == 0);
+        let Some(attribute) = known else {
+            return self.skip(avp);
+        };
+        if !attribute.defined_in(self.version) {
+            if self.version == Version::V2 || self.kind != MessageType::Sccrq {
+                self.skip(avp);
+            }
+            return;
+        }
+        if avp.hidden {
+            self.has_hidden = true;
+            return self.set_fault(Fault::Hidden(attribute));
+        }
+        if attribute.allows_len(avp.value.len()) {
+            self.put(attribute, avp);
+        } else if avp.mandatory {
+            self.set_fault(Fault::BadLength(attribute));
+        } else {
+            self.ignored = self.ignored.or(Some(attribute));
+        }
+    }
+
+    /// An AVP that is not recognised.
+    fn skip(&mut self, avp: &Avp<'a>) {
+        if avp.mandatory && self.unrecognised.is_none() {
+            self.unrecognised = Some((avp.vendor, avp.attribute));
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, attribute: Attribute, avp: &Avp<'a>) {
+        let slot = &mut self.slots[attribute as usize];
+        if slot.offset == 0 {
+            // Both fit: a body is shorter than 2^16 octets, a value than 2^10.
+            slot.offset = (avp.offset + super::avp::AVP_HEADER_LEN) as u16;
+            slot.len = avp.value.len() as u16;
+        }
+    }
+
+    fn set_fault(&mut self, fault: Fault) {
+        self.fault = self.fault.or(Some(fault));
+    }
+
+    /// The version it was read as.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Message Type; [`MessageType::Unknown`] for a vendor's, and with 0 where
+    /// [`Message::fault`] says that there is none to read.
+    #[must_use]
+    pub fn kind(&self) -> MessageType {
+        self.kind
+    }
+
+    /// M bit of the Message Type AVP: whether an unknown type clears the
+    /// control connection (RFC 2661 4.4.1).
+    #[must_use]
+    pub fn kind_mandatory(&self) -> bool {
+        self.kind_mandatory
+    }
+
+    /// The first fault met, in the order of the AVPs.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// Vendor ID and Attribute Type of the first unrecognised AVP with M = 1.
+    #[must_use]
+    pub fn unrecognised_mandatory(&self) -> Option<(u16, u16)> {
+        self.unrecognised
+    }
+
+    /// The first recognised AVP that was ignored because its length is wrong
+    /// and its M bit is 0: worth a log line, says RFC 2661 7.1.
+    #[must_use]
+    pub fn ignored_malformed(&self) -> Option<Attribute> {
+        self.ignored
+    }
+
+    /// Whether a recognised AVP is hidden.
+    #[must_use]
+    pub fn has_hidden(&self) -> bool {
+        self.has_hidden
+    }
+
+    /// The value of an attribute; of the first, where it is repeated.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, attribute: Attribute) -> Option<&'a [u8]> {
+        let slot = self.slots[attribute as usize];
+        if slot.offset == 0 {
+            return None;
+        }
+        let start = usize::from(slot.offset);
+        self.body.get(start..start + usize::from(slot.len))
+    }
+
+    /// Whether the attribute is there with a value of an allowed length.
+    #[must_use]
+    pub fn has(&self, attribute: Attribute) -> bool {
+        self.slots[attribute as usize].offset != 0
+    }
+
+    fn array<const N: usize>(&self, attribute: Attribute) -> Option<[u8; N]> {
+        self.get(attribute)?.try_into().ok()
+    }
+
+    /// A value of two octets.
+    #[must_use]
+    pub fn u16(&self, attribute: Attribute) -> Option<u16> {
+        self.array(attribute).map(u16::from_be_bytes)
+    }
+
+    /// A value of four octets.
+    #[must_use]
+    pub fn u32(&self, attribute: Attribute) -> Option<u32> {
+        self.array(attribute).map(u32::from_be_bytes)
+    }
+
+    /// A value of eight octets.
+    #[must_use]
+    pub fn u64(&self, attribute: Attribute) -> Option<u64> {
+        self.array(attribute).map(u64::from_be_bytes)
+    }
+
+    /// The Result Code AVP of a StopCCN or CDN.
+    #[must_use]
+    pub fn result_code(&self) -> Option<ResultCode<'a>> {
+        let value = self.get(Attribute::ResultCode)?;
+        let (&result, rest) = value.split_first_chunk()?;
+        let (error, message) = match rest.split_first_chunk() {
+            Some((&error, message)) => (Some(u16::from_be_bytes(error)), message),
+            None => (None, rest),
+        };
+        Some(ResultCode {
+            result: u16::from_be_bytes(result),
+            error,
+            message,
+        })
+    }
+
+    /// Every AVP as it lies in the message, up to where the walk ended.
+    #[must_use]
+    pub fn avps(&self) -> Avps<'a> {
+        Avps::new(self.body)
+    }
+}

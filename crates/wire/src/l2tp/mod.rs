@@ -1,0 +1,32 @@
+//! L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931) on the wire: packet
+//! headers, control messages and their AVPs, AVP hiding, the challenge
+//! response of v2 and the message digest of v3.
+//!
+//! The order of use on receipt is [`parse`] for the header, then, for a v3
+//! control message, [`digest::verify`], then [`Message::parse`], and, where
+//! [`Message::has_hidden`] says so and a secret is configured,
+//! [`hidden::unhide`] and a second [`Message::parse`].
+//!
+//! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), the AVPs of the
+//! companion documents (RFC 3301, 3308, 3573, 4951, 5515), and every rule
+//! that needs to know what was sent before: which AVPs a message must carry
+//! is for the protocol machine to say.
+
+pub mod attribute;
+pub mod auth;
+pub mod avp;
+pub mod data;
+pub mod digest;
+pub mod header;
+pub mod hidden;
+pub mod message;
+pub mod writer;
+
+pub use attribute::Attribute;
+pub use avp::{AVP_HEADER_LEN, Avp, Avps, VALUE_LEN_MAX};
+pub use data::{DataV2, DataV3};
+pub use digest::DigestType;
+pub use header::{CONTROL_HEADER_LEN, Control, Packet, ParseError, Version, emit_control, parse};
+pub use hidden::{HiddenError, unhide};
+pub use message::{Fault, Message, MessageType, ResultCode};
+pub use writer::Writer;

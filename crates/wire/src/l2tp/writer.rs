@@ -1,0 +1,135 @@
+//! Appends AVPs to a control message's body: RFC 2661 4.1, RFC 3931 5.1.
+
+use super::attribute::Attribute;
+use super::avp::{AVP_HEADER_LEN, BIT_HIDDEN, BIT_MANDATORY, VALUE_LEN_MAX};
+use super::header::Version;
+use super::hidden;
+use super::message::MessageType;
+
+/// Writes the AVPs of one message, in the order of the calls.
+///
+/// Emitting cannot fail: a value longer than [`VALUE_LEN_MAX`] is cut there.
+/// A debug build asserts that a value's length is one its attribute allows.
+#[derive(Debug)]
+pub struct Writer<'b> {
+    out: &'b mut Vec<u8>,
+    version: Version,
+}
+
+impl<'b> Writer<'b> {
+    /// Appends the Message Type AVP, with M = 1, to `out`.
+    #[must_use]
+    pub fn new(out: &'b mut Vec<u8>, version: Version, kind: MessageType) -> Self {
+        let mut writer = Writer { out, version };
+        writer.u16(Attribute::MessageType, kind.number());
+        writer
+    }
+
+    /// A value of two octets.
+    pub fn u16(&mut self, attribute: Attribute, value: u16) -> &mut Self {
+        self.bytes(attribute, &value.to_be_bytes())
+    }
+
+    /// A value of four octets.
+    pub fn u32(&mut self, attribute: Attribute, value: u32) -> &mut Self {
+        self.bytes(attribute, &value.to_be_bytes())
+    }
+
+    /// A value of eight octets.
+    pub fn u64(&mut self, attribute: Attribute, value: u64) -> &mut Self {
+        self.bytes(attribute, &value.to_be_bytes())
+    }
+
+    /// An attribute without a value, such as Sequencing Required.
+    pub fn flag(&mut self, attribute: Attribute) -> &mut Self {
+        self.bytes(attribute, &[])
+    }
+
+    /// A value as it is.
+    pub fn bytes(&mut self, attribute: Attribute, value: &[u8]) -> &mut Self {
+        debug_assert!(
+            attribute.allows_len(value.len()),
+            "{attribute:?}: {}",
+            value.len()
+        );
+        let mandatory = attribute.mandatory(self.version);
+        self.raw(mandatory, 0, attribute.number(), value)
+    }
+
+    /// A Result Code AVP: without `error` there is no message either.
+    pub fn result_code(&mut self, result: u16, error: Option<u16>, message: &str) -> &mut Self {
+        let mandatory = Attribute::ResultCode.mandatory(self.version);
+        let end = cut_at_char(message, VALUE_LEN_MAX - 4);
+        let (error, text) = match &error.map(u16::to_be_bytes) {
+            Some(error) => (error.to_vec(), &message.as_bytes()[..end]),
+            None => (Vec::new(), &[][..]),
+        };
+        let len = 2 + error.len() + text.len();
+        self.header(mandatory, false, 0, Attribute::ResultCode.number(), len);
+        self.out.extend_from_slice(&result.to_be_bytes());
+        self.out.extend_from_slice(&error);
+        self.out.extend_from_slice(text);
+        self
+    }
+
+    /// A Random Vector AVP, which the hidden AVPs after it use.
+    pub fn random_vector(&mut self, vector: &[u8]) -> &mut Self {
+        self.bytes(Attribute::RandomVector, vector)
+    }
+
+    /// A hidden AVP, its value masked with `secret` (v2) or with
+    /// [`hidden::shared_key`] of it (v3), and with `random_vector`, that of the
+    /// Random Vector AVP written last. `padding` conceals the value's length.
+    pub fn hidden(
+        &mut self,
+        attribute: Attribute,
+        value: &[u8],
+        secret: &[u8],
+        random_vector: &[u8],
+        padding: &[u8],
+    ) -> &mut Self {
+        debug_assert!(attribute.may_hide() && attribute.allows_len(value.len()));
+        let value = &value[..value.len().min(VALUE_LEN_MAX - 2)];
+        let padding = &padding[..padding.len().min(VALUE_LEN_MAX - 2 - value.len())];
+        let mandatory = attribute.mandatory(self.version);
+        let len = 2 + value.len() + padding.len();
+        self.header(mandatory, true, 0, attribute.number(), len);
+        hidden::hide_value(
+            attribute.number(),
+            value,
+            secret,
+            random_vector,
+            padding,
+            self.out,
+        );
+        self
+    }
+
+    /// Any AVP, a vendor's or one that the table does not have.
+    pub fn raw(&mut self, mandatory: bool, vendor: u16, number: u16, value: &[u8]) -> &mut Self {
+        debug_assert!(value.len() <= VALUE_LEN_MAX);
+        let value = &value[..value.len().min(VALUE_LEN_MAX)];
+        self.header(mandatory, false, vendor, number, value.len());
+        self.out.extend_from_slice(value);
+        self
+    }
+
+    fn header(&mut self, mandatory: bool, hidden: bool, vendor: u16, number: u16, len: usize) {
+        let mut bits = (AVP_HEADER_LEN + len) as u16;
+        bits |= if mandatory { BIT_MANDATORY } else { 0 };
+        bits |= if hidden { BIT_HIDDEN } else { 0 };
+        let [b0, b1] = bits.to_be_bytes();
+        let [v0, v1] = vendor.to_be_bytes();
+        let [a0, a1] = number.to_be_bytes();
+        self.out.extend_from_slice(&[b0, b1, v0, v1, a0, a1]);
+    }
+}
+
+/// The greatest length up to `max` octets that does not split a character.
+fn cut_at_char(text: &str, max: usize) -> usize {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    end
+}
