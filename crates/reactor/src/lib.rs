@@ -1,1 +1,45 @@
-//! reactor
+//! The event core: readiness, datagrams in batches, signals, the real clock,
+//! and what each of them cost.
+//!
+//! This is the only crate with unsafe code, and all of it is in `sys`. It knows
+//! no protocol: it hands bytes and readiness to whoever runs the loop.
+//!
+//! One turn of a loop: [`Reactor::wait`] returns the turn's `now`;
+//! [`Reactor::next_ready`] yields what is ready, leaving out what was removed
+//! meanwhile; the handler reads with [`UdpSocket::recv`], gives the bytes to a
+//! protocol machine, collects its answers in a [`SendBatch`] and flushes it with
+//! [`UdpSocket::send`]; [`Reactor::lap`] books the time on the handler.
+//!
+//! Left out so far: TUN devices, raw and packet sockets, namespaces.
+#![deny(unsafe_code)]
+
+pub mod bare;
+mod buffers;
+mod capabilities;
+pub mod clock;
+mod datagram;
+mod descriptors;
+mod events;
+pub mod limits;
+mod poller;
+mod signal;
+mod stats;
+#[allow(unsafe_code)]
+mod sys;
+mod syscalls;
+mod token;
+pub mod unix;
+pub mod usage;
+
+pub use buffers::{BufferReport, BufferSide};
+pub use capabilities::drop_capabilities;
+pub use datagram::{
+    Received, RecvBatch, SendBatch, SendOutcome, SocketStats, UdpOptions, UdpSocket,
+};
+pub use descriptors::{DescriptorInfo, StoreKind};
+pub use events::{AddError, Reactor, Ready};
+pub use poller::PollerKind;
+pub use signal::{Signal, Signals};
+pub use stats::{HandlerId, HandlerStats, Lateness, WaitStats};
+pub use syscalls::{Call, SysCounts};
+pub use token::{Interest, Readiness, Token, UnknownName};

@@ -1,0 +1,191 @@
+//! UDP sockets that receive and send in batches.
+
+mod recv;
+mod send;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+
+pub use recv::{Received, RecvBatch};
+pub use send::{SendBatch, SendOutcome};
+
+use crate::buffers::{self, BufferReport, BufferSide};
+use crate::sys::socket::{IntOption, set_int};
+use crate::syscalls::{Call, SysCounts};
+
+/// How a socket is to be set up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UdpOptions {
+    /// Receive buffer in bytes; the kernel's default if `None`.
+    pub recv_buffer_bytes: Option<usize>,
+    /// Send buffer in bytes; the kernel's default if `None`.
+    pub send_buffer_bytes: Option<usize>,
+    /// Lets several sockets have the same address, of which the kernel chooses one
+    /// for each datagram.
+    pub reuse_port: bool,
+    /// Receives from this peer alone and sends to it alone.
+    pub connect: Option<SocketAddr>,
+    /// Lets the kernel hand over datagrams of one flow joined.
+    pub gro: bool,
+}
+
+/// What went through a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SocketStats {
+    /// Datagrams received.
+    pub received: u64,
+    /// Messages that did not fit their buffer, and were left out.
+    pub truncated: u64,
+    /// Messages received that held several datagrams.
+    pub joined: u64,
+    /// Errors collected while receiving, which an earlier datagram sent had caused.
+    pub receive_errors: u64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that the kernel refused to send.
+    pub dropped: u64,
+    /// Messages sent that held several datagrams.
+    pub merged: u64,
+    /// Times that the send buffer was full.
+    pub blocked: u64,
+}
+
+/// A non-blocking UDP socket that knows which of its addresses a datagram was sent
+/// to, and sends from the address it is told.
+///
+/// IPv6 sockets take IPv6 alone. Datagrams larger than the path allows are
+/// fragmented (RFC 3931 4.1.4 leaves that to IP), so that a lost ICMP message does
+/// not silence a peer.
+#[derive(Debug)]
+pub struct UdpSocket {
+    fd: OwnedFd,
+    local: SocketAddr,
+    peer: Option<SocketAddr>,
+    /// Whether the kernel joins datagrams that it sends.
+    gso: bool,
+    stats: SocketStats,
+    receive_buffer: Option<BufferReport>,
+    send_buffer: Option<BufferReport>,
+}
+
+impl UdpSocket {
+    /// Opens a socket at `address`; port 0 lets the kernel choose.
+    ///
+    /// # Errors
+    /// What the kernel said, for example that the address is in use. A buffer that
+    /// came out smaller than asked is no error: see [`UdpSocket::receive_buffer`].
+    pub fn bind(address: SocketAddr, options: &UdpOptions) -> io::Result<Self> {
+        let family = match address {
+            SocketAddr::V4(_) => AddressFamily::INET,
+            SocketAddr::V6(_) => AddressFamily::INET6,
+        };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        SysCounts::note(Call::Socket);
+        let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
+        set_up(&fd, address, options)?;
+        let sized = |side, bytes: Option<usize>| {
+            bytes
+                .map(|bytes| buffers::size(&fd, side, bytes))
+                .transpose()
+        };
+        let receive_buffer = sized(BufferSide::Receive, options.recv_buffer_bytes)?;
+        let send_buffer = sized(BufferSide::Send, options.send_buffer_bytes)?;
+        SysCounts::note(Call::Bind);
+        rustix::net::bind(&fd, &address)?;
+        if let Some(peer) = options.connect {
+            SysCounts::note(Call::Connect);
+            rustix::net::connect(&fd, &peer)?;
+        }
+        let local = rustix::net::getsockname(&fd)?;
+        Ok(Self {
+            local: SocketAddr::try_from(local).map_err(io::Error::from)?,
+            peer: options.connect,
+            gso: true,
+            stats: SocketStats::default(),
+            receive_buffer,
+            send_buffer,
+            fd,
+        })
+    }
+
+    /// The address it is bound to, with the port that the kernel chose.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The peer it is connected to.
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    /// What became of the wish for a receive buffer, `None` if there was none.
+    pub fn receive_buffer(&self) -> Option<BufferReport> {
+        self.receive_buffer
+    }
+
+    /// What became of the wish for a send buffer, `None` if there was none.
+    pub fn send_buffer(&self) -> Option<BufferReport> {
+        self.send_buffer
+    }
+
+    /// What went through so far.
+    pub fn stats(&self) -> SocketStats {
+        self.stats
+    }
+
+    /// Whether the socket still hands the kernel several datagrams in one (GSO). It
+    /// stops when the kernel says that it cannot.
+    pub fn uses_gso(&self) -> bool {
+        self.gso
+    }
+
+    /// Stops to hand the kernel several datagrams in one, for comparison.
+    pub fn disable_gso(&mut self) {
+        self.gso = false;
+    }
+
+    /// The address that every datagram here is sent to, where there is only one.
+    fn fixed_local(&self) -> Option<IpAddr> {
+        let ip = self.local.ip();
+        (!ip.is_unspecified()).then_some(ip)
+    }
+}
+
+impl AsFd for UdpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Sets what has to be set before the socket is bound.
+fn set_up(fd: &OwnedFd, address: SocketAddr, options: &UdpOptions) -> io::Result<()> {
+    // A socket bound to one address needs not be told which one was asked.
+    let any = address.ip().is_unspecified();
+    match address {
+        SocketAddr::V4(_) => {
+            sockopt::set_ip_mtu_discover(fd, sockopt::Ipv4PathMtuDiscovery::DONT)?;
+            if any {
+                set_int(fd, IntOption::Ipv4PktInfo, 1)?;
+            }
+        }
+        SocketAddr::V6(_) => {
+            sockopt::set_ipv6_v6only(fd, true)?;
+            sockopt::set_ipv6_mtu_discover(fd, sockopt::Ipv6PathMtuDiscovery::DONT)?;
+            if any {
+                set_int(fd, IntOption::Ipv6PktInfo, 1)?;
+            }
+        }
+    }
+    if options.reuse_port {
+        sockopt::set_socket_reuseport(fd, true)?;
+    }
+    if options.gro {
+        // Linux before 5.0 has none; then datagrams come one by one.
+        let _ = set_int(fd, IntOption::UdpGro, 1);
+    }
+    Ok(())
+}
+

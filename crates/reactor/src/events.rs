@@ -1,0 +1,362 @@
+//! The reactor: what is watched, what is ready, and the accounts of both.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use base::{Duration, Instant};
+
+use crate::clock;
+use crate::descriptors::{DescriptorInfo, Descriptors, StoreKind};
+use crate::limits::{DESCRIPTOR_RESERVE, DescriptorGuard};
+use crate::poller::{self, Poller, PollerKind};
+use crate::stats::{HandlerId, HandlerStats, Handlers, Lateness, WaitStats};
+use crate::token::{Interest, Readiness, Token};
+
+/// A descriptor that is ready, at the moment of its delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// Which descriptor.
+    pub token: Token,
+    /// Whose it is.
+    pub owner: &'static str,
+    /// The owner's own number for it.
+    pub user: u64,
+    /// What it is ready for.
+    pub readiness: Readiness,
+}
+
+/// Why a descriptor was not added.
+#[derive(Debug)]
+pub enum AddError {
+    /// Too few descriptors would be left for the rest of the process. What is
+    /// watched already is not touched.
+    NearDescriptorLimit {
+        /// Descriptors open.
+        open: u64,
+        /// The limit on them.
+        limit: u64,
+    },
+    /// The kernel refused it.
+    Io(io::Error),
+}
+
+impl fmt::Display for AddError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AddError::NearDescriptorLimit { open, limit } => write!(
+                f,
+                "{open} of at most {limit} descriptors are open and {DESCRIPTOR_RESERVE} are \
+                 kept in reserve: no new ones until some close or the limit (ulimit -n) is raised"
+            ),
+            AddError::Io(error) => write!(f, "the kernel does not watch this descriptor: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for AddError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            AddError::NearDescriptorLimit { .. } => None,
+            AddError::Io(error) => Some(error),
+        }
+    }
+}
+
+impl From<AddError> for io::Error {
+    fn from(error: AddError) -> Self {
+        match error {
+            AddError::Io(error) => error,
+            full => io::Error::new(io::ErrorKind::QuotaExceeded, full),
+        }
+    }
+}
+
+/// The event loop's core. It belongs to the thread that made it.
+///
+/// Events are delivered by [`Reactor::next_ready`], which looks at delivery whether
+/// the descriptor is still the one that the event is about: one that was removed,
+/// or closed and its number reused, even in the same batch, gets nothing.
+pub struct Reactor {
+    poller: Box<dyn Poller>,
+    kind: PollerKind,
+    watched: Descriptors,
+    guard: DescriptorGuard,
+    generation: u32,
+    batch: Vec<(Token, Readiness)>,
+    delivered: usize,
+    handlers: Handlers,
+    waits: WaitStats,
+    lateness: Lateness,
+    started: Instant,
+    /// The last reading of the clock: where the next lap begins.
+    reading: Instant,
+}
+
+impl Reactor {
+    /// Makes a reactor that watches nothing.
+    ///
+    /// # Errors
+    /// What the kernel said; `Unsupported` where it has no io_uring.
+    pub fn new(poller: PollerKind, store: StoreKind) -> io::Result<Self> {
+        let now = clock::now();
+        Ok(Self {
+            poller: poller::open(poller)?,
+            kind: poller,
+            watched: Descriptors::new(store),
+            guard: DescriptorGuard::new(),
+            generation: 0,
+            batch: Vec::new(),
+            delivered: 0,
+            handlers: Handlers::default(),
+            waits: WaitStats::default(),
+            lateness: Lateness::default(),
+            started: now,
+            reading: now,
+        })
+    }
+
+    /// Watches a descriptor. Remove it before you close it. `owner` and `user` are
+    /// handed back with each event.
+    ///
+    /// An entry left over for the same number is replaced and gets no more events.
+    ///
+    /// # Errors
+    /// [`AddError::NearDescriptorLimit`] if fewer than
+    /// [`DESCRIPTOR_RESERVE`] descriptors would be left.
+    pub fn add(
+        &mut self,
+        fd: impl AsFd,
+        owner: &'static str,
+        user: u64,
+        interest: Interest,
+    ) -> Result<Token, AddError> {
+        if let Err((open, limit)) = self.guard.check(fd.as_fd().as_raw_fd()) {
+            self.waits.refused += 1;
+            return Err(AddError::NearDescriptorLimit { open, limit });
+        }
+        self.add_from_reserve(fd, owner, user, interest)
+    }
+
+    /// As [`Reactor::add`], but uses the reserve: for what the operator needs in
+    /// order to see and end such a shortage, like the control socket.
+    ///
+    /// # Errors
+    /// [`AddError::Io`] only.
+    pub fn add_from_reserve(
+        &mut self,
+        fd: impl AsFd,
+        owner: &'static str,
+        user: u64,
+        interest: Interest,
+    ) -> Result<Token, AddError> {
+        let fd = fd.as_fd().as_raw_fd();
+        if let Some(old) = self.watched.remove(fd) {
+            self.waits.closed_unremoved += 1;
+            self.poller.deregister(old.token);
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let token = Token {
+            fd,
+            generation: self.generation,
+        };
+        self.poller
+            .register(token, interest)
+            .map_err(AddError::Io)?;
+        self.watched.insert(DescriptorInfo {
+            token,
+            owner,
+            user,
+            interest,
+            wakeups: 0,
+        });
+        Ok(token)
+    }
+
+    /// Watches a descriptor for something else. Costs no system call if it is
+    /// watched for that already, or with a poll(2) poller.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not watched; else what the kernel said.
+    pub fn set_interest(&mut self, token: Token, interest: Interest) -> io::Result<()> {
+        let entry = self
+            .watched
+            .get_mut(token.fd)
+            .filter(|entry| entry.token == token);
+        let Some(entry) = entry else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        if entry.interest == interest {
+            return Ok(());
+        }
+        self.poller.modify(token, interest)?;
+        entry.interest = interest;
+        Ok(())
+    }
+
+    /// Stops to watch a descriptor. Returns its accounts, `None` if it was not
+    /// watched.
+    pub fn remove(&mut self, token: Token) -> Option<DescriptorInfo> {
+        if !self.is_current(token) {
+            return None;
+        }
+        let entry = self.watched.remove(token.fd);
+        self.poller.deregister(token);
+        entry
+    }
+
+    /// Whether the token names a descriptor that is being watched.
+    pub fn is_current(&self, token: Token) -> bool {
+        self.watched
+            .get(token.fd)
+            .is_some_and(|entry| entry.token == token)
+    }
+
+    /// Says that the descriptor was read until it would have blocked. Optional;
+    /// saves io_uring a look at it, and costs nothing with the others.
+    pub fn drained(&mut self, token: Token) {
+        self.poller.drained(token);
+    }
+
+    /// Waits until something is ready, `deadline` has come or a signal arrived, and
+    /// returns the time read once after that: the turn's `now`. It never ends early
+    /// for `deadline` alone. What is ready comes from [`Reactor::next_ready`]; what
+    /// was not taken from there by the next wait is reported again by it.
+    ///
+    /// # Errors
+    /// What the kernel said; the reactor is of no use then.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Instant> {
+        self.batch.clear();
+        self.delivered = 0;
+        let before = clock::now();
+        let timeout = deadline.map(|deadline| deadline.since(before));
+        self.poller.wait(&self.watched, timeout, &mut self.batch)?;
+        let now = clock::now();
+        self.reading = now;
+        self.waits.waits += 1;
+        self.waits.empty += u64::from(self.batch.is_empty());
+        self.waits.watched += self.watched.len() as u64;
+        self.waits.ready += self.batch.len() as u64;
+        self.waits.waited = self.waits.waited + now.since(before);
+        Ok(now)
+    }
+
+    /// The next descriptor that the last wait found ready and that is still watched
+    /// for it. It may be removed, and others too, before the next call.
+    pub fn next_ready(&mut self) -> Option<Ready> {
+        while let Some(&(token, found)) = self.batch.get(self.delivered) {
+            self.delivered += 1;
+            let entry = self
+                .watched
+                .get_mut(token.fd)
+                .filter(|entry| entry.token == token);
+            let Some(entry) = entry else {
+                self.waits.stale += 1;
+                continue;
+            };
+            if found.invalid() {
+                self.waits.closed_unremoved += 1;
+                self.remove(token);
+                continue;
+            }
+            let readiness = found.within(entry.interest);
+            if readiness.is_empty() {
+                self.waits.stale += 1;
+                continue;
+            }
+            entry.wakeups += 1;
+            return Some(Ready {
+                token,
+                owner: entry.owner,
+                user: entry.user,
+                readiness,
+            });
+        }
+        None
+    }
+
+    /// Opens the account of a kind of work; the same name gives the same account.
+    /// There are 32: later names share one called "other".
+    pub fn handler(&mut self, name: &'static str) -> HandlerId {
+        self.handlers.open(name)
+    }
+
+    /// Books on `handler` one call and the time since the last lap or wait. Reads
+    /// the clock once and returns it.
+    pub fn lap(&mut self, handler: HandlerId) -> Instant {
+        self.lap_many(handler, 1)
+    }
+
+    /// As [`Reactor::lap`], for work that handled `calls` things in one go.
+    pub fn lap_many(&mut self, handler: HandlerId, calls: u64) -> Instant {
+        let now = clock::now();
+        self.handlers.book(handler, calls, now.since(self.reading));
+        self.reading = now;
+        now
+    }
+
+    /// Books one call and a time measured elsewhere.
+    pub fn book(&mut self, handler: HandlerId, took: Duration) {
+        self.handlers.book(handler, 1, took);
+    }
+
+    /// Notes by how much a timer fired after its deadline.
+    pub fn record_lateness(&mut self, late: Duration) {
+        self.lateness.record(late);
+    }
+
+    /// The poller in use.
+    pub fn poller(&self) -> PollerKind {
+        self.kind
+    }
+
+    /// The descriptor store in use.
+    pub fn store(&self) -> StoreKind {
+        self.watched.kind()
+    }
+
+    /// How many descriptors are watched.
+    pub fn watched(&self) -> usize {
+        self.watched.len()
+    }
+
+    /// What waiting has cost so far, up to the last reading of the clock.
+    pub fn wait_stats(&self) -> WaitStats {
+        WaitStats {
+            uptime: self.reading.since(self.started),
+            ..self.waits
+        }
+    }
+
+    /// What each kind of work has cost so far, in the order of their opening.
+    pub fn handler_stats(&self) -> &[HandlerStats] {
+        self.handlers.all()
+    }
+
+    /// How late timers fired so far.
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+
+    /// Appends up to `limit` watched descriptors, in the order of their numbers, from
+    /// number `from` on. Returns the number to go on from, `None` at the end. Between
+    /// two calls descriptors may come and go.
+    pub fn descriptors(
+        &self,
+        from: i32,
+        limit: usize,
+        out: &mut Vec<DescriptorInfo>,
+    ) -> Option<i32> {
+        self.watched.page(from, limit, out)
+    }
+}
+
+impl fmt::Debug for Reactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reactor")
+            .field("poller", &self.kind)
+            .field("store", &self.watched.kind())
+            .field("watched", &self.watched.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,26 @@
+//! All unsafe code of the project: system calls that need raw pointers, wrapped so
+//! that no caller can misuse them.
+
+pub(crate) mod epoll;
+pub(crate) mod mmsg;
+pub(crate) mod poll;
+pub(crate) mod process;
+pub(crate) mod signal;
+pub(crate) mod socket;
+pub(crate) mod uring;
+
+use std::io;
+
+/// The result of a system call that says -1 for failure.
+fn check(result: libc::c_int) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// A time span as the kernel takes it.
+fn timespec(span: base::Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(span.as_nanos() / 1_000_000_000)
+            .unwrap_or(libc::time_t::MAX),
+        tv_nsec: (span.as_nanos() % 1_000_000_000) as libc::c_long,
+    }
+}

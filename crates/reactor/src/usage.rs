@@ -1,0 +1,91 @@
+//! What this process, or another, has used so far.
+
+use std::io;
+
+use base::Duration;
+use rustix::time::ClockId;
+
+use crate::clock;
+use crate::sys::process;
+
+/// What the process has used since it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Processor time in user mode, of all threads.
+    pub user: Duration,
+    /// Processor time in the kernel, of all threads.
+    pub system: Duration,
+    /// Times that it gave up the processor to wait.
+    pub voluntary_switches: u64,
+    /// Times that the processor was taken from it.
+    pub involuntary_switches: u64,
+    /// The most memory it ever had resident, in bytes.
+    pub resident_bytes_max: u64,
+}
+
+impl Usage {
+    /// Processor time in both modes.
+    pub fn cpu(&self) -> Duration {
+        self.user + self.system
+    }
+}
+
+/// `getrusage` of this process.
+pub fn of_this_process() -> Usage {
+    let usage = process::usage();
+    let span = |time: libc::timeval| {
+        let (seconds, micros) = (time.tv_sec.cast_unsigned(), time.tv_usec.cast_unsigned());
+        Duration::from_secs(seconds) + Duration::from_micros(micros)
+    };
+    Usage {
+        user: span(usage.ru_utime),
+        system: span(usage.ru_stime),
+        voluntary_switches: usage.ru_nvcsw.cast_unsigned(),
+        involuntary_switches: usage.ru_nivcsw.cast_unsigned(),
+        resident_bytes_max: usage.ru_maxrss.cast_unsigned() * 1024,
+    }
+}
+
+/// Processor time of this process, of all its threads, to the nanosecond.
+pub fn process_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
+    Duration::from_nanos(clock::nanos(time))
+}
+
+/// Processor time of this thread, to the nanosecond.
+pub fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    Duration::from_nanos(clock::nanos(time))
+}
+
+/// Memory of this process that is resident now, in bytes.
+///
+/// # Errors
+/// `/proc` is not to be read.
+pub fn resident_bytes() -> io::Result<u64> {
+    resident_in(&std::fs::read_to_string("/proc/self/status")?)
+}
+
+/// `VmRSS` of a `/proc` status file.
+fn resident_in(status: &str) -> io::Result<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.split_ascii_whitespace().next()?.parse::<u64>().ok());
+    kib.map(|kib| kib * 1024)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_booked() {
+        let before = (thread_cpu(), process_cpu());
+        std::hint::black_box((0..1_000_000_u64).fold(0, |sum, n| sum ^ n.wrapping_mul(sum | 1)));
+        assert!(thread_cpu() > before.0 && process_cpu() > before.1);
+        let usage = of_this_process();
+        assert!(usage.cpu() > Duration::ZERO);
+        assert!(resident_bytes().unwrap() > 100_000);
+        assert!(usage.resident_bytes_max > 100_000);
+    }
+}
