@@ -1,2 +1,47 @@
-//! xtask
-fn main() {}
+//! `cargo xtask`: the project's own checks and chores, in one small program with next to no dependencies.
+//!
+//! `cargo xtask test` is the one command that says whether the tree is good. What it does, in which order, is in
+//! [`steps`]; each check is a module of its own.
+#![forbid(unsafe_code)]
+
+mod arrows;
+mod cargo;
+mod docs;
+mod licences;
+mod peers;
+mod run;
+mod sources;
+mod spdx;
+mod steps;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test [--without-peers]   every check and every test; with --without-peers, all but the interop tests
+cargo xtask interop [NAME ...]       only the interop tests, or only those whose name contains one of the NAMEs
+cargo xtask tidy                     only the checks that read the tree and build nothing";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test"] => steps::test(steps::Peers::Run),
+        ["test", "--without-peers"] => steps::test(steps::Peers::LeaveOut),
+        ["tidy"] => steps::tidy(),
+        ["interop", names @ ..] => steps::interop(names),
+        ["--help" | "-h" | "help"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    if outcome {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,182 @@
+//! Captures of a test's wire, and tshark's decoding of them.
+
+use crate::net::Namespace;
+use crate::process::Process;
+use crate::sandbox::Work;
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const START_MAX: Duration = Duration::from_secs(10);
+
+/// dumpcap hands packets over in blocks; this long after the last one, it has them all.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// A capture under way.
+pub(crate) struct Capture {
+    process: Process,
+    file: PathBuf,
+}
+
+impl Capture {
+    /// Captures UDP on the wire as `namespace` sees it.
+    ///
+    /// # Errors
+    /// dumpcap does not start.
+    pub(crate) fn start(namespace: &Namespace, directory: &Path) -> Result<Capture> {
+        let file = directory.join("wire.pcapng");
+        let mut command = namespace.command("dumpcap");
+        command
+            .args(["-q", "-i", "wire", "-f", "udp", "-w"])
+            .arg(&file);
+        let mut process = Process::start(command, "dumpcap", directory)?;
+        process.wait_for("File:", START_MAX)?;
+        Ok(Capture { process, file })
+    }
+
+    /// Ends the capture and decodes it.
+    ///
+    /// # Errors
+    /// As [`decode`].
+    pub(crate) fn finish(mut self) -> Result<Decoded> {
+        std::thread::sleep(SETTLE);
+        self.process.signal(Signal::INT)?;
+        self.process.wait_for_end(START_MAX)?;
+        decode(&self.file)
+    }
+}
+
+/// What tshark made of a capture without a malformed packet.
+pub(crate) struct Decoded {
+    file: PathBuf,
+    messages: Vec<String>,
+}
+
+/// Control message types by their numbers, RFC 2661 section 3.2 and RFC 3931 section 3.1.
+const TYPES: &[(&str, &str)] = &[
+    ("SCCRQ", "1"),
+    ("SCCRP", "2"),
+    ("SCCCN", "3"),
+    ("StopCCN", "4"),
+    ("HELLO", "6"),
+    ("OCRQ", "7"),
+    ("OCRP", "8"),
+    ("OCCN", "9"),
+    ("ICRQ", "10"),
+    ("ICRP", "11"),
+    ("ICCN", "12"),
+    ("CDN", "14"),
+    ("WEN", "15"),
+    ("SLI", "16"),
+    ("ACK", "20"),
+];
+
+/// Decodes a capture.
+///
+/// # Errors
+/// A packet that is malformed, that tshark reports an error in, or that is not L2TP at all; none at all.
+pub(crate) fn decode(file: &Path) -> Result<Decoded> {
+    // An LNS's PPP may open before its peer speaks PPP at all: what is inside a session is not judged here.
+    let broken = tshark(
+        file,
+        &[
+            "-Y",
+            "_ws.malformed || _ws.expert.severity == error || !l2tp",
+        ],
+    )?;
+    ensure!(broken.is_empty(), "tshark finds fault with:\n{broken}");
+    let messages: Vec<String> = fields(file, &["l2tp.avp.message_type"])?
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    ensure!(
+        !messages.is_empty(),
+        "{}: no packet was captured",
+        file.display()
+    );
+    Ok(Decoded {
+        file: file.to_owned(),
+        messages,
+    })
+}
+
+impl Decoded {
+    /// Checks that each of these control messages is in the capture, in this order, others between them or not.
+    ///
+    /// # Errors
+    /// The first one that is missing.
+    pub(crate) fn has_in_order(&self, names: &[&str]) -> Result<()> {
+        let mut types = self.messages.iter();
+        for name in names {
+            let number = TYPES
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, number)| *number)
+                .context("a type")?;
+            ensure!(
+                types.any(|seen| seen == number),
+                "no {name} in its place among message types {:?}",
+                self.messages
+            );
+        }
+        Ok(())
+    }
+
+    /// The values of tshark's fields, a line per packet, tabs between, of those packets that fit the display filter.
+    ///
+    /// # Errors
+    /// tshark knows no such field or filter.
+    pub(crate) fn fields(&self, filter: &str, names: &[&str]) -> Result<Vec<Vec<String>>> {
+        let mut arguments = vec!["-Y", filter, "-T", "fields"];
+        names.iter().for_each(|name| arguments.extend(["-e", name]));
+        let text = tshark(&self.file, &arguments)?;
+        Ok(text
+            .lines()
+            .map(|line| line.split('\t').map(str::to_owned).collect())
+            .collect())
+    }
+}
+
+fn fields(file: &Path, names: &[&str]) -> Result<String> {
+    let mut arguments = vec!["-T", "fields"];
+    names.iter().for_each(|name| arguments.extend(["-e", name]));
+    tshark(file, &arguments)
+}
+
+fn tshark(file: &Path, arguments: &[&str]) -> Result<String> {
+    let output = Command::new("tshark")
+        .arg("-r")
+        .arg(file)
+        .args(arguments)
+        .output()
+        .context("cannot start tshark")?;
+    if !output.status.success() {
+        bail!(
+            "tshark {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Writes the golden messages of crate `wire` as a capture file; what goes wrong is left beside it for the test to say.
+pub(crate) fn write_goldens(root: &Path, work: &Work) {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["run", "--quiet", "-p", "wire", "--example", "goldens_pcap"])
+        .current_dir(root)
+        .output();
+    let (name, content) = match output {
+        Ok(output) if output.status.success() => (work.goldens(), output.stdout),
+        Ok(output) => (work.goldens().with_extension("err"), output.stderr),
+        Err(error) => (
+            work.goldens().with_extension("err"),
+            error.to_string().into_bytes(),
+        ),
+    };
+    // A file that cannot be written is missed by the test.
+    let _ = std::fs::write(name, content);
+}

@@ -1,0 +1,125 @@
+//! Many tunnels, and many clients at once.
+
+use super::SOON;
+use crate::headend::Headend;
+use crate::net::{LAC, LNS};
+use crate::runner::Bench;
+use crate::xl2tpd::{Setup, Xl2tpd, lac_section};
+use anyhow::{Context, Result, ensure};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+const TUNNELS: usize = 1_000;
+
+/// xl2tpd reads one command in about 8 ms, and loses one that comes sooner.
+const COMMAND_EVERY: Duration = Duration::from_millis(10);
+
+/// All thousand: ten seconds of commands, and what xl2tpd needs besides.
+const THOUSAND_MAX: Duration = Duration::from_secs(90);
+
+const CLIENTS: usize = 30;
+
+/// A client that is refused or unheard dials again each second; each has this long.
+const RECOVER_MAX: Duration = Duration::from_secs(60);
+
+/// One xl2tpd opens a thousand tunnels; all are up on both sides.
+pub(crate) fn a_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
+    let lns = Headend::lns(bench, None)?;
+    let setup = Setup {
+        name: "xl2tpd",
+        address: LAC,
+        secret: None,
+        verbose: false,
+        sections: String::new(),
+    };
+    let peer = Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)?;
+    let end = Instant::now() + THOUSAND_MAX;
+    let up = "Connection established to 10.9.0.2";
+    while peer.process.lines_with(up) < TUNNELS {
+        ensure!(
+            Instant::now() < end,
+            "{} tunnels are up at the peer",
+            peer.process.lines_with(up)
+        );
+        // Some commands may be lost: as many again as are missing, once those under way have had their time.
+        for _ in peer.process.lines_with(up)..TUNNELS {
+            peer.command(&format!("t {LNS}"))?;
+            std::thread::sleep(COMMAND_EVERY);
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+
+    let theirs = peer.process.lines_with(up);
+    let rows = lns.wait_for("tunnels", "established", theirs, SOON)?;
+    let ids: HashSet<String> = rows
+        .iter()
+        .map(|row| format!("{}/{}", row["id"], row["remote_id"]))
+        .collect();
+    ensure!(
+        ids.len() == theirs,
+        "{} different tunnels of {theirs}",
+        ids.len()
+    );
+    let printed = peer.process.printed();
+    for line in printed.lines().filter(|line| line.contains(up)) {
+        let pair = format!(
+            "{}/{}",
+            super::number_after(line, "Remote:")?,
+            super::number_after(line, "Local:")?
+        );
+        ensure!(ids.contains(&pair), "not shown: {line}");
+    }
+    lns.stop()
+}
+
+/// Thirty clients lose their LNS at one moment, and all have a tunnel and a session with the next one.
+pub(crate) fn thirty_clients_recover(bench: &Bench<'_>) -> Result<()> {
+    let first = Headend::lns(bench, None)?;
+    let mut clients = Vec::new();
+    for number in 1..=CLIENTS {
+        let address = format!("10.9.0.{}", 100 + number);
+        bench
+            .wire
+            .lac
+            .ip(&["address", "add", &format!("{address}/24"), "dev", "wire"])?;
+        let more = "autodial = yes\nredial = yes\nredial timeout = 1\nmax redials = 1000\n";
+        let setup = Setup {
+            name: &format!("client-{number}"),
+            address: &address,
+            secret: None,
+            verbose: false,
+            sections: lac_section("one", LNS, false, more),
+        };
+        clients.push(Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)?);
+    }
+    all_up(&first, &mut clients, 1).context("before the restart")?;
+
+    first.stop()?;
+    for client in &mut clients {
+        client.process.wait_for("closed to 10.9.0.2", SOON)?;
+    }
+    let second = Headend::lns(bench, None)?;
+    all_up(&second, &mut clients, 2).context("after the restart")?;
+    second.stop()
+}
+
+/// Each client has printed its tunnel and call for the `times`-th time, and we show one of each for each of them.
+fn all_up(lns: &Headend, clients: &mut [Xl2tpd], times: usize) -> Result<()> {
+    for client in clients.iter_mut() {
+        client
+            .process
+            .wait_for_lines("Connection established to 10.9.0.2", times, RECOVER_MAX)?;
+        client
+            .process
+            .wait_for_lines("Call established with 10.9.0.2", times, RECOVER_MAX)?;
+    }
+    let rows = lns.wait_for("tunnels", "established", clients.len(), RECOVER_MAX)?;
+    let peers: HashSet<String> = rows.iter().map(|row| row["peer"].to_string()).collect();
+    ensure!(
+        peers.len() == clients.len(),
+        "tunnels with {} clients",
+        peers.len()
+    );
+    lns.wait_for("sessions", "established", clients.len(), RECOVER_MAX)?;
+    Ok(())
+}

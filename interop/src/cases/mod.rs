@@ -1,0 +1,96 @@
+//! The tests, each named by what it shows.
+
+mod golac;
+mod goldens;
+mod l2tpns;
+mod many;
+mod secrets;
+mod xl2tpd_lac;
+mod xl2tpd_lns;
+
+use crate::runner::Bench;
+use anyhow::{Context, Result};
+use std::time::Duration;
+
+/// A test.
+pub(crate) struct Case {
+    /// Unique.
+    pub(crate) name: &'static str,
+    /// What it does; the peer's and headend's words are compared in it.
+    pub(crate) run: fn(&Bench<'_>) -> Result<()>,
+}
+
+const fn case(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
+    Case { name, run }
+}
+
+/// Every test; the longest first, so that they do not come last alone.
+pub(crate) const ALL: &[Case] = &[
+    case(
+        "thirty_clients_recover_after_the_lns_restarts",
+        many::thirty_clients_recover,
+    ),
+    case("a_thousand_tunnels_of_one_xl2tpd", many::a_thousand_tunnels),
+    case("xl2tpd_calls_our_lns", xl2tpd_lac::without_a_secret),
+    case(
+        "xl2tpd_calls_our_lns_with_a_secret",
+        xl2tpd_lac::with_a_secret,
+    ),
+    case("our_lac_calls_xl2tpd", xl2tpd_lns::without_a_secret),
+    case(
+        "our_lac_calls_xl2tpd_with_a_secret",
+        xl2tpd_lns::with_a_secret,
+    ),
+    case("our_lac_calls_l2tpns", l2tpns::without_a_secret),
+    case("our_lac_calls_l2tpns_with_a_secret", l2tpns::with_a_secret),
+    case("go_l2tp_calls_our_lns", golac::calls_our_lns),
+    case(
+        "our_lns_refuses_xl2tpd_with_another_secret",
+        secrets::our_lns_refuses_xl2tpd,
+    ),
+    case(
+        "our_lac_refuses_xl2tpd_with_another_secret",
+        secrets::our_lac_refuses_xl2tpd,
+    ),
+    case(
+        "our_lac_refuses_l2tpns_with_another_secret",
+        secrets::our_lac_refuses_l2tpns,
+    ),
+    case("tshark_decodes_every_golden_message", goldens::decode),
+];
+
+/// How long one exchange between two idle daemons may take before it counts as failed.
+const SOON: Duration = Duration::from_secs(15);
+
+/// The number that follows `key` in a line that a peer printed.
+fn number_after(line: &str, key: &str) -> Result<u64> {
+    let rest = line
+        .split_once(key)
+        .map(|(_, rest)| rest.trim_start())
+        .with_context(|| format!("{key} in {line:?}"))?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits
+        .parse()
+        .with_context(|| format!("a number after {key} in {line:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_found_in_a_peers_line() {
+        let line = "Connection established to 10.9.0.2, 1701.  Local: 18824, Remote: 2 (ref=0/0).";
+        assert_eq!(number_after(line, "Local:").unwrap(), 18824);
+        assert_eq!(number_after(line, "Remote:").unwrap(), 2);
+        assert!(number_after(line, "Serial:").is_err());
+    }
+
+    #[test]
+    fn every_test_has_a_name_of_its_own() {
+        let mut names: Vec<&str> = ALL.iter().map(|case| case.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+    }
+}

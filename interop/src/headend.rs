@@ -1,0 +1,165 @@
+//! Our own side: a daemon under test and its command line.
+
+use crate::net::Namespace;
+use crate::process::{Process, until};
+use crate::runner::Bench;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const START_MAX: Duration = Duration::from_secs(10);
+
+/// A running `headend run`.
+pub(crate) struct Headend {
+    /// What it prints is in its log.
+    pub(crate) process: Process,
+    program: PathBuf,
+    socket: PathBuf,
+}
+
+impl Headend {
+    /// An LNS on [`crate::net::LNS`], in the bench's LNS namespace.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(crate) fn lns(bench: &Bench<'_>, secret: Option<&str>) -> Result<Headend> {
+        Headend::start(bench, &bench.wire.lns, "lns", "0.0.0.0:1701", secret)
+    }
+
+    /// A LAC on [`crate::net::LAC`], in the bench's LAC namespace.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(crate) fn lac(bench: &Bench<'_>, secret: Option<&str>) -> Result<Headend> {
+        Headend::start(bench, &bench.wire.lac, "lac", "0.0.0.0:1701", secret)
+    }
+
+    fn start(
+        bench: &Bench<'_>,
+        namespace: &Namespace,
+        role: &str,
+        listen: &str,
+        secret: Option<&str>,
+    ) -> Result<Headend> {
+        // The run's own /run is short enough for a socket's path wherever the tree is.
+        let test = bench
+            .directory
+            .file_name()
+            .context("a test's name")?
+            .to_string_lossy()
+            .into_owned();
+        let socket = Path::new("/run").join(format!("{test}.sock"));
+        let config = bench.directory.join("headend.toml");
+        let secret = secret
+            .map(|secret| format!("secret = \"{secret}\"\n"))
+            .unwrap_or_default();
+        let settings = format!(
+            "[control]\nsocket = \"{}\"\n[{role}]\nlisten = [\"{listen}\"]\nhost_name = \"headend.test\"\n{secret}",
+            socket.display()
+        );
+        std::fs::write(&config, settings)?;
+
+        let mut command = namespace.command(bench.headend);
+        command.arg("run").arg("--config").arg(&config);
+        let mut process = Process::start(command, "headend", &bench.directory)?;
+        let listening = until(START_MAX, || {
+            let ended = process.wait_for_end(Duration::ZERO).ok();
+            ensure!(ended.is_none(), "headend ended as it started");
+            Ok(std::os::unix::net::UnixStream::connect(&socket).ok())
+        })?;
+        ensure!(
+            listening.is_some(),
+            "headend has no control socket after {} s",
+            START_MAX.as_secs()
+        );
+        Ok(Headend {
+            process,
+            program: bench.headend.to_owned(),
+            socket,
+        })
+    }
+
+    /// Runs one of the verbs that talk to the daemon, and gives what it printed.
+    ///
+    /// # Errors
+    /// It exits with another code than 0; what it printed is the error.
+    pub(crate) fn verb(&self, words: &[&str]) -> Result<String> {
+        let output = Command::new(&self.program)
+            .args(words)
+            .arg("--socket")
+            .arg(&self.socket)
+            .output()?;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            bail!(
+                "headend {} ({}): {printed}{error}",
+                words.join(" "),
+                output.status
+            );
+        }
+        Ok(printed)
+    }
+
+    /// The rows of `headend show WHAT --json`.
+    ///
+    /// # Errors
+    /// The verb fails, or a line is no JSON, or names no schema.
+    pub(crate) fn show(&self, what: &[&str]) -> Result<Vec<Value>> {
+        let words = [&["show"], what, &["--json"]].concat();
+        self.verb(&words)?
+            .lines()
+            .map(|line| {
+                let row: Value = serde_json::from_str(line).with_context(|| line.to_owned())?;
+                ensure!(row["schema"].is_string(), "a row without a schema: {line}");
+                Ok(row)
+            })
+            .collect()
+    }
+
+    /// Waits until `show WHAT --json` has exactly `count` rows in state `state`, and gives them.
+    ///
+    /// # Errors
+    /// `limit` passed; what was shown last is the error.
+    pub(crate) fn wait_for(
+        &self,
+        what: &str,
+        state: &str,
+        count: usize,
+        limit: Duration,
+    ) -> Result<Vec<Value>> {
+        let mut last = Vec::new();
+        let found = until(limit, || {
+            last = self.show(&[what])?;
+            let rows: Vec<Value> = last
+                .iter()
+                .filter(|row| row["state"] == state)
+                .cloned()
+                .collect();
+            Ok((rows.len() == count).then_some(rows))
+        })?;
+        found.with_context(|| {
+            let first: Vec<&Value> = last.iter().take(3).collect();
+            let seen = last.iter().filter(|row| row["state"] == state).count();
+            format!(
+                "{seen} {what} are {state}, not {count}; {} shown, the first: {first:?}",
+                last.len()
+            )
+        })
+    }
+
+    /// Ends it as an operator does, which has to close every tunnel and exit with 0.
+    ///
+    /// # Errors
+    /// It does not end, or with another code.
+    pub(crate) fn stop(self) -> Result<()> {
+        let status = self.process.stop()?;
+        ensure!(
+            status.success(),
+            "headend ended with {status} after SIGTERM"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! headend against other people's L2TP: Debian's xl2tpd and l2tpns, Katalix's Go module, and tshark's decoder.
+//!
+//! The program is started once by `cargo xtask` and starts itself again in fresh mount, network and process
+//! namespaces ([`sandbox`]), so that nothing it does outlives it or reaches the machine's own network. Each test
+//! ([`cases`]) has two network namespaces joined by a virtual wire ([`net`]), starts a peer in one and headend in the
+//! other, and asserts what the peer printed and what headend shows.
+//!
+//! Peers speak RFC 2661. No foreign implementation of RFC 3931's control connection is to be had; its bytes are
+//! checked by tshark's decoder instead.
+#![forbid(unsafe_code)]
+
+mod capture;
+mod cases;
+mod golac;
+mod headend;
+mod l2tpns;
+mod net;
+mod process;
+mod runner;
+mod sandbox;
+mod xl2tpd;
+
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "interop --headend BINARY --root WORKSPACE [NAME ...]";
+
+/// What the command line says.
+struct Options {
+    /// The headend to test.
+    headend: PathBuf,
+    /// The workspace's root.
+    root: PathBuf,
+    /// Parts of the names of the tests to run; none means all.
+    names: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        // Our own two errands inside the namespaces.
+        ["cli", address, command] => l2tpns::talk(address, command).map(|()| true),
+        ["inside", work, rest @ ..] => {
+            options(rest).and_then(|options| sandbox::inside(work.as_ref(), &options))
+        }
+        rest => options(rest).and_then(|options| sandbox::outside(&options, &arguments)),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("interop: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn options(words: &[&str]) -> Result<Options> {
+    let (mut headend, mut root, mut names) = (None, None, Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--headend" => headend = words.next().map(PathBuf::from),
+            "--root" => root = words.next().map(PathBuf::from),
+            flag if flag.starts_with('-') => bail!("{flag} is no flag of ours\n{USAGE}"),
+            name => names.push(name.to_owned()),
+        }
+    }
+    let (Some(headend), Some(root)) = (headend, root) else {
+        bail!("{USAGE}")
+    };
+    Ok(Options {
+        headend: std::path::absolute(headend)?,
+        root: std::path::absolute(root)?,
+        names,
+    })
+}

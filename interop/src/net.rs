@@ -1,0 +1,91 @@
+//! Two network namespaces and the virtual wire between them.
+
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+
+/// The access concentrator's address on every wire.
+pub(crate) const LAC: &str = "10.9.0.1";
+
+/// The network server's address on every wire.
+pub(crate) const LNS: &str = "10.9.0.2";
+
+/// A network namespace; it goes when this does.
+pub(crate) struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    fn new(name: String) -> Result<Namespace> {
+        ip(&["netns", "add", &name])?;
+        let namespace = Namespace { name };
+        namespace.ip(&["link", "set", "lo", "up"])?;
+        Ok(namespace)
+    }
+
+    /// Runs `ip` on this namespace.
+    ///
+    /// # Errors
+    /// What `ip` printed.
+    pub(crate) fn ip(&self, arguments: &[&str]) -> Result<()> {
+        ip(&[&["-n", self.name.as_str()], arguments].concat())
+    }
+
+    /// A command that will run in this namespace, in the process that is started: no wrapper stays around it.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .arg(format!("--net=/run/netns/{}", self.name))
+            .arg(program);
+        command
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // One that cannot be deleted now goes with the run's own namespaces.
+        let _ = ip(&["netns", "delete", &self.name]);
+    }
+}
+
+/// A LAC's namespace at [`LAC`] and an LNS's at [`LNS`], joined by an interface called `wire` in each.
+pub(crate) struct Wire {
+    /// The access concentrator's side.
+    pub(crate) lac: Namespace,
+    /// The network server's side.
+    pub(crate) lns: Namespace,
+}
+
+impl Wire {
+    /// Makes both namespaces, `name` being unique in this run.
+    ///
+    /// # Errors
+    /// What `ip` printed.
+    pub(crate) fn new(name: &str) -> Result<Wire> {
+        let lac = Namespace::new(format!("{name}-lac"))?;
+        let lns = Namespace::new(format!("{name}-lns"))?;
+        ip(&[
+            "link", "add", "wire", "netns", &lac.name, "type", "veth", "peer", "name", "wire",
+            "netns", &lns.name,
+        ])?;
+        for (namespace, address) in [(&lac, LAC), (&lns, LNS)] {
+            namespace.ip(&["address", "add", &format!("{address}/24"), "dev", "wire"])?;
+            namespace.ip(&["link", "set", "wire", "up"])?;
+        }
+        Ok(Wire { lac, lns })
+    }
+}
+
+fn ip(arguments: &[&str]) -> Result<()> {
+    let output = Command::new("ip")
+        .args(arguments)
+        .output()
+        .context("cannot start ip")?;
+    if !output.status.success() {
+        bail!(
+            "ip {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
+}

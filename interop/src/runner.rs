@@ -1,0 +1,126 @@
+//! Runs the tests side by side and prints as `cargo test` does.
+
+use crate::Options;
+use crate::cases::{self, Case};
+use crate::net::Wire;
+use crate::sandbox::Work;
+use anyhow::{Result, anyhow};
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Tests at a time: they mostly wait, and have nothing in common.
+const AT_A_TIME: usize = 3;
+
+/// Last lines of each log that a failed test shows.
+const TAIL: usize = 25;
+
+/// What a test is given.
+pub(crate) struct Bench<'a> {
+    /// Its two namespaces.
+    pub(crate) wire: Wire,
+    /// Its own directory, for configurations, logs and captures.
+    pub(crate) directory: PathBuf,
+    /// The run's files.
+    pub(crate) work: &'a Work,
+    /// The headend to test.
+    pub(crate) headend: &'a Path,
+}
+
+/// Runs all tests, or those whose name has one of the options' names in it. True when all passed.
+///
+/// # Errors
+/// No test has such a name.
+pub(crate) fn run(work: &Work, options: &Options) -> Result<bool> {
+    let chosen: Vec<(usize, &Case)> = cases::ALL
+        .iter()
+        .enumerate()
+        .filter(|(_, case)| is_chosen(case, &options.names))
+        .collect();
+    if chosen.is_empty() {
+        return Err(anyhow!("no test has {:?} in its name", options.names));
+    }
+    println!("running {} tests", chosen.len());
+    let start = Instant::now();
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some((number, case)) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let begin = Instant::now();
+                    let outcome = one(*number, case, work, options);
+                    let mut failed = failed
+                        .lock()
+                        .unwrap_or_else(|poisoned| poisoned.into_inner());
+                    print_outcome(case, begin.elapsed(), &outcome);
+                    failed.extend(outcome.err().map(|error| (case.name, error)));
+                }
+            });
+        }
+    });
+
+    let failed = failed
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    for (name, error) in &failed {
+        println!("\n---- {name} ----\n{error:#}");
+        print_logs(&work.directory.join(name));
+    }
+    let verdict = if failed.is_empty() { "ok" } else { "FAILED" };
+    let passed = chosen.len() - failed.len();
+    println!(
+        "\ntest result: {verdict}. {passed} passed; {} failed; 0 ignored; 0 measured; {} filtered out; finished in {:.2}s",
+        failed.len(),
+        cases::ALL.len() - chosen.len(),
+        start.elapsed().as_secs_f64()
+    );
+    println!("{passed} passed, {} failed", failed.len());
+    Ok(failed.is_empty())
+}
+
+fn is_chosen(case: &Case, names: &[String]) -> bool {
+    names.is_empty() || names.iter().any(|name| case.name.contains(name.as_str()))
+}
+
+fn one(number: usize, case: &Case, work: &Work, options: &Options) -> Result<()> {
+    let directory = work.directory.join(case.name);
+    std::fs::create_dir_all(&directory)?;
+    let bench = Bench {
+        wire: Wire::new(&format!("t{number}"))?,
+        directory,
+        work,
+        headend: &options.headend,
+    };
+    std::panic::catch_unwind(AssertUnwindSafe(|| (case.run)(&bench)))
+        .unwrap_or_else(|_| Err(anyhow!("it panicked")))
+}
+
+fn print_outcome(case: &Case, took: Duration, outcome: &Result<()>) {
+    let verdict = if outcome.is_ok() { "ok" } else { "FAILED" };
+    println!(
+        "test {} ... {verdict} ({:.1} s)",
+        case.name,
+        took.as_secs_f64()
+    );
+}
+
+fn print_logs(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut logs: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "log"))
+        .collect();
+    logs.sort();
+    for log in logs {
+        let text = std::fs::read(&log)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        println!("-- the end of {}", log.display());
+        lines[lines.len().saturating_sub(TAIL)..]
+            .iter()
+            .for_each(|line| println!("   {line}"));
+    }
+}

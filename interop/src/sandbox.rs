@@ -1,0 +1,147 @@
+//! The namespaces that hold a whole run: whatever is started, mounted or configured in them goes when it ends.
+
+use crate::{Options, capture, golac, runner};
+use anyhow::{Context, Result, bail};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Longest a whole run may take before it is cut off.
+const RUN_MAX: Duration = Duration::from_secs(420);
+
+/// Exit code of a run that was cut off, as a shell gives for an interrupt.
+const CUT_OFF: i32 = 130;
+
+/// Where a run keeps its files: configurations, logs and captures, left for reading after it.
+pub(crate) struct Work {
+    /// The directory itself.
+    pub(crate) directory: PathBuf,
+}
+
+impl Work {
+    /// The built LAC of `interop/golac`.
+    pub(crate) fn golac(&self) -> PathBuf {
+        self.directory.join("golac")
+    }
+
+    /// The golden messages as a capture file.
+    pub(crate) fn goldens(&self) -> PathBuf {
+        self.directory.join("goldens.pcap")
+    }
+}
+
+/// Builds what needs the machine's own network, then runs the tests in namespaces. True when all passed.
+///
+/// # Errors
+/// The namespaces cannot be made, or the work directory cannot be written.
+pub(crate) fn outside(options: &Options, arguments: &[String]) -> Result<bool> {
+    let program = std::env::current_exe().context("our own path")?;
+    let work = Work {
+        directory: program.with_file_name("interop-run"),
+    };
+    if work.directory.exists() {
+        std::fs::remove_dir_all(&work.directory)
+            .with_context(|| format!("{}", work.directory.display()))?;
+    }
+    std::fs::create_dir_all(&work.directory)
+        .with_context(|| format!("{}", work.directory.display()))?;
+    golac::build(&options.root, &work);
+    capture::write_goldens(&options.root, &work);
+
+    let mut command = Command::new("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    let mut child = command
+        .args(["--mount", "--net", "--pid", "--fork", "--kill-child"])
+        .arg(&program)
+        .arg("inside")
+        .arg(&work.directory)
+        .args(arguments)
+        .env("PATH", path_with_daemons())
+        // The inside watches this pipe: it ends when we do, however we end.
+        .stdin(Stdio::piped())
+        .spawn()
+        .context("cannot start unshare")?;
+    let _held_open = child.stdin.take();
+    let status = child.wait().context("unshare")?;
+    match status.code() {
+        Some(0) => Ok(true),
+        Some(1) => Ok(false),
+        _ => bail!("the namespaces ended with {status}"),
+    }
+}
+
+/// Daemons live where an ordinary user's path does not lead, and Go where it installs itself.
+pub(crate) fn path_with_daemons() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{path}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin")
+}
+
+/// The first process inside the new namespaces: readies the mounts and runs the tests. True when all passed.
+///
+/// # Errors
+/// A mount that is refused.
+pub(crate) fn inside(directory: &Path, options: &Options) -> Result<bool> {
+    let work = Work {
+        directory: directory.to_owned(),
+    };
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        std::process::exit(CUT_OFF);
+    });
+    std::thread::spawn(|| {
+        std::thread::sleep(RUN_MAX);
+        println!("interop: cut off after {} s", RUN_MAX.as_secs());
+        std::process::exit(CUT_OFF);
+    });
+    ready_mounts(&work)?;
+    runner::run(&work, options)
+}
+
+/// A private /run for `ip netns` and xl2tpd, and files of ours where the peers look for theirs.
+fn ready_mounts(work: &Work) -> Result<()> {
+    mount(&["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"])?;
+    std::fs::create_dir_all("/run/netns")?;
+    std::fs::create_dir_all("/run/xl2tpd")?;
+
+    // No kernel here need have PPP, without which pppd ends at once and takes the session with it. One that keeps its
+    // terminal open and says nothing leaves the session as L2TP left it.
+    let pppd = work.directory.join("pppd");
+    std::fs::write(
+        &pppd,
+        "#!/bin/sh\necho \"pppd stands still on $1\"\nexec sleep 600\n",
+    )?;
+    rustix::fs::chmod(&pppd, rustix::fs::Mode::from_raw_mode(0o755))?;
+    bind(&pppd, "/usr/sbin/pppd")?;
+
+    let l2tpns = work.directory.join("etc-l2tpns");
+    std::fs::create_dir_all(&l2tpns)?;
+    std::fs::write(l2tpns.join("users"), "")?;
+    std::fs::write(l2tpns.join("ip_pool"), "10.66.0.0/29\n")?;
+    bind(&l2tpns, "/etc/l2tpns")
+}
+
+/// Puts `from` in the place of `to`; a `to` that is not there belongs to a missing peer, whose tests will fail.
+fn bind(from: &Path, to: &str) -> Result<()> {
+    if !Path::new(to).exists() {
+        return Ok(());
+    }
+    mount(&["--bind", &from.to_string_lossy(), to])
+}
+
+fn mount(arguments: &[&str]) -> Result<()> {
+    let output = Command::new("mount")
+        .args(arguments)
+        .output()
+        .context("cannot start mount")?;
+    if !output.status.success() {
+        bail!(
+            "mount {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Debian's xl2tpd, as LAC and as LNS.
+
+use crate::net::Namespace;
+use crate::process::Process;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const START_MAX: Duration = Duration::from_secs(10);
+
+/// A running xl2tpd.
+pub(crate) struct Xl2tpd {
+    /// What it prints is in its log.
+    pub(crate) process: Process,
+    control: PathBuf,
+}
+
+/// What differs from one xl2tpd to another.
+pub(crate) struct Setup<'a> {
+    /// Unique in its directory.
+    pub(crate) name: &'a str,
+    /// The address it listens on.
+    pub(crate) address: &'a str,
+    /// The tunnel secret it shares with every peer.
+    pub(crate) secret: Option<&'a str>,
+    /// Whether it prints each message it receives.
+    pub(crate) verbose: bool,
+    /// Its `[lac ...]` and `[lns ...]` sections.
+    pub(crate) sections: String,
+}
+
+impl Xl2tpd {
+    /// Starts it and waits until it listens.
+    ///
+    /// # Errors
+    /// It is not there, or does not start.
+    pub(crate) fn start(
+        namespace: &Namespace,
+        directory: &Path,
+        setup: &Setup<'_>,
+    ) -> Result<Xl2tpd> {
+        let file = |ending: &str| directory.join(format!("{}.{ending}", setup.name));
+        let secrets = setup
+            .secret
+            .map(|secret| format!("* * {secret}\n"))
+            .unwrap_or_default();
+        std::fs::write(file("secrets"), secrets)?;
+        let debug = if setup.verbose {
+            "debug avp = yes\ndebug state = yes\ndebug tunnel = yes\n"
+        } else {
+            ""
+        };
+        let global = format!(
+            "[global]\nlisten-addr = {}\nauth file = {}\n{debug}",
+            setup.address,
+            file("secrets").display()
+        );
+        std::fs::write(file("conf"), format!("{global}{}", setup.sections))?;
+
+        let mut command = namespace.command("xl2tpd");
+        command
+            .arg("-D")
+            .arg("-c")
+            .arg(file("conf"))
+            .arg("-p")
+            .arg(file("pid"))
+            .arg("-C")
+            .arg(file("control"));
+        let mut process = Process::start(command, setup.name, directory)?;
+        process.wait_for("Listening on IP address", START_MAX)?;
+        Ok(Xl2tpd {
+            process,
+            control: file("control"),
+        })
+    }
+
+    /// Writes one command to its control pipe. It reads one command at a time, and loses what comes with it: leave it
+    /// 8 ms between two.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub(crate) fn command(&self, command: &str) -> Result<()> {
+        // Opening a pipe that nobody reads would wait for ever; opened for both, it does not.
+        let mut pipe = File::options()
+            .read(true)
+            .write(true)
+            .open(&self.control)
+            .context("xl2tpd's control pipe")?;
+        pipe.write_all(command.as_bytes())
+            .context("xl2tpd's control pipe")
+    }
+}
+
+/// A section that makes xl2tpd an LNS for anyone.
+pub(crate) fn lns_section(challenge: bool) -> String {
+    let challenge = if challenge { "yes" } else { "no" };
+    format!(
+        "[lns default]\nhostname = xl2tpd.test\nip range = 10.77.0.2-10.77.0.250\nlocal ip = 10.77.0.1\n\
+         require authentication = no\nchallenge = {challenge}\n"
+    )
+}
+
+/// A section that calls `lns`; it dials by itself only where `more` says so.
+pub(crate) fn lac_section(name: &str, lns: &str, challenge: bool, more: &str) -> String {
+    let challenge = if challenge { "yes" } else { "no" };
+    format!(
+        "[lac {name}]\nlns = {lns}\nrequire authentication = no\nchallenge = {challenge}\n{more}"
+    )
+}

@@ -1,0 +1,187 @@
+//! Which crate may depend on which. An arrow that is not in the table fails, and is named.
+
+use crate::cargo::Member;
+
+/// A crate's row: what it may use, what its tests may use besides, and why no more.
+struct Row {
+    krate: &'static str,
+    uses: &'static [&'static str],
+    tests_use: &'static [&'static str],
+    why: &'static str,
+}
+
+const fn row(
+    krate: &'static str,
+    uses: &'static [&'static str],
+    tests_use: &'static [&'static str],
+    why: &'static str,
+) -> Row {
+    Row {
+        krate,
+        uses,
+        tests_use,
+        why,
+    }
+}
+
+/// The arrows of ARCHITECTURE.md. A new crate gets a row here before it builds in `cargo xtask test`.
+const ALLOWED: &[Row] = &[
+    row(
+        "base",
+        &[],
+        &[],
+        "time, units and the Machine trait are under everything, so they know nothing",
+    ),
+    row(
+        "wire",
+        &["base"],
+        &[],
+        "bytes and headers have no state, no protocol and no I/O",
+    ),
+    row(
+        "l2tp",
+        &["base", "wire"],
+        &["sim"],
+        "a protocol does no I/O and knows no other; simulation is for its tests",
+    ),
+    row(
+        "sim",
+        &["base"],
+        &[],
+        "a simulated network drives any Machine and knows no protocol",
+    ),
+    row(
+        "reactor",
+        &["base"],
+        &[],
+        "the event core drives any Machine and knows no protocol",
+    ),
+    row(
+        "lab",
+        &["base", "wire", "l2tp", "sim", "reactor"],
+        &[],
+        "experiments need the parts, never the daemon",
+    ),
+    row(
+        "headend",
+        &["base", "wire", "l2tp", "sim", "reactor", "lab"],
+        &[],
+        "the binary is the glue: nothing uses it",
+    ),
+    row(
+        "fuzz",
+        &["base", "wire", "l2tp", "sim"],
+        &[],
+        "a fuzz target feeds decoders and cores, which do no I/O",
+    ),
+    row(
+        "interop",
+        &[],
+        &[],
+        "a peer's view: it runs the binary and shares no code with it",
+    ),
+    row("xtask", &[], &[], "it must build when nothing else does"),
+];
+
+/// Checks every dependency between workspace crates against the table.
+///
+/// # Errors
+/// One line for each arrow that the table does not have.
+pub(crate) fn check(members: &[Member]) -> Result<String, Vec<String>> {
+    let faults: Vec<String> = members.iter().flat_map(faults_of).collect();
+    let arrows: usize = members.iter().map(|member| member.uses.len()).sum();
+    if faults.is_empty() {
+        Ok(format!("{} crates, {arrows} arrows", members.len()))
+    } else {
+        Err(faults)
+    }
+}
+
+fn faults_of(member: &Member) -> Vec<String> {
+    let Some(row) = ALLOWED.iter().find(|row| row.krate == member.name) else {
+        return vec![format!(
+            "crate {} has no row in xtask/src/arrows.rs",
+            member.name
+        )];
+    };
+    member
+        .uses
+        .iter()
+        .filter(|(used, kind)| {
+            let in_tests = kind.as_deref() == Some("dev") && row.tests_use.contains(&used.as_str());
+            !in_tests && !row.uses.contains(&used.as_str())
+        })
+        .map(|(used, kind)| {
+            let kind = kind
+                .as_deref()
+                .map(|kind| format!(" ({kind}-dependency)"))
+                .unwrap_or_default();
+            format!(
+                "{} -> {used}{kind} is not allowed: {}",
+                member.name, row.why
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str, uses: &[(&str, Option<&str>)]) -> Member {
+        Member {
+            name: name.to_owned(),
+            directory: Default::default(),
+            uses: uses
+                .iter()
+                .map(|(used, kind)| ((*used).to_owned(), kind.map(str::to_owned)))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn an_arrow_in_the_table_passes() {
+        assert!(check(&[member("wire", &[("base", None)])]).is_ok());
+    }
+
+    #[test]
+    fn an_arrow_the_other_way_is_named() {
+        let faults = check(&[member("base", &[("wire", None)])]).unwrap_err();
+        assert!(
+            faults[0].starts_with("base -> wire is not allowed"),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn the_simulator_is_for_a_cores_tests_only() {
+        assert!(check(&[member("l2tp", &[("sim", Some("dev"))])]).is_ok());
+        assert!(check(&[member("l2tp", &[("sim", None)])]).is_err());
+    }
+
+    #[test]
+    fn a_crate_without_a_row_fails() {
+        let faults = check(&[member("ppp", &[])]).unwrap_err();
+        assert!(faults[0].contains("crate ppp has no row"), "{faults:?}");
+    }
+
+    #[test]
+    fn the_table_has_no_cycle() {
+        // Each crate may use only crates that a walk from `base` upwards has already passed.
+        let mut settled: Vec<&str> = Vec::new();
+        while settled.len() < ALLOWED.len() {
+            let before = settled.len();
+            for row in ALLOWED {
+                if !settled.contains(&row.krate)
+                    && row.uses.iter().all(|used| settled.contains(used))
+                {
+                    settled.push(row.krate);
+                }
+            }
+            assert!(
+                settled.len() > before,
+                "a cycle among what is left after {settled:?}"
+            );
+        }
+    }
+}

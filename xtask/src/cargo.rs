@@ -1,0 +1,155 @@
+//! What `cargo metadata` says of this workspace.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The parts of `cargo metadata` that the checks read.
+pub(crate) struct Metadata {
+    /// Every package of the build, ours and others', for this machine's target.
+    packages: Vec<Value>,
+    /// Package ids of the workspace's own members.
+    members: Vec<String>,
+    /// The workspace's root directory.
+    pub(crate) root: PathBuf,
+    /// Where cargo puts what it builds.
+    pub(crate) target: PathBuf,
+}
+
+/// One of the workspace's own crates.
+pub(crate) struct Member {
+    /// The package's name.
+    pub(crate) name: String,
+    /// The directory with its `Cargo.toml`.
+    pub(crate) directory: PathBuf,
+    /// The workspace crates it depends on, and how: `None` for ordinary, `Some("dev")`, `Some("build")`.
+    pub(crate) uses: Vec<(String, Option<String>)>,
+}
+
+/// The cargo that runs us, so that one toolchain does all the steps.
+pub(crate) fn command() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+impl Metadata {
+    /// Asks cargo, for this machine's target only: what is never built here need not be downloaded.
+    ///
+    /// # Errors
+    /// What cargo printed, or that its answer is not the JSON it documents.
+    pub(crate) fn read() -> Result<Metadata, String> {
+        let target = host_target()?;
+        let output = command()
+            .args([
+                "metadata",
+                "--format-version",
+                "1",
+                "--filter-platform",
+                &target,
+            ])
+            .output()
+            .map_err(|error| format!("cannot start cargo: {error}"))?;
+        if !output.status.success() {
+            return Err(format!(
+                "cargo metadata: {}",
+                String::from_utf8_lossy(&output.stderr)
+            ));
+        }
+        let json: Value = serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("cargo metadata: {error}"))?;
+        Metadata::from_json(&json)
+            .ok_or_else(|| "cargo metadata: not the answer it documents".to_owned())
+    }
+
+    fn from_json(json: &Value) -> Option<Metadata> {
+        // `packages` lists what any target would need; the resolve graph only what this one does.
+        let resolved: Vec<&str> = json["resolve"]["nodes"]
+            .as_array()?
+            .iter()
+            .filter_map(|node| node["id"].as_str())
+            .collect();
+        let packages = json["packages"].as_array()?;
+        Some(Metadata {
+            packages: packages
+                .iter()
+                .filter(|package| {
+                    package["id"]
+                        .as_str()
+                        .is_some_and(|id| resolved.contains(&id))
+                })
+                .cloned()
+                .collect(),
+            members: json["workspace_members"]
+                .as_array()?
+                .iter()
+                .filter_map(|id| id.as_str().map(str::to_owned))
+                .collect(),
+            root: PathBuf::from(json["workspace_root"].as_str()?),
+            target: PathBuf::from(json["target_directory"].as_str()?),
+        })
+    }
+
+    /// The workspace's own crates.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        self.packages
+            .iter()
+            .filter(|package| self.is_ours(package))
+            .filter_map(member)
+            .collect()
+    }
+
+    /// Name, version and licence expression of every package that is not ours; no licence is an empty expression.
+    pub(crate) fn others(&self) -> Vec<(&str, &str, &str)> {
+        self.packages
+            .iter()
+            .filter(|package| !self.is_ours(package))
+            .filter_map(|package| {
+                Some((
+                    package["name"].as_str()?,
+                    package["version"].as_str()?,
+                    package["license"].as_str().unwrap_or_default(),
+                ))
+            })
+            .collect()
+    }
+
+    fn is_ours(&self, package: &Value) -> bool {
+        package["id"]
+            .as_str()
+            .is_some_and(|id| self.members.iter().any(|member| member == id))
+    }
+}
+
+fn member(package: &Value) -> Option<Member> {
+    let uses = package["dependencies"]
+        .as_array()?
+        .iter()
+        // A dependency with a path is one of ours.
+        .filter(|dependency| dependency["path"].is_string())
+        .filter_map(|dependency| {
+            Some((
+                dependency["name"].as_str()?.to_owned(),
+                dependency["kind"].as_str().map(str::to_owned),
+            ))
+        })
+        .collect();
+    Some(Member {
+        name: package["name"].as_str()?.to_owned(),
+        directory: Path::new(package["manifest_path"].as_str()?)
+            .parent()?
+            .to_owned(),
+        uses,
+    })
+}
+
+fn host_target() -> Result<String, String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc)
+        .arg("-vV")
+        .output()
+        .map_err(|error| format!("cannot start rustc: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .map(str::to_owned)
+        .ok_or_else(|| "rustc -vV names no host".to_owned())
+}

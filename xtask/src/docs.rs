@@ -1,0 +1,261 @@
+//! The pages of `docs/rfc`: what they name has to be there.
+//!
+//! A page has one or more tables with the columns `section`, `implemented in` and `tested by`; others may stand beside
+//! them. What stands in backticks is checked, prose is not:
+//! - implemented in: `crates/l2tp/src/tunnel.rs`, or any path's end that fits one source, or `l2tp::tunnel::Tunnel`;
+//! - tested by: `crate::path::test_name` or `file.rs::test_name`, a function of that name in that crate or file.
+//!
+//! A row has to name a test, or to say in words why it has none: "left out", "not tested" or "no behaviour".
+
+use crate::cargo::Member;
+use crate::sources::Source;
+use std::path::Path;
+
+/// What a row without a test has to say somewhere.
+const EXCUSES: &[&str] = &["left out", "not tested", "no behaviour"];
+
+/// Reads every page and checks what it names.
+///
+/// # Errors
+/// One line, with page and line number, for each name that leads nowhere.
+pub(crate) fn check(
+    root: &Path,
+    members: &[Member],
+    sources: &[Source],
+) -> Result<String, Vec<String>> {
+    let pages = pages(root).map_err(|error| vec![format!("docs/rfc: {error}")])?;
+    let tree = Tree {
+        root,
+        members,
+        sources,
+    };
+    let mut faults = Vec::new();
+    let mut tests = 0;
+    for (name, text) in &pages {
+        let rows = rows(text);
+        if rows.is_empty() {
+            faults.push(format!(
+                "docs/rfc/{name}: no table with the columns section, implemented in, tested by"
+            ));
+        }
+        for row in rows {
+            tests += spans(row.tested_by).len();
+            faults.extend(
+                tree.faults_of(&row)
+                    .map(|fault| format!("docs/rfc/{name}:{}: {fault}", row.line)),
+            );
+        }
+    }
+    if faults.is_empty() {
+        Ok(format!("{} pages name {tests} tests", pages.len()))
+    } else {
+        Err(faults)
+    }
+}
+
+fn pages(root: &Path) -> std::io::Result<Vec<(String, String)>> {
+    let directory = root.join("docs/rfc");
+    let mut pages = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "md") {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            pages.push((name, std::fs::read_to_string(&path)?));
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+/// A row of a table that has our columns.
+#[derive(Debug, PartialEq)]
+struct Row<'a> {
+    line: usize,
+    whole: &'a str,
+    implemented_in: &'a str,
+    tested_by: &'a str,
+}
+
+fn rows(text: &str) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    let mut columns: Option<(usize, usize)> = None;
+    for (index, line) in text.lines().enumerate() {
+        let Some(cells) = cells(line) else {
+            columns = None;
+            continue;
+        };
+        let is_rule = cells
+            .iter()
+            .all(|cell| cell.chars().all(|c| "-: ".contains(c)));
+        let place = |name: &str| {
+            cells
+                .iter()
+                .position(|cell| cell.eq_ignore_ascii_case(name))
+        };
+        match columns {
+            _ if is_rule => {}
+            Some((implemented_in, tested_by)) => rows.push(Row {
+                line: index + 1,
+                whole: line,
+                implemented_in: cells.get(implemented_in).copied().unwrap_or_default(),
+                tested_by: cells.get(tested_by).copied().unwrap_or_default(),
+            }),
+            None => {
+                columns = place("section")
+                    .and(place("implemented in"))
+                    .zip(place("tested by"))
+            }
+        }
+    }
+    rows
+}
+
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let inner = line.trim().strip_prefix('|')?.trim_end();
+    Some(
+        inner
+            .strip_suffix('|')
+            .unwrap_or(inner)
+            .split('|')
+            .map(str::trim)
+            .collect(),
+    )
+}
+
+/// What stands between backticks.
+fn spans(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+struct Tree<'a> {
+    root: &'a Path,
+    members: &'a [Member],
+    sources: &'a [Source],
+}
+
+impl Tree<'_> {
+    fn faults_of<'r>(&'r self, row: &'r Row<'r>) -> impl Iterator<Item = String> + 'r {
+        let implemented = spans(row.implemented_in)
+            .into_iter()
+            .filter_map(|span| self.fault_in_source(span));
+        let tested = spans(row.tested_by)
+            .into_iter()
+            .filter_map(|span| self.fault_in_test(span));
+        let words = row.whole.to_lowercase();
+        let silent =
+            spans(row.tested_by).is_empty() && !EXCUSES.iter().any(|excuse| words.contains(excuse));
+        let untested = silent.then(|| format!("no test, and none of {EXCUSES:?}"));
+        implemented.chain(tested).chain(untested)
+    }
+
+    fn fault_in_source(&self, span: &str) -> Option<String> {
+        if span.ends_with(".rs") {
+            return self
+                .files(span)
+                .is_empty()
+                .then(|| format!("no source file {span}"));
+        }
+        let (krate, path) = span.split_once("::")?;
+        let item = path
+            .rsplit("::")
+            .next()
+            .unwrap_or(path)
+            .trim_end_matches("()");
+        let Some(files) = self.crate_files(krate) else {
+            return Some(format!("{span}: no crate {krate}"));
+        };
+        let known = files
+            .iter()
+            .any(|source| has_word(&source.text, item) || modules(source).contains(&item));
+        (!known).then(|| format!("{span}: nothing called {item} in crate {krate}"))
+    }
+
+    fn fault_in_test(&self, span: &str) -> Option<String> {
+        let Some((place, test)) = span.rsplit_once("::") else {
+            return Some(format!(
+                "{span}: neither crate::path::test nor file.rs::test"
+            ));
+        };
+        let declaration = format!("fn {test}(");
+        if place.ends_with(".rs") {
+            let files = self.files(place);
+            if files.is_empty() {
+                return Some(format!("{span}: no source file {place}"));
+            }
+            let found = files
+                .iter()
+                .any(|source| source.text.contains(&declaration));
+            return (!found).then(|| format!("{span}: no such function"));
+        }
+        let mut parts = place.split("::");
+        let krate = parts.next().unwrap_or_default();
+        let path: Vec<&str> = parts.collect();
+        let Some(files) = self.crate_files(krate) else {
+            return Some(format!("{span}: no crate {krate}"));
+        };
+        // An inline module adds to a file's path, so the file's own modules begin the test's path.
+        let found = files.iter().any(|source| {
+            let fits = path.is_empty() || path.starts_with(&modules(source));
+            fits && source.text.contains(&declaration)
+        });
+        (!found).then(|| format!("{span}: no such function"))
+    }
+
+    fn files(&self, end: &str) -> Vec<&Source> {
+        let suffix = format!("/{end}");
+        self.sources
+            .iter()
+            .filter(|source| source.path == end || source.path.ends_with(&suffix))
+            .collect()
+    }
+
+    fn crate_files(&self, krate: &str) -> Option<Vec<&Source>> {
+        let member = self
+            .members
+            .iter()
+            .find(|member| member.name.replace('-', "_") == krate)?;
+        let directory = member
+            .directory
+            .strip_prefix(self.root)
+            .unwrap_or(&member.directory)
+            .join("");
+        let prefix = directory.to_string_lossy().into_owned();
+        Some(
+            self.sources
+                .iter()
+                .filter(|source| source.path.starts_with(&prefix))
+                .collect(),
+        )
+    }
+}
+
+/// The modules that a file's place in its crate gives it: `src/tunnel/tests.rs` is `tunnel`, `tests`.
+fn modules(source: &Source) -> Vec<&str> {
+    let inside = ["/src/", "/tests/", "/examples/", "/benches/"]
+        .iter()
+        .find_map(|part| source.path.split_once(part))
+        .map_or(source.path.as_str(), |(_, inside)| inside);
+    let mut parts: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
+    if parts
+        .last()
+        .is_some_and(|last| ["lib", "main", "mod"].contains(last))
+    {
+        parts.pop();
+    }
+    parts
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let joins = |c: char| c.is_alphanumeric() || c == '_';
+        !text[..at].chars().next_back().is_some_and(joins)
+            && !text[at + word.len()..].chars().next().is_some_and(joins)
+    })
+}
+
+#[cfg(test)]
+mod tests;

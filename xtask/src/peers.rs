@@ -1,0 +1,153 @@
+//! What the interop tests need of the machine: other people's daemons, and leave to make network namespaces.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A program and the Debian package that has it.
+struct Need {
+    program: &'static str,
+    package: &'static str,
+}
+
+const NEEDS: &[Need] = &[
+    Need {
+        program: "xl2tpd",
+        package: "xl2tpd",
+    },
+    Need {
+        program: "pppd",
+        package: "ppp",
+    },
+    Need {
+        program: "l2tpns",
+        package: "l2tpns",
+    },
+    Need {
+        program: "tshark",
+        package: "tshark",
+    },
+    Need {
+        program: "go",
+        package: "golang-go",
+    },
+    Need {
+        program: "ip",
+        package: "iproute2",
+    },
+    Need {
+        program: "unshare",
+        package: "util-linux",
+    },
+];
+
+/// Where daemons live that are not on an ordinary user's path, and where Go installs itself.
+const MORE_PATHS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin"];
+
+/// Makes sure that every program is there, installing what is missing where that is allowed, and that this user may
+/// make network namespaces.
+///
+/// # Errors
+/// The one command that would help, or that nothing will and what leaves the interop tests out.
+pub(crate) fn ready() -> Result<String, Vec<String>> {
+    let missing = missing();
+    if !missing.is_empty() {
+        install(&missing)?;
+    }
+    may_make_namespaces()?;
+    Ok(format!("{} programs are there", NEEDS.len()))
+}
+
+fn missing() -> Vec<&'static str> {
+    NEEDS
+        .iter()
+        .filter(|need| !is_there(need.program))
+        .map(|need| need.package)
+        .collect()
+}
+
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
+    on_path
+        || MORE_PATHS
+            .iter()
+            .any(|directory| Path::new(directory).join(program).is_file())
+}
+
+fn is_root() -> bool {
+    // A process's own directory in /proc belongs to its effective user.
+    std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+fn install(packages: &[&str]) -> Result<(), Vec<String>> {
+    let line = format!(
+        "apt-get install -y --no-install-recommends {}",
+        packages.join(" ")
+    );
+    let advice = |why: &str| {
+        vec![
+            format!("{why}; the interop tests need: {}", packages.join(" ")),
+            format!("run:  {line}"),
+            "or leave the interop tests out:  cargo xtask test --without-peers".to_owned(),
+        ]
+    };
+    if !is_root() {
+        return Err(advice(
+            "packages are missing, and only root may install them",
+        ));
+    }
+    println!("{line}");
+    // The package lists may be older than the archive; once they are fresh, a second failure is final.
+    if !apt_get_install(packages) {
+        apt_get(&["update"]);
+        apt_get_install(packages);
+    }
+    if missing().is_empty() {
+        Ok(())
+    } else {
+        Err(advice(
+            "packages are missing, and apt-get did not install them",
+        ))
+    }
+}
+
+fn apt_get_install(packages: &[&str]) -> bool {
+    let mut arguments = vec!["install", "-y", "--no-install-recommends"];
+    arguments.extend(packages);
+    apt_get(&arguments)
+}
+
+fn apt_get(arguments: &[&str]) -> bool {
+    Command::new("apt-get")
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        // Without a run level no daemon of theirs is started on the machine itself.
+        .env("RUNLEVEL", "1")
+        .stdin(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn may_make_namespaces() -> Result<(), Vec<String>> {
+    let user: &[&str] = if is_root() {
+        &[]
+    } else {
+        &["--user", "--map-root-user"]
+    };
+    let output = Command::new("unshare")
+        .args(user)
+        .args(["--mount", "--net", "--pid", "--fork", "true"])
+        .output()
+        .map_err(|error| vec![format!("cannot start unshare: {error}")])?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(vec![
+        format!(
+            "no leave to make network namespaces: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ),
+        "run as root, or leave the interop tests out:  cargo xtask test --without-peers".to_owned(),
+    ])
+}

@@ -1,0 +1,195 @@
+//! Runs steps one after another, times them, and sums up.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How many tests passed and failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Count {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+/// The outcome of a run of steps.
+#[derive(Default)]
+pub(crate) struct Report {
+    steps: Vec<Step>,
+    /// Tests over all steps that ran tests.
+    pub(crate) count: Count,
+}
+
+struct Step {
+    name: &'static str,
+    took: Duration,
+    faults: Option<Vec<String>>,
+}
+
+impl Report {
+    /// Runs a check that says what it looked at, or its faults one by one.
+    pub(crate) fn check(
+        &mut self,
+        name: &'static str,
+        check: impl FnOnce() -> Result<String, Vec<String>>,
+    ) -> bool {
+        announce(name);
+        let start = Instant::now();
+        let outcome = check();
+        match &outcome {
+            Ok(what) => println!("{what}"),
+            Err(faults) => faults.iter().for_each(|fault| println!("{fault}")),
+        }
+        self.add(name, start, outcome.err())
+    }
+
+    /// Runs a command that has to succeed.
+    pub(crate) fn command(&mut self, name: &'static str, command: &mut Command) -> bool {
+        announce(name);
+        let start = Instant::now();
+        let faults = match command.status() {
+            Ok(status) if status.success() => None,
+            Ok(status) => Some(vec![format!("{command:?}: {status}")]),
+            Err(error) => Some(vec![format!("{command:?}: {error}")]),
+        };
+        self.add(name, start, faults)
+    }
+
+    /// Runs a command that prints the summaries of `cargo test`, shows what it prints, and counts the tests.
+    pub(crate) fn tests(&mut self, name: &'static str, command: &mut Command) -> bool {
+        announce(name);
+        let start = Instant::now();
+        let (count, fault) = count_tests(command);
+        self.count.passed += count.passed;
+        self.count.failed += count.failed;
+        let fault =
+            fault.or_else(|| (count == Count::default()).then(|| "no test was run".to_owned()));
+        self.add(name, start, fault.map(|fault| vec![fault]))
+    }
+
+    fn add(&mut self, name: &'static str, start: Instant, faults: Option<Vec<String>>) -> bool {
+        let good = faults.is_none();
+        self.steps.push(Step {
+            name,
+            took: start.elapsed(),
+            faults,
+        });
+        good
+    }
+
+    /// Prints a line per step and the counts; true when nothing failed.
+    pub(crate) fn close(&self) -> bool {
+        announce("summary");
+        for step in &self.steps {
+            let verdict = if step.faults.is_none() {
+                "ok"
+            } else {
+                "FAILED"
+            };
+            println!(
+                "{:>7.1} s  {verdict:<6}  {}",
+                step.took.as_secs_f64(),
+                step.name
+            );
+            for fault in step.faults.iter().flatten() {
+                println!("                     {fault}");
+            }
+        }
+        let total: Duration = self.steps.iter().map(|step| step.took).sum();
+        println!("{:>7.1} s  in all", total.as_secs_f64());
+        self.steps.iter().all(|step| step.faults.is_none())
+    }
+}
+
+fn announce(name: &str) {
+    println!("\n== {name}");
+    // What a step's command prints comes after its heading.
+    let _ = std::io::stdout().flush();
+}
+
+fn count_tests(command: &mut Command) -> (Count, Option<String>) {
+    let mut count = Count::default();
+    let mut child = match command.stdout(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) => return (count, Some(format!("{command:?}: {error}"))),
+    };
+    if let Some(stdout) = child.stdout.take() {
+        let mut lines = BufReader::new(stdout);
+        let mut line = Vec::new();
+        while lines
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|read| read > 0)
+        {
+            let text = String::from_utf8_lossy(&line);
+            print!("{text}");
+            if let Some(summary) = summary(&text) {
+                count.passed += summary.passed;
+                count.failed += summary.failed;
+            }
+            line.clear();
+        }
+    }
+    match child.wait() {
+        Ok(status) if status.success() => (count, None),
+        Ok(status) => (
+            count,
+            Some(format!("{command:?}: {status}, {} failed", count.failed)),
+        ),
+        Err(error) => (count, Some(format!("{command:?}: {error}"))),
+    }
+}
+
+/// Reads `test result: ok. 12 passed; 0 failed; ...`.
+fn summary(line: &str) -> Option<Count> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let number = |name: &str| {
+        counts
+            .split("; ")
+            .find_map(|part| part.trim().strip_suffix(name)?.trim().parse().ok())
+    };
+    Some(Count {
+        passed: number("passed")?,
+        failed: number("failed")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_of_cargo_test_is_counted() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
+        assert_eq!(
+            summary(line),
+            Some(Count {
+                passed: 12,
+                failed: 3
+            })
+        );
+        assert_eq!(summary("test a_result ... ok"), None);
+    }
+
+    #[test]
+    fn a_command_that_fails_is_a_fault_and_its_tests_count() {
+        let mut report = Report::default();
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "echo 'test result: FAILED. 1 passed; 2 failed; 0 ignored'; exit 1",
+        ]);
+        assert!(!report.tests("tests", &mut command));
+        assert_eq!(
+            report.count,
+            Count {
+                passed: 1,
+                failed: 2
+            }
+        );
+        assert!(!report.close());
+    }
+
+    #[test]
+    fn a_test_step_that_runs_no_test_fails() {
+        assert!(!Report::default().tests("tests", &mut Command::new("true")));
+    }
+}

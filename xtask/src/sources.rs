@@ -1,0 +1,66 @@
+//! The source files of the tree, read once.
+
+use std::path::{Path, PathBuf};
+
+/// Directories with code of ours in them.
+const ROOTS: &[&str] = &[
+    "crates", "fuzz", "interop", "xtask", "bench", "web", "python",
+];
+
+/// A source file.
+pub(crate) struct Source {
+    /// From the workspace's root, with `/` between the parts.
+    pub(crate) path: String,
+    /// The whole of it.
+    pub(crate) text: String,
+}
+
+/// Every source file under the directories that hold code, sorted by path.
+///
+/// # Errors
+/// A file or directory that cannot be read, by name.
+pub(crate) fn read(root: &Path) -> Result<Vec<Source>, String> {
+    let mut paths = Vec::new();
+    for directory in ROOTS
+        .iter()
+        .map(|name| root.join(name))
+        .filter(|path| path.is_dir())
+    {
+        walk(&directory, &mut paths)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            let path = path
+                .strip_prefix(root)
+                .unwrap_or(&path)
+                .to_string_lossy()
+                .into_owned();
+            Ok(Source { path, text })
+        })
+        .collect()
+}
+
+fn walk(directory: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if entry.file_type()?.is_dir() {
+            // A target directory is cargo's; a corpus or a dot directory holds no code.
+            if name != "target" && name != "corpus" && !name.starts_with('.') {
+                walk(&entry.path(), into)?;
+            }
+        } else if ["rs", "go", "js", "py", "sh"]
+            .iter()
+            .any(|ending| name.ends_with(&format!(".{ending}")))
+        {
+            into.push(entry.path());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! The steps of `cargo xtask test`, in their order: cheap before dear, and all of them even when one fails.
+
+use crate::cargo::{self, Metadata};
+use crate::run::Report;
+use crate::sources::Source;
+use crate::{arrows, docs, licences, peers, sources, tidy as tidiness};
+
+/// Whether the interop tests run.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Peers {
+    /// They run, and what they need has to be there.
+    Run,
+    /// They are left out, which the closing lines say.
+    LeaveOut,
+}
+
+/// Every check and every test. True when all is good.
+pub(crate) fn test(with: Peers) -> bool {
+    let mut report = Report::default();
+    // First of all, so that a machine without the peers says so before it builds for minutes.
+    if with == Peers::Run && !report.check("programs that the interop tests need", peers::ready) {
+        return report.close();
+    }
+    let Some((metadata, sources)) = read(&mut report) else {
+        return report.close();
+    };
+
+    report.command("format", cargo::command().args(["fmt", "--all", "--check"]));
+    report.command(
+        "lint",
+        cargo::command().args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    );
+    look(&mut report, &metadata, &sources);
+    report.tests(
+        "tests",
+        cargo::command().args(["test", "--workspace", "--no-fail-fast"]),
+    );
+    if with == Peers::Run {
+        run_interop(&mut report, &metadata, &[]);
+    }
+
+    let good = report.close();
+    if with == Peers::LeaveOut {
+        println!(
+            "\nThe interop tests were left out (--without-peers): nothing here ran against another implementation."
+        );
+    }
+    println!(
+        "{} passed, {} failed",
+        report.count.passed, report.count.failed
+    );
+    good
+}
+
+/// Only the checks that build nothing.
+pub(crate) fn tidy() -> bool {
+    let mut report = Report::default();
+    if let Some((metadata, sources)) = read(&mut report) {
+        look(&mut report, &metadata, &sources);
+    }
+    report.close()
+}
+
+/// Only the interop tests, or some of them by name.
+pub(crate) fn interop(names: &[&str]) -> bool {
+    let mut report = Report::default();
+    if report.check("programs that the interop tests need", peers::ready)
+        && let Some((metadata, _)) = read(&mut report)
+    {
+        run_interop(&mut report, &metadata, names);
+    }
+    report.close()
+}
+
+fn read(report: &mut Report) -> Option<(Metadata, Vec<Source>)> {
+    let mut found = None;
+    report.check("read the workspace", || {
+        let metadata = Metadata::read().map_err(|fault| vec![fault])?;
+        let sources = sources::read(&metadata.root).map_err(|fault| vec![fault])?;
+        let what = format!("{} sources", sources.len());
+        found = Some((metadata, sources));
+        Ok(what)
+    });
+    found
+}
+
+fn look(report: &mut Report, metadata: &Metadata, sources: &[Source]) {
+    let members = metadata.members();
+    report.check("crate arrows", || arrows::check(&members));
+    report.check("licences of dependencies", || licences::check(metadata));
+    report.check("no code without its safety", || tidiness::safety(sources));
+    report.check("length of files", || tidiness::lengths(sources));
+    report.check("what docs/rfc names", || {
+        docs::check(&metadata.root, &members, sources)
+    });
+}
+
+fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
+    let built = report.command(
+        "build headend",
+        cargo::command().args(["build", "--release", "--package", "headend"]),
+    ) && report.command(
+        "build the interop tests",
+        cargo::command().args(["build", "--package", "interop"]),
+    );
+    if built {
+        let headend = metadata.target.join("release/headend");
+        let mut command = std::process::Command::new(metadata.target.join("debug/interop"));
+        command
+            .arg("--headend")
+            .arg(headend)
+            .arg("--root")
+            .arg(&metadata.root)
+            .args(names);
+        report.tests("interop tests", &mut command);
+    }
+}
