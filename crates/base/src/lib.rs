@@ -1,14 +1,19 @@
 //! What every other crate stands on: time as a value, the shape of a protocol
-//! machine, limits, secrets that do not print, and the timer stores.
+//! machine, stores for values and ids, secrets that do not print, and the timer
+//! stores.
 //!
 //! Nothing here reads a clock, opens a descriptor or starts a thread.
 #![forbid(unsafe_code)]
 
+pub mod first_free;
 pub mod machine;
 pub mod redacted;
+pub mod slab;
 pub mod time;
 pub mod timer;
 
+pub use first_free::FirstFree;
 pub use machine::{Datagram, Machine, Route};
 pub use redacted::Redacted;
+pub use slab::Slab;
 pub use time::{Duration, Instant};

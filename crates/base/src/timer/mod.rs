@@ -6,16 +6,21 @@
 
 use crate::Instant;
 
+mod kind;
 mod list;
+mod nodes;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod wheel;
 
+pub use kind::{AnyTimers, TimerKind, UnknownTimerKind};
 pub use list::SortedList;
 pub use tree::OrderedTree;
 pub use wheel::Wheel;
 
-/// Names one armed timer. A stale id (fired or cancelled) is recognised, also
-/// after its slot was used again.
+/// Names one armed timer of the store that gave it out. A stale id (fired or
+/// cancelled) is recognised, also after its slot was used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimerId {
     slot: u32,
@@ -31,7 +36,12 @@ pub struct Expired {
     pub at: Instant,
 }
 
-/// Timers by deadline. None fires before its deadline.
+/// Timers by deadline. None fires before its deadline, and timers that fire
+/// together come out by deadline (to the store's tick), then as they were armed.
+///
+/// The caller asks `next_deadline`, waits until then or until there is something
+/// else to do, and calls `pop_due` until it answers `None`. The `now` of later
+/// calls is never earlier.
 pub trait TimerStore {
     /// Arms a timer for `at`; a deadline in the past is due at once.
     fn insert(&mut self, at: Instant, token: u32) -> TimerId;
@@ -39,8 +49,8 @@ pub trait TimerStore {
     /// Disarms a timer; `false` if it had fired or was cancelled before.
     fn cancel(&mut self, id: TimerId) -> bool;
 
-    /// When `pop_due` will next have something: the earliest deadline, rounded
-    /// up to the store's tick.
+    /// When to call `pop_due` next: the earliest deadline, rounded up to the
+    /// store's tick. [`Wheel`] says when it may be earlier.
     fn next_deadline(&self) -> Option<Instant>;
 
     /// Takes one timer that is due at `now`, or `None`.
