@@ -1,23 +1,22 @@
 //! Many nodes by address, driven on a virtual clock.
 
+mod links;
 mod report;
 mod run;
 
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::net::SocketAddr;
-use std::ops::Index;
+use std::ops::{Deref, DerefMut, Index};
 use std::rc::Rc;
 
 use base::{Instant, Route};
 
 use crate::bind::{Addresses, Owner, Socket};
-use crate::link::{Interceptor, Wire};
+use crate::link::Wire;
 use crate::log::Log;
 use crate::node::{Held, Node};
 use crate::recording::Entry;
-use crate::{
-    Bind, DatagramMachine, Link, LinkStats, NodeHandle, NodeId, Record, Recording, Rng, Verdict,
-};
+use crate::{Bind, DatagramMachine, Link, NodeHandle, NodeId, Record, Recording, Rng};
 use run::Flight;
 
 /// Records that the log keeps unless told otherwise.
@@ -41,7 +40,7 @@ pub struct World {
     /// Datagrams that met no link.
     unrouted: u64,
     nodes: Vec<Slot>,
-    names: HashMap<String, NodeId>,
+    names: HashSet<String>,
     addresses: Addresses,
     default_link: Link,
     /// By sender and receiver.
@@ -50,8 +49,6 @@ pub struct World {
     next_flight: u64,
     /// Each node's deadline.
     deadlines: BTreeSet<(Instant, NodeId)>,
-    /// The node that was lent out last and has to be drained.
-    touched: Option<NodeId>,
     log: Log,
     decoder: Option<fn(&[u8]) -> String>,
     /// Kept for its memory.
@@ -81,14 +78,13 @@ impl World {
             steps_here: 0,
             unrouted: 0,
             nodes: Vec::new(),
-            names: HashMap::new(),
+            names: HashSet::new(),
             addresses: Addresses::default(),
             default_link: Link::CLEAN,
             wires: HashMap::new(),
             flights: BinaryHeap::new(),
             next_flight: 0,
             deadlines: BTreeSet::new(),
-            touched: None,
             log: Log::new(LOG_LIMIT),
             decoder: None,
             outbox: Vec::new(),
@@ -135,10 +131,9 @@ impl World {
         let name = name.into();
         let id = NodeId::new(self.nodes.len());
         assert!(
-            !self.names.contains_key(&name),
+            self.names.insert(name.clone()),
             "the name {name:?} is in use"
         );
-        self.names.insert(name.clone(), id);
         self.nodes.push(Slot {
             name,
             node: Box::new(Held::new(machine)),
@@ -239,26 +234,20 @@ impl World {
         call: impl FnOnce(&mut M, Instant) -> R,
     ) -> R {
         let now = self.now;
-        let result = call(self.get_mut(node), now);
-        self.settle_touched();
-        result
+        call(&mut self.get_mut(node), now)
     }
 
-    /// Lends the machine out; it is drained before the world does anything else. A
-    /// recording notes a command. To read only, index: `world[lns]`.
-    pub fn get_mut<M: DatagramMachine>(&mut self, node: NodeHandle<M>) -> &mut M {
-        self.settle_touched();
-        self.touched = Some(node.id());
+    /// Lends the machine out and drains it when it comes back. A recording notes a
+    /// command. To read only, index: `world[lns]`.
+    pub fn get_mut<M: DatagramMachine>(&mut self, node: NodeHandle<M>) -> Lent<'_, M> {
         let now = self.now;
-        let held = self.held_mut(node);
-        held.recorder.note(now, || Entry::Command);
-        &mut held.machine
+        self.held_mut(node).recorder.note(now, || Entry::Command);
+        Lent { world: self, node }
     }
 
     /// Puts another machine in a node's place, as when a host restarts, and returns the
     /// old one. Addresses, links, events and `on_event` stay; a recording ends.
     pub fn replace<M: DatagramMachine>(&mut self, node: NodeHandle<M>, machine: M) -> M {
-        self.settle_touched();
         let held = self.held_mut(node);
         held.recorder.take();
         let old = std::mem::replace(&mut held.machine, machine);
@@ -289,7 +278,6 @@ impl World {
         &mut self,
         node: NodeHandle<M>,
     ) -> Vec<(Instant, M::Event)> {
-        self.settle_touched();
         self.held_mut(node).events.drain(..).collect()
     }
 
@@ -306,14 +294,12 @@ impl World {
     /// Records the machine's inputs from here on. For a replay into a fresh machine,
     /// begin right after adding it.
     pub fn record<M: DatagramMachine>(&mut self, node: NodeHandle<M>) {
-        self.settle_touched();
         let now = self.now;
         self.held_mut(node).recorder.start(now);
     }
 
     /// Ends a recording; `None` if none was under way.
     pub fn take_recording<M: DatagramMachine>(&mut self, node: NodeHandle<M>) -> Option<Recording> {
-        self.settle_touched();
         self.held_mut(node).recorder.take()
     }
 
@@ -327,93 +313,6 @@ impl World {
         let node: &mut dyn std::any::Any = &mut *self.nodes[node.id().index()].node;
         node.downcast_mut()
             .expect("a handle is used in the world that gave it out")
-    }
-
-    // Links.
-
-    /// Sets the link between all nodes that have none of their own.
-    pub fn set_default_link(&mut self, link: Link) {
-        self.default_link = link;
-    }
-
-    /// Sets the link between two nodes, both ways.
-    pub fn set_link(&mut self, a: impl Into<NodeId>, b: impl Into<NodeId>, link: Link) {
-        let (a, b) = (a.into(), b.into());
-        self.set_link_one_way(a, b, link);
-        self.set_link_one_way(b, a, link);
-    }
-
-    /// Sets the link from one node to another.
-    pub fn set_link_one_way(&mut self, from: impl Into<NodeId>, to: impl Into<NodeId>, link: Link) {
-        self.wire(from.into(), to.into()).own = Some(link);
-    }
-
-    /// Cuts two nodes apart: nothing passes, and what is under way is lost if it would
-    /// arrive before [`World::heal`].
-    pub fn cut(&mut self, a: impl Into<NodeId>, b: impl Into<NodeId>) {
-        let (a, b) = (a.into(), b.into());
-        self.cut_one_way(a, b);
-        self.cut_one_way(b, a);
-    }
-
-    /// Cuts one direction only.
-    pub fn cut_one_way(&mut self, from: impl Into<NodeId>, to: impl Into<NodeId>) {
-        self.wire(from.into(), to.into()).cut = true;
-    }
-
-    /// Undoes a cut, both ways.
-    pub fn heal(&mut self, a: impl Into<NodeId>, b: impl Into<NodeId>) {
-        let (a, b) = (a.into(), b.into());
-        self.wire(a, b).cut = false;
-        self.wire(b, a).cut = false;
-    }
-
-    /// Cuts a node from all others until [`World::rejoin`].
-    pub fn isolate(&mut self, node: impl Into<NodeId>) {
-        self.nodes[node.into().index()].isolated = true;
-    }
-
-    /// Ends an isolation.
-    pub fn rejoin(&mut self, node: impl Into<NodeId>) {
-        self.nodes[node.into().index()].isolated = false;
-    }
-
-    /// Takes out the next `n` datagrams from one node to another.
-    pub fn drop_next(&mut self, from: impl Into<NodeId>, to: impl Into<NodeId>, n: u32) {
-        self.wire(from.into(), to.into()).drop_next = n;
-    }
-
-    /// Shows every payload from one node to another, on entering the link, to `judge`,
-    /// which decides; it replaces an earlier one.
-    pub fn intercept(
-        &mut self,
-        from: impl Into<NodeId>,
-        to: impl Into<NodeId>,
-        judge: impl FnMut(&[u8], Instant) -> Verdict + 'static,
-    ) {
-        let interceptor: Interceptor = Box::new(judge);
-        self.wire(from.into(), to.into()).interceptor = Some(interceptor);
-    }
-
-    /// Takes the interceptor away.
-    pub fn stop_intercepting(&mut self, from: impl Into<NodeId>, to: impl Into<NodeId>) {
-        self.wire(from.into(), to.into()).interceptor = None;
-    }
-
-    /// What the link from one node to another did.
-    pub fn link_stats(&self, from: impl Into<NodeId>, to: impl Into<NodeId>) -> LinkStats {
-        self.wires
-            .get(&(from.into(), to.into()))
-            .map(|wire| wire.stats)
-            .unwrap_or_default()
-    }
-
-    fn wire(&mut self, from: NodeId, to: NodeId) -> &mut Wire {
-        let (seed, nodes) = (self.seed, &self.nodes);
-        self.wires.entry((from, to)).or_insert_with(|| {
-            let name = |id: NodeId| nodes[id.index()].name.as_str();
-            Wire::new(Rng::stream(seed, &["link", name(from), name(to)]))
-        })
     }
 
     // Log.
@@ -439,6 +338,36 @@ impl World {
     /// How reports show a payload; without it they show hex. It must not panic.
     pub fn set_decoder(&mut self, decoder: fn(&[u8]) -> String) {
         self.decoder = Some(decoder);
+    }
+}
+
+/// A machine on loan from its world, which drains it when this is dropped.
+#[derive(Debug)]
+pub struct Lent<'w, M: DatagramMachine> {
+    world: &'w mut World,
+    node: NodeHandle<M>,
+}
+
+impl<M: DatagramMachine> Deref for Lent<'_, M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.world[self.node]
+    }
+}
+
+impl<M: DatagramMachine> DerefMut for Lent<'_, M> {
+    fn deref_mut(&mut self) -> &mut M {
+        &mut self.world.held_mut(self.node).machine
+    }
+}
+
+impl<M: DatagramMachine> Drop for Lent<'_, M> {
+    fn drop(&mut self) {
+        // A machine that panicked is not asked for more.
+        if !std::thread::panicking() {
+            self.world.settle(self.node.id());
+        }
     }
 }
 

@@ -54,8 +54,7 @@ impl Eq for Flight {}
 
 impl World {
     /// When the next thing happens, if anything is left to happen.
-    pub fn next_wake_up(&mut self) -> Option<Instant> {
-        self.settle_touched();
+    pub fn next_wake_up(&self) -> Option<Instant> {
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         let arrival = self.flights.peek().map(|flight| flight.due);
         let next = deadline.into_iter().chain(arrival).min()?;
@@ -118,7 +117,6 @@ impl World {
         limit: Duration,
     ) -> bool {
         let end = self.now + limit;
-        self.settle_touched();
         while condition(self) {
             if !self.step_before(end) {
                 self.now = self.now.max(end);
@@ -147,7 +145,6 @@ impl World {
         mut wanted: impl FnMut(&M::Event) -> bool,
     ) -> Option<M::Event> {
         let end = self.now + limit;
-        self.settle_touched();
         // Events that were refused, counted from the machine's first, are not asked about
         // again.
         let mut refused = 0;
@@ -174,7 +171,6 @@ impl World {
     /// Lets a datagram from any address, a forged one too, arrive at once, whatever the
     /// links are.
     pub fn inject(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        self.settle_touched();
         let to_node = self.addresses.find(from, to).map(|owner| owner.node);
         let fate = Fate::InFlight { due: self.now };
         let bytes = Rc::from(bytes);
@@ -257,13 +253,6 @@ impl World {
         };
         self.log.settle(record, fate);
         self.settle(owner.node);
-    }
-
-    /// Drains what was lent out.
-    pub(super) fn settle_touched(&mut self) {
-        if let Some(node) = self.touched.take() {
-            self.settle(node);
-        }
     }
 
     /// Drains a node that changed: transmits, events, then its deadline.
