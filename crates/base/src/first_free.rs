@@ -193,23 +193,26 @@ mod tests {
         fn the_smallest_free_id_is_handed_out(ops in prop::collection::vec(op(), 0..60)) {
             let mut ids = FirstFree::new();
             let mut model = BTreeSet::new();
+            let mut all_used_below = 1;
             for op in ops {
                 match op {
                     Op::Allocate(count) => {
                         for _ in 0..count {
-                            let id = ids.allocate().unwrap();
-                            prop_assert!(model.insert(id), "given out twice");
-                        }
-                        let gap = model.iter().zip(1..).find(|&(&id, n)| id != n);
-                        if let Some((_, smallest)) = gap {
-                            prop_assert_eq!(ids.clone().allocate(), Some(smallest));
+                            let smallest = (all_used_below..).find(|id| !model.contains(id));
+                            prop_assert_eq!(ids.allocate(), smallest);
+                            model.extend(smallest);
+                            all_used_below = smallest.unwrap();
                         }
                     }
-                    Op::Release(id) => prop_assert_eq!(ids.release(id), model.remove(&id)),
+                    Op::Release(id) => {
+                        prop_assert_eq!(ids.release(id), model.remove(&id));
+                        all_used_below = all_used_below.min(id.max(1));
+                    }
                     Op::ReleaseFrom(first) => {
                         for id in model.split_off(&first) {
                             prop_assert!(ids.release(id));
                         }
+                        all_used_below = all_used_below.min(first.max(1));
                     }
                 }
                 prop_assert_eq!(ids.len() as usize, model.len());

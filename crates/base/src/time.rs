@@ -4,6 +4,15 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
 /// A point in time, in nanoseconds since the origin of the clock that made it.
+///
+/// ```
+/// use base::{Duration, Instant};
+///
+/// let sent = Instant::from_nanos(1_500_000_000);
+/// let deadline = sent + Duration::from_secs(1);
+/// assert_eq!(deadline - sent, Duration::from_millis(1_000));
+/// assert_eq!(format!("{deadline:?} {:?}", deadline - sent), "t=2.500000000s 1s");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -133,5 +142,39 @@ impl fmt::Debug for Instant {
 impl fmt::Debug for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         core::time::Duration::from(*self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_stops_at_the_ends_of_time() {
+        assert_eq!(
+            Instant::FAR_FUTURE + Duration::from_nanos(1),
+            Instant::FAR_FUTURE
+        );
+        assert_eq!(Instant::from_nanos(1) + Duration::MAX, Instant::FAR_FUTURE);
+        assert_eq!(Instant::ZERO - Instant::from_nanos(1), Duration::ZERO);
+        assert_eq!(Instant::FAR_FUTURE.since(Instant::ZERO), Duration::MAX);
+        assert_eq!(Duration::MAX + Duration::from_nanos(1), Duration::MAX);
+        assert_eq!(Duration::from_secs(u64::MAX), Duration::MAX);
+        assert_eq!(
+            Duration::from_millis(2).saturating_mul(u64::MAX),
+            Duration::MAX
+        );
+    }
+
+    #[test]
+    fn spans_convert_to_and_from_the_standard_library() {
+        let span = Duration::from_micros(1_500);
+        assert_eq!(
+            core::time::Duration::from(span),
+            core::time::Duration::from_micros(1_500)
+        );
+        assert_eq!(Duration::from(core::time::Duration::MAX), Duration::MAX);
+        assert_eq!(span.as_millis(), 1);
+        assert!((span.as_secs_f64() - 0.0015).abs() < 1e-12);
     }
 }

@@ -329,7 +329,7 @@ impl Checked {
 proptest! {
     #[test]
     fn every_store_fires_what_the_model_fires(
-        ops in prop::collection::vec(op(), 0..200),
+        ops in prop::collection::vec(op(), 0..400),
         start_ns in span_ns(),
     ) {
         for tick_ns in TICKS_NS {
