@@ -95,7 +95,7 @@ attributes! {
     ProxyAuthenChallenge 31 "Proxy Authen Challenge" M0 No true 1 ANY "RFC 2661 4.4.5";
     ProxyAuthenId 32 "Proxy Authen ID" M0 No true 2 2 "RFC 2661 4.4.5";
     ProxyAuthenResponse 33 "Proxy Authen Response" M0 No true 0 ANY "RFC 2661 4.4.5";
-    CallErrors 34 "Call Errors" M1 M0 true 26 26 "RFC 2661 4.4.6, RFC 3931 5.4.5";
+    CallErrors 34 "Call Errors" M1 M0 true 18 26 "RFC 2661 4.4.6, RFC 3931 5.4.5";
     Accm 35 "ACCM" M1 No true 10 10 "RFC 2661 4.4.6";
     RandomVector 36 "Random Vector" M1 M1 false 0 ANY "RFC 2661 4.4.1, RFC 3931 5.4.1";
     PrivateGroupId 37 "Private Group ID" M0 No true 0 ANY "RFC 2661 4.4.4";
@@ -209,15 +209,18 @@ impl Attribute {
         (usize::from(row.min), usize::from(row.max))
     }
 
-    /// Whether a value may be `len` octets long: [`Attribute::value_len`] and,
-    /// for the few that have gaps in it, the RFC's list.
+    /// Whether a value may be `len` octets long in that version:
+    /// [`Attribute::value_len`] and, for the few that have gaps in it, the
+    /// RFC's list.
     #[must_use]
     #[inline]
-    pub fn allows_len(self, len: usize) -> bool {
+    pub fn allows_len(self, version: Version, len: usize) -> bool {
         let (min, max) = self.value_len();
         let listed = match self {
             // An Error Code is two octets or absent.
             Attribute::ResultCode => len != 3,
+            // RFC 3931 5.4.5 gives the length of RFC 2661, but draws less.
+            Attribute::CallErrors => len == 26 || (len == 18 && version == Version::V3),
             Attribute::PseudowireCapabilitiesList => len.is_multiple_of(2),
             Attribute::AssignedCookie => matches!(len, 0 | 4 | 8),
             _ => true,

@@ -15,7 +15,7 @@ use md5::Md5;
 use sha1::Sha1;
 
 use super::attribute::Attribute;
-use super::avp::{AVP_HEADER_LEN, Avp, Avps};
+use super::avp::{AVP_HEADER_LEN, Avp, Avps, VALUE_LEN_MAX};
 use super::header::CONTROL_HEADER_LEN;
 use super::writer::Writer;
 
@@ -23,6 +23,9 @@ const MESSAGE_TYPE_AVP_LEN: usize = 8;
 
 /// Where the digests of a message must lie: right after the Message Type AVP.
 const DIGESTS_AT: usize = CONTROL_HEADER_LEN + MESSAGE_TYPE_AVP_LEN;
+
+/// What stands in for a digest while one is computed.
+const ZEROS: [u8; VALUE_LEN_MAX] = [0; VALUE_LEN_MAX];
 
 /// The Digest Type field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -134,9 +137,7 @@ fn feed<M: Mac>(mut mac: M, message: &[u8], nonces: [&[u8]; 2], found: [Option<F
     let mut at = 0;
     for digest in found.into_iter().flatten() {
         mac.update(&message[at..digest.at]);
-        for _ in 0..digest.len {
-            mac.update(&[0]);
-        }
+        mac.update(&ZEROS[..digest.len]);
         at = digest.at + digest.len;
     }
     mac.update(&message[at..]);

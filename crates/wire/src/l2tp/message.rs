@@ -266,7 +266,7 @@ impl<'a> Message<'a> {
             self.has_hidden = true;
             return self.set_fault(Fault::Hidden(attribute));
         }
-        if attribute.allows_len(avp.value.len()) {
+        if attribute.allows_len(self.version, avp.value.len()) {
             self.put(attribute, avp);
         } else if avp.mandatory {
             self.set_fault(Fault::BadLength(attribute));

@@ -48,27 +48,25 @@ impl<'b> Writer<'b> {
     /// A value as it is.
     pub fn bytes(&mut self, attribute: Attribute, value: &[u8]) -> &mut Self {
         debug_assert!(
-            attribute.allows_len(value.len()),
-            "{attribute:?}: {}",
-            value.len()
+            attribute.allows_len(self.version, value.len()),
+            "{attribute:?}"
         );
         let mandatory = attribute.mandatory(self.version);
         self.raw(mandatory, 0, attribute.number(), value)
     }
 
-    /// A Result Code AVP: without `error` there is no message either.
+    /// A Result Code AVP. An Error Message needs an Error Code before it:
+    /// without `error`, `message` is left out.
     pub fn result_code(&mut self, result: u16, error: Option<u16>, message: &str) -> &mut Self {
+        let message = error.map_or("", |_| cut_at_char(message, VALUE_LEN_MAX - 4));
+        let len = 2 + error.map_or(0, |_| 2 + message.len());
         let mandatory = Attribute::ResultCode.mandatory(self.version);
-        let end = cut_at_char(message, VALUE_LEN_MAX - 4);
-        let (error, text) = match &error.map(u16::to_be_bytes) {
-            Some(error) => (error.to_vec(), &message.as_bytes()[..end]),
-            None => (Vec::new(), &[][..]),
-        };
-        let len = 2 + error.len() + text.len();
         self.header(mandatory, false, 0, Attribute::ResultCode.number(), len);
         self.out.extend_from_slice(&result.to_be_bytes());
-        self.out.extend_from_slice(&error);
-        self.out.extend_from_slice(text);
+        if let Some(error) = error {
+            self.out.extend_from_slice(&error.to_be_bytes());
+            self.out.extend_from_slice(message.as_bytes());
+        }
         self
     }
 
@@ -88,7 +86,11 @@ impl<'b> Writer<'b> {
         random_vector: &[u8],
         padding: &[u8],
     ) -> &mut Self {
-        debug_assert!(attribute.may_hide() && attribute.allows_len(value.len()));
+        debug_assert!(attribute.may_hide());
+        debug_assert!(
+            attribute.allows_len(self.version, value.len()),
+            "{attribute:?}"
+        );
         let value = &value[..value.len().min(VALUE_LEN_MAX - 2)];
         let padding = &padding[..padding.len().min(VALUE_LEN_MAX - 2 - value.len())];
         let mandatory = attribute.mandatory(self.version);
@@ -125,11 +127,11 @@ impl<'b> Writer<'b> {
     }
 }
 
-/// The greatest length up to `max` octets that does not split a character.
-fn cut_at_char(text: &str, max: usize) -> usize {
+/// As much of `text` as fits into `max` octets without splitting a character.
+fn cut_at_char(text: &str, max: usize) -> &str {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    end
+    &text[..end]
 }
