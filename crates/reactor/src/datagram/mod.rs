@@ -188,4 +188,3 @@ fn set_up(fd: &OwnedFd, address: SocketAddr, options: &UdpOptions) -> io::Result
     }
     Ok(())
 }
-

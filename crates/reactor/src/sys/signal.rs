@@ -55,3 +55,24 @@ pub(crate) fn next(fd: &OwnedFd) -> io::Result<Option<libc::c_int>> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Interest, PollerKind, Reactor, Signal, Signals, StoreKind};
+
+    #[test]
+    fn signals_arrive_as_readiness_in_their_order_of_number() {
+        let signals = Signals::new().unwrap();
+        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab).unwrap();
+        reactor.add(&signals, "signals", 0, Interest::READ).unwrap();
+        assert_eq!(signals.next_signal().unwrap(), None);
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+            // SAFETY: the signal goes to this thread alone, which has it blocked.
+            unsafe { libc::raise(signal) };
+        }
+        reactor.wait(None).unwrap();
+        assert!(reactor.next_ready().is_some());
+        let all: Vec<_> = std::iter::from_fn(|| signals.next_signal().unwrap()).collect();
+        assert_eq!(all, [Signal::Hangup, Signal::Interrupt, Signal::Terminate]);
+    }
+}

@@ -45,13 +45,13 @@ impl Ring {
             // Linux before 6.1 does not know these flags.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::builder()
                 .setup_cqsize(COMPLETIONS)
-                .build(SUBMISSIONS)?,
-            result => result?,
+                .build(SUBMISSIONS),
+            result => result,
         };
+        let ring = ring.map_err(unsupported)?;
         let params = ring.params();
         if !params.is_feature_ext_arg() || !params.is_feature_nodrop() {
-            let text = "this kernel's io_uring has no timed wait (Linux 5.11)";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+            return Err(unsupported(io::Error::other("it has no timed wait")));
         }
         Ok(Self(ring))
     }
@@ -127,4 +127,13 @@ impl Ring {
             more: io_uring::cqueue::more(entry.flags()),
         })
     }
+}
+
+/// Says what to do about a kernel without io_uring, or one that forbids it.
+fn unsupported(error: io::Error) -> io::Error {
+    let text = format!(
+        "io_uring cannot be had here (Linux 5.11 or later, kernel.io_uring_disabled = 0, no \
+         seccomp filter against it): {error}"
+    );
+    io::Error::new(io::ErrorKind::Unsupported, text)
 }
