@@ -44,14 +44,34 @@ impl Capture {
         std::thread::sleep(SETTLE);
         self.process.signal(Signal::INT)?;
         self.process.wait_for_end(START_MAX)?;
-        decode(&self.file)
+        decode(&self.file, None)
+    }
+
+    /// Ends the capture and decodes it, having tshark compute every version 3 digest with `secret`.
+    ///
+    /// # Errors
+    /// As [`decode`]; a digest that tshark computes otherwise.
+    pub(crate) fn finish_with(mut self, secret: &str) -> Result<Decoded> {
+        std::thread::sleep(SETTLE);
+        self.process.signal(Signal::INT)?;
+        self.process.wait_for_end(START_MAX)?;
+        let decoded = decode(&self.file, Some(secret))?;
+        let wrong = decoded.fields(WRONG_DIGEST, &["frame.number"])?;
+        ensure!(
+            wrong.is_empty(),
+            "tshark computes another digest for packets {wrong:?}"
+        );
+        Ok(decoded)
     }
 }
+
+/// The display filter for a digest that is not the one tshark computes.
+pub(crate) const WRONG_DIGEST: &str = "l2tp.incorrect_digest";
 
 /// What tshark made of a capture without a malformed packet.
 pub(crate) struct Decoded {
     file: PathBuf,
-    messages: Vec<String>,
+    secret: Option<String>,
 }
 
 /// Control message types by their numbers, RFC 2661 section 3.2 and RFC 3931 section 3.1.
@@ -73,33 +93,26 @@ const TYPES: &[(&str, &str)] = &[
     ("ACK", "20"),
 ];
 
-/// Decodes a capture.
+/// Decodes a capture, version 3 digests with `secret` where there is one.
 ///
 /// # Errors
-/// A packet that is malformed, that tshark reports an error in, or that is not L2TP at all; none at all.
-pub(crate) fn decode(file: &Path) -> Result<Decoded> {
-    // An LNS's PPP may open before its peer speaks PPP at all: what is inside a session is not judged here.
-    let broken = tshark(
-        file,
-        &[
-            "-Y",
-            "_ws.malformed || _ws.expert.severity == error || !l2tp",
-        ],
-    )?;
+/// A packet that is malformed, that tshark reports an error in, or that is not L2TP at all; no packet at all.
+pub(crate) fn decode(file: &Path, secret: Option<&str>) -> Result<Decoded> {
+    let decoded = Decoded {
+        file: file.to_owned(),
+        secret: secret.map(str::to_owned),
+    };
+    let broken = decoded.tshark(&[
+        "-Y",
+        "_ws.malformed || _ws.expert.severity == error || !l2tp",
+    ])?;
     ensure!(broken.is_empty(), "tshark finds fault with:\n{broken}");
-    let messages: Vec<String> = fields(file, &["l2tp.avp.message_type"])?
-        .lines()
-        .map(str::to_owned)
-        .collect();
     ensure!(
-        !messages.is_empty(),
+        !decoded.fields("l2tp", &["frame.number"])?.is_empty(),
         "{}: no packet was captured",
         file.display()
     );
-    Ok(Decoded {
-        file: file.to_owned(),
-        messages,
-    })
+    Ok(decoded)
 }
 
 impl Decoded {
@@ -108,7 +121,9 @@ impl Decoded {
     /// # Errors
     /// The first one that is missing.
     pub(crate) fn has_in_order(&self, names: &[&str]) -> Result<()> {
-        let mut types = self.messages.iter();
+        let rows = self.fields("l2tp.avp.message_type", &["l2tp.avp.message_type"])?;
+        let seen: Vec<String> = rows.into_iter().flatten().collect();
+        let mut types = seen.iter();
         for name in names {
             let number = TYPES
                 .iter()
@@ -117,66 +132,68 @@ impl Decoded {
                 .context("a type")?;
             ensure!(
                 types.any(|seen| seen == number),
-                "no {name} in its place among message types {:?}",
-                self.messages
+                "no {name} in its place among message types {seen:?}"
             );
         }
         Ok(())
     }
 
-    /// The values of tshark's fields, a line per packet, tabs between, of those packets that fit the display filter.
+    /// The values of tshark's fields, a row for each packet that fits the display filter.
     ///
     /// # Errors
     /// tshark knows no such field or filter.
     pub(crate) fn fields(&self, filter: &str, names: &[&str]) -> Result<Vec<Vec<String>>> {
         let mut arguments = vec!["-Y", filter, "-T", "fields"];
         names.iter().for_each(|name| arguments.extend(["-e", name]));
-        let text = tshark(&self.file, &arguments)?;
+        let text = self.tshark(&arguments)?;
         Ok(text
             .lines()
             .map(|line| line.split('\t').map(str::to_owned).collect())
             .collect())
     }
-}
 
-fn fields(file: &Path, names: &[&str]) -> Result<String> {
-    let mut arguments = vec!["-T", "fields"];
-    names.iter().for_each(|name| arguments.extend(["-e", name]));
-    tshark(file, &arguments)
-}
-
-fn tshark(file: &Path, arguments: &[&str]) -> Result<String> {
-    let output = Command::new("tshark")
-        .arg("-r")
-        .arg(file)
-        .args(arguments)
-        .output()
-        .context("cannot start tshark")?;
-    if !output.status.success() {
-        bail!(
-            "tshark {}: {}",
-            arguments.join(" "),
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+    fn tshark(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new("tshark");
+        if let Some(secret) = &self.secret {
+            command
+                .arg("-o")
+                .arg(format!("l2tp.shared_secret:{secret}"));
+        }
+        let output = command
+            .arg("-r")
+            .arg(&self.file)
+            .args(arguments)
+            .output()
+            .context("cannot start tshark")?;
+        if !output.status.success() {
+            bail!(
+                "tshark {}: {}",
+                arguments.join(" "),
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Writes the golden messages of crate `wire` as a capture file; what goes wrong is left beside it for the test to say.
+/// Writes the golden messages of crate `wire` as a capture file, with their names beside it; what goes wrong is left
+/// there for the test to say.
 pub(crate) fn write_goldens(root: &Path, work: &Work) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["run", "--quiet", "-p", "wire", "--example", "goldens_pcap"])
-        .current_dir(root)
-        .output();
-    let (name, content) = match output {
-        Ok(output) if output.status.success() => (work.goldens(), output.stdout),
-        Ok(output) => (work.goldens().with_extension("err"), output.stderr),
-        Err(error) => (
-            work.goldens().with_extension("err"),
-            error.to_string().into_bytes(),
-        ),
+    let example = [
+        "run",
+        "--quiet",
+        "--package",
+        "wire",
+        "--example",
+        "goldens_pcap",
+    ];
+    let (names, packets) = match Command::new(cargo).args(example).current_dir(root).output() {
+        Ok(output) if output.status.success() => (output.stderr, output.stdout),
+        Ok(output) => (output.stderr, Vec::new()),
+        Err(error) => (error.to_string().into_bytes(), Vec::new()),
     };
     // A file that cannot be written is missed by the test.
-    let _ = std::fs::write(name, content);
+    let _ = std::fs::write(work.goldens(), packets);
+    let _ = std::fs::write(work.goldens().with_extension("names"), names);
 }

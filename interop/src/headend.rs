@@ -50,8 +50,8 @@ impl Headend {
             .context("a test's name")?
             .to_string_lossy()
             .into_owned();
-        let socket = Path::new("/run").join(format!("{test}.sock"));
-        let config = bench.directory.join("headend.toml");
+        let socket = Path::new("/run").join(format!("{test}-{role}.sock"));
+        let config = bench.directory.join(format!("{role}.toml"));
         let secret = secret
             .map(|secret| format!("secret = \"{secret}\"\n"))
             .unwrap_or_default();
@@ -63,7 +63,7 @@ impl Headend {
 
         let mut command = namespace.command(bench.headend);
         command.arg("run").arg("--config").arg(&config);
-        let mut process = Process::start(command, "headend", &bench.directory)?;
+        let mut process = Process::start(command, &format!("headend-{role}"), &bench.directory)?;
         let listening = until(START_MAX, || {
             let ended = process.wait_for_end(Duration::ZERO).ok();
             ensure!(ended.is_none(), "headend ended as it started");

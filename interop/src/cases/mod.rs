@@ -5,6 +5,7 @@ mod goldens;
 mod l2tpns;
 mod many;
 mod secrets;
+mod version_3;
 mod xl2tpd_lac;
 mod xl2tpd_lns;
 
@@ -56,6 +57,7 @@ pub(crate) const ALL: &[Case] = &[
         "our_lac_refuses_l2tpns_with_another_secret",
         secrets::our_lac_refuses_l2tpns,
     ),
+    case("tshark_confirms_our_version_3_digests", version_3::decodes),
     case("tshark_decodes_every_golden_message", goldens::decode),
 ];
 
