@@ -1,6 +1,7 @@
 // Command golac is an L2TPv2 access concentrator built on the l2tp module of
 // Katalix with its null data plane: the control protocol is theirs, and no
-// kernel support and no privilege is needed.
+// kernel support and no privilege is needed. The module's control protocol is
+// version 2 only.
 //
 // It opens tunnels with sessions in each, prints a line for everything that
 // comes up or goes down, and closes all of it when its standard input ends.
@@ -38,18 +39,17 @@ func (printer) HandleEvent(event interface{}) {
 func main() {
 	local := flag.String("local", "", "our address and port")
 	peer := flag.String("peer", "", "the LNS's address and port")
-	version := flag.Uint("version", 2, "protocol version, 2 or 3")
 	tunnels := flag.Uint("tunnels", 1, "how many tunnels to open, each from the next port")
 	sessions := flag.Uint("sessions", 1, "how many sessions to open in each tunnel")
 	flag.Parse()
 
-	if err := run(*local, *peer, *version, *tunnels, *sessions); err != nil {
+	if err := run(*local, *peer, *tunnels, *sessions); err != nil {
 		fmt.Fprintln(os.Stderr, "golac:", err)
 		os.Exit(1)
 	}
 }
 
-func run(local, peer string, version, tunnels, sessions uint) error {
+func run(local, peer string, tunnels, sessions uint) error {
 	logger := level.NewFilter(log.NewLogfmtLogger(os.Stderr), level.AllowDebug())
 	context, err := l2tp.NewContext(nil, logger)
 	if err != nil {
@@ -63,7 +63,7 @@ func run(local, peer string, version, tunnels, sessions uint) error {
 		tunnel, err := context.NewDynamicTunnel(name, &l2tp.TunnelConfig{
 			Local:          fmt.Sprintf("%s:%d", local, 1700+i),
 			Peer:           peer,
-			Version:        l2tp.ProtocolVersion(version),
+			Version:        l2tp.ProtocolVersion2,
 			Encap:          l2tp.EncapTypeUDP,
 			TunnelID:       l2tp.ControlConnID(i),
 			StopCCNTimeout: time.Second,

@@ -25,7 +25,7 @@ impl Headend {
     /// # Errors
     /// It does not start.
     pub(crate) fn lns(bench: &Bench<'_>, secret: Option<&str>) -> Result<Headend> {
-        Headend::start(bench, &bench.wire.lns, "lns", "0.0.0.0:1701", secret)
+        Headend::start(bench, &bench.wire.lns, "lns", secret)
     }
 
     /// A LAC on [`crate::net::LAC`], in the bench's LAC namespace.
@@ -33,14 +33,13 @@ impl Headend {
     /// # Errors
     /// It does not start.
     pub(crate) fn lac(bench: &Bench<'_>, secret: Option<&str>) -> Result<Headend> {
-        Headend::start(bench, &bench.wire.lac, "lac", "0.0.0.0:1701", secret)
+        Headend::start(bench, &bench.wire.lac, "lac", secret)
     }
 
     fn start(
         bench: &Bench<'_>,
         namespace: &Namespace,
         role: &str,
-        listen: &str,
         secret: Option<&str>,
     ) -> Result<Headend> {
         // The run's own /run is short enough for a socket's path wherever the tree is.
@@ -56,7 +55,7 @@ impl Headend {
             .map(|secret| format!("secret = \"{secret}\"\n"))
             .unwrap_or_default();
         let settings = format!(
-            "[control]\nsocket = \"{}\"\n[{role}]\nlisten = [\"{listen}\"]\nhost_name = \"headend.test\"\n{secret}",
+            "[control]\nsocket = \"{}\"\n[{role}]\nlisten = [\"0.0.0.0:1701\", \"[::]:1701\"]\nhost_name = \"headend.test\"\n{secret}",
             socket.display()
         );
         std::fs::write(&config, settings)?;

@@ -9,6 +9,12 @@ pub(crate) const LAC: &str = "10.9.0.1";
 /// The network server's address on every wire.
 pub(crate) const LNS: &str = "10.9.0.2";
 
+/// [`LAC`] over IPv6.
+pub(crate) const LAC_V6: &str = "fd09::1";
+
+/// [`LNS`] over IPv6.
+pub(crate) const LNS_V6: &str = "fd09::2";
+
 /// A network namespace; it goes when this does.
 pub(crate) struct Namespace {
     name: String,
@@ -67,8 +73,17 @@ impl Wire {
             "link", "add", "wire", "netns", &lac.name, "type", "veth", "peer", "name", "wire",
             "netns", &lns.name,
         ])?;
-        for (namespace, address) in [(&lac, LAC), (&lns, LNS)] {
-            namespace.ip(&["address", "add", &format!("{address}/24"), "dev", "wire"])?;
+        for (namespace, v4, v6) in [(&lac, LAC, LAC_V6), (&lns, LNS, LNS_V6)] {
+            namespace.ip(&["address", "add", &format!("{v4}/24"), "dev", "wire"])?;
+            // Without duplicate address detection it can be used at once.
+            namespace.ip(&[
+                "address",
+                "add",
+                &format!("{v6}/64"),
+                "dev",
+                "wire",
+                "nodad",
+            ])?;
             namespace.ip(&["link", "set", "wire", "up"])?;
         }
         Ok(Wire { lac, lns })

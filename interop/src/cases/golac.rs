@@ -4,7 +4,7 @@ use super::{SOON, number_after};
 use crate::capture::Capture;
 use crate::golac::Golac;
 use crate::headend::Headend;
-use crate::net::{LAC, LNS};
+use crate::net::{LAC, LAC_V6, LNS, LNS_V6};
 use crate::runner::Bench;
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -13,16 +13,26 @@ use std::time::Duration;
 const TUNNELS: usize = 3;
 const SESSIONS: usize = 2;
 
-/// Tunnels and sessions come up, live through two HELLOs, and go.
+/// Over IPv4.
 pub(crate) fn calls_our_lns(bench: &Bench<'_>) -> Result<()> {
+    call(bench, LAC, LNS)
+}
+
+/// Over IPv6.
+pub(crate) fn calls_our_lns_over_ipv6(bench: &Bench<'_>) -> Result<()> {
+    call(bench, &format!("[{LAC_V6}]"), &format!("[{LNS_V6}]"))
+}
+
+/// Tunnels and sessions come up, live through two HELLOs, and go.
+fn call(bench: &Bench<'_>, local: &str, peer: &str) -> Result<()> {
     let lns = Headend::lns(bench, None)?;
     let capture = Capture::start(&bench.wire.lns, &bench.directory)?;
-    let peer = format!("{LNS}:1701");
+    let peer = format!("{peer}:1701");
     let mut golac = Golac::start(
         bench.work,
         &bench.wire.lac,
         &bench.directory,
-        [LAC, &peer],
+        [local, &peer],
         [TUNNELS, SESSIONS],
     )?;
 
