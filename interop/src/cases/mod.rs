@@ -46,6 +46,10 @@ pub(crate) const ALL: &[Case] = &[
     case("our_lac_calls_l2tpns_with_a_secret", l2tpns::with_a_secret),
     case("go_l2tp_calls_our_lns", golac::calls_our_lns),
     case(
+        "go_l2tp_calls_our_lns_over_ipv6",
+        golac::calls_our_lns_over_ipv6,
+    ),
+    case(
         "our_lns_refuses_xl2tpd_with_another_secret",
         secrets::our_lns_refuses_xl2tpd,
     ),
