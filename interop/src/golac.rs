@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(crate) fn build(root: &Path, work: &Work) {
     let path = path_with_daemons();
     let output = Command::new("sh")
-        .args(["-c", "exec go build -o \"$0\" ."])
+        .args(["-c", "exec go build -buildvcs=false -o \"$0\" ."])
         .arg(work.golac())
         .env("PATH", path)
         .env("GOTOOLCHAIN", "local")
