@@ -228,3 +228,73 @@ impl Attribute {
         listed && min <= len && len <= max
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_numbers() {
+        assert!(ROWS.windows(2).all(|pair| pair[0].number < pair[1].number));
+        assert_eq!(usize::from(ROWS[COUNT - 1].number), NUMBER_MAX);
+    }
+
+    #[test]
+    fn a_number_finds_its_attribute() {
+        let mut found = 0;
+        for number in 0..=u16::MAX {
+            if let Some(attribute) = Attribute::from_number(number) {
+                assert_eq!(attribute.number(), number);
+                found += 1;
+            }
+        }
+        assert_eq!(found, COUNT);
+    }
+
+    /// "This AVP MUST NOT be hidden" in RFC 2661 4.4 and RFC 3931 5.4, and
+    /// "may not be hidden" for the Message Type.
+    #[test]
+    fn what_the_rfcs_forbid_to_hide_may_not_be_hidden() {
+        let forbidden = [0, 1, 2, 5, 7, 10, 12, 36, 39, 59, 60, 73];
+        for &attribute in Attribute::all() {
+            assert_eq!(
+                attribute.may_hide(),
+                !forbidden.contains(&attribute.number())
+            );
+        }
+    }
+
+    #[test]
+    fn both_rfcs_define_ten_attributes_in_common() {
+        let in_both: Vec<u16> = Attribute::all()
+            .iter()
+            .filter(|a| a.defined_in(Version::V2) && a.defined_in(Version::V3))
+            .map(|a| a.number())
+            .collect();
+        assert_eq!(in_both, [0, 1, 5, 7, 8, 10, 15, 25, 34, 36]);
+    }
+
+    #[test]
+    fn an_attribute_of_the_other_version_is_never_mandatory() {
+        assert!(!Attribute::RouterId.mandatory(Version::V2));
+        assert!(Attribute::RouterId.mandatory(Version::V3));
+        assert!(!Attribute::AssignedTunnelId.mandatory(Version::V3));
+    }
+
+    #[test]
+    fn lengths_with_gaps_are_the_rfcs_lists() {
+        let lens = |attribute: Attribute, version| {
+            (0..30)
+                .filter(|len| attribute.allows_len(version, *len))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(lens(Attribute::AssignedCookie, Version::V3), [0, 4, 8]);
+        assert_eq!(lens(Attribute::CallErrors, Version::V2), [26]);
+        assert_eq!(lens(Attribute::CallErrors, Version::V3), [18, 26]);
+        assert_eq!(lens(Attribute::ResultCode, Version::V2)[..3], [2, 4, 5]);
+        assert_eq!(
+            lens(Attribute::PseudowireCapabilitiesList, Version::V3)[..3],
+            [2, 4, 6]
+        );
+    }
+}

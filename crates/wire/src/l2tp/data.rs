@@ -188,3 +188,103 @@ pub fn emit_data_v3(
     }
     out.extend_from_slice(frame);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::l2tp::{Packet, parse};
+
+    fn v2(datagram: &[u8]) -> Result<DataV2<'_>, ParseError> {
+        match parse(datagram)? {
+            Packet::DataV2(data) => Ok(data),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_v2_header_is_refused() {
+        let all = [0x4b, 2, 0, 14, 0, 1, 0, 2, 0, 3, 0, 4, 0, 0];
+        assert!(v2(&all).is_ok());
+        for len in 0..all.len() {
+            assert_eq!(v2(&all[..len]), Err(ParseError::Truncated), "{len} octets");
+        }
+        let without_length = [0x0b, 2, 0, 1, 0, 2, 0, 3, 0, 4, 0, 0];
+        assert!(v2(&without_length).is_ok());
+        for len in 0..without_length.len() {
+            assert_eq!(
+                v2(&without_length[..len]),
+                Err(ParseError::Truncated),
+                "{len} octets"
+            );
+        }
+    }
+
+    #[test]
+    fn a_v2_length_bounds_the_payload() {
+        let datagram = [0x40, 2, 0, 10, 0, 1, 0, 2, 0xaa, 0xbb, 0xcc];
+        assert_eq!(
+            v2(&datagram).map(|data| data.payload),
+            Ok(&[0xaa, 0xbb][..])
+        );
+    }
+
+    #[test]
+    fn a_v2_length_smaller_than_its_header_is_refused() {
+        for length in 0..14 {
+            let datagram = [0x4b, 2, 0, length, 0, 1, 0, 2, 0, 3, 0, 4, 0, 0];
+            assert_eq!(v2(&datagram), Err(ParseError::BadLength), "Length {length}");
+        }
+    }
+
+    #[test]
+    fn a_v2_offset_past_the_end_is_refused() {
+        let with_offset = |offset| [0x02, 2, 0, 1, 0, 2, 0, offset, 0, 0];
+        assert_eq!(v2(&with_offset(2)).map(|data| data.payload), Ok(&[][..]));
+        assert_eq!(v2(&with_offset(3)), Err(ParseError::BadOffset));
+    }
+
+    #[test]
+    fn a_v2_message_too_long_for_its_length_goes_without_one() {
+        let payload = vec![0; 65_530];
+        let data = DataV2 {
+            with_length: true,
+            payload: &payload,
+            ..DataV2::default()
+        };
+        let mut out = Vec::new();
+        data.emit(&mut out);
+        assert_eq!(out.len(), 6 + payload.len());
+        assert_eq!(
+            v2(&out),
+            Ok(DataV2 {
+                with_length: false,
+                ..data
+            })
+        );
+    }
+
+    #[test]
+    fn a_v3_message_shorter_than_cookie_or_sublayer_is_refused() {
+        let Ok(Packet::DataV3(data)) = parse(&[0, 3, 0, 0, 0, 0, 0, 1, 9, 9, 9]) else {
+            panic!("a v3 data message")
+        };
+        assert_eq!(data.cookie(0), Some((&[][..], &[9, 9, 9][..])));
+        assert_eq!(data.cookie(4), None);
+        assert_eq!(Sublayer::parse(data.rest), None);
+        assert_eq!(parse(&[0, 3, 0, 0, 0, 0, 0]), Err(ParseError::Truncated));
+    }
+
+    #[test]
+    fn a_sequence_number_counts_modulo_2_to_the_24() {
+        let sublayer = Sublayer {
+            sequence: Some(0x0100_0005),
+        };
+        assert_eq!(sublayer.emit(), [0x40, 0, 0, 5]);
+    }
+
+    #[test]
+    fn a_sequence_number_without_the_s_bit_is_ignored() {
+        let read = Sublayer::parse(&[0xbf, 1, 2, 3]);
+        assert_eq!(read, Some((Sublayer { sequence: None }, &[][..])));
+    }
+}

@@ -213,3 +213,135 @@ fn md5_with(key: &[u8; 16]) -> Hmac<Md5> {
 fn sha1_with(key: &[u8; 16]) -> Hmac<Sha1> {
     Hmac::new_from_slice(key).expect("HMAC takes a key of any length")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::l2tp::{MessageType, Version, emit_control};
+
+    const OWN: &[u8] = b"own nonce";
+    const PEER: &[u8] = b"peer's nonce";
+
+    fn message(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+        let mut body = Vec::new();
+        write(&mut Writer::new(&mut body, Version::V3, MessageType::Sccrp));
+        let mut message = Vec::new();
+        emit_control(&mut message, Version::V3, 1, 0, 2, 3, &body);
+        message
+    }
+
+    /// Test case 2 of RFC 2202, in which the data are cut into two nonces and
+    /// a message.
+    #[test]
+    fn the_hash_is_over_nonces_and_message() {
+        let nonces: [&[u8]; 2] = [b"what do ", b"ya want "];
+        let md5 = Hmac::<Md5>::new_from_slice(b"Jefe").expect("a key");
+        let md5 = feed(md5, b"for nothing?", nonces, [None; 2])
+            .finalize()
+            .into_bytes();
+        assert_eq!(
+            u128::from_be_bytes(md5.into()),
+            0x750c_783e_6ab0_b503_eaa8_6e31_0a5d_b738
+        );
+        let sha1 = Hmac::<Sha1>::new_from_slice(b"Jefe").expect("a key");
+        let sha1 = feed(sha1, b"for nothing?", nonces, [None; 2])
+            .finalize()
+            .into_bytes();
+        let expected = [
+            0xef, 0xfc, 0xdf, 0x6a, 0xe5, 0xeb, 0x2f, 0xa2, 0xd2, 0x74, 0x16, 0xd5, 0xf1, 0x84,
+            0xdf, 0x9c, 0x25, 0x9a, 0x7c, 0x79,
+        ];
+        assert_eq!(sha1[..], expected);
+    }
+
+    #[test]
+    fn a_message_without_a_digest_is_neither_signed_nor_right() {
+        let mut message = message(|w| _ = w.bytes(Attribute::HostName, b"host"));
+        assert!(!present(&message));
+        assert!(!sign(
+            &mut message,
+            DigestType::HmacMd5,
+            &[0; 16],
+            OWN,
+            PEER
+        ));
+        assert!(!verify(&message, &[0; 16], PEER, OWN));
+        assert!(!present(&message[..CONTROL_HEADER_LEN]));
+        assert!(!verify(&[], &[0; 16], PEER, OWN));
+    }
+
+    #[test]
+    fn a_digest_counts_only_right_after_the_message_type() {
+        let mut message = message(|w| {
+            w.bytes(Attribute::HostName, b"host");
+            placeholder(w, DigestType::HmacMd5);
+        });
+        assert!(!present(&message));
+        assert!(!sign(
+            &mut message,
+            DigestType::HmacMd5,
+            &[0; 16],
+            OWN,
+            PEER
+        ));
+    }
+
+    #[test]
+    fn a_digest_of_another_type_is_not_filled_in() {
+        let mut message = message(|w| placeholder(w, DigestType::HmacMd5));
+        assert!(!sign(
+            &mut message,
+            DigestType::HmacSha1,
+            &[0; 16],
+            OWN,
+            PEER
+        ));
+    }
+
+    #[test]
+    fn signing_again_after_a_change_makes_it_right_again() {
+        let mut message = message(|w| placeholder(w, DigestType::HmacSha1));
+        let key = shared_key(b"secret");
+        assert!(sign(&mut message, DigestType::HmacSha1, &key, OWN, PEER));
+        message[11] = 9; // Nr
+        assert!(!verify(&message, &key, PEER, OWN));
+        assert!(sign(&mut message, DigestType::HmacSha1, &key, OWN, PEER));
+        assert!(verify(&message, &key, PEER, OWN));
+    }
+
+    #[test]
+    fn a_digest_of_an_unknown_type_does_not_spoil_the_other() {
+        let key = shared_key(b"secret");
+        let mut message = message(|w| {
+            w.bytes(Attribute::MessageDigest, &[7; 33]);
+            placeholder(w, DigestType::HmacMd5);
+        });
+        message[DIGESTS_AT + AVP_HEADER_LEN + 1..][..32].fill(0);
+        assert!(sign(&mut message, DigestType::HmacMd5, &key, OWN, PEER));
+        message[DIGESTS_AT + AVP_HEADER_LEN + 1..][..32].fill(5);
+        assert!(verify(&message, &key, PEER, OWN));
+    }
+
+    #[test]
+    fn a_digest_of_the_wrong_length_for_its_type_is_never_right() {
+        for number in [0, 1] {
+            let mut value = [0; 19];
+            value[0] = number;
+            let message = message(|w| _ = w.bytes(Attribute::MessageDigest, &value));
+            assert!(present(&message));
+            assert!(!verify(&message, &[0; 16], PEER, OWN));
+        }
+    }
+
+    #[test]
+    fn only_two_digests_are_looked_at() {
+        let key = shared_key(b"secret");
+        let mut message = message(|w| {
+            for _ in 0..2 {
+                placeholder(w, DigestType::HmacSha1);
+            }
+            placeholder(w, DigestType::HmacMd5);
+        });
+        assert!(!sign(&mut message, DigestType::HmacMd5, &key, OWN, PEER));
+    }
+}

@@ -177,3 +177,125 @@ pub fn emit_control(
     out.extend_from_slice(&header);
     out.extend_from_slice(body);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A v2 ZLB on tunnel 0x0102, session 0x0304, Ns 5, Nr 6.
+    const ZLB: [u8; 12] = [0xc8, 2, 0, 12, 1, 2, 3, 4, 0, 5, 0, 6];
+
+    /// The ZLB with some of its octets changed.
+    fn with(changes: &[(usize, u8)]) -> [u8; 12] {
+        let mut packet = ZLB;
+        for &(at, octet) in changes {
+            packet[at] = octet;
+        }
+        packet
+    }
+
+    #[test]
+    fn ids_are_of_16_bits_in_v2_and_of_32_in_v3() {
+        let Ok(Packet::Control(v2)) = parse(&ZLB) else {
+            panic!("a control message")
+        };
+        assert_eq!(
+            (v2.connection, v2.session, v2.ns, v2.nr),
+            (0x0102, 0x0304, 5, 6)
+        );
+        let zlb = with(&[(1, 3)]);
+        let Ok(Packet::Control(v3)) = parse(&zlb) else {
+            panic!("a control message")
+        };
+        assert_eq!(
+            (v3.connection, v3.session, v3.ns, v3.nr),
+            (0x0102_0304, 0, 5, 6)
+        );
+    }
+
+    #[test]
+    fn every_part_of_a_header_is_truncated() {
+        for len in 0..ZLB.len() {
+            assert_eq!(
+                parse(&ZLB[..len]),
+                Err(ParseError::Truncated),
+                "{len} octets"
+            );
+        }
+    }
+
+    #[test]
+    fn l2f_and_unknown_versions_are_told_apart_from_l2tp() {
+        for version in [0, 1, 4, 15] {
+            assert_eq!(
+                parse(&with(&[(1, version)])),
+                Err(ParseError::UnsupportedVersion(version))
+            );
+            assert_eq!(
+                parse(&with(&[(0, 0), (1, version)])),
+                Err(ParseError::UnsupportedVersion(version))
+            );
+        }
+    }
+
+    #[test]
+    fn a_control_message_needs_length_and_sequence_numbers() {
+        for version in [2, 3] {
+            for flags in [0x80, 0xc0, 0x88] {
+                assert_eq!(
+                    parse(&with(&[(0, flags), (1, version)])),
+                    Err(ParseError::BadFlags)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_control_message_with_an_offset_is_of_v3_only_where_the_bit_is_reserved() {
+        assert_eq!(parse(&with(&[(0, 0xca)])), Err(ParseError::BadFlags));
+        assert!(parse(&with(&[(0, 0xca), (1, 3)])).is_ok());
+    }
+
+    #[test]
+    fn reserved_bits_and_the_priority_bit_of_control_are_ignored() {
+        for (b0, b1) in [(0xf8, 0xf2), (0xcd, 0x02), (0xff, 0xf3)] {
+            assert!(
+                matches!(parse(&with(&[(0, b0), (1, b1)])), Ok(Packet::Control(_))),
+                "{b0:02x}{b1:02x}"
+            );
+        }
+    }
+
+    #[test]
+    fn length_is_at_least_the_header_and_at_most_the_datagram() {
+        assert_eq!(parse(&with(&[(3, 11)])), Err(ParseError::BadLength));
+        assert_eq!(parse(&with(&[(3, 13)])), Err(ParseError::Truncated));
+        assert_eq!(
+            parse(&with(&[(2, 255), (3, 255)])),
+            Err(ParseError::Truncated)
+        );
+    }
+
+    #[test]
+    fn octets_past_the_length_are_no_part_of_the_message() {
+        let datagram = [&ZLB[..], &[1, 2, 3]].concat();
+        let Ok(Packet::Control(control)) = parse(&datagram) else {
+            panic!("a control message")
+        };
+        assert_eq!((control.body, control.whole), (&[][..], &ZLB[..]));
+    }
+
+    #[test]
+    fn data_is_told_from_control_by_the_type_bit() {
+        assert!(matches!(parse(&with(&[(0, 0)])), Ok(Packet::DataV2(_))));
+        assert!(matches!(
+            parse(&with(&[(0, 0), (1, 3)])),
+            Ok(Packet::DataV3(_))
+        ));
+        // In v3, the bits that v2 calls L, S, O and P are reserved in data.
+        assert!(matches!(
+            parse(&with(&[(0, 0x7f), (1, 0xf3)])),
+            Ok(Packet::DataV3(_))
+        ));
+    }
+}

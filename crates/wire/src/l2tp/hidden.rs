@@ -144,3 +144,161 @@ fn next_mask(secret: &[u8], cipher: &[u8]) -> [u8; BLOCK_LEN] {
         .finalize()
         .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::l2tp::{Fault, Message, MessageType, Version, Writer};
+
+    const SECRET: &[u8] = b"secret";
+    const VECTOR: &[u8] = b"0123456789abcdef";
+
+    fn iccn(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+        let mut body = Vec::new();
+        write(&mut Writer::new(&mut body, Version::V2, MessageType::Iccn));
+        body
+    }
+
+    /// An ICCN with a Vendor Name whose masked value is that of `subformat`.
+    fn with_subformat(subformat: &[u8]) -> Vec<u8> {
+        let mut value = Vec::new();
+        let (length, rest) = subformat.split_at(subformat.len().min(2));
+        let number = Attribute::VendorName.number();
+        // The mask does not depend on the value within the first block.
+        hide_value(number, &[0; 14], SECRET, VECTOR, &[], &mut value);
+        let mask = |at: usize| value[at] ^ if at == 1 { 14 } else { 0 };
+        let octets = length.iter().chain(rest).enumerate();
+        let masked: Vec<u8> = octets.map(|(at, octet)| octet ^ mask(at)).collect();
+        let mut body = iccn(|w| _ = w.random_vector(VECTOR).raw(false, 0, number, &masked));
+        let at = body.len() - masked.len() - 6;
+        body[at] |= 0x40;
+        body
+    }
+
+    fn unhidden(body: &[u8]) -> Result<Vec<u8>, HiddenError> {
+        let mut out = vec![1, 2, 3];
+        let result = unhide(body, SECRET, &mut out);
+        assert!(result.is_ok() || out.is_empty());
+        result.map(|()| out)
+    }
+
+    #[test]
+    fn a_message_without_hidden_avps_stays_as_it_is() {
+        let body = iccn(|w| _ = w.u32(Attribute::TxConnectSpeed, 9).raw(true, 5, 5, b"x"));
+        assert_eq!(unhidden(&body), Ok(body));
+    }
+
+    #[test]
+    fn a_hidden_avp_without_a_random_vector_before_it_is_refused() {
+        let body = iccn(|w| {
+            w.hidden(Attribute::VendorName, b"x", SECRET, VECTOR, b"")
+                .random_vector(VECTOR);
+        });
+        assert_eq!(
+            unhidden(&body),
+            Err(HiddenError::NoRandomVector(Attribute::VendorName))
+        );
+    }
+
+    #[test]
+    fn the_random_vector_nearest_before_the_avp_counts() {
+        let body = iccn(|w| {
+            w.random_vector(b"another").random_vector(VECTOR);
+            w.hidden(Attribute::VendorName, b"x", SECRET, VECTOR, b"")
+                .random_vector(b"after");
+        });
+        let clear = unhidden(&body).expect("hidden right");
+        assert_eq!(
+            Message::parse(Version::V2, &clear).get(Attribute::VendorName),
+            Some(&b"x"[..])
+        );
+    }
+
+    #[test]
+    fn a_vendor_s_attribute_36_is_no_random_vector() {
+        let body = iccn(|w| {
+            w.random_vector(VECTOR).raw(false, 9, 36, b"of a vendor");
+            w.hidden(Attribute::VendorName, b"x", SECRET, VECTOR, b"");
+        });
+        assert!(unhidden(&body).is_ok());
+    }
+
+    #[test]
+    fn an_original_length_may_use_all_that_is_there_and_no_more() {
+        for (subformat, expected) in [
+            (&[0, 3, 7, 8, 9][..], Ok(&[7, 8, 9][..])),
+            (&[0, 1, 7, 8, 9], Ok(&[7])),
+            (&[0, 0], Ok(&[])),
+            (
+                &[0, 4, 7, 8, 9],
+                Err(HiddenError::OriginalLength(Attribute::VendorName)),
+            ),
+            (
+                &[255, 255, 7],
+                Err(HiddenError::OriginalLength(Attribute::VendorName)),
+            ),
+            (&[0], Err(HiddenError::Short(Attribute::VendorName))),
+            (&[], Err(HiddenError::Short(Attribute::VendorName))),
+        ] {
+            let clear = unhidden(&with_subformat(subformat));
+            let message = clear
+                .as_ref()
+                .map(|clear| Message::parse(Version::V2, clear));
+            let value = message.map(|m| m.get(Attribute::VendorName).expect("in the clear"));
+            assert_eq!(value.map_err(|e| *e), expected, "{subformat:?}");
+        }
+    }
+
+    #[test]
+    fn the_m_bit_outlives_hiding() {
+        let body = iccn(|w| {
+            w.random_vector(VECTOR)
+                .hidden(Attribute::CalledNumber, b"5", SECRET, VECTOR, b"pad");
+        });
+        let clear = unhidden(&body).expect("hidden right");
+        let called = Message::parse(Version::V2, &clear)
+            .avps()
+            .last()
+            .expect("Called Number");
+        assert_eq!(
+            (called.mandatory, called.hidden, called.value),
+            (true, false, &b"5"[..])
+        );
+    }
+
+    #[test]
+    fn what_must_not_be_hidden_stays_hidden_for_the_message_to_refuse() {
+        let mut body = iccn(|w| _ = w.random_vector(VECTOR).bytes(Attribute::HostName, b"host"));
+        let at = body.len() - 10;
+        body[at] |= 0x40;
+        let clear = unhidden(&body).expect("left alone");
+        assert_eq!(clear, body);
+        let fault = Message::parse(Version::V2, &clear).fault();
+        assert_eq!(fault, Some(Fault::Hidden(Attribute::HostName)));
+    }
+
+    #[test]
+    fn an_unknown_hidden_avp_is_left_alone() {
+        let mut body = iccn(|w| _ = w.raw(false, 0, 99, b"x"));
+        body[8] |= 0x40;
+        assert_eq!(unhidden(&body), Ok(body));
+    }
+
+    #[test]
+    fn a_fault_of_the_walk_is_still_there_afterwards() {
+        let mut body = iccn(|w| {
+            w.random_vector(VECTOR)
+                .hidden(Attribute::CalledNumber, b"5", SECRET, VECTOR, b"");
+        });
+        body.extend([0x80, 200, 0, 0, 0, 9, 1, 2]);
+        let clear = unhidden(&body).expect("hidden right");
+        let message = Message::parse(Version::V2, &clear);
+        assert_eq!(message.get(Attribute::CalledNumber), Some(&b"5"[..]));
+        assert_eq!(
+            message.fault(),
+            Some(Fault::PastEnd {
+                offset: clear.len() - 8
+            })
+        );
+    }
+}

@@ -403,3 +403,6 @@ impl<'a> Message<'a> {
         Avps::new(self.body)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -135,3 +135,63 @@ fn cut_at_char(text: &str, max: usize) -> &str {
     }
     &text[..end]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::l2tp::Message;
+
+    #[test]
+    fn the_message_type_comes_first_and_is_mandatory() {
+        let mut body = vec![0xee];
+        let _ = Writer::new(&mut body, Version::V2, MessageType::Hello);
+        assert_eq!(body, [0xee, 0x80, 8, 0, 0, 0, 0, 0, 6]);
+    }
+
+    #[test]
+    fn a_v3_attribute_in_a_v2_message_goes_without_m() {
+        let mut body = Vec::new();
+        Writer::new(&mut body, Version::V2, MessageType::Sccrq).u32(Attribute::RouterId, 1);
+        assert_eq!(body[8..], [0, 10, 0, 0, 0, 60, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn an_error_message_is_cut_between_characters() {
+        // 1,013 octets fit after the two codes; each character takes two.
+        let text = "\u{e9}".repeat(600);
+        let mut body = Vec::new();
+        let mut writer = Writer::new(&mut body, Version::V2, MessageType::StopCcn);
+        writer.result_code(2, Some(6), &text);
+        let message = Message::parse(Version::V2, &body);
+        let code = message.result_code().expect("a Result Code");
+        assert_eq!(message.fault(), None);
+        assert_eq!(str::from_utf8(code.message), Ok(&text[..1012]));
+    }
+
+    #[test]
+    fn an_error_message_without_an_error_code_is_left_out() {
+        let mut body = Vec::new();
+        let mut writer = Writer::new(&mut body, Version::V2, MessageType::StopCcn);
+        writer.result_code(6, None, "bye");
+        assert_eq!(body[8..], [0x80, 8, 0, 0, 0, 1, 0, 6]);
+    }
+
+    #[test]
+    fn a_hidden_value_leaves_room_for_its_length_and_cuts_its_padding() {
+        let mut body = Vec::new();
+        let mut writer = Writer::new(&mut body, Version::V2, MessageType::Iccn);
+        writer.random_vector(b"vector");
+        let (value, padding) = ([1; VALUE_LEN_MAX - 10], [2; 100]);
+        writer.hidden(
+            Attribute::VendorName,
+            &value,
+            b"secret",
+            b"vector",
+            &padding,
+        );
+        let mut clear = Vec::new();
+        crate::l2tp::unhide(&body, b"secret", &mut clear).expect("hidden right");
+        let message = Message::parse(Version::V2, &clear);
+        assert_eq!(message.get(Attribute::VendorName), Some(&value[..]));
+    }
+}
