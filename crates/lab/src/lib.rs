@@ -1,1 +1,5 @@
 //! lab
+
+pub mod fit;
+pub mod plot;
+pub mod timers;
