@@ -1,1 +1,39 @@
-//! l2tp
+//! L2TP control connections and sessions, LAC and LNS, versions 2 and 3, as a
+//! machine without I/O.
+//!
+//! Read RFC 2661 for version 2 and RFC 3931 for version 3; `docs/rfc/` says
+//! which section stands where. [`Endpoint`] is the machine: datagrams and time
+//! go in, datagrams and [`Event`]s come out.
+//!
+//! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), the forwarding of data
+//! (the endpoint knows the sessions, cookies and sublayers that it will need),
+//! recovery (RFC 4951), line AVPs (RFC 5515).
+#![forbid(unsafe_code)]
+
+mod config;
+mod discard;
+mod emitter;
+mod end;
+mod endpoint;
+mod event;
+mod ids;
+mod peers;
+mod pool;
+mod random;
+mod reliable;
+mod session;
+mod tunnel;
+
+pub use config::{
+    Config, ConfigFault, ConfigIds, Limits, OutgoingCalls, PeerLookup, Pseudowire, Retransmit,
+    Versions,
+};
+pub use discard::{CounterName, Discard};
+pub use end::{Codes, Notice, SessionEnd, TunnelEnd};
+pub use endpoint::{Counts, Endpoint, OpenError, OpenTunnel, PeerView};
+pub use event::{CallErrors, Event};
+pub use session::{
+    Call, CallDetails, Cookie, Direction, EndedSession, Proxy, Role, SessionKey, SessionState,
+    SessionView,
+};
+pub use tunnel::{EndedTunnel, TunnelKey, TunnelState, TunnelView};

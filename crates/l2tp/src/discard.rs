@@ -1,0 +1,192 @@
+//! What was ignored, and the counters of everything else.
+
+use core::fmt;
+
+/// Why a datagram was ignored. Nothing changed but the count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[repr(u8)]
+pub enum Discard {
+    /// The L2TP header does not parse.
+    #[error("malformed header")]
+    Malformed,
+    /// A version that is not spoken here (RFC 2661 3.1).
+    #[error("unsupported version")]
+    UnsupportedVersion,
+    /// A control message for a tunnel that is not there.
+    #[error("unknown tunnel")]
+    UnknownTunnel,
+    /// A control message from another address than the tunnel's peer.
+    #[error("wrong source address")]
+    WrongSource,
+    /// A first message that is no SCCRQ.
+    #[error("not a request")]
+    NotARequest,
+    /// An SCCRQ at an endpoint that accepts none.
+    #[error("requests are not accepted here")]
+    NotAccepting,
+    /// Nr acknowledges what was never sent.
+    #[error("impossible Nr")]
+    ImpossibleNr,
+    /// Ns lies beyond the receive window.
+    #[error("Ns beyond the window")]
+    BeyondWindow,
+    /// The Message Digest is missing or wrong (RFC 3931 4.3).
+    #[error("bad message digest")]
+    BadDigest,
+    /// Our SCCRQ won the tie against this one.
+    #[error("lost the tie")]
+    LostTie,
+    /// The table of half-open tunnels is full.
+    #[error("too many half-open tunnels")]
+    HalfOpenLimit,
+    /// The table of tunnels is full; the peer is told so, without a record.
+    #[error("too many tunnels")]
+    TunnelLimit,
+    /// A data message for a session that is not there, or with a wrong cookie.
+    #[error("data for an unknown session")]
+    UnknownSession,
+    /// A data message, which this endpoint does not forward yet.
+    #[error("data is not forwarded")]
+    DataNotForwarded,
+}
+
+impl Discard {
+    /// Every reason, in the order of their counters.
+    pub const ALL: [Self; 14] = [
+        Self::Malformed,
+        Self::UnsupportedVersion,
+        Self::UnknownTunnel,
+        Self::WrongSource,
+        Self::NotARequest,
+        Self::NotAccepting,
+        Self::ImpossibleNr,
+        Self::BeyondWindow,
+        Self::BadDigest,
+        Self::LostTie,
+        Self::HalfOpenLimit,
+        Self::TunnelLimit,
+        Self::UnknownSession,
+        Self::DataNotForwarded,
+    ];
+
+    /// The name of its counter.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "discard_malformed_header",
+            Self::UnsupportedVersion => "discard_unsupported_version",
+            Self::UnknownTunnel => "discard_unknown_tunnel",
+            Self::WrongSource => "discard_wrong_source",
+            Self::NotARequest => "discard_not_a_request",
+            Self::NotAccepting => "discard_not_accepting",
+            Self::ImpossibleNr => "discard_impossible_nr",
+            Self::BeyondWindow => "discard_beyond_window",
+            Self::BadDigest => "discard_bad_digest",
+            Self::LostTie => "discard_lost_tie",
+            Self::HalfOpenLimit => "discard_half_open_limit",
+            Self::TunnelLimit => "discard_tunnel_limit",
+            Self::UnknownSession => "discard_unknown_session",
+            Self::DataNotForwarded => "discard_data_not_forwarded",
+        }
+    }
+}
+
+/// The message types that are counted apart, by number; others are one row.
+const MESSAGES: [&str; 21] = [
+    "other", "sccrq", "sccrp", "scccn", "stopccn", "other", "hello", "ocrq", "ocrp", "occn",
+    "icrq", "icrp", "iccn", "other", "cdn", "wen", "sli", "other", "other", "other", "ack",
+];
+
+/// Everything an endpoint counts. Plain numbers: counting costs an addition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) discards: [u64; Discard::ALL.len()],
+    pub(crate) received: [u64; MESSAGES.len()],
+    pub(crate) sent: [u64; MESSAGES.len()],
+    pub(crate) zlb_received: u64,
+    pub(crate) zlb_sent: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) out_of_order: u64,
+    pub(crate) ignored_avps: u64,
+    pub(crate) ignored_messages: u64,
+    pub(crate) stateless_refusals: u64,
+    pub(crate) held_forgotten: u64,
+    pub(crate) session_strays: u64,
+    pub(crate) tunnels_opened: u64,
+    pub(crate) tunnels_established: u64,
+    pub(crate) tunnels_ended: u64,
+    pub(crate) sessions_established: u64,
+    pub(crate) sessions_ended: u64,
+}
+
+impl Counters {
+    pub(crate) fn discard(&mut self, why: Discard) -> Discard {
+        self.discards[why as usize] += 1;
+        why
+    }
+
+    pub(crate) fn count_received(&mut self, number: u16) {
+        self.received[row(number)] += 1;
+    }
+
+    pub(crate) fn count_sent(&mut self, number: u16) {
+        self.sent[row(number)] += 1;
+    }
+
+    /// Every counter that has a name, with its value.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (CounterName, u64)> + '_ {
+        let plain = [
+            ("zlb_received", self.zlb_received),
+            ("zlb_sent", self.zlb_sent),
+            ("retransmissions", self.retransmissions),
+            ("duplicates", self.duplicates),
+            ("out_of_order", self.out_of_order),
+            ("ignored_avps", self.ignored_avps),
+            ("ignored_messages", self.ignored_messages),
+            ("stateless_refusals", self.stateless_refusals),
+            ("held_forgotten", self.held_forgotten),
+            ("session_strays", self.session_strays),
+            ("tunnels_opened", self.tunnels_opened),
+            ("tunnels_established", self.tunnels_established),
+            ("tunnels_ended", self.tunnels_ended),
+            ("sessions_established", self.sessions_established),
+            ("sessions_ended", self.sessions_ended),
+        ];
+        let messages = |direction, counts: &'_ [u64; MESSAGES.len()]| {
+            let counts = *counts;
+            (0..MESSAGES.len())
+                .filter(|&i| i == 0 || MESSAGES[i] != "other")
+                .map(move |i| (CounterName(direction, MESSAGES[i]), counts[i]))
+        };
+        plain
+            .into_iter()
+            .map(|(name, value)| (CounterName("", name), value))
+            .chain(messages("received_", &self.received))
+            .chain(messages("sent_", &self.sent))
+            .chain(
+                Discard::ALL
+                    .into_iter()
+                    .map(|why| (CounterName("", why.name()), self.discards[why as usize])),
+            )
+    }
+}
+
+fn row(number: u16) -> usize {
+    let row = usize::from(number);
+    if row < MESSAGES.len() && MESSAGES[row] != "other" {
+        row
+    } else {
+        0
+    }
+}
+
+/// The name of a counter, put together only when it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterName(&'static str, &'static str);
+
+impl fmt::Display for CounterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)?;
+        f.write_str(self.1)
+    }
+}

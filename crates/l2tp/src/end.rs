@@ -1,0 +1,273 @@
+//! Why a tunnel or a session ended, and the codes that say so on the wire
+//! (RFC 2661 4.4.2, RFC 3931 5.4.2).
+
+use core::fmt;
+
+use wire::l2tp::{Attribute, Version};
+
+/// Why a tunnel ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TunnelEnd {
+    /// An operator closed it.
+    Administrative,
+    /// This endpoint is being shut down.
+    ShutDown,
+    /// The peer sent a StopCCN.
+    Peer(Notice),
+    /// The peer stopped to acknowledge: the retransmissions ran out.
+    Unanswered,
+    /// It was not established in time.
+    SetupTimeout,
+    /// The peer's tunnel authentication is missing or wrong.
+    NotAuthorized(&'static str),
+    /// The peer's protocol version is not 1.0.
+    ProtocolVersion(u16),
+    /// An AVP that is mandatory and unknown.
+    UnknownAvp {
+        /// Vendor ID.
+        vendor: u16,
+        /// Attribute Type.
+        attribute: u16,
+    },
+    /// A message type that is mandatory and unknown.
+    UnknownMessage(u16),
+    /// An AVP or a message whose length is wrong.
+    BadLength(&'static str),
+    /// A value out of range.
+    BadValue(&'static str),
+    /// A required AVP is missing.
+    MissingAvp(Attribute),
+    /// A message that does not belong into the state.
+    StateMachine(&'static str),
+    /// A table is full.
+    NoResources,
+    /// The peer's simultaneous request won the tie.
+    LostTie,
+    /// The peer began anew with the same tunnel id.
+    PeerRestarted,
+}
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// An operator closed it.
+    Administrative,
+    /// The peer sent a CDN.
+    Peer(Notice),
+    /// Its tunnel ended.
+    TunnelEnded,
+    /// It was not established in time.
+    SetupTimeout,
+    /// An AVP that is mandatory and unknown.
+    UnknownAvp {
+        /// Vendor ID.
+        vendor: u16,
+        /// Attribute Type.
+        attribute: u16,
+    },
+    /// An AVP whose length is wrong.
+    BadLength(&'static str),
+    /// A value out of range.
+    BadValue(&'static str),
+    /// A required AVP is missing.
+    MissingAvp(Attribute),
+    /// A message that does not belong into the state.
+    StateMachine(&'static str),
+    /// A limit on sessions is reached, or calls of this kind are not taken.
+    NoFacilities,
+    /// No such pseudowire type is offered.
+    UnsupportedPseudowire(u16),
+    /// Sequencing was asked for without a sublayer that can number.
+    NoSublayer,
+    /// The peer's simultaneous request for the same circuit won the tie.
+    LostTie,
+}
+
+/// What a peer said in a Result Code AVP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Result Code.
+    pub result: u16,
+    /// Error Code, where there was one.
+    pub error: Option<u16>,
+    /// Error Message, shortened to 128 octets and made printable.
+    pub message: Box<str>,
+}
+
+impl Notice {
+    /// Takes a Result Code AVP as a peer sent it.
+    pub(crate) fn from_wire(code: Option<wire::l2tp::ResultCode<'_>>) -> Self {
+        let Some(code) = code else {
+            return Self {
+                result: 0,
+                error: None,
+                message: "no Result Code".into(),
+            };
+        };
+        let shown = &code.message[..code.message.len().min(128)];
+        let message: String = String::from_utf8_lossy(shown)
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        Self {
+            result: code.result,
+            error: code.error,
+            message: message.into(),
+        }
+    }
+}
+
+/// The codes of a Result Code AVP that we send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Codes {
+    /// Result Code.
+    pub result: u16,
+    /// Error Code.
+    pub error: Option<u16>,
+    /// Error Message.
+    pub message: String,
+}
+
+impl Codes {
+    fn new(result: u16, error: Option<u16>, message: impl Into<String>) -> Self {
+        Self {
+            result,
+            error,
+            message: message.into(),
+        }
+    }
+}
+
+/// General error codes, RFC 2661 4.4.2.
+mod error {
+    pub(super) const LENGTH: u16 = 2;
+    pub(super) const VALUE: u16 = 3;
+    pub(super) const RESOURCES: u16 = 4;
+    pub(super) const UNKNOWN_AVP: u16 = 8;
+}
+
+impl TunnelEnd {
+    /// The codes of the StopCCN that tells the peer; `None` where none is sent:
+    /// the peer spoke first, does not answer, or has to be left in silence.
+    pub fn codes(&self, version: Version) -> Option<Codes> {
+        let text = self.to_string();
+        Some(match self {
+            Self::Administrative => Codes::new(1, None, ""),
+            Self::ShutDown => Codes::new(6, None, ""),
+            Self::Peer(_) | Self::LostTie | Self::PeerRestarted => return None,
+            Self::NotAuthorized(_) => Codes::new(4, None, ""),
+            Self::ProtocolVersion(_) => Codes::new(5, Some(0x0100), text),
+            Self::UnknownAvp { .. } | Self::UnknownMessage(_) => {
+                Codes::new(2, Some(error::UNKNOWN_AVP), text)
+            }
+            Self::BadLength(_) => Codes::new(2, Some(error::LENGTH), text),
+            Self::BadValue(_) | Self::MissingAvp(_) => Codes::new(2, Some(error::VALUE), text),
+            Self::StateMachine(_) => Codes::new(7, None, ""),
+            // RFC 3931 names the time-out, RFC 2661 has no code for it.
+            Self::SetupTimeout | Self::Unanswered if version == Version::V3 => {
+                Codes::new(7, None, "")
+            }
+            Self::SetupTimeout | Self::Unanswered => Codes::new(1, None, ""),
+            Self::NoResources => Codes::new(2, Some(error::RESOURCES), text),
+        })
+    }
+}
+
+impl SessionEnd {
+    /// The codes of the CDN that tells the peer; `None` where none is sent.
+    pub fn codes(&self, version: Version) -> Option<Codes> {
+        let text = self.to_string();
+        let v3 = matches!(version, Version::V3);
+        Some(match self {
+            Self::Peer(_) | Self::TunnelEnded => return None,
+            Self::Administrative => Codes::new(3, None, ""),
+            Self::UnknownAvp { .. } => Codes::new(2, Some(error::UNKNOWN_AVP), text),
+            Self::BadLength(_) => Codes::new(2, Some(error::LENGTH), text),
+            Self::BadValue(_) | Self::MissingAvp(_) => Codes::new(2, Some(error::VALUE), text),
+            Self::NoFacilities => Codes::new(4, None, ""),
+            // RFC 3931 has codes of its own where RFC 2661 has none.
+            Self::SetupTimeout if v3 => Codes::new(16, None, ""),
+            Self::SetupTimeout => Codes::new(10, None, ""),
+            Self::StateMachine(_) if v3 => Codes::new(16, None, text),
+            Self::StateMachine(_) => Codes::new(2, Some(error::VALUE), text),
+            Self::UnsupportedPseudowire(_) => Codes::new(14, None, ""),
+            Self::NoSublayer => Codes::new(15, None, ""),
+            Self::LostTie => Codes::new(13, None, ""),
+        })
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "result {}", self.result)?;
+        if let Some(error) = self.error {
+            write!(f, ", error {error}")?;
+        }
+        if self.message.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ": {}", self.message)
+        }
+    }
+}
+
+impl fmt::Display for TunnelEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Administrative => f.write_str("closed by the operator"),
+            Self::ShutDown => f.write_str("shut down"),
+            Self::Peer(notice) => write!(f, "closed by the peer, {notice}"),
+            Self::Unanswered => f.write_str("the peer does not acknowledge"),
+            Self::SetupTimeout => f.write_str("not established in time"),
+            Self::NotAuthorized(why) => write!(f, "not authorized: {why}"),
+            Self::ProtocolVersion(v) => {
+                write!(
+                    f,
+                    "protocol version {}.{} is not supported",
+                    v >> 8,
+                    v & 0xff
+                )
+            }
+            Self::UnknownAvp { vendor, attribute } => unknown_avp(f, *vendor, *attribute),
+            Self::UnknownMessage(number) => write!(f, "unknown mandatory message type {number}"),
+            Self::BadLength(what) => write!(f, "wrong length: {what}"),
+            Self::BadValue(what) => write!(f, "value out of range: {what}"),
+            Self::MissingAvp(attribute) => write!(f, "missing AVP: {}", attribute.name()),
+            Self::StateMachine(what) => write!(f, "unexpected {what}"),
+            Self::NoResources => f.write_str("insufficient resources"),
+            Self::LostTie => f.write_str("the peer's request won the tie"),
+            Self::PeerRestarted => f.write_str("the peer began anew with the same id"),
+        }
+    }
+}
+
+impl fmt::Display for SessionEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Administrative => f.write_str("closed by the operator"),
+            Self::Peer(notice) => write!(f, "closed by the peer, {notice}"),
+            Self::TunnelEnded => f.write_str("its tunnel ended"),
+            Self::SetupTimeout => f.write_str("not established in time"),
+            Self::UnknownAvp { vendor, attribute } => unknown_avp(f, *vendor, *attribute),
+            Self::BadLength(what) => write!(f, "wrong length: {what}"),
+            Self::BadValue(what) => write!(f, "value out of range: {what}"),
+            Self::MissingAvp(attribute) => write!(f, "missing AVP: {}", attribute.name()),
+            Self::StateMachine(what) => write!(f, "unexpected {what}"),
+            Self::NoFacilities => f.write_str("no facilities for this call"),
+            Self::UnsupportedPseudowire(number) => {
+                write!(f, "pseudowire type {number} is not offered")
+            }
+            Self::NoSublayer => f.write_str("sequencing without a sublayer"),
+            Self::LostTie => f.write_str("lost the tie for its circuit"),
+        }
+    }
+}
+
+fn unknown_avp(f: &mut fmt::Formatter<'_>, vendor: u16, attribute: u16) -> fmt::Result {
+    write!(f, "unknown mandatory AVP {attribute}")?;
+    if vendor == 0 {
+        Ok(())
+    } else {
+        write!(f, " of vendor {vendor}")
+    }
+}

@@ -1,0 +1,311 @@
+//! Every way to end: what is sent, what is kept for late duplicates, and what
+//! is remembered for the operator (RFC 2661 5.6, 5.7; RFC 3931 3.3.2, 3.4.3).
+
+use base::{Instant, Route};
+use wire::l2tp::{self, MessageType, Version};
+
+use super::{Endpoint, REFUSALS_MAX, compose};
+use crate::discard::Discard;
+use crate::emitter::Emitter;
+use crate::end::{SessionEnd, TunnelEnd};
+use crate::event::Event as Told;
+use crate::pool::NIL;
+use crate::session::{EndedSession, SessionKey, SessionState};
+use crate::tunnel::fsm::{self, Action, Event};
+use crate::tunnel::{EndedTunnel, Ending, TunnelKey, TunnelState};
+
+impl Endpoint {
+    pub(super) fn tunnel_key(&self, index: u32) -> TunnelKey {
+        TunnelKey(self.tunnel_at(index).key)
+    }
+
+    /// Ends a tunnel by an event of its state machine.
+    pub(super) fn end_tunnel(&mut self, index: u32, event: Event, reason: TunnelEnd, now: Instant) {
+        let tunnel = self.tunnel_at(index);
+        if tunnel.ending != Ending::No {
+            return;
+        }
+        let (action, next) = fsm::step(tunnel.state, event);
+        debug_assert_eq!(next, TunnelState::Idle, "{event:?} ends a tunnel");
+        let was = tunnel.state;
+        let originated = tunnel.originated;
+        self.end_sessions_of(index, now);
+        self.set_tunnel_state(index, TunnelState::Idle);
+        self.tally.live -= 1;
+        match was {
+            TunnelState::Established => self.tally.established -= 1,
+            _ if !originated => self.tally.half_open -= 1,
+            _ => {}
+        }
+        self.unlink_peer(index);
+        self.remember_tunnel(index, &reason, now);
+        match action {
+            Action::SendStopCcn => self.send_stop_ccn(index, &reason),
+            Action::CleanUp if matches!(reason, TunnelEnd::Peer(_)) => self.hold(index, now),
+            Action::CleanUp
+            | Action::Nothing
+            | Action::SendSccrq
+            | Action::SendSccrp
+            | Action::SendScccn
+            | Action::TunnelOpen => self.remove_tunnel(index),
+        }
+    }
+
+    fn send_stop_ccn(&mut self, index: u32, reason: &TunnelEnd) {
+        let version = self.tunnel_at(index).version;
+        let Some(codes) = reason.codes(version) else {
+            return self.remove_tunnel(index);
+        };
+        let Self { tunnels, pool, .. } = self;
+        let tunnel = tunnels.at_mut(index).expect("the tunnel is closing");
+        tunnel.ending = Ending::StopSent;
+        tunnel.idle_deadline = Instant::FAR_FUTURE;
+        tunnel.reliable.drop_unsent(pool);
+        self.tally.closing += 1;
+        self.compose_stop_ccn(index, &codes);
+        if matches!(reason, TunnelEnd::Unanswered) {
+            let Self {
+                tunnels, config, ..
+            } = self;
+            let tunnel = tunnels.at_mut(index).expect("the tunnel is closing");
+            tunnel.reliable.last_words(&config.retransmit);
+        }
+    }
+
+    /// Writes down why, tells the owner, and frees what only a live tunnel needs.
+    fn remember_tunnel(&mut self, index: u32, reason: &TunnelEnd, now: Instant) {
+        self.counters.tunnels_ended += 1;
+        let key = self.tunnel_key(index);
+        let limit = self.config.limits.history as usize;
+        let tunnel = self.tunnel_at_mut(index);
+        tunnel.setup = None;
+        let ended = EndedTunnel {
+            id: tunnel.local_id,
+            remote_id: tunnel.remote_id,
+            version: tunnel.version,
+            route: tunnel.route,
+            host_name: core::mem::take(&mut tunnel.peer_host),
+            created: tunnel.created,
+            up: tunnel.up,
+            ended: now,
+            reason: reason.clone(),
+        };
+        let (id, reason) = (ended.id, reason.clone());
+        push_bounded(&mut self.ended_tunnels, ended, limit);
+        self.events.push_back(Told::TunnelDown {
+            tunnel: key,
+            id,
+            reason,
+        });
+    }
+
+    /// Keeps a closed tunnel's sequence state for a full retransmission cycle,
+    /// so that late duplicates are still acknowledged (RFC 2661 5.7).
+    pub(super) fn hold(&mut self, index: u32, now: Instant) {
+        let Self {
+            tunnels,
+            pool,
+            config,
+            tally,
+            ..
+        } = self;
+        let tunnel = tunnels.at_mut(index).expect("the tunnel is closing");
+        match core::mem::replace(&mut tunnel.ending, Ending::Held) {
+            Ending::StopSent => tally.closing -= 1,
+            Ending::No | Ending::Held => {}
+        }
+        tally.held += 1;
+        tunnel.reliable.drop_all(pool);
+        tunnel.idle_deadline = now + config.hold;
+        let (key, was_up) = (tunnel.key, tunnel.up.is_some());
+        if was_up {
+            // The peer may use its id for a new tunnel at once.
+            self.remove_request(index);
+        }
+        self.held_order.push_back(key);
+        self.mark_ready(index);
+        while self.tally.held > self.config.limits.held && self.forget_oldest_held() {}
+    }
+
+    /// Makes room by forgetting the tunnel that has been held longest.
+    fn forget_oldest_held(&mut self) -> bool {
+        while let Some(key) = self.held_order.pop_front() {
+            if self
+                .tunnels
+                .get(key)
+                .is_some_and(|tunnel| tunnel.ending == Ending::Held)
+            {
+                self.counters.held_forgotten += 1;
+                self.remove_tunnel(key.index);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A held tunnel's time is over.
+    pub(super) fn release_held(&mut self, index: u32) {
+        self.remove_tunnel(index);
+        while let Some(&key) = self.held_order.front() {
+            if self.tunnels.get(key).is_some() {
+                break;
+            }
+            self.held_order.pop_front();
+        }
+    }
+
+    /// Makes a tunnel's record, at the cost of held ones where ids ran out.
+    pub(super) fn add_tunnel_evicting(
+        &mut self,
+        route: Route,
+        version: Version,
+        now: Instant,
+    ) -> Option<u32> {
+        loop {
+            if let Some(index) = self.add_tunnel(route, version, now) {
+                return Some(index);
+            }
+            if !self.forget_oldest_held() {
+                return None;
+            }
+        }
+    }
+
+    /// Our StopCCN was acknowledged: the exchange is complete.
+    pub(super) fn after_acknowledgement(&mut self, index: u32, now: Instant) {
+        let Some(tunnel) = self.tunnels.at(index) else {
+            return;
+        };
+        if tunnel.ending == Ending::StopSent && tunnel.reliable.is_idle() {
+            self.hold(index, now);
+        }
+    }
+
+    /// The peer began anew with an id that a tunnel of ours still has: that one
+    /// is dead, and a StopCCN would hit the new one.
+    pub(super) fn forget_restarted(&mut self, index: u32, now: Instant) {
+        if self.tunnel_at(index).ending == Ending::No {
+            self.end_tunnel(index, Event::LoseTie, TunnelEnd::PeerRestarted, now);
+        } else {
+            self.remove_tunnel(index);
+        }
+    }
+
+    /// Refuses a request without a record of it: the table is full.
+    pub(super) fn refuse_stateless(
+        &mut self,
+        route: Route,
+        version: Version,
+        remote_id: u32,
+    ) -> Result<(), Discard> {
+        if self.refusals.len() < REFUSALS_MAX
+            && let Some(codes) = TunnelEnd::NoResources.codes(version)
+        {
+            let mut body = Vec::with_capacity(64);
+            let mut emitter = Emitter::new(&mut body, version, MessageType::StopCcn, None, None);
+            let id = 1 + self.random.below(0xffff);
+            compose::stop_ccn(&mut emitter, version, id, &codes);
+            let mut message = Vec::with_capacity(body.len() + l2tp::CONTROL_HEADER_LEN);
+            l2tp::emit_control(&mut message, version, remote_id, 0, 0, 1, &body);
+            self.refusals.push_back((route, message));
+            self.counters.stateless_refusals += 1;
+        }
+        Err(Discard::TunnelLimit)
+    }
+
+    fn end_sessions_of(&mut self, tunnel: u32, now: Instant) {
+        loop {
+            let session = self.tunnel_at(tunnel).first_session;
+            if session == NIL {
+                return;
+            }
+            self.end_session(session, SessionEnd::TunnelEnded, now);
+        }
+    }
+
+    /// Ends a session; its peer gets a CDN where the reason has codes and the
+    /// call was announced.
+    pub(super) fn end_session(&mut self, index: u32, reason: SessionEnd, now: Instant) {
+        let session = self.session_at(index);
+        let (tunnel, announced) = (session.tunnel, session.announced);
+        if announced && let Some(codes) = reason.codes(session.version) {
+            let (local_id, remote_id) = (session.local_id, session.remote_id);
+            self.compose_cdn(tunnel, local_id, remote_id, &codes);
+        }
+        let tunnel_id = self.tunnel_at(tunnel).local_id;
+        let session = self.remove_session(index);
+        if session.state == SessionState::Established {
+            self.tally.sessions_established -= 1;
+        }
+        self.counters.sessions_ended += 1;
+        let ended = EndedSession {
+            id: session.local_id,
+            remote_id: session.remote_id,
+            tunnel_id,
+            version: session.version,
+            created: session.created,
+            up: session.up,
+            ended: now,
+            reason: reason.clone(),
+        };
+        push_bounded(
+            &mut self.ended_sessions,
+            ended,
+            self.config.limits.history as usize,
+        );
+        self.events.push_back(Told::SessionDown {
+            session: SessionKey(session.key),
+            tunnel: self.tunnel_key(tunnel),
+            id: session.local_id,
+            reason,
+        });
+    }
+
+    /// Closes a tunnel for the operator; `false` if there is none to close.
+    pub fn close_tunnel(&mut self, tunnel: TunnelKey, now: Instant) -> bool {
+        let open = self
+            .tunnels
+            .get(tunnel.0)
+            .is_some_and(|t| t.ending == Ending::No);
+        if open {
+            self.end_tunnel(tunnel.0.index, Event::Close, TunnelEnd::Administrative, now);
+        }
+        open
+    }
+
+    /// Closes a session for the operator; `false` if there is none to close.
+    pub fn close_session(&mut self, session: SessionKey, now: Instant) -> bool {
+        let open = self.sessions.get(session.0).is_some();
+        if open {
+            self.end_session(session.0.index, SessionEnd::Administrative, now);
+        }
+        open
+    }
+
+    /// Sends StopCCN 6 to every peer and refuses new work from now on.
+    pub fn shut_down(&mut self, now: Instant) {
+        self.shutting_down = true;
+        let mut cursor = 0;
+        while let Some((index, tunnel)) = self.tunnels.next_from(cursor) {
+            cursor = index + 1;
+            if tunnel.ending == Ending::No {
+                self.end_tunnel(index, Event::Close, TunnelEnd::ShutDown, now);
+            }
+        }
+    }
+
+    /// Whether nothing of this endpoint waits for an acknowledgement any more.
+    pub fn is_quiet(&self) -> bool {
+        self.tally.live == 0 && self.tally.closing == 0 && self.ready.is_empty()
+    }
+}
+
+fn push_bounded<T>(list: &mut std::collections::VecDeque<T>, item: T, limit: usize) {
+    if limit == 0 {
+        return;
+    }
+    if list.len() >= limit {
+        list.pop_back();
+    }
+    list.push_front(item);
+}

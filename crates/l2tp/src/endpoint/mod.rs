@@ -1,0 +1,184 @@
+//! An L2TP endpoint, LAC and LNS in one: its tables, and the way a datagram
+//! takes through them.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `receive` | a datagram finds its tunnel and its place in the sequence |
+//! | `setup` | SCCRQ, SCCRP, SCCCN: ties, limits, authentication |
+//! | `calls` | ICRQ to SLI: sessions |
+//! | `open` | commands that open and answer |
+//! | `close` | every way to end, and what is remembered of it |
+//! | `compose` | the AVPs of each message that is sent |
+//! | `transmit` | headers, acknowledgements, digests |
+//! | `timers` | what is due |
+//! | `tables` | look-ups and links |
+//! | `views` | what `show` reads |
+
+use std::collections::VecDeque;
+
+use base::timer::AnyTimers;
+use base::{Datagram, Instant, Machine, Route, Slab};
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use crate::config::Config;
+use crate::discard::{Counters, Discard};
+use crate::event::Event;
+use crate::ids::NarrowIds;
+use crate::peers::Peers;
+use crate::pool::MessagePool;
+use crate::random::Random;
+use crate::session::{EndedSession, Session};
+use crate::tunnel::{EndedTunnel, Tunnel};
+
+mod calls;
+mod close;
+mod compose;
+mod open;
+mod receive;
+mod setup;
+mod tables;
+mod timers;
+mod transmit;
+mod views;
+
+pub use open::{OpenError, OpenTunnel};
+pub use views::{Counts, PeerView};
+
+/// Refusals of requests that get no record, waiting to be sent; more are
+/// dropped and counted.
+const REFUSALS_MAX: usize = 1_024;
+
+/// An L2TP endpoint without I/O: LAC and LNS, versions 2 and 3.
+///
+/// The owner hands it datagrams and time, and drains it after every mutation:
+/// transmits, then events, then the timeout. A batch of datagrams may be handed
+/// over before one drain; acknowledgements then ride together.
+pub struct Endpoint {
+    config: Config,
+    keys: Option<Keys>,
+    random: Random,
+    hasher: FixedState,
+    tunnels: Slab<Tunnel>,
+    sessions: Slab<Session>,
+    peers: Peers,
+    /// Spaces of 16-bit tunnel ids. One serves 65,535 tunnels; the next is made
+    /// when the ones before are used up, and the peer's address tells apart.
+    narrow_ids: Vec<NarrowIds>,
+    /// Tunnels by the peer's address and the id that it assigned.
+    requests: HashTable<u32>,
+    /// L2TPv2 sessions by tunnel and our id.
+    session_ids: HashTable<u32>,
+    /// Sessions by tunnel and the peer's id.
+    session_remotes: HashTable<u32>,
+    timers: AnyTimers,
+    pool: MessagePool,
+    /// Tunnels that have something to send, or to settle their timer.
+    ready: VecDeque<u32>,
+    refusals: VecDeque<(Route, Vec<u8>)>,
+    events: VecDeque<Event>,
+    /// Held tunnels, oldest first; a key may be stale.
+    held_order: VecDeque<base::slab::Key>,
+    ended_tunnels: VecDeque<EndedTunnel>,
+    ended_sessions: VecDeque<EndedSession>,
+    counters: Counters,
+    tally: Tally,
+    next_serial: u32,
+    shutting_down: bool,
+    /// Buffer for messages whose hidden AVPs are taken out.
+    unhidden: Vec<u8>,
+}
+
+/// What the shared secret is turned into, once.
+struct Keys {
+    /// The secret itself, for L2TPv2.
+    secret: Vec<u8>,
+    /// For hidden AVPs in L2TPv3 (RFC 3931 5.3).
+    hiding: [u8; 16],
+    /// For message digests in L2TPv3 (RFC 3931 5.4.1).
+    digest: [u8; 16],
+}
+
+/// Tunnels by what they are doing, kept as they change.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    /// Neither closing nor held.
+    live: u32,
+    established: u32,
+    /// Opened by a peer and not yet established.
+    half_open: u32,
+    closing: u32,
+    held: u32,
+    sessions_established: u32,
+}
+
+impl Endpoint {
+    /// Makes an endpoint. `seed` is 32 random octets; equal seeds and inputs
+    /// give equal outputs.
+    ///
+    /// # Panics
+    /// If `config` does not pass [`Config::validate`].
+    pub fn new(config: Config, seed: [u8; 32]) -> Self {
+        config.validate().expect("the configuration was validated");
+        let mut random = Random::new(seed);
+        let keys = config.secret.as_ref().map(|secret| Keys {
+            secret: secret.reveal().clone(),
+            hiding: wire::l2tp::hidden::shared_key(secret.reveal()),
+            digest: wire::l2tp::digest::shared_key(secret.reveal()),
+        });
+        Self {
+            keys,
+            hasher: FixedState::with_seed(random.u64()),
+            tunnels: Slab::new(),
+            sessions: Slab::new(),
+            peers: Peers::new(config.peer_lookup, random.u64()),
+            narrow_ids: Vec::new(),
+            requests: HashTable::new(),
+            session_ids: HashTable::new(),
+            session_remotes: HashTable::new(),
+            timers: AnyTimers::new(config.timers, config.tick),
+            pool: MessagePool::default(),
+            ready: VecDeque::new(),
+            refusals: VecDeque::new(),
+            events: VecDeque::new(),
+            held_order: VecDeque::new(),
+            ended_tunnels: VecDeque::new(),
+            ended_sessions: VecDeque::new(),
+            counters: Counters::default(),
+            tally: Tally::default(),
+            next_serial: random.below(1 << 16),
+            shutting_down: false,
+            unhidden: Vec::new(),
+            random,
+            config,
+        }
+    }
+}
+
+impl Machine for Endpoint {
+    type Input<'a> = Datagram<'a>;
+    type Transmit = Route;
+    type Event = Event;
+    type Discard = Discard;
+
+    fn handle(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Discard> {
+        self.receive(input, now)
+            .map_err(|why| self.counters.discard(why))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.fire_timers(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
+        self.next_transmit(now, out)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.earliest_deadline()
+    }
+}

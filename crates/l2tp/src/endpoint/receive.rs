@@ -1,0 +1,370 @@
+//! A datagram finds its tunnel and its place in the sequence; a message that is
+//! in order finds who handles it.
+
+use base::{Datagram, Instant};
+use wire::l2tp::{
+    self, Attribute, Control, DataV2, DataV3, Fault, Message, MessageType, Packet, ParseError,
+    Version, digest,
+};
+
+use super::Endpoint;
+use crate::discard::Discard;
+use crate::end::{Notice, SessionEnd, TunnelEnd};
+use crate::reliable::Arrival;
+use crate::tunnel::fsm::{self, Event};
+use crate::tunnel::{Ending, TunnelState};
+
+impl Endpoint {
+    pub(super) fn receive(&mut self, datagram: Datagram<'_>, now: Instant) -> Result<(), Discard> {
+        match l2tp::parse(datagram.bytes) {
+            Ok(Packet::Control(control)) => self.receive_control(&datagram, &control, now),
+            Ok(Packet::DataV2(data)) => self.receive_data_v2(&datagram, &data, now),
+            Ok(Packet::DataV3(data)) => self.receive_data_v3(&datagram, &data, now),
+            Err(ParseError::UnsupportedVersion(_)) => Err(Discard::UnsupportedVersion),
+            Err(
+                ParseError::Truncated
+                | ParseError::BadFlags
+                | ParseError::BadLength
+                | ParseError::BadOffset,
+            ) => Err(Discard::Malformed),
+        }
+    }
+
+    fn receive_control(
+        &mut self,
+        datagram: &Datagram<'_>,
+        control: &Control<'_>,
+        now: Instant,
+    ) -> Result<(), Discard> {
+        let versions = self.config.versions;
+        let spoken = match control.version {
+            Version::V2 => versions.v2,
+            Version::V3 => versions.v3,
+        };
+        if control.connection == 0 {
+            // An SCCRQ in the form of version 2 may ask for version 3
+            // (RFC 3931 4.7.3), so only `unaddressed` can tell.
+            let may_be_v3 = versions.v3 && control.version == Version::V2;
+            if !spoken && !may_be_v3 {
+                return Err(Discard::UnsupportedVersion);
+            }
+            return self.receive_unaddressed(datagram, control, now);
+        }
+        if !spoken {
+            return Err(Discard::UnsupportedVersion);
+        }
+        let peer = datagram.route.peer;
+        let index = self.tunnel_for(control.version, control.connection, peer)?;
+        self.receive_sequenced(index, datagram, control, now)
+    }
+
+    /// A message of a tunnel, for the reliable delivery of RFC 2661 5.8.
+    pub(super) fn receive_sequenced(
+        &mut self,
+        index: u32,
+        datagram: &Datagram<'_>,
+        control: &Control<'_>,
+        now: Instant,
+    ) -> Result<(), Discard> {
+        let message = Message::parse(control.version, control.body);
+        self.check_digest(index, control, &message)?;
+        let Self {
+            tunnels,
+            pool,
+            config,
+            counters,
+            ..
+        } = self;
+        let tunnel = tunnels.at_mut(index).expect("the caller found it");
+        let reliable = &mut tunnel.reliable;
+        if reliable.is_impossible(control.nr) {
+            return Err(Discard::ImpossibleNr);
+        }
+        let takes_no_place = control.body.is_empty() || message.kind() == MessageType::Ack;
+        let arrival = match takes_no_place {
+            true => None,
+            false => Some(reliable.classify(control.ns, config.receive_window)),
+        };
+        if arrival == Some(Arrival::BeyondWindow) {
+            return Err(Discard::BeyondWindow);
+        }
+        tunnel.last_heard = now;
+        tunnel.received = tunnel.received.wrapping_add(1);
+        reliable.acknowledge(control.nr, pool, &config.retransmit, now);
+        match arrival {
+            None => counters.zlb_received += 1,
+            Some(Arrival::InOrder) => {
+                self.follow_port(index, datagram);
+                self.process(index, control.session, control.body, now);
+                self.process_early(index, now);
+            }
+            Some(Arrival::Duplicate) => {
+                counters.duplicates += 1;
+                tunnel.duplicates += 1;
+                tunnel.reliable.ack_owed = true;
+                // The peer misses our answer: give it again, not an empty one.
+                if message.kind() == MessageType::Sccrq {
+                    tunnel.reliable.rewind();
+                }
+            }
+            Some(Arrival::Early) => {
+                counters.out_of_order += 1;
+                tunnel.reliable.ack_owed = true;
+                if !pool.contains_ns(&tunnel.reliable.early, control.ns) {
+                    let at = pool.take();
+                    let slot = pool.get_mut(at);
+                    (slot.ns, slot.session) = (control.ns, control.session);
+                    slot.body.extend_from_slice(control.body);
+                    pool.push_back(&mut tunnel.reliable.early, at);
+                }
+            }
+            Some(Arrival::BeyondWindow) => {}
+        }
+        self.after_acknowledgement(index, now);
+        self.mark_ready(index);
+        Ok(())
+    }
+
+    /// The digest is checked before anything of the message is used
+    /// (RFC 3931 5.4.1).
+    fn check_digest(
+        &self,
+        index: u32,
+        control: &Control<'_>,
+        message: &Message<'_>,
+    ) -> Result<(), Discard> {
+        if control.version == Version::V2 {
+            return Ok(());
+        }
+        let tunnel = self.tunnel_at(index);
+        let good = match (&self.keys, &tunnel.auth) {
+            (Some(keys), Some(auth)) => match message.kind() {
+                // A retransmitted SCCRQ is signed without nonces.
+                MessageType::Sccrq => digest::verify(control.whole, &keys.digest, &[], &[]),
+                // The SCCRP is the first to bring the peer's nonce.
+                MessageType::Sccrp if tunnel.state == TunnelState::WaitCtlReply => {
+                    let nonce = message.get(Attribute::ControlMessageAuthenticationNonce);
+                    digest::verify(
+                        control.whole,
+                        &keys.digest,
+                        &auth.local_nonce,
+                        nonce.unwrap_or(&[]),
+                    )
+                }
+                // A refusal comes before the nonces are exchanged.
+                MessageType::StopCcn if auth.remote_nonce.is_empty() => true,
+                _ if control.body.is_empty() && auth.remote_nonce.is_empty() => true,
+                _ => digest::verify(
+                    control.whole,
+                    &keys.digest,
+                    &auth.local_nonce,
+                    &auth.remote_nonce,
+                ),
+            },
+            // No secret: a digest is an integrity check (RFC 3931 4.3).
+            _ => {
+                !digest::present(control.whole)
+                    || digest::verify(control.whole, &digest::shared_key(&[]), &[], &[])
+            }
+        };
+        if good {
+            Ok(())
+        } else {
+            Err(Discard::BadDigest)
+        }
+    }
+
+    /// The answer to our SCCRQ may come from another port, which is then the
+    /// tunnel's (RFC 2661 8.1).
+    fn follow_port(&mut self, index: u32, datagram: &Datagram<'_>) {
+        let tunnel = self.tunnel_at_mut(index);
+        if tunnel.state == TunnelState::WaitCtlReply {
+            tunnel.route.peer = datagram.route.peer;
+        }
+    }
+
+    /// Messages that were waiting for the one that just came.
+    fn process_early(&mut self, index: u32, now: Instant) {
+        loop {
+            let Self { tunnels, pool, .. } = self;
+            let Some(tunnel) = tunnels.at_mut(index) else {
+                return;
+            };
+            if tunnel.reliable.early.is_empty() {
+                return;
+            }
+            let nr = tunnel.reliable.nr();
+            let Some(at) = pool.remove_ns(&mut tunnel.reliable.early, nr) else {
+                return;
+            };
+            let slot = pool.get_mut(at);
+            let (session, body) = (slot.session, core::mem::take(&mut slot.body));
+            self.process(index, session, &body, now);
+            self.pool.get_mut(at).body = body;
+            self.pool.release(at);
+        }
+    }
+
+    /// An in-order message.
+    pub(super) fn process(&mut self, index: u32, session: u16, body: &[u8], now: Instant) {
+        let tunnel = self.tunnel_at_mut(index);
+        tunnel.reliable.advance();
+        if tunnel.ending == Ending::Held {
+            return;
+        }
+        let version = tunnel.version;
+        let message = Message::parse(version, body);
+        if message.has_hidden()
+            && let Some(keys) = &self.keys
+        {
+            let key: &[u8] = match version {
+                Version::V2 => &keys.secret,
+                Version::V3 => &keys.hiding,
+            };
+            let mut clear = core::mem::take(&mut self.unhidden);
+            clear.clear();
+            match l2tp::unhide(body, key, &mut clear) {
+                Ok(()) => self.dispatch(index, session, &Message::parse(version, &clear), now),
+                Err(_) => self.dispatch(index, session, &message, now),
+            }
+            self.unhidden = clear;
+        } else {
+            self.dispatch(index, session, &message, now);
+        }
+    }
+
+    fn dispatch(&mut self, index: u32, session: u16, message: &Message<'_>, now: Instant) {
+        let kind = message.kind();
+        self.counters.count_received(kind.number());
+        if message.ignored_malformed().is_some() {
+            self.counters.ignored_avps += 1;
+        }
+        if self.tunnel_at(index).ending == Ending::StopSent {
+            if kind == MessageType::StopCcn {
+                self.hold(index, now);
+            }
+            return;
+        }
+        match kind {
+            MessageType::Sccrq => {
+                self.end_tunnel(
+                    index,
+                    Event::SccrqAcceptable,
+                    TunnelEnd::StateMachine("SCCRQ"),
+                    now,
+                );
+            }
+            MessageType::Sccrp => self.receive_sccrp(index, message, now),
+            MessageType::Scccn => self.receive_scccn(index, message, now),
+            MessageType::StopCcn => self.receive_stop_ccn(index, message, now),
+            MessageType::Hello => {
+                if let Err(reason) = unreadable(message) {
+                    self.end_tunnel(index, Event::Close, reason, now);
+                }
+            }
+            MessageType::Ocrq
+            | MessageType::Ocrp
+            | MessageType::Occn
+            | MessageType::Icrq
+            | MessageType::Icrp
+            | MessageType::Iccn
+            | MessageType::Cdn
+            | MessageType::Wen
+            | MessageType::Sli => {
+                if self.tunnel_at(index).state == TunnelState::Established {
+                    self.receive_call(index, session, message, now);
+                } else {
+                    let reason = TunnelEnd::StateMachine("call before the tunnel is up");
+                    self.end_tunnel(index, Event::Close, reason, now);
+                }
+            }
+            MessageType::Ack => {}
+            MessageType::Unknown(number) => self.receive_unknown(index, number, message, now),
+        }
+    }
+
+    fn receive_unknown(&mut self, index: u32, number: u16, message: &Message<'_>, now: Instant) {
+        let reason = match message.fault() {
+            Some(Fault::NoMessageType) => TunnelEnd::BadValue("no Message Type AVP"),
+            Some(_) if number == 0 => TunnelEnd::BadLength("AVP"),
+            _ if message.kind_mandatory() => TunnelEnd::UnknownMessage(number),
+            _ => {
+                self.counters.ignored_messages += 1;
+                return;
+            }
+        };
+        self.end_tunnel(index, Event::Close, reason, now);
+    }
+
+    pub(super) fn receive_stop_ccn(&mut self, index: u32, message: &Message<'_>, now: Instant) {
+        let notice = Notice::from_wire(message.result_code());
+        let tunnel = self.tunnel_at_mut(index);
+        // A peer may close before it has our id; then the record has only its.
+        let (_, state) = fsm::step(tunnel.state, Event::StopCcn);
+        debug_assert_eq!(state, TunnelState::Idle);
+        self.end_tunnel(index, Event::StopCcn, TunnelEnd::Peer(notice), now);
+    }
+
+    fn receive_data_v2(
+        &mut self,
+        datagram: &Datagram<'_>,
+        data: &DataV2<'_>,
+        now: Instant,
+    ) -> Result<(), Discard> {
+        let peer = datagram.route.peer;
+        let tunnel = self
+            .tunnel_for(Version::V2, u32::from(data.tunnel), peer)
+            .map_err(|_| Discard::UnknownSession)?;
+        self.narrow_session(tunnel, u32::from(data.session))
+            .ok_or(Discard::UnknownSession)?;
+        self.tunnel_at_mut(tunnel).last_heard = now;
+        Err(Discard::DataNotForwarded)
+    }
+
+    fn receive_data_v3(
+        &mut self,
+        datagram: &Datagram<'_>,
+        data: &DataV3<'_>,
+        now: Instant,
+    ) -> Result<(), Discard> {
+        let index = self
+            .wide_session(data.session)
+            .ok_or(Discard::UnknownSession)?;
+        let session = self.session_at(index);
+        let cookie = session.local_cookie;
+        let tunnel = session.tunnel;
+        let good = data
+            .cookie(cookie.as_bytes().len())
+            .is_some_and(|(received, _)| received == cookie.as_bytes());
+        if !good || self.tunnel_at(tunnel).route.peer.ip() != datagram.route.peer.ip() {
+            return Err(Discard::UnknownSession);
+        }
+        self.tunnel_at_mut(tunnel).last_heard = now;
+        Err(Discard::DataNotForwarded)
+    }
+}
+
+/// Why a message cannot be taken, as the end of a tunnel.
+pub(super) fn unreadable(message: &Message<'_>) -> Result<(), TunnelEnd> {
+    if let Some((vendor, attribute)) = message.unrecognised_mandatory() {
+        return Err(TunnelEnd::UnknownAvp { vendor, attribute });
+    }
+    match message.fault() {
+        None => Ok(()),
+        Some(Fault::NoMessageType) => Err(TunnelEnd::BadValue("no Message Type AVP")),
+        Some(Fault::ShortAvp { .. }) => Err(TunnelEnd::BadLength("AVP shorter than its header")),
+        Some(Fault::PastEnd { .. }) => Err(TunnelEnd::BadLength("AVP past the end of the message")),
+        Some(Fault::BadLength(attribute)) => Err(TunnelEnd::BadLength(attribute.name())),
+        Some(Fault::Hidden(_)) => Err(TunnelEnd::BadValue("hidden AVP that cannot be read")),
+    }
+}
+
+/// The same as the end of a session.
+pub(super) fn unreadable_call(message: &Message<'_>) -> Result<(), SessionEnd> {
+    unreadable(message).map_err(|reason| match reason {
+        TunnelEnd::UnknownAvp { vendor, attribute } => SessionEnd::UnknownAvp { vendor, attribute },
+        TunnelEnd::BadLength(what) => SessionEnd::BadLength(what),
+        TunnelEnd::BadValue(what) => SessionEnd::BadValue(what),
+        _ => SessionEnd::BadValue("AVP"),
+    })
+}

@@ -1,0 +1,118 @@
+//! What is due: retransmissions, HELLOs, the ends of set-up and of the hold.
+
+use base::timer::TimerStore;
+use base::{Duration, Instant};
+
+use super::Endpoint;
+use crate::end::{SessionEnd, TunnelEnd};
+use crate::reliable::Expiry;
+use crate::session::fsm as call;
+use crate::tunnel::fsm::Event;
+use crate::tunnel::{Ending, TunnelState};
+
+/// Tokens of sessions have this bit, those of tunnels have not.
+const SESSION: u32 = 1 << 31;
+
+impl Endpoint {
+    /// Arms a tunnel's one timer for the earliest of its deadlines.
+    pub(super) fn settle_timer(&mut self, index: u32) {
+        let Self {
+            tunnels, timers, ..
+        } = self;
+        let tunnel = tunnels.at_mut(index).expect("the caller has the tunnel");
+        let due = tunnel.reliable.deadline.min(tunnel.idle_deadline);
+        match tunnel.timer {
+            Some((_, at)) if at == due => return,
+            Some((timer, _)) => {
+                timers.cancel(timer);
+            }
+            None => {}
+        }
+        tunnel.timer = (due != Instant::FAR_FUTURE).then(|| (timers.insert(due, index), due));
+    }
+
+    pub(super) fn arm_session(&mut self, index: u32, now: Instant) {
+        let timer = self
+            .timers
+            .insert(now + self.config.setup_timeout, SESSION | index);
+        self.session_at_mut(index).timer = Some(timer);
+    }
+
+    pub(super) fn disarm_session(&mut self, index: u32) {
+        if let Some(timer) = self.session_at_mut(index).timer.take() {
+            self.timers.cancel(timer);
+        }
+    }
+
+    pub(super) fn fire_timers(&mut self, now: Instant) {
+        while let Some(expired) = self.timers.pop_due(now) {
+            let index = expired.token & !SESSION;
+            if expired.token & SESSION == 0 {
+                self.tunnel_due(index, now);
+            } else {
+                self.session_at_mut(index).timer = None;
+                let (role, state) = (self.session_at(index).role, self.session_at(index).state);
+                let (_, next) = call::step(role, state, call::Event::Close);
+                debug_assert_eq!(next, crate::SessionState::Idle);
+                self.end_session(index, SessionEnd::SetupTimeout, now);
+            }
+        }
+    }
+
+    fn tunnel_due(&mut self, index: u32, now: Instant) {
+        let Self {
+            tunnels, config, ..
+        } = self;
+        let tunnel = tunnels
+            .at_mut(index)
+            .expect("a tunnel cancels its timer when it goes");
+        tunnel.timer = None;
+        match tunnel.reliable.expire(&config.retransmit, now) {
+            Expiry::NotDue | Expiry::Retransmit => {}
+            Expiry::GiveUp if tunnel.ending == Ending::StopSent => {
+                return self.remove_tunnel(index);
+            }
+            Expiry::GiveUp => {
+                return self.end_tunnel(index, Event::Close, TunnelEnd::Unanswered, now);
+            }
+        }
+        if tunnel.idle_deadline <= now {
+            self.tunnel_idle(index, now);
+        }
+        if self.tunnels.at(index).is_some() {
+            self.mark_ready(index);
+        }
+    }
+
+    /// The idle deadline of a tunnel passed: what it means depends on its state.
+    fn tunnel_idle(&mut self, index: u32, now: Instant) {
+        let hello: Duration = self.config.hello_interval;
+        let tunnel = self.tunnel_at_mut(index);
+        match (tunnel.ending, tunnel.state) {
+            (Ending::Held, _) => self.release_held(index),
+            (Ending::StopSent, _) => tunnel.idle_deadline = Instant::FAR_FUTURE,
+            (Ending::No, TunnelState::Established) => {
+                let due = tunnel.last_heard + hello;
+                if due > now {
+                    tunnel.idle_deadline = due;
+                    return;
+                }
+                tunnel.idle_deadline = now + hello;
+                // What is already unanswered will tell whether the peer is there.
+                if tunnel.reliable.is_idle() {
+                    self.compose_hello(index);
+                }
+            }
+            (
+                Ending::No,
+                TunnelState::Idle | TunnelState::WaitCtlReply | TunnelState::WaitCtlConn,
+            ) => self.end_tunnel(index, Event::Close, TunnelEnd::SetupTimeout, now),
+        }
+    }
+
+    pub(super) fn earliest_deadline(&self) -> Option<(Instant, &'static str)> {
+        self.timers
+            .next_deadline()
+            .map(|at| (at, "retransmission or Hello"))
+    }
+}

@@ -1,0 +1,133 @@
+//! What an endpoint tells its owner.
+
+use crate::end::{SessionEnd, TunnelEnd};
+use crate::session::SessionKey;
+use crate::tunnel::TunnelKey;
+
+/// What an endpoint tells its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An SCCRQ was taken and its SCCRP queued: a socket may be opened for it.
+    TunnelAccepted {
+        /// The new tunnel.
+        tunnel: TunnelKey,
+    },
+    /// A tunnel is established.
+    TunnelUp {
+        /// The tunnel.
+        tunnel: TunnelKey,
+        /// The id that we assigned.
+        id: u32,
+    },
+    /// A tunnel ended; its key is still valid while it is closing.
+    TunnelDown {
+        /// The tunnel.
+        tunnel: TunnelKey,
+        /// The id that we had assigned.
+        id: u32,
+        /// Why.
+        reason: TunnelEnd,
+    },
+    /// The last record of a tunnel is gone, and so is the use of its socket.
+    TunnelGone {
+        /// The tunnel.
+        tunnel: TunnelKey,
+        /// The socket it had.
+        socket: u32,
+    },
+    /// A session is established: data may flow.
+    SessionUp {
+        /// The session.
+        session: SessionKey,
+        /// Its tunnel.
+        tunnel: TunnelKey,
+        /// The id that we assigned.
+        id: u32,
+    },
+    /// A session ended.
+    SessionDown {
+        /// The session.
+        session: SessionKey,
+        /// Its tunnel.
+        tunnel: TunnelKey,
+        /// The id that we had assigned.
+        id: u32,
+        /// Why.
+        reason: SessionEnd,
+    },
+    /// An LNS wants this call placed: answer or close it.
+    CallRequested {
+        /// The session.
+        session: SessionKey,
+    },
+    /// A WEN arrived: the call's error counters since it began (RFC 2661 4.4.6).
+    WanErrors {
+        /// The session.
+        session: SessionKey,
+        /// The counters.
+        errors: CallErrors,
+    },
+    /// An SLI arrived.
+    LinkInfo {
+        /// The session.
+        session: SessionKey,
+        /// Send and receive ACCM (RFC 2661), or nothing.
+        accm: Option<(u32, u32)>,
+        /// Circuit Status (RFC 3931), or nothing.
+        circuit_status: Option<u16>,
+    },
+}
+
+/// The counters of a Call Errors AVP (RFC 2661 4.4.6), which RFC 3931 calls
+/// Circuit Errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CallErrors {
+    /// CRC errors.
+    pub crc: u32,
+    /// Framing errors.
+    pub framing: u32,
+    /// Hardware overruns.
+    pub hardware_overruns: u32,
+    /// Buffer overruns.
+    pub buffer_overruns: u32,
+    /// Time-out errors.
+    pub timeouts: u32,
+    /// Alignment errors.
+    pub alignment: u32,
+}
+
+impl CallErrors {
+    /// Takes the value of a Call Errors AVP: two reserved octets, six counters.
+    pub(crate) fn from_wire(value: &[u8]) -> Option<Self> {
+        let value: &[u8; 26] = value.try_into().ok()?;
+        let at = |i: usize| {
+            let at = 2 + 4 * i;
+            u32::from_be_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]])
+        };
+        Some(Self {
+            crc: at(0),
+            framing: at(1),
+            hardware_overruns: at(2),
+            buffer_overruns: at(3),
+            timeouts: at(4),
+            alignment: at(5),
+        })
+    }
+
+    /// The value of a Call Errors AVP.
+    pub(crate) fn to_wire(self) -> [u8; 26] {
+        let counters = [
+            self.crc,
+            self.framing,
+            self.hardware_overruns,
+            self.buffer_overruns,
+            self.timeouts,
+            self.alignment,
+        ];
+        let mut value = [0; 26];
+        for (place, counter) in value[2..].chunks_exact_mut(4).zip(counters) {
+            place.copy_from_slice(&counter.to_be_bytes());
+        }
+        value
+    }
+}

@@ -1,0 +1,306 @@
+//! Reliable delivery of control messages: RFC 2661 5.8 and appendix A, which
+//! RFC 3931 4.2 repeats. Sequence numbers and windows only: the messages
+//! themselves stand in a [`MessagePool`].
+
+use base::Instant;
+
+use crate::config::Retransmit;
+use crate::pool::{MessagePool, NIL, Queue};
+
+/// The window of a peer that sent no Receive Window Size AVP (RFC 2661 4.4.3).
+pub(crate) const DEFAULT_WINDOW: u16 = 4;
+
+/// What a received Ns means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// The next one: to be processed.
+    InOrder,
+    /// Seen before: to be acknowledged again, not processed again.
+    Duplicate,
+    /// Inside our window, ahead of a missing one: to be kept.
+    Early,
+    /// Beyond our window: to be dropped.
+    BeyondWindow,
+}
+
+/// What a retransmission timer's expiry means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    /// Nothing was due.
+    NotDue,
+    /// The oldest message is to be sent again.
+    Retransmit,
+    /// The last try went unanswered.
+    GiveUp,
+}
+
+/// The sequence state of one control connection.
+pub(crate) struct Reliable {
+    /// Messages that wait for an acknowledgement or for the window, in order.
+    queue: Queue,
+    /// The first of `queue` that is not in flight.
+    unsent: u32,
+    /// Messages that arrived ahead of a missing one.
+    pub(crate) early: Queue,
+    /// When the oldest message is sent again; `FAR_FUTURE` with none in flight.
+    pub(crate) deadline: Instant,
+    /// How many of `queue` are in flight.
+    in_flight: u16,
+    /// Ns of the head of `queue`: the oldest that is not acknowledged.
+    una: u16,
+    /// Ns after the highest ever sent.
+    sent_high: u16,
+    /// The Ns that we expect next.
+    nr: u16,
+    peer_window: u16,
+    cwnd: u16,
+    ssthresh: u16,
+    acks_in_cwnd: u16,
+    tries: u8,
+    /// An acknowledgement is owed.
+    pub(crate) ack_owed: bool,
+}
+
+impl Reliable {
+    pub(crate) const fn new() -> Self {
+        Self {
+            queue: Queue::EMPTY,
+            unsent: NIL,
+            early: Queue::EMPTY,
+            deadline: Instant::FAR_FUTURE,
+            in_flight: 0,
+            una: 0,
+            sent_high: 0,
+            nr: 0,
+            peer_window: DEFAULT_WINDOW,
+            cwnd: 1,
+            ssthresh: DEFAULT_WINDOW,
+            acks_in_cwnd: 0,
+            tries: 0,
+            ack_owed: false,
+        }
+    }
+
+    pub(crate) const fn nr(&self) -> u16 {
+        self.nr
+    }
+
+    /// The Ns of the next new message, which a ZLB carries too.
+    pub(crate) const fn next_ns(&self) -> u16 {
+        self.sent_high
+    }
+
+    pub(crate) const fn peer_window(&self) -> u16 {
+        self.peer_window
+    }
+
+    pub(crate) const fn cwnd(&self) -> u16 {
+        self.cwnd
+    }
+
+    /// Messages not yet acknowledged, sent or not.
+    pub(crate) const fn outstanding(&self) -> u16 {
+        self.queue.len()
+    }
+
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Takes the peer's Receive Window Size, which is not 0.
+    pub(crate) fn set_peer_window(&mut self, window: u16) {
+        self.peer_window = window;
+        self.ssthresh = window;
+        self.cwnd = self.cwnd.min(window);
+    }
+
+    /// Classifies the Ns of a message that takes a place in the sequence.
+    pub(crate) const fn classify(&self, ns: u16, our_window: u16) -> Arrival {
+        let ahead = ns.wrapping_sub(self.nr);
+        if ahead == 0 {
+            Arrival::InOrder
+        } else if ahead >= 0x8000 {
+            Arrival::Duplicate
+        } else if ahead < our_window {
+            Arrival::Early
+        } else {
+            Arrival::BeyondWindow
+        }
+    }
+
+    /// The in-order message was taken.
+    pub(crate) fn advance(&mut self) {
+        self.nr = self.nr.wrapping_add(1);
+        self.ack_owed = true;
+    }
+
+    /// Whether `nr` acknowledges something that was never sent.
+    pub(crate) const fn is_impossible(&self, nr: u16) -> bool {
+        let acked = nr.wrapping_sub(self.una);
+        acked < 0x8000 && acked > self.sent_high.wrapping_sub(self.una)
+    }
+
+    /// Takes a possible Nr: frees what it acknowledges and opens the window.
+    /// Returns how many messages it acknowledged.
+    pub(crate) fn acknowledge(
+        &mut self,
+        nr: u16,
+        pool: &mut MessagePool,
+        retransmit: &Retransmit,
+        now: Instant,
+    ) -> u16 {
+        let acked = nr.wrapping_sub(self.una);
+        if acked == 0 || acked >= 0x8000 {
+            return 0;
+        }
+        for _ in 0..acked {
+            let index = pool
+                .pop_front(&mut self.queue)
+                .expect("una..sent_high are queued");
+            if self.unsent == index {
+                self.unsent = self.queue.head;
+            }
+            pool.release(index);
+        }
+        self.una = nr;
+        self.in_flight = self.in_flight.saturating_sub(acked);
+        self.tries = 0;
+        self.open_window();
+        self.deadline = if self.in_flight > 0 {
+            now + retransmit.first
+        } else {
+            Instant::FAR_FUTURE
+        };
+        acked
+    }
+
+    /// Appendix A: one more per acknowledgement in slow start, one more per
+    /// window in congestion avoidance, never above the peer's window.
+    fn open_window(&mut self) {
+        if self.cwnd < self.ssthresh {
+            self.cwnd += 1;
+        } else {
+            self.acks_in_cwnd += 1;
+            if self.acks_in_cwnd >= self.cwnd {
+                self.acks_in_cwnd = 0;
+                self.cwnd = self.cwnd.saturating_add(1);
+            }
+        }
+        self.cwnd = self.cwnd.min(self.peer_window);
+    }
+
+    /// Queues the message in `index`.
+    pub(crate) fn enqueue(&mut self, index: u32, pool: &mut MessagePool) {
+        pool.push_back(&mut self.queue, index);
+        if self.unsent == NIL {
+            self.unsent = index;
+        }
+    }
+
+    /// Whether `next_to_send` has something.
+    pub(crate) const fn can_send(&self) -> bool {
+        self.unsent != NIL && self.in_flight < self.cwnd
+    }
+
+    /// The next message inside the window: its Ns, where it is, and whether it
+    /// was sent before.
+    pub(crate) fn next_to_send(
+        &mut self,
+        pool: &MessagePool,
+        retransmit: &Retransmit,
+        now: Instant,
+    ) -> Option<(u16, u32, bool)> {
+        if !self.can_send() {
+            return None;
+        }
+        let index = self.unsent;
+        let ns = self.una.wrapping_add(self.in_flight);
+        self.unsent = pool.next(index);
+        self.in_flight += 1;
+        let again = self.sent_high != ns;
+        if !again {
+            self.sent_high = ns.wrapping_add(1);
+        }
+        if self.deadline == Instant::FAR_FUTURE {
+            self.deadline = now + self.interval(retransmit);
+        }
+        self.ack_owed = false;
+        Some((ns, index, again))
+    }
+
+    fn interval(&self, retransmit: &Retransmit) -> base::Duration {
+        let doubled = retransmit.first.saturating_mul(1 << self.tries.min(63));
+        doubled.min(retransmit.cap)
+    }
+
+    /// Fires the retransmission timer if it is due: the window shrinks to one
+    /// and the oldest message is in the window again.
+    pub(crate) fn expire(&mut self, retransmit: &Retransmit, now: Instant) -> Expiry {
+        if self.deadline > now {
+            return Expiry::NotDue;
+        }
+        self.deadline = Instant::FAR_FUTURE;
+        if self.tries >= retransmit.tries {
+            return Expiry::GiveUp;
+        }
+        self.tries += 1;
+        self.ssthresh = (self.cwnd / 2).max(1);
+        self.cwnd = 1;
+        self.acks_in_cwnd = 0;
+        self.rewind();
+        Expiry::Retransmit
+    }
+
+    /// Makes the oldest message the next to be sent, for a peer that shows by a
+    /// duplicate that it misses our answer. Timers and window stay.
+    pub(crate) fn rewind(&mut self) {
+        self.unsent = self.queue.head;
+        self.in_flight = 0;
+    }
+
+    /// One last transmission of everything queued, to a peer that was given up.
+    pub(crate) fn last_words(&mut self, retransmit: &Retransmit) {
+        self.tries = retransmit.tries;
+        self.cwnd = self.peer_window;
+        self.deadline = Instant::FAR_FUTURE;
+        self.rewind();
+    }
+
+    /// Drops everything queued, in both directions; sequence numbers stay.
+    pub(crate) fn drop_all(&mut self, pool: &mut MessagePool) {
+        self.una = self.sent_high;
+        self.clear(pool);
+    }
+
+    /// Gives everything queued back.
+    pub(crate) fn clear(&mut self, pool: &mut MessagePool) {
+        self.drop_queued(pool, 0);
+        pool.clear(&mut self.early);
+    }
+
+    /// Drops the messages that were never sent, so that a StopCCN goes next.
+    pub(crate) fn drop_unsent(&mut self, pool: &mut MessagePool) {
+        self.drop_queued(pool, self.sent_high.wrapping_sub(self.una));
+        pool.clear(&mut self.early);
+    }
+
+    fn drop_queued(&mut self, pool: &mut MessagePool, keep: u16) {
+        let mut kept = Queue::EMPTY;
+        while let Some(index) = pool.pop_front(&mut self.queue) {
+            if kept.len() < keep {
+                pool.detach(index);
+                pool.push_back(&mut kept, index);
+            } else {
+                pool.release(index);
+            }
+        }
+        self.queue = kept;
+        if self.in_flight >= kept.len() {
+            self.in_flight = kept.len();
+            self.unsent = NIL;
+        }
+        if kept.is_empty() {
+            self.deadline = Instant::FAR_FUTURE;
+        }
+    }
+}

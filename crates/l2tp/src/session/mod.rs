@@ -1,0 +1,162 @@
+//! A call in a tunnel: what is kept of one, and how it looks from outside.
+
+use base::Instant;
+use base::slab::Key;
+use base::timer::TimerId;
+use wire::l2tp::Version;
+
+use crate::end::SessionEnd;
+use crate::pool::NIL;
+use crate::tunnel::TunnelKey;
+
+mod call;
+pub(crate) mod fsm;
+
+pub use call::{Call, CallDetails, Cookie, Direction, Proxy};
+pub use fsm::{Role, SessionState};
+
+/// Names a session; a stale key is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionKey(pub(crate) Key);
+
+/// One session.
+pub(crate) struct Session {
+    pub(crate) key: Key,
+    /// Its tunnel's place.
+    pub(crate) tunnel: u32,
+    /// The neighbours in the tunnel's list.
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+    pub(crate) local_id: u32,
+    pub(crate) remote_id: u32,
+    pub(crate) role: Role,
+    pub(crate) state: SessionState,
+    /// Whether it stands in the table of remote ids.
+    pub(crate) in_remote: bool,
+    /// Whether an ICRQ or OCRQ was sent or taken, so that a CDN makes sense.
+    pub(crate) announced: bool,
+    pub(crate) version: Version,
+    /// The set-up timer.
+    pub(crate) timer: Option<TimerId>,
+    pub(crate) created: Instant,
+    pub(crate) up: Option<Instant>,
+    pub(crate) pseudowire: u16,
+    pub(crate) local_cookie: Cookie,
+    pub(crate) remote_cookie: Cookie,
+    /// Whether the peer wants the default L2-specific sublayer (RFC 3931 4.6).
+    pub(crate) sublayer: bool,
+    /// Whether the peer wants sequence numbers on data.
+    pub(crate) sequencing: bool,
+    /// Session Tie Breaker that we sent; 0 for none (RFC 3931 5.4.4).
+    pub(crate) tie_breaker: u64,
+    /// What set-up said of the call, where it said anything.
+    pub(crate) details: Option<Box<CallDetails>>,
+}
+
+impl Session {
+    pub(crate) fn new(key: Key, tunnel: u32, version: Version, role: Role, now: Instant) -> Self {
+        Self {
+            key,
+            tunnel,
+            prev: NIL,
+            next: NIL,
+            local_id: 0,
+            remote_id: 0,
+            role,
+            state: SessionState::Idle,
+            in_remote: false,
+            announced: false,
+            version,
+            timer: None,
+            created: now,
+            up: None,
+            pseudowire: crate::Pseudowire::Ppp.number(),
+            local_cookie: Cookie::NONE,
+            remote_cookie: Cookie::NONE,
+            sublayer: false,
+            sequencing: false,
+            tie_breaker: 0,
+            details: None,
+        }
+    }
+
+    pub(crate) fn view(&self, tunnel: TunnelKey, tunnel_id: u32) -> SessionView<'_> {
+        SessionView {
+            key: SessionKey(self.key),
+            tunnel,
+            tunnel_id,
+            id: self.local_id,
+            remote_id: self.remote_id,
+            version: self.version,
+            role: self.role,
+            state: self.state,
+            pseudowire: self.pseudowire,
+            local_cookie: self.local_cookie,
+            remote_cookie: self.remote_cookie,
+            sublayer: self.sublayer,
+            sequencing: self.sequencing,
+            created: self.created,
+            up: self.up,
+            details: self.details.as_deref(),
+        }
+    }
+}
+
+/// A session as `show` sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionView<'a> {
+    /// Its key.
+    pub key: SessionKey,
+    /// Its tunnel.
+    pub tunnel: TunnelKey,
+    /// Its tunnel's id on our side.
+    pub tunnel_id: u32,
+    /// The id that we assigned: 16 bits, unique in its tunnel, in v2; 32 bits,
+    /// unique in the endpoint, in v3.
+    pub id: u32,
+    /// The id that the peer assigned; 0 while it is not known.
+    pub remote_id: u32,
+    /// Protocol version.
+    pub version: Version,
+    /// Which of the four state tables it follows.
+    pub role: Role,
+    /// State by the RFC's name.
+    pub state: SessionState,
+    /// Pseudowire type number; 7, PPP, in v2.
+    pub pseudowire: u16,
+    /// What the peer puts into its data messages.
+    pub local_cookie: Cookie,
+    /// What we put into our data messages.
+    pub remote_cookie: Cookie,
+    /// Whether the default L2-specific sublayer is in our data messages.
+    pub sublayer: bool,
+    /// Whether our data messages are numbered.
+    pub sequencing: bool,
+    /// When it began.
+    pub created: Instant,
+    /// When it was established.
+    pub up: Option<Instant>,
+    /// Numbers, speeds and proxy AVPs, where set-up had any.
+    pub details: Option<&'a CallDetails>,
+}
+
+/// What is kept of a session that ended.
+#[derive(Clone, Debug)]
+pub struct EndedSession {
+    /// The id that we had assigned.
+    pub id: u32,
+    /// The id that the peer had assigned.
+    pub remote_id: u32,
+    /// Its tunnel's id on our side.
+    pub tunnel_id: u32,
+    /// Protocol version.
+    pub version: Version,
+    /// When it began.
+    pub created: Instant,
+    /// When it was established, if ever.
+    pub up: Option<Instant>,
+    /// When it ended.
+    pub ended: Instant,
+    /// Why.
+    pub reason: SessionEnd,
+}

@@ -1,0 +1,225 @@
+//! A control connection: what is kept of one, and how it looks from outside.
+
+use base::slab::Key;
+use base::timer::TimerId;
+use base::{Instant, Route};
+use wire::l2tp::Version;
+
+use crate::end::TunnelEnd;
+use crate::pool::NIL;
+use crate::reliable::Reliable;
+
+pub(crate) mod fsm;
+
+pub use fsm::TunnelState;
+
+/// Names a tunnel; a stale key is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TunnelKey(pub(crate) Key);
+
+/// What becomes of a tunnel after its state machine is done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It is in use.
+    No,
+    /// Our StopCCN waits for its acknowledgement.
+    StopSent,
+    /// Closed; remembered so that late duplicates are acknowledged.
+    Held,
+}
+
+/// One control connection. Kept small: there may be a hundred thousand.
+pub(crate) struct Tunnel {
+    pub(crate) key: Key,
+    pub(crate) route: Route,
+    pub(crate) reliable: Reliable,
+    /// The armed timer and its deadline.
+    pub(crate) timer: Option<(TimerId, Instant)>,
+    /// When a HELLO, the end of set-up or the end of the hold is due.
+    pub(crate) idle_deadline: Instant,
+    pub(crate) last_heard: Instant,
+    pub(crate) created: Instant,
+    pub(crate) up: Option<Instant>,
+    pub(crate) local_id: u32,
+    pub(crate) remote_id: u32,
+    pub(crate) peer: u32,
+    pub(crate) peer_prev: u32,
+    pub(crate) peer_next: u32,
+    pub(crate) first_session: u32,
+    pub(crate) sessions: u32,
+    pub(crate) config_id: u32,
+    /// Hash of the body of the peer's SCCRQ, to know it again.
+    pub(crate) request_hash: u32,
+    pub(crate) received: u32,
+    pub(crate) sent: u32,
+    pub(crate) retransmissions: u32,
+    pub(crate) duplicates: u32,
+    pub(crate) version: Version,
+    pub(crate) state: TunnelState,
+    pub(crate) ending: Ending,
+    pub(crate) originated: bool,
+    /// Whether it stands in the table of requests.
+    pub(crate) in_requests: bool,
+    /// Whether it stands in the queue of tunnels that have something to send.
+    pub(crate) ready: bool,
+    /// Whether sessions wait for the tunnel to open.
+    pub(crate) sessions_wait: bool,
+    pub(crate) peer_host: Box<str>,
+    /// What only set-up needs; freed when the tunnel is up.
+    pub(crate) setup: Option<Box<Setup>>,
+    /// Message authentication of L2TPv3.
+    pub(crate) auth: Option<Box<Auth>>,
+}
+
+/// What only the set-up of a tunnel needs.
+#[derive(Default)]
+pub(crate) struct Setup {
+    /// The challenge that we sent.
+    pub(crate) challenge: Option<[u8; 16]>,
+    /// The tie breaker that we sent.
+    pub(crate) tie_breaker: Option<u64>,
+}
+
+/// The nonces of an authenticated L2TPv3 control connection.
+#[derive(Default)]
+pub(crate) struct Auth {
+    pub(crate) local_nonce: [u8; 16],
+    pub(crate) remote_nonce: Box<[u8]>,
+}
+
+impl Tunnel {
+    pub(crate) fn new(key: Key, route: Route, version: Version, now: Instant) -> Self {
+        Self {
+            key,
+            route,
+            reliable: Reliable::new(),
+            timer: None,
+            idle_deadline: Instant::FAR_FUTURE,
+            last_heard: now,
+            created: now,
+            up: None,
+            local_id: 0,
+            remote_id: 0,
+            peer: NIL,
+            peer_prev: NIL,
+            peer_next: NIL,
+            first_session: NIL,
+            sessions: 0,
+            config_id: 0,
+            request_hash: 0,
+            received: 0,
+            sent: 0,
+            retransmissions: 0,
+            duplicates: 0,
+            version,
+            state: TunnelState::Idle,
+            ending: Ending::No,
+            originated: false,
+            in_requests: false,
+            ready: false,
+            sessions_wait: false,
+            peer_host: Box::default(),
+            setup: None,
+            auth: None,
+        }
+    }
+
+    pub(crate) fn view(&self) -> TunnelView<'_> {
+        TunnelView {
+            key: TunnelKey(self.key),
+            id: self.local_id,
+            remote_id: self.remote_id,
+            version: self.version,
+            state: self.state,
+            closing: self.ending != Ending::No,
+            originated: self.originated,
+            route: self.route,
+            host_name: &self.peer_host,
+            config_id: (self.config_id != 0).then_some(self.config_id),
+            sessions: self.sessions,
+            created: self.created,
+            up: self.up,
+            last_heard: self.last_heard,
+            peer_window: self.reliable.peer_window(),
+            cwnd: self.reliable.cwnd(),
+            outstanding: self.reliable.outstanding(),
+            received: self.received,
+            sent: self.sent,
+            retransmissions: self.retransmissions,
+            duplicates: self.duplicates,
+            next_deadline: self.timer.map(|(_, at)| at),
+        }
+    }
+}
+
+/// A tunnel as `show` sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct TunnelView<'a> {
+    /// Its key.
+    pub key: TunnelKey,
+    /// The id that we assigned: 16 bits in v2, 32 in v3.
+    pub id: u32,
+    /// The id that the peer assigned; 0 while it is not known.
+    pub remote_id: u32,
+    /// Protocol version.
+    pub version: Version,
+    /// State by the RFC's name; `Idle` while it is closing.
+    pub state: TunnelState,
+    /// Whether a StopCCN of ours waits for its acknowledgement.
+    pub closing: bool,
+    /// Whether we sent the SCCRQ.
+    pub originated: bool,
+    /// The peer's address and port, our address, the socket.
+    pub route: Route,
+    /// The peer's Host Name.
+    pub host_name: &'a str,
+    /// Config id, if those are on.
+    pub config_id: Option<u32>,
+    /// Sessions in it.
+    pub sessions: u32,
+    /// When the first message was sent or received.
+    pub created: Instant,
+    /// When it was established.
+    pub up: Option<Instant>,
+    /// When the peer was last heard.
+    pub last_heard: Instant,
+    /// The peer's Receive Window Size, in messages.
+    pub peer_window: u16,
+    /// Congestion window, in messages.
+    pub cwnd: u16,
+    /// Messages that are not acknowledged.
+    pub outstanding: u16,
+    /// Control messages received, duplicates included.
+    pub received: u32,
+    /// Control messages sent, retransmissions included.
+    pub sent: u32,
+    /// Retransmissions.
+    pub retransmissions: u32,
+    /// Duplicates received.
+    pub duplicates: u32,
+    /// When its timer is due.
+    pub next_deadline: Option<Instant>,
+}
+
+/// What is kept of a tunnel that ended.
+#[derive(Clone, Debug)]
+pub struct EndedTunnel {
+    /// The id that we had assigned.
+    pub id: u32,
+    /// The id that the peer had assigned.
+    pub remote_id: u32,
+    /// Protocol version.
+    pub version: Version,
+    /// Addresses.
+    pub route: Route,
+    /// The peer's Host Name.
+    pub host_name: Box<str>,
+    /// When it began.
+    pub created: Instant,
+    /// When it was established, if ever.
+    pub up: Option<Instant>,
+    /// When it ended.
+    pub ended: Instant,
+    /// Why.
+    pub reason: TunnelEnd,
+}
