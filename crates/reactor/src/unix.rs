@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -33,7 +33,7 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
     refuse_if_in_use(path)?;
 
-    let fresh = with_suffix(path, &format!(".{}", std::process::id()));
+    let fresh = directory.join(format!(".{}.new", std::process::id()));
     remove_if_there(&fresh)?;
     let socket = bind(&fresh)?;
     let named = fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))
@@ -83,8 +83,121 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::path::PathBuf;
+
+    /// A directory of its own for each test, removed at the end.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("reactor-{name}-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+
+        fn socket(&self) -> PathBuf {
+            self.0.join("s")
+        }
+
+        fn files(&self) -> usize {
+            fs::read_dir(&self.0).unwrap().count()
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_file_has_the_mode_asked_and_the_socket_answers() {
+        let directory = Directory::new("mode");
+        let listener = listen(&directory.socket(), 0o660).unwrap();
+        let mode = fs::metadata(directory.socket())
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o7777, 0o660);
+        assert_eq!(directory.files(), 1);
+        assert_eq!(
+            listener.accept().unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
+
+        let mut client = UnixStream::connect(directory.socket()).unwrap();
+        client.write_all(b"hello").unwrap();
+        let (mut served, _) = listener.accept().unwrap();
+        let mut text = [0; 5];
+        served.read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"hello");
+    }
+
+    #[test]
+    fn the_file_of_a_dead_process_is_replaced() {
+        let directory = Directory::new("stale");
+        drop(listen(&directory.socket(), 0o660).unwrap());
+        assert!(UnixStream::connect(directory.socket()).is_err());
+        let _listener = listen(&directory.socket(), 0o600).unwrap();
+        UnixStream::connect(directory.socket()).unwrap();
+        assert_eq!(directory.files(), 1);
+    }
+
+    #[test]
+    fn a_living_process_keeps_its_socket() {
+        let directory = Directory::new("live");
+        let listener = listen(&directory.socket(), 0o660).unwrap();
+        let error = listen(&directory.socket(), 0o660).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let client = UnixStream::connect(directory.socket()).unwrap();
+        // The first connection is the question whether somebody answers.
+        assert!(listener.accept().is_ok() && listener.accept().is_ok());
+        drop(client);
+        assert_eq!(directory.files(), 1);
+    }
+
+    #[test]
+    fn of_several_that_start_at_once_one_wins() {
+        let directory = Directory::new("race");
+        let started: Vec<_> = std::thread::scope(|scope| {
+            let path = directory.socket();
+            let threads: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn({
+                        let path = path.clone();
+                        move || listen(&path, 0o660)
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        assert_eq!(
+            started.iter().filter(|listener| listener.is_ok()).count(),
+            1
+        );
+        UnixStream::connect(directory.socket()).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_no_socket_is_left_alone() {
+        let directory = Directory::new("file");
+        fs::write(directory.socket(), "precious").unwrap();
+        let error = listen(&directory.socket(), 0o660).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(directory.socket()).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_missing_directory_is_an_error() {
+        let directory = Directory::new("missing");
+        let error = listen(&directory.0.join("no/s"), 0o660).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
 }

@@ -4,13 +4,18 @@ use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, PoisonError};
 
 use base::{Duration, Instant};
 use reactor::{AddError, Interest, PollerKind, Reactor, Ready, StoreKind, Token, clock};
 use rustix::event::{EventfdFlags, eventfd};
 
+/// Descriptor numbers are the process's, and some tests need theirs to stay closed.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Runs `test` with each poller that the kernel allows and each store.
 fn each(test: impl Fn(&mut Reactor)) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for poller in PollerKind::ALL {
         for store in StoreKind::ALL {
             match Reactor::new(poller, store) {

@@ -188,3 +188,6 @@ fn set_up(fd: &OwnedFd, address: SocketAddr, options: &UdpOptions) -> io::Result
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

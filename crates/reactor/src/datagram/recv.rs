@@ -31,8 +31,19 @@ pub struct Received<'a> {
 pub struct RecvBatch {
     slots: RecvSlots,
     capacity: usize,
+    /// The messages of the last call that were received whole.
+    messages: Vec<Envelope>,
     filled: usize,
+}
+
+/// A message of the last call: its slot, its length, and what it is cut into.
+#[derive(Clone, Copy)]
+struct Envelope {
+    peer: SocketAddr,
     local: Option<IpAddr>,
+    slot: u32,
+    length: u32,
+    segment: u32,
 }
 
 impl RecvBatch {
@@ -43,8 +54,8 @@ impl RecvBatch {
         Self {
             slots,
             capacity,
+            messages: Vec::with_capacity(capacity),
             filled: 0,
-            local: None,
         }
     }
 
@@ -60,26 +71,17 @@ impl RecvBatch {
 
     /// The datagrams of the last call, in the order of their arrival.
     pub fn iter(&self) -> impl Iterator<Item = Received<'_>> {
-        (0..self.filled).flat_map(move |index| {
-            let message = self.slots.message(index);
-            let peer = message.peer.filter(|_| !message.truncated);
-            let local = message.local.or(self.local);
-            split(message.bytes, message.segment).filter_map(move |bytes| {
-                Some(Received {
-                    peer: peer?,
-                    local,
-                    bytes,
-                })
-            })
+        self.messages.iter().flat_map(|envelope| {
+            let &Envelope { peer, local, .. } = envelope;
+            let bytes = self
+                .slots
+                .payload(envelope.slot as usize, envelope.length as usize);
+            // An empty datagram is one too.
+            let empty = bytes.is_empty().then_some(bytes);
+            let parts = bytes.chunks(envelope.segment as usize).chain(empty);
+            parts.map(move |bytes| Received { peer, local, bytes })
         })
     }
-}
-
-/// The datagrams of a message; one that is empty is a datagram too.
-fn split(bytes: &[u8], segment: Option<usize>) -> impl Iterator<Item = &[u8]> {
-    let size = segment.unwrap_or(bytes.len()).max(1);
-    let empty = bytes.is_empty().then_some(bytes);
-    bytes.chunks(size).chain(empty)
 }
 
 impl UdpSocket {
@@ -93,29 +95,21 @@ impl UdpSocket {
     /// What the kernel said of the socket itself.
     pub fn recv(&mut self, batch: &mut RecvBatch) -> io::Result<usize> {
         batch.filled = 0;
-        batch.local = self.fixed_local();
+        batch.messages.clear();
         // Each failing try takes one error from the socket, which holds one at most
         // besides those that datagrams sent meanwhile cause.
         for _ in 0..3 {
             match batch.slots.receive(&self.fd) {
                 Ok(messages) => {
                     batch.filled = messages;
-                    return Ok(self.count(batch));
+                    return Ok(self.open(batch));
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(0),
                     Some(libc::EINTR) => {}
-                    Some(
-                        libc::ECONNREFUSED
-                        | libc::EHOSTUNREACH
-                        | libc::ENETUNREACH
-                        | libc::EHOSTDOWN
-                        | libc::ENETDOWN
-                        | libc::ENOPROTOOPT
-                        | libc::EPROTO
-                        | libc::EMSGSIZE
-                        | libc::EACCES,
-                    ) => self.stats.receive_errors += 1,
+                    Some(code) if is_about_an_earlier_datagram(code) => {
+                        self.stats.receive_errors += 1;
+                    }
                     _ => return Err(error),
                 },
             }
@@ -123,21 +117,51 @@ impl UdpSocket {
         Ok(0)
     }
 
-    /// Books what a batch holds; returns its datagrams.
-    fn count(&mut self, batch: &RecvBatch) -> usize {
+    /// Reads what the kernel said of each message; returns the datagrams in them.
+    fn open(&mut self, batch: &mut RecvBatch) -> usize {
+        let fixed_local = self.fixed_local();
         let mut datagrams = 0;
-        for index in 0..batch.filled {
-            let message = batch.slots.message(index);
-            if message.truncated {
+        for slot in 0..batch.filled {
+            let message = batch.slots.message(slot);
+            let (false, Some(peer)) = (message.truncated, message.peer) else {
                 self.stats.truncated += 1;
                 continue;
-            }
-            let size = message.segment.unwrap_or(message.bytes.len()).max(1);
-            let parts = message.bytes.len().div_ceil(size).max(1);
+            };
+            let length = message.length;
+            let segment = message.segment.unwrap_or(length).max(1);
+            let parts = length.div_ceil(segment).max(1);
             self.stats.joined += u64::from(parts > 1);
-            datagrams += parts;
+            datagrams += parts as usize;
+            let local = message.local.or(fixed_local);
+            let slot = slot as u32;
+            batch.messages.push(Envelope {
+                peer,
+                local,
+                slot,
+                length,
+                segment,
+            });
         }
         self.stats.received += datagrams as u64;
         datagrams
     }
+}
+
+/// Whether an error received on a socket was caused by a datagram sent before (ip(7),
+/// `IP_RECVERR`; ICMP errors on connected sockets).
+fn is_about_an_earlier_datagram(code: i32) -> bool {
+    matches!(
+        code,
+        libc::ECONNREFUSED
+            | libc::EHOSTUNREACH
+            | libc::ENETUNREACH
+            | libc::EHOSTDOWN
+            | libc::ENETDOWN
+            | libc::ENONET
+            | libc::ENOPROTOOPT
+            | libc::EPROTO
+            | libc::EOPNOTSUPP
+            | libc::EMSGSIZE
+            | libc::EACCES
+    )
 }

@@ -93,15 +93,15 @@ fn empty_header() -> libc::mmsghdr {
 }
 
 /// What the kernel said of one received message.
-pub(crate) struct Message<'a> {
+pub(crate) struct Message {
     /// The sender; `None` if the address family is unknown.
     pub(crate) peer: Option<SocketAddr>,
     /// The address it was sent to, if the socket reports it.
     pub(crate) local: Option<IpAddr>,
-    /// The payload: one datagram, or several of `segment` bytes each.
-    pub(crate) bytes: &'a [u8],
+    /// Bytes of payload: one datagram, or several of `segment` bytes each.
+    pub(crate) length: u32,
     /// Size of the joined datagrams, if they were joined.
-    pub(crate) segment: Option<usize>,
+    pub(crate) segment: Option<u32>,
     /// The payload did not fit.
     pub(crate) truncated: bool,
 }
@@ -178,22 +178,26 @@ impl RecvSlots {
     }
 
     /// A message of the last call.
-    pub(crate) fn message(&self, index: usize) -> Message<'_> {
+    pub(crate) fn message(&self, index: usize) -> Message {
         let header = &self.headers[..self.used][index];
-        let start = index * self.stride;
-        let length = (header.msg_len as usize).min(self.stride);
         let (local, segment) = self.ancillary(index);
         Message {
             peer: self.names[index].get(),
             local,
-            bytes: &self.payload[start..start + length],
+            length: header.msg_len.min(self.stride as u32),
             segment,
             truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
         }
     }
 
+    /// The first `length` bytes of a message's payload.
+    pub(crate) fn payload(&self, index: usize, length: usize) -> &[u8] {
+        let start = index * self.stride;
+        &self.payload[start..start + length]
+    }
+
     /// The local address and the segment size of a message.
-    fn ancillary(&self, index: usize) -> (Option<IpAddr>, Option<usize>) {
+    fn ancillary(&self, index: usize) -> (Option<IpAddr>, Option<u32>) {
         let (mut local, mut segment) = (None, None);
         let mut header = self.headers[index].msg_hdr;
         header.msg_control = self.controls[index].as_ptr().cast_mut().cast();
@@ -216,7 +220,7 @@ impl RecvSlots {
                     }
                     (libc::SOL_UDP, libc::UDP_GRO) => {
                         let size = ptr::read_unaligned(data.cast::<libc::c_int>());
-                        segment = usize::try_from(size).ok().filter(|&size| size > 0);
+                        segment = u32::try_from(size).ok().filter(|&size| size > 0);
                     }
                     _ => {}
                 }
@@ -373,4 +377,33 @@ fn write_control<T: Copy>(
         start.add(HEADER).cast::<T>().write_unaligned(value);
     }
     space
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_does_not_fit_is_marked_truncated() {
+        let (a, b) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        a.send(&[1; 16]).unwrap();
+        a.send(&[2; 17]).unwrap();
+        let mut slots = RecvSlots::new(4, 16, 64);
+        assert_eq!(slots.receive(&b.into()).unwrap(), 2);
+        let (first, second) = (slots.message(0), slots.message(1));
+        assert_eq!((first.length, first.truncated), (16, false));
+        assert_eq!((second.length, second.truncated), (16, true));
+        assert_eq!(slots.payload(0, 16), [1; 16]);
+    }
+
+    #[test]
+    fn socket_addresses_survive_the_way_to_the_kernel_and_back() {
+        for text in ["192.0.2.1:1701", "[2001:db8::1]:65535", "[fe80::1%7]:1"] {
+            let address: SocketAddr = text.parse().unwrap();
+            let mut raw = RawAddress::zeroed();
+            raw.set(address);
+            assert_eq!(raw.get(), Some(address));
+        }
+        assert_eq!(RawAddress::zeroed().get(), None);
+    }
 }

@@ -37,3 +37,20 @@ pub(crate) fn set_int(socket: &OwnedFd, option: IntOption, value: libc::c_int) -
     })
     .map(drop)
 }
+
+/// Sends without checksums: a socket on which the kernel refuses to merge.
+#[cfg(test)]
+pub(crate) fn disable_checksums(socket: &OwnedFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the value's pointer and size are those of a C int, only read.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NO_CHECK,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}
