@@ -107,7 +107,6 @@ fn every_datagram_arrives_with_its_boundaries(steps: &[Step], gso: bool, gro: bo
     }
     let options = UdpOptions {
         gro,
-        recv_buffer_bytes: big,
         ..UdpOptions::default()
     };
     let mut peers: Vec<_> = (0..3).map(|_| socket("127.0.0.1:0", options)).collect();
