@@ -2,4 +2,5 @@
 
 pub mod fit;
 pub mod plot;
+pub mod report;
 pub mod timers;
