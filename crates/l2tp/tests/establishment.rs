@@ -16,6 +16,7 @@ fn lac() -> Endpoint {
     Endpoint::new(
         Config {
             host_name: "lac".into(),
+            retransmit: PATIENT,
             ..Config::default()
         },
         [1; 32],
