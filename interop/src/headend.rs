@@ -19,29 +19,31 @@ pub(crate) struct Headend {
     socket: PathBuf,
 }
 
+/// The line of a configuration that gives the tunnel secret, where there is one.
+pub(crate) fn secret_key(secret: Option<&str>) -> String {
+    secret
+        .map(|secret| format!("secret = \"{secret}\"\n"))
+        .unwrap_or_default()
+}
+
 impl Headend {
-    /// An LNS on [`crate::net::LNS`], in the bench's LNS namespace.
+    /// An LNS on [`crate::net::LNS`], in the bench's LNS namespace; `keys` are more lines of its section.
     ///
     /// # Errors
     /// It does not start.
-    pub(crate) fn lns(bench: &Bench<'_>, secret: Option<&str>) -> Result<Headend> {
-        Headend::start(bench, &bench.wire.lns, "lns", secret)
+    pub(crate) fn lns(bench: &Bench<'_>, keys: &str) -> Result<Headend> {
+        Headend::start(bench, &bench.wire.lns, "lns", keys)
     }
 
-    /// A LAC on [`crate::net::LAC`], in the bench's LAC namespace.
+    /// A LAC on [`crate::net::LAC`], in the bench's LAC namespace; `keys` are more lines of its section.
     ///
     /// # Errors
     /// It does not start.
-    pub(crate) fn lac(bench: &Bench<'_>, secret: Option<&str>) -> Result<Headend> {
-        Headend::start(bench, &bench.wire.lac, "lac", secret)
+    pub(crate) fn lac(bench: &Bench<'_>, keys: &str) -> Result<Headend> {
+        Headend::start(bench, &bench.wire.lac, "lac", keys)
     }
 
-    fn start(
-        bench: &Bench<'_>,
-        namespace: &Namespace,
-        role: &str,
-        secret: Option<&str>,
-    ) -> Result<Headend> {
+    fn start(bench: &Bench<'_>, namespace: &Namespace, role: &str, keys: &str) -> Result<Headend> {
         // The run's own /run is short enough for a socket's path wherever the tree is.
         let test = bench
             .directory
@@ -51,11 +53,8 @@ impl Headend {
             .into_owned();
         let socket = Path::new("/run").join(format!("{test}-{role}.sock"));
         let config = bench.directory.join(format!("{role}.toml"));
-        let secret = secret
-            .map(|secret| format!("secret = \"{secret}\"\n"))
-            .unwrap_or_default();
         let settings = format!(
-            "[control]\nsocket = \"{}\"\n[{role}]\nlisten = [\"0.0.0.0:1701\", \"[::]:1701\"]\nhost_name = \"headend.test\"\n{secret}",
+            "[control]\nsocket = \"{}\"\n[{role}]\nlisten = [\"0.0.0.0:1701\", \"[::]:1701\"]\nhost_name = \"headend.test\"\n{keys}",
             socket.display()
         );
         std::fs::write(&config, settings)?;

@@ -17,6 +17,9 @@ const AT_A_TIME: usize = 3;
 /// Last lines of each log that a failed test shows.
 const TAIL: usize = 25;
 
+/// Logs that a failed test shows: the rest of many alike say the same.
+const LOGS: usize = 6;
+
 /// What a test is given.
 pub(crate) struct Bench<'a> {
     /// Its two namespaces.
@@ -113,7 +116,9 @@ fn print_logs(directory: &Path) {
         .filter(|path| path.extension().is_some_and(|end| end == "log"))
         .collect();
     logs.sort();
-    for log in logs {
+    // Ours is shown whatever the number.
+    logs.sort_by_key(|log| !is_ours(log));
+    for log in logs.into_iter().take(LOGS) {
         let text = std::fs::read(&log)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default();
@@ -123,4 +128,9 @@ fn print_logs(directory: &Path) {
             .iter()
             .for_each(|line| println!("   {line}"));
     }
+}
+
+fn is_ours(log: &Path) -> bool {
+    log.file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with("headend"))
 }

@@ -2,7 +2,7 @@
 
 use super::SOON;
 use crate::capture::Capture;
-use crate::headend::Headend;
+use crate::headend::{Headend, secret_key};
 use crate::l2tpns::L2tpns;
 use crate::net::LNS;
 use crate::process::until;
@@ -21,7 +21,7 @@ pub(crate) fn with_a_secret(bench: &Bench<'_>) -> Result<()> {
 
 fn call(bench: &Bench<'_>, secret: Option<&str>) -> Result<()> {
     let mut peer = L2tpns::start(&bench.wire.lns, &bench.directory, LNS, "lantern")?;
-    let lac = Headend::lac(bench, secret)?;
+    let lac = Headend::lac(bench, &secret_key(secret))?;
     let capture = Capture::start(&bench.wire.lac, &bench.directory)?;
     lac.verb(&["tunnel", "create", "--peer", "10.9.0.2", "--version", "2"])?;
 

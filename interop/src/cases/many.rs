@@ -3,6 +3,7 @@
 use super::SOON;
 use crate::headend::Headend;
 use crate::net::{LAC, LNS};
+use crate::process::until;
 use crate::runner::Bench;
 use crate::xl2tpd::{Setup, Xl2tpd, lac_section};
 use anyhow::{Context, Result, ensure};
@@ -24,7 +25,7 @@ const RECOVER_MAX: Duration = Duration::from_secs(60);
 
 /// One xl2tpd opens a thousand tunnels; all are up on both sides.
 pub(crate) fn a_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
-    let lns = Headend::lns(bench, None)?;
+    let lns = Headend::lns(bench, "")?;
     let setup = Setup {
         name: "xl2tpd",
         address: LAC,
@@ -49,8 +50,14 @@ pub(crate) fn a_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
         std::thread::sleep(Duration::from_secs(1));
     }
 
+    // Stragglers may still come up on both sides: it is over once both show the same number.
+    let rows = until(SOON, || {
+        let rows = lns.show(&["tunnels"])?;
+        let all_up = rows.iter().all(|row| row["state"] == "established");
+        Ok((all_up && rows.len() == peer.process.lines_with(up)).then_some(rows))
+    })?;
     let theirs = peer.process.lines_with(up);
-    let rows = lns.wait_for("tunnels", "established", theirs, SOON)?;
+    let rows = rows.with_context(|| format!("never as many as the peer's {theirs} tunnels"))?;
     let ids: HashSet<String> = rows
         .iter()
         .map(|row| format!("{}/{}", row["id"], row["remote_id"]))
@@ -74,7 +81,7 @@ pub(crate) fn a_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
 
 /// Thirty clients lose their LNS at one moment, and all have a tunnel and a session with the next one.
 pub(crate) fn thirty_clients_recover(bench: &Bench<'_>) -> Result<()> {
-    let first = Headend::lns(bench, None)?;
+    let first = Headend::lns(bench, "")?;
     let mut clients = Vec::new();
     for number in 1..=CLIENTS {
         let address = format!("10.9.0.{}", 100 + number);
@@ -98,7 +105,7 @@ pub(crate) fn thirty_clients_recover(bench: &Bench<'_>) -> Result<()> {
     for client in &mut clients {
         client.process.wait_for("closed to 10.9.0.2", SOON)?;
     }
-    let second = Headend::lns(bench, None)?;
+    let second = Headend::lns(bench, "")?;
     all_up(&second, &mut clients, 2).context("after the restart")?;
     second.stop()
 }

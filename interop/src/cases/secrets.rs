@@ -2,7 +2,7 @@
 
 use super::SOON;
 use crate::capture::Capture;
-use crate::headend::Headend;
+use crate::headend::{Headend, secret_key};
 use crate::l2tpns::L2tpns;
 use crate::net::{LAC, LNS};
 use crate::process::until;
@@ -16,7 +16,7 @@ const NOT_AUTHORISED: u64 = 4;
 
 /// xl2tpd answers our challenge wrongly, and prints the StopCCN that it gets.
 pub(crate) fn our_lns_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
-    let lns = Headend::lns(bench, Some("lantern"))?;
+    let lns = Headend::lns(bench, &secret_key(Some("lantern")))?;
     let capture = Capture::start(&bench.wire.lns, &bench.directory)?;
     // It does not challenge, so that we are the ones to notice.
     let sections = lac_section("one", LNS, false, "");
@@ -57,7 +57,7 @@ pub(crate) fn our_lac_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
         sections,
     };
     let mut peer = Xl2tpd::start(&bench.wire.lns, &bench.directory, &setup)?;
-    let lac = Headend::lac(bench, Some("lantern"))?;
+    let lac = Headend::lac(bench, &secret_key(Some("lantern")))?;
     let capture = Capture::start(&bench.wire.lac, &bench.directory)?;
     refused_to_the_operator(&lac)?;
 
@@ -80,7 +80,7 @@ pub(crate) fn our_lac_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
 /// l2tpns answers our challenge wrongly, and prints the StopCCN that it gets.
 pub(crate) fn our_lac_refuses_l2tpns(bench: &Bench<'_>) -> Result<()> {
     let mut peer = L2tpns::start(&bench.wire.lns, &bench.directory, LNS, "lamp")?;
-    let lac = Headend::lac(bench, Some("lantern"))?;
+    let lac = Headend::lac(bench, &secret_key(Some("lantern")))?;
     let capture = Capture::start(&bench.wire.lac, &bench.directory)?;
     refused_to_the_operator(&lac)?;
 

@@ -2,7 +2,7 @@
 
 use super::SOON;
 use crate::capture::Capture;
-use crate::headend::Headend;
+use crate::headend::{Headend, secret_key};
 use crate::runner::Bench;
 use anyhow::{Result, ensure};
 
@@ -10,8 +10,8 @@ const SECRET: &str = "lantern";
 
 /// tshark computes each digest as we did, over a connection with a session from its start to its end.
 pub(crate) fn decodes(bench: &Bench<'_>) -> Result<()> {
-    let lns = Headend::lns(bench, Some(SECRET))?;
-    let lac = Headend::lac(bench, Some(SECRET))?;
+    let lns = Headend::lns(bench, &secret_key(Some(SECRET)))?;
+    let lac = Headend::lac(bench, &secret_key(Some(SECRET)))?;
     let capture = Capture::start(&bench.wire.lns, &bench.directory)?;
     lac.verb(&["tunnel", "create", "--peer", "10.9.0.2", "--version", "3"])?;
     let tunnel = lac.wait_for("tunnels", "established", 1, SOON)?.remove(0);

@@ -2,7 +2,7 @@
 
 use super::{SOON, number_after};
 use crate::capture::Capture;
-use crate::headend::Headend;
+use crate::headend::{Headend, secret_key};
 use crate::net::{LAC, LNS};
 use crate::runner::Bench;
 use crate::xl2tpd::{Setup, Xl2tpd, lac_section};
@@ -19,7 +19,7 @@ pub(crate) fn with_a_secret(bench: &Bench<'_>) -> Result<()> {
 }
 
 fn call(bench: &Bench<'_>, secret: Option<&str>) -> Result<()> {
-    let lns = Headend::lns(bench, secret)?;
+    let lns = Headend::lns(bench, &secret_key(secret))?;
     let capture = Capture::start(&bench.wire.lns, &bench.directory)?;
     let setup = Setup {
         name: "xl2tpd",

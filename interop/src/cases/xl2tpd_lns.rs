@@ -2,7 +2,7 @@
 
 use super::{SOON, number_after};
 use crate::capture::Capture;
-use crate::headend::Headend;
+use crate::headend::{Headend, secret_key};
 use crate::net::LNS;
 use crate::runner::Bench;
 use crate::xl2tpd::{Setup, Xl2tpd, lns_section};
@@ -27,7 +27,7 @@ fn call(bench: &Bench<'_>, secret: Option<&str>) -> Result<()> {
         sections: lns_section(secret.is_some()),
     };
     let mut peer = Xl2tpd::start(&bench.wire.lns, &bench.directory, &setup)?;
-    let lac = Headend::lac(bench, secret)?;
+    let lac = Headend::lac(bench, &secret_key(secret))?;
     let capture = Capture::start(&bench.wire.lac, &bench.directory)?;
     lac.verb(&["tunnel", "create", "--peer", "10.9.0.2", "--version", "2"])?;
 
