@@ -1,0 +1,65 @@
+//! Fuzz targets that run on a stable toolchain: each feeds octets to one
+//! decoder, or to one core, and asserts what must hold for any octets.
+//!
+//! A run mutates the committed corpus, `corpus/TARGET/`, with a seeded
+//! [`mutate::Mutator`]; there is no coverage feedback, since a stable compiler
+//! gives none. `cargo run --release -p fuzz -- TARGET` runs until its time is
+//! up or an assertion fails; the ordinary tests replay the corpora and some
+//! thousands of mutations of each.
+//!
+//! A new target is a module in [`targets`], a row in [`TARGETS`] and a few
+//! small files in `corpus/`.
+#![forbid(unsafe_code)]
+
+pub mod corpus;
+pub mod mutate;
+pub mod targets;
+
+/// A target's name and what it does with an input: return, or panic when
+/// something does not hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// The name, also that of its corpus directory.
+    pub name: &'static str,
+    /// Takes one input.
+    pub run: fn(&[u8]),
+    /// The longest input worth making, in octets.
+    pub len_max: usize,
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "l2tp_header",
+        run: targets::l2tp_header::target,
+        len_max: 256,
+    },
+    Target {
+        name: "l2tp_message_v2",
+        run: targets::l2tp_message::target_v2,
+        len_max: 1500,
+    },
+    Target {
+        name: "l2tp_message_v3",
+        run: targets::l2tp_message::target_v3,
+        len_max: 1500,
+    },
+    Target {
+        name: "l2tp_unhide",
+        run: targets::l2tp_unhide::target,
+        len_max: 1500,
+    },
+    Target {
+        name: "l2tp_digest",
+        run: targets::l2tp_digest::target,
+        len_max: 600,
+    },
+];
+
+impl Target {
+    /// The target of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Target> {
+        TARGETS.iter().find(|target| target.name == name)
+    }
+}

@@ -1,0 +1,7 @@
+//! One module for each decoder or core. A target panics when an invariant
+//! does not hold, and returns otherwise, whatever the octets are.
+
+pub mod l2tp_digest;
+pub mod l2tp_header;
+pub mod l2tp_message;
+pub mod l2tp_unhide;
