@@ -1,6 +1,8 @@
 //! lab
 
 pub mod fit;
+pub mod generator;
 pub mod plot;
+pub mod poll;
 pub mod report;
 pub mod timers;

@@ -208,6 +208,16 @@ impl Endpoint {
         self.session_up(index, now);
     }
 
+    /// Asks the peer of an established tunnel for a sign of life now; `false`
+    /// without such a tunnel.
+    pub fn send_hello(&mut self, tunnel: TunnelKey) -> bool {
+        let up = self.tunnels.get(tunnel.0).is_some_and(|t| t.state == TunnelState::Established);
+        if up {
+            self.compose_hello(tunnel.0.index);
+        }
+        up
+    }
+
     /// Sends a WEN with a call's error counters; `false` without such a session.
     /// The caller keeps to one in 60 s (RFC 2661 6.13).
     pub fn send_wan_errors(&mut self, session: SessionKey, errors: CallErrors) -> bool {
