@@ -102,7 +102,7 @@ fn axes(svg: &mut Svg, chart: &Chart) -> Frame {
     }
     let frame = Frame {
         left,
-        top: svg.y + 12.0,
+        top: svg.y + 16.0,
         width,
         height,
         x,

@@ -1,0 +1,354 @@
+//! Chapter 1: the tunnel daemon, five builds of one event library.
+
+mod verdict;
+
+use super::Chapter;
+use super::published::{self, BRINGUP_REFERENCE, BRINGUP_TARGET, BUILDS};
+use crate::fit;
+use crate::plot::number::{grouped, human_seconds};
+use crate::plot::{Axis, COLOUR_OURS, Chart, Series, Style};
+use crate::report::{Cell, Table};
+
+/// The part of a curve that its exponent is fitted over: from this share of its end onwards.
+const TAIL: f64 = 0.25;
+
+/// Where the chart that compares shapes ends, in multiples of the reference build's time.
+const SHAPES_END: f64 = 3.0;
+
+/// One bring-up as measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BringupRun {
+    /// Which build was re-run, e.g. `r2929`; any other name means a design of our own.
+    pub build: String,
+    /// What it is made of, for people, e.g. `wheel, slab, epoll, one socket`.
+    pub label: String,
+    /// `(seconds since the start, tunnels up)`, neither ever falling.
+    pub samples: Vec<(f64, u64)>,
+    /// Tunnels asked for; runs are compared with those of the largest target.
+    pub target: u64,
+    /// Whether all of them came up within the cap on time.
+    pub finished: bool,
+    /// Seconds to the target by extrapolation, if it did not finish; see [`fit::extrapolate`].
+    pub extrapolated_s: Option<f64>,
+    /// CPU seconds that both sides used together.
+    pub cpu_s: f64,
+}
+
+impl BringupRun {
+    /// Seconds to the target, measured or else extrapolated.
+    fn seconds(&self) -> Option<f64> {
+        let reached = self.samples.iter().find(|(_, n)| *n >= self.target);
+        match reached {
+            Some((seconds, _)) if self.finished => Some(*seconds),
+            _ => self.extrapolated_s,
+        }
+        .filter(|s| s.is_finite() && *s > 0.0)
+    }
+
+    /// Tunnels up at the end.
+    fn reached(&self) -> u64 {
+        self.samples.last().map_or(0, |s| s.1)
+    }
+
+    /// The exponent of time against tunnels over the run's last part.
+    fn exponent(&self) -> Option<f64> {
+        fit::growth(&self.samples, TAIL).map(|law| law.exponent)
+    }
+
+    fn is_ours(&self) -> bool {
+        published::build(&self.build).is_none()
+    }
+}
+
+/// The runs of the largest target, looked up by build.
+struct Runs<'a>(Vec<&'a BringupRun>);
+
+impl<'a> Runs<'a> {
+    fn new(runs: &'a [BringupRun]) -> Self {
+        let target = runs.iter().map(|r| r.target).max().unwrap_or(0);
+        Self(runs.iter().filter(|r| r.target == target).collect())
+    }
+
+    fn get(&self, build: &str) -> Option<&'a BringupRun> {
+        self.0.iter().find(|r| r.build == build).copied()
+    }
+
+    /// How many times as long as `other` the build `build` took.
+    fn ratio(&self, build: &str, other: &str) -> Option<f64> {
+        Some(self.get(build)?.seconds()? / self.get(other)?.seconds()?)
+    }
+}
+
+/// The chapter on the five builds, from what was measured of them and of our own designs.
+pub fn chapter_bringup(runs: &[BringupRun]) -> Chapter {
+    let used = Runs::new(runs);
+    let mut charts = vec![chart_times(&used).into()];
+    charts.extend(chart_shapes(&used).map(Into::into));
+    Chapter {
+        title: "The tunnel daemon: five builds of one event library".into(),
+        source: published::BRINGUP_SOURCE.into(),
+        account: account(),
+        charts,
+        tables: vec![table_builds(), table_runs(&used)],
+        verdict: verdict::verdict(&used),
+        method: method(),
+    }
+}
+
+fn account() -> Vec<String> {
+    [
+        "A daemon that brings up and keeps L2TP tunnels was asked, from its command line, for 10,000 \
+         L2TPv3 tunnels between two Athlon 64 machines, while a script watched the rate \
+         and slowed down when the daemon fell behind. Its first build took more than three hours and \
+         stalled just over 7,000 tunnels; its last had all 10,000 up in 24 minutes. The authors count \
+         a ten-fold gain in all, 35 % of it from epoll alone.",
+        "What changed between the builds was the event library: timers in a sorted list, then in a \
+         red-black tree; descriptors in a list and polled with a set rebuilt on each call, then in a \
+         tree and polled with a set that is kept (which was worse: more calls, each with fewer \
+         descriptors ready), then epoll. One thing was not the library's: each tunnel got a config \
+         id, found by trying candidates one by one against a walk over all peers, which makes one \
+         tunnel's cost grow with the square of the tunnels there are. It is off from the second build on.",
+        "Both kinds of cost are paid for what is idle: a tunnel that merely exists makes every other \
+         one's timers and every wait dearer.",
+    ]
+    .map(String::from)
+    .into()
+}
+
+fn method() -> Vec<String> {
+    [
+        "Only the end point of each published curve is known. Its dashed line runs from the origin \
+         to there at a constant rate; how the published curves bent is not known. r2929 and r3031 \
+         are drawn to where they are said to have stalled.",
+        "A growth exponent is fitted by least squares over the logarithms of time and tunnels, over \
+         the last three quarters of a run: 1 is a constant rate, 2 means that each tunnel costs in \
+         proportion to the tunnels there are.",
+        "A run that did not finish within its cap is extended, dotted, from its last sample in \
+         proportion to the power of the tunnels that its last three quarters follow.",
+    ]
+    .map(String::from)
+    .into()
+}
+
+/// The measured part of a run as a series, with times divided by `unit_s`.
+fn measured(run: &BringupRun, unit_s: f64) -> Series {
+    let points = run
+        .samples
+        .iter()
+        .map(|(s, n)| (s / unit_s, *n as f64))
+        .collect();
+    match published::build(&run.build) {
+        Some((i, build)) => Series::new(
+            format!("{}, re-run here", build.name),
+            Style::Solid,
+            i,
+            points,
+        ),
+        None => {
+            let name = own_name(run);
+            Series::new(
+                format!("headend: {name}"),
+                Style::Solid,
+                COLOUR_OURS,
+                points,
+            )
+            .bold()
+        }
+    }
+}
+
+/// The extrapolated part of a run, along the power law from its last sample to the target.
+fn extension(run: &BringupRun, unit_s: f64) -> Option<Series> {
+    let end = run.seconds().filter(|_| !run.finished)?;
+    let &(from, reached) = run.samples.last()?;
+    if reached == 0 || from <= 0.0 || end <= from || reached >= run.target {
+        return None;
+    }
+    let span = run.target as f64 / reached as f64;
+    let points = (0..=24).map(|i| {
+        let part = f64::from(i) / 24.0;
+        (
+            from / unit_s * (end / from).powf(part),
+            reached as f64 * span.powf(part),
+        )
+    });
+    let colour = published::build(&run.build).map_or(COLOUR_OURS, |(i, _)| i);
+    let name = format!("{}, extrapolated", run.build);
+    Some(Series::new(name, Style::Dotted, colour, points.collect()))
+}
+
+/// Published, re-run and own curves over absolute time.
+fn chart_times(runs: &Runs<'_>) -> Chart {
+    let mut chart = Chart::new(
+        "Tunnels against time",
+        "Further left is faster. A line that flattens pays more for each further tunnel.",
+        Axis::log("time", "s"),
+        Axis::log("tunnels up", ""),
+    );
+    for (i, build) in BUILDS.iter().enumerate() {
+        if let Some(end) = build.end {
+            // On these axes a constant rate is a straight line of slope one, which begins at one tunnel.
+            let points = vec![
+                (end.seconds / end.tunnels as f64, 1.0),
+                (end.seconds, end.tunnels as f64),
+            ];
+            let name = format!("{}, published", build.name);
+            chart
+                .series
+                .push(Series::new(name, Style::Dashed, i, points).marked_at_end());
+        }
+    }
+    chart
+        .series
+        .extend(runs.0.iter().map(|run| measured(run, 1.0)));
+    chart
+        .series
+        .extend(runs.0.iter().filter_map(|run| extension(run, 1.0)));
+    notes(&mut chart, runs);
+    chart
+}
+
+/// The same curves with each machine's speed divided out, so that shapes can be compared.
+fn chart_shapes(runs: &Runs<'_>) -> Option<Chart> {
+    let here = runs.get(BRINGUP_REFERENCE)?.seconds()?;
+    let there = published::build(BRINGUP_REFERENCE)?.1.end?.seconds;
+    let unit = format!("times {BRINGUP_REFERENCE}'s own");
+    let mut chart = Chart::new(
+        "The same, with the speed of the machines divided out",
+        format!(
+            "Time as a multiple of what {BRINGUP_REFERENCE} took: {} published, {} here. \
+             If the published ratios hold, full lines end where dashed ones do.",
+            human_seconds(there),
+            human_seconds(here)
+        ),
+        Axis::linear("time", unit).up_to(SHAPES_END),
+        Axis::linear("tunnels up", ""),
+    );
+    for (i, build) in BUILDS.iter().enumerate() {
+        if let Some(end) = build.end {
+            let points = vec![(0.0, 0.0), (end.seconds / there, end.tunnels as f64)];
+            let name = format!("{}, published", build.name);
+            chart
+                .series
+                .push(Series::new(name, Style::Dashed, i, points).marked_at_end());
+        }
+    }
+    chart
+        .series
+        .extend(runs.0.iter().map(|run| measured(run, here)));
+    chart
+        .series
+        .extend(runs.0.iter().filter_map(|run| extension(run, here)));
+    notes(&mut chart, runs);
+    let beyond = "Lines that reach the right edge go on beyond it.";
+    chart.notes.push(beyond.into());
+    Some(chart)
+}
+
+fn notes(chart: &mut Chart, runs: &Runs<'_>) {
+    chart.notes.push(
+        "Dashed: only the end point is published, not the curve; the line to it is drawn.".into(),
+    );
+    for build in BUILDS.iter().filter(|b| b.end.is_none()) {
+        chart.notes.push(format!(
+            "{} was published without a figure ({}): it has no dashed line.",
+            build.name, build.wording
+        ));
+    }
+    if let Some(run) = runs.0.first().filter(|r| r.target != BRINGUP_TARGET) {
+        chart.notes.push(format!(
+            "The re-runs asked for {} tunnels, the published benchmark for {}.",
+            grouped(run.target as f64, 0),
+            grouped(BRINGUP_TARGET as f64, 0)
+        ));
+    }
+}
+
+/// What each build is made of, and what was published of it.
+fn table_builds() -> Table {
+    let columns = [
+        ("build", ""),
+        ("timers", ""),
+        ("descriptors", ""),
+        ("config id", ""),
+        ("published", ""),
+    ];
+    let mut table = Table::new("The five builds, as published", &columns);
+    for build in &BUILDS {
+        let id = if build.config_id { "on" } else { "off" };
+        let words = [
+            build.name,
+            build.timers,
+            build.descriptors,
+            id,
+            build.wording,
+        ];
+        table.row(words.map(Cell::from));
+    }
+    table
+}
+
+/// What was measured of each build and of our own designs.
+fn table_runs(runs: &Runs<'_>) -> Table {
+    let mut table = Table::new(
+        format!("Times, also as multiples of {BRINGUP_REFERENCE}'s"),
+        &[
+            ("build", ""),
+            ("multiple published", ""),
+            ("multiple here", ""),
+            ("time here", "s"),
+            ("which is", ""),
+            ("growth exponent", ""),
+            ("CPU, both sides", "s"),
+        ],
+    );
+    let row = |name: &str, published: &str, run: Option<&BringupRun>| {
+        let seconds = run.and_then(BringupRun::seconds);
+        let reference = runs.get(BRINGUP_REFERENCE).and_then(BringupRun::seconds);
+        let multiple = seconds.zip(reference).map(|(s, r)| Cell::num(s / r, 2));
+        [
+            name.into(),
+            published.into(),
+            multiple.into(),
+            seconds
+                .map(|s| Cell::num(s, if s < 100.0 { 2 } else { 0 }))
+                .into(),
+            standing(run).into(),
+            run.and_then(BringupRun::exponent)
+                .map(|e| Cell::num(e, 2))
+                .into(),
+            run.map(|r| Cell::num(r.cpu_s, 2)).into(),
+        ]
+    };
+    for build in &BUILDS {
+        table.row(row(build.name, build.relative, runs.get(build.name)));
+    }
+    for run in runs.0.iter().filter(|r| r.is_ours()) {
+        table.row(row(&format!("headend: {}", own_name(run)), "-", Some(run)));
+    }
+    table
+}
+
+/// What a run of our own is called.
+fn own_name(run: &BringupRun) -> &str {
+    if run.label.is_empty() {
+        &run.build
+    } else {
+        &run.label
+    }
+}
+
+/// Where the time of a run comes from.
+fn standing(run: Option<&BringupRun>) -> String {
+    match run {
+        None => "not run".into(),
+        Some(run) if run.finished => "measured".into(),
+        Some(run) => {
+            let reached = grouped(run.reached() as f64, 0);
+            match run.seconds() {
+                Some(_) => format!("extrapolated from {reached} tunnels"),
+                None => format!("stopped at {reached} tunnels"),
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Whether the bring-up went as published.
+
+use super::{BringupRun, Runs, standing};
+use crate::history::{Claim, Verdict, published};
+use crate::plot::number::{grouped, human_seconds, short};
+
+/// Two times within this factor of each other are taken as equal.
+const TIE: f64 = 1.05;
+
+/// A curve grows faster than its count from this exponent on.
+const SUPERLINEAR: f64 = 1.2;
+
+/// Weighs the order of the builds, the growth of the list builds, and the gain in all.
+pub(super) fn verdict(runs: &Runs<'_>) -> Verdict {
+    let mut claims: Vec<Claim> = published::SLOWER_THAN
+        .iter()
+        .map(|(slow, fast)| order(runs, slow, fast))
+        .collect();
+    claims.extend(["r2929", "r3031"].map(|build| growth(runs, build)));
+    claims.push(gain(runs));
+    let mut verdict = Verdict::from_claims(claims);
+    for run in runs
+        .0
+        .iter()
+        .filter(|r| !r.finished && r.seconds().is_some())
+    {
+        verdict.remarks.push(format!(
+            "{} did not finish in its time: it had {} of {} tunnels, and its time is extrapolated.",
+            run.build,
+            grouped(run.reached() as f64, 0),
+            grouped(run.target as f64, 0)
+        ));
+    }
+    verdict.remarks.extend(ours(runs));
+    verdict
+}
+
+/// That `slow` took longer than `fast`.
+fn order(runs: &Runs<'_>, slow: &str, fast: &str) -> Claim {
+    let ratio = runs.ratio(slow, fast);
+    let because = match ratio {
+        Some(r) if r > TIE => format!("{slow} took {} times as long as {fast}.", short(r)),
+        Some(r) if r >= 1.0 / TIE => format!(
+            "{slow} and {fast} took the same time within 5 % (ratio {r:.2}), though {slow} was \
+             published as the slower."
+        ),
+        Some(r) => format!(
+            "{slow} took {} times as long as {fast}, though it was published as the slower.",
+            short(r)
+        ),
+        None => format!(
+            "{slow} and {fast} could not be compared: {}.",
+            lacking(runs, [slow, fast])
+        ),
+    };
+    Claim {
+        holds: ratio.map(|r| r > TIE),
+        because,
+    }
+}
+
+/// That a build with sorted lists slows down as tunnels come up.
+fn growth(runs: &Runs<'_>, build: &str) -> Claim {
+    let exponent = runs.get(build).and_then(BringupRun::exponent);
+    let holds = exponent.map(|e| e >= SUPERLINEAR);
+    let because = match exponent {
+        Some(e) => {
+            let judged = if e >= SUPERLINEAR {
+                "faster than linearly"
+            } else {
+                "not clearly faster than linearly"
+            };
+            format!("{build}'s time grows with the tunnels to the power {e:.2}, {judged}.")
+        }
+        None => format!("How {build} grows is not known: too little of it was run."),
+    };
+    Claim { holds, because }
+}
+
+/// That the last build is faster than the first by as much as was published.
+fn gain(runs: &Runs<'_>) -> Claim {
+    let ratio = runs.ratio("r2929", "r3181");
+    let wanted = published::FIRST_TO_LAST_MIN;
+    let because = match ratio {
+        Some(r) => format!(
+            "From r2929 to r3181 the gain is {}-fold; published was ten-fold, by the times given at \
+             least {wanted}-fold.",
+            short(r)
+        ),
+        None => "The gain from r2929 to r3181 is not known.".into(),
+    };
+    Claim {
+        holds: ratio.map(|r| r >= wanted),
+        because,
+    }
+}
+
+/// Our own design beside the last of the published builds, for information.
+fn ours(runs: &Runs<'_>) -> Option<String> {
+    let timed = |r: &&BringupRun| Some((r.target, r.seconds()?));
+    let (target, seconds) = runs.0.iter().filter(|r| r.is_ours()).find_map(timed)?;
+    let last = runs.get("r3181")?.seconds()?;
+    Some(format!(
+        "headend's own design has {} tunnels up in {}; the last of the published builds, re-run \
+         here, takes {}.",
+        grouped(target as f64, 0),
+        human_seconds(seconds),
+        human_seconds(last)
+    ))
+}
+
+/// Which of two builds has no time, and why.
+fn lacking(runs: &Runs<'_>, builds: [&str; 2]) -> String {
+    let without = builds
+        .iter()
+        .filter(|b| runs.get(b).and_then(BringupRun::seconds).is_none());
+    let words: Vec<String> = without
+        .map(|b| format!("{b} was {}", standing(runs.get(b))))
+        .collect();
+    words.join(" and ")
+}

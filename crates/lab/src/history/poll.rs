@@ -1,0 +1,374 @@
+//! Chapter 2: the router that scans every socket.
+
+use super::published::{self, DROPS_AT_PEERS, EPOLL_SAVED_PERCENT, QUADRATIC_UP_TO_PEERS};
+use super::{Chapter, Claim, Verdict};
+use crate::fit;
+use crate::plot::number::{grouped, short};
+use crate::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
+use crate::report::{Cell, Table};
+
+/// Exponents that count as linear growth at the top end.
+const LINEAR: std::ops::RangeInclusive<f64> = 0.8..=1.2;
+
+/// The largest exponent, either way, that counts as flat.
+const FLAT: f64 = 0.2;
+
+/// The top end of a curve: from this share of its largest count onwards.
+const TOP: f64 = 0.125;
+
+/// The top end of a curve has at least so many sizes.
+const TOP_SIZES_MIN: usize = 3;
+
+/// One measured point: a poller waiting on descriptors few of which are ready.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PollRow {
+    /// The poller's name: those that begin with `poll` are the old design, `epoll` is ours, and
+    /// `floor` is the bare loop, which the table alone shows.
+    pub poller: String,
+    /// Descriptors watched.
+    pub watched: u64,
+    /// Descriptors ready in each wait.
+    pub ready: u64,
+    /// Nanoseconds of elapsed time per wait.
+    pub ns_per_wait: f64,
+    /// Nanoseconds of CPU per wait.
+    pub cpu_ns_per_wait: f64,
+}
+
+impl PollRow {
+    fn is_old(&self) -> bool {
+        self.poller.starts_with("poll")
+    }
+
+    fn is_floor(&self) -> bool {
+        self.poller == "floor"
+    }
+}
+
+/// The measurements of one poller with the fewest descriptors ready, by rising count.
+struct Curve<'a> {
+    poller: &'a str,
+    rows: Vec<&'a PollRow>,
+}
+
+impl Curve<'_> {
+    fn is_old(&self) -> bool {
+        self.poller.starts_with("poll")
+    }
+
+    fn is_epoll(&self) -> bool {
+        self.poller == "epoll"
+    }
+
+    /// The exponent of time per wait against descriptors watched, at the top end.
+    fn exponent(&self) -> Option<f64> {
+        let from = self.rows.last()?.watched as f64 * TOP;
+        let above = self
+            .rows
+            .iter()
+            .rev()
+            .take_while(|r| r.watched as f64 >= from)
+            .count();
+        let top = self.rows.iter().rev().take(above.max(TOP_SIZES_MIN));
+        let points: Vec<_> = top.map(|r| (r.watched as f64, r.ns_per_wait)).collect();
+        if points.len() < TOP_SIZES_MIN {
+            None
+        } else {
+            fit::log_log(&points).map(|law| law.exponent)
+        }
+    }
+}
+
+/// One curve per poller, of the rows with the fewest ready at each size.
+fn curves(rows: &[PollRow]) -> Vec<Curve<'_>> {
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for row in rows.iter().filter(|r| !r.is_floor()) {
+        let same = |r: &&PollRow| r.poller == row.poller && r.watched == row.watched;
+        if rows.iter().filter(same).any(|r| r.ready < row.ready) {
+            continue;
+        }
+        match curves.iter_mut().find(|c| c.poller == row.poller) {
+            Some(curve) => curve.rows.push(row),
+            None => curves.push(Curve {
+                poller: &row.poller,
+                rows: vec![row],
+            }),
+        }
+    }
+    for curve in &mut curves {
+        curve.rows.sort_by_key(|r| r.watched);
+    }
+    curves
+}
+
+/// The chapter on poll and epoll, from waits measured over rising numbers of descriptors.
+pub fn chapter_poll(rows: &[PollRow]) -> Chapter {
+    let curves = curves(rows);
+    Chapter {
+        title: "The router that scans every socket".into(),
+        source: published::POLL_SOURCE.into(),
+        account: account(),
+        charts: vec![chart_time(&curves).into(), chart_cpu(rows).into()],
+        tables: vec![table(rows)],
+        verdict: verdict(&curves, rows),
+        method: method(),
+    }
+}
+
+fn account() -> Vec<String> {
+    [
+        format!(
+            "BGP daemons in full mesh on one large server, with keepalives each second and a hold \
+             time of three, were to stand in for a network of hundreds or thousands of routers. \
+             Each daemon waits with poll(), whose time per call was plotted against the number of \
+             sockets and found linear. So a mesh of n daemons costs its server in proportion to \
+             n\u{b2}: CPU was seen to grow quadratically up to {QUADRATIC_UP_TO_PEERS} peers, the box \
+             was under stress beyond, and at {DROPS_AT_PEERS} peers sessions dropped."
+        ),
+        format!(
+            "A prototype with epoll took about {EPOLL_SAVED_PERCENT:.0} % off the CPU. The maintainers \
+             asked for introspection to go with it: which descriptors are watched, for whom, and something to debug with."
+        ),
+    ]
+    .into()
+}
+
+fn method() -> Vec<String> {
+    [
+        "No value of the published plot is known, only that it is linear: the dashed line has the \
+         published slope and passes through our own last measurement of poll.",
+        "An exponent is fitted by least squares over the logarithms, over the sizes from an \
+         eighth of the largest up, three at least: 0 is flat, 1 linear.",
+        "The published saving is of a whole daemon's CPU; ours is of the wait alone, without the work \
+         that a daemon does for what is ready.",
+    ]
+    .map(String::from)
+    .into()
+}
+
+/// A colour for each curve; epoll has that of our own design.
+fn colour(curves: &[Curve<'_>], index: usize) -> usize {
+    if curves[index].is_epoll() {
+        COLOUR_OURS
+    } else {
+        index % COLOUR_OURS
+    }
+}
+
+fn chart_time(curves: &[Curve<'_>]) -> Chart {
+    let mut chart = Chart::new(
+        "Time per wait against descriptors watched",
+        "A wait should cost what is ready, not what is watched. Few descriptors are ready in each.",
+        Axis::log("descriptors watched", ""),
+        Axis::log("time per wait", "ns"),
+    );
+    let old = curves.iter().enumerate().find(|(_, c)| c.is_old());
+    if let Some((i, (first, last))) =
+        old.and_then(|(i, c)| Some((i, (c.rows.first()?, c.rows.last()?))))
+    {
+        let (from, to) = (first.watched as f64, last.watched as f64);
+        let points = vec![(from, last.ns_per_wait * from / to), (to, last.ns_per_wait)];
+        let name = "poll, published: linear (slope only)";
+        chart
+            .series
+            .push(Series::new(name, Style::Dashed, colour(curves, i), points).marked_at_end());
+    }
+    for (i, curve) in curves.iter().enumerate() {
+        let points = curve
+            .rows
+            .iter()
+            .map(|r| (r.watched as f64, r.ns_per_wait))
+            .collect();
+        let name = format!("{}, here", curve.poller);
+        let series = Series::new(name, Style::Solid, colour(curves, i), points);
+        chart.series.push(if curve.is_epoll() {
+            series.bold()
+        } else {
+            series
+        });
+    }
+    chart.notes.push(
+        "Dashed: only the slope is published; the line is laid through our last measurement of poll."
+            .into(),
+    );
+    chart
+}
+
+/// The rows of the size nearest to `wanted`, of the smallest ready count measured there.
+fn at_size(rows: &[PollRow], wanted: u64) -> Vec<&PollRow> {
+    let Some(size) = rows
+        .iter()
+        .map(|r| r.watched)
+        .min_by_key(|w| w.abs_diff(wanted))
+    else {
+        return Vec::new();
+    };
+    let here = || {
+        rows.iter()
+            .filter(move |r| !r.is_floor() && r.watched == size)
+    };
+    let ready = here().map(|r| r.ready).min();
+    here().filter(|r| Some(r.ready) == ready).collect()
+}
+
+fn chart_cpu(rows: &[PollRow]) -> BarChart {
+    let mut groups = vec![BarGroup {
+        name: "published, a whole BGP daemon".into(),
+        bars: vec![
+            Bar::new("poll", Style::Dashed, 0, 100.0),
+            Bar::new(
+                "epoll",
+                Style::Dashed,
+                COLOUR_OURS,
+                100.0 - EPOLL_SAVED_PERCENT,
+            ),
+        ],
+    }];
+    let largest = rows.iter().map(|r| r.watched).max().unwrap_or(0);
+    let mut seen = Vec::new();
+    for wanted in [QUADRATIC_UP_TO_PEERS, DROPS_AT_PEERS, largest] {
+        let rows = at_size(rows, wanted);
+        let Some(old) = rows.iter().find(|r| r.is_old() && r.cpu_ns_per_wait > 0.0) else {
+            continue;
+        };
+        if seen.contains(&old.watched) {
+            continue;
+        }
+        seen.push(old.watched);
+        let bars = rows.iter().enumerate().map(|(i, row)| {
+            let colour = if row.poller == "epoll" {
+                COLOUR_OURS
+            } else {
+                i % COLOUR_OURS
+            };
+            let percent = row.cpu_ns_per_wait * 100.0 / old.cpu_ns_per_wait;
+            Bar::new(row.poller.clone(), Style::Solid, colour, percent)
+        });
+        groups.push(BarGroup {
+            name: format!(
+                "here, {} descriptors watched, the wait alone",
+                grouped(old.watched as f64, 0)
+            ),
+            bars: bars.collect(),
+        });
+    }
+    BarChart {
+        title: "CPU against poll's".into(),
+        subtitle: "Shorter is better. Each group is measured against its own first bar.".into(),
+        value: Axis::linear("CPU", "% of poll"),
+        groups,
+        notes: vec![
+            "Dashed: published. A wait alone saves more than a daemon that also works.".into(),
+        ],
+    }
+}
+
+fn table(rows: &[PollRow]) -> Table {
+    let mut table = Table::new(
+        "Waits as measured here",
+        &[
+            ("poller", ""),
+            ("watched", ""),
+            ("ready", ""),
+            ("time per wait", "ns"),
+            ("CPU per wait", "ns"),
+            ("one wait of each of as many daemons", "\u{b5}s"),
+        ],
+    );
+    for row in rows {
+        let cells = [
+            row.poller.clone().into(),
+            row.watched.into(),
+            row.ready.into(),
+            Cell::num(row.ns_per_wait, 0),
+            Cell::num(row.cpu_ns_per_wait, 0),
+            Cell::num(row.cpu_ns_per_wait * row.watched as f64 / 1e3, 0),
+        ];
+        if row.is_floor() {
+            table.floor(cells)
+        } else {
+            table.row(cells)
+        }
+    }
+    table
+}
+
+/// Weighs that poll's wait grows linearly, that epoll's does not grow, and that it takes less CPU.
+fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
+    let mut claims = Vec::new();
+    for curve in curves.iter().filter(|c| c.is_old()) {
+        let exponent = curve.exponent();
+        claims.push(Claim {
+            holds: exponent.map(|e| LINEAR.contains(&e)),
+            because: match exponent {
+                Some(e) if LINEAR.contains(&e) => format!(
+                    "A wait of {} grows with the descriptors watched to the power {e:.2}: linear, so that \
+                     a mesh of n such daemons pays n to the power {:.2}.",
+                    curve.poller,
+                    e + 1.0
+                ),
+                Some(e) => format!(
+                    "A wait of {} grows with the descriptors watched to the power {e:.2}, which is not linear.",
+                    curve.poller
+                ),
+                None => format!("{} was measured at too few sizes.", curve.poller),
+            },
+        });
+    }
+    if claims.is_empty() {
+        claims.push(Claim {
+            holds: None,
+            because: "poll was not measured.".into(),
+        });
+    }
+    for curve in curves.iter().filter(|c| c.is_epoll()) {
+        let exponent = curve.exponent();
+        claims.push(Claim {
+            holds: exponent.map(|e| e.abs() < FLAT),
+            because: match exponent {
+                Some(e) if e.abs() < FLAT => {
+                    format!("A wait of {} stays flat (power {e:.2}).", curve.poller)
+                }
+                Some(e) => format!(
+                    "A wait of {} is not flat: its power is {e:.2}.",
+                    curve.poller
+                ),
+                None => format!("{} was measured at too few sizes.", curve.poller),
+            },
+        });
+    }
+    claims.push(saving(rows));
+    let mut verdict = Verdict::from_claims(claims);
+    verdict.remarks.push(format!(
+        "The sessions that dropped at {DROPS_AT_PEERS} peers need a mesh of daemons and are not \
+         part of this chapter."
+    ));
+    verdict
+}
+
+/// The CPU that epoll saves where the published saving was seen.
+fn saving(rows: &[PollRow]) -> Claim {
+    let here = at_size(rows, QUADRATIC_UP_TO_PEERS);
+    let old = here.iter().find(|r| r.is_old() && r.cpu_ns_per_wait > 0.0);
+    let new = here.iter().find(|r| r.poller == "epoll");
+    let (Some(old), Some(new)) = (old, new) else {
+        return Claim {
+            holds: None,
+            because: "poll and epoll were not measured at one size.".into(),
+        };
+    };
+    let saved = 100.0 * (1.0 - new.cpu_ns_per_wait / old.cpu_ns_per_wait);
+    let (size, old) = (grouped(old.watched as f64, 0), &old.poller);
+    let change = if saved >= 0.0 {
+        format!("{} % less", short(saved.round()))
+    } else {
+        format!("{} % more", short(-saved.round()))
+    };
+    Claim {
+        holds: Some(saved > 5.0),
+        because: format!(
+            "At {size} descriptors a wait with epoll takes {change} CPU than with {old}; \
+             published was {EPOLL_SAVED_PERCENT:.0} % less for a whole daemon."
+        ),
+    }
+}

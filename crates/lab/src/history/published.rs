@@ -1,0 +1,129 @@
+//! The published figures, as published: only what is said in words or tables.
+//!
+//! Of the curves only end points are known; nothing here is read off a picture.
+
+/// What the first chapter cites.
+pub const BRINGUP_SOURCE: &str = "ProL2TP 1.5 benchmark, 2013";
+
+/// What the second chapter cites.
+pub const POLL_SOURCE: &str = "FRRouting issue 12852, 2023";
+
+/// Tunnels that the bring-up benchmark asked for.
+pub const BRINGUP_TARGET: u64 = 10_000;
+
+/// The build that the others are compared to here: the first that reached the target steadily.
+pub const BRINGUP_REFERENCE: &str = "r3125";
+
+/// The end of a published bring-up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EndPoint {
+    /// Seconds, as rounded in the account; see [`Build::wording`] for which side of it is meant.
+    pub seconds: f64,
+    /// Tunnels up by then, or where it stalled.
+    pub tunnels: u64,
+}
+
+/// One build of the published benchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Build {
+    /// Its revision.
+    pub name: &'static str,
+    /// Its timer store.
+    pub timers: &'static str,
+    /// Its descriptor store and poller.
+    pub descriptors: &'static str,
+    /// Whether each tunnel was given a config id.
+    pub config_id: bool,
+    /// Where its curve ends; `None` if no figure was published.
+    pub end: Option<EndPoint>,
+    /// The result in words.
+    pub wording: &'static str,
+    /// The time against the reference build's, in words.
+    pub relative: &'static str,
+}
+
+/// The five builds, in the order of their making.
+pub const BUILDS: [Build; 5] = [
+    Build {
+        name: "r2929",
+        timers: "sorted list",
+        descriptors: "list, poll, set rebuilt",
+        config_id: true,
+        end: Some(EndPoint {
+            seconds: 10_800.0,
+            tunnels: 7_000,
+        }),
+        wording: "more than 3 h, stalls just over 7,000",
+        relative: "> 6",
+    },
+    Build {
+        name: "r3031",
+        timers: "sorted list",
+        descriptors: "list, poll, set rebuilt",
+        config_id: false,
+        end: Some(EndPoint {
+            seconds: 3_600.0,
+            tunnels: 8_500,
+        }),
+        wording: "just under 1 h, stalls about 8,500",
+        relative: "about 2",
+    },
+    Build {
+        name: "r3125",
+        timers: "red-black tree",
+        descriptors: "list, poll, set rebuilt",
+        config_id: false,
+        end: Some(EndPoint {
+            seconds: 1_800.0,
+            tunnels: 10_000,
+        }),
+        wording: "10,000 in a little over 30 min",
+        relative: "1",
+    },
+    Build {
+        name: "r3158",
+        timers: "red-black tree",
+        descriptors: "red-black tree, poll, set kept",
+        config_id: false,
+        end: None,
+        wording: "worse than r3125, no figure",
+        relative: "> 1",
+    },
+    Build {
+        name: "r3181",
+        timers: "red-black tree",
+        descriptors: "red-black tree, epoll",
+        config_id: false,
+        end: Some(EndPoint {
+            seconds: 1_440.0,
+            tunnels: 10_000,
+        }),
+        wording: "10,000 in 24 min",
+        relative: "about 0.8",
+    },
+];
+
+/// The build called `name`, and its place among the five.
+pub fn build(name: &str) -> Option<(usize, &'static Build)> {
+    BUILDS.iter().enumerate().find(|(_, b)| b.name == name)
+}
+
+/// Pairs of builds of which the first was published as the slower one.
+pub const SLOWER_THAN: [(&str, &str); 4] = [
+    ("r2929", "r3031"),
+    ("r3031", "r3125"),
+    ("r3158", "r3125"),
+    ("r3125", "r3181"),
+];
+
+/// r2929 took more than 3 h, r3181 24 min: at least this ratio between first and last build.
+pub const FIRST_TO_LAST_MIN: f64 = 7.5;
+
+/// Percent of the daemon's CPU that the epoll prototype took off.
+pub const EPOLL_SAVED_PERCENT: f64 = 67.0;
+
+/// Peers up to which the box's CPU was seen to grow quadratically.
+pub const QUADRATIC_UP_TO_PEERS: u64 = 250;
+
+/// Peers at which sessions dropped.
+pub const DROPS_AT_PEERS: u64 = 384;

@@ -1,0 +1,346 @@
+use super::*;
+use crate::fit;
+use crate::report::MachineInfo;
+
+/// A run in which `n` tunnels take `factor * n^exponent` seconds, stopped after `cap` tunnels.
+fn run(build: &str, factor: f64, exponent: f64, cap: u64) -> BringupRun {
+    let samples: Vec<_> = (0..=cap)
+        .step_by(50)
+        .map(|n| (factor * (n as f64).powf(exponent), n))
+        .collect();
+    let finished = cap >= 10_000;
+    BringupRun {
+        build: build.into(),
+        label: "made <of> parts".into(),
+        extrapolated_s: if finished {
+            None
+        } else {
+            fit::extrapolate(&samples, 10_000).map(|e| e.seconds)
+        },
+        samples,
+        target: 10_000,
+        finished,
+        cpu_s: 1.5,
+    }
+}
+
+/// Made-up runs that behave as published.
+fn as_published() -> Vec<BringupRun> {
+    vec![
+        run("r2929", 1e-8, 2.6, 4_000),
+        run("r3031", 6e-7, 2.0, 10_000),
+        run("r3125", 3e-7, 2.0, 10_000),
+        run("r3158", 3.6e-7, 2.0, 10_000),
+        run("r3181", 3e-4, 1.05, 10_000),
+        run("default", 3e-5, 1.0, 10_000),
+    ]
+}
+
+/// Made-up waits: poll costs `slope` ns per descriptor over a fixed cost, epoll the fixed cost alone.
+fn waits(slope: f64) -> Vec<PollRow> {
+    let mut rows = Vec::new();
+    for (poller, per_descriptor) in [("poll-rebuilt", slope), ("epoll", 0.0)] {
+        for watched in [16u64, 64, 250, 1_000, 4_000, 16_000] {
+            let ns = 700.0 + per_descriptor * watched as f64;
+            rows.push(PollRow {
+                poller: poller.into(),
+                watched,
+                ready: 4,
+                ns_per_wait: ns,
+                cpu_ns_per_wait: ns,
+            });
+        }
+    }
+    rows
+}
+
+#[test]
+fn a_bring_up_in_the_published_order_with_superlinear_lists_is_reproduced() {
+    let verdict = chapter_bringup(&as_published()).verdict;
+    assert_eq!(verdict.outcome, Outcome::Reproduced, "{}", verdict.why());
+    for words in [
+        "r3031 took 2 times as long as r3125.",
+        "r2929's time grows with the tunnels to the power 2.60, faster than linearly.",
+        "r3158 took 1.2 times as long as r3125.",
+        "r2929 did not finish in its time: it had 4,000 of 10,000 tunnels",
+        "headend's own design has 10,000 tunnels up in 300 ms",
+    ] {
+        assert!(
+            verdict.why().contains(words),
+            "{words:?} is not in {:?}",
+            verdict.why()
+        );
+    }
+}
+
+#[test]
+fn a_build_out_of_order_makes_it_partly_reproduced_and_is_named() {
+    let mut runs = as_published();
+    runs[3] = run("r3158", 2e-7, 2.0, 10_000);
+    let verdict = chapter_bringup(&runs).verdict;
+    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    assert!(verdict.why().contains(
+        "r3158 took 0.667 times as long as r3125, though it was published as the slower."
+    ));
+    runs[3] = run("r3158", 3.05e-7, 2.0, 10_000);
+    let verdict = chapter_bringup(&runs).verdict;
+    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    assert!(
+        verdict.why().contains("the same time within 5 %"),
+        "{}",
+        verdict.why()
+    );
+}
+
+#[test]
+fn lists_that_grow_linearly_do_not_reproduce_the_growth() {
+    let mut runs = as_published();
+    runs[1] = run("r3031", 6e-3, 1.0, 10_000);
+    let verdict = chapter_bringup(&runs).verdict;
+    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    assert!(
+        verdict
+            .why()
+            .contains("r3031's time grows with the tunnels to the power 1.00, not clearly")
+    );
+}
+
+#[test]
+fn a_build_that_was_not_run_cannot_be_reproduced_in_full() {
+    let mut runs = as_published();
+    runs.remove(0);
+    let verdict = chapter_bringup(&runs).verdict;
+    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    assert!(
+        verdict
+            .why()
+            .contains("r2929 and r3031 could not be compared: r2929 was not run.")
+    );
+}
+
+#[test]
+fn nothing_measured_is_not_reproduced_and_still_a_chapter() {
+    let chapter = chapter_bringup(&[]);
+    assert_eq!(chapter.verdict.outcome, Outcome::NotReproduced);
+    assert_eq!(
+        chapter.charts.len(),
+        1,
+        "no shapes without the reference build"
+    );
+    let chapter = chapter_poll(&[]);
+    assert_eq!(chapter.verdict.outcome, Outcome::NotReproduced);
+    assert!(chapter.verdict.why().contains("poll was not measured."));
+}
+
+#[test]
+fn a_run_without_time_or_samples_is_said_to_have_stopped() {
+    let mut runs = as_published();
+    runs[0].samples = vec![(0.0, 0), (60.0, 0)];
+    runs[0].extrapolated_s = None;
+    let chapter = chapter_bringup(&runs);
+    assert_eq!(chapter.verdict.outcome, Outcome::PartlyReproduced);
+    assert!(chapter.tables[1].to_text().contains("stopped at 0 tunnels"));
+    assert!(
+        chapter
+            .verdict
+            .why()
+            .contains("How r2929 grows is not known")
+    );
+}
+
+#[test]
+fn published_curves_are_dashed_re_runs_full_estimates_dotted_and_ours_bold() {
+    use crate::plot::Style;
+    let chapter = chapter_bringup(&as_published());
+    let Figure::Lines(chart) = &chapter.charts[0] else {
+        panic!("curves")
+    };
+    let of = |style| -> Vec<&str> {
+        chart
+            .series
+            .iter()
+            .filter(|s| s.style == style)
+            .map(|s| s.name.as_str())
+            .collect()
+    };
+    assert_eq!(
+        of(Style::Dashed),
+        [
+            "r2929, published",
+            "r3031, published",
+            "r3125, published",
+            "r3181, published"
+        ]
+    );
+    assert_eq!(of(Style::Dotted), ["r2929, extrapolated"]);
+    assert_eq!(of(Style::Solid).len(), 6);
+    let bold: Vec<&str> = chart
+        .series
+        .iter()
+        .filter(|s| s.bold)
+        .map(|s| s.name.as_str())
+        .collect();
+    assert_eq!(bold, ["headend: made <of> parts"]);
+    assert!(
+        chart
+            .notes
+            .iter()
+            .any(|n| n.contains("r3158 was published without a figure"))
+    );
+}
+
+#[test]
+fn a_smaller_target_is_said_beside_the_chart() {
+    let mut runs = as_published();
+    for run in &mut runs {
+        run.target = 2_000;
+    }
+    let chapter = chapter_bringup(&runs);
+    let Figure::Lines(chart) = &chapter.charts[0] else {
+        panic!("curves")
+    };
+    assert!(
+        chart
+            .notes
+            .iter()
+            .any(|n| n.contains("asked for 2,000 tunnels"))
+    );
+}
+
+#[test]
+fn linear_poll_and_flat_epoll_are_reproduced_with_their_exponents() {
+    let verdict = chapter_poll(&waits(12.0)).verdict;
+    assert_eq!(verdict.outcome, Outcome::Reproduced, "{}", verdict.why());
+    assert!(
+        verdict.why().contains("to the power 0.9"),
+        "{}",
+        verdict.why()
+    );
+    assert!(
+        verdict
+            .why()
+            .contains("A wait of epoll stays flat (power 0.00).")
+    );
+    assert!(
+        verdict
+            .why()
+            .contains("At 250 descriptors a wait with epoll takes 81 % less CPU")
+    );
+}
+
+#[test]
+fn a_poll_that_stays_flat_is_not_what_was_published() {
+    let verdict = chapter_poll(&waits(0.001)).verdict;
+    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    assert!(verdict.why().contains("which is not linear"));
+}
+
+#[test]
+fn curves_are_of_the_fewest_ready_and_the_table_has_every_row_and_the_floor() {
+    let mut rows = waits(12.0);
+    rows.extend(
+        waits(0.0)
+            .into_iter()
+            .map(|row| PollRow { ready: 32, ..row }),
+    );
+    rows.push(PollRow {
+        poller: "floor".into(),
+        watched: 4,
+        ready: 4,
+        ns_per_wait: 500.0,
+        cpu_ns_per_wait: 500.0,
+    });
+    let chapter = chapter_poll(&rows);
+    assert_eq!(
+        chapter.verdict.outcome,
+        Outcome::Reproduced,
+        "{}",
+        chapter.verdict.why()
+    );
+    let Figure::Lines(chart) = &chapter.charts[0] else {
+        panic!("curves")
+    };
+    let names: Vec<&str> = chart.series.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "poll, published: linear (slope only)",
+            "poll-rebuilt, here",
+            "epoll, here"
+        ]
+    );
+    assert_eq!(chapter.tables[0].rows.len(), rows.len());
+    assert!(chapter.tables[0].rows.last().unwrap().floor);
+}
+
+#[test]
+fn the_page_asks_nothing_of_the_network_and_runs_nothing() {
+    let chapters = [chapter_bringup(&as_published()), chapter_poll(&waits(12.0))];
+    let page = page(&chapters, &MachineInfo::read());
+    let rest = page
+        .replace("xmlns=\"http://www.w3.org/2000/svg\"", "")
+        .replace("href=\"#", "");
+    for forbidden in [
+        "http:", "https:", "//", "href", "src=", "url(", "@import", "<script", "<link",
+    ] {
+        assert!(!rest.contains(forbidden), "{forbidden}");
+    }
+}
+
+#[test]
+fn the_page_escapes_what_it_is_given() {
+    let mut chapter = chapter_bringup(&as_published());
+    chapter.title = "<b>&".into();
+    chapter.account = vec!["<script>".into()];
+    chapter.verdict.remarks = vec!["a < b".into()];
+    let page = page(&[chapter], &MachineInfo::read());
+    assert!(!page.contains("<b>") && !page.contains("<script>") && !page.contains("made <of>"));
+    assert!(page.contains("&lt;b&gt;&amp;") && page.contains("a &lt; b"));
+}
+
+#[test]
+fn the_page_leads_with_every_verdict_and_serves_dark_narrow_and_print() {
+    let chapters = [
+        chapter_bringup(&as_published()),
+        chapter_poll(&waits(0.001)),
+    ];
+    let page = page(&chapters, &MachineInfo::read());
+    let head = page.split("<section").next().unwrap();
+    assert!(head.contains("\u{2714} Reproduced") && head.contains("\u{25d0} Partly reproduced"));
+    for words in [
+        "prefers-color-scheme:dark",
+        "max-width:640px",
+        "@media print",
+        "name=\"viewport\"",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!(
+        page.matches("<svg xmlns").count(),
+        8,
+        "four pictures, wide and narrow"
+    );
+}
+
+#[test]
+fn published_figures_are_those_of_the_accounts() {
+    use published::*;
+    let ends: Vec<_> = BUILDS
+        .iter()
+        .map(|b| (b.name, b.end.map(|e| (e.seconds, e.tunnels))))
+        .collect();
+    let wanted = [
+        ("r2929", Some((10_800.0, 7_000))),
+        ("r3031", Some((3_600.0, 8_500))),
+        ("r3125", Some((1_800.0, 10_000))),
+        ("r3158", None),
+        ("r3181", Some((1_440.0, 10_000))),
+    ];
+    assert_eq!(ends, wanted);
+    assert!(
+        SLOWER_THAN
+            .iter()
+            .all(|(a, b)| build(a).is_some() && build(b).is_some())
+    );
+    assert!(build(BRINGUP_REFERENCE).is_some_and(|(_, b)| b.end.is_some()));
+}
