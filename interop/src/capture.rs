@@ -21,7 +21,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Captures UDP on the wire as `namespace` sees it.
+    /// Captures L2TP on the wire as `namespace` sees it.
     ///
     /// # Errors
     /// dumpcap does not start.
@@ -29,7 +29,7 @@ impl Capture {
         let file = directory.join("wire.pcapng");
         let mut command = namespace.command("dumpcap");
         command
-            .args(["-q", "-i", "wire", "-f", "udp", "-w"])
+            .args(["-q", "-i", "wire", "-f", "udp port 1701", "-w"])
             .arg(&file);
         let mut process = Process::start(command, "dumpcap", directory)?;
         process.wait_for("File:", START_MAX)?;

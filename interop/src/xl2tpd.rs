@@ -76,8 +76,8 @@ impl Xl2tpd {
         })
     }
 
-    /// Writes one command to its control pipe. It reads one command at a time, and loses what comes with it: leave it
-    /// 8 ms between two.
+    /// Writes one command to its control pipe. It takes one command from each read, and what came with it is lost:
+    /// leave it 8 ms between two.
     ///
     /// # Errors
     /// It has ended.
@@ -88,7 +88,8 @@ impl Xl2tpd {
             .write(true)
             .open(&self.control)
             .context("xl2tpd's control pipe")?;
-        pipe.write_all(command.as_bytes())
+        // The zero ends the command for it, whatever else it may read with it.
+        pipe.write_all(format!("{command}\0").as_bytes())
             .context("xl2tpd's control pipe")
     }
 }
