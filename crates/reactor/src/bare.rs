@@ -1,10 +1,16 @@
 //! The floor that benchmarks compare themselves with: the least that a program can
-//! do to answer datagrams.
+//! do to answer datagrams, or to wait for descriptors.
 
 use std::io;
 use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use crate::poller::BUDGET;
+use crate::sys::epoll::{Change, EventBuffer, change};
+use crate::token::Interest;
+use crate::waker::Waker;
 
 /// Receives a datagram and sends it back, one system call each, until `stop` is set;
 /// looks at that at least every 50 ms. Returns the datagrams answered.
@@ -27,6 +33,39 @@ pub fn echo(socket: &UdpSocket, stop: &AtomicBool) -> io::Result<u64> {
         }
     }
     Ok(answered)
+}
+
+/// epoll on nothing but descriptors that are about to be ready.
+pub struct Epoll {
+    epoll: OwnedFd,
+    events: EventBuffer,
+}
+
+impl Epoll {
+    /// Watches `wakers` for reading.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn new(wakers: &[Waker]) -> io::Result<Self> {
+        let epoll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC)?;
+        for (index, waker) in wakers.iter().enumerate() {
+            let fd = waker.as_fd().as_raw_fd();
+            change(&epoll, Change::Add, fd, Interest::READ.mask(), index as u64)?;
+        }
+        Ok(Self {
+            epoll,
+            events: EventBuffer::new(BUDGET),
+        })
+    }
+
+    /// One system call. Yields the index of each waker that is awake.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn wait(&mut self) -> io::Result<impl Iterator<Item = usize> + '_> {
+        let ready = self.events.wait(&self.epoll, None)?;
+        Ok(ready.map(|(index, _)| index as usize))
+    }
 }
 
 /// The read timeout, or a signal.
@@ -59,5 +98,13 @@ mod tests {
             answering.join().unwrap()
         });
         assert_eq!(answered, 10);
+    }
+
+    #[test]
+    fn the_bare_epoll_yields_the_wakers_that_are_awake() {
+        let wakers: Vec<_> = (0..3).map(|_| Waker::new().unwrap()).collect();
+        let mut epoll = Epoll::new(&wakers).unwrap();
+        wakers[2].wake();
+        assert_eq!(epoll.wait().unwrap().collect::<Vec<_>>(), [2]);
     }
 }

@@ -30,6 +30,7 @@ mod syscalls;
 mod token;
 pub mod unix;
 pub mod usage;
+mod waker;
 
 pub use buffers::{BufferReport, BufferSide};
 pub use capabilities::drop_capabilities;
@@ -43,3 +44,4 @@ pub use signal::{Signal, Signals};
 pub use stats::{HandlerId, HandlerStats, Lateness, WaitStats};
 pub use syscalls::{Call, SysCounts};
 pub use token::{Interest, Readiness, Token, UnknownName};
+pub use waker::Waker;
