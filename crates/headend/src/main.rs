@@ -1,2 +1,23 @@
-//! headend
-fn main() {}
+//! `headend`: the binary. It glues the protocol crates to sockets, files and
+//! people, and knows no protocol itself.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `cli` | the command line, one file a verb |
+//! | `config` | the configuration file |
+//! | `control` | the control protocol and its client |
+//! | `daemon` | `headend run` |
+//! | `demo` | `headend demo` |
+#![forbid(unsafe_code)]
+
+mod cli;
+mod config;
+mod control;
+mod daemon;
+mod demo;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -1,0 +1,29 @@
+//! `headend check FILE`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::config;
+
+/// Check a configuration file and open nothing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The file
+    file: PathBuf,
+}
+
+/// Prints "FILE: ok", or every fault and fails.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    match config::load(&args.file) {
+        Ok(_) => {
+            println!("{}: ok", args.file.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(faults) => {
+            eprintln!("{faults}");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The command line: what was typed, what it means, then run.
+//!
+//! Exit status: 0 done, 1 failed, 2 wrong usage. Results go to standard output,
+//! everything else to standard error.
+
+mod check;
+pub(crate) mod create;
+mod pace;
+mod session;
+mod show;
+pub(crate) mod table;
+#[cfg(test)]
+mod tests;
+pub(crate) mod tunnel;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::control::DEFAULT_SOCKET;
+use crate::control::client::Client;
+use crate::{daemon, demo};
+
+/// L2TP's registered port (RFC 2661 8.1).
+const PORT: u16 = 1701;
+
+/// An L2TP access concentrator and network server, and the lab that proves it.
+#[derive(Debug, Parser)]
+#[command(name = "headend", version, about, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Bring up ten thousand tunnels between two daemons on this machine, and report what it took
+    Demo(demo::Args),
+    /// Run the daemon
+    Run(daemon::Args),
+    /// Check a configuration file and open nothing
+    Check(check::Args),
+    /// Create and delete tunnels
+    Tunnel(tunnel::Args),
+    /// Create, delete and answer sessions
+    Session(session::Args),
+    /// Show what the daemon holds and does
+    Show(show::Args),
+}
+
+/// Which daemon is meant.
+#[derive(Clone, Debug, clap::Args)]
+struct Socket {
+    /// The daemon's control socket
+    #[arg(long = "socket", global = true, value_name = "PATH", default_value = DEFAULT_SOCKET)]
+    path: PathBuf,
+}
+
+impl Socket {
+    fn connect(&self) -> Result<Client> {
+        Client::connect(Path::new(&self.path))
+    }
+}
+
+/// Parses the command line and does what it says.
+pub(crate) fn main() -> ExitCode {
+    let outcome = match Cli::parse().verb {
+        Verb::Demo(args) => demo::run(&args),
+        Verb::Run(args) => daemon::run(&args),
+        Verb::Check(args) => check::run(&args),
+        Verb::Tunnel(args) => tunnel::run(&args),
+        Verb::Session(args) => session::run(&args),
+        Verb::Show(args) => show::run(&args),
+    };
+    match outcome {
+        Ok(code) => code,
+        // Whoever read our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("headend: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// A peer as people write it: an address, with L2TP's port if there is none.
+fn peer(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(addr) = text.parse::<SocketAddr>() {
+        return Ok(addr);
+    }
+    match text
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>()
+    {
+        Ok(ip) => Ok(SocketAddr::new(ip, PORT)),
+        Err(_) => {
+            Err("write an IP address, or one with a port: 192.0.2.1 or [2001:db8::1]:1701".into())
+        }
+    }
+}
+
+/// A time-out in seconds, whole or with a fraction.
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || "write a number of seconds above 0, such as 30 or 0.5".to_string();
+    let number: f64 = text.parse().map_err(|_| wrong())?;
+    if !(number > 0.0 && number <= 1e6) {
+        return Err(wrong());
+    }
+    Ok(std::time::Duration::from_secs_f64(number))
+}

@@ -1,0 +1,285 @@
+//! `headend show ...`: each a request, and how its rows look on a terminal.
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+use serde_json::Value;
+
+use super::Socket;
+use super::table::{Column, Shown, Table, block};
+use crate::control::request::{Do, Nothing};
+
+/// Show what the daemon holds and does.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    socket: Socket,
+    /// One JSON object a line, each with its schema
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Tunnels
+    Tunnels {
+        /// Those that ended, and why, newest first
+        #[arg(long)]
+        ended: bool,
+    },
+    /// Sessions
+    Sessions {
+        /// Those that ended, and why, newest first
+        #[arg(long)]
+        ended: bool,
+    },
+    /// Peers by address
+    Peers,
+    /// Everything that is counted: messages, discards, retransmissions
+    Counters,
+    /// Tunnels that ended, and why, newest first
+    Ended,
+    /// What the process has used and what it holds
+    Server,
+    /// The event loop
+    #[command(subcommand)]
+    Event(Event),
+}
+
+#[derive(Debug, Subcommand)]
+enum Event {
+    /// Watched descriptors, and what waiting for them costs
+    Poll,
+    /// The timer store, its next deadline, and how late timers fired
+    Timers,
+    /// Where the loop's time went, and its system calls
+    Cpu,
+}
+
+impl What {
+    /// What was typed, as a request.
+    fn request(&self) -> Do {
+        let nothing = Nothing {};
+        match self {
+            What::Tunnels { ended: false } => Do::ShowTunnels(nothing),
+            What::Tunnels { ended: true } | What::Ended => Do::ShowEndedTunnels(nothing),
+            What::Sessions { ended: false } => Do::ShowSessions(nothing),
+            What::Sessions { ended: true } => Do::ShowEndedSessions(nothing),
+            What::Peers => Do::ShowPeers(nothing),
+            What::Counters => Do::ShowCounters(nothing),
+            What::Server => Do::ServerStats(nothing),
+            What::Event(Event::Poll) => Do::ShowEventPoll(nothing),
+            What::Event(Event::Timers) => Do::ShowEventTimers(nothing),
+            What::Event(Event::Cpu) => Do::ShowEventCpu(nothing),
+        }
+    }
+
+    /// The schema whose headings stand even over no rows.
+    fn schema(&self) -> &'static str {
+        match self {
+            What::Tunnels { ended: false } => "tunnel/1",
+            What::Sessions { ended: false } => "session/1",
+            What::Tunnels { .. } | What::Ended | What::Sessions { .. } => "ended/1",
+            What::Peers => "peer/1",
+            What::Counters => "counter/1",
+            What::Server => "server/1",
+            What::Event(Event::Poll) => "event.waits/1",
+            What::Event(Event::Timers) => "event.timers/1",
+            What::Event(Event::Cpu) => "event.handler/1",
+        }
+    }
+}
+
+/// Asks, and writes the rows as they come.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut client = args.socket.connect()?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let request = args.what.request();
+    if args.json {
+        client.rows(&request, |row| Ok(writeln!(out, "{row}")?))?;
+    } else {
+        let mut tables = Tables::default();
+        client.rows(&request, |row| {
+            tables.push(&serde_json::from_str(row)?, &mut out)
+        })?;
+        tables.finish(args.what.schema(), &mut out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Rows of one schema make a table; another schema starts the next.
+#[derive(Default)]
+struct Tables {
+    open: Option<(String, Table)>,
+    parts: usize,
+}
+
+impl Tables {
+    fn push(&mut self, row: &Value, out: &mut impl Write) -> Result<()> {
+        let schema = row["schema"].as_str().unwrap_or_default();
+        if let Some((open, table)) = &mut self.open
+            && open == schema
+        {
+            return Ok(table.push(row, out)?);
+        }
+        if let Some((_, table)) = self.open.take() {
+            table.finish(out)?;
+        }
+        if self.parts > 0 {
+            writeln!(out)?;
+        }
+        self.parts += 1;
+        match look(schema) {
+            Look::Block(columns) => block(columns, row, out)?,
+            Look::Table(columns) => {
+                let mut table = Table::new(columns);
+                table.push(row, out)?;
+                self.open = Some((schema.to_owned(), table));
+            }
+            Look::Unknown => writeln!(out, "{row}")?,
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, schema: &str, out: &mut impl Write) -> Result<()> {
+        if let Some((_, table)) = self.open.take() {
+            table.finish(out)?;
+        } else if let (0, Look::Table(columns)) = (self.parts, look(schema)) {
+            Table::new(columns).finish(out)?;
+        }
+        Ok(())
+    }
+}
+
+enum Look {
+    Table(&'static [Column]),
+    Block(&'static [Column]),
+    /// Of a newer daemon.
+    Unknown,
+}
+
+fn look(schema: &str) -> Look {
+    match schema {
+        "tunnel/1" => Look::Table(TUNNEL),
+        "session/1" => Look::Table(SESSION),
+        "peer/1" => Look::Table(PEER),
+        "ended/1" => Look::Table(ENDED),
+        "counter/1" => Look::Table(COUNTER),
+        "event.descriptor/1" => Look::Table(DESCRIPTOR),
+        "event.handler/1" => Look::Table(HANDLER),
+        "event.syscall/1" => Look::Table(SYSCALL),
+        "event.lateness/1" => Look::Table(LATENESS),
+        "event.waits/1" => Look::Block(WAITS),
+        "event.timers/1" => Look::Block(TIMERS),
+        "server/1" => Look::Block(SERVER),
+        _ => Look::Unknown,
+    }
+}
+
+use Shown::{Age, Bytes, Number, Percent, Tenths, Text};
+
+const TUNNEL: &[Column] = &[
+    ("ID", "id", Number),
+    ("REMOTE", "remote_id", Number),
+    ("V", "version", Number),
+    ("STATE", "state", Text),
+    ("ROLE", "role", Text),
+    ("PEER", "peer", Text),
+    ("HOST", "host_name", Text),
+    ("SESSIONS", "sessions", Number),
+    ("UP", "up_s", Age),
+    ("RESENT", "retransmissions", Number),
+];
+const SESSION: &[Column] = &[
+    ("ID", "id", Number),
+    ("REMOTE", "remote_id", Number),
+    ("TUNNEL", "tunnel", Number),
+    ("V", "version", Number),
+    ("ROLE", "role", Text),
+    ("STATE", "state", Text),
+    ("CARRIES", "pseudowire", Text),
+    ("UP", "up_s", Age),
+    ("CALLED", "called_number", Text),
+];
+const PEER: &[Column] = &[
+    ("ADDRESS", "address", Text),
+    ("TUNNELS", "tunnels", Number),
+    ("OPENED", "opened_total", Number),
+];
+const ENDED: &[Column] = &[
+    ("TUNNEL", "tunnel", Number),
+    ("SESSION", "session", Number),
+    ("V", "version", Number),
+    ("PEER", "peer", Text),
+    ("AGO", "ended_s_ago", Age),
+    ("REASON", "reason", Text),
+];
+const COUNTER: &[Column] = &[("COUNTER", "name", Text), ("VALUE", "value", Number)];
+const DESCRIPTOR: &[Column] = &[
+    ("FD", "fd", Number),
+    ("OWNER", "owner", Text),
+    ("INTEREST", "interest", Text),
+    ("WAKE-UPS", "wakeups", Number),
+];
+const HANDLER: &[Column] = &[
+    ("HANDLER", "name", Text),
+    ("CALLS", "calls", Number),
+    ("TOTAL us", "total_us", Tenths),
+    ("MEAN us", "mean_us", Tenths),
+    ("LONGEST us", "longest_us", Tenths),
+];
+const SYSCALL: &[Column] = &[("SYSTEM CALL", "name", Text), ("CALLS", "calls", Number)];
+const LATENESS: &[Column] = &[
+    ("LATE BY LESS THAN us", "below_us", Tenths),
+    ("TIMERS", "timers", Number),
+];
+const WAITS: &[Column] = &[
+    ("poller", "poller", Text),
+    ("descriptor store", "descriptors", Text),
+    ("watched", "watched", Number),
+    ("waits", "waits", Number),
+    ("waits with nothing ready", "empty", Number),
+    ("waits a second", "waits_per_s", Tenths),
+    ("ready a wait", "ready_per_wait", Tenths),
+    ("ready to watched", "ready_to_watched", Percent),
+    ("stale events left out", "stale", Number),
+    ("descriptors refused", "refused", Number),
+    ("time waited", "waited_s", Age),
+    ("time busy", "busy_s", Age),
+];
+const TIMERS: &[Column] = &[
+    ("timer store", "store", Text),
+    ("armed", "armed", Number),
+    ("next in ms", "next_ms", Tenths),
+    ("next is", "next_timer", Text),
+    ("wake-ups for timers", "fired", Number),
+    ("late, mean us", "late_mean_us", Tenths),
+    ("late, 99 % below us", "late_p99_us", Tenths),
+    ("late, most us", "late_max_us", Tenths),
+];
+const SERVER: &[Column] = &[
+    ("pid", "pid", Number),
+    ("up", "uptime_s", Age),
+    ("CPU, user us", "user_us", Number),
+    ("CPU, system us", "system_us", Number),
+    ("memory", "rss_bytes", Bytes),
+    ("memory, most", "rss_max_bytes", Bytes),
+    ("LNS at", "lns", Text),
+    ("LAC at", "lac", Text),
+    ("tunnels", "tunnels", Number),
+    ("  established", "established", Number),
+    ("  opening", "opening", Number),
+    ("  closing", "closing", Number),
+    ("held for late duplicates", "held", Number),
+    ("sessions", "sessions", Number),
+    ("  established", "sessions_established", Number),
+    ("peers", "peers", Number),
+    ("timers", "timers", Number),
+    ("sockets", "sockets", Number),
+    ("control clients", "clients", Number),
+];

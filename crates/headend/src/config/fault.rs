@@ -1,0 +1,109 @@
+//! What is wrong with a configuration, told to the operator who wrote it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// One fault: where it is, which key, what is wrong and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Line of the file, from 1; none if the fault is the file as a whole.
+    pub(crate) line: Option<usize>,
+    /// `section.key`, or the section, or empty for a fault of the syntax.
+    pub(crate) key: String,
+    /// What is wrong; what would be right.
+    pub(crate) message: String,
+}
+
+/// Every fault of one file, in the order of its lines.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    path: PathBuf,
+    list: Vec<Fault>,
+}
+
+impl Faults {
+    /// The faults of the file at `path`.
+    pub(super) fn new(path: &Path, mut list: Vec<Fault>) -> Self {
+        list.sort_by_key(|fault| fault.line);
+        Self {
+            path: path.to_owned(),
+            list,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, fault) in self.list.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{}:", self.path.display())?;
+            if let Some(line) = fault.line {
+                write!(f, "{line}:")?;
+            }
+            if !fault.key.is_empty() {
+                write!(f, " {}:", fault.key)?;
+            }
+            write!(f, " {}", fault.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Faults {}
+
+/// Collects faults while a file is read, and knows which line a byte is in.
+pub(super) struct Notes<'s> {
+    source: &'s str,
+    list: Vec<Fault>,
+}
+
+impl<'s> Notes<'s> {
+    pub(super) fn new(source: &'s str) -> Self {
+        Self {
+            source,
+            list: Vec::new(),
+        }
+    }
+
+    /// The line, from 1, of the byte at `offset`.
+    pub(super) fn line(&self, offset: usize) -> usize {
+        let before = &self.source.as_bytes()[..offset.min(self.source.len())];
+        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+    }
+
+    /// Notes a fault at the byte `offset`.
+    pub(super) fn at(&mut self, offset: usize, key: impl Into<String>, message: impl Into<String>) {
+        let line = Some(self.line(offset));
+        self.list.push(Fault {
+            line,
+            key: key.into(),
+            message: message.into(),
+        });
+    }
+
+    /// Notes a fault of the file as a whole.
+    pub(super) fn whole(&mut self, key: impl Into<String>, message: impl Into<String>) {
+        self.list.push(Fault {
+            line: None,
+            key: key.into(),
+            message: message.into(),
+        });
+    }
+
+    /// What was noted, as the faults of the file at `path`.
+    pub(super) fn fail(self, path: &Path) -> Faults {
+        Faults::new(path, self.list)
+    }
+
+    /// Whether nothing was noted so far.
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}

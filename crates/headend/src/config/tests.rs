@@ -1,0 +1,370 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+fn faults(source: &str) -> String {
+    match parse(Path::new("headend.toml"), source.as_bytes()) {
+        Ok(_) => panic!("taken: {source}"),
+        Err(faults) => faults.to_string(),
+    }
+}
+
+fn settings(source: &str) -> Settings {
+    parse(Path::new("headend.toml"), source.as_bytes()).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// `rest` behind a control section and an LNS: it begins in line 5.
+fn with_lns(rest: &str) -> String {
+    format!(
+        "[control]\nsocket = \"/run/headend.sock\"\n[lns]\nlisten = [\"127.0.0.1:1701\"]\n{rest}"
+    )
+}
+
+/// A directory of this test alone, removed at its end.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("headend-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_smallest_configuration_is_taken() {
+    let settings = settings(
+        "[control]\nsocket = \"/run/headend.sock\"\n[lns]\nlisten = [\"127.0.0.1:1701\"]\n",
+    );
+    assert_eq!(settings.control.socket, Path::new("/run/headend.sock"));
+    let lns = settings.lns.unwrap();
+    let addr = "127.0.0.1:1701".parse().unwrap();
+    assert_eq!(
+        lns.listen,
+        [Listen {
+            addr,
+            optional: false
+        }]
+    );
+    assert_eq!(lns.sockets, Sockets::Shared);
+    assert!(settings.lac.is_none() && settings.l2tp.accept);
+}
+
+#[test]
+fn a_lac_needs_no_listen_address_and_accepts_nothing() {
+    let settings = settings("[control]\nsocket = \"/run/lac.sock\"\n[lac]\n");
+    let listen = settings.lac.unwrap().listen;
+    assert!(listen.len() == 2 && listen.iter().all(|l| l.optional && l.addr.port() == 0));
+    assert!(!settings.l2tp.accept && settings.lns.is_none());
+}
+
+#[test]
+fn every_key_of_the_documentation_is_taken() {
+    let page = include_str!("../../../../docs/configuration.md");
+    let example = page
+        .split("```toml\n")
+        .find(|part| part.contains("[event]"))
+        .unwrap();
+    let settings = settings(example.split("```").next().unwrap());
+    // It shows the defaults, but for the secret and the LAC's address.
+    let mut config = settings.l2tp;
+    assert!(config.secret.take().is_some());
+    config.accept = false;
+    assert_eq!(
+        format!("{config:?}"),
+        format!("{:?}", l2tp::Config::default())
+    );
+    assert_eq!(
+        format!("{:?}", settings.event),
+        format!("{:?}", Event::default())
+    );
+}
+
+#[test]
+fn each_section_says_what_it_sets() {
+    let settings = settings(&with_lns(
+        "host_name = \"edge\"\nsockets = \"per-tunnel\"\nversions = [3]\nhello_interval_s = 0.5\n\
+         [l2tp]\nretransmit_first_s = 2\nretransmit_cap_s = 16\ncookie_bytes = 4\npseudowires = [\"vlan\"]\n\
+         [event]\npoller = \"poll-kept\"\ntimers = \"tree\"\n[limits]\ntunnels = 7\n[log]\nlevel = \"debug\"\n",
+    ));
+    let config = &settings.l2tp;
+    assert_eq!(config.host_name, "edge");
+    assert_eq!((config.versions.v2, config.versions.v3), (false, true));
+    assert_eq!(config.hello_interval, Duration::from_millis(500));
+    assert_eq!(config.retransmit.first, Duration::from_secs(2));
+    assert_eq!((config.cookie_len, config.pseudowires.len()), (4, 1));
+    assert_eq!(
+        (config.limits.tunnels, settings.event.poller),
+        (7, PollerKind::PollKept)
+    );
+    assert_eq!(settings.lns.unwrap().sockets, Sockets::PerTunnel);
+    assert_eq!(
+        settings.log.level,
+        tracing::level_filters::LevelFilter::DEBUG
+    );
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_line_key_and_remedy() {
+    let cases = [
+        // Unknown keys and sections, mistyped ones with the right one.
+        (
+            "lisetn = []",
+            "headend.toml:5: lns.lisetn: unknown key; did you mean listen?",
+        ),
+        (
+            "[lsn]",
+            "headend.toml:5: lsn: unknown section; did you mean lns?",
+        ),
+        (
+            "colour = 1",
+            "headend.toml:5: lns.colour: unknown key; known here: sockets, listen, host_name, versions, \
+             secret, secret_file, hello_interval_s, receive_window, hide",
+        ),
+        // A wrong unit, in the key and in the value.
+        (
+            "hello_interval_ms = 60000",
+            "headend.toml:5: lns.hello_interval_ms: unknown key; did you mean hello_interval_s? It takes seconds",
+        ),
+        (
+            "hello_interval_s = \"60s\"",
+            "headend.toml:5: lns.hello_interval_s: is a string; it must be a number of seconds, \
+             without quotes or unit: hello_interval_s = 60",
+        ),
+        // Values of another kind, out of range, or not among the choices.
+        (
+            "hide = \"yes\"",
+            "headend.toml:5: lns.hide: is a string; it must be true or false",
+        ),
+        (
+            "receive_window = 0",
+            "headend.toml:5: lns.receive_window: 0 is out of range; it must be 1 to 65535 messages",
+        ),
+        (
+            "versions = [2, 4]",
+            "headend.toml:5: lns.versions: 4 is out of range; it must be 2 to 3",
+        ),
+        (
+            "sockets = \"one\"",
+            "headend.toml:5: lns.sockets: \"one\" is not known; it can be \"shared\", \"per-tunnel\"",
+        ),
+        (
+            "[event]\npoller = \"kqueue\"",
+            "headend.toml:6: event.poller: \"kqueue\" is not known; it can be \"poll-rebuilt\", \
+             \"poll-kept\", \"epoll\", \"io_uring\"",
+        ),
+        (
+            "[l2tp]\nretransmit_cap_s = 4",
+            "headend.toml:6: l2tp.retransmit_cap_s: is below 8 seconds, which RFC 2661 5.8 forbids; \
+             it must be 8 to 600 seconds",
+        ),
+        (
+            "[l2tp]\nretransmit_first_s = 9",
+            "headend.toml:6: l2tp.retransmit_first_s: is above retransmit_cap_s, which is 8; it must be that or less",
+        ),
+        (
+            "[l2tp]\ncookie_bytes = 5",
+            "headend.toml:6: l2tp.cookie_bytes: 5 is not a cookie's length; it can be 0, 4 or 8",
+        ),
+        (
+            "lac = 1",
+            "headend.toml:5: lns.lac: unknown key; known here: sockets, listen, host_name, \
+                     versions, secret, secret_file, hello_interval_s, receive_window, hide",
+        ),
+        // Duplicates, and what cannot be together.
+        ("[lns]", "headend.toml:5: lns is given twice; give it once"),
+        (
+            "listen = []",
+            "headend.toml:5: listen is given twice; give it once",
+        ),
+        (
+            "[lac]\nlisten = [\"127.0.0.1:1701\"]",
+            "headend.toml:6: lac.listen: 127.0.0.1:1701 is given twice, first in line 4; give it once",
+        ),
+        (
+            "[lac]\nlisten = [\"0.0.0.0:1701\"]",
+            "headend.toml:6: lac.listen: 0.0.0.0:1701 overlaps 127.0.0.1:1701 in line 4; \
+             give one of them, or another port",
+        ),
+        (
+            "secret = \"one\"\n[lac]\nsecret = \"two\"",
+            "headend.toml:7: lac.secret: differs from [lns] in line 5; one endpoint serves both: \
+             give it once, in [l2tp]",
+        ),
+        (
+            "hide = true",
+            "headend.toml:5: lns.hide: hides AVPs with the secret, and there is none; give secret or secret_file",
+        ),
+    ];
+    for (rest, expected) in cases {
+        assert_eq!(faults(&with_lns(rest)), expected, "{rest}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    assert_eq!(
+        faults(""),
+        "headend.toml: control: is missing; give [control] with socket = \"/run/headend.sock\"\n\
+         headend.toml: lns, lac: are both missing; give [lns] to accept tunnels, [lac] to originate them, or both"
+    );
+    assert_eq!(
+        faults("[control]\n[lns]\n"),
+        "headend.toml:1: control.socket: is missing; give the path of the control socket: \
+         socket = \"/run/headend.sock\"\n\
+         headend.toml:2: lns.listen: is missing; give the addresses to serve: listen = [\"127.0.0.1:1701\"]"
+    );
+}
+
+#[test]
+fn listen_addresses_are_addresses_of_a_host_with_a_port() {
+    let cases = [
+        (
+            "127.0.0.1",
+            "\"127.0.0.1\" has no port; write \"127.0.0.1:1701\"",
+        ),
+        ("[::1]", "\"[::1]\" has no port; write \"[::1]:1701\""),
+        (
+            "localhost:1701",
+            "\"localhost:1701\" is not an IP address and port; write it like \"127.0.0.1:1701\" or \"[::1]:1701\"",
+        ),
+        (
+            "224.0.0.1:1701",
+            "224.0.0.1 is no address of a host; give one of this host's",
+        ),
+        (
+            "[::ffff:10.0.0.1]:1701",
+            "::ffff:10.0.0.1 is an IPv4 address; write \"10.0.0.1:1701\"",
+        ),
+    ];
+    for (address, expected) in cases {
+        let source =
+            format!("[control]\nsocket = \"/run/x\"\n[lns]\nlisten = [\n  \"{address}\",\n]\n");
+        assert_eq!(
+            faults(&source),
+            format!("headend.toml:5: lns.listen: {expected}")
+        );
+    }
+}
+
+#[test]
+fn all_faults_are_told_in_the_order_of_their_lines() {
+    let told =
+        faults("[control]\nsocket = 5\nclients = 0\n[lns]\nlisten = \"x\"\n[l2tp]\nhold = 3\n");
+    assert_eq!(
+        told,
+        "headend.toml:2: control.socket: is an integer; it must be a string in quotes\n\
+         headend.toml:3: control.clients: 0 is out of range; it must be 1 to 1024 connections\n\
+         headend.toml:5: lns.listen: is a string; it must be a list such as [\"...\"]\n\
+         headend.toml:7: l2tp.hold: unknown key; did you mean hold_s? It takes seconds"
+    );
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_refused_with_its_line() {
+    assert!(faults("[control]\nsocket = /run/x\n").starts_with("headend.toml:2: "));
+    let bytes = b"[control]\nsocket = \"\xff\"\n";
+    let told = parse(Path::new("f"), bytes).unwrap_err().to_string();
+    assert_eq!(told, "f:2: is not UTF-8 text from here on");
+    let told = load(Path::new("/nonexistent/headend.toml"))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        told,
+        "/nonexistent/headend.toml: cannot be read: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn a_secret_comes_from_a_file_that_others_cannot_read() {
+    let directory = Directory::new("secret");
+    directory.file("good", "s3cret\n", 0o640);
+    directory.file("open", "s3cret\n", 0o644);
+    directory.file("empty", "\n", 0o600);
+    let config = directory.0.join("headend.toml");
+    let read = |name: &str| {
+        parse(
+            &config,
+            with_lns(&format!("secret_file = \"{name}\"\n")).as_bytes(),
+        )
+        .map_err(|faults| {
+            faults
+                .to_string()
+                .replace(&directory.0.display().to_string(), "DIR")
+        })
+    };
+    let secret = read("good").unwrap().l2tp.secret.unwrap();
+    assert_eq!(secret.reveal().as_slice(), b"s3cret");
+    let expected = [
+        (
+            "open",
+            "DIR/open: others may use it (mode 0644); chmod it to 0600 or 0640",
+        ),
+        (
+            "empty",
+            "DIR/empty: is empty; it must hold the secret on one line",
+        ),
+        (
+            "none",
+            "DIR/none: cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            ".",
+            "DIR/.: is not a regular file; it must be a file that holds the secret",
+        ),
+    ];
+    for (name, message) in expected {
+        let told = read(name).unwrap_err();
+        assert_eq!(
+            told,
+            format!("DIR/headend.toml:5: lns.secret_file: {message}")
+        );
+    }
+    let both = parse(
+        &config,
+        with_lns("secret = \"a\"\nsecret_file = \"good\"\n").as_bytes(),
+    );
+    assert_eq!(
+        both.unwrap_err().to_string().rsplit("secret_file: ").next(),
+        Some("is given beside secret; give one of the two")
+    );
+}
+
+#[test]
+fn no_message_shows_a_secret() {
+    let source =
+        with_lns("secret = \"hunter2\"\nhello_interval_s = -1\n[lac]\nsecret = \"hunter3\"\n");
+    let told = faults(&source);
+    assert!(!told.contains("hunter"), "{told}");
+    let settings = settings(&with_lns("secret = \"hunter2\"\n"));
+    assert!(!format!("{settings:?}").contains("hunter"));
+}
+
+#[test]
+fn nothing_that_is_no_configuration_causes_a_panic() {
+    let sources = [
+        "lns = 1\nlac = [1]\ncontrol = 2.0\n",
+        "[lns]\nlisten = [[1], {a = 1}]\nversions = [\"2\", 1.5]\nsecret = 1979-05-27\n",
+        "[l2tp]\nhold_s = nan\nsetup_timeout_s = inf\nretransmit_cap_s = 1e400\nrouter_id = 0xffffffffffffffffff\n",
+        "[control.socket]\na = 1\n[[event]]\n",
+        "\u{feff}[control",
+    ];
+    for source in sources {
+        assert!(!faults(source).is_empty());
+    }
+}

@@ -1,0 +1,302 @@
+//! What a client may ask.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::VERSION;
+use super::net::Net;
+use super::reply::{Code, Refusal};
+
+/// A request with the number that its replies carry.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// Chosen by the client.
+    pub(crate) id: u64,
+    /// What to do.
+    pub(crate) what: Do,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do")]
+pub(crate) enum Do {
+    /// Opens tunnels to one peer.
+    #[serde(rename = "tunnel.create")]
+    TunnelCreate(TunnelCreate),
+    /// Closes one tunnel or all.
+    #[serde(rename = "tunnel.delete")]
+    TunnelDelete(TunnelDelete),
+    /// Opens sessions in one tunnel.
+    #[serde(rename = "session.create")]
+    SessionCreate(SessionCreate),
+    /// Closes a session.
+    #[serde(rename = "session.delete")]
+    SessionDelete(SessionName),
+    /// Says that an outgoing call was answered.
+    #[serde(rename = "session.answer")]
+    SessionAnswer(SessionName),
+    /// Live tunnels.
+    #[serde(rename = "show.tunnels")]
+    ShowTunnels(Nothing),
+    /// Live sessions.
+    #[serde(rename = "show.sessions")]
+    ShowSessions(Nothing),
+    /// Peers by address.
+    #[serde(rename = "show.peers")]
+    ShowPeers(Nothing),
+    /// Tunnels that ended and why, newest first.
+    #[serde(rename = "show.ended.tunnels")]
+    ShowEndedTunnels(Nothing),
+    /// Sessions that ended and why, newest first.
+    #[serde(rename = "show.ended.sessions")]
+    ShowEndedSessions(Nothing),
+    /// Everything that is counted.
+    #[serde(rename = "show.counters")]
+    ShowCounters(Nothing),
+    /// Descriptors and waits.
+    #[serde(rename = "show.event.poll")]
+    ShowEventPoll(Nothing),
+    /// The timer store.
+    #[serde(rename = "show.event.timers")]
+    ShowEventTimers(Nothing),
+    /// Where the loop's time went.
+    #[serde(rename = "show.event.cpu")]
+    ShowEventCpu(Nothing),
+    /// What the process has used, and how much it holds.
+    #[serde(rename = "server.stats")]
+    ServerStats(Nothing),
+}
+
+/// A verb without arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
+/// Arguments of `tunnel.create`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TunnelCreate {
+    /// Address and port of the peer.
+    pub(crate) peer: SocketAddr,
+    /// 2 or 3.
+    #[serde(default = "three")]
+    pub(crate) version: u8,
+    /// How many.
+    #[serde(default = "one")]
+    pub(crate) count: u32,
+    /// Source addresses are taken from here in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<Net>,
+    /// Number of the first source address within `from`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) skip: u64,
+    /// Open a session in each.
+    #[serde(default)]
+    pub(crate) session: bool,
+    /// When to reply.
+    #[serde(default)]
+    pub(crate) wait: Wait,
+}
+
+/// Arguments of `tunnel.delete`: a tunnel or `all`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TunnelDelete {
+    /// Local tunnel id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tunnel: Option<u32>,
+    /// 2 or 3, where both have that id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u8>,
+    /// Every tunnel.
+    #[serde(default)]
+    pub(crate) all: bool,
+}
+
+/// Arguments of `session.create`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SessionCreate {
+    /// Local tunnel id.
+    pub(crate) tunnel: u32,
+    /// 2 or 3, where both have that id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u8>,
+    /// How many.
+    #[serde(default = "one")]
+    pub(crate) count: u32,
+    /// An outgoing call (OCRQ) and not an incoming one (ICRQ).
+    #[serde(default)]
+    pub(crate) outgoing: bool,
+    /// What is carried, in L2TPv3.
+    #[serde(default)]
+    pub(crate) pseudowire: Wire,
+    /// Called Number AVP.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) called: String,
+    /// Calling Number AVP.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) calling: String,
+    /// When to reply.
+    #[serde(default)]
+    pub(crate) wait: Wait,
+}
+
+/// A session by its tunnel's and its own local id.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SessionName {
+    /// Local tunnel id.
+    pub(crate) tunnel: u32,
+    /// Local session id.
+    pub(crate) session: u32,
+    /// 2 or 3, where both have that tunnel id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u8>,
+}
+
+/// When a creation is replied to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Wait {
+    /// When it is up or has failed.
+    #[default]
+    Up,
+    /// At once.
+    None,
+}
+
+/// A pseudowire type of L2TPv3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Wire {
+    /// PPP frames.
+    #[default]
+    Ppp,
+    /// Ethernet frames.
+    Ethernet,
+    /// Ethernet frames of one VLAN.
+    Vlan,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn three() -> u8 {
+    3
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Reads one line.
+///
+/// # Errors
+/// Why it is refused, and the request's id if it could be read (else 0).
+pub(crate) fn parse(line: &[u8]) -> Result<Request, (u64, Refusal)> {
+    let bad = |id, message: String| (id, Refusal::new(Code::BadRequest, message));
+    let mut value: Value = serde_json::from_slice(line)
+        .map_err(|error| bad(0, format!("this is no line of JSON: {error}")))?;
+    let Some(object) = value.as_object_mut() else {
+        return Err(bad(
+            0,
+            "a request is an object: {\"v\":1,\"id\":1,\"do\":\"...\"}".into(),
+        ));
+    };
+    let version = object.remove("v");
+    let id = object.remove("id").and_then(|id| id.as_u64());
+    let Some(id) = id else {
+        return Err(bad(0, "id is missing; it must be an integer from 0".into()));
+    };
+    if version.as_ref().and_then(Value::as_u64) != Some(u64::from(VERSION)) {
+        let message = format!("v must be {VERSION}, the version that this daemon speaks");
+        return Err((id, Refusal::new(Code::Version, message)));
+    }
+    let what = Do::deserialize(value).map_err(|error| bad(id, error.to_string()))?;
+    Ok(Request { id, what })
+}
+
+/// Appends the line of a request.
+pub(crate) fn write(out: &mut Vec<u8>, id: u64, what: &Do) {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        v: u32,
+        id: u64,
+        #[serde(flatten)]
+        what: &'a Do,
+    }
+    let line = Line {
+        v: VERSION,
+        id,
+        what,
+    };
+    serde_json::to_writer(&mut *out, &line).expect("a request has no key that JSON cannot have");
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> (u64, String) {
+        let (id, refusal) = parse(line.as_bytes()).unwrap_err();
+        (id, refusal.message)
+    }
+
+    #[test]
+    fn a_request_that_was_written_is_read_again() {
+        let what = Do::TunnelCreate(TunnelCreate {
+            peer: "127.0.0.1:1701".parse().unwrap(),
+            version: 2,
+            count: 9,
+            from: Some("127.1.0.0/16".parse().unwrap()),
+            skip: 3,
+            session: true,
+            wait: Wait::None,
+        });
+        let mut line = Vec::new();
+        write(&mut line, 7, &what);
+        let request = parse(&line).unwrap();
+        assert_eq!((request.id, request.what), (7, what));
+    }
+
+    #[test]
+    fn what_is_left_out_has_the_documented_default() {
+        let line = r#"{"v":1,"id":2,"do":"tunnel.create","peer":"127.0.0.1:1701"}"#;
+        let Do::TunnelCreate(create) = parse(line.as_bytes()).unwrap().what else {
+            panic!("another verb")
+        };
+        assert_eq!(
+            (create.version, create.count, create.session),
+            (3, 1, false)
+        );
+        assert_eq!((create.from, create.wait), (None, Wait::Up));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_the_id_it_came_with() {
+        assert_eq!(refusal("{").0, 0);
+        assert_eq!(refusal("[]").0, 0);
+        assert_eq!(refusal(r#"{"v":1,"do":"show.peers"}"#).0, 0);
+        assert_eq!(refusal(r#"{"v":2,"id":3,"do":"show.peers"}"#).0, 3);
+        let (id, message) = refusal(r#"{"v":1,"id":4,"do":"show.peer"}"#);
+        assert!(
+            id == 4 && message.contains("unknown variant `show.peer`"),
+            "{message}"
+        );
+        let (id, message) = refusal(r#"{"v":1,"id":5,"do":"show.peers","colour":1}"#);
+        assert!(
+            id == 5 && message.contains("unknown field `colour`"),
+            "{message}"
+        );
+        let (id, message) = refusal(r#"{"v":1,"id":6,"do":"tunnel.create","peer":"nowhere"}"#);
+        assert!(
+            id == 6 && message.contains("invalid socket address"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! Where log lines go: standard error, as text or JSON, or the journal with its
+//! fields.
+
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+use anyhow::{Context, Result};
+use tracing_subscriber::prelude::*;
+
+use crate::config::{Log, LogFormat, LogTo};
+
+/// Sets up logging for the process.
+///
+/// # Errors
+/// The journal was asked for and is not there.
+pub(super) fn start(log: &Log) -> Result<()> {
+    let journal = match log.to {
+        LogTo::Stderr => false,
+        LogTo::Journal => true,
+        LogTo::Auto => is_journal(),
+    };
+    let registry = tracing_subscriber::registry().with(log.level);
+    if journal {
+        let layer = tracing_journald::layer()
+            .context("log.to: the journal cannot be reached; \"stderr\" needs none")?
+            .with_field_prefix(Some("HEADEND".into()));
+        registry.with(layer).try_init()?;
+        return Ok(());
+    }
+    let layer = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    match log.format {
+        LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init()?,
+        LogFormat::Text => {
+            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            registry.with(layer.with_ansi(colour)).try_init()?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether standard error is the stream that systemd connected to its journal
+/// (systemd.exec(5), `JOURNAL_STREAM`).
+fn is_journal() -> bool {
+    let Ok(stream) = std::env::var("JOURNAL_STREAM") else {
+        return false;
+    };
+    rustix::fs::fstat(std::io::stderr().as_fd())
+        .is_ok_and(|stat| stream == format!("{}:{}", stat.st_dev, stat.st_ino))
+}

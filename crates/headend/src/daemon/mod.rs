@@ -1,0 +1,80 @@
+//! `headend run`: one thread and one event loop between the sockets, the L2TP
+//! endpoint and the control socket.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `start` | sockets are opened, privileges dropped |
+//! | `turn` | one turn of the loop |
+//! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
+//! | `events` | what the endpoint tells |
+//! | `server` | control clients come, are served in turn, and go |
+//! | `client` | one client's lines in and out, both bounded |
+//! | `jobs` | what a request does, bit by bit |
+//! | `show` | the rows of a `show`, bit by bit |
+//! | `log` | where log lines go |
+
+mod client;
+mod events;
+mod jobs;
+mod log;
+mod server;
+mod show;
+mod sockets;
+mod start;
+mod turn;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use crate::config;
+
+/// Run the daemon.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// End when this process, the parent, does
+    #[arg(long, value_name = "PID", hide = true)]
+    with_parent: Option<i32>,
+}
+
+/// Runs until a signal ends it.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(parent) = args.with_parent {
+        end_with(parent)?;
+    }
+    let settings = match config::load(&args.config) {
+        Ok(settings) => settings,
+        Err(faults) => {
+            eprintln!("{faults}");
+            eprintln!(
+                "headend: not started: {} in the configuration",
+                if faults.len() == 1 {
+                    "a fault".into()
+                } else {
+                    format!("{} faults", faults.len())
+                }
+            );
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    log::start(&settings.log)?;
+    let mut daemon = start::start(&settings)?;
+    let outcome = daemon.run().context("the event loop failed");
+    daemon.finish();
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Has the kernel end this process when `parent` ends.
+fn end_with(parent: i32) -> Result<()> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    // It may have ended before.
+    if getppid() != Pid::from_raw(parent) {
+        bail!("the parent process {parent} has ended");
+    }
+    Ok(())
+}

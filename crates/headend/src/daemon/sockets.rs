@@ -1,0 +1,402 @@
+//! The UDP sockets: those that many tunnels share, and those of one tunnel each.
+//!
+//! A socket's number is what `Route::socket` holds: shared ones have the lowest.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use base::slab::Key;
+use base::{Route, Slab};
+use reactor::{
+    AddError, Interest, Reactor, RecvBatch, SendBatch, SendOutcome, SocketStats, Token, UdpOptions,
+    UdpSocket,
+};
+
+use super::turn::Source;
+use crate::config::{Event, Listen, Role, Sockets as Mode};
+
+/// Datagrams that wait on a shared socket at most.
+const QUEUE: usize = 2048;
+
+/// Which end a shared socket serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Lns,
+    Lac,
+}
+
+/// A socket that many tunnels share.
+struct Shared {
+    end: End,
+    socket: UdpSocket,
+    token: Token,
+    out: SendBatch,
+    blocked: bool,
+}
+
+/// A tunnel's own socket, connected to its peer.
+struct Own {
+    socket: UdpSocket,
+    token: Option<Token>,
+    peer: SocketAddr,
+    /// The shared socket it was made for.
+    parent: u32,
+}
+
+/// All of them.
+pub(super) struct Sockets {
+    shared: Vec<Shared>,
+    own: Slab<Own>,
+    /// Datagrams of one of the tunnels' own sockets.
+    spare: SendBatch,
+    spare_key: Option<Key>,
+    per_tunnel: [bool; 2],
+    /// Where the search for a socket to originate from begins.
+    next_lac: usize,
+    blocked: usize,
+    /// What went through sockets that are closed.
+    closed: SocketStats,
+    /// Datagrams that could not be sent, and the last error.
+    pub(super) dropped: u64,
+    pub(super) last_error: Option<io::Error>,
+}
+
+impl Sockets {
+    pub(super) fn new(lns: Option<&Role>, lac: Option<&Role>) -> Self {
+        let per_tunnel = [lns, lac].map(|role| role.is_some_and(|r| r.sockets == Mode::PerTunnel));
+        Self {
+            shared: Vec::new(),
+            own: Slab::new(),
+            spare: SendBatch::new(QUEUE),
+            spare_key: None,
+            per_tunnel,
+            next_lac: 0,
+            blocked: 0,
+            closed: SocketStats::default(),
+            dropped: 0,
+            last_error: None,
+        }
+    }
+
+    /// Opens a shared socket; `false` where it is optional and this host has not
+    /// that address family.
+    pub(super) fn open_shared(
+        &mut self,
+        end: End,
+        listen: Listen,
+        event: &Event,
+        reactor: &mut Reactor,
+    ) -> io::Result<bool> {
+        let options = UdpOptions {
+            recv_buffer_bytes: Some(event.receive_buffer_bytes),
+            send_buffer_bytes: Some(event.send_buffer_bytes),
+            reuse_port: end == End::Lns && self.per_tunnel(end),
+            connect: None,
+            gro: true,
+        };
+        let socket = match UdpSocket::bind(listen.addr, &options) {
+            Ok(socket) => socket,
+            Err(_) if listen.optional => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let number = self.shared.len() as u64;
+        let owner = if end == End::Lns { "lns" } else { "lac" };
+        let token = reactor.add(
+            &socket,
+            owner,
+            Source::Udp(number as u32).to_bits(),
+            Interest::READ,
+        )?;
+        let reports = [socket.receive_buffer(), socket.send_buffer()];
+        tracing::info!(address = %socket.local_addr(), end = owner, "listening");
+        for report in reports.into_iter().flatten() {
+            if report.is_short() {
+                tracing::warn!(address = %socket.local_addr(), "{report}");
+            } else {
+                tracing::info!(address = %socket.local_addr(), "{report}");
+            }
+        }
+        let out = SendBatch::new(QUEUE);
+        self.shared.push(Shared {
+            end,
+            socket,
+            token,
+            out,
+            blocked: false,
+        });
+        Ok(true)
+    }
+
+    /// The addresses bound for `end`.
+    pub(super) fn addresses(&self, end: End) -> Vec<SocketAddr> {
+        let of_end = self.shared.iter().filter(|shared| shared.end == end);
+        of_end.map(|shared| shared.socket.local_addr()).collect()
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.shared.len() + self.own.len()
+    }
+
+    /// What went through all sockets that are open now and the tunnels' own that are
+    /// not any more.
+    pub(super) fn stats(&self) -> SocketStats {
+        let shared = self.shared.iter().map(|shared| shared.socket.stats());
+        let own = self.own.iter().map(|(_, own)| own.socket.stats());
+        shared.chain(own).fold(self.closed, add)
+    }
+
+    /// Whether tunnels of `end` get a socket each.
+    fn per_tunnel(&self, end: End) -> bool {
+        self.per_tunnel[usize::from(end == End::Lac)]
+    }
+
+    /// Whether `number` is a shared socket of an end whose tunnels get their own.
+    pub(super) fn wants_own(&self, number: u32) -> bool {
+        self.shared
+            .get(number as usize)
+            .is_some_and(|shared| self.per_tunnel(shared.end))
+    }
+
+    /// A way to `peer` for a tunnel that we open, from the address `from` if that is
+    /// given. `Err` is for the operator.
+    pub(super) fn originate(
+        &mut self,
+        peer: SocketAddr,
+        from: Option<IpAddr>,
+        reactor: &mut Reactor,
+    ) -> Result<Route, String> {
+        let count = self.shared.len();
+        let fits = |shared: &Shared| {
+            let local = shared.socket.local_addr();
+            shared.end == End::Lac
+                && local.is_ipv4() == peer.is_ipv4()
+                && from.is_none_or(|from| local.ip().is_unspecified() || local.ip() == from)
+        };
+        let found = (0..count)
+            .map(|i| (self.next_lac + i) % count)
+            .find(|&i| fits(&self.shared[i]))
+            .ok_or_else(|| self.no_way(peer, from))?;
+        self.next_lac = (found + 1) % count;
+        let local = self.shared[found].socket.local_addr();
+        let ip = from.or((!local.ip().is_unspecified()).then_some(local.ip()));
+        let mut route = Route {
+            peer,
+            local: ip,
+            socket: found as u32,
+        };
+        if self.per_tunnel(End::Lac) {
+            let bind = SocketAddr::new(ip.unwrap_or(local.ip()), 0);
+            route.socket = self
+                .open_own(route.socket, bind, peer, false, reactor)
+                .map_err(|error| format!("no socket for another tunnel: {error}"))?;
+        }
+        Ok(route)
+    }
+
+    fn no_way(&self, peer: SocketAddr, from: Option<IpAddr>) -> String {
+        if !self.shared.iter().any(|shared| shared.end == End::Lac) {
+            return "this daemon originates no tunnels: its configuration has no [lac]".into();
+        }
+        match from {
+            Some(from) => format!(
+                "no [lac] listen address can send from {from} to {peer}: it must be that address or 0.0.0.0 or [::]"
+            ),
+            None => format!("no [lac] listen address is of the address family of {peer}"),
+        }
+    }
+
+    /// Opens the socket of one tunnel that a peer opened on a shared one.
+    pub(super) fn accept(&mut self, route: Route, reactor: &mut Reactor) -> Result<u32, AddError> {
+        let local = self.shared[route.socket as usize].socket.local_addr();
+        let bind = SocketAddr::new(route.local.unwrap_or(local.ip()), local.port());
+        self.open_own(route.socket, bind, route.peer, true, reactor)
+    }
+
+    fn open_own(
+        &mut self,
+        parent: u32,
+        bind: SocketAddr,
+        peer: SocketAddr,
+        reuse_port: bool,
+        reactor: &mut Reactor,
+    ) -> Result<u32, AddError> {
+        let options = UdpOptions {
+            reuse_port,
+            connect: Some(peer),
+            ..UdpOptions::default()
+        };
+        let socket = UdpSocket::bind(bind, &options).map_err(AddError::Io)?;
+        let key = self.own.insert(Own {
+            socket,
+            token: None,
+            peer,
+            parent,
+        });
+        let number = self.shared.len() as u32 + key.index;
+        let owner = if reuse_port {
+            "lns tunnel"
+        } else {
+            "lac tunnel"
+        };
+        let own = self.own.get_mut(key).expect("it was inserted just now");
+        let source = Source::Udp(number).to_bits();
+        match reactor.add(&own.socket, owner, source, Interest::READ) {
+            Ok(token) => own.token = Some(token),
+            Err(error) => {
+                self.own.remove(key);
+                return Err(error);
+            }
+        }
+        Ok(number)
+    }
+
+    /// Closes a tunnel's own socket; nothing happens to a shared one.
+    pub(super) fn close(&mut self, number: u32, reactor: &mut Reactor) {
+        let Some(index) = number.checked_sub(self.shared.len() as u32) else {
+            return;
+        };
+        let Some(key) = self.own.key_at(index) else {
+            return;
+        };
+        if self.spare_key == Some(key) {
+            self.flush_spare();
+        }
+        let Some(own) = self.own.remove(key) else {
+            return;
+        };
+        self.closed = add(self.closed, own.socket.stats());
+        if let Some(token) = own.token {
+            reactor.remove(token);
+        }
+    }
+
+    /// Reads a batch from the socket `number`; `false` if there is no such socket.
+    pub(super) fn receive(&mut self, number: u32, batch: &mut RecvBatch) -> io::Result<bool> {
+        let socket = match self.shared.get_mut(number as usize) {
+            Some(shared) => &mut shared.socket,
+            None => match self.own.at_mut(number - self.shared.len() as u32) {
+                Some(own) => &mut own.socket,
+                None => return Ok(false),
+            },
+        };
+        socket.recv(batch)?;
+        Ok(true)
+    }
+
+    /// The number that a datagram from `peer` on socket `number` is booked under.
+    ///
+    /// A tunnel's own socket has the address of the shared one, so before it was
+    /// connected it may have got what was meant for that.
+    pub(super) fn number_for(&self, number: u32, peer: SocketAddr) -> u32 {
+        match number
+            .checked_sub(self.shared.len() as u32)
+            .and_then(|index| self.own.at(index))
+        {
+            Some(own) if own.peer != peer => own.parent,
+            _ => number,
+        }
+    }
+
+    /// Whether a send buffer is full, so that nothing more should be composed.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked > 0
+    }
+
+    /// Queues a datagram; sends what is queued if there is no more room.
+    pub(super) fn push(&mut self, route: Route, bytes: &[u8], reactor: &mut Reactor) {
+        if let Some(shared) = self.shared.get_mut(route.socket as usize) {
+            shared.out.push(bytes, route.peer, route.local);
+            if shared.out.is_full() {
+                self.flush_shared(route.socket as usize, reactor);
+            }
+            return;
+        }
+        let Some(key) = self.own.key_at(route.socket - self.shared.len() as u32) else {
+            self.dropped += 1;
+            return;
+        };
+        if self.spare_key != Some(key) {
+            self.flush_spare();
+            self.spare_key = Some(key);
+        }
+        self.spare.push(bytes, route.peer, route.local);
+        if self.spare.is_full() {
+            self.flush_spare();
+        }
+    }
+
+    /// Sends what is queued on every socket that is not blocked.
+    pub(super) fn flush(&mut self, reactor: &mut Reactor) {
+        self.flush_spare();
+        for number in 0..self.shared.len() {
+            if !self.shared[number].out.is_empty() && !self.shared[number].blocked {
+                self.flush_shared(number, reactor);
+            }
+        }
+    }
+
+    /// The send buffer of socket `number` has room again.
+    pub(super) fn writable(&mut self, number: u32, reactor: &mut Reactor) {
+        if self
+            .shared
+            .get(number as usize)
+            .is_some_and(|shared| shared.blocked)
+        {
+            self.flush_shared(number as usize, reactor);
+        }
+    }
+
+    fn flush_shared(&mut self, number: usize, reactor: &mut Reactor) {
+        let shared = &mut self.shared[number];
+        let outcome = shared.socket.send(&mut shared.out);
+        if outcome.blocked != shared.blocked {
+            shared.blocked = outcome.blocked;
+            let interest = if outcome.blocked {
+                Interest::BOTH
+            } else {
+                Interest::READ
+            };
+            if outcome.blocked {
+                self.blocked += 1;
+            } else {
+                self.blocked -= 1;
+            }
+            if let Err(error) = reactor.set_interest(shared.token, interest) {
+                tracing::error!(%error, "cannot watch a socket for writing");
+            }
+        }
+        self.note(outcome);
+    }
+
+    /// A tunnel's own socket that is full loses what does not fit; the tunnel
+    /// sends it again.
+    fn flush_spare(&mut self) {
+        let Some(own) = self.spare_key.take().and_then(|key| self.own.get_mut(key)) else {
+            return;
+        };
+        let outcome = own.socket.send(&mut self.spare);
+        self.dropped += self.spare.clear() as u64;
+        self.note(outcome);
+    }
+
+    fn note(&mut self, outcome: SendOutcome) {
+        self.dropped += outcome.dropped as u64;
+        if let Some(error) = outcome.last_error() {
+            self.last_error = Some(error);
+        }
+    }
+}
+
+fn add(a: SocketStats, b: SocketStats) -> SocketStats {
+    SocketStats {
+        received: a.received + b.received,
+        truncated: a.truncated + b.truncated,
+        joined: a.joined + b.joined,
+        receive_errors: a.receive_errors + b.receive_errors,
+        sent: a.sent + b.sent,
+        dropped: a.dropped + b.dropped,
+        merged: a.merged + b.merged,
+        blocked: a.blocked + b.blocked,
+    }
+}

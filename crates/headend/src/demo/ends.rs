@@ -1,0 +1,248 @@
+//! The two daemons: started in a directory of their own, always ended.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use reactor::Signals;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::control::client::Client;
+use crate::control::request::{Do, Nothing};
+use crate::control::rows::Server;
+
+/// How long a daemon may take to open its control socket, or to end.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A daemon as its control socket shows it.
+pub(super) struct End {
+    pub(super) client: Client,
+}
+
+/// What a daemon has used at one moment, and its loop's accounts.
+pub(super) struct Measured {
+    pub(super) stats: Server,
+    pub(super) handlers: Vec<Value>,
+}
+
+impl End {
+    /// The address that the LNS was given.
+    pub(super) fn address(&mut self) -> Result<SocketAddr> {
+        self.stats()?
+            .lns
+            .first()
+            .copied()
+            .context("the LNS listens nowhere")
+    }
+
+    pub(super) fn stats(&mut self) -> Result<Server> {
+        self.client.one(&Do::ServerStats(Nothing {}))
+    }
+
+    pub(super) fn measure(&mut self) -> Result<Measured> {
+        let stats = self.stats()?;
+        let mut handlers = Vec::new();
+        self.client.rows(&Do::ShowEventCpu(Nothing {}), |row| {
+            handlers.push(serde_json::from_str(row)?);
+            Ok(())
+        })?;
+        Ok(Measured { stats, handlers })
+    }
+}
+
+/// Both daemons.
+pub(super) struct Ends {
+    home: Arc<Mutex<Home>>,
+}
+
+/// What must not outlive the demo.
+struct Home {
+    directory: PathBuf,
+    children: Vec<Child>,
+}
+
+impl Ends {
+    /// Starts both, LNS first.
+    pub(super) fn start() -> Result<Self> {
+        // Blocks the signals before there is a second thread to get them.
+        let signals = Signals::new().context("cannot take signals")?;
+        let directory = std::env::temp_dir().join(format!("headend-demo-{}", std::process::id()));
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+        let home = Arc::new(Mutex::new(Home {
+            directory,
+            children: Vec::new(),
+        }));
+        let ends = Self { home };
+        let home = Arc::clone(&ends.home);
+        std::thread::spawn(move || {
+            if await_signal(&signals) {
+                lock(&home).clean_up();
+                std::process::exit(130);
+            }
+        });
+        for name in ["lns", "lac"] {
+            lock(&ends.home).spawn(name)?;
+        }
+        Ok(ends)
+    }
+
+    pub(super) fn lns(&self) -> Result<End> {
+        self.connect("lns")
+    }
+
+    pub(super) fn lac(&self) -> Result<End> {
+        self.connect("lac")
+    }
+
+    /// Connects as soon as the daemon listens.
+    fn connect(&self, name: &str) -> Result<End> {
+        let socket = lock(&self.home).path(name, "sock");
+        let started = Instant::now();
+        loop {
+            match Client::connect(&socket) {
+                Ok(client) => return Ok(End { client }),
+                Err(error) if started.elapsed() > PATIENCE => return Err(error),
+                Err(_) => lock(&self.home).check(name)?,
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Ends both in good order.
+    ///
+    /// # Errors
+    /// One did not end, or not well.
+    pub(super) fn stop(&self) -> Result<()> {
+        let mut home = lock(&self.home);
+        let children = std::mem::take(&mut home.children);
+        for child in &children {
+            signal(child);
+        }
+        let mut ended_well = true;
+        for mut child in children {
+            ended_well &= end_of(&mut child)?;
+        }
+        home.clean_up();
+        if ended_well {
+            Ok(())
+        } else {
+            bail!("a daemon did not end in good order")
+        }
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        lock(&self.home).clean_up();
+    }
+}
+
+impl Home {
+    fn path(&self, name: &str, extension: &str) -> PathBuf {
+        self.directory.join(name).with_extension(extension)
+    }
+
+    fn spawn(&mut self, name: &str) -> Result<()> {
+        let config = self.path(name, "toml");
+        fs::write(&config, configuration(name, &self.path(name, "sock")))?;
+        let log = fs::File::create(self.path(name, "log"))?;
+        let program = std::env::current_exe().context("this program's own file is not known")?;
+        let child = Command::new(program)
+            .arg("run")
+            .arg("--config")
+            .arg(&config)
+            .arg("--with-parent")
+            .arg(std::process::id().to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .context("cannot start a daemon")?;
+        self.children.push(child);
+        Ok(())
+    }
+
+    /// Fails with what it said if a daemon has ended.
+    fn check(&mut self, name: &str) -> Result<()> {
+        for child in &mut self.children {
+            if let Some(status) = child.try_wait()? {
+                let said = fs::read_to_string(self.directory.join(name).with_extension("log"));
+                bail!(
+                    "a daemon ended ({status}): {}",
+                    said.unwrap_or_default().trim()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn clean_up(&mut self) {
+        for mut child in self.children.drain(..) {
+            // Both fail only if it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn configuration(name: &str, socket: &Path) -> String {
+    let socket = Value::from(socket.to_string_lossy());
+    format!(
+        "[control]\nsocket = {socket}\n[{name}]\nlisten = [\"127.0.0.1:0\"]\n[log]\nlevel = \"warn\"\nto = \"stderr\"\n"
+    )
+}
+
+fn lock(home: &Mutex<Home>) -> MutexGuard<'_, Home> {
+    home.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks a daemon to end.
+fn signal(child: &Child) {
+    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+        // It fails only if it has ended already.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+/// Waits for a daemon's end; whether it was a good one.
+fn end_of(child: &mut Child) -> Result<bool> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        if started.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Waits for a signal that asks for the end; `false` if that cannot be known.
+fn await_signal(signals: &Signals) -> bool {
+    loop {
+        let mut fds = [PollFd::new(signals, PollFlags::IN)];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+        match signals.next_signal() {
+            Ok(Some(reactor::Signal::Hangup) | None) => {}
+            Ok(Some(_)) => return true,
+            Err(_) => return false,
+        }
+    }
+}

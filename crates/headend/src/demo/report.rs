@@ -1,0 +1,212 @@
+//! What the demo says at its end.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::ends::Measured;
+use crate::cli::create::Outcome;
+use crate::control::rows::Server;
+
+/// Everything that was measured.
+pub(super) struct Report {
+    pub(super) version: u8,
+    pub(super) wanted: u32,
+    pub(super) outcome: Outcome,
+    pub(super) lns: Side,
+    pub(super) lac: Side,
+    pub(super) teardown: Duration,
+    /// Rows that `show` still listed.
+    pub(super) listed: u64,
+}
+
+/// One daemon's share, for the time of the bring-up.
+pub(super) struct Side {
+    established: u64,
+    sessions: u64,
+    user_us: f64,
+    system_us: f64,
+    bytes: f64,
+    /// Name, calls and microseconds of each kind of work, all per tunnel.
+    work: Vec<(String, f64, f64)>,
+    /// Name and number of system calls, per tunnel.
+    calls: Vec<(String, f64)>,
+    held: u64,
+}
+
+impl Side {
+    pub(super) fn new(before: &Measured, after: &Measured, left: &Server, tunnels: u32) -> Self {
+        let each = f64::from(tunnels);
+        let used = |of: fn(&Server) -> u64| (of(&after.stats) - of(&before.stats)) as f64 / each;
+        let grown = after.stats.rss_bytes.saturating_sub(before.stats.rss_bytes);
+        let mut side = Self {
+            established: after.stats.established,
+            sessions: after.stats.sessions_established,
+            user_us: used(|stats| stats.user_us),
+            system_us: used(|stats| stats.system_us),
+            bytes: grown as f64 / each,
+            work: Vec::new(),
+            calls: Vec::new(),
+            held: left.held,
+        };
+        for row in &after.handlers {
+            let name = row["name"].as_str().unwrap_or_default();
+            let earlier = before.handlers.iter().find(|earlier| {
+                earlier["name"] == row["name"] && earlier["schema"] == row["schema"]
+            });
+            let of = |field: &str| {
+                let at = |row: &Value| row[field].as_f64().unwrap_or(0.0);
+                (at(row) - earlier.map_or(0.0, at)) / each
+            };
+            match row["schema"].as_str() {
+                Some("event.handler/1") => {
+                    side.work.push((name.into(), of("calls"), of("total_us")));
+                }
+                Some("event.syscall/1") => side.calls.push((name.into(), of("calls"))),
+                _ => {}
+            }
+        }
+        side
+    }
+
+    fn cpu_us(&self) -> f64 {
+        self.user_us + self.system_us
+    }
+
+    fn json(&self) -> Value {
+        let work: Vec<Value> = self
+            .work
+            .iter()
+            .map(|(name, calls, us)| json!({"name": name, "calls_per_tunnel": rounded(*calls), "us_per_tunnel": rounded(*us)}))
+            .collect();
+        let calls: serde_json::Map<String, Value> = self
+            .calls
+            .iter()
+            .map(|(name, calls)| (name.clone(), rounded(*calls).into()))
+            .collect();
+        json!({
+            "established": self.established,
+            "sessions": self.sessions,
+            "user_us_per_tunnel": rounded(self.user_us),
+            "system_us_per_tunnel": rounded(self.system_us),
+            "memory_bytes_per_tunnel": rounded(self.bytes),
+            "event_loop": work,
+            "system_calls_per_tunnel": calls,
+            "held_after_teardown": self.held,
+        })
+    }
+}
+
+impl Report {
+    /// One JSON object.
+    pub(super) fn print_json(&self) -> io::Result<()> {
+        let object = json!({
+            "schema": "demo/1",
+            "version": self.version,
+            "wanted": self.wanted,
+            "up": self.outcome.done,
+            "failed": self.outcome.failed,
+            "seconds": rounded(self.outcome.took.as_secs_f64()),
+            "per_second": rounded(self.outcome.rate()),
+            "ms_p50": rounded(self.outcome.quantile_ms(0.5)),
+            "ms_p99": rounded(self.outcome.quantile_ms(0.99)),
+            "ms_max": rounded(self.outcome.quantile_ms(1.0)),
+            "lns": self.lns.json(),
+            "lac": self.lac.json(),
+            "teardown_seconds": rounded(self.teardown.as_secs_f64()),
+            "listed_after_teardown": self.listed,
+        });
+        writeln!(io::stdout().lock(), "{object}")
+    }
+
+    /// For people.
+    pub(super) fn print(&self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let outcome = &self.outcome;
+        writeln!(
+            out,
+            "{} L2TPv{} tunnels with a session each, LAC to LNS over the loopback interface",
+            self.wanted, self.version
+        )?;
+        writeln!(
+            out,
+            "  up         {} in {:.3} s: {:.0} a second (10,000 took 24 minutes in 2013's benchmark)",
+            outcome.done,
+            outcome.took.as_secs_f64(),
+            outcome.rate()
+        )?;
+        writeln!(
+            out,
+            "  each       {:.1} ms in the middle, {:.1} ms for 99 %, {:.1} ms at most",
+            outcome.quantile_ms(0.5),
+            outcome.quantile_ms(0.99),
+            outcome.quantile_ms(1.0)
+        )?;
+        for (reason, count) in &outcome.reasons {
+            writeln!(out, "  failed     {count}: {reason}")?;
+        }
+        writeln!(
+            out,
+            "  teardown   {:.3} s; {} listed after it; held for late duplicates: {} at the LNS, {} at the LAC",
+            self.teardown.as_secs_f64(),
+            self.listed,
+            self.lns.held,
+            self.lac.held
+        )?;
+        self.print_sides(&mut out)
+    }
+
+    /// What each side used, and where its loop's time went.
+    fn print_sides(&self, out: &mut impl Write) -> io::Result<()> {
+        let sides = [&self.lns, &self.lac];
+        writeln!(out, "\n{:<24}{:>10}{:>10}", "PER TUNNEL", "LNS", "LAC")?;
+        let mut line = |name: &str, of: &dyn Fn(&Side) -> f64, unit: &str| {
+            let [lns, lac] = sides.map(of);
+            writeln!(out, "{name:<24}{lns:>10.2}{lac:>10.2}  {unit}")
+        };
+        line("CPU", &Side::cpu_us, "us")?;
+        line("  user", &|side| side.user_us, "us")?;
+        line("  system", &|side| side.system_us, "us")?;
+        line("memory", &|side| side.bytes, "bytes")?;
+        line(
+            "loop",
+            &|side| side.work.iter().map(|work| work.2).sum(),
+            "us",
+        )?;
+        for (name, ..) in &self.lns.work {
+            let of = |side: &Side| side.work.iter().find(|w| w.0 == *name).map_or(0.0, |w| w.2);
+            line(&format!("  {name}"), &of, "us")?;
+        }
+        line(
+            "system calls",
+            &|side| side.calls.iter().map(|call| call.1).sum(),
+            "",
+        )?;
+        for name in self.call_names() {
+            let of = |side: &Side| {
+                side.calls
+                    .iter()
+                    .find(|c| c.0 == *name)
+                    .map_or(0.0, |c| c.1)
+            };
+            line(&format!("  {name}"), &of, "")?;
+        }
+        Ok(())
+    }
+
+    /// The system calls that either side made.
+    fn call_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, count) in self.lns.calls.iter().chain(&self.lac.calls) {
+            if *count > 0.0 && !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
