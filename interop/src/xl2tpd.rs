@@ -10,6 +10,9 @@ use std::time::Duration;
 
 const START_MAX: Duration = Duration::from_secs(10);
 
+/// Has it print what it makes of each message.
+pub(crate) const VERBOSE: &str = "debug avp = yes\ndebug state = yes\ndebug tunnel = yes\n";
+
 /// A running xl2tpd.
 pub(crate) struct Xl2tpd {
     /// What it prints is in its log.
@@ -25,8 +28,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) address: &'a str,
     /// The tunnel secret it shares with every peer.
     pub(crate) secret: Option<&'a str>,
-    /// Whether it prints each message it receives.
-    pub(crate) verbose: bool,
+    /// More lines of its `[global]` section.
+    pub(crate) global: &'a str,
     /// Its `[lac ...]` and `[lns ...]` sections.
     pub(crate) sections: String,
 }
@@ -47,15 +50,11 @@ impl Xl2tpd {
             .map(|secret| format!("* * {secret}\n"))
             .unwrap_or_default();
         std::fs::write(file("secrets"), secrets)?;
-        let debug = if setup.verbose {
-            "debug avp = yes\ndebug state = yes\ndebug tunnel = yes\n"
-        } else {
-            ""
-        };
         let global = format!(
-            "[global]\nlisten-addr = {}\nauth file = {}\n{debug}",
+            "[global]\nlisten-addr = {}\nauth file = {}\n{}",
             setup.address,
-            file("secrets").display()
+            file("secrets").display(),
+            setup.global
         );
         std::fs::write(file("conf"), format!("{global}{}", setup.sections))?;
 

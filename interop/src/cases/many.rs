@@ -20,6 +20,9 @@ const THOUSAND_MAX: Duration = Duration::from_secs(90);
 
 const CLIENTS: usize = 30;
 
+/// xl2tpd says HELLO after a minute, and gives up after some retries.
+const NOTICE_MAX: Duration = Duration::from_secs(120);
+
 /// A client that is refused or unheard dials again each second; each has this long.
 const RECOVER_MAX: Duration = Duration::from_secs(60);
 
@@ -30,7 +33,7 @@ pub(crate) fn a_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
         name: "xl2tpd",
         address: LAC,
         secret: None,
-        verbose: false,
+        global: "",
         sections: String::new(),
     };
     let peer = Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)?;
@@ -90,28 +93,11 @@ fn tunnels_of(peer: &Xl2tpd) -> Result<HashMap<u64, u64>> {
     .collect()
 }
 
-/// Thirty clients lose their LNS at one moment, and all have a tunnel and a session with the next one.
-pub(crate) fn thirty_clients_recover(bench: &Bench<'_>) -> Result<()> {
+/// Thirty clients are told that their LNS ends, and all have a tunnel and a session with the next one.
+pub(crate) fn recover_after_a_restart(bench: &Bench<'_>) -> Result<()> {
     let first = Headend::lns(bench, "")?;
-    let mut clients = Vec::new();
-    for number in 1..=CLIENTS {
-        let address = format!("10.9.0.{}", 100 + number);
-        bench
-            .wire
-            .lac
-            .ip(&["address", "add", &format!("{address}/24"), "dev", "wire"])?;
-        let more = "autodial = yes\nredial = yes\nredial timeout = 1\nmax redials = 1000\n";
-        let setup = Setup {
-            name: &format!("client-{number}"),
-            address: &address,
-            secret: None,
-            verbose: false,
-            sections: lac_section("one", LNS, false, more),
-        };
-        clients.push(Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)?);
-    }
+    let mut clients = start_clients(bench)?;
     all_up(&first, &mut clients, 1).context("before the restart")?;
-
     first.stop()?;
     for client in &mut clients {
         client.process.wait_for("closed to 10.9.0.2", SOON)?;
@@ -119,6 +105,67 @@ pub(crate) fn thirty_clients_recover(bench: &Bench<'_>) -> Result<()> {
     let second = Headend::lns(bench, "")?;
     all_up(&second, &mut clients, 2).context("after the restart")?;
     second.stop()
+}
+
+/// Thirty clients find out by themselves that their LNS forgot them, all within moments, and recover.
+pub(crate) fn recover_after_a_crash(bench: &Bench<'_>) -> Result<()> {
+    let first = Headend::lns(bench, "")?;
+    let mut clients = start_clients(bench)?;
+    all_up(&first, &mut clients, 1).context("before the crash")?;
+    // Dropped, it is killed and tells nobody; the next one gets HELLOs for tunnels that it never had.
+    drop(first);
+    let second = Headend::lns(bench, "")?;
+    for client in &mut clients {
+        client
+            .process
+            .wait_for("Maximum retries exceeded for tunnel", NOTICE_MAX)?;
+    }
+    all_up(&second, &mut clients, 2).context("after the crash")?;
+    second.stop()
+}
+
+/// Thirty clients crash and come back from the same addresses and ports while the LNS still has their old tunnels.
+pub(crate) fn recover_after_their_crash(bench: &Bench<'_>) -> Result<()> {
+    let lns = Headend::lns(bench, "hello_interval_s = 1.0\n")?;
+    let mut clients = start_clients(bench)?;
+    all_up(&lns, &mut clients, 1).context("before the crash")?;
+    drop(clients);
+    let mut clients = start_clients(bench)?;
+    // Their old tunnels go once HELLOs to them stay unanswered, and only the new ones are left.
+    all_up(&lns, &mut clients, 1).context("after the crash")?;
+    lns.stop()
+}
+
+fn start_clients(bench: &Bench<'_>) -> Result<Vec<Xl2tpd>> {
+    (1..=CLIENTS)
+        .map(|number| start_client(bench, number))
+        .collect()
+}
+
+fn start_client(bench: &Bench<'_>, number: usize) -> Result<Xl2tpd> {
+    let address = format!("10.9.0.{}", 100 + number);
+    bench.wire.lac.ip(&[
+        "address",
+        "replace",
+        &format!("{address}/24"),
+        "dev",
+        "wire",
+    ])?;
+    let name = format!("client-{number}");
+    let log = bench.directory.join(format!("{name}.log"));
+    if log.exists() {
+        std::fs::rename(&log, log.with_extension("log.1"))?;
+    }
+    let more = "autodial = yes\nredial = yes\nredial timeout = 1\nmax redials = 1000\n";
+    let setup = Setup {
+        name: &name,
+        address: &address,
+        // It says HELLO each minute, and notices sooner with few retries that nobody answers.
+        global: "max retries = 2\n",
+        secret: None,
+        sections: lac_section("one", LNS, false, more),
+    };
+    Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)
 }
 
 /// Each client has printed its tunnel and call for the `times`-th time, and we show one of each for each of them.

@@ -28,8 +28,16 @@ const fn case(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
 /// Every test; the longest first, so that they do not come last alone.
 pub(crate) const ALL: &[Case] = &[
     case(
+        "thirty_clients_recover_after_the_lns_crashes",
+        many::recover_after_a_crash,
+    ),
+    case(
+        "thirty_clients_recover_after_they_crash",
+        many::recover_after_their_crash,
+    ),
+    case(
         "thirty_clients_recover_after_the_lns_restarts",
-        many::thirty_clients_recover,
+        many::recover_after_a_restart,
     ),
     case("a_thousand_tunnels_of_one_xl2tpd", many::a_thousand_tunnels),
     case("xl2tpd_calls_our_lns", xl2tpd_lac::without_a_secret),

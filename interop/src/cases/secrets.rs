@@ -7,7 +7,7 @@ use crate::l2tpns::L2tpns;
 use crate::net::{LAC, LNS};
 use crate::process::until;
 use crate::runner::Bench;
-use crate::xl2tpd::{Setup, Xl2tpd, lac_section, lns_section};
+use crate::xl2tpd::{Setup, VERBOSE, Xl2tpd, lac_section, lns_section};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(crate) fn our_lns_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
         name: "xl2tpd",
         address: LAC,
         secret: Some("lamp"),
-        verbose: true,
+        global: VERBOSE,
         sections,
     };
     let mut peer = Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)?;
@@ -53,7 +53,7 @@ pub(crate) fn our_lac_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
         name: "xl2tpd",
         address: LNS,
         secret: Some("lamp"),
-        verbose: true,
+        global: VERBOSE,
         sections,
     };
     let mut peer = Xl2tpd::start(&bench.wire.lns, &bench.directory, &setup)?;

@@ -5,7 +5,7 @@ use crate::capture::Capture;
 use crate::headend::{Headend, secret_key};
 use crate::net::{LAC, LNS};
 use crate::runner::Bench;
-use crate::xl2tpd::{Setup, Xl2tpd, lac_section};
+use crate::xl2tpd::{Setup, VERBOSE, Xl2tpd, lac_section};
 use anyhow::{Result, ensure};
 
 /// No secret on either side.
@@ -25,7 +25,7 @@ fn call(bench: &Bench<'_>, secret: Option<&str>) -> Result<()> {
         name: "xl2tpd",
         address: LAC,
         secret,
-        verbose: true,
+        global: VERBOSE,
         sections: lac_section("one", LNS, secret.is_some(), ""),
     };
     let mut peer = Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)?;

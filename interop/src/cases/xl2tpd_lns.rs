@@ -5,7 +5,7 @@ use crate::capture::Capture;
 use crate::headend::{Headend, secret_key};
 use crate::net::LNS;
 use crate::runner::Bench;
-use crate::xl2tpd::{Setup, Xl2tpd, lns_section};
+use crate::xl2tpd::{Setup, VERBOSE, Xl2tpd, lns_section};
 use anyhow::{Result, ensure};
 
 /// No secret on either side.
@@ -23,7 +23,7 @@ fn call(bench: &Bench<'_>, secret: Option<&str>) -> Result<()> {
         name: "xl2tpd",
         address: LNS,
         secret,
-        verbose: true,
+        global: VERBOSE,
         sections: lns_section(secret.is_some()),
     };
     let mut peer = Xl2tpd::start(&bench.wire.lns, &bench.directory, &setup)?;
