@@ -20,116 +20,9 @@
 //!   [`Message::avps`] shows them all.
 
 use super::attribute::{Attribute, COUNT};
-use super::avp::{Avp, Avps};
-use super::header::Version;
-
-/// The kind of a control message: RFC 2661 3.2, RFC 3931 3.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MessageType {
-    /// Start-Control-Connection-Request, 1.
-    Sccrq,
-    /// Start-Control-Connection-Reply, 2.
-    Sccrp,
-    /// Start-Control-Connection-Connected, 3.
-    Scccn,
-    /// Stop-Control-Connection-Notification, 4.
-    StopCcn,
-    /// Hello, 6.
-    Hello,
-    /// Outgoing-Call-Request, 7.
-    Ocrq,
-    /// Outgoing-Call-Reply, 8.
-    Ocrp,
-    /// Outgoing-Call-Connected, 9.
-    Occn,
-    /// Incoming-Call-Request, 10.
-    Icrq,
-    /// Incoming-Call-Reply, 11.
-    Icrp,
-    /// Incoming-Call-Connected, 12.
-    Iccn,
-    /// Call-Disconnect-Notify, 14.
-    Cdn,
-    /// WAN-Error-Notify, 15.
-    Wen,
-    /// Set-Link-Info, 16.
-    Sli,
-    /// Explicit-Acknowledgement, 20, of v3 only.
-    Ack,
-    /// Any other number, a vendor's message type, or 0 where there is none.
-    Unknown(u16),
-}
-
-impl MessageType {
-    /// The kind that a number means in that version.
-    #[must_use]
-    pub fn from_number(version: Version, number: u16) -> Self {
-        match number {
-            1 => MessageType::Sccrq,
-            2 => MessageType::Sccrp,
-            3 => MessageType::Scccn,
-            4 => MessageType::StopCcn,
-            6 => MessageType::Hello,
-            7 => MessageType::Ocrq,
-            8 => MessageType::Ocrp,
-            9 => MessageType::Occn,
-            10 => MessageType::Icrq,
-            11 => MessageType::Icrp,
-            12 => MessageType::Iccn,
-            14 => MessageType::Cdn,
-            15 => MessageType::Wen,
-            16 => MessageType::Sli,
-            20 if version == Version::V3 => MessageType::Ack,
-            other => MessageType::Unknown(other),
-        }
-    }
-
-    /// The value of the Message Type AVP.
-    #[must_use]
-    pub fn number(self) -> u16 {
-        match self {
-            MessageType::Sccrq => 1,
-            MessageType::Sccrp => 2,
-            MessageType::Scccn => 3,
-            MessageType::StopCcn => 4,
-            MessageType::Hello => 6,
-            MessageType::Ocrq => 7,
-            MessageType::Ocrp => 8,
-            MessageType::Occn => 9,
-            MessageType::Icrq => 10,
-            MessageType::Icrp => 11,
-            MessageType::Iccn => 12,
-            MessageType::Cdn => 14,
-            MessageType::Wen => 15,
-            MessageType::Sli => 16,
-            MessageType::Ack => 20,
-            MessageType::Unknown(number) => number,
-        }
-    }
-
-    /// The RFC's abbreviation.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            MessageType::Sccrq => "SCCRQ",
-            MessageType::Sccrp => "SCCRP",
-            MessageType::Scccn => "SCCCN",
-            MessageType::StopCcn => "StopCCN",
-            MessageType::Hello => "HELLO",
-            MessageType::Ocrq => "OCRQ",
-            MessageType::Ocrp => "OCRP",
-            MessageType::Occn => "OCCN",
-            MessageType::Icrq => "ICRQ",
-            MessageType::Icrp => "ICRP",
-            MessageType::Iccn => "ICCN",
-            MessageType::Cdn => "CDN",
-            MessageType::Wen => "WEN",
-            MessageType::Sli => "SLI",
-            MessageType::Ack => "ACK",
-            MessageType::Unknown(_) => "unknown",
-        }
-    }
-}
+use super::avp::{AVP_HEADER_LEN, Avp, Avps};
+use super::header::{CONTROL_BODY_LEN_MAX, Version};
+use super::message_type::MessageType;
 
 /// What is wrong with a message's AVPs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -198,9 +91,7 @@ impl<'a> Message<'a> {
     /// message can be, 65,523 octets.
     #[must_use]
     pub fn parse(version: Version, body: &'a [u8]) -> Message<'a> {
-        let body = body
-            .get(..super::header::CONTROL_BODY_LEN_MAX)
-            .unwrap_or(body);
+        let body = body.get(..CONTROL_BODY_LEN_MAX).unwrap_or(body);
         let mut message = Message {
             version,
             body,
@@ -287,7 +178,7 @@ impl<'a> Message<'a> {
         let slot = &mut self.slots[attribute as usize];
         if slot.offset == 0 {
             // Both fit: a body is shorter than 2^16 octets, a value than 2^10.
-            slot.offset = (avp.offset + super::avp::AVP_HEADER_LEN) as u16;
+            slot.offset = (avp.offset + AVP_HEADER_LEN) as u16;
             slot.len = avp.value.len() as u16;
         }
     }

@@ -20,6 +20,7 @@ pub mod digest;
 pub mod header;
 pub mod hidden;
 pub mod message;
+pub mod message_type;
 pub mod writer;
 
 pub use attribute::Attribute;
@@ -28,5 +29,6 @@ pub use data::{DataV2, DataV3};
 pub use digest::DigestType;
 pub use header::{CONTROL_HEADER_LEN, Control, Packet, ParseError, Version, emit_control, parse};
 pub use hidden::{HiddenError, unhide};
-pub use message::{Fault, Message, MessageType, ResultCode};
+pub use message::{Fault, Message, ResultCode};
+pub use message_type::MessageType;
 pub use writer::Writer;

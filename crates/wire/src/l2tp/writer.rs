@@ -4,7 +4,7 @@ use super::attribute::Attribute;
 use super::avp::{AVP_HEADER_LEN, BIT_HIDDEN, BIT_MANDATORY, VALUE_LEN_MAX};
 use super::header::Version;
 use super::hidden;
-use super::message::MessageType;
+use super::message_type::MessageType;
 
 /// Writes the AVPs of one message, in the order of the calls.
 ///
