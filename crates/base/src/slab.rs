@@ -358,6 +358,10 @@ mod tests {
         }
         assert_eq!(seen, (0..300).collect::<Vec<u32>>());
         assert_eq!(slab.next_from(u32::MAX), None);
+        for &key in &keys[1..256] {
+            slab.remove(key);
+        }
+        assert_eq!(slab.next_from(1), Some((256, &256)));
     }
 
     #[derive(Clone, Debug)]

@@ -114,6 +114,35 @@ fn a_wheel_tells_the_exact_tick_after_the_earliest_of_a_few_was_cancelled() {
 }
 
 #[test]
+fn a_wheel_is_on_time_after_the_earliest_of_a_crowd_was_cancelled() {
+    let mut wheel = Wheel::new(Duration::from_millis(1));
+    let earliest = wheel.insert(ms(100_000), 0);
+    for _ in 0..100 {
+        wheel.insert(ms(100_500), 1);
+    }
+    wheel.insert(ms(100_100), 2);
+    assert!(wheel.cancel(earliest));
+    assert_eq!(wheel.next_deadline(), Some(ms(100_000)));
+    assert_eq!(wheel.pop_due(ms(100_000)), None);
+    assert_eq!(wheel.next_deadline(), Some(ms(100_100)));
+    assert_eq!(tokens_due(&mut wheel, ms(100_100)), [2]);
+}
+
+#[test]
+fn an_earlier_now_changes_nothing() {
+    for mut timers in stores(Duration::from_millis(1)) {
+        assert_eq!(tokens_due(&mut timers, ms(9_000)), []);
+        timers.insert(ms(9_010), 0);
+        assert_eq!(tokens_due(&mut timers, ms(1)), []);
+        timers.insert(ms(9_005), 1);
+        assert_eq!(timers.next_deadline(), Some(ms(9_005)));
+        assert_eq!(tokens_due(&mut timers, ms(9_004)), []);
+        assert_eq!(tokens_due(&mut timers, ms(9_005)), [1]);
+        assert_eq!(tokens_due(&mut timers, ms(9_010)), [0]);
+    }
+}
+
+#[test]
 fn a_wheel_wakes_up_at_most_ten_times_for_nothing() {
     let mut wheel = Wheel::new(Duration::from_nanos(1));
     let last = Instant::from_nanos(u64::MAX / 2);
