@@ -41,7 +41,7 @@ calls! {
     Connect "connect",
     Setsockopt "setsockopt",
     Getsockopt "getsockopt",
-    Close "close",
+    Getsockname "getsockname",
 }
 
 const CALLS: usize = Call::ALL.len();

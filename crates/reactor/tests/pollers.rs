@@ -373,8 +373,9 @@ fn none_of_very_many_ready_descriptors_is_left_out() {
             return; // quadratic, which is what the list is kept to show
         }
         let counters: Vec<_> = (0..6_000).map(|_| counter(1)).collect();
+        let mut all = Vec::new();
         for (i, fd) in counters.iter().enumerate() {
-            add_counter(reactor, fd, i as u64);
+            all.push(add_counter(reactor, fd, i as u64));
         }
         let mut left = counters.len();
         // io_uring hands over no fewer than 20 in a wait.
@@ -390,6 +391,16 @@ fn none_of_very_many_ready_descriptors_is_left_out() {
         }
         assert_eq!(left, 0);
         assert_eq!(turn(reactor, soon()), []);
+
+        // Nor does taking all of them out at once disturb what stays.
+        let stays = counter(0);
+        let token = add_counter(reactor, &stays, 0);
+        for token in all {
+            reactor.remove(token).unwrap();
+        }
+        assert_eq!(turn(reactor, soon()), []);
+        rustix::io::write(&stays, &1_u64.to_ne_bytes()).unwrap();
+        assert_eq!(tokens(&turn(reactor, at_last())), [token]);
     });
 }
 

@@ -57,8 +57,7 @@ pub struct SocketStats {
 /// to, and sends from the address it is told.
 ///
 /// IPv6 sockets take IPv6 alone. Datagrams larger than the path allows are
-/// fragmented (RFC 3931 4.1.4 leaves that to IP), so that a lost ICMP message does
-/// not silence a peer.
+/// fragmented, not refused, so that a lost ICMP message does not silence a peer.
 #[derive(Debug)]
 pub struct UdpSocket {
     fd: OwnedFd,
@@ -99,6 +98,7 @@ impl UdpSocket {
             SysCounts::note(Call::Connect);
             rustix::net::connect(&fd, &peer)?;
         }
+        SysCounts::note(Call::Getsockname);
         let local = rustix::net::getsockname(&fd)?;
         Ok(Self {
             local: SocketAddr::try_from(local).map_err(io::Error::from)?,
@@ -166,27 +166,35 @@ fn set_up(fd: &OwnedFd, address: SocketAddr, options: &UdpOptions) -> io::Result
     let any = address.ip().is_unspecified();
     match address {
         SocketAddr::V4(_) => {
-            sockopt::set_ip_mtu_discover(fd, sockopt::Ipv4PathMtuDiscovery::DONT)?;
+            let fragment = sockopt::Ipv4PathMtuDiscovery::DONT;
+            set(|| sockopt::set_ip_mtu_discover(fd, fragment))?;
             if any {
                 set_int(fd, IntOption::Ipv4PktInfo, 1)?;
             }
         }
         SocketAddr::V6(_) => {
-            sockopt::set_ipv6_v6only(fd, true)?;
-            sockopt::set_ipv6_mtu_discover(fd, sockopt::Ipv6PathMtuDiscovery::DONT)?;
+            let fragment = sockopt::Ipv6PathMtuDiscovery::DONT;
+            set(|| sockopt::set_ipv6_v6only(fd, true))?;
+            set(|| sockopt::set_ipv6_mtu_discover(fd, fragment))?;
             if any {
                 set_int(fd, IntOption::Ipv6PktInfo, 1)?;
             }
         }
     }
     if options.reuse_port {
-        sockopt::set_socket_reuseport(fd, true)?;
+        set(|| sockopt::set_socket_reuseport(fd, true))?;
     }
     if options.gro {
         // Linux before 5.0 has none; then datagrams come one by one.
         let _ = set_int(fd, IntOption::UdpGro, 1);
     }
     Ok(())
+}
+
+/// Sets an option, counted.
+fn set(option: impl FnOnce() -> rustix::io::Result<()>) -> io::Result<()> {
+    SysCounts::note(Call::Setsockopt);
+    Ok(option()?)
 }
 
 #[cfg(test)]
