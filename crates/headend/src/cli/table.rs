@@ -127,6 +127,7 @@ fn show(value: &Value, shown: Shown) -> String {
     match (shown, value) {
         (_, Value::Null) => "-".into(),
         (_, Value::String(text)) if text.is_empty() => "-".into(),
+        (_, Value::Array(list)) if list.is_empty() => "-".into(),
         (_, Value::String(text)) => text.escape_debug().to_string().replace("\\'", "'"),
         (_, Value::Array(list)) => {
             let items: Vec<String> = list.iter().map(|item| show(item, shown)).collect();

@@ -1,14 +1,22 @@
 //! The known word nearest to a mistyped one.
 
 /// The word of `known` that `typed` was most likely meant to be: at most a third
-/// of its letters differ.
+/// of its letters differ, or one begins with the other.
 pub(super) fn nearest<'k>(typed: &str, known: &[&'k str]) -> Option<&'k str> {
-    let best = known
+    let (differ, word) = known
         .iter()
         .map(|word| (distance(typed, word), *word))
         .min()?;
-    let allowed = best.1.chars().count().max(3) / 3;
-    (best.0 <= allowed).then_some(best.1)
+    if differ <= word.chars().count().max(3) / 3 {
+        return Some(word);
+    }
+    let begins =
+        |word: &&&str| typed.len() > 3 && (typed.starts_with(**word) || word.starts_with(typed));
+    known
+        .iter()
+        .filter(begins)
+        .max_by_key(|word| word.len())
+        .copied()
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours that make `b` of
@@ -48,6 +56,7 @@ mod tests {
         assert_eq!(nearest("lisetn", &known), Some("listen"));
         assert_eq!(nearest("hostname", &known), Some("host_name"));
         assert_eq!(nearest("secretfile", &known), Some("secret_file"));
+        assert_eq!(nearest("listen_on", &known), Some("listen"));
         assert_eq!(nearest("colour", &known), None);
         assert_eq!(nearest("", &known), None);
     }

@@ -1,7 +1,7 @@
 //! What the endpoint tells: to waiting clients, to the sockets, to the log.
 
 use base::{Duration, Instant};
-use l2tp::Event;
+use l2tp::{Event, SessionEnd};
 
 use super::server::{Server, WaitFor};
 use super::turn::Core;
@@ -90,12 +90,17 @@ pub(super) fn tell(event: Event, core: &mut Core, server: &mut Server, summary: 
         }
         Event::SessionDown {
             session,
+            tunnel,
             id,
             reason,
-            ..
         } => {
             tracing::debug!(session = id, %reason, "session down");
-            server.down(WaitFor::Session(session), &reason, core.now);
+            let what = WaitFor::Session(session);
+            // The tunnel's end follows, and tells why.
+            let later = reason == SessionEnd::TunnelEnded && server.defer(what, tunnel);
+            if !later {
+                server.down(what, &reason, core.now);
+            }
         }
         Event::CallRequested { session } => {
             let id = core.endpoint.session(session).map(|session| session.id);

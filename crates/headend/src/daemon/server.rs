@@ -327,6 +327,19 @@ impl Server {
         }
     }
 
+    /// Lets who waits for `what` hear of the end of `tunnel` instead; `false` if
+    /// somebody else waits for that.
+    pub(super) fn defer(&mut self, what: WaitFor, tunnel: TunnelKey) -> bool {
+        let tunnel = WaitFor::Tunnel(tunnel);
+        if self.waiters.contains_key(&tunnel) {
+            return false;
+        }
+        if let Some(waiter) = self.take_waiter(what) {
+            self.waiters.insert(tunnel, waiter);
+        }
+        true
+    }
+
     fn take_waiter(&mut self, what: WaitFor) -> Option<Waiter> {
         if self.waiters.is_empty() {
             None

@@ -160,7 +160,7 @@ impl What {
                         schema: "peer/1",
                         address: view.addr,
                         tunnels: view.tunnels,
-                        opened_total: view.opened_total.into(),
+                        opened_total: view.opened_total,
                     });
                     Step::From(next)
                 }

@@ -1,0 +1,174 @@
+//! How a daemon starts, ends, and gets on with what others left behind.
+
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::process::Command;
+
+use crate::support::{Daemon, Directory, HEADEND};
+use serde_json::json;
+
+#[test]
+fn sigterm_tells_every_peer_and_exits_0() {
+    let directory = Directory::new();
+    let (lns, peer) = Daemon::lns(&directory, "");
+    let mut lac = Daemon::lac(&directory, "");
+    lac.client().create(&peer, 2, 10, json!({"session": true}));
+    lac.client().create(&peer, 3, 10, json!({"session": true}));
+    lns.client()
+        .await_stats("all are up", |stats| stats["established"] == 20);
+    lac.signal("TERM");
+    assert_eq!(lac.wait().code(), Some(0), "{}", lac.log());
+    assert!(!lac.socket.exists(), "the control socket is gone");
+    lns.client()
+        .await_stats("the LNS knows", |stats| stats["tunnels"] == 0);
+    let ended = lns.client().rows("show.ended.tunnels");
+    let told = ended
+        .iter()
+        .filter(|row| row["reason"] == "closed by the peer, result 6")
+        .count();
+    assert_eq!(told, 20, "StopCCN 6: the requester is being shut down");
+}
+
+#[test]
+fn a_peer_that_is_silent_does_not_keep_a_daemon_from_ending() {
+    let directory = Directory::new();
+    let mut lac = Daemon::lac(&directory, "[l2tp]\nshutdown_wait_s = 0.1\n");
+    lac.client()
+        .create("127.0.0.1:9", 3, 1, json!({"wait": "none"}));
+    lac.signal("INT");
+    assert_eq!(lac.wait().code(), Some(0));
+    assert!(
+        lac.log().contains("did not acknowledge in time"),
+        "{}",
+        lac.log()
+    );
+}
+
+#[test]
+fn sighup_ends_nothing() {
+    let directory = Directory::new();
+    let (lns, _) = Daemon::lns(&directory, "");
+    lns.signal("HUP");
+    let logged = |lns: &Daemon| lns.log().contains("SIGHUP");
+    lns.client()
+        .await_stats("the signal is logged", |_| logged(&lns));
+}
+
+#[test]
+fn the_socket_of_a_dead_daemon_is_taken_over_and_that_of_a_live_one_is_not() {
+    let directory = Directory::new();
+    let sections = "[lns]\nlisten = [\"127.0.0.1:0\"]\n";
+    let mut first = Daemon::start(&directory, "lns", sections);
+    first.signal("KILL");
+    first.wait();
+    assert!(first.socket.exists(), "it could not clean up");
+    let second = Daemon::start(&directory, "lns", sections);
+    let meta = std::fs::metadata(&second.socket).unwrap();
+    assert!(meta.file_type().is_socket());
+    assert_eq!(meta.permissions().mode() & 0o777, 0o660);
+
+    let third = Command::new(HEADEND)
+        .args(["run", "--config"])
+        .arg(directory.path("lns.toml"))
+        .output()
+        .unwrap();
+    assert_eq!(third.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&third.stderr);
+    assert!(said.contains("another process answers on"), "{said}");
+    assert_eq!(second.client().stats()["pid"], second.pid());
+}
+
+#[test]
+fn a_daemon_keeps_no_privilege() {
+    let directory = Directory::new();
+    let (lns, _) = Daemon::lns(&directory, "");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", lns.pid())).unwrap();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .unwrap();
+    assert_eq!(effective.trim(), "0000000000000000");
+}
+
+#[test]
+fn check_and_run_refuse_a_wrong_configuration_before_anything_is_opened() {
+    let directory = Directory::new();
+    let socket = directory.path("x.sock");
+    let good = format!("[control]\nsocket = {socket:?}\n[lns]\nlisten = [\"127.0.0.1:0\"]\n");
+    let good = directory.write("good.toml", &good);
+    let bad =
+        format!("[control]\nsocket = {socket:?}\n[lns]\nlisten = [\"127.0.0.1\"]\nlisten_on = 1\n");
+    let bad = directory.write("bad.toml", &bad);
+    let run = |words: &[&str], file: &std::path::Path| {
+        let output = Command::new(HEADEND)
+            .args(words)
+            .arg(file)
+            .output()
+            .unwrap();
+        let (out, err) = (output.stdout, output.stderr);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(out), text(err))
+    };
+    let ok = format!("{}: ok\n", good.display());
+    assert_eq!(run(&["check"], &good), (Some(0), ok, String::new()));
+    let faults = format!(
+        "{file}:4: lns.listen: \"127.0.0.1\" has no port; write \"127.0.0.1:1701\"\n\
+         {file}:5: lns.listen_on: unknown key; did you mean listen?\n",
+        file = bad.display()
+    );
+    assert_eq!(
+        run(&["check"], &bad),
+        (Some(1), String::new(), faults.clone())
+    );
+    let (code, _, said) = run(&["run", "--config"], &bad);
+    assert_eq!(code, Some(1));
+    assert!(
+        said.starts_with(&faults) && said.contains("not started: 2 faults"),
+        "{said}"
+    );
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_client_without_a_daemon_is_told_what_to_do() {
+    let directory = Directory::new();
+    let socket = directory.path("none.sock");
+    let output = Command::new(HEADEND)
+        .args(["show", "tunnels", "--socket"])
+        .arg(&socket)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains(&socket.display().to_string()) && said.contains("headend run --config FILE"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_demo_brings_all_up_and_leaves_nothing_behind() {
+    for version in ["2", "3"] {
+        let output = Command::new(HEADEND)
+            .args(["demo", "--tunnels", "300", "--json", "--version", version])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            (&report["schema"], &report["up"]),
+            (&json!("demo/1"), &json!(300))
+        );
+        for side in ["lns", "lac"] {
+            assert_eq!(
+                (&report[side]["established"], &report[side]["sessions"]),
+                (&json!(300), &json!(300))
+            );
+            assert_eq!(report[side]["held_after_teardown"], 300);
+        }
+        assert_eq!(report["listed_after_teardown"], 0);
+    }
+}

@@ -1,0 +1,6 @@
+//! The built daemon, its command line and its control socket, on loopback.
+
+mod control;
+mod lifecycle;
+mod support;
+mod tunnels;
