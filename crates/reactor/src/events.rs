@@ -218,9 +218,9 @@ impl Reactor {
         self.poller.drained(token);
     }
 
-    /// Waits until something is ready, `deadline` has come or a signal arrived, and
-    /// returns the time read once after that: the turn's `now`. It never ends early
-    /// for `deadline` alone. What is ready comes from [`Reactor::next_ready`]; what
+    /// Waits until something is ready or `deadline` has come, and returns the time read
+    /// once after that: the turn's `now`. It never ends early, unless a signal handler
+    /// ran. What is ready comes from [`Reactor::next_ready`]; what
     /// was not taken from there by the next wait is reported again by it.
     ///
     /// # Errors

@@ -72,6 +72,8 @@ mod tests {
 
     #[test]
     fn the_last_numbers_below_the_limit_are_refused() {
+        // Else another test could raise it meanwhile.
+        raise_descriptor_limit().unwrap();
         let mut guard = DescriptorGuard::new();
         let limit = guard.limit;
         let last_allowed = RawFd::try_from(limit - DESCRIPTOR_RESERVE).unwrap() - 1;

@@ -368,6 +368,7 @@ fn the_few_that_are_ready_are_found_among_many() {
 /// More than one wait's budget, and more than io_uring's completion queue holds.
 #[test]
 fn none_of_very_many_ready_descriptors_is_left_out() {
+    reactor::limits::raise_descriptor_limit().unwrap();
     each(|reactor| {
         if reactor.store() == StoreKind::List {
             return; // quadratic, which is what the list is kept to show

@@ -49,8 +49,8 @@ pub(crate) struct Uring {
     waits: u64,
     /// Descriptors reported by the last wait.
     reported: Vec<RawFd>,
-    /// Descriptors whose poll the kernel has ended.
-    ended: Vec<RawFd>,
+    /// Polls that the kernel has ended, by their user data.
+    ended: Vec<u64>,
     probe: Vec<PollFd>,
     probed: Vec<RawFd>,
 }
@@ -71,6 +71,12 @@ impl Uring {
 
     fn arm_mut(&mut self, fd: RawFd) -> Option<&mut Arm> {
         self.arms.get_mut(usize::try_from(fd).ok()?)?.as_mut()
+    }
+
+    /// The poll that a completion is about, if it is still the descriptor's.
+    fn arm_of(&mut self, user_data: u64) -> Option<&mut Arm> {
+        let fd = ((user_data >> 32) as u32).cast_signed();
+        self.arm_mut(fd).filter(|arm| arm.user_data() == user_data)
     }
 
     /// Ends the poll of a descriptor, if there is one.
@@ -107,13 +113,9 @@ impl Uring {
 
     /// Starts again the polls that the kernel has ended.
     fn rearm_ended(&mut self) -> io::Result<()> {
-        while let Some(fd) = self.ended.pop() {
-            let Some(arm) = self.arm_mut(fd).copied() else {
-                continue;
-            };
-            if let Err(error) = self.arm(arm.token, arm.interest) {
-                self.ended.push(fd);
-                return Err(error);
+        while let Some(user_data) = self.ended.pop() {
+            if let Some(arm) = self.arm_of(user_data).copied() {
+                self.arm(arm.token, arm.interest)?;
             }
         }
         Ok(())
@@ -167,23 +169,22 @@ impl Uring {
             let Some(completion) = self.ring.next_completion() else {
                 return;
             };
-            let fd = ((completion.user_data >> 32) as u32).cast_signed();
-            let serial = completion.user_data as u32;
             if completion.user_data == REMOVAL {
                 continue;
             }
-            let Some(arm) = self.arm_mut(fd).filter(|arm| arm.serial == serial) else {
+            let Some(&mut Arm { token, .. }) = self.arm_of(completion.user_data) else {
                 continue;
             };
-            let token = arm.token;
             match u32::try_from(completion.result) {
                 Ok(mask) => {
-                    self.report(fd, Readiness::from_mask(mask), out);
+                    self.report(token.fd, Readiness::from_mask(mask), out);
                     if !completion.more {
-                        self.ended.push(fd);
+                        self.ended.push(completion.user_data);
                     }
                 }
-                Err(_) if completion.result == -libc::ECANCELED => self.ended.push(fd),
+                Err(_) if completion.result == -libc::ECANCELED => {
+                    self.ended.push(completion.user_data);
+                }
                 Err(_) => out.push((token, Readiness::INVALID)),
             }
         }
