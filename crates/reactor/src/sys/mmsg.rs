@@ -182,7 +182,10 @@ impl RecvSlots {
         let header = &self.headers[..self.used][index];
         let (local, segment) = self.ancillary(index);
         Message {
-            peer: self.names[index].get(),
+            // Without a name the buffer holds that of an earlier message.
+            peer: self.names[index]
+                .get()
+                .filter(|_| header.msg_hdr.msg_namelen > 0),
             local,
             length: header.msg_len.min(self.stride as u32),
             segment,
