@@ -9,7 +9,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use base::{Datagram, Duration, Instant, Machine, Redacted, Route};
 use l2tp::{Call, Config, Endpoint, Event, OpenTunnel, Retransmit, TunnelKey};
-use reactor::{Interest, PollerKind, Reactor, RecvBatch, SendBatch, StoreKind, UdpOptions, UdpSocket};
+use reactor::{
+    Interest, PollerKind, Reactor, RecvBatch, SendBatch, StoreKind, UdpOptions, UdpSocket,
+};
 use wire::l2tp::Version;
 
 /// Datagrams that wait to be sent at most.
@@ -61,8 +63,38 @@ pub struct Generator {
     opened: u32,
     up: u32,
     failed: u32,
-    /// HELLOs that were answered, or anything else that was acknowledged.
+    /// Datagrams that came.
     datagrams: u64,
+    sizes: Sizes,
+}
+
+/// Bytes of UDP payload in the first and the latest datagram of each direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Sent first: the SCCRQ.
+    pub first_sent: usize,
+    /// Sent last: the SCCCN of a tunnel that has just come up, or a HELLO.
+    pub last_sent: usize,
+    /// Received first: the SCCRP.
+    pub first_received: usize,
+    /// Received last: the acknowledgement of either.
+    pub last_received: usize,
+}
+
+impl Sizes {
+    fn sent(&mut self, bytes: usize) {
+        if self.first_sent == 0 {
+            self.first_sent = bytes;
+        }
+        self.last_sent = bytes;
+    }
+
+    fn received(&mut self, bytes: usize) {
+        if self.first_received == 0 {
+            self.first_received = bytes;
+        }
+        self.last_received = bytes;
+    }
 }
 
 impl Generator {
@@ -75,8 +107,15 @@ impl Generator {
             host_name: "load".into(),
             secret: options.secret.clone().map(Redacted::new),
             hello_interval: Duration::ZERO,
-            retransmit: Retransmit { tries: 10, ..Config::default().retransmit },
-            limits: l2tp::Limits { tunnels: 1 << 19, held: 1 << 18, ..Config::default().limits },
+            retransmit: Retransmit {
+                tries: 10,
+                ..Config::default().retransmit
+            },
+            limits: l2tp::Limits {
+                tunnels: 1 << 19,
+                held: 1 << 18,
+                ..Config::default().limits
+            },
             hold: Duration::from_millis(10),
             ..Config::default()
         };
@@ -101,8 +140,19 @@ impl Generator {
             up: 0,
             failed: 0,
             datagrams: 0,
+            sizes: Sizes::default(),
             options,
         })
+    }
+
+    /// Where it sends from; the address is that of all addresses.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.socket.local_addr()
+    }
+
+    /// How long the datagrams have been.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
     }
 
     /// Tunnels that are up now.
@@ -119,7 +169,10 @@ impl Generator {
         let start = reactor::clock::now();
         let before = self.retransmissions();
         let (mut asked, up, failed) = (0, self.up, self.failed);
-        let mut wave = Wave { asked: count, ..Wave::default() };
+        let mut wave = Wave {
+            asked: count,
+            ..Wave::default()
+        };
         let mut now = start;
         let step = (count / 200).max(1);
         loop {
@@ -136,7 +189,8 @@ impl Generator {
             let came = self.up - up;
             let last = wave.samples.last().map_or(0, |&(_, tunnels)| tunnels);
             if u64::from(came) >= last + u64::from(step) || (done == count && came > 0) {
-                wave.samples.push((now.since(start).as_secs_f64(), u64::from(came)));
+                wave.samples
+                    .push((now.since(start).as_secs_f64(), u64::from(came)));
             }
             if done >= count || now.since(start) > cap {
                 break;
@@ -154,14 +208,29 @@ impl Generator {
         let n = self.opened;
         self.opened += 1;
         let local = self.options.sources.map(|(first, count)| {
-            IpAddr::V4(Ipv4Addr::from(u32::from(first).wrapping_add(n % count.max(1))))
+            IpAddr::V4(Ipv4Addr::from(
+                u32::from(first).wrapping_add(n % count.max(1)),
+            ))
         });
-        let server = self.options.servers[n as usize % self.options.servers.len()];
-        let route = Route { peer: server, local, socket: 0 };
-        let open = OpenTunnel { route, version: self.options.version };
-        let tunnel = self.endpoint.open_tunnel(open, now).map_err(io::Error::other)?;
+        // Each server's tunnels have ids of their own, as if each had a socket.
+        let server = n as usize % self.options.servers.len();
+        let route = Route {
+            peer: self.options.servers[server],
+            local,
+            socket: server as u32,
+        };
+        let open = OpenTunnel {
+            route,
+            version: self.options.version,
+        };
+        let tunnel = self
+            .endpoint
+            .open_tunnel(open, now)
+            .map_err(io::Error::other)?;
         if self.options.sessions {
-            self.endpoint.open_session(tunnel, Call::default(), now).map_err(io::Error::other)?;
+            self.endpoint
+                .open_session(tunnel, Call::default(), now)
+                .map_err(io::Error::other)?;
         }
         self.tunnels.push(tunnel);
         Ok(())
@@ -230,14 +299,29 @@ impl Generator {
     /// One turn: waits for `deadline` at the most, takes what came, sends what is due.
     fn turn(&mut self, deadline: Option<Instant>) -> io::Result<Instant> {
         let timer = self.endpoint.poll_timeout().map(|(at, _)| at);
-        let mut now = self.reactor.wait([deadline, timer].into_iter().flatten().min())?;
+        let mut now = self
+            .reactor
+            .wait([deadline, timer].into_iter().flatten().min())?;
         while let Some(ready) = self.reactor.next_ready() {
             loop {
                 self.socket.recv(&mut self.received)?;
                 for datagram in self.received.iter() {
-                    let route = Route { peer: datagram.peer, local: datagram.local, socket: 0 };
+                    self.sizes.received(datagram.bytes.len());
+                    let servers = &self.options.servers;
+                    let server = servers.iter().position(|&server| server == datagram.peer);
+                    let route = Route {
+                        peer: datagram.peer,
+                        local: datagram.local,
+                        socket: server.unwrap_or(0) as u32,
+                    };
                     // What is ignored is counted by the endpoint.
-                    let _ = self.endpoint.handle(Datagram { route, bytes: datagram.bytes }, now);
+                    let _ = self.endpoint.handle(
+                        Datagram {
+                            route,
+                            bytes: datagram.bytes,
+                        },
+                        now,
+                    );
                     self.datagrams += 1;
                 }
                 if !self.received.is_full() {
@@ -256,7 +340,10 @@ impl Generator {
     fn send(&mut self, now: Instant) {
         loop {
             self.composed.clear();
-            let Some(route) = self.endpoint.poll_transmit(now, &mut self.composed) else { break };
+            let Some(route) = self.endpoint.poll_transmit(now, &mut self.composed) else {
+                break;
+            };
+            self.sizes.sent(self.composed.len());
             self.out.push(&self.composed, route.peer, route.local);
             if self.out.is_full() {
                 self.socket.send(&mut self.out);
@@ -283,7 +370,8 @@ impl Generator {
 
     fn counter(&self, name: &str) -> u64 {
         let mut rows = self.endpoint.counters();
-        rows.find(|(row, _)| row.to_string() == name).map_or(0, |(_, value)| value)
+        rows.find(|(row, _)| row.to_string() == name)
+            .map_or(0, |(_, value)| value)
     }
 }
 
@@ -296,18 +384,111 @@ pub fn cpu_of(pid: u32) -> io::Result<Duration> {
     let mut total = 0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
         let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
-        let nanos = text.split_ascii_whitespace().next().and_then(|n| n.parse::<u64>().ok());
+        let nanos = text
+            .split_ascii_whitespace()
+            .next()
+            .and_then(|n| n.parse::<u64>().ok());
         total += nanos.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     }
     Ok(Duration::from_nanos(total))
 }
 
-/// The resident memory of a process in bytes.
+/// The resident memory of a process in bytes, counted page by page.
 ///
 /// # Errors
 /// The process is gone, or `/proc` is not to be read.
 pub fn resident_of(pid: u32) -> io::Result<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/statm"))?;
-    let pages = text.split_ascii_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok());
-    pages.map(|pages| pages * 4096).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    // The figure in `status` and `statm` may be some hundred kilobytes behind, since
+    // each core counts for itself.
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    number_after(&text, "Rss:")
+        .map(|kib| kib * 1024)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+/// How often a process's first thread has given up the processor to wait: its
+/// wake-ups so far.
+///
+/// # Errors
+/// The process is gone, or `/proc` is not to be read.
+pub fn waits_of(pid: u32) -> io::Result<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    number_after(&text, "voluntary_ctxt_switches:")
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+/// Datagrams that the kernel has dropped because the receive buffer of the IPv4
+/// socket at `address` was full, as `pid`'s network namespace counts them.
+///
+/// # Errors
+/// There is no such socket, or `/proc` is not to be read.
+pub fn drops_of(pid: u32, address: SocketAddr) -> io::Result<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/net/udp"))?;
+    drops_in(&text, address).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// The number that follows `key` at the beginning of a line.
+fn number_after(text: &str, key: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The last column of the socket's line (proc_net_udp(5)).
+fn drops_in(text: &str, address: SocketAddr) -> Option<u64> {
+    let IpAddr::V4(ip) = address.ip() else {
+        return None;
+    };
+    // The address is written as the processor reads its four bytes.
+    let ip = u32::from_ne_bytes(ip.octets());
+    let wanted = format!("{ip:08X}:{:04X}", address.port());
+    let line = text
+        .lines()
+        .find(|line| line.split_ascii_whitespace().nth(1) == Some(&wanted))?;
+    line.split_ascii_whitespace().last()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_s_drops_are_found_by_its_address() {
+        let text = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n  \
+                    100: 00000000:06A5 00000000:0000 07 00000000:00000000 00:00000000 00000000 0 0 10 2 0 4\n  \
+                    101: 0100007F:06A5 00000000:0000 07 00000000:00000000 00:00000000 00000000 0 0 11 2 0 17\n";
+        let socket = |text: &str| text.parse().unwrap();
+        #[cfg(target_endian = "little")]
+        assert_eq!(drops_in(text, socket("127.0.0.1:1701")), Some(17));
+        assert_eq!(drops_in(text, socket("0.0.0.0:1701")), Some(4));
+        assert_eq!(drops_in(text, socket("0.0.0.0:1702")), None);
+    }
+
+    #[test]
+    fn this_process_s_accounts_can_be_read() {
+        let pid = std::process::id();
+        assert!(cpu_of(pid).unwrap() > Duration::ZERO);
+        assert!(resident_of(pid).unwrap() > 100_000);
+        assert!(waits_of(pid).is_ok());
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(drops_of(pid, socket.local_addr().unwrap()).unwrap(), 0);
+    }
+
+    #[test]
+    fn the_first_and_the_latest_sizes_are_kept() {
+        let mut sizes = Sizes::default();
+        for bytes in [100, 60, 20] {
+            sizes.sent(bytes);
+        }
+        sizes.received(90);
+        let Sizes {
+            first_sent,
+            last_sent,
+            first_received,
+            last_received,
+        } = sizes;
+        assert_eq!(
+            [first_sent, last_sent, first_received, last_received],
+            [100, 20, 90, 90]
+        );
+    }
 }
