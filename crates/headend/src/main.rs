@@ -3,6 +3,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `bench` | `headend bench` |
 //! | `cli` | the command line, one file a verb |
 //! | `config` | the configuration file |
 //! | `control` | the control protocol and its client |
@@ -10,6 +11,7 @@
 //! | `demo` | `headend demo` |
 #![forbid(unsafe_code)]
 
+mod bench;
 mod cli;
 mod config;
 mod control;

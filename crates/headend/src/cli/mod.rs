@@ -5,7 +5,7 @@
 
 mod check;
 pub(crate) mod create;
-mod pace;
+pub(crate) mod pace;
 mod session;
 mod show;
 pub(crate) mod table;
@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 use crate::control::DEFAULT_SOCKET;
 use crate::control::client::Client;
-use crate::{daemon, demo};
+use crate::{bench, daemon, demo};
 
 /// L2TP's registered port (RFC 2661 8.1).
 const PORT: u16 = 1701;
@@ -50,6 +50,8 @@ enum Verb {
     Session(session::Args),
     /// Show what the daemon holds and does
     Show(show::Args),
+    /// Measure curves on this machine, beside what they are compared to
+    Bench(bench::Args),
 }
 
 /// Which daemon is meant.
@@ -75,6 +77,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Tunnel(args) => tunnel::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),
+        Verb::Bench(args) => bench::run(&args),
     };
     match outcome {
         Ok(code) => code,

@@ -1,0 +1,57 @@
+//! `headend bench`: curves, measured here, side by side with what they are
+//! compared to, as text and as JSON, CSV and SVG files.
+//!
+//! | module | what it measures |
+//! |---|---|
+//! | `timers` | what a timer costs in each store |
+//! | `poll` | what a wait costs with each poller |
+//! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
+//! | `history` | the page that re-runs published scaling failures |
+
+mod timers;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Measure curves on this machine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Insert, cancel and expire in each timer store, against the timers armed
+    Timers(timers::Args),
+}
+
+/// Where the files of a benchmark go.
+#[derive(Clone, Debug, clap::Args)]
+struct Out {
+    /// The directory for the JSON, CSV and SVG files [default: bench-results/ and the benchmark's name]
+    #[arg(long = "out", value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Runs the benchmark that was asked for.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    match &args.verb {
+        Verb::Timers(args) => timers::run(args),
+    }
+}
+
+/// A line on standard error that says what goes on, if that is a terminal.
+fn spinner(what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {elapsed} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(what);
+    bar.enable_steady_tick(std::time::Duration::from_millis(100));
+    bar
+}
