@@ -1,6 +1,7 @@
 //! Runs steps one after another, times them, and sums up.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -48,8 +49,8 @@ impl Report {
         let start = Instant::now();
         let faults = match command.status() {
             Ok(status) if status.success() => None,
-            Ok(status) => Some(vec![format!("{command:?}: {status}")]),
-            Err(error) => Some(vec![format!("{command:?}: {error}")]),
+            Ok(status) => Some(vec![format!("{}: {status}", spelt(command))]),
+            Err(error) => Some(vec![format!("{}: {error}", spelt(command))]),
         };
         self.add(name, start, faults)
     }
@@ -110,7 +111,7 @@ fn count_tests(command: &mut Command) -> (Count, Option<String>) {
     let mut count = Count::default();
     let mut child = match command.stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
-        Err(error) => return (count, Some(format!("{command:?}: {error}"))),
+        Err(error) => return (count, Some(format!("{}: {error}", spelt(command)))),
     };
     if let Some(stdout) = child.stdout.take() {
         let mut lines = BufReader::new(stdout);
@@ -130,12 +131,21 @@ fn count_tests(command: &mut Command) -> (Count, Option<String>) {
     }
     match child.wait() {
         Ok(status) if status.success() => (count, None),
-        Ok(status) => (
-            count,
-            Some(format!("{command:?}: {status}, {} failed", count.failed)),
-        ),
-        Err(error) => (count, Some(format!("{command:?}: {error}"))),
+        Ok(status) => (count, Some(format!("{}: {status}", spelt(command)))),
+        Err(error) => (count, Some(format!("{}: {error}", spelt(command)))),
     }
+}
+
+/// A command as one would type it.
+fn spelt(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Reads `test result: ok. 12 passed; 0 failed; ...`.
