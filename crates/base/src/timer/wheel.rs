@@ -37,6 +37,10 @@ const RESCAN_NODES_MAX: usize = 32;
 /// crowded upper slot was cancelled: then it is where that timer was, and
 /// `pop_due` at that time finds nothing but spreads the slot, so that such a wake-up
 /// happens at most ten times in a timer's life.
+///
+/// One call of `pop_due` may move a whole slot: with ticks of 1 ms and timers of up
+/// to a minute a fifteenth of them every 4 s, and every 4 minutes all of them.
+/// Wider levels would expire a million timers faster, and stall four times as often.
 pub struct Wheel {
     tick_ns: u64,
     /// The tick that the digits are compared with; no armed timer is before it.
