@@ -25,7 +25,8 @@ pub struct Config {
     pub receive_window: u16,
     /// Put a Tie Breaker AVP in our SCCRQs: we want one tunnel to a peer.
     pub tie_breaker: bool,
-    /// Silence after which a HELLO is sent; zero sends none.
+    /// Silence after which a HELLO is sent, less up to an eighth by chance, so that
+    /// tunnels do not keep in step (RFC 3931 4.4); zero sends none.
     pub hello_interval: Duration,
     /// Retransmission of control messages (RFC 2661 5.8).
     pub retransmit: Retransmit,
@@ -78,8 +79,9 @@ pub struct Retransmit {
 pub struct Limits {
     /// Tunnels in any state but held; an SCCRQ beyond gets StopCCN 2, error 4.
     pub tunnels: u32,
-    /// Tunnels that peers opened and that are not yet established; beyond, an
-    /// SCCRQ is dropped, and the peer's retransmission tries again.
+    /// Tunnels that peers opened and that are not yet established, or refused and
+    /// not yet settled; beyond, an SCCRQ is dropped, and the peer's
+    /// retransmission tries again.
     pub half_open: u32,
     /// Sessions in all; an ICRQ or OCRQ beyond gets CDN 4.
     pub sessions: u32,

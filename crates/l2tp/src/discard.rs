@@ -30,6 +30,10 @@ pub enum Discard {
     /// Ns lies beyond the receive window.
     #[error("Ns beyond the window")]
     BeyondWindow,
+    /// Too many messages wait: for the sender's acknowledgement, or for one that
+    /// was overtaken. It may send this one again; its Nr was taken.
+    #[error("too many messages wait")]
+    Backlog,
     /// The Message Digest is missing or wrong (RFC 3931 4.3).
     #[error("bad message digest")]
     BadDigest,
@@ -52,7 +56,7 @@ pub enum Discard {
 
 impl Discard {
     /// Every reason, in the order of their counters.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Malformed,
         Self::UnsupportedVersion,
         Self::UnknownTunnel,
@@ -61,6 +65,7 @@ impl Discard {
         Self::NotAccepting,
         Self::ImpossibleNr,
         Self::BeyondWindow,
+        Self::Backlog,
         Self::BadDigest,
         Self::LostTie,
         Self::HalfOpenLimit,
@@ -80,6 +85,7 @@ impl Discard {
             Self::NotAccepting => "discard_not_accepting",
             Self::ImpossibleNr => "discard_impossible_nr",
             Self::BeyondWindow => "discard_beyond_window",
+            Self::Backlog => "discard_backlog",
             Self::BadDigest => "discard_bad_digest",
             Self::LostTie => "discard_lost_tie",
             Self::HalfOpenLimit => "discard_half_open_limit",

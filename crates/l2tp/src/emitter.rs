@@ -2,8 +2,8 @@
 
 use wire::l2tp::{Attribute, MessageType, Version, Writer};
 
-/// Hidden values carry two octets of length inside.
-const HIDDEN_MAX: usize = wire::l2tp::VALUE_LEN_MAX - 2;
+/// The longest value that can be hidden: two octets of its length go with it.
+pub(crate) const HIDDEN_MAX: usize = wire::l2tp::VALUE_LEN_MAX - 2;
 
 /// A [`Writer`] that hides what may be hidden (RFC 2661 4.3, RFC 3931 5.3).
 pub(crate) struct Emitter<'a> {

@@ -38,7 +38,7 @@ pub(crate) struct Message {
 pub(crate) struct Queue {
     pub(crate) head: u32,
     tail: u32,
-    len: u16,
+    len: u32,
 }
 
 impl Queue {
@@ -48,7 +48,7 @@ impl Queue {
         len: 0,
     };
 
-    pub(crate) const fn len(&self) -> u16 {
+    pub(crate) const fn len(&self) -> u32 {
         self.len
     }
 
@@ -155,7 +155,7 @@ impl MessagePool {
         }
     }
 
-    #[cfg(test)]
+    /// Messages that are kept, of all queues.
     pub(crate) fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -10,6 +10,14 @@ use crate::pool::{MessagePool, NIL, Queue};
 /// The window of a peer that sent no Receive Window Size AVP (RFC 2661 4.4.3).
 pub(crate) const DEFAULT_WINDOW: u16 = 4;
 
+/// The largest window that is used: an Nr is told from an old one by half the
+/// range of sequence numbers (RFC 2661 5.8).
+const WINDOW_MAX: u16 = 0x7fff;
+
+/// Messages that may wait for a peer besides those of its sessions; with more,
+/// what it asks is not heard until it acknowledges some.
+const BACKLOG_MAX: u32 = 16_384;
+
 /// What a received Ns means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
@@ -99,8 +107,14 @@ impl Reliable {
     }
 
     /// Messages not yet acknowledged, sent or not.
-    pub(crate) const fn outstanding(&self) -> u16 {
+    pub(crate) const fn outstanding(&self) -> u32 {
         self.queue.len()
+    }
+
+    /// Whether more waits for the peer's acknowledgement than `sessions` calls
+    /// and a reasonable peer can bring about.
+    pub(crate) const fn is_backlogged(&self, sessions: u32) -> bool {
+        self.queue.len() > BACKLOG_MAX.saturating_add(sessions.saturating_mul(2))
     }
 
     pub(crate) const fn is_idle(&self) -> bool {
@@ -109,6 +123,7 @@ impl Reliable {
 
     /// Takes the peer's Receive Window Size, which is not 0.
     pub(crate) fn set_peer_window(&mut self, window: u16) {
+        let window = window.min(WINDOW_MAX);
         self.peer_window = window;
         self.ssthresh = window;
         self.cwnd = self.cwnd.min(window);
@@ -280,11 +295,11 @@ impl Reliable {
 
     /// Drops the messages that were never sent, so that a StopCCN goes next.
     pub(crate) fn drop_unsent(&mut self, pool: &mut MessagePool) {
-        self.drop_queued(pool, self.sent_high.wrapping_sub(self.una));
+        self.drop_queued(pool, self.sent_high.wrapping_sub(self.una).into());
         pool.clear(&mut self.early);
     }
 
-    fn drop_queued(&mut self, pool: &mut MessagePool, keep: u16) {
+    fn drop_queued(&mut self, pool: &mut MessagePool, keep: u32) {
         let mut kept = Queue::EMPTY;
         while let Some(index) = pool.pop_front(&mut self.queue) {
             if kept.len() < keep {
@@ -295,8 +310,8 @@ impl Reliable {
             }
         }
         self.queue = kept;
-        if self.in_flight >= kept.len() {
-            self.in_flight = kept.len();
+        if u32::from(self.in_flight) >= kept.len() {
+            self.in_flight = kept.len() as u16;
             self.unsent = NIL;
         }
         if kept.is_empty() {

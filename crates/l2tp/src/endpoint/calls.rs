@@ -10,7 +10,7 @@ use crate::end::{Codes, Notice, SessionEnd};
 use crate::event::{CallErrors, Event as Told};
 use crate::pool::NIL;
 use crate::session::fsm::{self, Action, Event};
-use crate::session::{CallDetails, Cookie, Role, SessionKey, SessionState};
+use crate::session::{CallDetails, Cookie, EndedSession, Role, SessionKey, SessionState};
 
 /// CDN codes for a session that is not here: RFC 2661 4.4.2, error 5.
 fn invalid_session() -> Codes {
@@ -99,20 +99,20 @@ impl Endpoint {
         };
         let remote_id = peer_session_id(message);
         if !self.resolve_session_tie(tunnel, message, now) {
-            return self.refuse_request(tunnel, role, remote_id, SessionEnd::LostTie);
+            return self.refuse_request(tunnel, role, remote_id, SessionEnd::LostTie, now);
         }
         let limits = self.config.limits;
         let full = self.sessions.len() >= limits.sessions as usize
             || self.tunnel_at(tunnel).sessions >= limits.sessions_per_tunnel;
         let acceptable = self.check_request(role, message);
         if full && acceptable.is_ok() {
-            return self.refuse_request(tunnel, role, remote_id, SessionEnd::NoFacilities);
+            return self.refuse_request(tunnel, role, remote_id, SessionEnd::NoFacilities, now);
         }
         if let Err(reason) = acceptable {
-            return self.refuse_request(tunnel, role, remote_id, reason);
+            return self.refuse_request(tunnel, role, remote_id, reason, now);
         }
         let Some(index) = self.add_session(tunnel, role, now) else {
-            return self.refuse_request(tunnel, role, remote_id, SessionEnd::NoFacilities);
+            return self.refuse_request(tunnel, role, remote_id, SessionEnd::NoFacilities, now);
         };
         self.set_session_remote(index, remote_id);
         let version = message.version();
@@ -170,22 +170,39 @@ impl Endpoint {
         if !offered {
             return Err(SessionEnd::UnsupportedPseudowire(number));
         }
-        check_options(message)
+        check_options(message, false)
     }
 
     /// CDN for a call that gets no record.
-    fn refuse_request(&mut self, tunnel: u32, role: Role, remote_id: u32, reason: SessionEnd) {
+    fn refuse_request(
+        &mut self,
+        tunnel: u32,
+        role: Role,
+        remote_id: u32,
+        reason: SessionEnd,
+        now: Instant,
+    ) {
         let (action, _) = fsm::step(role, SessionState::Idle, Event::RequestUnacceptable);
         debug_assert_eq!(action, Action::SendCdn);
-        let version = self.tunnel_at(tunnel).version;
-        let local_id = match version {
+        let record = self.tunnel_at(tunnel);
+        let (version, tunnel_id) = (record.version, record.local_id);
+        let id = match version {
             Version::V2 => 1 + self.random.below(0xffff),
             Version::V3 => crate::ids::wide_id(0, &mut self.random),
         };
-        self.counters.sessions_ended += 1;
         if let Some(codes) = reason.codes(version) {
-            self.compose_cdn(tunnel, local_id, remote_id, &codes);
+            self.compose_cdn(tunnel, id, remote_id, &codes);
         }
+        self.remember_session(EndedSession {
+            id,
+            remote_id,
+            tunnel_id,
+            version,
+            created: now,
+            up: None,
+            ended: now,
+            reason,
+        });
     }
 
     /// Two calls for one circuit that cross (RFC 3931 5.4.4); `false` means the
@@ -197,6 +214,9 @@ impl Endpoint {
         let (Version::V3, Some(end_id)) = (message.version(), end_id) else {
             return true;
         };
+        if self.tunnel_at(tunnel).calls_unanswered == 0 {
+            return true;
+        }
         let theirs = message.u64(Attribute::TieBreaker);
         let (mut at, mut wins) = (self.tunnel_at(tunnel).first_session, true);
         while at != NIL {
@@ -245,11 +265,11 @@ impl Endpoint {
         };
         if session.state != SessionState::WaitReply || message.kind() != expected {
             let reason = SessionEnd::StateMachine(message.kind().name());
-            return self.step_and_end(index, Event::ReplyAcceptable, reason, now);
+            return self.step_and_end(index, Event::ReplyUnacceptable, reason, now);
         }
         let remote_id = peer_session_id(message);
         let in_use = self.session_by_remote(session.tunnel, remote_id).is_some();
-        let reason = match check_options(message) {
+        let reason = match check_options(message, false) {
             Err(reason) => Some(reason),
             Ok(()) if remote_id == 0 => Some(SessionEnd::BadValue("session id")),
             Ok(()) if in_use => Some(SessionEnd::BadValue("session id that is in use")),
@@ -276,9 +296,9 @@ impl Endpoint {
         };
         if session.state != SessionState::WaitConnect || message.kind() != expected {
             let reason = SessionEnd::StateMachine(message.kind().name());
-            return self.step_and_end(index, Event::ConnectedAcceptable, reason, now);
+            return self.step_and_end(index, Event::ConnectedUnacceptable, reason, now);
         }
-        if let Err(reason) = check_options(message) {
+        if let Err(reason) = check_options(message, session.sublayer) {
             return self.step_and_end(index, Event::ConnectedUnacceptable, reason, now);
         }
         self.take_details(index, message);
@@ -317,7 +337,6 @@ impl Endpoint {
         let session = self.session_at_mut(index);
         session.up = Some(now);
         let (key, tunnel, id) = (SessionKey(session.key), session.tunnel, session.local_id);
-        self.tally.sessions_established += 1;
         self.counters.sessions_established += 1;
         let tunnel = self.tunnel_key(tunnel);
         self.events.push_back(Told::SessionUp {
@@ -329,19 +348,39 @@ impl Endpoint {
 
     /// Takes a step of the table whose action the caller carries out.
     pub(super) fn step_session(&mut self, index: u32, event: Event) -> Action {
-        let session = self.session_at_mut(index);
+        let session = self.session_at(index);
         let (action, next) = fsm::step(session.role, session.state, event);
-        if next != SessionState::Idle {
-            session.state = next;
-        }
+        self.set_session_state(index, next);
         action
+    }
+
+    /// The only place that writes a session's state: counts follow it.
+    pub(super) fn set_session_state(&mut self, index: u32, next: SessionState) {
+        let session = self.session_at_mut(index);
+        let was = core::mem::replace(&mut session.state, next);
+        let tunnel = session.tunnel;
+        let follow = |count: &mut u32, state| {
+            *count += u32::from(next == state);
+            *count -= u32::from(was == state);
+        };
+        follow(
+            &mut self.tally.sessions_established,
+            SessionState::Established,
+        );
+        follow(
+            &mut self.tunnel_at_mut(tunnel).calls_unanswered,
+            SessionState::WaitReply,
+        );
     }
 
     /// Takes a step that ends the session: with CDN or without, as the table has
     /// it.
     fn step_and_end(&mut self, index: u32, event: Event, reason: SessionEnd, now: Instant) {
-        if self.step_session(index, event) == Action::CleanUp {
-            self.session_at_mut(index).announced = false;
+        let session = self.session_at_mut(index);
+        let (action, next) = fsm::step(session.role, session.state, event);
+        debug_assert_eq!(next, SessionState::Idle, "{event:?} ends a session");
+        if action == Action::CleanUp {
+            session.announced = false;
         }
         self.end_session(index, reason, now);
     }
@@ -382,9 +421,11 @@ fn peer_session_id(message: &Message<'_>) -> u32 {
     .unwrap_or(0)
 }
 
-/// Values of L2TPv3 options that cannot be met (RFC 3931 5.4.4).
-fn check_options(message: &Message<'_>) -> Result<(), SessionEnd> {
-    let sublayer = message.u16(Attribute::L2SpecificSublayer).unwrap_or(0);
+/// Values of L2TPv3 options that cannot be met (RFC 3931 5.4.4); `has_sublayer` says
+/// whether the peer asked for a sublayer before.
+fn check_options(message: &Message<'_>, has_sublayer: bool) -> Result<(), SessionEnd> {
+    let sublayer = message.u16(Attribute::L2SpecificSublayer);
+    let sublayer = sublayer.unwrap_or(u16::from(has_sublayer));
     let sequencing = message.u16(Attribute::DataSequencing).unwrap_or(0);
     let cookie = message.get(Attribute::AssignedCookie);
     if cookie.is_some_and(|value| Cookie::from_wire(value).is_none()) {

@@ -4,15 +4,18 @@
 use base::{Instant, Route};
 use wire::l2tp::{self, MessageType, Version};
 
-use super::{Endpoint, REFUSALS_MAX, compose};
+use super::{Endpoint, FIRST_REPLY, REFUSALS_MAX, compose};
 use crate::discard::Discard;
 use crate::emitter::Emitter;
-use crate::end::{SessionEnd, TunnelEnd};
+use crate::end::{Codes, SessionEnd, TunnelEnd};
 use crate::event::Event as Told;
 use crate::pool::NIL;
 use crate::session::{EndedSession, SessionKey, SessionState};
 use crate::tunnel::fsm::{self, Action, Event};
 use crate::tunnel::{EndedTunnel, Ending, TunnelKey, TunnelState};
+
+/// Held tunnels that one new tunnel may cost, where their ids are no help.
+const EVICTIONS_MAX: usize = 64;
 
 impl Endpoint {
     pub(super) fn tunnel_key(&self, index: u32) -> TunnelKey {
@@ -34,7 +37,9 @@ impl Endpoint {
         self.tally.live -= 1;
         match was {
             TunnelState::Established => self.tally.established -= 1,
-            _ if !originated => self.tally.half_open -= 1,
+            // What is refused counts until the peer has taken the refusal, so
+            // that bad requests cost no more room than good ones.
+            _ if !originated && action != Action::SendStopCcn => self.tally.half_open -= 1,
             _ => {}
         }
         self.unlink_peer(index);
@@ -52,16 +57,15 @@ impl Endpoint {
     }
 
     fn send_stop_ccn(&mut self, index: u32, reason: &TunnelEnd) {
-        let version = self.tunnel_at(index).version;
-        let Some(codes) = reason.codes(version) else {
-            return self.remove_tunnel(index);
-        };
         let Self { tunnels, pool, .. } = self;
         let tunnel = tunnels.at_mut(index).expect("the tunnel is closing");
         tunnel.ending = Ending::StopSent;
         tunnel.idle_deadline = Instant::FAR_FUTURE;
         tunnel.reliable.drop_unsent(pool);
         self.tally.closing += 1;
+        let Some(codes) = reason.codes(tunnel.version) else {
+            return self.remove_tunnel(index);
+        };
         self.compose_stop_ccn(index, &codes);
         if matches!(reason, TunnelEnd::Unanswered) {
             let Self {
@@ -111,7 +115,7 @@ impl Endpoint {
         } = self;
         let tunnel = tunnels.at_mut(index).expect("the tunnel is closing");
         match core::mem::replace(&mut tunnel.ending, Ending::Held) {
-            Ending::StopSent => tally.closing -= 1,
+            Ending::StopSent => tally.stop_ends(tunnel),
             Ending::No | Ending::Held => {}
         }
         tally.held += 1;
@@ -161,7 +165,7 @@ impl Endpoint {
         version: Version,
         now: Instant,
     ) -> Option<u32> {
-        loop {
+        for _ in 0..EVICTIONS_MAX {
             if let Some(index) = self.add_tunnel(route, version, now) {
                 return Some(index);
             }
@@ -169,6 +173,7 @@ impl Endpoint {
                 return None;
             }
         }
+        None
     }
 
     /// Our StopCCN was acknowledged: the exchange is complete.
@@ -191,24 +196,39 @@ impl Endpoint {
         }
     }
 
-    /// Refuses a request without a record of it: the table is full.
+    /// Sends one StopCCN to the tunnel that a peer calls `remote_id`, without a
+    /// record of it; `sequence` is its Ns and Nr.
     pub(super) fn refuse_stateless(
         &mut self,
         route: Route,
         version: Version,
         remote_id: u32,
+        sequence: (u16, u16),
+        codes: &Codes,
+    ) {
+        if self.refusals.len() >= REFUSALS_MAX {
+            return;
+        }
+        let mut body = Vec::with_capacity(64);
+        let mut emitter = Emitter::new(&mut body, version, MessageType::StopCcn, None, None);
+        let id = 1 + self.random.below(0xffff);
+        compose::stop_ccn(&mut emitter, version, id, codes);
+        let mut message = Vec::with_capacity(body.len() + l2tp::CONTROL_HEADER_LEN);
+        let (ns, nr) = sequence;
+        l2tp::emit_control(&mut message, version, remote_id, 0, ns, nr, &body);
+        self.refusals.push_back((route, message));
+        self.counters.stateless_refusals += 1;
+    }
+
+    /// Refuses a request for which there is no room.
+    pub(super) fn refuse_full(
+        &mut self,
+        route: Route,
+        version: Version,
+        remote_id: u32,
     ) -> Result<(), Discard> {
-        if self.refusals.len() < REFUSALS_MAX
-            && let Some(codes) = TunnelEnd::NoResources.codes(version)
-        {
-            let mut body = Vec::with_capacity(64);
-            let mut emitter = Emitter::new(&mut body, version, MessageType::StopCcn, None, None);
-            let id = 1 + self.random.below(0xffff);
-            compose::stop_ccn(&mut emitter, version, id, &codes);
-            let mut message = Vec::with_capacity(body.len() + l2tp::CONTROL_HEADER_LEN);
-            l2tp::emit_control(&mut message, version, remote_id, 0, 0, 1, &body);
-            self.refusals.push_back((route, message));
-            self.counters.stateless_refusals += 1;
+        if let Some(codes) = TunnelEnd::NoResources.codes(version) {
+            self.refuse_stateless(route, version, remote_id, FIRST_REPLY, &codes);
         }
         Err(Discard::TunnelLimit)
     }
@@ -233,12 +253,9 @@ impl Endpoint {
             self.compose_cdn(tunnel, local_id, remote_id, &codes);
         }
         let tunnel_id = self.tunnel_at(tunnel).local_id;
+        self.set_session_state(index, SessionState::Idle);
         let session = self.remove_session(index);
-        if session.state == SessionState::Established {
-            self.tally.sessions_established -= 1;
-        }
-        self.counters.sessions_ended += 1;
-        let ended = EndedSession {
+        self.remember_session(EndedSession {
             id: session.local_id,
             remote_id: session.remote_id,
             tunnel_id,
@@ -247,18 +264,20 @@ impl Endpoint {
             up: session.up,
             ended: now,
             reason: reason.clone(),
-        };
-        push_bounded(
-            &mut self.ended_sessions,
-            ended,
-            self.config.limits.history as usize,
-        );
+        });
         self.events.push_back(Told::SessionDown {
             session: SessionKey(session.key),
             tunnel: self.tunnel_key(tunnel),
             id: session.local_id,
             reason,
         });
+    }
+
+    /// Writes down why a session ended, or why a call never became one.
+    pub(super) fn remember_session(&mut self, ended: EndedSession) {
+        self.counters.sessions_ended += 1;
+        let limit = self.config.limits.history as usize;
+        push_bounded(&mut self.ended_sessions, ended, limit);
     }
 
     /// Closes a tunnel for the operator; `false` if there is none to close.

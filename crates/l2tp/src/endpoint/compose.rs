@@ -63,7 +63,11 @@ impl Endpoint {
 
     pub(super) fn compose_sccrp(&mut self, index: u32, request: &Message<'_>) {
         let setup = self.new_setup(self.tunnel_at(index).version, false);
-        self.tunnel_at_mut(index).setup = Some(setup);
+        let tunnel = self.tunnel_at_mut(index);
+        tunnel.setup = Some(setup);
+        if let Some(auth) = &mut tunnel.auth {
+            auth.told = true;
+        }
         let response = self.response_to(request, MessageType::Sccrp);
         self.compose_start(index, MessageType::Sccrp, response);
     }

@@ -49,6 +49,9 @@ pub use views::{Counts, PeerView};
 /// dropped and counted.
 const REFUSALS_MAX: usize = 1_024;
 
+/// Ns and Nr of an answer to a first message.
+const FIRST_REPLY: (u16, u16) = (0, 1);
+
 /// An L2TP endpoint without I/O: LAC and LNS, versions 2 and 3.
 ///
 /// The owner hands it datagrams and time, and drains it after every mutation:
@@ -105,11 +108,21 @@ struct Tally {
     /// Neither closing nor held.
     live: u32,
     established: u32,
-    /// Opened by a peer and not yet established.
+    /// Opened by a peer and not yet established, or refused and not yet settled.
     half_open: u32,
     closing: u32,
     held: u32,
     sessions_established: u32,
+}
+
+impl Tally {
+    /// A tunnel's StopCCN was acknowledged or given up.
+    fn stop_ends(&mut self, tunnel: &Tunnel) {
+        self.closing -= 1;
+        if !tunnel.originated && tunnel.up.is_none() {
+            self.half_open -= 1;
+        }
+    }
 }
 
 impl Endpoint {

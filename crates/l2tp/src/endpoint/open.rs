@@ -4,6 +4,7 @@ use base::{Instant, Route};
 use wire::l2tp::{MessageType, Version};
 
 use super::Endpoint;
+use crate::end::SessionEnd;
 use crate::event::CallErrors;
 use crate::pool::NIL;
 use crate::session::{Call, Cookie, Direction, Role, SessionKey, SessionState, fsm as call};
@@ -40,6 +41,10 @@ pub enum OpenError {
     /// L2TPv2 carries PPP only.
     #[error("L2TPv2 carries PPP only")]
     NotInV2,
+    /// A number, name or proxy value is longer than an AVP can hold hidden,
+    /// 1,015 octets.
+    #[error("a value of the call is longer than 1,015 octets")]
+    TooLong,
 }
 
 impl Endpoint {
@@ -68,6 +73,7 @@ impl Endpoint {
         let auth = (open.version == Version::V3 && self.keys.is_some()).then(|| {
             Box::new(Auth {
                 local_nonce: self.random.bytes(),
+                told: true,
                 remote_nonce: Box::default(),
             })
         });
@@ -103,6 +109,9 @@ impl Endpoint {
         let (version, sessions) = (record.version, record.sessions);
         if version == Version::V2 && call.pseudowire != crate::Pseudowire::Ppp {
             return Err(OpenError::NotInV2);
+        }
+        if !call.details.fits() {
+            return Err(OpenError::TooLong);
         }
         let limits = self.config.limits;
         if self.sessions.len() >= limits.sessions as usize || sessions >= limits.sessions_per_tunnel
@@ -163,22 +172,36 @@ impl Endpoint {
 
     /// The tunnel-open event to the sessions that wait for it.
     pub(super) fn open_waiting_sessions(&mut self, tunnel: u32, now: Instant) {
-        let mut at = self.tunnel_at(tunnel).first_session;
+        // The list has the newest first; calls are made in their order.
+        let (mut at, mut last) = (self.tunnel_at(tunnel).first_session, NIL);
         while at != NIL {
-            let session = self.session_at(at);
-            let (next, waits) = (session.next, session.state == SessionState::WaitTunnel);
+            (last, at) = (at, self.session_at(at).next);
+        }
+        while last != NIL {
+            let session = self.session_at(last);
+            let (before, waits) = (session.prev, session.state == SessionState::WaitTunnel);
             if waits {
-                self.tunnel_open_event(at, now);
+                self.tunnel_open_event(last, now);
             }
-            at = next;
+            last = before;
         }
     }
 
     fn tunnel_open_event(&mut self, index: u32, now: Instant) {
-        let kind = match self.session_at(index).role {
+        let session = self.session_at(index);
+        let (role, pseudowire) = (session.role, session.pseudowire);
+        let kind = match role {
             Role::LacIncoming | Role::LnsIncoming => MessageType::Icrq,
             Role::LnsOutgoing | Role::LacOutgoing => MessageType::Ocrq,
         };
+        let offers = self.tunnel_at(session.tunnel).offers;
+        if !offers.takes(pseudowire) {
+            let reason = SessionEnd::UnsupportedPseudowire(pseudowire);
+            return self.end_session(index, reason, now);
+        }
+        if kind == MessageType::Ocrq && !offers.places_calls() {
+            return self.end_session(index, SessionEnd::NoFacilities, now);
+        }
         self.step_session(index, call::Event::TunnelOpen);
         let session = self.session_at_mut(index);
         session.announced = true;
@@ -211,7 +234,10 @@ impl Endpoint {
     /// Asks the peer of an established tunnel for a sign of life now; `false`
     /// without such a tunnel.
     pub fn send_hello(&mut self, tunnel: TunnelKey) -> bool {
-        let up = self.tunnels.get(tunnel.0).is_some_and(|t| t.state == TunnelState::Established);
+        let up = self
+            .tunnels
+            .get(tunnel.0)
+            .is_some_and(|t| t.state == TunnelState::Established);
         if up {
             self.compose_hello(tunnel.0.index);
         }

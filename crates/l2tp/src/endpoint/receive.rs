@@ -8,11 +8,18 @@ use wire::l2tp::{
 };
 
 use super::Endpoint;
+use super::setup::assigned_id;
 use crate::discard::Discard;
 use crate::end::{Notice, SessionEnd, TunnelEnd};
 use crate::reliable::Arrival;
-use crate::tunnel::fsm::{self, Event};
+use crate::tunnel::fsm::Event;
 use crate::tunnel::{Ending, TunnelState};
+
+/// Messages of all tunnels that may wait before one that overtook another is
+/// dropped instead of kept (RFC 2661 5.8 allows both).
+const EARLY_POOL_MAX: usize = 1 << 17;
+/// The longest message, in octets, that is kept when it overtook another.
+const EARLY_BODY_MAX: usize = 2_048;
 
 impl Endpoint {
     pub(super) fn receive(&mut self, datagram: Datagram<'_>, now: Instant) -> Result<(), Discard> {
@@ -54,8 +61,29 @@ impl Endpoint {
             return Err(Discard::UnsupportedVersion);
         }
         let peer = datagram.route.peer;
-        let index = self.tunnel_for(control.version, control.connection, peer)?;
-        self.receive_sequenced(index, datagram, control, now)
+        match self.tunnel_for(control.version, control.connection, peer) {
+            Ok(index) => self.receive_sequenced(index, datagram, control, now),
+            Err(why) => {
+                if why == Discard::UnknownTunnel {
+                    self.refuse_stray_reply(datagram, control);
+                }
+                Err(why)
+            }
+        }
+    }
+
+    /// An SCCRP for a tunnel that is not here gets a StopCCN (RFC 2661 7.2.1,
+    /// RFC 3931 7.2), so that its sender need not wait for an SCCCN.
+    fn refuse_stray_reply(&mut self, datagram: &Datagram<'_>, control: &Control<'_>) {
+        let message = Message::parse(control.version, control.body);
+        let id = assigned_id(&message);
+        if message.kind() == MessageType::Sccrp
+            && id != 0
+            && let Some(codes) = TunnelEnd::StateMachine("SCCRP").codes(control.version)
+        {
+            let next = (control.nr, control.ns.wrapping_add(1));
+            self.refuse_stateless(datagram.route, control.version, id, next, &codes);
+        }
     }
 
     /// A message of a tunnel, for the reliable delivery of RFC 2661 5.8.
@@ -91,7 +119,11 @@ impl Endpoint {
         tunnel.last_heard = now;
         tunnel.received = tunnel.received.wrapping_add(1);
         reliable.acknowledge(control.nr, pool, &config.retransmit, now);
+        let backlogged = reliable.is_backlogged(tunnel.sessions);
         match arrival {
+            Some(Arrival::InOrder | Arrival::Early) if backlogged => {
+                counters.discard(Discard::Backlog);
+            }
             None => counters.zlb_received += 1,
             Some(Arrival::InOrder) => {
                 self.follow_port(index, datagram);
@@ -103,14 +135,16 @@ impl Endpoint {
                 tunnel.duplicates += 1;
                 tunnel.reliable.ack_owed = true;
                 // The peer misses our answer: give it again, not an empty one.
-                if message.kind() == MessageType::Sccrq {
+                if message.kind() == MessageType::Sccrq && tunnel.up.is_none() {
                     tunnel.reliable.rewind();
                 }
             }
             Some(Arrival::Early) => {
                 counters.out_of_order += 1;
                 tunnel.reliable.ack_owed = true;
-                if !pool.contains_ns(&tunnel.reliable.early, control.ns) {
+                if pool.in_use() >= EARLY_POOL_MAX || control.body.len() > EARLY_BODY_MAX {
+                    counters.discard(Discard::Backlog);
+                } else if !pool.contains_ns(&tunnel.reliable.early, control.ns) {
                     let at = pool.take();
                     let slot = pool.get_mut(at);
                     (slot.ns, slot.session) = (control.ns, control.session);
@@ -147,17 +181,28 @@ impl Endpoint {
                     digest::verify(
                         control.whole,
                         &keys.digest,
-                        &auth.local_nonce,
+                        auth.local(),
                         nonce.unwrap_or(&[]),
                     )
                 }
-                // A refusal comes before the nonces are exchanged.
-                MessageType::StopCcn if auth.remote_nonce.is_empty() => true,
-                _ if control.body.is_empty() && auth.remote_nonce.is_empty() => true,
+                // A refusal by a peer without the secret is better heard: nothing
+                // else would come from it.
+                MessageType::StopCcn
+                    if auth.remote_nonce.is_empty() && !digest::present(control.whole) =>
+                {
+                    true
+                }
+                // A peer that closes before it has our nonce signs without.
+                MessageType::StopCcn if tunnel.state == TunnelState::WaitCtlConn => {
+                    let nonces: [&[u8]; 2] = [auth.local(), &[]];
+                    nonces.into_iter().any(|local| {
+                        digest::verify(control.whole, &keys.digest, local, &auth.remote_nonce)
+                    })
+                }
                 _ => digest::verify(
                     control.whole,
                     &keys.digest,
-                    &auth.local_nonce,
+                    auth.local(),
                     &auth.remote_nonce,
                 ),
             },
@@ -299,9 +344,21 @@ impl Endpoint {
     pub(super) fn receive_stop_ccn(&mut self, index: u32, message: &Message<'_>, now: Instant) {
         let notice = Notice::from_wire(message.result_code());
         let tunnel = self.tunnel_at_mut(index);
-        // A peer may close before it has our id; then the record has only its.
-        let (_, state) = fsm::step(tunnel.state, Event::StopCcn);
-        debug_assert_eq!(state, TunnelState::Idle);
+        if tunnel.remote_id == 0 {
+            // A refusal is the first to bring the peer's id, by which our
+            // acknowledgement finds it.
+            tunnel.remote_id = assigned_id(message);
+        }
+        let unsigned = !message.has(Attribute::MessageDigest);
+        if unsigned
+            && tunnel
+                .auth
+                .as_ref()
+                .is_some_and(|a| a.remote_nonce.is_empty())
+        {
+            // Nor could the peer read an acknowledgement with a digest.
+            tunnel.auth = None;
+        }
         self.end_tunnel(index, Event::StopCcn, TunnelEnd::Peer(notice), now);
     }
 

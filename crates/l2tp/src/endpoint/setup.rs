@@ -5,20 +5,23 @@ use base::{Datagram, Instant};
 use core::hash::BuildHasher;
 use wire::l2tp::{self, Attribute, Control, Message, MessageType, Version, auth, digest};
 
-use super::Endpoint;
 use super::receive::unreadable;
+use super::{Endpoint, FIRST_REPLY};
 use crate::discard::Discard;
-use crate::end::TunnelEnd;
+use crate::end::{Codes, TunnelEnd};
 use crate::pool::NIL;
 use crate::reliable::DEFAULT_WINDOW;
 use crate::tunnel::fsm::{self, Action, Event};
-use crate::tunnel::{Auth, Ending, Setup, TunnelState};
+use crate::tunnel::{Auth, Ending, Offers, Setup, TunnelState};
 
 /// The version of RFC 2661: 1, revision 0.
 const PROTOCOL_VERSION: u16 = 0x0100;
 
-/// An established tunnel's SCCRQ that comes again this long after cannot be a
-/// late duplicate: the peer began anew with the same id.
+/// StopCCN: "control connection already exists" (RFC 3931 5.4.2).
+const CONNECTION_EXISTS: u16 = 3;
+
+/// The SCCRQ of a tunnel that is established or closed, when it comes again this
+/// long after, cannot be a late duplicate: the peer began anew with the same id.
 const RESTART_AFTER: base::Duration = base::Duration::from_secs(8);
 
 impl Endpoint {
@@ -101,25 +104,33 @@ impl Endpoint {
         let remote_id = assigned_id(message);
         let request_hash = self.hasher.hash_one(control.body) as u32;
         if let Some(index) = self.find_request(peer, remote_id, version) {
-            let tunnel = self.tunnel_at(index);
-            let outlived = tunnel.up.is_some_and(|up| now.since(up) > RESTART_AFTER);
-            if tunnel.request_hash == request_hash && !outlived {
+            let same = self.tunnel_at(index).request_hash == request_hash;
+            if same && !self.has_outlived_request(index, now) {
                 return self.receive_sequenced(index, datagram, control, now);
+            }
+            if authorized.is_err() {
+                // Anybody's: the tunnel that is there must not suffer.
+                return Err(Discard::BadDigest);
             }
             self.forget_restarted(index, now);
         }
         if control.ns != 0 || control.nr != 0 {
             return Err(Discard::NotARequest);
         }
-        self.resolve_tie(peer, message, now)?;
+        if authorized.is_ok()
+            && let Err(why) = self.resolve_tie(peer, message, now)
+        {
+            self.reject_loser(datagram.route, version, remote_id);
+            return Err(why);
+        }
         if self.tally.half_open >= self.config.limits.half_open {
             return Err(Discard::HalfOpenLimit);
         }
         if self.tally.live >= self.config.limits.tunnels {
-            return self.refuse_stateless(datagram.route, version, remote_id);
+            return self.refuse_full(datagram.route, version, remote_id);
         }
         let Some(index) = self.add_tunnel_evicting(datagram.route, version, now) else {
-            return self.refuse_stateless(datagram.route, version, remote_id);
+            return self.refuse_full(datagram.route, version, remote_id);
         };
         let setup_timeout = self.config.setup_timeout;
         let tunnel = self.tunnel_at_mut(index);
@@ -144,6 +155,37 @@ impl Endpoint {
         }
         self.mark_ready(index);
         Ok(())
+    }
+
+    /// Whether a tunnel's SCCRQ that comes again cannot be a late duplicate.
+    fn has_outlived_request(&self, index: u32, now: Instant) -> bool {
+        let tunnel = self.tunnel_at(index);
+        if tunnel.auth.is_some() {
+            // A peer that begins anew has a new nonce: this one is a replay.
+            return false;
+        }
+        match (tunnel.ending, tunnel.up) {
+            // Held: closed since `hold` less what remains of it.
+            (Ending::Held, _) => {
+                let remains = tunnel.idle_deadline.since(now);
+                remains + RESTART_AFTER < self.config.hold
+            }
+            (Ending::No | Ending::StopSent, Some(up)) => now.since(up) > RESTART_AFTER,
+            (Ending::No | Ending::StopSent, None) => false,
+        }
+    }
+
+    /// The SCCRQ that lost to ours: silence in L2TPv2 (RFC 2661 4.4.3), a StopCCN
+    /// as "an explicit rejection" in L2TPv3 (RFC 3931 5.4.3).
+    fn reject_loser(&mut self, route: base::Route, version: Version, remote_id: u32) {
+        if version == Version::V3 {
+            let codes = Codes {
+                result: CONNECTION_EXISTS,
+                error: None,
+                message: String::new(),
+            };
+            self.refuse_stateless(route, version, remote_id, FIRST_REPLY, &codes);
+        }
     }
 
     fn note_ignored(&mut self, message: &Message<'_>) {
@@ -176,6 +218,7 @@ impl Endpoint {
         Ok(match (self.keys.is_some(), nonce) {
             (true, Some(nonce)) if signed => Ok(Some(Box::new(Auth {
                 local_nonce: self.random.bytes(),
+                told: false,
                 remote_nonce: nonce.into(),
             }))),
             (true, _) => Err(TunnelEnd::NotAuthorized("the request is not authenticated")),
@@ -191,6 +234,10 @@ impl Endpoint {
         message: &Message<'_>,
         auth: Option<Box<Auth>>,
     ) -> Result<(), TunnelEnd> {
+        if auth.is_some() {
+            // First of all, so that a refusal can be signed.
+            self.tunnel_at_mut(index).auth = auth;
+        }
         let version = message.version();
         if version == Version::V2 {
             match message.u16(Attribute::ProtocolVersion) {
@@ -231,9 +278,7 @@ impl Endpoint {
         let tunnel = self.tunnel_at_mut(index);
         tunnel.peer_host = host;
         tunnel.reliable.set_peer_window(window);
-        if auth.is_some() {
-            tunnel.auth = auth;
-        }
+        tunnel.offers = Offers::from_message(message);
         Ok(())
     }
 
@@ -283,8 +328,14 @@ impl Endpoint {
             let reason = TunnelEnd::StateMachine("SCCRP");
             return self.end_tunnel(index, Event::SccrpAcceptable, reason, now);
         }
-        // Even a refusal is addressed by the id that the peer has assigned.
-        self.tunnel_at_mut(index).remote_id = assigned_id(message);
+        // Even a refusal is addressed by the id that the peer has assigned, and
+        // signed with the nonce that it has chosen.
+        let nonce = message.get(Attribute::ControlMessageAuthenticationNonce);
+        let tunnel = self.tunnel_at_mut(index);
+        tunnel.remote_id = assigned_id(message);
+        if let (Some(auth), Some(nonce)) = (&mut tunnel.auth, nonce) {
+            auth.remote_nonce = nonce.into();
+        }
         let accepted = self
             .take_request(index, message, None)
             .and_then(|()| self.check_reply_authentication(index, message));
@@ -299,25 +350,21 @@ impl Endpoint {
     }
 
     fn check_reply_authentication(
-        &mut self,
+        &self,
         index: u32,
         message: &Message<'_>,
     ) -> Result<(), TunnelEnd> {
         match message.version() {
             Version::V2 => self.check_response(index, message, MessageType::Sccrp),
             Version::V3 => {
-                let nonce = message.get(Attribute::ControlMessageAuthenticationNonce);
-                match (&mut self.tunnel_at_mut(index).auth, nonce) {
-                    (Some(auth), Some(nonce)) => auth.remote_nonce = nonce.into(),
-                    (Some(_), None) => {
-                        return Err(TunnelEnd::NotAuthorized("the reply is not authenticated"));
+                let told = message.has(Attribute::ControlMessageAuthenticationNonce);
+                match (self.tunnel_at(index).auth.is_some(), told) {
+                    (true, true) | (false, false) => Ok(()),
+                    (true, false) => {
+                        Err(TunnelEnd::NotAuthorized("the reply is not authenticated"))
                     }
-                    (None, Some(_)) => {
-                        return Err(TunnelEnd::NotAuthorized("no shared secret here"));
-                    }
-                    (None, None) => {}
+                    (false, true) => Err(TunnelEnd::NotAuthorized("no shared secret here")),
                 }
-                Ok(())
             }
         }
     }
@@ -363,15 +410,11 @@ impl Endpoint {
 
     /// Established: sessions that waited go on, set-up state goes.
     fn tunnel_up(&mut self, index: u32, now: Instant) {
-        let hello = self.config.hello_interval;
+        let hello = self.hello_wait();
         let tunnel = self.tunnel_at_mut(index);
         tunnel.up = Some(now);
         tunnel.setup = None;
-        tunnel.idle_deadline = if hello == base::Duration::ZERO {
-            Instant::FAR_FUTURE
-        } else {
-            now + hello
-        };
+        tunnel.idle_deadline = hello.map_or(Instant::FAR_FUTURE, |wait| now + wait);
         let (id, waiting) = (tunnel.local_id, core::mem::take(&mut tunnel.sessions_wait));
         self.tally.established += 1;
         self.counters.tunnels_established += 1;
@@ -422,7 +465,7 @@ impl Endpoint {
 }
 
 /// The id that the peer assigned, 0 where it did not.
-fn assigned_id(message: &Message<'_>) -> u32 {
+pub(super) fn assigned_id(message: &Message<'_>) -> u32 {
     match message.version() {
         Version::V2 => message.u16(Attribute::AssignedTunnelId).map(u32::from),
         Version::V3 => message.u32(Attribute::AssignedControlConnectionId),

@@ -2,7 +2,7 @@
 //! tunnels and a tunnel's sessions as lists.
 
 use core::hash::BuildHasher;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use base::slab::Key;
 use base::{Instant, Route};
@@ -15,6 +15,9 @@ use crate::ids::{self, NarrowIds};
 use crate::pool::NIL;
 use crate::session::{Role, Session};
 use crate::tunnel::{Ending, Tunnel, TunnelState};
+
+/// Free ids of one space that are tried for a peer.
+const NARROW_ID_TRIES: usize = 64;
 
 impl Endpoint {
     pub(super) fn tunnel_at(&self, index: u32) -> &Tunnel {
@@ -75,24 +78,27 @@ impl Endpoint {
             if attempt == self.narrow_ids.len() {
                 self.narrow_ids.push(NarrowIds::new(&mut self.random));
             }
-            let Some(id) = self.narrow_ids[attempt].take(index) else {
-                continue;
-            };
-            let mut others = self
-                .narrow_ids
-                .iter()
-                .enumerate()
-                .filter(|&(i, _)| i != attempt);
-            let taken = others.any(|(_, ids)| {
-                ids.get(id)
-                    .is_some_and(|at| self.tunnel_at(at).route.peer.ip() == peer.ip())
-            });
-            if !taken {
-                return Some(id);
+            // Where the peer has many ids of the other spaces, some tries fail.
+            for _ in 0..NARROW_ID_TRIES {
+                let Some(id) = self.narrow_ids[attempt].take(index) else {
+                    break;
+                };
+                if !self.has_narrow_id(attempt, id, peer.ip()) {
+                    return Some(id);
+                }
+                self.narrow_ids[attempt].release(id);
             }
-            self.narrow_ids[attempt].release(id);
         }
         None
+    }
+
+    /// Whether a tunnel with this peer has the id in another space than `space`.
+    fn has_narrow_id(&self, space: usize, id: u16, peer: IpAddr) -> bool {
+        let spaces = self.narrow_ids.iter().enumerate();
+        let mut holders = spaces
+            .filter(|&(i, _)| i != space)
+            .filter_map(|(_, ids)| ids.get(id));
+        holders.any(|at| self.tunnel_at(at).route.peer.ip() == peer)
     }
 
     /// Forgets a tunnel's record; its sessions and its peer are gone before.
@@ -119,7 +125,7 @@ impl Endpoint {
         }
         match tunnel.ending {
             Ending::No => {}
-            Ending::StopSent => self.tally.closing -= 1,
+            Ending::StopSent => self.tally.stop_ends(tunnel),
             Ending::Held => self.tally.held -= 1,
         }
         self.tunnels.remove(key);
@@ -225,7 +231,7 @@ impl Endpoint {
         (tunnel.peer, tunnel.peer_next, tunnel.config_id) = (peer_index, next, config_id);
     }
 
-    fn take_config_id(&mut self, peer_index: u32, addr: core::net::IpAddr) -> u32 {
+    fn take_config_id(&mut self, peer_index: u32, addr: IpAddr) -> u32 {
         match self.config.config_ids {
             ConfigIds::Off => 0,
             ConfigIds::FirstFree => {
@@ -239,7 +245,7 @@ impl Endpoint {
     }
 
     /// One probe of the old design: the peer by a look-up, then its tunnels.
-    fn config_id_is_used(&self, addr: core::net::IpAddr, candidate: u32) -> bool {
+    fn config_id_is_used(&self, addr: IpAddr, candidate: u32) -> bool {
         let Some(peer) = self.peers.find(addr) else {
             return false;
         };

@@ -86,7 +86,7 @@ impl Endpoint {
 
     /// The idle deadline of a tunnel passed: what it means depends on its state.
     fn tunnel_idle(&mut self, index: u32, now: Instant) {
-        let hello: Duration = self.config.hello_interval;
+        let hello = self.hello_wait().unwrap_or_default();
         let tunnel = self.tunnel_at_mut(index);
         match (tunnel.ending, tunnel.state) {
             (Ending::Held, _) => self.release_held(index),
@@ -108,6 +108,14 @@ impl Endpoint {
                 TunnelState::Idle | TunnelState::WaitCtlReply | TunnelState::WaitCtlConn,
             ) => self.end_tunnel(index, Event::Close, TunnelEnd::SetupTimeout, now),
         }
+    }
+
+    /// The silence before the next HELLO: the interval less up to an eighth by
+    /// chance (RFC 3931 4.4). `None` where none are sent.
+    pub(super) fn hello_wait(&mut self) -> Option<Duration> {
+        let interval = self.config.hello_interval.as_nanos();
+        let jitter = self.random.u64() % (interval / 8 + 1);
+        (interval > 0).then(|| Duration::from_nanos(interval - jitter))
     }
 
     pub(super) fn earliest_deadline(&self) -> Option<(Instant, &'static str)> {

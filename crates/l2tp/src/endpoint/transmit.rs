@@ -109,7 +109,7 @@ fn sign(
     let (local, remote): (&[u8], &[u8]) = if is_request {
         (&[], &[])
     } else {
-        (&auth.local_nonce, &auth.remote_nonce)
+        (auth.local(), &auth.remote_nonce)
     };
     let signed = digest::sign(message, kind, &keys.digest, local, remote);
     debug_assert!(signed, "a message of an authenticated tunnel has a digest");

@@ -18,7 +18,8 @@ pub struct Counts {
     pub tunnels: u32,
     /// Tunnels that are established.
     pub established: u32,
-    /// Tunnels that a peer opened and that are not yet established.
+    /// Tunnels that a peer opened and that are not yet established, those refused
+    /// included while their StopCCN waits for its acknowledgement.
     pub half_open: u32,
     /// Tunnels whose StopCCN waits for its acknowledgement.
     pub closing: u32,
@@ -32,6 +33,9 @@ pub struct Counts {
     pub peers: u32,
     /// Timers armed.
     pub timers: u32,
+    /// Control messages that wait: for an acknowledgement, for a peer's window,
+    /// or for one that was overtaken.
+    pub messages: u32,
 }
 
 /// A peer as `show` sees it.
@@ -151,6 +155,7 @@ impl Endpoint {
             sessions_established: self.tally.sessions_established,
             peers: self.peers.len() as u32,
             timers: self.timers.len() as u32,
+            messages: self.pool.in_use() as u32,
         }
     }
 

@@ -97,6 +97,21 @@ pub struct Proxy {
 }
 
 impl CallDetails {
+    /// Whether each value fits into an AVP, also hidden.
+    pub(crate) fn fits(&self) -> bool {
+        let proxy = self.proxy.as_deref().into_iter().flat_map(Proxy::values);
+        let own = [
+            &self.called_number,
+            &self.calling_number,
+            &self.sub_address,
+            &self.remote_end_id,
+            &self.private_group,
+        ];
+        own.into_iter()
+            .chain(proxy)
+            .all(|value| value.len() <= crate::emitter::HIDDEN_MAX)
+    }
+
     /// Takes what a message says; what it does not say stays.
     pub(crate) fn take(&mut self, message: &Message<'_>) {
         let bytes = |attribute, field: &mut Box<[u8]>| {
@@ -153,6 +168,17 @@ impl CallDetails {
 }
 
 impl Proxy {
+    fn values(&self) -> [&Box<[u8]>; 6] {
+        [
+            &self.initial_received_confreq,
+            &self.last_sent_confreq,
+            &self.last_received_confreq,
+            self.authen_name.reveal(),
+            &self.authen_challenge,
+            self.authen_response.reveal(),
+        ]
+    }
+
     /// Appends the AVPs that are there.
     pub(crate) fn write(&self, emitter: &mut Emitter<'_>) {
         emitter

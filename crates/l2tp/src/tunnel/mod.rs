@@ -10,8 +10,10 @@ use crate::pool::NIL;
 use crate::reliable::Reliable;
 
 pub(crate) mod fsm;
+mod offers;
 
 pub use fsm::TunnelState;
+pub(crate) use offers::Offers;
 
 /// Names a tunnel; a stale key is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,8 +64,12 @@ pub(crate) struct Tunnel {
     pub(crate) in_requests: bool,
     /// Whether it stands in the queue of tunnels that have something to send.
     pub(crate) ready: bool,
+    /// Sessions whose ICRQ or OCRQ is unanswered: ties are possible.
+    pub(crate) calls_unanswered: u32,
     /// Whether sessions wait for the tunnel to open.
     pub(crate) sessions_wait: bool,
+    /// Which calls the peer takes.
+    pub(crate) offers: Offers,
     pub(crate) peer_host: Box<str>,
     /// What only set-up needs; freed when the tunnel is up.
     pub(crate) setup: Option<Box<Setup>>,
@@ -84,7 +90,17 @@ pub(crate) struct Setup {
 #[derive(Default)]
 pub(crate) struct Auth {
     pub(crate) local_nonce: [u8; 16],
+    /// Whether the peer was told our nonce; without, it counts as empty.
+    pub(crate) told: bool,
+    /// Empty while the peer has not told it.
     pub(crate) remote_nonce: Box<[u8]>,
+}
+
+impl Auth {
+    /// Our nonce as the peer knows it.
+    pub(crate) fn local(&self) -> &[u8] {
+        if self.told { &self.local_nonce } else { &[] }
+    }
 }
 
 impl Tunnel {
@@ -117,7 +133,9 @@ impl Tunnel {
             originated: false,
             in_requests: false,
             ready: false,
+            calls_unanswered: 0,
             sessions_wait: false,
+            offers: Offers::default(),
             peer_host: Box::default(),
             setup: None,
             auth: None,
@@ -142,7 +160,7 @@ impl Tunnel {
             last_heard: self.last_heard,
             peer_window: self.reliable.peer_window(),
             cwnd: self.reliable.cwnd(),
-            outstanding: self.reliable.outstanding(),
+            outstanding: u16::try_from(self.reliable.outstanding()).unwrap_or(u16::MAX),
             received: self.received,
             sent: self.sent,
             retransmissions: self.retransmissions,
@@ -187,7 +205,7 @@ pub struct TunnelView<'a> {
     pub peer_window: u16,
     /// Congestion window, in messages.
     pub cwnd: u16,
-    /// Messages that are not acknowledged.
+    /// Messages that are not acknowledged, sent or not; 65,535 may be more.
     pub outstanding: u16,
     /// Control messages received, duplicates included.
     pub received: u32,

@@ -1,0 +1,52 @@
+//! Which calls a peer takes, as its SCCRQ or SCCRP says.
+
+use wire::l2tp::{Attribute, Message, Version};
+
+use crate::config::Pseudowire;
+
+/// Pseudowires (RFC 3931 5.4.3) and outgoing calls (RFC 2661 4.4.3) that a peer
+/// offers, as bits.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Offers(u8);
+
+const OUTGOING_CALLS: u8 = 1 << 7;
+
+impl Offers {
+    /// Takes what the peer's first message says.
+    pub(crate) fn from_message(message: &Message<'_>) -> Self {
+        match message.version() {
+            Version::V2 => {
+                let bearers = message.u32(Attribute::BearerCapabilities).unwrap_or(0);
+                let outgoing = if bearers == 0 { 0 } else { OUTGOING_CALLS };
+                Self(bit(Pseudowire::Ppp) | outgoing)
+            }
+            Version::V3 => {
+                let list = message.get(Attribute::PseudowireCapabilitiesList);
+                let numbers = list.unwrap_or(&[]).chunks_exact(2);
+                let known = numbers.filter_map(|pair| {
+                    Pseudowire::from_number(u16::from_be_bytes([pair[0], pair[1]]))
+                });
+                Self(known.map(bit).fold(OUTGOING_CALLS, |bits, bit| bits | bit))
+            }
+        }
+    }
+
+    /// Whether calls of this kind may be asked for: the peer "MUST have" offered
+    /// them (RFC 2661 6.9, RFC 3931 5.4.4).
+    pub(crate) fn takes(self, pseudowire: u16) -> bool {
+        Pseudowire::from_number(pseudowire).is_some_and(|kind| self.0 & bit(kind) != 0)
+    }
+
+    /// Whether the peer places calls.
+    pub(crate) fn places_calls(self) -> bool {
+        self.0 & OUTGOING_CALLS != 0
+    }
+}
+
+const fn bit(kind: Pseudowire) -> u8 {
+    match kind {
+        Pseudowire::Vlan => 1,
+        Pseudowire::Ethernet => 1 << 1,
+        Pseudowire::Ppp => 1 << 2,
+    }
+}

@@ -1,0 +1,9 @@
+//! How an endpoint behaves before a peer, behaviour by behaviour: each test's
+//! name begins with the number of what it shows, and quotes the RFC for it.
+#![forbid(unsafe_code)]
+
+mod common;
+mod mac;
+mod reliable;
+mod requests;
+mod sessions;
