@@ -33,7 +33,7 @@ pub(crate) struct Tunnel<'a> {
     pub(crate) window: u16,
     pub(crate) cwnd: u16,
     /// Sent and not acknowledged.
-    pub(crate) outstanding: u32,
+    pub(crate) outstanding: u16,
     pub(crate) rx: u32,
     pub(crate) tx: u32,
     pub(crate) retransmissions: u32,

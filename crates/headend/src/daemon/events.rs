@@ -9,43 +9,51 @@ use super::turn::Core;
 /// At most one line a so long about tunnels that came and went.
 const QUIET: Duration = Duration::from_secs(10);
 
+/// The first line waits so long, so that it does not tell of the first tunnel alone.
+const GATHER: Duration = Duration::from_secs(1);
+
 /// Counts what came and went, for a log line now and then.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     up: u64,
     down: u64,
-    last: Option<Instant>,
-    pending: bool,
-    dropped: u64,
     own_refused: u64,
+    /// Datagrams that could not be sent, up to the last line.
+    dropped: u64,
+    last: Option<Instant>,
+    /// When the next line is due, if there is something to tell.
+    due: Option<Instant>,
 }
 
 impl Summary {
     /// When the next line is due.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.pending
-            .then(|| self.last.map_or(Instant::ZERO, |last| last + QUIET))
+        self.due
+    }
+
+    fn changed(&mut self, now: Instant) {
+        let quiet = self.last.map_or(Instant::ZERO, |last| last + QUIET);
+        self.due.get_or_insert(quiet.max(now + GATHER));
     }
 
     /// Writes the line if it is due.
     pub(super) fn write(&mut self, core: &Core) {
         let dropped = core.sockets.dropped;
-        self.pending |= dropped != self.dropped;
-        if self.due().is_none_or(|due| due > core.now) {
+        if dropped != self.dropped {
+            self.changed(core.now);
+        }
+        if self.due.is_none_or(|due| due > core.now) {
             return;
         }
-        let counts = core.endpoint.counts();
         let (up, down) = (self.up, self.down);
         if up + down > 0 {
+            let counts = core.endpoint.counts();
             let (tunnels, sessions) = (counts.established, counts.sessions_established);
             tracing::info!(up, down, tunnels, sessions, "tunnels came and went");
         }
         if self.own_refused > 0 {
             let refused = self.own_refused;
-            tracing::warn!(
-                refused,
-                "tunnels that stay on the shared socket: none could be opened for them"
-            );
+            tracing::warn!(refused, "tunnels that stay on the shared socket");
         }
         if dropped != self.dropped {
             let error = core
@@ -53,14 +61,12 @@ impl Summary {
                 .last_error
                 .as_ref()
                 .map(tracing::field::display);
-            tracing::warn!(
-                dropped = dropped - self.dropped,
-                error,
-                "datagrams that could not be sent"
-            );
+            let datagrams = dropped - self.dropped;
+            tracing::warn!(datagrams, error, "datagrams that could not be sent");
         }
+        let last = Some(core.now);
         *self = Self {
-            last: Some(core.now),
+            last,
             dropped,
             ..Self::default()
         };
@@ -73,13 +79,13 @@ pub(super) fn tell(event: Event, core: &mut Core, server: &mut Server, summary: 
         Event::TunnelAccepted { tunnel } => give_socket(tunnel, core, summary),
         Event::TunnelUp { tunnel, id } => {
             summary.up += 1;
-            summary.pending = true;
+            summary.changed(core.now);
             tracing::debug!(tunnel = id, "tunnel up");
             server.up(WaitFor::Tunnel(tunnel), core.now);
         }
         Event::TunnelDown { tunnel, id, reason } => {
             summary.down += 1;
-            summary.pending = true;
+            summary.changed(core.now);
             tracing::debug!(tunnel = id, %reason, "tunnel down");
             server.down(WaitFor::Tunnel(tunnel), &reason, core.now);
         }
@@ -131,20 +137,20 @@ pub(super) fn tell(event: Event, core: &mut Core, server: &mut Server, summary: 
 
 /// Opens a socket for a tunnel that a peer opened, if it is to have its own.
 fn give_socket(tunnel: l2tp::TunnelKey, core: &mut Core, summary: &mut Summary) {
-    let Some(route) = core.endpoint.tunnel(tunnel).map(|tunnel| tunnel.route) else {
+    let Some(mut route) = core.endpoint.tunnel(tunnel).map(|tunnel| tunnel.route) else {
         return;
     };
-    if !core.sockets.wants_own(route.socket) {
+    let Some(parent) = core.sockets.to_be_parted(route.socket) else {
         return;
-    }
-    match core.sockets.accept(route, &mut core.reactor) {
-        Ok(number) => core.endpoint.set_socket(tunnel, number),
-        Err(error) => {
-            if summary.own_refused == 0 {
-                tracing::warn!(%error, "no socket for a tunnel; it stays on the shared one");
-            }
-            summary.own_refused += 1;
-            summary.pending = true;
+    };
+    route.socket = parent;
+    let socket = core.sockets.accept(route, &mut core.reactor);
+    if let Err(error) = &socket {
+        if summary.own_refused == 0 {
+            tracing::warn!(%error, "no socket for a tunnel; it stays on the shared one");
         }
+        summary.own_refused += 1;
+        summary.changed(core.now);
     }
+    core.endpoint.set_socket(tunnel, socket.unwrap_or(parent));
 }

@@ -5,7 +5,6 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use base::slab::Key;
 use base::{Route, Slab};
 use reactor::{
     AddError, Interest, Reactor, RecvBatch, SendBatch, SendOutcome, SocketStats, Token, UdpOptions,
@@ -49,7 +48,7 @@ pub(super) struct Sockets {
     own: Slab<Own>,
     /// Datagrams of one of the tunnels' own sockets.
     spare: SendBatch,
-    spare_key: Option<Key>,
+    spare_for: u32,
     per_tunnel: [bool; 2],
     /// Where the search for a socket to originate from begins.
     next_lac: usize,
@@ -68,7 +67,7 @@ impl Sockets {
             shared: Vec::new(),
             own: Slab::new(),
             spare: SendBatch::new(QUEUE),
-            spare_key: None,
+            spare_for: 0,
             per_tunnel,
             next_lac: 0,
             blocked: 0,
@@ -151,11 +150,16 @@ impl Sockets {
         self.per_tunnel[usize::from(end == End::Lac)]
     }
 
-    /// Whether `number` is a shared socket of an end whose tunnels get their own.
-    pub(super) fn wants_own(&self, number: u32) -> bool {
-        self.shared
-            .get(number as usize)
-            .is_some_and(|shared| self.per_tunnel(shared.end))
+    /// The shared socket that a tunnel accepted on socket `number` belongs to, if it
+    /// is to have its own. It may have come in on another tunnel's own socket, where
+    /// both have the same peer.
+    pub(super) fn to_be_parted(&self, number: u32) -> Option<u32> {
+        let parent = match number.checked_sub(self.shared.len() as u32) {
+            None => number,
+            Some(index) => self.own.at(index)?.parent,
+        };
+        let shared = &self.shared[parent as usize];
+        (shared.end == End::Lns && self.per_tunnel(End::Lns)).then_some(parent)
     }
 
     /// A way to `peer` for a tunnel that we open, from the address `from` if that is
@@ -206,7 +210,8 @@ impl Sockets {
         }
     }
 
-    /// Opens the socket of one tunnel that a peer opened on a shared one.
+    /// Opens the socket of one tunnel that a peer opened on the shared socket that
+    /// `route` names.
     pub(super) fn accept(&mut self, route: Route, reactor: &mut Reactor) -> Result<u32, AddError> {
         let local = self.shared[route.socket as usize].socket.local_addr();
         let bind = SocketAddr::new(route.local.unwrap_or(local.ip()), local.port());
@@ -259,7 +264,7 @@ impl Sockets {
         let Some(key) = self.own.key_at(index) else {
             return;
         };
-        if self.spare_key == Some(key) {
+        if self.spare_for == number {
             self.flush_spare();
         }
         let Some(own) = self.own.remove(key) else {
@@ -303,27 +308,39 @@ impl Sockets {
         self.blocked > 0
     }
 
-    /// Queues a datagram; sends what is queued if there is no more room.
-    pub(super) fn push(&mut self, route: Route, bytes: &[u8], reactor: &mut Reactor) {
-        if let Some(shared) = self.shared.get_mut(route.socket as usize) {
-            shared.out.push(bytes, route.peer, route.local);
-            if shared.out.is_full() {
-                self.flush_shared(route.socket as usize, reactor);
+    /// Whether something has to be sent before a datagram for socket `number` can be
+    /// queued: see [`Sockets::make_room`].
+    pub(super) fn needs_room(&self, number: u32) -> bool {
+        match self.shared.get(number as usize) {
+            Some(shared) => shared.out.is_full(),
+            None => !self.spare.is_empty() && (self.spare_for != number || self.spare.is_full()),
+        }
+    }
+
+    /// Sends what stands in the way of a datagram for socket `number`.
+    pub(super) fn make_room(&mut self, number: u32, reactor: &mut Reactor) {
+        if (number as usize) < self.shared.len() {
+            self.flush_shared(number as usize, reactor);
+        } else {
+            self.flush_spare();
+        }
+    }
+
+    /// Queues a datagram, for which there is room.
+    pub(super) fn push(&mut self, route: Route, bytes: &[u8]) {
+        match self.shared.get_mut(route.socket as usize) {
+            Some(shared) => shared.out.push(bytes, route.peer, route.local),
+            None => {
+                self.spare_for = route.socket;
+                self.spare.push(bytes, route.peer, route.local);
             }
-            return;
         }
-        let Some(key) = self.own.key_at(route.socket - self.shared.len() as u32) else {
-            self.dropped += 1;
-            return;
-        };
-        if self.spare_key != Some(key) {
-            self.flush_spare();
-            self.spare_key = Some(key);
-        }
-        self.spare.push(bytes, route.peer, route.local);
-        if self.spare.is_full() {
-            self.flush_spare();
-        }
+    }
+
+    /// Whether anything is queued that could be sent.
+    pub(super) fn has_queued(&self) -> bool {
+        let waits = |shared: &Shared| !shared.blocked && !shared.out.is_empty();
+        !self.spare.is_empty() || self.shared.iter().any(waits)
     }
 
     /// Sends what is queued on every socket that is not blocked.
@@ -372,12 +389,15 @@ impl Sockets {
     /// A tunnel's own socket that is full loses what does not fit; the tunnel
     /// sends it again.
     fn flush_spare(&mut self) {
-        let Some(own) = self.spare_key.take().and_then(|key| self.own.get_mut(key)) else {
+        if self.spare.is_empty() {
             return;
-        };
-        let outcome = own.socket.send(&mut self.spare);
+        }
+        let index = self.spare_for.checked_sub(self.shared.len() as u32);
+        if let Some(own) = index.and_then(|index| self.own.at_mut(index)) {
+            let outcome = own.socket.send(&mut self.spare);
+            self.note(outcome);
+        }
         self.dropped += self.spare.clear() as u64;
-        self.note(outcome);
     }
 
     fn note(&mut self, outcome: SendOutcome) {

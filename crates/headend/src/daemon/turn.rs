@@ -236,11 +236,19 @@ impl Daemon {
             let Some(route) = core.endpoint.poll_transmit(core.now, composed) else {
                 break;
             };
-            core.sockets.push(route, composed, &mut core.reactor);
             messages += 1;
+            if core.sockets.needs_room(route.socket) {
+                core.reactor.lap_many(accounts.output, messages);
+                core.sockets.make_room(route.socket, &mut core.reactor);
+                core.reactor.lap(accounts.write);
+                messages = 0;
+            }
+            core.sockets.push(route, composed);
         }
         if messages > 0 {
             core.reactor.lap_many(accounts.output, messages);
+        }
+        if core.sockets.has_queued() {
             core.sockets.flush(&mut core.reactor);
             core.reactor.lap(accounts.write);
         }
