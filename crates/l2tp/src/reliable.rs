@@ -273,6 +273,18 @@ impl Reliable {
         self.in_flight = 0;
     }
 
+    /// Opens the window for all that is queued, as far as the peer allows: a
+    /// StopCCN does not wait behind what goes unacknowledged.
+    pub(crate) fn make_room(&mut self) {
+        let queued = u16::try_from(self.queue.len()).unwrap_or(u16::MAX);
+        self.cwnd = self.cwnd.max(queued.min(self.peer_window));
+    }
+
+    /// Whether anything was ever sent.
+    pub(crate) const fn has_sent(&self) -> bool {
+        self.sent_high != 0 || self.una != 0
+    }
+
     /// One last transmission of everything queued, to a peer that was given up.
     pub(crate) fn last_words(&mut self, retransmit: &Retransmit) {
         self.tries = retransmit.tries;

@@ -27,7 +27,7 @@ pub fn target(data: &[u8]) {
 }
 
 /// Signs the message anew; returns whether it already bore that digest.
-fn check_kind(data: &[u8], kind: DigestType, key: &[u8; 16]) -> bool {
+fn check_kind(data: &[u8], kind: DigestType, key: &digest::Key) -> bool {
     let mut plain = data.to_vec();
     let signed = digest::sign(&mut plain, kind, key, &[], &[]);
     assert_eq!(plain.len(), data.len());

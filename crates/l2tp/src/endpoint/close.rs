@@ -45,6 +45,10 @@ impl Endpoint {
         self.unlink_peer(index);
         self.remember_tunnel(index, &reason, now);
         match action {
+            // Of a tunnel that never sent its SCCRQ no peer knows.
+            Action::SendStopCcn if originated && !self.tunnel_at(index).reliable.has_sent() => {
+                self.remove_tunnel(index);
+            }
             Action::SendStopCcn => self.send_stop_ccn(index, &reason),
             Action::CleanUp if matches!(reason, TunnelEnd::Peer(_)) => self.hold(index, now),
             Action::CleanUp
@@ -67,6 +71,7 @@ impl Endpoint {
             return self.remove_tunnel(index);
         };
         self.compose_stop_ccn(index, &codes);
+        self.tunnel_at_mut(index).reliable.make_room();
         if matches!(reason, TunnelEnd::Unanswered) {
             let Self {
                 tunnels, config, ..

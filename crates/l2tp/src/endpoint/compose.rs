@@ -43,7 +43,9 @@ impl Endpoint {
         let at = pool.take();
         let slot = pool.get_mut(at);
         slot.session = session;
-        let hide = keys.as_ref().filter(|_| config.hide).map(|keys| Hide {
+        // In L2TPv3 hiding needs an authenticated peer (RFC 3931 5.3).
+        let may_hide = config.hide && (tunnel.version == Version::V2 || tunnel.auth.is_some());
+        let hide = keys.as_ref().filter(|_| may_hide).map(|keys| Hide {
             key: match tunnel.version {
                 Version::V2 => &keys.secret,
                 Version::V3 => &keys.hiding,
@@ -160,12 +162,14 @@ impl Endpoint {
         let (tunnel, pseudowire) = (session.tunnel, session.pseudowire);
         let cookie = session.local_cookie;
         let (sequencing, tie) = (session.sequencing, session.tie_breaker);
-        let details = session.details.clone().unwrap_or_default();
+        let boxed = self.session_at_mut(index).details.take();
+        let nothing = CallDetails::default();
+        let details = boxed.as_deref().unwrap_or(&nothing);
         self.compose(tunnel, 0, kind, |emitter, config| {
             call.write(emitter);
             emitter.u32(Attribute::CallSerialNumber, details.serial);
             match call.version {
-                Version::V2 => request_v2(emitter, kind, &details),
+                Version::V2 => request_v2(emitter, kind, details),
                 Version::V3 => {
                     emitter.u16(Attribute::PseudowireType, pseudowire);
                     if details.remote_end_id.is_empty() {
@@ -179,10 +183,11 @@ impl Endpoint {
                         emitter.u64(Attribute::TieBreaker, tie);
                     }
                     session_v3(emitter, cookie.as_bytes(), sequencing, CIRCUIT_ACTIVE_NEW);
-                    speeds_v3(emitter, &details);
+                    speeds_v3(emitter, details);
                 }
             }
         });
+        self.session_at_mut(index).details = boxed;
     }
 
     /// ICRP or OCRP.
@@ -204,17 +209,20 @@ impl Endpoint {
         let session = self.session_at(index);
         let call = SessionIds::of(session);
         let (tunnel, sequencing) = (session.tunnel, session.sequencing);
-        let details = session.details.clone().unwrap_or_default();
+        let boxed = self.session_at_mut(index).details.take();
+        let nothing = CallDetails::default();
+        let details = boxed.as_deref().unwrap_or(&nothing);
         self.compose(tunnel, call.header(), kind, |emitter, _| {
-            call.write(emitter);
             match call.version {
-                Version::V2 => connected_v2(emitter, kind, &details, sequencing),
+                Version::V2 => connected_v2(emitter, kind, details, sequencing),
                 Version::V3 => {
-                    speeds_v3(emitter, &details);
+                    call.write(emitter);
+                    speeds_v3(emitter, details);
                     emitter.u16(Attribute::CircuitStatus, CIRCUIT_ACTIVE);
                 }
             }
         });
+        self.session_at_mut(index).details = boxed;
     }
 
     /// A CDN for a session, or for an id that has none here.

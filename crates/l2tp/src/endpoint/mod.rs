@@ -99,7 +99,7 @@ struct Keys {
     /// For hidden AVPs in L2TPv3 (RFC 3931 5.3).
     hiding: [u8; 16],
     /// For message digests in L2TPv3 (RFC 3931 5.4.1).
-    digest: [u8; 16],
+    digest: wire::l2tp::digest::Key,
 }
 
 /// Tunnels by what they are doing, kept as they change.

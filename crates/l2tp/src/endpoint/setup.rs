@@ -117,11 +117,8 @@ impl Endpoint {
         if control.ns != 0 || control.nr != 0 {
             return Err(Discard::NotARequest);
         }
-        if authorized.is_ok()
-            && let Err(why) = self.resolve_tie(peer, message, now)
-        {
-            self.reject_loser(datagram.route, version, remote_id);
-            return Err(why);
+        if authorized.is_ok() {
+            self.resolve_tie(datagram.route, message, now)?;
         }
         if self.tally.half_open >= self.config.limits.half_open {
             return Err(Discard::HalfOpenLimit);
@@ -286,18 +283,19 @@ impl Endpoint {
     /// (RFC 2661 4.4.3). An error means ours won and this one is dropped.
     fn resolve_tie(
         &mut self,
-        peer: core::net::SocketAddr,
+        route: base::Route,
         message: &Message<'_>,
         now: Instant,
     ) -> Result<(), Discard> {
-        let Some(record) = self.peers.find(peer.ip()).map(|at| self.peers.at(at)) else {
+        let peer = route.peer.ip();
+        let Some(record) = self.peers.find(peer).map(|at| self.peers.at(at)) else {
             return Ok(());
         };
         let theirs = message.u64(Attribute::TieBreaker);
         if record.opening == 0 || (theirs.is_none() && !self.config.tie_breaker) {
             return Ok(());
         }
-        let (mut at, mut lost) = (record.first_tunnel, false);
+        let (mut at, mut lost, mut won) = (record.first_tunnel, false, false);
         while at != NIL {
             let tunnel = self.tunnel_at(at);
             let next = tunnel.peer_next;
@@ -317,8 +315,12 @@ impl Endpoint {
                     self.end_tunnel(at, Event::LoseTie, TunnelEnd::LostTie, now);
                 }
                 lost |= order != core::cmp::Ordering::Greater;
+                won |= order == core::cmp::Ordering::Less;
             }
             at = next;
+        }
+        if won {
+            self.reject_loser(route, message.version(), assigned_id(message));
         }
         if lost { Err(Discard::LostTie) } else { Ok(()) }
     }

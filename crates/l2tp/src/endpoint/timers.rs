@@ -68,6 +68,7 @@ impl Endpoint {
             .expect("a tunnel cancels its timer when it goes");
         tunnel.timer = None;
         match tunnel.reliable.expire(&config.retransmit, now) {
+            Expiry::Retransmit if tunnel.ending == Ending::StopSent => tunnel.reliable.make_room(),
             Expiry::NotDue | Expiry::Retransmit => {}
             Expiry::GiveUp if tunnel.ending == Ending::StopSent => {
                 return self.remove_tunnel(index);

@@ -100,7 +100,7 @@ impl CallDetails {
     /// Whether each value fits into an AVP, also hidden.
     pub(crate) fn fits(&self) -> bool {
         let proxy = self.proxy.as_deref().into_iter().flat_map(Proxy::values);
-        let own = [
+        let own: [&[u8]; 5] = [
             &self.called_number,
             &self.calling_number,
             &self.sub_address,
@@ -168,7 +168,7 @@ impl CallDetails {
 }
 
 impl Proxy {
-    fn values(&self) -> [&Box<[u8]>; 6] {
+    fn values(&self) -> [&[u8]; 6] {
         [
             &self.initial_received_confreq,
             &self.last_sent_confreq,

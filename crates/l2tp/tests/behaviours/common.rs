@@ -411,12 +411,24 @@ impl Peer {
     /// What came, with its place in the sequence noted.
     pub(crate) fn hear(&mut self, stage: &mut Stage) -> Vec<Got> {
         let got = stage.hear();
-        for message in &got {
-            if !message.is_ack() && message.ns == self.nr {
-                self.nr = self.nr.wrapping_add(1);
-            }
-        }
+        got.iter().for_each(|message| self.note(message));
         got
+    }
+
+    /// The next message, and the time is then that of its coming.
+    #[track_caller]
+    pub(crate) fn wait(&mut self, stage: &mut Stage, limit: Duration) -> Got {
+        let heard = stage.world.wait_event(stage.probe, limit, |_| true);
+        let heard = heard.unwrap_or_else(|| panic!("nothing within {limit:?}"));
+        let got = Got::read(stage.world.now(), heard.from(), &heard.bytes);
+        self.note(&got);
+        got
+    }
+
+    fn note(&mut self, message: &Got) {
+        if !message.is_ack() && message.ns == self.nr {
+            self.nr = self.nr.wrapping_add(1);
+        }
     }
 
     /// Says a message and hears what comes at once.

@@ -2,8 +2,12 @@
 //! name begins with the number of what it shows, and quotes the RFC for it.
 #![forbid(unsafe_code)]
 
+mod authentication;
 mod common;
+mod hiding;
+mod keepalive;
 mod mac;
 mod reliable;
 mod requests;
 mod sessions;
+mod ties;

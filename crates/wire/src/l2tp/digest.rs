@@ -70,11 +70,30 @@ pub(super) fn derive(secret: &[u8], octet: u8) -> [u8; 16] {
     mac.chain_update([octet]).finalize().into_bytes().into()
 }
 
+/// The key for digests, with the hashes already begun under it: to begin one
+/// costs as much as a short message.
+#[derive(Clone)]
+pub struct Key {
+    md5: Hmac<Md5>,
+    sha1: Hmac<Sha1>,
+}
+
+impl core::fmt::Debug for Key {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Key")
+    }
+}
+
 /// The key for digests: HMAC-MD5 of the octet 2 under the shared secret,
 /// RFC 3931 5.4.1.
 #[must_use]
-pub fn shared_key(secret: &[u8]) -> [u8; 16] {
-    derive(secret, 2)
+pub fn shared_key(secret: &[u8]) -> Key {
+    let key = derive(secret, 2);
+    let any = "HMAC takes a key of any length";
+    Key {
+        md5: Hmac::new_from_slice(&key).expect(any),
+        sha1: Hmac::new_from_slice(&key).expect(any),
+    }
 }
 
 /// Writes a Message Digest AVP with its digest zeroed. To be called right
@@ -152,7 +171,7 @@ fn feed<M: Mac>(mut mac: M, message: &[u8], nonces: [&[u8]; 2], found: [Option<F
 pub fn sign(
     message: &mut [u8],
     digest: DigestType,
-    key: &[u8; 16],
+    key: &Key,
     local_nonce: &[u8],
     remote_nonce: &[u8],
 ) -> bool {
@@ -167,11 +186,11 @@ pub fn sign(
         let octets = &mut [0; 20][..one.len];
         match digest {
             DigestType::HmacMd5 => {
-                let mac = feed(md5_with(key), message, nonces, found);
+                let mac = feed(key.md5.clone(), message, nonces, found);
                 octets.copy_from_slice(&mac.finalize().into_bytes());
             }
             DigestType::HmacSha1 => {
-                let mac = feed(sha1_with(key), message, nonces, found);
+                let mac = feed(key.sha1.clone(), message, nonces, found);
                 octets.copy_from_slice(&mac.finalize().into_bytes());
             }
         }
@@ -189,29 +208,21 @@ pub fn sign(
 /// and where no secret is configured. With two secrets configured, call it
 /// once for each key.
 #[must_use]
-pub fn verify(message: &[u8], key: &[u8; 16], local_nonce: &[u8], remote_nonce: &[u8]) -> bool {
+pub fn verify(message: &[u8], key: &Key, local_nonce: &[u8], remote_nonce: &[u8]) -> bool {
     let found = find(message);
     let nonces = [remote_nonce, local_nonce];
     found.into_iter().flatten().any(|one| {
         let octets = &message[one.at..one.at + one.len];
         match one.digest {
-            Some(DigestType::HmacMd5) => feed(md5_with(key), message, nonces, found)
+            Some(DigestType::HmacMd5) => feed(key.md5.clone(), message, nonces, found)
                 .verify_slice(octets)
                 .is_ok(),
-            Some(DigestType::HmacSha1) => feed(sha1_with(key), message, nonces, found)
+            Some(DigestType::HmacSha1) => feed(key.sha1.clone(), message, nonces, found)
                 .verify_slice(octets)
                 .is_ok(),
             None => false,
         }
     })
-}
-
-fn md5_with(key: &[u8; 16]) -> Hmac<Md5> {
-    Hmac::new_from_slice(key).expect("HMAC takes a key of any length")
-}
-
-fn sha1_with(key: &[u8; 16]) -> Hmac<Sha1> {
-    Hmac::new_from_slice(key).expect("HMAC takes a key of any length")
 }
 
 #[cfg(test)]
@@ -261,13 +272,13 @@ mod tests {
         assert!(!sign(
             &mut message,
             DigestType::HmacMd5,
-            &[0; 16],
+            &shared_key(b""),
             OWN,
             PEER
         ));
-        assert!(!verify(&message, &[0; 16], PEER, OWN));
+        assert!(!verify(&message, &shared_key(b""), PEER, OWN));
         assert!(!present(&message[..CONTROL_HEADER_LEN]));
-        assert!(!verify(&[], &[0; 16], PEER, OWN));
+        assert!(!verify(&[], &shared_key(b""), PEER, OWN));
     }
 
     #[test]
@@ -280,7 +291,7 @@ mod tests {
         assert!(!sign(
             &mut message,
             DigestType::HmacMd5,
-            &[0; 16],
+            &shared_key(b""),
             OWN,
             PEER
         ));
@@ -292,7 +303,7 @@ mod tests {
         assert!(!sign(
             &mut message,
             DigestType::HmacSha1,
-            &[0; 16],
+            &shared_key(b""),
             OWN,
             PEER
         ));
@@ -329,7 +340,7 @@ mod tests {
             value[0] = number;
             let message = message(|w| _ = w.bytes(Attribute::MessageDigest, &value));
             assert!(present(&message));
-            assert!(!verify(&message, &[0; 16], PEER, OWN));
+            assert!(!verify(&message, &shared_key(b""), PEER, OWN));
         }
     }
 
