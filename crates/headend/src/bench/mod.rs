@@ -8,6 +8,9 @@
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
 //! | `history` | the page that re-runs published scaling failures |
 
+mod bringup;
+mod history;
+mod poll;
 mod timers;
 
 use std::path::PathBuf;
@@ -28,6 +31,12 @@ pub(crate) struct Args {
 enum Verb {
     /// Insert, cancel and expire in each timer store, against the timers armed
     Timers(timers::Args),
+    /// Time and CPU of a wait with each poller, against the descriptors watched
+    Poll(poll::Args),
+    /// Tunnels against time: the published benchmark's builds, and ours
+    Bringup(bringup::Args),
+    /// One HTML page: published scaling failures re-run here, and whether they were reproduced
+    History(history::Args),
 }
 
 /// Where the files of a benchmark go.
@@ -42,6 +51,9 @@ struct Out {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match &args.verb {
         Verb::Timers(args) => timers::run(args),
+        Verb::Poll(args) => poll::run(args),
+        Verb::Bringup(args) => bringup::run(args),
+        Verb::History(args) => history::run(args),
     }
 }
 

@@ -114,7 +114,7 @@ fn peer(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// A time-out in seconds, whole or with a fraction.
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || "write a number of seconds above 0, such as 30 or 0.5".to_string();
     let number: f64 = text.parse().map_err(|_| wrong())?;
     if !(number > 0.0 && number <= 1e6) {

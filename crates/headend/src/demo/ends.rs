@@ -1,11 +1,13 @@
-//! The two daemons: started in a directory of their own, always ended.
+//! LNS and LAC as two processes of this binary: started in a directory of their
+//! own, always ended, be it by the end of the experiment, a signal or a panic.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -22,19 +24,19 @@ use crate::control::rows::Server;
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A daemon as its control socket shows it.
-pub(super) struct End {
-    pub(super) client: Client,
+pub(crate) struct End {
+    pub(crate) client: Client,
 }
 
 /// What a daemon has used at one moment, and its loop's accounts.
-pub(super) struct Measured {
-    pub(super) stats: Server,
-    pub(super) handlers: Vec<Value>,
+pub(crate) struct Measured {
+    pub(crate) stats: Server,
+    pub(crate) handlers: Vec<Value>,
 }
 
 impl End {
     /// The address that the LNS was given.
-    pub(super) fn address(&mut self) -> Result<SocketAddr> {
+    pub(crate) fn address(&mut self) -> Result<SocketAddr> {
         self.stats()?
             .lns
             .first()
@@ -42,11 +44,11 @@ impl End {
             .context("the LNS listens nowhere")
     }
 
-    pub(super) fn stats(&mut self) -> Result<Server> {
+    pub(crate) fn stats(&mut self) -> Result<Server> {
         self.client.one(&Do::ServerStats(Nothing {}))
     }
 
-    pub(super) fn measure(&mut self) -> Result<Measured> {
+    pub(crate) fn measure(&mut self) -> Result<Measured> {
         let stats = self.stats()?;
         let mut handlers = Vec::new();
         self.client.rows(&Do::ShowEventCpu(Nothing {}), |row| {
@@ -58,22 +60,25 @@ impl End {
 }
 
 /// Both daemons.
-pub(super) struct Ends {
+pub(crate) struct Ends {
     home: Arc<Mutex<Home>>,
 }
 
-/// What must not outlive the demo.
+/// What must not outlive the experiment.
 struct Home {
     directory: PathBuf,
     children: Vec<Child>,
 }
 
 impl Ends {
-    /// Starts both, LNS first.
-    pub(super) fn start() -> Result<Self> {
-        // Blocks the signals before there is a second thread to get them.
-        let signals = Signals::new().context("cannot take signals")?;
-        let directory = std::env::temp_dir().join(format!("headend-demo-{}", std::process::id()));
+    /// Starts both, LNS first, each with its part of `configs`: the sections beside
+    /// `[control]` and `[log]`.
+    pub(crate) fn start(configs: [&str; 2]) -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        watch_signals()?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("headend-ends-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
         fs::DirBuilder::new()
             .mode(0o700)
             .create(&directory)
@@ -82,25 +87,22 @@ impl Ends {
             directory,
             children: Vec::new(),
         }));
+        let mut homes = lock(&HOMES);
+        homes.retain(|home| home.strong_count() > 0);
+        homes.push(Arc::downgrade(&home));
+        drop(homes);
         let ends = Self { home };
-        let home = Arc::clone(&ends.home);
-        std::thread::spawn(move || {
-            if await_signal(&signals) {
-                lock(&home).clean_up();
-                std::process::exit(130);
-            }
-        });
-        for name in ["lns", "lac"] {
-            lock(&ends.home).spawn(name)?;
+        for (name, config) in ["lns", "lac"].into_iter().zip(configs) {
+            lock(&ends.home).spawn(name, config)?;
         }
         Ok(ends)
     }
 
-    pub(super) fn lns(&self) -> Result<End> {
+    pub(crate) fn lns(&self) -> Result<End> {
         self.connect("lns")
     }
 
-    pub(super) fn lac(&self) -> Result<End> {
+    pub(crate) fn lac(&self) -> Result<End> {
         self.connect("lac")
     }
 
@@ -122,7 +124,7 @@ impl Ends {
     ///
     /// # Errors
     /// One did not end, or not well.
-    pub(super) fn stop(&self) -> Result<()> {
+    pub(crate) fn stop(&self) -> Result<()> {
         let mut home = lock(&self.home);
         let children = std::mem::take(&mut home.children);
         for child in &children {
@@ -152,9 +154,9 @@ impl Home {
         self.directory.join(name).with_extension(extension)
     }
 
-    fn spawn(&mut self, name: &str) -> Result<()> {
+    fn spawn(&mut self, name: &str, sections: &str) -> Result<()> {
         let config = self.path(name, "toml");
-        fs::write(&config, configuration(name, &self.path(name, "sock")))?;
+        fs::write(&config, configuration(&self.path(name, "sock"), sections))?;
         let log = fs::File::create(self.path(name, "log"))?;
         let program = std::env::current_exe().context("this program's own file is not known")?;
         let child = Command::new(program)
@@ -196,15 +198,13 @@ impl Home {
     }
 }
 
-fn configuration(name: &str, socket: &Path) -> String {
+fn configuration(socket: &Path, sections: &str) -> String {
     let socket = Value::from(socket.to_string_lossy());
-    format!(
-        "[control]\nsocket = {socket}\n[{name}]\nlisten = [\"127.0.0.1:0\"]\n[log]\nlevel = \"warn\"\nto = \"stderr\"\n"
-    )
+    format!("[control]\nsocket = {socket}\n[log]\nlevel = \"warn\"\nto = \"stderr\"\n{sections}")
 }
 
-fn lock(home: &Mutex<Home>) -> MutexGuard<'_, Home> {
-    home.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Asks a daemon to end.
@@ -229,6 +229,32 @@ fn end_of(child: &mut Child) -> Result<bool> {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// What a signal has to clean up.
+static HOMES: Mutex<Vec<Weak<Mutex<Home>>>> = Mutex::new(Vec::new());
+
+/// From now on a signal that asks for the end ends the daemons first.
+fn watch_signals() -> Result<()> {
+    static WATCHED: Mutex<bool> = Mutex::new(false);
+    let mut watched = lock(&WATCHED);
+    if *watched {
+        return Ok(());
+    }
+    // Blocks the signals before there is a second thread to get them.
+    let signals = Signals::new().context("cannot take signals")?;
+    std::thread::spawn(move || {
+        if await_signal(&signals) {
+            // Held to the end, so that no more daemons are started.
+            let homes = lock(&HOMES);
+            for home in homes.iter().filter_map(Weak::upgrade) {
+                lock(&home).clean_up();
+            }
+            std::process::exit(130);
+        }
+    });
+    *watched = true;
+    Ok(())
 }
 
 /// Waits for a signal that asks for the end; `false` if that cannot be known.

@@ -2,7 +2,7 @@
 //! tunnels between them, created through the LAC's control socket as the published
 //! benchmark did it.
 
-mod ends;
+pub(crate) mod ends;
 mod report;
 
 use std::process::ExitCode;
@@ -44,7 +44,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         args.version == 3 || args.tunnels <= 65_000,
         "L2TPv2 has ids for 65,000 tunnels between two addresses"
     );
-    let ends = Ends::start()?;
+    let [lns, lac] = ["lns", "lac"].map(|role| format!("[{role}]\nlisten = [\"127.0.0.1:0\"]\n"));
+    let ends = Ends::start([&lns, &lac])?;
     let (mut lns, mut lac) = (ends.lns()?, ends.lac()?);
     let peer = lns.address()?;
     let before = [lns.measure()?, lac.measure()?];

@@ -1,0 +1,143 @@
+//! `headend bench bringup`: tunnels against time, by the five builds of the published
+//! benchmark and by our own designs.
+//!
+//! Each design is this program with other parts: two daemons of it, LAC and LNS, and
+//! one request per tunnel through the LAC's control socket.
+
+pub(super) mod build;
+pub(super) mod drive;
+mod report;
+
+pub(super) use report::{method, tables};
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::fit;
+use lab::history::BringupRun;
+use lab::report::{CoreWitness, MachineInfo};
+use reactor::limits;
+
+use super::Out;
+use crate::cli::seconds;
+use build::{BUILDS, Build};
+use drive::{Run, Wanted};
+
+/// Descriptors of a daemon beside its tunnels' sockets, with room to spare.
+const DESCRIPTORS: u64 = 16;
+
+/// Draw tunnels against time by the published builds and by ours.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// How many tunnels
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=250_000))]
+    tunnels: u32,
+    /// When to end a run that is not through; its curve is extrapolated
+    #[arg(long = "cap-seconds", value_name = "S", default_value = "60", value_parser = seconds)]
+    cap: Duration,
+    /// Which builds to run [default: all]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = named)]
+    builds: Vec<&'static Build>,
+    /// 400 tunnels and at most 2 seconds each
+    #[arg(long, conflicts_with_all = ["tunnels", "cap"])]
+    quick: bool,
+    #[command(flatten)]
+    out: Out,
+}
+
+fn named(name: &str) -> Result<&'static Build, String> {
+    Build::named(name).ok_or_else(|| {
+        let names: Vec<&str> = BUILDS.iter().map(|build| build.name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}
+
+impl Args {
+    fn wanted(&self) -> Wanted {
+        if self.quick {
+            Wanted {
+                tunnels: 400,
+                cap: Duration::from_secs(2),
+            }
+        } else {
+            Wanted {
+                tunnels: self.tunnels,
+                cap: self.cap,
+            }
+        }
+    }
+}
+
+/// Measures and publishes.
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
+    let builds = if args.builds.is_empty() {
+        BUILDS.iter().collect()
+    } else {
+        args.builds.clone()
+    };
+    let wanted = args.wanted();
+    let witness = CoreWitness::start();
+    let runs = measure(&builds, wanted)?;
+    let report = report::report(&runs, wanted, MachineInfo::read_with(witness));
+    report.publish(args.out.dir.as_deref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the builds one after the other.
+///
+/// # Errors
+/// One needs more descriptors than the process may have, or could not be run.
+pub(super) fn measure(builds: &[&'static Build], wanted: Wanted) -> Result<Vec<Run>> {
+    let room =
+        limits::raise_descriptor_limit()?.saturating_sub(limits::DESCRIPTOR_RESERVE + DESCRIPTORS);
+    for build in builds.iter().filter(|build| build.socket_each) {
+        ensure!(
+            u64::from(wanted.tunnels) <= room,
+            "{} takes a descriptor for each tunnel: this process may have {room} for that (ulimit -n)",
+            build.name
+        );
+    }
+    let mut runs = Vec::new();
+    for (i, build) in builds.iter().enumerate() {
+        let bar = bar(
+            wanted,
+            format!("[{}/{}] {}", i + 1, builds.len(), build.name),
+        );
+        let run = drive::run(build, wanted, &mut |up| bar.set_position(up));
+        bar.finish_and_clear();
+        runs.push(run?);
+    }
+    Ok(runs)
+}
+
+fn bar(wanted: Wanted, name: String) -> ProgressBar {
+    let bar = ProgressBar::new(wanted.tunnels.into());
+    let cap = wanted.cap.as_secs_f64();
+    let template = format!(
+        "{{prefix:22}} {{pos}}/{{len}} tunnels [{{wide_bar}}] {{elapsed}} of {cap} s at most"
+    );
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_prefix(name);
+    bar
+}
+
+/// A run as the history's chapter takes it.
+pub(super) fn as_chapter(run: &Run, wanted: Wanted) -> BringupRun {
+    let target = u64::from(wanted.tunnels);
+    let extrapolated = (!run.finished)
+        .then(|| fit::extrapolate(&run.samples, target))
+        .flatten();
+    BringupRun {
+        build: run.build.name.into(),
+        label: run.build.label(),
+        samples: run.samples.clone(),
+        target,
+        finished: run.finished,
+        extrapolated_s: extrapolated.map(|extrapolation| extrapolation.seconds),
+        cpu_s: run.lns.cpu_s + run.lac.cpu_s,
+    }
+}

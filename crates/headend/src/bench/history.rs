@@ -1,0 +1,125 @@
+//! `headend bench history`: published scaling failures, re-run here, as one HTML page.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use lab::history::{Chapter, chapter_bringup, chapter_poll, page};
+use lab::poll::Config;
+use lab::report::{CoreWitness, MachineInfo, Report};
+use reactor::StoreKind;
+
+use super::bringup::build::Build;
+use super::bringup::drive::Wanted;
+use super::{bringup, poll};
+
+/// The designs of the first chapter: ours first, since it is through at once.
+const BUILDS: [&str; 6] = ["default", "r2929", "r3031", "r3125", "r3158", "r3181"];
+
+/// Re-run published scaling failures here, and write one HTML page about it.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The page; its figures go beside it [default: bench-results/history/index.html]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Fewer tunnels and descriptors, in some seconds
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Measures and writes the page.
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
+    let file = args
+        .out
+        .clone()
+        .unwrap_or_else(|| "bench-results/history/index.html".into());
+    let directory = file.parent().unwrap_or(Path::new("")).to_owned();
+    let witness = CoreWitness::start();
+    let chapters = [bringup_chapter(args.quick)?, poll_chapter(args.quick)?];
+    let machine = MachineInfo::read_with(witness);
+    fs::create_dir_all(if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        &directory
+    })
+    .and_then(|()| fs::write(&file, page(&chapters, &machine)))
+    .with_context(|| format!("cannot write {}", file.display()))?;
+    for (number, chapter) in chapters.iter().enumerate() {
+        println!(
+            "{}. {}: {}",
+            number + 1,
+            chapter.title,
+            chapter.verdict.outcome.words()
+        );
+        println!("   {}\n", chapter.verdict.why());
+    }
+    let written = figures(&chapters, machine).write(&directory)?;
+    print!("{written}");
+    println!(
+        "\nThe page: {}",
+        fs::canonicalize(&file).unwrap_or(file).display()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn bringup_chapter(quick: bool) -> Result<Chapter> {
+    let builds: Vec<&'static Build> = BUILDS
+        .iter()
+        .filter_map(|name| Build::named(name))
+        .collect();
+    let wanted = if quick {
+        Wanted {
+            tunnels: 400,
+            cap: Duration::from_secs(2),
+        }
+    } else {
+        Wanted {
+            tunnels: 10_000,
+            cap: Duration::from_secs(12),
+        }
+    };
+    let runs = bringup::measure(&builds, wanted)?;
+    let curves: Vec<_> = runs
+        .iter()
+        .map(|run| bringup::as_chapter(run, wanted))
+        .collect();
+    let mut chapter = chapter_bringup(&curves);
+    chapter.tables.extend(bringup::tables(&runs));
+    chapter.method.splice(0..0, bringup::method(wanted));
+    Ok(chapter)
+}
+
+fn poll_chapter(quick: bool) -> Result<Chapter> {
+    let mut config = Config {
+        watched: if quick {
+            vec![64, 128, 250]
+        } else {
+            poll::sizes()?
+        },
+        ready: vec![1],
+        stores: vec![StoreKind::Slab],
+        ..Config::default()
+    };
+    if quick {
+        config.rounds = 1;
+        config.budget = base::Duration::from_millis(1);
+    }
+    let measured = poll::measure(&config)?;
+    let mut chapter = chapter_poll(&poll::rows(&measured));
+    chapter.method.splice(0..0, poll::method(&config));
+    chapter.method.extend(measured.left_out);
+    Ok(chapter)
+}
+
+/// The chapters' figures as files.
+fn figures(chapters: &[Chapter], machine: MachineInfo) -> Report {
+    let mut report = Report::new("history", machine);
+    for chapter in chapters {
+        report.method.extend(chapter.method.iter().cloned());
+        report.tables.extend(chapter.tables.iter().cloned());
+        report.charts.extend(chapter.charts.iter().cloned());
+    }
+    report
+}

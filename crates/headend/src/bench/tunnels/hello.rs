@@ -1,0 +1,236 @@
+//! Tunnels that are up: HELLOs answered, HELLOs originated, and nothing at all.
+
+use anyhow::Result;
+use base::Duration;
+use lab::generator::{Generator, Sizes};
+use lab::report::CoreWitness;
+use wire::l2tp::Version;
+
+use super::Bench;
+use super::bare::{Bare, Kind};
+use super::load::Load;
+use super::server::{Accounts, Lns, Server, Setup, Spent, Who};
+use super::setup::{self, SOURCE};
+
+/// The wheel's tick and more, once all tunnels are up.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// HELLOs over so many tunnels, as they cost whoever answered or sent them.
+#[derive(Clone, Debug)]
+pub(super) struct Hello {
+    pub(super) who: Who,
+    pub(super) version: Version,
+    pub(super) tunnels: u32,
+    pub(super) rate: u32,
+    /// HELLOs sent.
+    pub(super) sent: u64,
+    /// And acknowledged.
+    pub(super) answered: u64,
+    pub(super) spent: Spent,
+    /// For a HELLO.
+    pub(super) accounts: Accounts,
+    pub(super) others_percent: Option<f64>,
+}
+
+impl Hello {
+    /// Processor time for one.
+    pub(super) fn each_us(&self) -> f64 {
+        self.spent.cpu_us / (self.sent.max(1) as f64)
+    }
+}
+
+/// HELLOs from `load`, evenly spaced, that `server` answers.
+///
+/// # Errors
+/// The server has ended, or what the kernel said of a socket.
+pub(super) fn answered_by(
+    who: Who,
+    version: Version,
+    server: &Server,
+    load: &mut Generator,
+    rate: u32,
+    span: Duration,
+) -> Result<Hello> {
+    load.answer(SETTLE)?;
+    let witness = CoreWitness::start();
+    let before = server.booked()?;
+    let (sent, answered) = load.hello(rate, span)?;
+    let spent = server.spent_since(&before)?;
+    server.running.check()?;
+    Ok(Hello {
+        who,
+        version,
+        tunnels: load.established(),
+        rate,
+        sent,
+        answered,
+        spent,
+        accounts: Accounts::default(),
+        others_percent: witness.finish().map(|o| o.others_percent),
+    })
+}
+
+/// As [`answered_by`], for our LNS, whose own counts are read too.
+///
+/// # Errors
+/// As there.
+pub(super) fn answered(
+    version: Version,
+    lns: &mut Lns,
+    load: &mut Generator,
+    rate: u32,
+    span: Duration,
+) -> Result<Hello> {
+    let before = lns.accounts()?;
+    let hello = answered_by(Who::Headend, version, &lns.server, load, rate, span)?;
+    let accounts = lns.accounts()?.per(hello.sent as f64, &before);
+    Ok(Hello { accounts, ..hello })
+}
+
+/// The same datagrams, answered by a bare loop.
+///
+/// # Errors
+/// It does not start, or what the kernel said of a socket.
+pub(super) fn answered_bare(
+    bench: &Bench,
+    tunnels: u32,
+    rate: u32,
+    span: Duration,
+    sizes: &Sizes,
+) -> Result<Hello> {
+    let bare = Bare::start(bench, &Kind::Echo)?;
+    let mut load = Load::new(SOURCE, tunnels)?;
+    let witness = CoreWitness::start();
+    let before = bare.server.booked()?;
+    let (sent, answered) = load.hello(bare.server.addresses[0], rate, span, sizes.last_sent)?;
+    let spent = bare.server.spent_since(&before)?;
+    let others_percent = witness.finish().map(|o| o.others_percent);
+    let calls = bare.finish()?;
+    Ok(Hello {
+        who: Who::Bare,
+        version: Version::V3,
+        tunnels,
+        rate,
+        sent,
+        answered,
+        spent,
+        accounts: of_calls(calls, sent),
+        others_percent,
+    })
+}
+
+/// HELLOs that our LNS sends over `tunnels`, `rate` in a second on the average.
+///
+/// # Errors
+/// It does not start, has ended, or what the kernel said of a socket.
+pub(super) fn originated(
+    bench: &Bench,
+    tunnels: u32,
+    rate: u32,
+    span_min: Duration,
+) -> Result<Hello> {
+    // Each tunnel's turn comes once in an interval, so whole intervals are measured.
+    let interval_s = f64::from(tunnels) / f64::from(rate);
+    let intervals = (span_min.as_secs_f64() / interval_s).ceil().max(2.0);
+    let span = Duration::from_nanos((interval_s * intervals * 1e9) as u64);
+    let setup = Setup {
+        hello_s: interval_s,
+        ..Setup::default()
+    };
+    let (mut lns, mut load, _) = setup::ours(bench, Version::V3, tunnels, &setup)?;
+    let calls = lns.accounts()?;
+    let witness = CoreWitness::start();
+    let before = lns.server.booked()?;
+    let sent = load.answer(span)?;
+    let spent = lns.server.spent_since(&before)?;
+    lns.server.running.check()?;
+    Ok(Hello {
+        who: Who::Headend,
+        version: Version::V3,
+        tunnels,
+        rate,
+        sent,
+        // A tunnel whose HELLO was not answered would be gone.
+        answered: if lns.established()? == u64::from(tunnels) {
+            sent
+        } else {
+            0
+        },
+        spent,
+        accounts: lns.accounts()?.per(sent as f64, &calls),
+        others_percent: witness.finish().map(|o| o.others_percent),
+    })
+}
+
+/// As many datagrams, sent by a bare loop.
+///
+/// # Errors
+/// It does not start, or what the kernel said of a socket.
+pub(super) fn originated_bare(
+    bench: &Bench,
+    tunnels: u32,
+    rate: u32,
+    span: Duration,
+    sizes: &Sizes,
+) -> Result<Hello> {
+    let mut load = Load::new(SOURCE, tunnels)?;
+    let kind = Kind::Hello {
+        first: SOURCE,
+        count: tunnels,
+        port: load.port(),
+        rate,
+        bytes: sizes.last_sent,
+    };
+    let bare = Bare::start(bench, &kind)?;
+    let witness = CoreWitness::start();
+    let before = bare.server.booked()?;
+    let sent = load.answer(span, sizes.last_received)?;
+    let spent = bare.server.spent_since(&before)?;
+    let others_percent = witness.finish().map(|o| o.others_percent);
+    let calls = bare.finish()?;
+    Ok(Hello {
+        who: Who::Bare,
+        version: Version::V3,
+        tunnels,
+        rate,
+        sent,
+        answered: sent,
+        spent,
+        accounts: of_calls(calls, sent),
+        others_percent,
+    })
+}
+
+/// Tunnels that are up and have nothing to say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Idle {
+    pub(super) tunnels: u32,
+    pub(super) spent: Spent,
+    pub(super) others_percent: Option<f64>,
+}
+
+/// Leaves our LNS alone for `span`.
+///
+/// # Errors
+/// It has ended, or what the kernel said of a socket.
+pub(super) fn idle(lns: &Lns, load: &mut Generator, span: Duration) -> Result<Idle> {
+    load.answer(SETTLE)?;
+    let witness = CoreWitness::start();
+    let before = lns.server.booked()?;
+    load.answer(span)?;
+    let spent = lns.server.spent_since(&before)?;
+    lns.server.running.check()?;
+    Ok(Idle {
+        tunnels: load.established(),
+        spent,
+        others_percent: witness.finish().map(|o| o.others_percent),
+    })
+}
+
+fn of_calls(calls: Vec<(String, f64)>, sent: u64) -> Accounts {
+    Accounts {
+        calls,
+        ..Accounts::default()
+    }
+    .per(sent as f64, &Accounts::default())
+}

@@ -1,0 +1,123 @@
+//! The other LNSs: Debian's xl2tpd and l2tpns, each as it comes but for addresses.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use base::Duration;
+use wire::l2tp::Version;
+
+use super::Bench;
+use super::home::find_program;
+use super::sandbox::CLUSTER_INTERFACE;
+use super::server::{Server, Who};
+use super::setup;
+
+/// l2tpns waits for other members of its cluster before it serves.
+const START_MAX: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// A peer that can be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Peer {
+    Xl2tpd,
+    L2tpns,
+}
+
+impl Peer {
+    pub(super) fn who(self) -> Who {
+        match self {
+            Peer::Xl2tpd => Who::Xl2tpd,
+            Peer::L2tpns => Who::L2tpns,
+        }
+    }
+
+    /// The Debian package is called as the program is.
+    fn name(self) -> &'static str {
+        self.who().name()
+    }
+
+    /// How to get it, if it is not here.
+    pub(super) fn missing(self) -> Option<String> {
+        let name = self.name();
+        find_program(name)
+            .is_none()
+            .then(|| format!("{name} is not installed: apt-get install {name}"))
+    }
+
+    /// The sizes that it is measured at. l2tpns has room for 500 tunnels as Debian
+    /// builds it; xl2tpd's cost for a tunnel grows with their number.
+    pub(super) fn sizes(self) -> &'static [u32] {
+        match self {
+            Peer::Xl2tpd => &[100, 490, 1_000, 10_000],
+            Peer::L2tpns => &[100, 490],
+        }
+    }
+
+    /// Starts it, and waits until it has answered a tunnel of its own, which it keeps.
+    ///
+    /// # Errors
+    /// It does not start, or answers nobody.
+    pub(super) fn start(self, bench: &Bench) -> Result<Server> {
+        let command = match self {
+            Peer::Xl2tpd => xl2tpd(bench)?,
+            Peer::L2tpns => l2tpns(bench)?,
+        };
+        let mut running = bench.spawn(self.name(), command)?;
+        // Nobody reads what it prints, which must not stop it.
+        if let Some(mut out) = running.stdout.take() {
+            std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        }
+        let server = Server {
+            running,
+            addresses: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 1701))],
+        };
+        let started = Instant::now();
+        loop {
+            server.running.check()?;
+            if started.elapsed() > START_MAX {
+                bail!("{} answers nobody: {}", self.name(), server.running.log());
+            }
+            let mut probe = setup::generator(&server, Version::V2, 1)?;
+            if probe.open(1, 1, Duration::from_millis(500))?.up == 1 {
+                probe.close(Duration::from_secs(2))?;
+                return Ok(server);
+            }
+        }
+    }
+}
+
+fn xl2tpd(bench: &Bench) -> Result<Command> {
+    let file = |ending: &str| bench.home.path(&format!("xl2tpd.{ending}"));
+    fs::write(file("secrets"), "")?;
+    let text = format!(
+        "[global]\nlisten-addr = 127.0.0.1\nauth file = {}\n\
+         [lns default]\nip range = 10.77.1.2-10.77.1.250\nlocal ip = 10.77.1.1\n\
+         require authentication = no\n",
+        file("secrets").display()
+    );
+    fs::write(file("conf"), text)?;
+    let mut command = Command::new(find_program("xl2tpd").context("xl2tpd")?);
+    command.arg("-D");
+    for (option, ending) in [("-c", "conf"), ("-p", "pid"), ("-C", "control")] {
+        command.arg(option).arg(file(ending));
+    }
+    Ok(command)
+}
+
+fn l2tpns(bench: &Bench) -> Result<Command> {
+    let file = bench.home.path("l2tpns.conf");
+    let text = format!(
+        "set log_file \"{}\"\nset pid_file \"{}\"\nset hostname \"l2tpns\"\n\
+         set bind_address 127.0.0.1\nset cli_bind_address 127.0.0.1\nset peer_address 10.77.0.1\n\
+         set primary_radius 127.0.0.1\nset radius_secret \"radius\"\n\
+         set cluster_interface \"{CLUSTER_INTERFACE}\"\n",
+        bench.home.path("l2tpns.out").display(),
+        bench.home.path("l2tpns.pid").display(),
+    );
+    fs::write(&file, text)?;
+    let mut command = Command::new(find_program("l2tpns").context("l2tpns")?);
+    command.arg("-c").arg(file);
+    Ok(command)
+}
