@@ -143,6 +143,29 @@ fn a_socket_for_each_tunnel_is_opened_on_both_sides_and_closed_with_it() {
 }
 
 #[test]
+fn tunnels_with_own_sockets_to_one_peer_address_outlive_one_another() {
+    let directory = Directory::new();
+    let own = "sockets = \"per-tunnel\"\n[l2tp]\nhold_s = 0\n";
+    let (lns, peer) = Daemon::lns(&directory, own);
+    // All from one socket: to the LNS they have one peer address and port.
+    let lac = Daemon::lac(&directory, "");
+    let (mut at_lns, mut at_lac) = (lns.client(), lac.client());
+    at_lac.create(&peer, 3, 5, json!({"session": true}));
+    at_lac.create(&peer, 3, 5, json!({"session": true}));
+    at_lns.await_stats("all are up", |stats| {
+        stats["sessions_established"] == 10 && stats["sockets"] == 11
+    });
+    let tunnels = at_lac.rows("show.tunnels");
+    let (ended, left) = tunnels.split_at(9);
+    for tunnel in ended {
+        at_lac.ask(json!({"do": "tunnel.delete", "tunnel": tunnel["id"]}));
+    }
+    at_lns.await_stats("one is left", |stats| stats["sockets"] == 2);
+    let session = json!({"do": "session.create", "tunnel": left[0]["id"]});
+    assert_eq!(at_lac.ask(session)[0]["up"], true);
+}
+
+#[test]
 fn near_the_descriptor_limit_new_tunnels_are_refused_and_old_ones_kept() {
     let directory = Directory::new();
     let (_lns, peer) = Daemon::lns(&directory, "");

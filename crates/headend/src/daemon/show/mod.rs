@@ -1,0 +1,163 @@
+//! The rows of a `show`, a bounded number at a time: a place in the endpoint's
+//! tables is all that is kept between two turns.
+
+mod accounts;
+mod tables;
+
+use base::Duration;
+
+use super::client::Client;
+use super::turn::Core;
+use crate::control::reply;
+
+/// A `show` and how far it is.
+pub(super) struct Show {
+    what: What,
+    cursor: u32,
+    rows: u64,
+}
+
+/// What is shown.
+#[derive(Clone, Copy)]
+pub(super) enum What {
+    Tunnels,
+    Sessions,
+    Peers,
+    EndedTunnels,
+    EndedSessions,
+    Counters,
+    Waits,
+    Descriptors,
+    Timers,
+    Cpu,
+    Server { clients: usize },
+}
+
+/// What a step has left to do.
+enum Step {
+    /// Go on from here.
+    From(u32),
+    /// Go on with the next part.
+    Then(What),
+    End,
+}
+
+impl Show {
+    /// From the first row.
+    pub(super) fn new(what: What) -> Self {
+        Self {
+            what,
+            cursor: 0,
+            rows: 0,
+        }
+    }
+
+    /// Writes rows until they are at an end, `steps` are used up, or the client has
+    /// enough to read; hands itself back if there is more.
+    pub(super) fn work(
+        mut self,
+        id: u64,
+        client: &mut Client,
+        core: &Core,
+        steps: &mut usize,
+    ) -> Option<Self> {
+        while *steps > 0 && !client.is_full() {
+            *steps -= 1;
+            let mut out = Rows {
+                out: client.out(),
+                id,
+                count: 0,
+            };
+            let step = self.what.step(self.cursor, core, &mut out);
+            self.rows += out.count;
+            match step {
+                Step::From(cursor) => self.cursor = cursor,
+                Step::Then(what) => (self.what, self.cursor) = (what, 0),
+                Step::End => {
+                    reply::end(client.out(), id, self.rows);
+                    return None;
+                }
+            }
+        }
+        Some(self)
+    }
+}
+
+/// Where rows go.
+struct Rows<'a> {
+    out: &'a mut Vec<u8>,
+    id: u64,
+    count: u64,
+}
+
+impl Rows<'_> {
+    fn push(&mut self, row: &impl serde::Serialize) {
+        reply::row(self.out, self.id, row);
+        self.count += 1;
+    }
+}
+
+impl What {
+    fn step(self, cursor: u32, core: &Core, out: &mut Rows) -> Step {
+        let endpoint = &core.endpoint;
+        match self {
+            What::Tunnels => match endpoint.next_tunnel(cursor) {
+                Some((next, view)) => {
+                    tables::tunnel(&view, core.now, out);
+                    Step::From(next)
+                }
+                None => Step::End,
+            },
+            What::Sessions => match endpoint.next_session(cursor) {
+                Some((next, view)) => {
+                    tables::session(&view, core.now, out);
+                    Step::From(next)
+                }
+                None => Step::End,
+            },
+            What::Peers => match endpoint.next_peer(cursor) {
+                Some((next, view)) => {
+                    tables::peer(&view, out);
+                    Step::From(next)
+                }
+                None => Step::End,
+            },
+            What::EndedTunnels => tables::ended_tunnel(endpoint, cursor, core.now, out),
+            What::EndedSessions => tables::ended_session(endpoint, cursor, core.now, out),
+            What::Counters => {
+                tables::counters(core, out);
+                Step::End
+            }
+            What::Waits => {
+                accounts::waits(core, out);
+                Step::Then(What::Descriptors)
+            }
+            What::Descriptors => accounts::descriptors(core, cursor, out),
+            What::Timers => {
+                accounts::timers(core, out);
+                Step::End
+            }
+            What::Cpu => {
+                accounts::cpu(core, out);
+                Step::End
+            }
+            What::Server { clients } => {
+                accounts::server(core, clients, out);
+                Step::End
+            }
+        }
+    }
+}
+
+fn seconds(span: Duration) -> f64 {
+    rounded(span.as_secs_f64())
+}
+
+fn micros(span: Duration) -> f64 {
+    rounded(span.as_nanos() as f64 / 1000.0)
+}
+
+/// To three decimals, which is all that anyone reads.
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}

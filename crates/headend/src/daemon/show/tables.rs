@@ -1,0 +1,140 @@
+//! Rows of the endpoint's tables and counters.
+
+use base::Instant;
+use l2tp::{Codes, Endpoint, PeerView, Pseudowire, SessionEnd, SessionView, TunnelEnd, TunnelView};
+
+use super::{Rows, Step, seconds};
+use crate::control::rows;
+use crate::daemon::turn::Core;
+
+pub(super) fn tunnel(view: &TunnelView, now: Instant, out: &mut Rows) {
+    let state: &dyn std::fmt::Display = if view.closing {
+        &"closing"
+    } else {
+        &view.state
+    };
+    out.push(&rows::Tunnel {
+        schema: "tunnel/1",
+        id: view.id,
+        remote_id: view.remote_id,
+        version: view.version.number(),
+        state,
+        role: if view.originated { "lac" } else { "lns" },
+        peer: view.route.peer,
+        local: view.route.local,
+        host_name: view.host_name,
+        config_id: view.config_id,
+        sessions: view.sessions,
+        age_s: seconds(now.since(view.created)),
+        up_s: view.up.map(|up| seconds(now.since(up))),
+        window: view.peer_window,
+        cwnd: view.cwnd,
+        outstanding: view.outstanding,
+        rx: view.received,
+        tx: view.sent,
+        retransmissions: view.retransmissions,
+        duplicates: view.duplicates,
+    });
+}
+
+pub(super) fn session(view: &SessionView, now: Instant, out: &mut Rows) {
+    let called = view
+        .details
+        .map_or(&[][..], |details| &details.called_number);
+    out.push(&rows::Session {
+        schema: "session/1",
+        id: view.id,
+        remote_id: view.remote_id,
+        tunnel: view.tunnel_id,
+        version: view.version.number(),
+        role: &view.role,
+        state: &view.state,
+        pseudowire: Pseudowire::from_number(view.pseudowire).map_or("other", Pseudowire::name),
+        age_s: seconds(now.since(view.created)),
+        up_s: view.up.map(|up| seconds(now.since(up))),
+        called_number: &String::from_utf8_lossy(called),
+    });
+}
+
+pub(super) fn peer(view: &PeerView, out: &mut Rows) {
+    out.push(&rows::Peer {
+        schema: "peer/1",
+        address: view.addr,
+        tunnels: view.tunnels,
+        opened_total: view.opened_total,
+    });
+}
+
+pub(super) fn ended_tunnel(endpoint: &Endpoint, cursor: u32, now: Instant, out: &mut Rows) -> Step {
+    let Some(ended) = endpoint.ended_tunnel(cursor as usize) else {
+        return Step::End;
+    };
+    let (result, error) = match &ended.reason {
+        TunnelEnd::Peer(notice) => (Some(notice.result), notice.error),
+        reason => codes(reason.codes(ended.version)),
+    };
+    out.push(&rows::Ended {
+        schema: "ended/1",
+        tunnel: ended.id,
+        session: None,
+        version: ended.version.number(),
+        peer: Some(ended.route.peer),
+        ended_s_ago: seconds(now.since(ended.ended)),
+        reason: &ended.reason,
+        result,
+        error,
+    });
+    Step::From(cursor + 1)
+}
+
+pub(super) fn ended_session(
+    endpoint: &Endpoint,
+    cursor: u32,
+    now: Instant,
+    out: &mut Rows,
+) -> Step {
+    let Some(ended) = endpoint.ended_session(cursor as usize) else {
+        return Step::End;
+    };
+    let (result, error) = match &ended.reason {
+        SessionEnd::Peer(notice) => (Some(notice.result), notice.error),
+        reason => codes(reason.codes(ended.version)),
+    };
+    out.push(&rows::Ended {
+        schema: "ended/1",
+        tunnel: ended.tunnel_id,
+        session: Some(ended.id),
+        version: ended.version.number(),
+        peer: None,
+        ended_s_ago: seconds(now.since(ended.ended)),
+        reason: &ended.reason,
+        result,
+        error,
+    });
+    Step::From(cursor + 1)
+}
+
+/// The Result Code and Error Code that we sent, where any were.
+fn codes(codes: Option<Codes>) -> (Option<u16>, Option<u16>) {
+    codes.map_or((None, None), |codes| (Some(codes.result), codes.error))
+}
+
+pub(super) fn counters(core: &Core, out: &mut Rows) {
+    let mut push = |name: &dyn std::fmt::Display, value| {
+        out.push(&rows::Counter {
+            schema: "counter/1",
+            name,
+            value,
+        });
+    };
+    for (name, value) in core.endpoint.counters() {
+        push(&name, value);
+    }
+    let udp = core.sockets.stats();
+    push(&"udp_received", udp.received);
+    push(&"udp_sent", udp.sent);
+    push(&"udp_truncated", udp.truncated);
+    push(&"udp_receive_errors", udp.receive_errors);
+    push(&"udp_send_blocked", udp.blocked);
+    push(&"udp_send_dropped", core.sockets.dropped);
+}
