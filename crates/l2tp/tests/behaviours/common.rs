@@ -408,6 +408,13 @@ impl Peer {
         stage.send(&self.ack_packet());
     }
 
+    /// The same to an id that is no business of this peer yet.
+    pub(crate) fn ack_to(&self, connection: u32, stage: &mut Stage) {
+        let mut peer = self.clone();
+        peer.remote = connection;
+        peer.ack(stage);
+    }
+
     /// What came, with its place in the sequence noted.
     pub(crate) fn hear(&mut self, stage: &mut Stage) -> Vec<Got> {
         let got = stage.hear();
