@@ -98,6 +98,25 @@ fn a_creation_that_waits_does_not_hold_up_other_requests() {
 }
 
 #[test]
+fn a_client_that_says_no_more_still_gets_its_answers() {
+    let directory = Directory::new();
+    let (_lns, peer) = Daemon::lns(&directory, "");
+    let lac = Daemon::lac(&directory, "");
+    let mut client = lac.client();
+    client.send(json!({"do": "show.tunnels"}));
+    client.send(json!({"do": "tunnel.create", "peer": peer, "count": 3}));
+    client.send_raw(b"{\"v\":1,");
+    client.say_no_more();
+    let lines: Vec<Value> = std::iter::from_fn(|| client.next()).collect();
+    let ends = lines
+        .iter()
+        .filter(|line| line.get("end").is_some())
+        .count();
+    let up = lines.iter().filter(|line| line["up"] == true).count();
+    assert_eq!((lines.len(), ends, up), (5, 2, 3), "{lines:?}");
+}
+
+#[test]
 fn a_bad_request_is_refused_and_the_connection_lives_on() {
     let directory = Directory::new();
     let lac = lac_with(&directory, 0);

@@ -207,6 +207,12 @@ impl Client {
         self.reader.get_mut().write_all(line).unwrap();
     }
 
+    /// Ends the sending side.
+    pub(crate) fn say_no_more(&self) {
+        let side = std::net::Shutdown::Write;
+        self.reader.get_ref().shutdown(side).unwrap();
+    }
+
     /// Sends a request and returns its id.
     pub(crate) fn send(&mut self, mut request: Value) -> u64 {
         let id = self.next_id;
