@@ -13,3 +13,4 @@ mod requests;
 mod sessions;
 mod teardown;
 mod ties;
+mod version3;

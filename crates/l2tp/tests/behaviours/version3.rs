@@ -1,0 +1,705 @@
+//! What version 3 adds: message digests and nonces, cookies, pseudowire types,
+//! sublayers (RFC 3931 4.3, 4.5, 4.6, 5.4). The digests are computed by this test's own
+//! hand, see `mac`.
+
+use l2tp::{Call, Config, Discard, Event, Pseudowire, SessionEnd, TunnelEnd};
+use wire::l2tp::{Attribute as A, DigestType, MessageType as M, Version};
+
+use crate::common::{
+    Body, Got, Peer, SECRET, Stage, counter, kinds, lac_config, lns_config, only, only_ack,
+    with_secret,
+};
+use crate::mac::PeerAuth;
+
+const DIGESTS: [DigestType; 2] = [DigestType::HmacMd5, DigestType::HmacSha1];
+
+fn secret(config: Config, digest: DigestType) -> Config {
+    Config {
+        digest,
+        ..with_secret(config)
+    }
+}
+
+/// A peer that has the secret.
+fn authentic(digest: DigestType) -> Peer {
+    let mut peer = Peer::v3();
+    peer.auth = Some(PeerAuth::new(SECRET, digest));
+    peer
+}
+
+/// Whether each message that was heard has its digest right.
+#[track_caller]
+fn verify(peer: &Peer, got: &[Got]) {
+    for message in got {
+        let auth = peer.auth.as_ref().expect("an authentic peer");
+        assert!(auth.verifies(&message.whole), "{message:?}");
+    }
+}
+
+/// "It is now included in all L2TP messages" (RFC 3931 4.3), ours and theirs, with both
+/// nonces in it and in both algorithms, from the SCCRQ to the last acknowledgement.
+#[test]
+fn b24_every_message_of_an_authenticated_connection_has_its_digest() {
+    for digest in DIGESTS {
+        let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
+        let request = lac.sccrq();
+        let got = lac.say(&mut stage, &request);
+        lac.take_sccrp(&only(&got, M::Sccrp));
+        verify(&lac, &got);
+        let conversation = [
+            (Body::new(M::Scccn), None),
+            (Body::new(M::Hello), None),
+            (lac.icrq(5), Some(M::Icrp)),
+            (lac.cdn(5, 0, 3), None),
+            (lac.stop_ccn(1), None),
+        ];
+        for (body, answer) in conversation {
+            let got = lac.say(&mut stage, &body);
+            assert_eq!(kinds(&got), [answer]);
+            // "ZLB messages are only permitted when Control Message Authentication [...]
+            // is not enabled" (6.15).
+            assert_eq!(got[0].kind(), answer.unwrap_or(M::Ack));
+            verify(&lac, &got);
+            lac.ack(&mut stage);
+        }
+        assert_eq!(stage.discarded(Discard::BadDigest), 0);
+        assert!(matches!(stage.tunnel_end(), TunnelEnd::Peer(_)));
+    }
+}
+
+#[test]
+fn b24_the_lac_signs_its_request_without_nonces_and_the_rest_with_both() {
+    for digest in DIGESTS {
+        let (mut stage, mut lns) = (Stage::new(secret(lac_config(), digest)), authentic(digest));
+        let tunnel = stage.open_tunnel(Version::V3);
+        let request = lns.take_sccrq(&mut stage);
+        verify(&lns, core::slice::from_ref(&request));
+        let nonce = request.get(A::ControlMessageAuthenticationNonce).unwrap();
+        assert!(nonce.len() >= 16, "\"at least 16 octets is recommended\"");
+        let reply = lns.sccrp();
+        let got = lns.say(&mut stage, &reply);
+        only(&got, M::Scccn);
+        verify(&lns, &got);
+        lns.ack(&mut stage);
+        lns.take_call(&mut stage, tunnel, Call::default(), 9);
+        // A retransmission is signed anew: its Nr may differ.
+        stage.with(|lac, _| assert!(lac.send_hello(tunnel)));
+        let first = only(&lns.hear(&mut stage), M::Hello);
+        let hello = lns.packet_at(
+            lns.ns,
+            lns.nr.wrapping_sub(1),
+            0,
+            &Body::new(M::Hello).bytes,
+        );
+        lns.ns += 1;
+        stage.send(&hello);
+        stage.run_secs(1);
+        let got = lns.hear(&mut stage);
+        assert_eq!(kinds(&got), [None, Some(M::Hello)]);
+        verify(&lns, &got);
+        assert_eq!((got[1].ns, got[1].nr), (first.ns, first.nr + 1));
+        assert_ne!(got[1].whole, first.whole);
+        assert_eq!(stage.discarded(Discard::BadDigest), 0);
+    }
+}
+
+/// "If the calculation fails, the message MUST be dropped" (RFC 3931 5.4.1).
+#[test]
+fn b24_a_bad_digest_is_dropped_and_counted_and_changes_nothing() {
+    for digest in DIGESTS {
+        let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
+        lac.connect(&mut stage);
+        let tunnel = stage.tunnel();
+        let before = format!("{:?}", stage.endpoint().tunnel(tunnel));
+        let good = lac.packet(0, &lac.clone().icrq(5));
+        // Any octet of it: header, AVPs, the digest itself.
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            stage.send(&bad);
+            assert!(stage.hear().is_empty(), "octet {at}");
+            let now = format!("{:?}", stage.endpoint().tunnel(tunnel));
+            assert_eq!(now, before, "octet {at}");
+        }
+        assert!(stage.discarded(Discard::BadDigest) > good.len() as u64 - 20);
+        stage.send(&good);
+        only(&lac.hear(&mut stage), M::Icrp);
+    }
+}
+
+/// With the other's nonce left out, with both the other way round, without any, without a
+/// digest at all, with another secret's: none is taken.
+#[test]
+fn b24_a_digest_with_other_nonces_or_another_secret_is_dropped() {
+    let wrong: [fn(&mut PeerAuth); 4] = [
+        |auth| auth.remote_nonce.clear(),
+        |auth| core::mem::swap(&mut auth.local_nonce, &mut auth.remote_nonce),
+        |auth| auth.secret = b"another secret".to_vec(),
+        |auth| {
+            auth.local_nonce.clear();
+            auth.remote_nonce.clear();
+        },
+    ];
+    for change in wrong {
+        let digest = DigestType::HmacMd5;
+        let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
+        lac.connect(&mut stage);
+        let mut changed = lac.clone();
+        change(changed.auth.as_mut().unwrap());
+        for body in [Body::new(M::Hello), lac.stop_ccn(1)] {
+            let bad = changed.packet_at(lac.ns, lac.nr, 0, &body.bytes);
+            stage.send(&bad);
+        }
+        changed.auth = None;
+        for body in [&Body::new(M::Hello).bytes[..], &lac.stop_ccn(1).bytes, &[]] {
+            let bad = changed.packet_at(lac.ns, lac.nr, 0, body);
+            stage.send(&bad);
+        }
+        assert!(stage.hear().is_empty());
+        assert_eq!(stage.discarded(Discard::BadDigest), 5);
+        assert_eq!(stage.counts().established, 1);
+        only_ack(&lac.say(&mut stage, &Body::new(M::Hello)));
+    }
+}
+
+/// "Digest Type 0 (HMAC-MD5) MUST be supported, while Digest Type 1 (HMAC-SHA-1) SHOULD":
+/// what the peer signs with is its choice.
+#[test]
+fn b24_the_two_ends_may_use_different_algorithms() {
+    for (ours, theirs) in [(DIGESTS[0], DIGESTS[1]), (DIGESTS[1], DIGESTS[0])] {
+        let (mut stage, mut lac) = (Stage::new(secret(lns_config(), ours)), authentic(theirs));
+        lac.connect(&mut stage);
+        lac.call(&mut stage, 5);
+        assert_eq!(stage.counts().sessions_established, 1);
+    }
+}
+
+/// Two ends with different secrets never have a connection, and each can tell why.
+#[test]
+fn b24_an_sccrq_signed_with_another_secret_is_dropped() {
+    let digest = DigestType::HmacMd5;
+    let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
+    lac.auth.as_mut().unwrap().secret = b"another".to_vec();
+    let request = lac.packet(0, &lac.clone().sccrq());
+    for _ in 0..5 {
+        stage.send(&request);
+    }
+    assert!(stage.hear().is_empty());
+    assert_eq!(stage.discarded(Discard::BadDigest), 5);
+    assert_eq!(stage.counts(), Default::default());
+}
+
+/// "Either both sides participate in authentication, or neither does" (RFC 3931 4.3).
+#[test]
+fn b24_authentication_on_one_side_only_is_refused_with_stopccn_4() {
+    // The request has neither nonce nor digest, and we have a secret.
+    let digest = DigestType::HmacMd5;
+    let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), Peer::v3());
+    let request = lac.sccrq();
+    let stop = only(&lac.say(&mut stage, &request), M::StopCcn);
+    assert_eq!((stop.codes(), stop.connection), ((4, None), lac.id));
+    assert!(matches!(stage.tunnel_end(), TunnelEnd::NotAuthorized(_)));
+    // The request has both, and we have no secret: its nonce asks for ours.
+    let (mut stage, mut lac) = (Stage::lns(), authentic(digest));
+    let request = lac.sccrq();
+    let stop = only(&lac.say(&mut stage, &request), M::StopCcn);
+    assert_eq!(stop.codes(), (4, None));
+    // Our request has both, and the reply has neither: it could be anybody's.
+    let (mut stage, mut lns) = (Stage::new(secret(lac_config(), digest)), Peer::v3());
+    stage.open_tunnel(Version::V3);
+    lns.take_sccrq(&mut stage);
+    let reply = lns.sccrp();
+    assert!(lns.say(&mut stage, &reply).is_empty());
+    assert_eq!(stage.discarded(Discard::BadDigest), 1);
+    // A refusal is heard though, and acknowledged as the peer can read it: else nobody
+    // would ever know what is wrong.
+    lns.ns = 0;
+    let refusal = lns.stop_ccn(4);
+    let ack = only_ack(&lns.say(&mut stage, &refusal));
+    assert!(ack.body.is_empty());
+    assert!(matches!(stage.tunnel_end(), TunnelEnd::Peer(_)));
+    // Our request has neither, and the reply asks for both.
+    let (mut stage, mut lns) = (Stage::lac(), Peer::v3());
+    stage.open_tunnel(Version::V3);
+    lns.take_sccrq(&mut stage);
+    let reply = lns
+        .sccrp()
+        .avp(A::ControlMessageAuthenticationNonce, b"nonce");
+    let stop = only(&lns.say(&mut stage, &reply), M::StopCcn);
+    assert_eq!(stop.codes(), (4, None));
+}
+
+/// "The receiver of the message MUST respond with a Message Digest AVP in all subsequent
+/// messages sent" (RFC 3931 4.3): a refusal, too, and the other end can read it. The one
+/// that refuses has told no nonce, so it counts as empty.
+#[test]
+fn b24_a_refusal_of_an_authentic_request_is_signed() {
+    let digest = DigestType::HmacSha1;
+    let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
+    let request = lac.sccrq().u16(A::ReceiveWindowSize, 0);
+    let got = lac.say(&mut stage, &request);
+    lac.remote = only(&got, M::StopCcn).assigned_connection();
+    verify(&lac, &got);
+    lac.ack(&mut stage);
+    assert_eq!((stage.counts().closing, stage.counts().held), (0, 1));
+    // An SCCRP that cannot be taken is refused with both nonces.
+    let (mut stage, mut lns) = (Stage::new(secret(lac_config(), digest)), authentic(digest));
+    stage.open_tunnel(Version::V3);
+    lns.take_sccrq(&mut stage);
+    let reply = lns.sccrp().raw(0x80, 0, 9999, b"?");
+    let got = lns.say(&mut stage, &reply);
+    assert_eq!(only(&got, M::StopCcn).codes(), (2, Some(8)));
+    verify(&lns, &got);
+    // And a forged refusal, signed but wrong, is dropped.
+    let (mut stage, mut lns) = (Stage::new(secret(lac_config(), digest)), authentic(digest));
+    stage.open_tunnel(Version::V3);
+    lns.take_sccrq(&mut stage);
+    lns.auth.as_mut().unwrap().secret = b"guessed".to_vec();
+    let refusal = lns.stop_ccn(1);
+    assert!(lns.say(&mut stage, &refusal).is_empty());
+    assert_eq!(stage.discarded(Discard::BadDigest), 1);
+    assert_eq!(stage.counts().tunnels, 1);
+}
+
+/// A peer that closes before it has our nonce cannot sign with it.
+#[test]
+fn b24_a_stopccn_before_the_nonces_are_exchanged_ends_the_tunnel() {
+    let digest = DigestType::HmacMd5;
+    let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
+    let request = lac.sccrq();
+    only(&lac.say(&mut stage, &request), M::Sccrp);
+    lac.nr = 0;
+    let mut forged = lac.clone();
+    forged.auth.as_mut().unwrap().secret = b"guessed".to_vec();
+    let stop = lac.stop_ccn(1);
+    let forged = forged.packet(0, &stop);
+    stage.send(&forged);
+    assert_eq!(stage.counts().half_open, 1);
+    assert_eq!(stage.discarded(Discard::BadDigest), 1);
+    only_ack(&lac.say(&mut stage, &stop));
+    assert_eq!(stage.counts().half_open, 0);
+    assert!(matches!(stage.tunnel_end(), TunnelEnd::Peer(_)));
+}
+
+/// "This message authenticity and integrity checking MUST be performed before utilizing any
+/// information contained within the control message" (RFC 3931 5.4.1).
+#[test]
+fn b24_an_unauthentic_request_touches_no_tunnel_that_is_there() {
+    let digest = DigestType::HmacMd5;
+    let config = Config {
+        tie_breaker: true,
+        ..secret(lns_config(), digest)
+    };
+    let (mut stage, mut lac) = (Stage::new(config), authentic(digest));
+    lac.connect(&mut stage);
+    // One of ours is being opened, which no stranger's tie breaker can end.
+    stage.open_tunnel(Version::V3);
+    stage.hear();
+    let mut stranger = Peer::v3();
+    for tie in [None, Some(0)] {
+        let mut request = stranger.sccrq();
+        if let Some(tie) = tie {
+            request = request.u64(A::TieBreaker, tie);
+        }
+        let packet = stranger.packet_at(0, 0, 0, &request.bytes);
+        stage.send(&packet);
+        assert!(stage.hear().is_empty());
+    }
+    assert_eq!(stage.discarded(Discard::NotARequest), 2);
+    stranger.id += 1;
+    let request = stranger.sccrq().u64(A::TieBreaker, 0);
+    only(&stranger.say(&mut stage, &request), M::StopCcn);
+    assert_eq!(stage.counts().tunnels, 2);
+    assert_eq!(stage.counts().established, 1);
+    only_ack(&lac.say(&mut stage, &Body::new(M::Hello)));
+}
+
+/// The nonces "guard against [...] replay attacks" (RFC 3931 4.3): the request of a tunnel
+/// that is up is never a new one, however late; a new one has a new nonce.
+#[test]
+fn b24_a_replayed_sccrq_does_not_restart_an_authenticated_tunnel() {
+    let digest = DigestType::HmacMd5;
+    let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
+    let request = lac.packet(0, &lac.clone().sccrq());
+    stage.send(&request);
+    let reply = only(&lac.hear(&mut stage), M::Sccrp);
+    lac.take_sccrp(&reply);
+    only_ack(&lac.say(&mut stage, &Body::new(M::Scccn)));
+    stage.run_secs(30);
+    stage.send(&request);
+    only_ack(&lac.hear(&mut stage));
+    assert_eq!(stage.counts().established, 1);
+    assert_eq!(stage.counter("tunnels_opened"), 1);
+    let mut again = authentic(digest);
+    again.auth.as_mut().unwrap().local_nonce = b"another nonce".to_vec();
+    again.connect(&mut stage);
+    assert_eq!(stage.tunnel_end(), TunnelEnd::PeerRestarted);
+    assert_eq!(stage.counts().established, 1);
+}
+
+/// "The Message Digest AVP still MAY be sent as an integrity check [...] with an empty
+/// zero-length shared secret, local nonce, and remote nonce" (RFC 3931 4.3).
+#[test]
+fn b24_without_a_secret_a_digest_is_an_integrity_check() {
+    let (mut stage, mut lac) = (Stage::lns(), Peer::v3());
+    let mut auth = PeerAuth::new(b"", DigestType::HmacMd5);
+    auth.local_nonce.clear();
+    let request = lac.sccrq();
+    lac.auth = Some(auth);
+    let reply = only(&lac.say(&mut stage, &request), M::Sccrp);
+    lac.remote = reply.assigned_connection();
+    only_ack(&lac.say(&mut stage, &Body::new(M::Scccn)));
+    let mut corrupt = lac.packet_at(lac.ns, lac.nr, 0, &Body::new(M::Hello).bytes);
+    corrupt[30] ^= 1;
+    stage.send(&corrupt);
+    assert!(stage.hear().is_empty());
+    assert_eq!(stage.discarded(Discard::BadDigest), 1);
+    only_ack(&lac.say(&mut stage, &Body::new(M::Hello)));
+    lac.auth = None;
+    only_ack(&lac.say(&mut stage, &Body::new(M::Hello)));
+    assert_eq!(stage.counts().established, 1);
+}
+
+/// "If two Message Digest AVPs are received in a control message, the message MUST be
+/// accepted if either Message Digest is valid" (RFC 3931 5.4.1).
+#[test]
+fn b24_one_good_digest_of_two_is_enough() {
+    let digest = DigestType::HmacMd5;
+    let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
+    lac.connect(&mut stage);
+    // The second is of the next secret, and all zeros while the first is computed.
+    let mut other = [0; 21];
+    other[0] = 1;
+    let hello = Body::new(M::Hello).avp(A::MessageDigest, &other);
+    let mut packet = lac.packet_at(lac.ns, lac.nr, 0, &hello.bytes);
+    let end = packet.len();
+    packet[end - 20..].fill(0x77);
+    stage.send(&packet);
+    only_ack(&stage.hear());
+    assert_eq!(stage.discarded(Discard::BadDigest), 0);
+}
+
+/// Nonces and connection ids: neither twice, neither zero, none guessable by counting.
+#[test]
+fn b24_nonces_ids_and_cookies_are_random() {
+    let mut stage = Stage::new(secret(lns_config(), DigestType::HmacMd5));
+    let mut nonces = std::collections::HashSet::new();
+    let mut ids = Vec::new();
+    let mut cookies = std::collections::HashSet::new();
+    for id in 1..=50 {
+        let mut lac = authentic(DigestType::HmacMd5);
+        lac.id = id << 16;
+        let request = lac.sccrq();
+        let got = lac.say(&mut stage, &request);
+        let reply = only(&got, M::Sccrp);
+        lac.take_sccrp(&reply);
+        assert!(nonces.insert(reply.get(A::ControlMessageAuthenticationNonce).unwrap()));
+        ids.push(reply.assigned_connection());
+        only_ack(&lac.say(&mut stage, &Body::new(M::Scccn)));
+        let request = lac.icrq(5);
+        let reply = only(&lac.say(&mut stage, &request), M::Icrp);
+        assert!(cookies.insert(reply.get(A::AssignedCookie).unwrap()));
+        ids.push(reply.assigned_session());
+        lac.ack(&mut stage);
+    }
+    assert!(ids.iter().all(|id| *id != 0));
+    let steps = ids.windows(3).filter(|w| w[2].wrapping_sub(w[0]) <= 1);
+    assert_eq!(steps.count(), 0, "{ids:08x?}");
+}
+
+/// "The Cookie MUST be set to the configured or signaled random value for this session"; its
+/// length is that of the AVP (RFC 3931 4.1, 5.4.4).
+#[test]
+fn b24_cookies_of_0_4_and_8_octets_are_assigned_and_taken() {
+    for len in [0, 4, 8] {
+        let config = Config {
+            cookie_len: len,
+            ..lac_config()
+        };
+        for theirs in [&[][..], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6, 7, 8]] {
+            let (mut stage, mut lns) = (Stage::new(config.clone()), Peer::v3());
+            let tunnel = lns.answer(&mut stage);
+            let session = stage.open_session(tunnel, Call::default());
+            let request = only(&lns.hear(&mut stage), M::Icrq);
+            let ours = request.get(A::AssignedCookie).unwrap_or_default();
+            assert_eq!(ours.len(), usize::from(len));
+            let remote = request.assigned_session();
+            let reply = lns.reply(M::Icrp, 9, remote).avp(A::AssignedCookie, theirs);
+            only(&lns.say(&mut stage, &reply), M::Iccn);
+            let view = stage.endpoint().session(session).unwrap();
+            assert_eq!(view.local_cookie.as_bytes(), ours);
+            assert_eq!(view.remote_cookie.as_bytes(), theirs);
+        }
+    }
+    let config = Config {
+        cookie_len: 5,
+        ..lac_config()
+    };
+    assert_eq!(config.validate().unwrap_err().key, "cookie_len");
+}
+
+/// "The Length (before hiding) of this AVP may be 6, 10, or 14 octets" (RFC 3931 5.4.4).
+#[test]
+fn b24_a_cookie_of_another_length_is_refused_with_a_code() {
+    for len in [1, 3, 5, 7, 9, 16] {
+        let (mut stage, mut lac) = (Stage::lns(), Peer::v3());
+        lac.connect(&mut stage);
+        let request = lac.icrq(5).avp(A::AssignedCookie, &vec![1; len]);
+        let cdn = only(&lac.say(&mut stage, &request), M::Cdn);
+        assert_eq!(cdn.codes(), (2, Some(2)), "{len} octets");
+    }
+}
+
+/// "Any received data packets that contain invalid Session IDs or associated Cookie values
+/// MUST be dropped" (RFC 3931 4.5), and are counted.
+#[test]
+fn b24_data_with_a_wrong_cookie_or_session_is_dropped_and_counted() {
+    let (mut stage, mut lac) = (Stage::lns(), Peer::v3());
+    lac.connect(&mut stage);
+    let remote = lac.call(&mut stage, 5);
+    let session = stage.session();
+    let cookie = stage.endpoint().session(session).unwrap().local_cookie;
+    assert_eq!(cookie.as_bytes().len(), 8);
+    let data = |session: u32, cookie: &[u8]| {
+        [
+            &[0, 3, 0, 0],
+            &session.to_be_bytes()[..],
+            cookie,
+            b"\xff\x03",
+        ]
+        .concat()
+    };
+    stage.send(&data(remote, cookie.as_bytes()));
+    assert_eq!(stage.discarded(Discard::DataNotForwarded), 1);
+    let mut other = cookie.as_bytes().to_vec();
+    other[7] ^= 1;
+    let bad = [
+        data(remote, &other),
+        data(remote, &cookie.as_bytes()[..4]),
+        data(remote, &[]),
+        data(remote ^ 1, cookie.as_bytes()),
+        data(5, cookie.as_bytes()),
+        data(0, cookie.as_bytes()),
+    ];
+    for packet in &bad {
+        stage.send(packet);
+    }
+    assert_eq!(stage.discarded(Discard::UnknownSession), bad.len() as u64);
+    assert!(stage.hear().is_empty());
+    // A cookie does not print.
+    assert_eq!(format!("{cookie:?}"), "Cookie(8 octets)");
+}
+
+/// "Attempts to do so MUST result in the call being rejected via a CDN with the Result Code
+/// set to 14" (RFC 3931 5.4.4).
+#[test]
+fn b24_a_pseudowire_type_that_is_not_offered_gets_cdn_14() {
+    let config = Config {
+        pseudowires: vec![Pseudowire::Ppp, Pseudowire::Ethernet],
+        ..lns_config()
+    };
+    let (mut stage, mut lac) = (Stage::new(config), Peer::v3());
+    let request = lac.sccrq();
+    let reply = only(&lac.say(&mut stage, &request), M::Sccrp);
+    let list = reply.get(A::PseudowireCapabilitiesList).unwrap();
+    assert_eq!(list, [0, 7, 0, 5]);
+    lac.take_sccrp(&reply);
+    only_ack(&lac.say(&mut stage, &Body::new(M::Scccn)));
+    for (number, offered) in [
+        (4, false),
+        (5, true),
+        (7, true),
+        (6, false),
+        (0xffff, false),
+    ] {
+        let request = lac
+            .icrq(u32::from(number))
+            .without(A::PseudowireType)
+            .u16(A::PseudowireType, number);
+        let got = lac.say(&mut stage, &request);
+        lac.ack(&mut stage);
+        if offered {
+            only(&got, M::Icrp);
+            continue;
+        }
+        assert_eq!(only(&got, M::Cdn).codes(), (14, None));
+        assert_eq!(
+            stage.session_end(),
+            SessionEnd::UnsupportedPseudowire(number)
+        );
+    }
+    let types: Vec<u16> = (0..2).map(|n| nth_pseudowire(&stage, n)).collect();
+    assert!(types.contains(&5) && types.contains(&7));
+}
+
+fn nth_pseudowire(stage: &Stage, n: usize) -> u16 {
+    let mut cursor = 0;
+    let mut rows = core::iter::from_fn(|| {
+        let (next, view) = stage.endpoint().next_session(cursor)?;
+        cursor = next;
+        Some(view.pseudowire)
+    });
+    rows.nth(n).expect("a session")
+}
+
+/// "A peer MUST NOT request an incoming or outgoing call with a PW Type AVP specifying a
+/// value not advertised in the PW Capabilities List AVP it received" (RFC 3931 5.4.4).
+#[test]
+fn b24_we_do_not_ask_for_a_pseudowire_that_the_peer_does_not_offer() {
+    let lists: [(&[u8], [bool; 3]); 4] = [
+        (&[0, 4, 0, 5, 0, 7], [true, true, true]),
+        (&[0, 7], [false, false, true]),
+        (&[0, 5, 0x11, 0x22], [false, true, false]),
+        (&[], [false, false, false]),
+    ];
+    for (list, offered) in lists {
+        let (mut stage, mut lns) = (Stage::lac(), Peer::v3());
+        let mut reply = lns.sccrp().without(A::PseudowireCapabilitiesList);
+        if !list.is_empty() {
+            reply = reply.avp(A::PseudowireCapabilitiesList, list);
+        }
+        let tunnel = lns.answer_with(&mut stage, &reply);
+        let kinds = [Pseudowire::Vlan, Pseudowire::Ethernet, Pseudowire::Ppp];
+        for (pseudowire, offered) in kinds.into_iter().zip(offered) {
+            let call = Call {
+                pseudowire,
+                ..Call::default()
+            };
+            stage.events();
+            stage.open_session(tunnel, call);
+            let got = lns.hear(&mut stage);
+            lns.ack(&mut stage);
+            if offered {
+                let request = only(&got, M::Icrq);
+                assert_eq!(request.u16(A::PseudowireType), pseudowire.number());
+                continue;
+            }
+            assert!(got.is_empty());
+            let number = pseudowire.number();
+            let reason = SessionEnd::UnsupportedPseudowire(number);
+            assert_eq!(stage.session_end(), reason);
+            assert!(matches!(stage.events()[..], [Event::SessionDown { .. }]));
+        }
+    }
+}
+
+/// "If sequencing is requested without requesting a L2-Specific Sublayer AVP, the session
+/// MUST be disconnected with a Result Code of 15" (RFC 3931 5.4.4).
+#[test]
+fn b24_sequencing_without_a_sublayer_gets_cdn_15() {
+    for level in [1, 2] {
+        let (mut stage, mut lac) = (Stage::lns(), Peer::v3());
+        lac.connect(&mut stage);
+        for sublayer in [None, Some(0)] {
+            let mut request = lac.icrq(5).u16(A::DataSequencing, level);
+            if let Some(sublayer) = sublayer {
+                request = request.u16(A::L2SpecificSublayer, sublayer);
+            }
+            let cdn = only(&lac.say(&mut stage, &request), M::Cdn);
+            assert_eq!(cdn.codes(), (15, None));
+            assert_eq!(stage.session_end(), SessionEnd::NoSublayer);
+            lac.ack(&mut stage);
+        }
+        // In the ICCN, the sublayer of the ICRQ is still asked for.
+        let request = lac.icrq(6).u16(A::L2SpecificSublayer, 1);
+        let remote = only(&lac.say(&mut stage, &request), M::Icrp).assigned_session();
+        let connected = lac
+            .connected(M::Iccn, 6, remote)
+            .u16(A::DataSequencing, level);
+        only_ack(&lac.say(&mut stage, &connected));
+        let session = stage.session();
+        let view = stage.endpoint().session(session).unwrap();
+        assert!(view.sublayer && view.sequencing);
+    }
+}
+
+/// Values that RFC 3931 5.4.4 does not define.
+#[test]
+fn b24_an_unknown_sublayer_or_sequencing_level_gets_cdn_2_3() {
+    let changes: [fn(Body) -> Body; 2] = [
+        |body| body.u16(A::L2SpecificSublayer, 2),
+        |body| body.u16(A::L2SpecificSublayer, 1).u16(A::DataSequencing, 3),
+    ];
+    for change in changes {
+        let (mut stage, mut lac) = (Stage::lns(), Peer::v3());
+        lac.connect(&mut stage);
+        let request = change(lac.icrq(5));
+        let cdn = only(&lac.say(&mut stage, &request), M::Cdn);
+        assert_eq!(cdn.codes(), (2, Some(3)));
+    }
+}
+
+/// What an ICRQ of version 3 must have (RFC 3931 6.6), and sequencing when it is asked for.
+#[test]
+fn b24_our_icrq_has_the_avps_it_must_have() {
+    let (mut stage, mut lns) = (Stage::lac(), Peer::v3());
+    let tunnel = lns.answer(&mut stage);
+    let call = Call {
+        sequencing: true,
+        pseudowire: Pseudowire::Vlan,
+        ..Call::default()
+    };
+    stage.open_session(tunnel, call);
+    let request = only(&lns.hear(&mut stage), M::Icrq);
+    assert_ne!(request.u32(A::LocalSessionId), 0);
+    assert_eq!(request.u32(A::RemoteSessionId), 0);
+    assert_ne!(request.u32(A::CallSerialNumber), 0);
+    assert_eq!(request.u16(A::PseudowireType), 4);
+    assert!(!request.get(A::RemoteEndId).unwrap().is_empty());
+    // New and active (5.4.5).
+    assert_eq!(request.u16(A::CircuitStatus), 3);
+    assert_eq!(request.u16(A::L2SpecificSublayer), 1);
+    assert_eq!(request.u16(A::DataSequencing), 2);
+}
+
+/// The counters say what happened, each message once.
+#[test]
+fn b24_the_counters_match_what_was_said() {
+    let (mut stage, mut lac) = (Stage::lns(), Peer::v3());
+    lac.connect(&mut stage);
+    let remote = lac.call(&mut stage, 5);
+    let call = lac.packet(0, &lac.clone().icrq(6));
+    stage.send(&call);
+    stage.send(&call);
+    stage.run_secs(1);
+    lac.hear(&mut stage);
+    lac.ack(&mut stage);
+    let cdn = lac.cdn(5, remote, 1);
+    only_ack(&lac.say(&mut stage, &cdn));
+    for _ in 0..3 {
+        only_ack(&lac.say(&mut stage, &Body::new(M::Hello)));
+    }
+    let stop = lac.stop_ccn(1);
+    only_ack(&lac.say(&mut stage, &stop));
+    let expected = [
+        ("received_sccrq", 1),
+        ("received_scccn", 1),
+        ("received_icrq", 2),
+        ("received_iccn", 1),
+        ("received_cdn", 1),
+        ("received_hello", 3),
+        ("received_stopccn", 1),
+        ("received_other", 0),
+        ("sent_sccrp", 1),
+        ("sent_icrp", 2),
+        ("sent_stopccn", 0),
+        ("zlb_received", 1),
+        // SCCCN, ICCN, the second ICRQ, CDN, three HELLOs, StopCCN.
+        ("zlb_sent", 8),
+        ("retransmissions", 1),
+        ("duplicates", 1),
+        ("tunnels_opened", 1),
+        ("tunnels_established", 1),
+        ("tunnels_ended", 1),
+        ("sessions_established", 1),
+        ("sessions_ended", 2),
+    ];
+    for (name, value) in expected {
+        assert_eq!(stage.counter(name), value, "{name}");
+    }
+    let discards: u64 = Discard::ALL.iter().map(|&why| stage.discarded(why)).sum();
+    assert_eq!(discards, 0);
+    for why in Discard::ALL {
+        assert_eq!(counter(stage.endpoint(), why.name()), 0);
+    }
+}
