@@ -127,7 +127,7 @@ impl Endpoint {
             None => counters.zlb_received += 1,
             Some(Arrival::InOrder) => {
                 self.follow_port(index, datagram);
-                self.process(index, control.session, control.body, now);
+                self.process(index, control.session, &message, control.body, now);
                 self.process_early(index, now);
             }
             Some(Arrival::Duplicate) => {
@@ -244,21 +244,29 @@ impl Endpoint {
             };
             let slot = pool.get_mut(at);
             let (session, body) = (slot.session, core::mem::take(&mut slot.body));
-            self.process(index, session, &body, now);
+            let version = self.tunnel_at(index).version;
+            let message = Message::parse(version, &body);
+            self.process(index, session, &message, &body, now);
             self.pool.get_mut(at).body = body;
             self.pool.release(at);
         }
     }
 
-    /// An in-order message.
-    pub(super) fn process(&mut self, index: u32, session: u16, body: &[u8], now: Instant) {
+    /// An in-order message, and the body that it was read from.
+    fn process(
+        &mut self,
+        index: u32,
+        session: u16,
+        message: &Message<'_>,
+        body: &[u8],
+        now: Instant,
+    ) {
         let tunnel = self.tunnel_at_mut(index);
         tunnel.reliable.advance();
         if tunnel.ending == Ending::Held {
             return;
         }
         let version = tunnel.version;
-        let message = Message::parse(version, body);
         if message.has_hidden()
             && let Some(keys) = &self.keys
         {
@@ -270,11 +278,11 @@ impl Endpoint {
             clear.clear();
             match l2tp::unhide(body, key, &mut clear) {
                 Ok(()) => self.dispatch(index, session, &Message::parse(version, &clear), now),
-                Err(_) => self.dispatch(index, session, &message, now),
+                Err(_) => self.dispatch(index, session, message, now),
             }
             self.unhidden = clear;
         } else {
-            self.dispatch(index, session, &message, now);
+            self.dispatch(index, session, message, now);
         }
     }
 

@@ -76,8 +76,13 @@ impl Endpoint {
             _ => return Err(Discard::NotARequest),
         }
         if control.version == Version::V2 && self.config.versions.v3 {
-            let wider = Message::parse(Version::V3, control.body);
-            if wider.has(Attribute::AssignedControlConnectionId)
+            let id = Attribute::AssignedControlConnectionId.number();
+            let asks_v3 = message
+                .avps()
+                .any(|avp| avp.vendor == 0 && avp.attribute == id);
+            let wider = asks_v3.then(|| Message::parse(Version::V3, control.body));
+            if let Some(wider) = wider
+                && wider.has(Attribute::AssignedControlConnectionId)
                 && wider.has(Attribute::PseudowireCapabilitiesList)
             {
                 return self.receive_sccrq(datagram, control, &wider, now);
@@ -100,31 +105,39 @@ impl Endpoint {
             return Err(Discard::NotAccepting);
         }
         let (peer, version) = (datagram.route.peer, message.version());
-        let authorized = self.check_request_digest(control, message)?;
+        let credentials = self.check_request_digest(control, message)?;
         let remote_id = assigned_id(message);
         let request_hash = self.hasher.hash_one(control.body) as u32;
-        if let Some(index) = self.find_request(peer, remote_id, version) {
+        let earlier = self.find_request(peer, remote_id, version);
+        if let Some(index) = earlier {
             let same = self.tunnel_at(index).request_hash == request_hash;
             if same && !self.has_outlived_request(index, now) {
                 return self.receive_sequenced(index, datagram, control, now);
             }
-            if authorized.is_err() {
-                // Anybody's: the tunnel that is there must not suffer.
-                return Err(Discard::BadDigest);
-            }
-            self.forget_restarted(index, now);
         }
         if control.ns != 0 || control.nr != 0 {
             return Err(Discard::NotARequest);
-        }
-        if authorized.is_ok() {
-            self.resolve_tie(datagram.route, message, now)?;
         }
         if self.tally.half_open >= self.config.limits.half_open {
             return Err(Discard::HalfOpenLimit);
         }
         if self.tally.live >= self.config.limits.tunnels {
             return self.refuse_full(datagram.route, version, remote_id);
+        }
+        // A request that is refused must not harm the tunnels that are there.
+        let acceptable = credentials.check().and_then(|()| self.check_start(message));
+        if acceptable.is_ok() {
+            self.resolve_tie(datagram.route, message, now)?;
+            if let Some(index) = earlier {
+                self.forget_restarted(index, now);
+            }
+        } else if earlier.is_some() {
+            let authentic = credentials.check().is_ok();
+            return Err(if authentic {
+                Discard::NotARequest
+            } else {
+                Discard::BadDigest
+            });
         }
         let Some(index) = self.add_tunnel_evicting(datagram.route, version, now) else {
             return self.refuse_full(datagram.route, version, remote_id);
@@ -140,8 +153,13 @@ impl Endpoint {
         self.tally.half_open += 1;
         self.counters.count_received(MessageType::Sccrq.number());
         self.note_ignored(message);
-        match authorized.and_then(|auth| self.take_request(index, message, auth)) {
+        if let Credentials::Signed(auth) = credentials {
+            // Before the refusal too, so that it can be signed.
+            self.tunnel_at_mut(index).auth = Some(auth);
+        }
+        match acceptable {
             Ok(()) => {
+                self.take_start(index, message);
                 self.step_tunnel(index, Event::SccrqAcceptable);
                 self.compose_sccrp(index, message);
                 self.events.push_back(crate::Event::TunnelAccepted {
@@ -191,16 +209,14 @@ impl Endpoint {
         }
     }
 
-    /// An L2TPv3 request is authenticated before it is used (RFC 3931 4.3): the
-    /// outer error drops it, the inner refuses it.
-    #[allow(clippy::type_complexity)]
+    /// An L2TPv3 request is authenticated before it is used (RFC 3931 4.3).
     fn check_request_digest(
         &mut self,
         control: &Control<'_>,
         message: &Message<'_>,
-    ) -> Result<Result<Option<Box<Auth>>, TunnelEnd>, Discard> {
+    ) -> Result<Credentials, Discard> {
         if message.version() == Version::V2 {
-            return Ok(Ok(None));
+            return Ok(Credentials::Plain);
         }
         let nonce = message.get(Attribute::ControlMessageAuthenticationNonce);
         let signed = digest::present(control.whole);
@@ -213,28 +229,19 @@ impl Endpoint {
             return Err(Discard::BadDigest);
         }
         Ok(match (self.keys.is_some(), nonce) {
-            (true, Some(nonce)) if signed => Ok(Some(Box::new(Auth {
+            (true, Some(nonce)) if signed => Credentials::Signed(Box::new(Auth {
                 local_nonce: self.random.bytes(),
                 told: false,
                 remote_nonce: nonce.into(),
-            }))),
-            (true, _) => Err(TunnelEnd::NotAuthorized("the request is not authenticated")),
-            (false, Some(_)) => Err(TunnelEnd::NotAuthorized("no shared secret here")),
-            (false, None) => Ok(None),
+            })),
+            (true, _) => Credentials::Refused("the request is not authenticated"),
+            (false, Some(_)) => Credentials::Refused("no shared secret here"),
+            (false, None) => Credentials::Plain,
         })
     }
 
-    /// Takes what an SCCRQ or SCCRP says of the peer, or says why not.
-    fn take_request(
-        &mut self,
-        index: u32,
-        message: &Message<'_>,
-        auth: Option<Box<Auth>>,
-    ) -> Result<(), TunnelEnd> {
-        if auth.is_some() {
-            // First of all, so that a refusal can be signed.
-            self.tunnel_at_mut(index).auth = auth;
-        }
+    /// Why an SCCRQ or SCCRP cannot be taken, if it cannot.
+    fn check_start(&self, message: &Message<'_>) -> Result<(), TunnelEnd> {
         let version = message.version();
         if version == Version::V2 {
             match message.u16(Attribute::ProtocolVersion) {
@@ -247,9 +254,9 @@ impl Endpoint {
             }
         }
         unreadable(message)?;
-        let host = message
-            .get(Attribute::HostName)
-            .ok_or(TunnelEnd::MissingAvp(Attribute::HostName))?;
+        if !message.has(Attribute::HostName) {
+            return Err(TunnelEnd::MissingAvp(Attribute::HostName));
+        }
         let id_attribute = match version {
             Version::V2 => Attribute::AssignedTunnelId,
             Version::V3 => Attribute::AssignedControlConnectionId,
@@ -265,18 +272,21 @@ impl Endpoint {
                 "a challenge, but no shared secret here",
             ));
         }
-        let window = message
-            .u16(Attribute::ReceiveWindowSize)
-            .unwrap_or(DEFAULT_WINDOW);
-        if window == 0 {
+        if message.u16(Attribute::ReceiveWindowSize) == Some(0) {
             return Err(TunnelEnd::BadValue(Attribute::ReceiveWindowSize.name()));
         }
-        let host = printable(host);
-        let tunnel = self.tunnel_at_mut(index);
-        tunnel.peer_host = host;
-        tunnel.reliable.set_peer_window(window);
-        tunnel.offers = Offers::from_message(message);
         Ok(())
+    }
+
+    /// Takes what an acceptable SCCRQ or SCCRP says of the peer.
+    fn take_start(&mut self, index: u32, message: &Message<'_>) {
+        let window = message.u16(Attribute::ReceiveWindowSize);
+        let tunnel = self.tunnel_at_mut(index);
+        tunnel.peer_host = printable(message.get(Attribute::HostName).unwrap_or_default());
+        tunnel
+            .reliable
+            .set_peer_window(window.unwrap_or(DEFAULT_WINDOW));
+        tunnel.offers = Offers::from_message(message);
     }
 
     /// Two requests that cross, where one of them has a tie breaker
@@ -287,19 +297,21 @@ impl Endpoint {
         message: &Message<'_>,
         now: Instant,
     ) -> Result<(), Discard> {
+        let theirs = message.u64(Attribute::TieBreaker);
+        if theirs.is_none() && !self.config.tie_breaker {
+            return Ok(());
+        }
         let peer = route.peer.ip();
         let Some(record) = self.peers.find(peer).map(|at| self.peers.at(at)) else {
             return Ok(());
         };
-        let theirs = message.u64(Attribute::TieBreaker);
-        if record.opening == 0 || (theirs.is_none() && !self.config.tie_breaker) {
-            return Ok(());
-        }
-        let (mut at, mut lost, mut won) = (record.first_tunnel, false, false);
-        while at != NIL {
+        let (mut at, mut opening) = (record.first_tunnel, record.opening);
+        let (mut lost, mut won) = (false, false);
+        while at != NIL && opening > 0 {
             let tunnel = self.tunnel_at(at);
             let next = tunnel.peer_next;
             if tunnel.originated && tunnel.state == TunnelState::WaitCtlReply {
+                opening -= 1;
                 let ours = tunnel.setup.as_ref().and_then(|setup| setup.tie_breaker);
                 // The lower value wins; who sent one wins over who did not.
                 let order = match (ours, theirs) {
@@ -339,10 +351,11 @@ impl Endpoint {
             auth.remote_nonce = nonce.into();
         }
         let accepted = self
-            .take_request(index, message, None)
+            .check_start(message)
             .and_then(|()| self.check_reply_authentication(index, message));
         match accepted {
             Ok(()) => {
+                self.take_start(index, message);
                 self.compose_scccn(index, message);
                 self.step_tunnel(index, Event::SccrpAcceptable);
                 self.tunnel_up(index, now);
@@ -463,6 +476,25 @@ impl Endpoint {
             challenge,
             tie_breaker,
         })
+    }
+}
+
+/// What an SCCRQ shows for its authentication.
+enum Credentials {
+    /// None is asked for, or it stands in the AVPs of RFC 2661.
+    Plain,
+    /// Its digest is right (RFC 3931 4.3).
+    Signed(Box<Auth>),
+    /// Not enough, and why.
+    Refused(&'static str),
+}
+
+impl Credentials {
+    fn check(&self) -> Result<(), TunnelEnd> {
+        match self {
+            Self::Plain | Self::Signed(_) => Ok(()),
+            Self::Refused(why) => Err(TunnelEnd::NotAuthorized(why)),
+        }
     }
 }
 
