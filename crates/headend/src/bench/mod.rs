@@ -6,12 +6,14 @@
 //! | `timers` | what a timer costs in each store |
 //! | `poll` | what a wait costs with each poller |
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
+//! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
 //! | `history` | the page that re-runs published scaling failures |
 
 mod bringup;
 mod history;
 mod poll;
 mod timers;
+mod tunnels;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,6 +37,11 @@ enum Verb {
     Poll(poll::Args),
     /// Tunnels against time: the published benchmark's builds, and ours
     Bringup(bringup::Args),
+    /// What a tunnel costs an LNS to set up, hold and keep alive, beside bare loops and other LNSs
+    Tunnels(tunnels::Args),
+    /// A bare loop that `tunnels` measures
+    #[command(hide = true)]
+    TunnelsBare(tunnels::bare::Args),
     /// One HTML page: published scaling failures re-run here, and whether they were reproduced
     History(history::Args),
 }
@@ -53,6 +60,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Timers(args) => timers::run(args),
         Verb::Poll(args) => poll::run(args),
         Verb::Bringup(args) => bringup::run(args),
+        Verb::Tunnels(args) => tunnels::run(args),
+        Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::History(args) => history::run(args),
     }
 }

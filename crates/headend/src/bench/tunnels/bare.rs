@@ -133,7 +133,7 @@ impl Bare {
 }
 
 /// Runs a bare loop in this process.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
     std::thread::spawn(move || {

@@ -4,8 +4,8 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Two cores of those we may use, or none if there is only one.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct Cores {
+    allowed: CpuSet,
     pair: Option<(usize, usize)>,
 }
 
@@ -15,13 +15,13 @@ impl Cores {
         let allowed = sched_getaffinity(None).unwrap_or_default();
         let mut last = (0..CpuSet::MAX_CPU).rev().filter(|&n| allowed.is_set(n));
         let pair = last.next().and_then(|server| Some((last.next()?, server)));
-        let cores = Self { pair };
+        let cores = Self { allowed, pair };
         cores.stay(false);
         cores
     }
 
     /// Does `work` on the server's core: what it starts inherits that.
-    pub(super) fn at_server<T>(self, work: impl FnOnce() -> T) -> T {
+    pub(super) fn at_server<T>(&self, work: impl FnOnce() -> T) -> T {
         self.stay(true);
         let done = work();
         self.stay(false);
@@ -29,11 +29,17 @@ impl Cores {
     }
 
     /// Whether load and server have a core each.
-    pub(super) fn are_apart(self) -> bool {
+    pub(super) fn are_apart(&self) -> bool {
         self.pair.is_some()
     }
 
-    fn stay(self, at_server: bool) {
+    /// Lets this thread run where it could before.
+    pub(super) fn leave(&self) {
+        // What was allowed once is allowed again.
+        let _ = sched_setaffinity(None, &self.allowed);
+    }
+
+    fn stay(&self, at_server: bool) {
         if let Some((load, server)) = self.pair {
             let mut set = CpuSet::new();
             set.set(if at_server { server } else { load });

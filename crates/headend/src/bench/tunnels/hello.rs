@@ -19,7 +19,6 @@ const SETTLE: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub(super) struct Hello {
     pub(super) who: Who,
-    pub(super) version: Version,
     pub(super) tunnels: u32,
     pub(super) rate: u32,
     /// HELLOs sent.
@@ -45,7 +44,6 @@ impl Hello {
 /// The server has ended, or what the kernel said of a socket.
 pub(super) fn answered_by(
     who: Who,
-    version: Version,
     server: &Server,
     load: &mut Generator,
     rate: u32,
@@ -59,14 +57,13 @@ pub(super) fn answered_by(
     server.running.check()?;
     Ok(Hello {
         who,
-        version,
         tunnels: load.established(),
         rate,
         sent,
         answered,
         spent,
         accounts: Accounts::default(),
-        others_percent: witness.finish().map(|o| o.others_percent),
+        others_percent: setup::others_of(witness.finish()),
     })
 }
 
@@ -75,14 +72,13 @@ pub(super) fn answered_by(
 /// # Errors
 /// As there.
 pub(super) fn answered(
-    version: Version,
     lns: &mut Lns,
     load: &mut Generator,
     rate: u32,
     span: Duration,
 ) -> Result<Hello> {
     let before = lns.accounts()?;
-    let hello = answered_by(Who::Headend, version, &lns.server, load, rate, span)?;
+    let hello = answered_by(Who::Headend, &lns.server, load, rate, span)?;
     let accounts = lns.accounts()?.per(hello.sent as f64, &before);
     Ok(Hello { accounts, ..hello })
 }
@@ -104,11 +100,10 @@ pub(super) fn answered_bare(
     let before = bare.server.booked()?;
     let (sent, answered) = load.hello(bare.server.addresses[0], rate, span, sizes.last_sent)?;
     let spent = bare.server.spent_since(&before)?;
-    let others_percent = witness.finish().map(|o| o.others_percent);
+    let others_percent = setup::others_of(witness.finish());
     let calls = bare.finish()?;
     Ok(Hello {
         who: Who::Bare,
-        version: Version::V3,
         tunnels,
         rate,
         sent,
@@ -146,7 +141,6 @@ pub(super) fn originated(
     lns.server.running.check()?;
     Ok(Hello {
         who: Who::Headend,
-        version: Version::V3,
         tunnels,
         rate,
         sent,
@@ -158,7 +152,7 @@ pub(super) fn originated(
         },
         spent,
         accounts: lns.accounts()?.per(sent as f64, &calls),
-        others_percent: witness.finish().map(|o| o.others_percent),
+        others_percent: setup::others_of(witness.finish()),
     })
 }
 
@@ -186,11 +180,10 @@ pub(super) fn originated_bare(
     let before = bare.server.booked()?;
     let sent = load.answer(span, sizes.last_received)?;
     let spent = bare.server.spent_since(&before)?;
-    let others_percent = witness.finish().map(|o| o.others_percent);
+    let others_percent = setup::others_of(witness.finish());
     let calls = bare.finish()?;
     Ok(Hello {
         who: Who::Bare,
-        version: Version::V3,
         tunnels,
         rate,
         sent,
@@ -223,7 +216,7 @@ pub(super) fn idle(lns: &Lns, load: &mut Generator, span: Duration) -> Result<Id
     Ok(Idle {
         tunnels: load.established(),
         spent,
-        others_percent: witness.finish().map(|o| o.others_percent),
+        others_percent: setup::others_of(witness.finish()),
     })
 }
 

@@ -55,7 +55,7 @@ impl Peer {
         }
     }
 
-    /// Starts it, and waits until it has answered a tunnel of its own, which it keeps.
+    /// Starts it, and waits until a tunnel to it has come up; that one is closed again.
     ///
     /// # Errors
     /// It does not start, or answers nobody.

@@ -241,7 +241,8 @@ impl Lns {
         let log = self.server.running.log();
         let found = log.lines().find_map(|line| {
             let at = line.find("receive buffer of ")?;
-            Some(line[at..].trim().to_owned())
+            let said = line[at..].split(" address=").next()?;
+            Some(said.trim().to_owned())
         });
         found.unwrap_or_else(|| "not known".into())
     }

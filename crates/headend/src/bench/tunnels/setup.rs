@@ -5,8 +5,10 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use base::Duration;
-use lab::generator::{Generator, Options, Sizes, Wave, cpu_of};
-use lab::report::CoreWitness;
+use lab::generator::{Generator, Options, Sizes, Wave};
+use lab::report::{CoreUse, CoreWitness};
+use reactor::clock;
+use reactor::usage::process_cpu;
 use wire::l2tp::Version;
 
 use super::Bench;
@@ -19,6 +21,10 @@ pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
 
 /// Tunnels that are being set up at a time.
 pub(super) const WINDOW: u32 = 64;
+
+/// Once all is answered, whoever answered goes to sleep, and only then does the kernel
+/// book what it used.
+const SETTLE: Duration = Duration::from_millis(20);
 
 /// Longest that one wave may take.
 const WAVE_MAX: Duration = Duration::from_secs(60);
@@ -129,12 +135,11 @@ pub(super) fn wave(
     let empty_bytes = server.resident()?;
     let dropped = server.drops();
     let witness = CoreWitness::start();
-    let before = (server.booked()?, cpu_of(us)?);
+    let before = (server.booked()?, process_cpu());
     let wave = generator.open(tunnels, window, cap)?;
-    // The last ones' acknowledgements are still on the way.
-    generator.answer(Duration::from_millis(20))?;
+    let load = process_cpu().as_nanos() - before.1.as_nanos();
+    generator.answer(SETTLE)?;
     let spent = server.spent_since(&before.0)?;
-    let load = cpu_of(us)?.as_nanos() - before.1.as_nanos();
     let others = witness.finish();
     server.running.check()?;
     let each = f64::from(wave.up.max(1));
@@ -147,9 +152,16 @@ pub(super) fn wave(
         empty_bytes,
         drops: server.drops() - dropped + here,
         accounts: Accounts::default(),
-        others_percent: others.map(|o| o.others_percent),
+        others_percent: others_of(others),
         wave,
     })
+}
+
+/// What others used, where the run was long enough to say so: the kernel counts in
+/// ticks.
+pub(super) fn others_of(used: Option<CoreUse>) -> Option<f64> {
+    used.filter(|used| used.tick_percent < 3.0)
+        .map(|used| used.others_percent)
 }
 
 /// Our LNS with `tunnels` set up, still running.
@@ -179,7 +191,6 @@ pub(super) fn ours(
 /// # Errors
 /// It does not start, or what the kernel said of a socket.
 pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
-    let us = std::process::id();
     let kind = Kind::Batch {
         request: sizes.first_sent,
         long: sizes.first_received,
@@ -188,10 +199,13 @@ pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
     let bare = Bare::start(bench, &kind)?;
     let mut load = Load::new(SOURCE, tunnels)?;
     let witness = CoreWitness::start();
-    let before = (bare.server.booked()?, cpu_of(us)?);
+    let (before, started) = (bare.server.booked()?, clock::now());
+    let load_before = process_cpu();
     let done = load.set_up(bare.server.addresses[0], sizes, WINDOW, WAVE_MAX)?;
-    let spent = bare.server.spent_since(&before.0)?;
-    let load_ns = cpu_of(us)?.as_nanos() - before.1.as_nanos();
+    let seconds = clock::now().since(started).as_secs_f64();
+    let load_ns = process_cpu().as_nanos() - load_before.as_nanos();
+    load.answer(SETTLE, 1)?;
+    let spent = bare.server.spent_since(&before)?;
     let others = witness.finish();
     let drops = bare.server.drops();
     let each = f64::from(done.max(1));
@@ -200,7 +214,7 @@ pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
         wave: Wave {
             asked: tunnels,
             up: done,
-            seconds: spent.seconds,
+            seconds,
             ..Wave::default()
         },
         cpu_us: spent.cpu_us / each,
@@ -211,7 +225,7 @@ pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
             ..Accounts::default()
         }
         .per(each, &Accounts::default()),
-        others_percent: others.map(|o| o.others_percent),
+        others_percent: others_of(others),
         ..Run::default()
     })
 }

@@ -1,0 +1,158 @@
+//! The pictures of the report.
+
+use lab::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Figure, Series, Style};
+
+use super::Results;
+use super::hello::Hello;
+use super::server::Who;
+use super::setup::{Run, SetUp, number};
+
+/// Every figure of a run can be wider than another's: colours are by who it is.
+fn colour(who: Who) -> usize {
+    match who {
+        Who::Headend => COLOUR_OURS,
+        Who::Bare => 7,
+        Who::Xl2tpd => 0,
+        Who::L2tpns => 1,
+    }
+}
+
+/// All of them.
+pub(super) fn all(results: &Results) -> Vec<Figure> {
+    vec![
+        set_up(results).into(),
+        memory(results).into(),
+        storm(results).into(),
+        hello(results).into(),
+    ]
+}
+
+/// One line for each who and version of those set-ups.
+fn lines(all: &[SetUp], skip: impl Fn(&SetUp) -> bool, y: impl Fn(&Run) -> f64) -> Vec<Series> {
+    let mut lines: Vec<Series> = Vec::new();
+    let mut sorted: Vec<&SetUp> = all.iter().filter(|s| !skip(s)).collect();
+    sorted.sort_by_key(|s| s.tunnels);
+    for set_up in sorted {
+        let Some(run) = set_up.median() else { continue };
+        let point = (f64::from(set_up.tunnels), y(run));
+        let name = format!("{}, L2TPv{}", set_up.who.name(), number(set_up.version));
+        if let Some(line) = lines.iter_mut().find(|line| line.name == name) {
+            line.points.push(point);
+            continue;
+        }
+        let colour = match (set_up.who, number(set_up.version)) {
+            (Who::Headend, 2) => 4,
+            (who, _) => colour(who),
+        };
+        let line = Series::new(name, Style::Solid, colour, vec![point]);
+        lines.push(if set_up.who == Who::Headend {
+            line.bold()
+        } else {
+            line
+        });
+    }
+    lines
+}
+
+fn set_up(results: &Results) -> Chart {
+    let mut chart = Chart::new(
+        "Processor time to set up a tunnel",
+        "64 at a time from distinct addresses, as LNS. A design is good if its line is flat and near the bare loop's.",
+        Axis::log("tunnels", ""),
+        Axis::log("processor time per tunnel", "us"),
+    );
+    let is_v2_bare = |s: &SetUp| s.who == Who::Bare && number(s.version) == 2;
+    chart.series = lines(&results.set_ups, is_v2_bare, |run| run.cpu_us);
+    let ours = |s: &SetUp| s.who == Who::Headend || s.runs.iter().all(|r| r.wave.up == 0);
+    chart
+        .series
+        .extend(lines(&results.against, ours, |run| run.cpu_us));
+    chart
+}
+
+fn memory(results: &Results) -> Chart {
+    let mut chart = Chart::new(
+        "Memory of an established tunnel",
+        "Resident memory gained since before the first tunnel; at small sizes the buffers that all tunnels share weigh most.",
+        Axis::log("tunnels", ""),
+        Axis::log("memory per tunnel", "bytes"),
+    );
+    chart.series = lines(
+        &results.set_ups,
+        |s| s.who == Who::Bare,
+        |run| run.memory_bytes,
+    );
+    let ours = |s: &SetUp| s.who == Who::Headend || s.runs.iter().all(|r| r.wave.up == 0);
+    chart
+        .series
+        .extend(lines(&results.against, ours, |run| run.memory_bytes));
+    chart
+}
+
+fn storm(results: &Results) -> Chart {
+    let largest = results.storms.iter().map(|s| s.tunnels).max().unwrap_or(0);
+    let shown = if results.storms.iter().any(|s| s.tunnels == 10_000) {
+        10_000
+    } else {
+        largest
+    };
+    let mut chart = Chart::new(
+        "A storm: tunnels up against time",
+        "Every SCCRQ is sent before the first answer is read. A full receive buffer drops some, and they come again when their sender's timer says so.",
+        Axis::linear("time", "s"),
+        Axis::linear("tunnels up", ""),
+    );
+    for storm in results.storms.iter().filter(|s| s.tunnels == shown) {
+        let (name, colour) = match storm.asked_bytes {
+            None => ("receive buffer as configured by default", COLOUR_OURS),
+            Some(_) => ("receive buffer of 212,992 bytes", 0),
+        };
+        let samples = storm.run.wave.samples.iter();
+        let points = samples.map(|&(at, up)| (at, up as f64)).collect();
+        let line = Series::new(name, Style::Solid, colour, points);
+        chart.series.push(if storm.asked_bytes.is_none() {
+            line.bold()
+        } else {
+            line
+        });
+    }
+    chart
+}
+
+fn hello(results: &Results) -> BarChart {
+    let bar = |hello: &Hello, name: String| {
+        let percent = hello.spent.percent();
+        let text = format!("{percent:.2} %, {:.2} us each", hello.each_us());
+        Bar::new(name, Style::Solid, colour(hello.who), percent).labelled(text)
+    };
+    let mut groups: Vec<BarGroup> = [
+        ("answered", &results.answered),
+        ("originated", &results.originated),
+    ]
+    .into_iter()
+    .map(|(what, all)| {
+        let rate = all.first().map_or(0, |hello| hello.rate);
+        let bars = all.iter();
+        let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), h.tunnels);
+        BarGroup {
+            name: format!("{rate} HELLO/s {what}, L2TPv3"),
+            bars: bars.map(|h| bar(h, name(h))).collect(),
+        }
+    })
+    .collect();
+    if let Some(first) = results.against_hello.first() {
+        let bars = results.against_hello.iter();
+        let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), h.tunnels);
+        groups.push(BarGroup {
+            name: format!("{} HELLO/s answered, L2TPv2", first.rate),
+            bars: bars.map(|h| bar(h, name(h))).collect(),
+        });
+    }
+    BarChart {
+        title: "HELLOs: share of a core".into(),
+        subtitle: "As LNS, over tunnels that are up.".into(),
+        value: Axis::linear("of a core", "%"),
+        groups,
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,164 @@
+//! What is to be reached, and whether this run reached it.
+
+use lab::plot::number::grouped;
+use lab::report::{Cell, Table};
+use wire::l2tp::Version;
+
+use super::Results;
+use super::hello::Hello;
+use super::server::Who;
+use super::setup::{SetUp, number};
+
+/// Processor time for a tunnel, in microseconds.
+const SET_UP_US: f64 = 10.0;
+/// The dearest size's cost in the cheapest one's.
+const FLAT: f64 = 1.3;
+/// Memory of a tunnel, in bytes.
+const MEMORY_BYTES: f64 = 1000.0;
+/// Time for a storm, in seconds, with buffers forced and not.
+const STORM_S: [f64; 2] = [0.5, 3.0];
+/// HELLOs answered, in the cost of a bare loop.
+const ANSWERED: f64 = 1.3;
+/// HELLOs originated, in percent of a core.
+const ORIGINATED_PERCENT: f64 = 6.0;
+/// At rest, in percent of a core.
+const IDLE_PERCENT: f64 = 0.1;
+
+/// Whether every tunnel that our LNS was asked for came up.
+pub(super) fn all_came_up(results: &Results) -> bool {
+    let set_ups = results.set_ups.iter().chain(&results.against);
+    let ours = set_ups.filter(|s| s.who == Who::Headend);
+    let waves = ours.flat_map(|s| &s.runs).map(|run| &run.wave);
+    let storms = results.storms.iter().map(|storm| &storm.run.wave);
+    waves.chain(storms).all(|wave| wave.up == wave.asked)
+}
+
+/// Each goal beside what was measured.
+pub(super) fn table(results: &Results) -> Table {
+    let mut table = Table::new(
+        "What is to be reached",
+        &[
+            ("what", ""),
+            ("at", "tunnels"),
+            ("goal", ""),
+            ("measured", ""),
+            ("reached", ""),
+        ],
+    );
+    let mut row = |what: String, tunnels: u32, goal: String, measured: String, met: bool| {
+        let met = if met { "yes" } else { "no" };
+        table.row([
+            Cell::from(what),
+            u64::from(tunnels).into(),
+            goal.into(),
+            measured.into(),
+            met.into(),
+        ]);
+    };
+    for version in [Version::V2, Version::V3] {
+        let v = number(version);
+        let ours: Vec<(&SetUp, f64)> = results
+            .set_ups
+            .iter()
+            .filter(|s| s.who == Who::Headend && s.version == version)
+            .filter_map(|s| Some((s, s.median()?.cpu_us)))
+            .collect();
+        for (set_up, us) in &ours {
+            row(
+                format!("CPU per tunnel set up, L2TPv{v}"),
+                set_up.tunnels,
+                format!("<= {SET_UP_US} us"),
+                format!("{us:.2} us"),
+                *us <= SET_UP_US,
+            );
+        }
+        let costs = || ours.iter().map(|(_, us)| *us);
+        if let (Some(low), Some(high), Some((last, _))) = (
+            costs().reduce(f64::min),
+            costs().reduce(f64::max),
+            ours.last(),
+        ) {
+            row(
+                format!("Flat over all sizes, L2TPv{v}"),
+                last.tunnels,
+                format!("<= {FLAT}x"),
+                format!("{:.2}x", high / low),
+                high <= low * FLAT,
+            );
+            let bytes = last.median().map_or(0.0, |run| run.memory_bytes);
+            row(
+                format!("Memory of an established tunnel, L2TPv{v}"),
+                last.tunnels,
+                format!("<= {MEMORY_BYTES} bytes"),
+                format!("{} bytes", grouped(bytes, 0)),
+                bytes <= MEMORY_BYTES,
+            );
+        }
+    }
+    for storm in &results.storms {
+        let wave = &storm.run.wave;
+        let forced = storm.asked_bytes.is_none();
+        let goal = STORM_S[usize::from(!forced)];
+        let resent = if forced {
+            "nothing resent"
+        } else {
+            "none lost"
+        };
+        let met =
+            wave.up == wave.asked && wave.seconds < goal && (!forced || wave.retransmissions == 0);
+        row(
+            format!(
+                "A storm, receive buffer {}",
+                if forced { "forced" } else { "not forced" }
+            ),
+            storm.tunnels,
+            format!("all up, < {goal} s, {resent}"),
+            format!(
+                "{} up, {:.3} s, {} resent",
+                grouped(wave.up.into(), 0),
+                wave.seconds,
+                grouped(wave.retransmissions as f64, 0)
+            ),
+            met,
+        );
+    }
+    for hello in ours(&results.answered) {
+        let bare = results
+            .answered
+            .iter()
+            .find(|other| other.who == Who::Bare && other.tunnels == hello.tunnels);
+        let ratio = hello.each_us() / bare.map_or(f64::NAN, Hello::each_us);
+        row(
+            format!("{} HELLO/s answered", grouped(hello.rate.into(), 0)),
+            hello.tunnels,
+            format!("<= {ANSWERED}x the bare loop"),
+            format!("{ratio:.2}x, {:.2} % of a core", hello.spent.percent()),
+            ratio <= ANSWERED && hello.answered == hello.sent,
+        );
+    }
+    for hello in ours(&results.originated) {
+        let percent = hello.spent.percent();
+        row(
+            format!("{} HELLO/s originated", grouped(hello.rate.into(), 0)),
+            hello.tunnels,
+            format!("<= {ORIGINATED_PERCENT} % of a core"),
+            format!("{percent:.2} % of a core"),
+            percent <= ORIGINATED_PERCENT && hello.answered > 0,
+        );
+    }
+    for idle in &results.idle {
+        let percent = idle.spent.percent();
+        row(
+            "At rest".into(),
+            idle.tunnels,
+            format!("<= {IDLE_PERCENT} % of a core"),
+            format!("{percent:.4} % of a core"),
+            percent <= IDLE_PERCENT,
+        );
+    }
+    table
+}
+
+fn ours(all: &[Hello]) -> impl Iterator<Item = &Hello> {
+    all.iter().filter(|hello| hello.who == Who::Headend)
+}
