@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::create::{self, Outcome, Wanted};
 use super::{Socket, peer, seconds};
@@ -138,13 +138,16 @@ fn report(wanted: &Wanted, outcome: &Outcome) {
     }
 }
 
-/// A progress bar on standard error, if that is a terminal.
+/// A progress bar on standard error, if that is a terminal. It has no colours.
 pub(crate) fn bar(count: u32, what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(count.into());
-    if let Ok(style) =
-        ProgressStyle::with_template("{msg} {pos}/{len} [{wide_bar}] {per_sec} {elapsed}")
-    {
-        bar.set_style(style.progress_chars("=> "));
+    let template = "{msg} {pos}/{len} [{wide_bar}] {rate} {elapsed}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            // It fails only if writing to a string does.
+            let _ = write!(out, "{:.0}/s", state.per_sec());
+        };
+        bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
     }
     bar.set_message(what);
     bar

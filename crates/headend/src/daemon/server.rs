@@ -43,7 +43,8 @@ pub(super) struct Waiter {
 /// A client and its connection.
 struct Connection {
     stream: UnixStream,
-    token: Token,
+    /// `None` only until it is watched.
+    token: Option<Token>,
     client: Client,
     /// Whether it stands in the list of those to be served.
     listed: bool,
@@ -122,44 +123,35 @@ impl Server {
         }
     }
 
-    fn welcome(&mut self, stream: UnixStream, core: &mut Core) {
+    fn welcome(&mut self, mut stream: UnixStream, core: &mut Core) {
         if stream.set_nonblocking(true).is_err() {
             return;
         }
         let mut client = Client::default();
-        if self.connections.len() >= self.clients_max {
-            let message = format!(
-                "{} control clients are connected; no more are taken",
-                self.len()
-            );
+        if self.len() >= self.clients_max {
+            let message = format!("{} control clients are connected already", self.len());
             client.close_with(&Refusal::new(Code::Limit, message));
-            let mut stream = stream;
+            // What does not fit into an empty socket buffer is not worth a wait.
             client.write(&mut stream);
             return;
         }
-        let place = |key: Key| Source::Client(key.index).to_bits();
-        let mut failed = false;
-        let reactor = &mut core.reactor;
-        // The place is known before the token is: the listener's stands in for it.
         let key = self.connections.insert(Connection {
             stream,
-            token: self.token,
+            token: None,
             client,
             listed: false,
         });
-        if let Some(connection) = self.connections.get_mut(key) {
-            match reactor.add_from_reserve(
-                &connection.stream,
-                "control client",
-                place(key),
-                Interest::READ,
-            ) {
-                Ok(token) => connection.token = token,
-                Err(_) => failed = true,
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let (stream, source) = (&connection.stream, Source::Client(key.index).to_bits());
+        let reactor = &mut core.reactor;
+        match reactor.add_from_reserve(stream, "control client", source, Interest::READ) {
+            Ok(token) => connection.token = Some(token),
+            Err(error) => {
+                tracing::warn!(%error, "a control client cannot be served");
+                self.connections.remove(key);
             }
-        }
-        if failed {
-            self.connections.remove(key);
         }
     }
 
@@ -256,11 +248,8 @@ impl Server {
             interest = interest.with(Interest::WRITE);
         }
         let goes_on = client.can_work();
-        if core
-            .reactor
-            .set_interest(connection.token, interest)
-            .is_err()
-        {
+        let token = connection.token;
+        if token.is_none_or(|token| core.reactor.set_interest(token, interest).is_err()) {
             return self.close(key, core);
         }
         if goes_on {
@@ -269,14 +258,14 @@ impl Server {
     }
 
     fn close(&mut self, key: Key, core: &mut Core) {
-        if let Some(connection) = self.connections.remove(key) {
-            core.reactor.remove(connection.token);
+        // It is not closed before it is no longer watched.
+        let gone = self.connections.remove(key);
+        if let Some(token) = gone.as_ref().and_then(|gone| gone.token) {
+            core.reactor.remove(token);
         }
         if !self.accepting {
-            self.accepting = core
-                .reactor
-                .set_interest(self.token, Interest::READ)
-                .is_ok();
+            let again = core.reactor.set_interest(self.token, Interest::READ);
+            self.accepting = again.is_ok();
         }
     }
 
