@@ -170,7 +170,7 @@ impl Report {
         line("  system", &|side| side.system_us, "us")?;
         line("memory", &|side| side.bytes, "bytes")?;
         line(
-            "loop",
+            "event loop (wall clock)",
             &|side| side.work.iter().map(|work| work.2).sum(),
             "us",
         )?;
