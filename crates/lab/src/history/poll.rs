@@ -16,8 +16,14 @@ const FLAT: f64 = 0.2;
 /// The top end of a curve: from this share of its largest count onwards.
 const TOP: f64 = 0.125;
 
-/// The top end of a curve has at least so many sizes.
-const TOP_SIZES_MIN: usize = 3;
+/// A fit takes at least so many sizes.
+const SIZES_MIN: usize = 3;
+
+/// Sizes up to this are those that the published plot speaks of: hundreds of peers.
+const PUBLISHED_SIZES_MAX: u64 = 1_000;
+
+/// Below this, what a wait costs besides its descriptors would be seen in the fit.
+const FITTED_SIZES_MIN: u64 = 64;
 
 /// One measured point: a poller waiting on descriptors few of which are ready.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,20 +69,38 @@ impl Curve<'_> {
     /// The exponent of time per wait against descriptors watched, at the top end.
     fn exponent(&self) -> Option<f64> {
         let from = self.rows.last()?.watched as f64 * TOP;
-        let above = self
+        let top = self
             .rows
             .iter()
-            .rev()
-            .take_while(|r| r.watched as f64 >= from)
+            .filter(|r| r.watched as f64 >= from)
             .count();
-        let top = self.rows.iter().rev().take(above.max(TOP_SIZES_MIN));
-        let points: Vec<_> = top.map(|r| (r.watched as f64, r.ns_per_wait)).collect();
-        if points.len() < TOP_SIZES_MIN {
-            None
-        } else {
-            fit::log_log(&points).map(|law| law.exponent)
-        }
+        let skipped = self.rows.len() - top.max(SIZES_MIN).min(self.rows.len());
+        exponent(&self.rows[skipped..])
     }
+
+    /// The exponent over the sizes that the published plot speaks of.
+    fn exponent_as_published(&self) -> Option<f64> {
+        let sizes = FITTED_SIZES_MIN..=PUBLISHED_SIZES_MAX;
+        let rows: Vec<&PollRow> = self
+            .rows
+            .iter()
+            .copied()
+            .filter(|r| sizes.contains(&r.watched))
+            .collect();
+        exponent(&rows)
+    }
+}
+
+/// The exponent of time per wait against descriptors watched.
+fn exponent(rows: &[&PollRow]) -> Option<f64> {
+    if rows.len() < SIZES_MIN {
+        return None;
+    }
+    let points: Vec<_> = rows
+        .iter()
+        .map(|r| (r.watched as f64, r.ns_per_wait))
+        .collect();
+    fit::log_log(&points).map(|law| law.exponent)
 }
 
 /// One curve per poller, of the rows with the fewest ready at each size.
@@ -137,8 +161,9 @@ fn method() -> Vec<String> {
     [
         "No value of the published plot is known, only that it is linear: the dashed line has the \
          published slope and passes through our own last measurement of poll.",
-        "An exponent is fitted by least squares over the logarithms, over the sizes from an \
-         eighth of the largest up, three at least: 0 is flat, 1 linear.",
+        "An exponent is fitted by least squares over the logarithms: 0 is flat, 1 linear. That of \
+         poll is fitted from 64 to 1,000 descriptors, which the published plot speaks of; that of \
+         epoll, and poll's beyond, over the sizes from an eighth of the largest up, three at least.",
         "The published saving is of a whole daemon's CPU; ours is of the wait alone, without the work \
          that a daemon does for what is ready.",
     ]
@@ -297,7 +322,7 @@ fn table(rows: &[PollRow]) -> Table {
 fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
     let mut claims = Vec::new();
     for curve in curves.iter().filter(|c| c.is_old()) {
-        let exponent = curve.exponent();
+        let exponent = curve.exponent_as_published();
         claims.push(Claim {
             holds: exponent.map(|e| LINEAR.contains(&e)),
             because: match exponent {
@@ -339,11 +364,35 @@ fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
     }
     claims.push(saving(rows));
     let mut verdict = Verdict::from_claims(claims);
+    verdict
+        .remarks
+        .extend(curves.iter().find(|c| c.is_old()).and_then(beyond));
     verdict.remarks.push(format!(
         "The sessions that dropped at {DROPS_AT_PEERS} peers need a mesh of daemons and are not \
          part of this chapter."
     ));
     verdict
+}
+
+/// What a descriptor costs where far more are watched than in the published plot.
+fn beyond(curve: &Curve<'_>) -> Option<String> {
+    let each = |row: &PollRow| row.ns_per_wait / row.watched as f64;
+    let (first, last) = (curve.rows.first()?, curve.rows.last()?);
+    if last.watched <= PUBLISHED_SIZES_MAX {
+        return None;
+    }
+    let size = |row: &PollRow| grouped(row.watched as f64, 0);
+    Some(format!(
+        "A wait of {} costs {:.0} ns per descriptor at {} and {:.0} ns at {}, where the power is {:.2}: \
+         beyond the published sizes the sockets no longer fit in the caches.",
+        curve.poller,
+        each(first),
+        size(first),
+        each(last),
+        size(last),
+        curve.exponent()?
+    ))
+    .filter(|_| each(last) > 1.5 * each(first))
 }
 
 /// The CPU that epoll saves where the published saving was seen.

@@ -29,6 +29,20 @@ const POINTS: u64 = 400;
 pub(crate) struct Wanted {
     pub(crate) tunnels: u32,
     pub(crate) cap: Duration,
+    /// How often each build that gets through is run, at most.
+    pub(crate) rounds: u32,
+    /// No further round begins after so long.
+    pub(crate) budget: Duration,
+}
+
+impl Wanted {
+    /// Some seconds for all of it.
+    pub(crate) const QUICK: Self = Self {
+        tunnels: 400,
+        cap: Duration::from_secs(2),
+        rounds: 1,
+        budget: Duration::ZERO,
+    };
 }
 
 /// A run as measured.
@@ -75,6 +89,11 @@ impl Run {
     /// Seconds to the last sample.
     pub(crate) fn seconds(&self) -> f64 {
         self.samples.last().map_or(0.0, |sample| sample.0)
+    }
+
+    /// Whether it is the better of two runs of one build.
+    pub(crate) fn is_faster_than(&self, other: &Self) -> bool {
+        (self.finished, -self.seconds()) > (other.finished, -other.seconds())
     }
 
     /// Seconds until so many tunnels were up.

@@ -38,7 +38,7 @@ pub(super) fn verdict(runs: &Runs<'_>) -> Verdict {
 /// That `slow` took longer than `fast`.
 fn order(runs: &Runs<'_>, slow: &str, fast: &str) -> Claim {
     let ratio = runs.ratio(slow, fast);
-    let because = match ratio {
+    let mut because = match ratio {
         Some(r) if r > TIE => format!("{slow} took {} times as long as {fast}.", short(r)),
         Some(r) if r >= 1.0 / TIE => format!(
             "{slow} and {fast} took the same time within 5 % (ratio {r:.2}), though {slow} was \
@@ -53,6 +53,11 @@ fn order(runs: &Runs<'_>, slow: &str, fast: &str) -> Claim {
             lacking(runs, [slow, fast])
         ),
     };
+    let end = |build| published::build(build).and_then(|(_, build)| build.end);
+    if let Some((slow, fast)) = end(slow).zip(end(fast)) {
+        let published = short(slow.seconds / fast.seconds);
+        because += &format!(" The published times are as {published} to 1.");
+    }
     Claim {
         holds: ratio.map(|r| r > TIE),
         because,
