@@ -80,8 +80,7 @@ pub struct Limits {
     /// Tunnels in any state but held; an SCCRQ beyond gets StopCCN 2, error 4.
     pub tunnels: u32,
     /// Tunnels that peers opened and that are not yet established, or refused and
-    /// not yet settled; beyond, an SCCRQ is dropped, and the peer's
-    /// retransmission tries again.
+    /// not yet settled; an SCCRQ beyond costs the oldest of them its place.
     pub half_open: u32,
     /// Sessions in all; an ICRQ or OCRQ beyond gets CDN 4.
     pub sessions: u32,

@@ -40,7 +40,7 @@ pub enum Discard {
     /// Our SCCRQ won the tie against this one.
     #[error("lost the tie")]
     LostTie,
-    /// The table of half-open tunnels is full.
+    /// There is no room for a half-open tunnel.
     #[error("too many half-open tunnels")]
     HalfOpenLimit,
     /// The table of tunnels is full; the peer is told so, without a record.
@@ -116,6 +116,7 @@ pub(crate) struct Counters {
     pub(crate) ignored_avps: u64,
     pub(crate) ignored_messages: u64,
     pub(crate) stateless_refusals: u64,
+    pub(crate) half_open_forgotten: u64,
     pub(crate) held_forgotten: u64,
     pub(crate) session_strays: u64,
     pub(crate) tunnels_opened: u64,
@@ -150,6 +151,7 @@ impl Counters {
             ("ignored_avps", self.ignored_avps),
             ("ignored_messages", self.ignored_messages),
             ("stateless_refusals", self.stateless_refusals),
+            ("half_open_forgotten", self.half_open_forgotten),
             ("held_forgotten", self.held_forgotten),
             ("session_strays", self.session_strays),
             ("tunnels_opened", self.tunnels_opened),

@@ -4,7 +4,7 @@ use base::Instant;
 use wire::l2tp::{Attribute, Message, MessageType, Version};
 
 use super::Endpoint;
-use super::receive::unreadable_call;
+use super::read::{check_options, peer_session_id, unreadable_call};
 use crate::config::{OutgoingCalls, Pseudowire};
 use crate::end::{Codes, Notice, SessionEnd};
 use crate::event::{CallErrors, Event as Told};
@@ -410,35 +410,4 @@ impl Endpoint {
         details.take(message);
         session.details = (*details != CallDetails::default()).then_some(details);
     }
-}
-
-/// The id that the sender of a message gave to its session; 0 where it did not.
-fn peer_session_id(message: &Message<'_>) -> u32 {
-    match message.version() {
-        Version::V2 => message.u16(Attribute::AssignedSessionId).map(u32::from),
-        Version::V3 => message.u32(Attribute::LocalSessionId),
-    }
-    .unwrap_or(0)
-}
-
-/// Values of L2TPv3 options that cannot be met (RFC 3931 5.4.4); `has_sublayer` says
-/// whether the peer asked for a sublayer before.
-fn check_options(message: &Message<'_>, has_sublayer: bool) -> Result<(), SessionEnd> {
-    let sublayer = message.u16(Attribute::L2SpecificSublayer);
-    let sublayer = sublayer.unwrap_or(u16::from(has_sublayer));
-    let sequencing = message.u16(Attribute::DataSequencing).unwrap_or(0);
-    let cookie = message.get(Attribute::AssignedCookie);
-    if cookie.is_some_and(|value| Cookie::from_wire(value).is_none()) {
-        return Err(SessionEnd::BadLength("Assigned Cookie"));
-    }
-    if sublayer > 1 {
-        return Err(SessionEnd::BadValue("L2-Specific Sublayer"));
-    }
-    if sequencing > 2 {
-        return Err(SessionEnd::BadValue("Data Sequencing"));
-    }
-    if sequencing != 0 && sublayer == 0 {
-        return Err(SessionEnd::NoSublayer);
-    }
-    Ok(())
 }

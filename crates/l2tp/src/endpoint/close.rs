@@ -12,7 +12,10 @@ use crate::event::Event as Told;
 use crate::pool::NIL;
 use crate::session::{EndedSession, SessionKey, SessionState};
 use crate::tunnel::fsm::{self, Action, Event};
-use crate::tunnel::{EndedTunnel, Ending, TunnelKey, TunnelState};
+use crate::tunnel::{EndedTunnel, Ending, Tunnel, TunnelKey, TunnelState};
+
+/// Tunnels that are not half open any more and may still stand in their order.
+const HALF_OPEN_SLACK: usize = 1_024;
 
 /// Held tunnels that one new tunnel may cost, where their ids are no help.
 const EVICTIONS_MAX: usize = 64;
@@ -195,10 +198,46 @@ impl Endpoint {
     /// is dead, and a StopCCN would hit the new one.
     pub(super) fn forget_restarted(&mut self, index: u32, now: Instant) {
         if self.tunnel_at(index).ending == Ending::No {
-            self.end_tunnel(index, Event::LoseTie, TunnelEnd::PeerRestarted, now);
+            self.end_tunnel(index, Event::Forget, TunnelEnd::PeerRestarted, now);
         } else {
             self.remove_tunnel(index);
         }
+    }
+
+    /// Notes a tunnel that a peer opened, so that it can be forgotten if it never
+    /// gets further.
+    pub(super) fn note_half_open(&mut self, index: u32) {
+        let key = self.tunnel_at(index).key;
+        self.half_open_order.push_back(key);
+        let most = 2 * self.tally.half_open as usize + HALF_OPEN_SLACK;
+        if self.half_open_order.len() > most {
+            let tunnels = &self.tunnels;
+            self.half_open_order
+                .retain(|&key| tunnels.get(key).is_some_and(Tunnel::is_half_open));
+        }
+    }
+
+    /// Makes room by forgetting the tunnel that has been half open longest: a
+    /// genuine peer needs a round trip, a flood leaves its own behind.
+    pub(super) fn forget_oldest_half_open(&mut self, now: Instant) -> bool {
+        while let Some(key) = self.half_open_order.pop_front() {
+            let Some(tunnel) = self.tunnels.get(key).filter(|t| t.is_half_open()) else {
+                continue;
+            };
+            self.counters.half_open_forgotten += 1;
+            if tunnel.ending != Ending::No {
+                self.remove_tunnel(key.index);
+                return true;
+            }
+            let (route, version, remote_id) = (tunnel.route, tunnel.version, tunnel.remote_id);
+            let next = (tunnel.reliable.next_ns(), tunnel.reliable.nr());
+            if let Some(codes) = TunnelEnd::NoResources.codes(version) {
+                self.refuse_stateless(route, version, remote_id, next, &codes);
+            }
+            self.end_tunnel(key.index, Event::Forget, TunnelEnd::NoResources, now);
+            return true;
+        }
+        false
     }
 
     /// Sends one StopCCN to the tunnel that a peer calls `remote_id`, without a

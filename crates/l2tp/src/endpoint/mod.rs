@@ -4,6 +4,7 @@
 //! | file | what happens there |
 //! |---|---|
 //! | `receive` | a datagram finds its tunnel and its place in the sequence |
+//! | `read` | what a message says, or why it cannot be taken |
 //! | `setup` | SCCRQ, SCCRP, SCCCN: ties, limits, authentication |
 //! | `calls` | ICRQ to SLI: sessions |
 //! | `open` | commands that open and answer |
@@ -35,6 +36,7 @@ mod calls;
 mod close;
 mod compose;
 mod open;
+mod read;
 mod receive;
 mod setup;
 mod tables;
@@ -80,6 +82,8 @@ pub struct Endpoint {
     ready: VecDeque<u32>,
     refusals: VecDeque<(Route, Vec<u8>)>,
     events: VecDeque<Event>,
+    /// Half-open tunnels, oldest first; a key may be stale.
+    half_open_order: VecDeque<base::slab::Key>,
     /// Held tunnels, oldest first; a key may be stale.
     held_order: VecDeque<base::slab::Key>,
     ended_tunnels: VecDeque<EndedTunnel>,
@@ -154,6 +158,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             refusals: VecDeque::new(),
             events: VecDeque::new(),
+            half_open_order: VecDeque::new(),
             held_order: VecDeque::new(),
             ended_tunnels: VecDeque::new(),
             ended_sessions: VecDeque::new(),

@@ -8,9 +8,9 @@ use wire::l2tp::{
 };
 
 use super::Endpoint;
-use super::setup::assigned_id;
+use super::read::{assigned_id, unreadable};
 use crate::discard::Discard;
-use crate::end::{Notice, SessionEnd, TunnelEnd};
+use crate::end::{Notice, TunnelEnd};
 use crate::reliable::Arrival;
 use crate::tunnel::fsm::Event;
 use crate::tunnel::{Ending, TunnelState};
@@ -407,29 +407,4 @@ impl Endpoint {
         self.tunnel_at_mut(tunnel).last_heard = now;
         Err(Discard::DataNotForwarded)
     }
-}
-
-/// Why a message cannot be taken, as the end of a tunnel.
-pub(super) fn unreadable(message: &Message<'_>) -> Result<(), TunnelEnd> {
-    if let Some((vendor, attribute)) = message.unrecognised_mandatory() {
-        return Err(TunnelEnd::UnknownAvp { vendor, attribute });
-    }
-    match message.fault() {
-        None => Ok(()),
-        Some(Fault::NoMessageType) => Err(TunnelEnd::BadValue("no Message Type AVP")),
-        Some(Fault::ShortAvp { .. }) => Err(TunnelEnd::BadLength("AVP shorter than its header")),
-        Some(Fault::PastEnd { .. }) => Err(TunnelEnd::BadLength("AVP past the end of the message")),
-        Some(Fault::BadLength(attribute)) => Err(TunnelEnd::BadLength(attribute.name())),
-        Some(Fault::Hidden(_)) => Err(TunnelEnd::BadValue("hidden AVP that cannot be read")),
-    }
-}
-
-/// The same as the end of a session.
-pub(super) fn unreadable_call(message: &Message<'_>) -> Result<(), SessionEnd> {
-    unreadable(message).map_err(|reason| match reason {
-        TunnelEnd::UnknownAvp { vendor, attribute } => SessionEnd::UnknownAvp { vendor, attribute },
-        TunnelEnd::BadLength(what) => SessionEnd::BadLength(what),
-        TunnelEnd::BadValue(what) => SessionEnd::BadValue(what),
-        _ => SessionEnd::BadValue("AVP"),
-    })
 }

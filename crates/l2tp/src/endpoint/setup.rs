@@ -5,7 +5,7 @@ use base::{Datagram, Instant};
 use core::hash::BuildHasher;
 use wire::l2tp::{self, Attribute, Control, Message, MessageType, Version, auth, digest};
 
-use super::receive::unreadable;
+use super::read::{assigned_id, printable, unreadable};
 use super::{Endpoint, FIRST_REPLY};
 use crate::discard::Discard;
 use crate::end::{Codes, TunnelEnd};
@@ -118,7 +118,9 @@ impl Endpoint {
         if control.ns != 0 || control.nr != 0 {
             return Err(Discard::NotARequest);
         }
-        if self.tally.half_open >= self.config.limits.half_open {
+        if self.tally.half_open >= self.config.limits.half_open
+            && !self.forget_oldest_half_open(now)
+        {
             return Err(Discard::HalfOpenLimit);
         }
         if self.tally.live >= self.config.limits.tunnels {
@@ -146,6 +148,7 @@ impl Endpoint {
         tunnel.idle_deadline = now + setup_timeout;
         self.insert_request(index);
         self.tally.half_open += 1;
+        self.note_half_open(index);
         self.counters.count_received(MessageType::Sccrq.number());
         self.note_ignored(message);
         if let Credentials::Signed(auth) = credentials {
@@ -491,26 +494,4 @@ impl Credentials {
             Self::Refused(why) => Err(TunnelEnd::NotAuthorized(why)),
         }
     }
-}
-
-/// The id that the peer assigned, 0 where it did not.
-pub(super) fn assigned_id(message: &Message<'_>) -> u32 {
-    match message.version() {
-        Version::V2 => message.u16(Attribute::AssignedTunnelId).map(u32::from),
-        Version::V3 => message.u32(Attribute::AssignedControlConnectionId),
-    }
-    .unwrap_or(0)
-}
-
-/// A peer's name for people: at most 128 octets, without control characters.
-fn printable(name: &[u8]) -> Box<str> {
-    let name = String::from_utf8_lossy(&name[..name.len().min(128)]);
-    if name.chars().any(char::is_control) {
-        return name
-            .chars()
-            .map(|c| if c.is_control() { '?' } else { c })
-            .collect::<String>()
-            .into();
-    }
-    name.into()
 }

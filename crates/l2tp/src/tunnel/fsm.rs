@@ -32,6 +32,8 @@ pub(crate) enum Event {
     StopCcn,
     /// We want it closed, whatever the reason.
     Close,
+    /// It goes without a word: its peer began anew, or its room is needed.
+    Forget,
 }
 
 /// What is to be done.
@@ -60,11 +62,17 @@ pub(crate) const fn step(state: TunnelState, event: Event) -> (Action, TunnelSta
         (Idle, E::SccrqUnacceptable | E::SccrpAcceptable | E::SccrpUnacceptable) => {
             (A::SendStopCcn, Idle)
         }
-        (Idle, E::ScccnAcceptable | E::ScccnUnacceptable | E::LoseTie | E::StopCcn | E::Close) => {
-            (A::CleanUp, Idle)
-        }
+        (
+            Idle,
+            E::ScccnAcceptable
+            | E::ScccnUnacceptable
+            | E::LoseTie
+            | E::StopCcn
+            | E::Close
+            | E::Forget,
+        ) => (A::CleanUp, Idle),
         (WaitCtlReply, E::SccrpAcceptable) => (A::SendScccn, Established),
-        (WaitCtlReply, E::LoseTie | E::StopCcn) => (A::CleanUp, Idle),
+        (WaitCtlReply, E::LoseTie | E::StopCcn | E::Forget) => (A::CleanUp, Idle),
         (
             WaitCtlReply,
             E::SccrpUnacceptable
@@ -85,7 +93,7 @@ pub(crate) const fn step(state: TunnelState, event: Event) -> (Action, TunnelSta
             | E::SccrqUnacceptable
             | E::Close,
         ) => (A::SendStopCcn, Idle),
-        (WaitCtlConn, E::LoseTie | E::StopCcn) => (A::CleanUp, Idle),
+        (WaitCtlConn, E::LoseTie | E::StopCcn | E::Forget) => (A::CleanUp, Idle),
         (WaitCtlConn, E::OpenRequest) => (A::Nothing, WaitCtlConn),
         (Established, E::OpenRequest) => (A::TunnelOpen, Established),
         (
@@ -98,7 +106,7 @@ pub(crate) const fn step(state: TunnelState, event: Event) -> (Action, TunnelSta
             | E::ScccnUnacceptable
             | E::Close,
         ) => (A::SendStopCcn, Idle),
-        (Established, E::LoseTie | E::StopCcn) => (A::CleanUp, Idle),
+        (Established, E::LoseTie | E::StopCcn | E::Forget) => (A::CleanUp, Idle),
     }
 }
 

@@ -142,6 +142,11 @@ impl Tunnel {
         }
     }
 
+    /// Opened by a peer and not yet established, or refused and not yet settled.
+    pub(crate) fn is_half_open(&self) -> bool {
+        !self.originated && self.up.is_none() && self.ending != Ending::Held
+    }
+
     pub(crate) fn view(&self) -> TunnelView<'_> {
         TunnelView {
             key: TunnelKey(self.key),

@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 mod authentication;
+mod chaos;
 mod common;
+mod config_ids;
 mod hiding;
 mod keepalive;
 mod mac;
@@ -11,6 +13,7 @@ mod ports;
 mod reliable;
 mod requests;
 mod sessions;
+mod storms;
 mod teardown;
 mod ties;
 mod version3;
