@@ -222,7 +222,9 @@ impl Cookie {
     };
 
     /// The first `len` of eight random octets.
-    pub(crate) const fn new(bytes: [u8; 8], len: u8) -> Self {
+    pub(crate) fn new(mut bytes: [u8; 8], len: u8) -> Self {
+        // Equal cookies are equal in all eight.
+        bytes[usize::from(len)..].fill(0);
         Self { bytes, len }
     }
 
