@@ -305,14 +305,12 @@ fn table_runs(runs: &Runs<'_>) -> Table {
     let row = |name: &str, published: &str, run: Option<&BringupRun>| {
         let seconds = run.and_then(BringupRun::seconds);
         let reference = runs.get(BRINGUP_REFERENCE).and_then(BringupRun::seconds);
-        let multiple = seconds.zip(reference).map(|(s, r)| Cell::num(s / r, 2));
+        let multiple = seconds.zip(reference).map(|(s, r)| fine(s / r));
         [
             name.into(),
             published.into(),
             multiple.into(),
-            seconds
-                .map(|s| Cell::num(s, if s < 100.0 { 2 } else { 0 }))
-                .into(),
+            seconds.map(fine).into(),
             standing(run).into(),
             run.and_then(BringupRun::exponent)
                 .map(|e| Cell::num(e, 2))
@@ -327,6 +325,17 @@ fn table_runs(runs: &Runs<'_>) -> Table {
         table.row(row(&format!("headend: {}", own_name(run)), "-", Some(run)));
     }
     table
+}
+
+/// A figure with three digits at least, where it has them.
+fn fine(value: f64) -> Cell {
+    let decimals = match value {
+        v if v < 0.1 => 4,
+        v if v < 1.0 => 3,
+        v if v < 100.0 => 2,
+        _ => 0,
+    };
+    Cell::num(value, decimals)
 }
 
 /// What a run of our own is called.

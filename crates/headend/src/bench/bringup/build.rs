@@ -1,6 +1,10 @@
 //! What is compared: the five builds of the published benchmark, made by switching
 //! this program's parts, and our own designs.
 
+use std::io;
+
+use reactor::{PollerKind, Reactor, StoreKind};
+
 /// A design, as parts of this program's configuration.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Build {
@@ -81,6 +85,18 @@ impl Build {
     /// The build of that name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         BUILDS.iter().find(|build| build.name == name)
+    }
+
+    /// Whether this kernel can run it.
+    ///
+    /// # Errors
+    /// What it lacks.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        let poller = PollerKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == self.poller)
+            .expect("every build's poller is one of them");
+        Reactor::new(poller, StoreKind::Slab).map(drop)
     }
 
     /// What it is made of, for people.

@@ -81,17 +81,26 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     };
     let wanted = args.wanted();
     let witness = CoreWitness::start();
-    let runs = measure(&builds, wanted)?;
-    let report = report::report(&runs, wanted, MachineInfo::read_with(witness));
+    let Measured { runs, left_out } = measure(&builds, wanted)?;
+    let mut report = report::report(&runs, wanted, MachineInfo::read_with(witness));
+    report.method.extend(left_out);
     report.publish(args.out.dir.as_deref())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was run.
+pub(super) struct Measured {
+    /// The best run of each build.
+    pub(super) runs: Vec<Run>,
+    /// What this kernel cannot run, and why: a sentence each.
+    pub(super) left_out: Vec<String>,
 }
 
 /// Runs the builds one after the other, and those that get through again.
 ///
 /// # Errors
 /// One needs more descriptors than the process may have, or could not be run.
-pub(super) fn measure(builds: &[&'static Build], wanted: Wanted) -> Result<Vec<Run>> {
+pub(super) fn measure(builds: &[&'static Build], wanted: Wanted) -> Result<Measured> {
     let room =
         limits::raise_descriptor_limit()?.saturating_sub(limits::DESCRIPTOR_RESERVE + DESCRIPTORS);
     for build in builds.iter().filter(|build| build.socket_each) {
@@ -101,14 +110,21 @@ pub(super) fn measure(builds: &[&'static Build], wanted: Wanted) -> Result<Vec<R
             build.name
         );
     }
+    let (mut left_out, mut able) = (Vec::new(), Vec::new());
+    for &build in builds {
+        match build.check() {
+            Ok(()) => able.push(build),
+            Err(error) => left_out.push(format!("{} was not run: {error}.", build.name)),
+        }
+    }
     let started = Instant::now();
     let mut runs: Vec<Run> = Vec::new();
     for round in 0..wanted.rounds {
-        for (i, build) in builds.iter().enumerate() {
+        for (i, build) in able.iter().enumerate() {
             if round > 0 && (!runs[i].finished || started.elapsed() > wanted.budget) {
                 continue;
             }
-            let place = format!("[{}/{}] {}", i + 1, builds.len(), build.name);
+            let place = format!("[{}/{}] {}", i + 1, able.len(), build.name);
             let bar = bar(wanted, place);
             let run = drive::run(build, wanted, &mut |up| bar.set_position(up));
             bar.finish_and_clear();
@@ -120,7 +136,7 @@ pub(super) fn measure(builds: &[&'static Build], wanted: Wanted) -> Result<Vec<R
             }
         }
     }
-    Ok(runs)
+    Ok(Measured { runs, left_out })
 }
 
 fn bar(wanted: Wanted, name: String) -> ProgressBar {

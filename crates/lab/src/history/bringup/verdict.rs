@@ -19,20 +19,32 @@ pub(super) fn verdict(runs: &Runs<'_>) -> Verdict {
     claims.extend(["r2929", "r3031"].map(|build| growth(runs, build)));
     claims.push(gain(runs));
     let mut verdict = Verdict::from_claims(claims);
-    for run in runs
-        .0
-        .iter()
-        .filter(|r| !r.finished && r.seconds().is_some())
-    {
-        verdict.remarks.push(format!(
-            "{} did not finish in its time: it had {} of {} tunnels, and its time is extrapolated.",
-            run.build,
-            grouped(run.reached() as f64, 0),
-            grouped(run.target as f64, 0)
-        ));
-    }
+    verdict.remarks.extend(stopped(runs));
     verdict.remarks.extend(ours(runs));
     verdict
+}
+
+/// The runs whose time is extrapolated, and how far they came.
+fn stopped(runs: &Runs<'_>) -> Option<String> {
+    let is_stopped = |run: &&&BringupRun| !run.finished && run.seconds().is_some();
+    let words: Vec<String> = runs
+        .0
+        .iter()
+        .filter(is_stopped)
+        .map(|run| {
+            format!(
+                "{} ({} tunnels)",
+                run.build,
+                grouped(run.reached() as f64, 0)
+            )
+        })
+        .collect();
+    (!words.is_empty()).then(|| {
+        format!(
+            "Stopped before the end, so that their times are extrapolated: {}.",
+            words.join(", ")
+        )
+    })
 }
 
 /// That `slow` took longer than `fast`.
