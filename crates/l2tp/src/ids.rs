@@ -65,6 +65,11 @@ impl NarrowIds {
         let index = self.index[usize::from(id)];
         (index != NONE).then_some(index)
     }
+
+    #[cfg(test)]
+    pub(crate) fn free(&self) -> usize {
+        self.free.len()
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use base::{Duration, Instant};
 use l2tp::{Event, SessionEnd};
 
+use super::core::Core;
 use super::server::{Server, WaitFor};
-use super::turn::Core;
 
 /// At most one line a so long about tunnels that came and went.
 const QUIET: Duration = Duration::from_secs(10);

@@ -4,7 +4,9 @@
 //! | file | what happens there |
 //! |---|---|
 //! | `start` | sockets are opened, privileges dropped |
+//! | `core` | what the loop and all it serves share |
 //! | `turn` | one turn of the loop |
+//! | `input` | datagrams from the sockets to the endpoint |
 //! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
 //! | `events` | what the endpoint tells |
 //! | `server` | control clients come, are served in turn, and go |
@@ -14,7 +16,9 @@
 //! | `log` | where log lines go |
 
 mod client;
+mod core;
 mod events;
+mod input;
 mod jobs;
 mod log;
 mod server;

@@ -13,7 +13,7 @@ use l2tp::{SessionKey, TunnelKey};
 use reactor::{Interest, Reactor, Readiness, Token};
 
 use super::client::{Client, Heard, is_shortage, ms};
-use super::turn::{Core, Source};
+use super::core::{Core, Source};
 use crate::config;
 use crate::control::reply::{Code, Created, Refusal};
 

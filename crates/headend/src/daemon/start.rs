@@ -5,12 +5,14 @@ use std::io::Read;
 
 use anyhow::{Context, Result};
 use l2tp::Endpoint;
-use reactor::{Interest, Reactor, RecvBatch, Signals, clock};
+use reactor::{Interest, Reactor, Signals, clock};
 
+use super::core::{Accounts, Core, Source};
 use super::events::Summary;
+use super::input::Input;
 use super::server::Server;
 use super::sockets::{End, Sockets};
-use super::turn::{Accounts, Core, Daemon, Source};
+use super::turn::Daemon;
 use crate::config::Settings;
 
 /// Makes a daemon that is ready to run.
@@ -64,7 +66,7 @@ pub(super) fn start(settings: &Settings) -> Result<Daemon> {
         server,
         summary: Summary::default(),
         signals,
-        received: RecvBatch::new(event.batch),
+        input: Input::new(event.batch),
         composed: Vec::with_capacity(2048),
         accounts,
         shutdown_wait: settings.shutdown_wait,

@@ -3,87 +3,13 @@
 
 use std::io;
 
-use base::{Datagram, Duration, Instant, Machine, Route};
-use l2tp::Endpoint;
-use reactor::{HandlerId, Interest, Reactor, Ready, RecvBatch, Signal, Signals};
+use base::{Duration, Instant, Machine};
+use reactor::{Ready, Signal, Signals};
 
+use super::core::{Accounts, Core, Source};
 use super::events::Summary;
+use super::input::Input;
 use super::server::Server;
-use super::sockets::Sockets;
-
-/// Batches read from one socket before others have their turn.
-const READS: usize = 4;
-
-/// What a watched descriptor is, in the 64 bits that the reactor keeps for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    Signals,
-    Listener,
-    /// A UDP socket by its number.
-    Udp(u32),
-    /// A control client by its place.
-    Client(u32),
-}
-
-impl Source {
-    pub(super) fn to_bits(self) -> u64 {
-        let (kind, number) = match self {
-            Source::Signals => (0, 0),
-            Source::Listener => (1, 0),
-            Source::Udp(number) => (2, number),
-            Source::Client(number) => (3, number),
-        };
-        kind << 32 | u64::from(number)
-    }
-
-    fn from_bits(bits: u64) -> Self {
-        let number = bits as u32;
-        match bits >> 32 {
-            0 => Source::Signals,
-            1 => Source::Listener,
-            2 => Source::Udp(number),
-            _ => Source::Client(number),
-        }
-    }
-}
-
-/// What the loop's time is booked on.
-pub(super) struct Accounts {
-    read: HandlerId,
-    input: HandlerId,
-    timers: HandlerId,
-    control: HandlerId,
-    output: HandlerId,
-    write: HandlerId,
-    events: HandlerId,
-}
-
-impl Accounts {
-    pub(super) fn open(reactor: &mut Reactor) -> Self {
-        Self {
-            read: reactor.handler("udp read"),
-            input: reactor.handler("l2tp input"),
-            timers: reactor.handler("l2tp timers"),
-            control: reactor.handler("control"),
-            output: reactor.handler("l2tp output"),
-            write: reactor.handler("udp write"),
-            events: reactor.handler("events"),
-        }
-    }
-}
-
-/// What control clients act on.
-pub(super) struct Core {
-    pub(super) reactor: Reactor,
-    pub(super) endpoint: Endpoint,
-    pub(super) sockets: Sockets,
-    /// The turn's time.
-    pub(super) now: Instant,
-    pub(super) started: Instant,
-    /// When the end waits no longer; set once a signal asked for the end.
-    pub(super) stop_at: Option<Instant>,
-    pub(super) timers: base::timer::TimerKind,
-}
 
 /// The daemon.
 pub(super) struct Daemon {
@@ -91,7 +17,7 @@ pub(super) struct Daemon {
     pub(super) server: Server,
     pub(super) summary: Summary,
     pub(super) signals: Signals,
-    pub(super) received: RecvBatch,
+    pub(super) input: Input,
     pub(super) composed: Vec<u8>,
     pub(super) accounts: Accounts,
     pub(super) shutdown_wait: Duration,
@@ -119,6 +45,7 @@ impl Daemon {
         while let Some(ready) = self.core.reactor.next_ready() {
             self.ready(ready)?;
         }
+        self.input.work(&mut self.core, &self.accounts);
         self.fire_timers();
         if self.server.has_work() {
             self.server.serve(&mut self.core);
@@ -134,7 +61,7 @@ impl Daemon {
 
     /// When the next wait has to end.
     fn deadline(&self) -> Option<Instant> {
-        if self.server.has_work() {
+        if self.server.has_work() || self.input.has_kept() {
             return Some(self.core.now);
         }
         let timer = self.core.endpoint.poll_timeout().map(|(at, _)| at);
@@ -151,7 +78,8 @@ impl Daemon {
                     self.core.sockets.writable(number, &mut self.core.reactor);
                 }
                 if ready.readiness.readable() {
-                    self.receive(number, ready)?;
+                    self.input
+                        .receive(number, ready, &mut self.core, &self.accounts)?;
                 }
             }
             Source::Listener => self.server.accept(&mut self.core),
@@ -160,50 +88,6 @@ impl Daemon {
                 while let Some(signal) = self.signals.next_signal()? {
                     self.signal(signal);
                 }
-            }
-        }
-        Ok(())
-    }
-
-    fn receive(&mut self, number: u32, ready: Ready) -> io::Result<()> {
-        let Self {
-            core,
-            received,
-            accounts,
-            ..
-        } = self;
-        for _ in 0..READS {
-            match core.sockets.receive(number, received) {
-                Ok(true) => {}
-                Ok(false) => return Ok(()),
-                Err(error) => {
-                    // A socket that cannot be read would be ready for ever.
-                    tracing::error!(%error, socket = number, "a socket failed; it is not read any more");
-                    return core.reactor.set_interest(ready.token, Interest::NONE);
-                }
-            }
-            core.reactor.lap(accounts.read);
-            let mut datagrams = 0;
-            for datagram in received.iter() {
-                let socket = core.sockets.number_for(number, datagram.peer);
-                let route = Route {
-                    peer: datagram.peer,
-                    local: datagram.local,
-                    socket,
-                };
-                let input = Datagram {
-                    route,
-                    bytes: datagram.bytes,
-                };
-                if let Err(why) = core.endpoint.handle(input, core.now) {
-                    tracing::trace!(peer = %datagram.peer, %why, "discarded");
-                }
-                datagrams += 1;
-            }
-            core.reactor.lap_many(accounts.input, datagrams);
-            if !received.is_full() {
-                core.reactor.drained(ready.token);
-                break;
             }
         }
         Ok(())
@@ -299,23 +183,6 @@ impl Daemon {
             tracing::warn!("ended; some peers did not acknowledge in time");
         } else {
             tracing::info!("ended");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_source_survives_the_reactor() {
-        for source in [
-            Source::Signals,
-            Source::Listener,
-            Source::Udp(u32::MAX),
-            Source::Client(7),
-        ] {
-            assert_eq!(Source::from_bits(source.to_bits()), source);
         }
     }
 }

@@ -64,6 +64,16 @@ impl Endpoint {
     }
 
     fn send_stop_ccn(&mut self, index: u32, reason: &TunnelEnd) {
+        let tunnel = self.tunnel_at(index);
+        if matches!(reason, TunnelEnd::ShutDown) && tunnel.originated && tunnel.received == 0 {
+            // Whom we never heard we tell once, and do not wait for.
+            let (route, version, id) = (tunnel.route, tunnel.version, tunnel.local_id);
+            let next = (tunnel.reliable.next_ns(), 0);
+            if let Some(codes) = reason.codes(version) {
+                self.push_refusal(route, version, (id, 0), next, &codes);
+            }
+            return self.remove_tunnel(index);
+        }
         let Self { tunnels, pool, .. } = self;
         let tunnel = tunnels.at_mut(index).expect("the tunnel is closing");
         tunnel.ending = Ending::StopSent;
@@ -250,16 +260,31 @@ impl Endpoint {
         sequence: (u16, u16),
         codes: &Codes,
     ) {
+        let id = match version {
+            Version::V2 => 1 + self.random.below(0xffff),
+            Version::V3 => crate::ids::wide_id(0, &mut self.random),
+        };
+        self.push_refusal(route, version, (id, remote_id), sequence, codes);
+    }
+
+    /// Queues a StopCCN; `ids` are ours and the peer's.
+    fn push_refusal(
+        &mut self,
+        route: Route,
+        version: Version,
+        ids: (u32, u32),
+        sequence: (u16, u16),
+        codes: &Codes,
+    ) {
         if self.refusals.len() >= REFUSALS_MAX {
             return;
         }
         let mut body = Vec::with_capacity(64);
         let mut emitter = Emitter::new(&mut body, version, MessageType::StopCcn, None, None);
-        let id = 1 + self.random.below(0xffff);
-        compose::stop_ccn(&mut emitter, version, id, codes);
+        compose::stop_ccn(&mut emitter, version, ids.0, codes);
         let mut message = Vec::with_capacity(body.len() + l2tp::CONTROL_HEADER_LEN);
         let (ns, nr) = sequence;
-        l2tp::emit_control(&mut message, version, remote_id, 0, ns, nr, &body);
+        l2tp::emit_control(&mut message, version, ids.1, 0, ns, nr, &body);
         self.refusals.push_back((route, message));
         self.counters.stateless_refusals += 1;
     }

@@ -40,6 +40,8 @@ mod read;
 mod receive;
 mod setup;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod transmit;
 mod views;

@@ -9,8 +9,8 @@ use l2tp::{Call, Direction, OpenTunnel, Pseudowire, TunnelKey};
 use super::{Context, Work, check_count, version};
 use crate::control::reply::{Code, Created, Refusal};
 use crate::control::request::{SessionCreate, TunnelCreate, Wait, Wire};
+use crate::daemon::core::Core;
 use crate::daemon::server::{WaitFor, Waiter};
-use crate::daemon::turn::Core;
 
 impl Context<'_> {
     pub(super) fn begin_tunnels(&mut self, id: u64, create: TunnelCreate) -> Result<Work, Refusal> {

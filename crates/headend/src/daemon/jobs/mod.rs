@@ -7,9 +7,9 @@ use l2tp::TunnelKey;
 use wire::l2tp::Version;
 
 use super::client::Client;
+use super::core::Core;
 use super::server::Waiters;
 use super::show::{Show, What};
-use super::turn::Core;
 use crate::control::reply::{self, Code, Refusal};
 use crate::control::request::{
     Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete,

@@ -5,8 +5,8 @@ use reactor::{DescriptorInfo, SysCounts, usage};
 
 use super::{Rows, Step, micros, rounded, seconds};
 use crate::control::rows;
+use crate::daemon::core::Core;
 use crate::daemon::sockets::End;
-use crate::daemon::turn::Core;
 
 pub(super) fn waits(core: &Core, out: &mut Rows) {
     let stats = core.reactor.wait_stats();

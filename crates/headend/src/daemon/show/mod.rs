@@ -7,7 +7,7 @@ mod tables;
 use base::Duration;
 
 use super::client::Client;
-use super::turn::Core;
+use super::core::Core;
 use crate::control::reply;
 
 /// A `show` and how far it is.

@@ -5,7 +5,7 @@ use l2tp::{Codes, Endpoint, PeerView, Pseudowire, SessionEnd, SessionView, Tunne
 
 use super::{Rows, Step, seconds};
 use crate::control::rows;
-use crate::daemon::turn::Core;
+use crate::daemon::core::Core;
 
 pub(super) fn tunnel(view: &TunnelView, now: Instant, out: &mut Rows) {
     let state: &dyn std::fmt::Display = if view.closing {

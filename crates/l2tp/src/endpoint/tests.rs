@@ -1,0 +1,94 @@
+//! What no view shows: that the tables are empty when everything is over.
+
+use base::timer::TimerStore;
+use base::{Duration, Route};
+use sim::{Link, Pair};
+use wire::l2tp::Version;
+
+use super::Endpoint;
+use crate::{Call, Config, OpenTunnel};
+
+fn endpoint(accept: bool) -> Endpoint {
+    let config = Config {
+        accept,
+        ..Config::default()
+    };
+    Endpoint::new(config, [u8::from(accept); 32])
+}
+
+#[track_caller]
+fn assert_empty(endpoint: &Endpoint) {
+    assert_eq!(endpoint.tunnels.len(), 0);
+    assert_eq!(endpoint.sessions.len(), 0);
+    assert_eq!(endpoint.peers.len(), 0);
+    assert_eq!(endpoint.pool.in_use(), 0);
+    assert_eq!(endpoint.timers.len(), 0);
+    assert!(endpoint.requests.is_empty());
+    assert!(endpoint.session_ids.is_empty());
+    assert!(endpoint.session_remotes.is_empty());
+    assert!(endpoint.ready.is_empty());
+    assert!(endpoint.refusals.is_empty());
+    assert!(endpoint.events.is_empty());
+    assert!(endpoint.held_order.is_empty());
+    for ids in &endpoint.narrow_ids {
+        assert_eq!(ids.free(), 65_535);
+    }
+}
+
+/// Closed by one end, closed by the other, never answered, never established: whatever a
+/// tunnel's and a session's life was, nothing of it stays.
+#[test]
+fn every_table_is_empty_after_everything_is_torn_down() {
+    sim::seeds(40, |seed| {
+        let mut pair = Pair::new(seed, Link::ROUGH, endpoint(false), endpoint(true));
+        for round in 0..4_u32 {
+            pair.with_a(|lac, now| {
+                for n in 0..20 {
+                    let route = Route {
+                        // One in five goes to where nobody answers.
+                        peer: if n % 5 == 0 {
+                            sim::addr("192.0.2.99:1701")
+                        } else {
+                            sim::ADDRESS_B
+                        },
+                        local: None,
+                        socket: 0,
+                    };
+                    let version = if n % 2 == 0 { Version::V2 } else { Version::V3 };
+                    let tunnel = lac
+                        .open_tunnel(OpenTunnel { route, version }, now)
+                        .expect("nothing is full");
+                    for _ in 0..n % 4 {
+                        lac.open_session(tunnel, Call::default(), now)
+                            .expect("nothing is full");
+                    }
+                }
+            });
+            pair.run_for(Duration::from_millis(u64::from(round) * 400));
+            // Some sessions and tunnels go at either end, at whatever stage they are.
+            pair.with_b(|lns, now| {
+                let (mut tunnels, mut sessions) = (0, 0);
+                while let Some((next, session)) = lns.next_session(sessions) {
+                    let key = session.key;
+                    sessions = next;
+                    if session.id % 3 == 0 {
+                        lns.close_session(key, now);
+                    }
+                }
+                while let Some((next, tunnel)) = lns.next_tunnel(tunnels) {
+                    let key = tunnel.key;
+                    tunnels = next;
+                    if tunnel.id % 3 == 0 {
+                        lns.close_tunnel(key, now);
+                    }
+                }
+            });
+        }
+        pair.with_a(|lac, now| lac.shut_down(now));
+        pair.run_for(Duration::from_secs(200));
+        pair.with_b(|lns, now| lns.shut_down(now));
+        pair.run_for(Duration::from_secs(100));
+        assert_empty(pair.a());
+        assert_empty(pair.b());
+    });
+}
