@@ -293,7 +293,9 @@ fn run(seed: u64, commands: u32) {
     chaos.world.run_for(Duration::from_secs(200));
     chaos.check_agreement();
     for node in nodes {
-        assert_eq!(chaos.world[node].counts().messages, 0);
+        // At most a HELLO for each is under way.
+        let counts = chaos.world[node].counts();
+        assert!(counts.messages <= counts.tunnels, "{counts:?}");
         chaos
             .world
             .with(node, |endpoint, now| endpoint.shut_down(now));
