@@ -3,8 +3,8 @@
 //!
 //! A 32-bit id (L2TPv3) carries its table index in the low 20 bits under 12
 //! random bits that are never all zero, so it needs no table of its own and is
-//! never a valid 16-bit id. The 16-bit tunnel ids (L2TPv2) come from a shuffled
-//! ring: an id that was given back is used again last.
+//! never a valid 16-bit id. The 16-bit tunnel ids (L2TPv2) come in a random order:
+//! an id that was given back is used again last.
 
 use std::collections::VecDeque;
 
@@ -28,47 +28,79 @@ pub(crate) const fn wide_index(id: u32) -> u32 {
     id & ((1 << INDEX_BITS) - 1)
 }
 
-const NONE: u32 = u32::MAX;
-
-/// The 16-bit tunnel ids of one socket.
+/// The 16-bit tunnel ids of one socket. Those never used go first, in a random
+/// order that costs nothing to set up; then those given back, the oldest first.
 pub(crate) struct NarrowIds {
-    free: VecDeque<u16>,
+    order: Order,
+    /// How far `order` was used.
+    begun: u32,
+    returned: VecDeque<u16>,
+    /// The tunnel's place plus one by id, 0 for none.
     index: Vec<u32>,
 }
 
 impl NarrowIds {
     pub(crate) fn new(random: &mut Random) -> Self {
-        let mut ids: Vec<u16> = (1..=u16::MAX).collect();
-        for i in (1..ids.len()).rev() {
-            ids.swap(i, random.below(i as u32 + 1) as usize);
-        }
         Self {
-            free: ids.into(),
-            index: vec![NONE; 1 << 16],
+            order: Order::new(random),
+            begun: 0,
+            returned: VecDeque::new(),
+            index: vec![0; 1 << 16],
         }
     }
 
     /// Gives out an id for the tunnel at `index`; `None` when all are in use.
     pub(crate) fn take(&mut self, index: u32) -> Option<u16> {
-        let id = self.free.pop_front()?;
-        self.index[usize::from(id)] = index;
+        let id = self.begin().or_else(|| self.returned.pop_front())?;
+        self.index[usize::from(id)] = index + 1;
         Some(id)
     }
 
+    /// The next id that was never used; 0 is none.
+    fn begin(&mut self) -> Option<u16> {
+        while let Ok(place) = u16::try_from(self.begun) {
+            self.begun += 1;
+            let id = self.order.at(place);
+            if id != 0 {
+                return Some(id);
+            }
+        }
+        None
+    }
+
     pub(crate) fn release(&mut self, id: u16) {
-        if core::mem::replace(&mut self.index[usize::from(id)], NONE) != NONE {
-            self.free.push_back(id);
+        if core::mem::take(&mut self.index[usize::from(id)]) != 0 {
+            self.returned.push_back(id);
         }
     }
 
     pub(crate) fn get(&self, id: u16) -> Option<u32> {
-        let index = self.index[usize::from(id)];
-        (index != NONE).then_some(index)
+        self.index[usize::from(id)].checked_sub(1)
     }
 
     #[cfg(test)]
-    pub(crate) fn free(&self) -> usize {
-        self.free.len()
+    pub(crate) fn in_use(&self) -> usize {
+        self.index.iter().filter(|&&index| index != 0).count()
+    }
+}
+
+/// A random order of all 16-bit numbers: a Feistel network of two octets.
+struct Order([u32; 6]);
+
+impl Order {
+    fn new(random: &mut Random) -> Self {
+        Self(core::array::from_fn(|_| random.u64() as u32))
+    }
+
+    /// The number at `place`.
+    fn at(&self, place: u16) -> u16 {
+        let [mut left, mut right] = place.to_be_bytes();
+        for key in self.0 {
+            let mixed = (u32::from(right) ^ key).wrapping_mul(0x9e37_79b1) ^ key.rotate_left(16);
+            let mixed = mixed.wrapping_mul(0x85eb_ca6b) >> 24;
+            (left, right) = (right, left ^ mixed as u8);
+        }
+        u16::from_be_bytes([left, right])
     }
 }
 
@@ -86,10 +118,25 @@ mod tests {
             assert!(seen.insert(id));
         }
         assert_eq!(seen.len(), 65_535);
-        ids.release(500);
-        ids.release(500);
+        for id in [500, 40, 500] {
+            ids.release(id);
+        }
+        assert_eq!(ids.get(500), None);
         assert_eq!(ids.take(1), Some(500));
+        assert_eq!(ids.take(2), Some(40));
+        assert_eq!(ids.get(40), Some(2));
         assert_eq!(ids.take(1), None);
+    }
+
+    #[test]
+    fn narrow_ids_do_not_come_in_steps() {
+        let mut random = Random::new([7; 32]);
+        let mut ids = NarrowIds::new(&mut random);
+        let first: Vec<u16> = (0..1_000).map_while(|index| ids.take(index)).collect();
+        let mut steps: Vec<u16> = first.windows(2).map(|w| w[1].wrapping_sub(w[0])).collect();
+        steps.sort_unstable();
+        let most = steps.chunk_by(|a, b| a == b).map(<[u16]>::len).max();
+        assert!(most < Some(10), "one step {most:?} times of 999");
     }
 
     #[test]

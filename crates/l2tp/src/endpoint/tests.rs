@@ -31,7 +31,7 @@ fn assert_empty(endpoint: &Endpoint) {
     assert!(endpoint.events.is_empty());
     assert!(endpoint.held_order.is_empty());
     for ids in &endpoint.narrow_ids {
-        assert_eq!(ids.free(), 65_535);
+        assert_eq!(ids.in_use(), 0);
     }
 }
 
