@@ -1,4 +1,15 @@
-//! lab
+//! Experiments: load on an L2TP server, what timer stores and pollers cost, and
+//! how results are drawn, written and held against published figures.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `generator` | a LAC in this process that opens tunnels by the thousand |
+//! | `timers`, `poll` | curves of the timer stores and of the pollers |
+//! | `fit` | exponents of measured curves, and where they lead |
+//! | `plot` | charts as SVG |
+//! | `report` | tables and charts as text, JSON, CSV and SVG, with the machine |
+//! | `history` | the page of published figures re-run here |
+#![forbid(unsafe_code)]
 
 pub mod fit;
 pub mod generator;
