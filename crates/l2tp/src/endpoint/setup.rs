@@ -109,32 +109,32 @@ impl Endpoint {
         let remote_id = assigned_id(message);
         let request_hash = self.hasher.hash_one(control.body) as u32;
         let earlier = self.find_request(peer, remote_id, version);
+        // A request that is refused must not harm the tunnels that are there.
+        let acceptable = credentials.check().and_then(|()| self.check_start(message));
         if let Some(index) = earlier {
             let same = self.tunnel_at(index).request_hash == request_hash;
             if same && !self.has_outlived_request(index, now) {
                 return self.receive_sequenced(index, datagram, control, now);
             }
         }
-        if control.ns != 0 || control.nr != 0 {
+        let harmful = earlier.is_some() && acceptable.is_err();
+        if control.ns != 0 || control.nr != 0 || harmful {
             return Err(Discard::NotARequest);
+        }
+        let replaces = earlier.is_some_and(|index| self.tunnel_at(index).ending == Ending::No);
+        if self.tally.live >= self.config.limits.tunnels && !replaces {
+            return self.refuse_full(datagram.route, version, remote_id);
+        }
+        if acceptable.is_ok() {
+            self.resolve_tie(datagram.route, message, now)?;
+        }
+        if let Some(index) = earlier {
+            self.forget_restarted(index, now);
         }
         if self.tally.half_open >= self.config.limits.half_open
             && !self.forget_oldest_half_open(now)
         {
             return Err(Discard::HalfOpenLimit);
-        }
-        if self.tally.live >= self.config.limits.tunnels {
-            return self.refuse_full(datagram.route, version, remote_id);
-        }
-        // A request that is refused must not harm the tunnels that are there.
-        let acceptable = credentials.check().and_then(|()| self.check_start(message));
-        if acceptable.is_ok() {
-            self.resolve_tie(datagram.route, message, now)?;
-            if let Some(index) = earlier {
-                self.forget_restarted(index, now);
-            }
-        } else if earlier.is_some() {
-            return Err(Discard::NotARequest);
         }
         let Some(index) = self.add_tunnel_evicting(datagram.route, version, now) else {
             return self.refuse_full(datagram.route, version, remote_id);

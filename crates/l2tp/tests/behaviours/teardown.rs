@@ -464,6 +464,12 @@ fn b28_a_request_over_the_limit_of_tunnels_gets_stopccn_2_4() {
         assert_eq!((stage.counts().tunnels, stage.counts().closing), (3, 0));
         let refused = stage.with(|lns, now| lns.open_tunnel(to_peer(Version::V2), now));
         assert_eq!(refused, Err(OpenError::TunnelLimit));
+        // A peer that begins anew needs no more room than it had.
+        let mut lac = peer();
+        lac.id += 3;
+        let request = lac.sccrq().avp(A::VendorName, b"restarted");
+        lac.connect_with(&mut stage, &request, &Body::new(M::Scccn));
+        assert_eq!(stage.tunnel_end(), TunnelEnd::PeerRestarted);
         // One that goes makes room at once, held as it is.
         let tunnel = stage.endpoint().next_tunnel(0).unwrap().1.key;
         stage.with(|lns, now| lns.close_tunnel(tunnel, now));
@@ -508,6 +514,34 @@ fn b28_half_open_tunnels_have_a_limit_and_the_oldest_makes_room() {
         assert_eq!(stage.discarded(Discard::HalfOpenLimit), 0);
         stage.run_secs(100);
         assert_eq!(stage.counts().half_open, 0);
+    }
+}
+
+/// The tunnel that a peer begins anew may be the one that has to make room for it.
+#[test]
+fn b28_a_peer_that_begins_anew_at_the_limit_of_half_open_tunnels_is_answered() {
+    let config = Config {
+        limits: Limits {
+            half_open: 1,
+            ..Config::default().limits
+        },
+        ..lns_config()
+    };
+    for peer in VERSIONS {
+        let mut stage = Stage::new(config.clone());
+        for name in [&b"first"[..], b"second", b"third"] {
+            let mut lac = peer();
+            let request = lac.sccrq().avp(A::VendorName, name);
+            let got = lac.say(&mut stage, &request);
+            assert_eq!(got.last().map(Got::kind), Some(M::Sccrp));
+            assert_eq!(stage.counts().half_open, 1);
+        }
+        // One that cannot be taken costs nobody's place.
+        let mut lac = peer();
+        let request = lac.sccrq().u16(A::ReceiveWindowSize, 0);
+        assert!(lac.say(&mut stage, &request).is_empty());
+        assert_eq!(stage.discarded(Discard::NotARequest), 1);
+        assert_eq!((stage.counts().half_open, stage.counts().closing), (1, 0));
     }
 }
 
