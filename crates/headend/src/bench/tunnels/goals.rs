@@ -9,6 +9,8 @@ use super::hello::Hello;
 use super::server::Who;
 use super::setup::{SetUp, number};
 
+/// SCCRQs of the storm that is to be weathered.
+const STORM: u32 = 10_000;
 /// Processor time for a tunnel, in microseconds.
 const SET_UP_US: f64 = 10.0;
 /// The dearest size's cost in the cheapest one's.
@@ -95,7 +97,9 @@ pub(super) fn table(results: &Results) -> Table {
             );
         }
     }
-    for storm in &results.storms {
+    let storms = results.storms.iter().filter(|s| s.tunnels <= STORM);
+    let largest = storms.clone().map(|s| s.tunnels).max();
+    for storm in storms.filter(|s| Some(s.tunnels) == largest) {
         let wave = &storm.run.wave;
         let forced = storm.asked_bytes.is_none();
         let goal = STORM_S[usize::from(!forced)];
@@ -122,7 +126,7 @@ pub(super) fn table(results: &Results) -> Table {
             met,
         );
     }
-    for hello in ours(&results.answered) {
+    if let Some(hello) = ours(&results.answered).next_back() {
         let bare = results
             .answered
             .iter()
@@ -136,7 +140,7 @@ pub(super) fn table(results: &Results) -> Table {
             ratio <= ANSWERED && hello.answered == hello.sent,
         );
     }
-    for hello in ours(&results.originated) {
+    if let Some(hello) = ours(&results.originated).next_back() {
         let percent = hello.spent.percent();
         row(
             format!("{} HELLO/s originated", grouped(hello.rate.into(), 0)),
@@ -146,7 +150,7 @@ pub(super) fn table(results: &Results) -> Table {
             percent <= ORIGINATED_PERCENT && hello.answered > 0,
         );
     }
-    for idle in &results.idle {
+    if let Some(idle) = results.idle.last() {
         let percent = idle.spent.percent();
         row(
             "At rest".into(),
@@ -159,6 +163,6 @@ pub(super) fn table(results: &Results) -> Table {
     table
 }
 
-fn ours(all: &[Hello]) -> impl Iterator<Item = &Hello> {
+fn ours(all: &[Hello]) -> impl DoubleEndedIterator<Item = &Hello> {
     all.iter().filter(|hello| hello.who == Who::Headend)
 }

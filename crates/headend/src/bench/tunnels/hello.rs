@@ -38,6 +38,13 @@ impl Hello {
     }
 }
 
+/// The run of median cost.
+pub(super) fn median(mut runs: Vec<Hello>) -> Option<Hello> {
+    runs.sort_by(|a, b| a.each_us().total_cmp(&b.each_us()));
+    let middle = runs.len().saturating_sub(1) / 2;
+    runs.into_iter().nth(middle)
+}
+
 /// HELLOs from `load`, evenly spaced, that `server` answers.
 ///
 /// # Errors
