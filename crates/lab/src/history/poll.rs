@@ -384,7 +384,7 @@ fn beyond(curve: &Curve<'_>) -> Option<String> {
     let size = |row: &PollRow| grouped(row.watched as f64, 0);
     Some(format!(
         "A wait of {} costs {:.0} ns per descriptor at {} and {:.0} ns at {}, where the power is {:.2}: \
-         beyond the published sizes the sockets no longer fit in the caches.",
+         beyond the published sizes each costs more, as it would where sockets no longer fit in the caches.",
         curve.poller,
         each(first),
         size(first),
