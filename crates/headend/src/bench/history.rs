@@ -37,8 +37,12 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         .unwrap_or_else(|| "bench-results/history/index.html".into());
     let directory = file.parent().unwrap_or(Path::new("")).to_owned();
     let witness = CoreWitness::start();
-    let chapters = [bringup_chapter(args.quick)?, poll_chapter(args.quick)?];
+    let mut chapters = [bringup_chapter(args.quick)?, poll_chapter(args.quick)?];
     let machine = MachineInfo::read_with(witness);
+    chapters[0]
+        .verdict
+        .remarks
+        .extend(bringup::company(&machine));
     fs::create_dir_all(if directory.as_os_str().is_empty() {
         Path::new(".")
     } else {

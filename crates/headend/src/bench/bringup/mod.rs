@@ -8,7 +8,7 @@ pub(super) mod build;
 pub(super) mod drive;
 mod report;
 
-pub(super) use report::{method, remarks, tables};
+pub(super) use report::{company, method, remarks, tables};
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

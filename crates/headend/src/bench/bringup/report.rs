@@ -10,6 +10,9 @@ use super::as_chapter;
 use super::build::DEFAULT;
 use super::drive::{Run, Side, Waits, Wanted};
 
+/// What others may use of the cores before the order of the builds is in doubt.
+const OTHERS_PERCENT_MAX: f64 = 10.0;
+
 /// Everything about the runs.
 pub(super) fn report(runs: &[Run], wanted: Wanted, machine: MachineInfo) -> Report {
     let curves: Vec<BringupRun> = runs.iter().map(|run| as_chapter(run, wanted)).collect();
@@ -22,6 +25,7 @@ pub(super) fn report(runs: &[Run], wanted: Wanted, machine: MachineInfo) -> Repo
     let chapter = chapter_bringup(&told);
     let mut verdict = chapter.verdict;
     verdict.remarks.extend(remarks(runs));
+    verdict.remarks.extend(company(&machine));
     let mut report = Report::new("bringup", machine);
     report.method = method(wanted);
     report.method.extend(chapter.method);
@@ -68,13 +72,24 @@ pub(in crate::bench) fn remarks(runs: &[Run]) -> Vec<String> {
     remarks
 }
 
+/// That other work on the machine had its part in the times, if it had.
+pub(in crate::bench) fn company(machine: &MachineInfo) -> Option<String> {
+    let others = machine.others?.others_percent;
+    (others > OTHERS_PERCENT_MAX).then(|| {
+        format!(
+            "Others used {others:.0} % of the cores meanwhile: builds that are close to each other may stand in the \
+             wrong order, and should be run again on a quiet machine."
+        )
+    })
+}
+
 /// How the runs were made, a sentence each.
 pub(in crate::bench) fn method(wanted: Wanted) -> Vec<String> {
     vec![
         format!(
             "Each run starts two daemons, LAC and LNS, on 127.0.0.1 and asks the LAC for {} L2TPv3 tunnels through its control socket, a request for each tunnel; \
              the number of requests under way follows the rate, 256 at most. A run ends when all are up, or after {} s. \
-             Of {} runs of a build that gets through, in turn with the others, the fastest is shown: other work on the machine only ever adds.",
+             Of up to {} runs of a build that gets through, in turn with the others, the fastest is shown: other work on the machine only ever adds.",
             grouped(wanted.tunnels.into(), 0),
             wanted.cap.as_secs_f64(),
             wanted.rounds
