@@ -54,6 +54,11 @@ pub const TARGETS: &[Target] = &[
         run: targets::l2tp_digest::target,
         len_max: 600,
     },
+    Target {
+        name: "lns_live",
+        run: targets::lns_live::target,
+        len_max: 1500,
+    },
 ];
 
 impl Target {

@@ -5,3 +5,4 @@ pub mod l2tp_digest;
 pub mod l2tp_header;
 pub mod l2tp_message;
 pub mod l2tp_unhide;
+pub mod lns_live;

@@ -180,8 +180,8 @@ impl Chaos {
 
     /// What one end has established, the other has, too, with the ids the other way round.
     fn check_agreement(&self) {
-        for a in 0..3 {
-            let ours = &self.world[self.nodes[a]];
+        for (a, &node) in self.nodes.iter().enumerate() {
+            let ours = &self.world[node];
             for tunnel in tunnels(ours) {
                 assert_eq!(tunnel.state, TunnelState::Established, "{tunnel:?}");
                 let peer = tunnel.route.peer.to_string();

@@ -1,10 +1,9 @@
 //! Config ids: sequential and unique between us and one peer, the first free one, and the
 //! same from both ways to find it.
 
+use base::Instant;
 use l2tp::{Config, ConfigIds, Endpoint, PeerLookup, TunnelKey};
 use wire::l2tp::Version;
-
-use base::Instant;
 
 use crate::common::{Peer, Stage, lac_config, lns_config, open_to};
 

@@ -1,10 +1,9 @@
 //! Hidden AVPs: RFC 2661 4.3, RFC 3931 5.3. What must come out is computed by this
 //! test's own hand, see `mac`.
 
+use base::Redacted;
 use l2tp::{Call, CallDetails, Config, Proxy, SessionEnd, TunnelEnd};
 use wire::l2tp::{Attribute as A, Avps, DigestType, MessageType as M};
-
-use base::Redacted;
 
 use crate::common::{Body, Got, Peer, SECRET, Stage, lac_config, lns_config, only, with_secret};
 use crate::mac::{PeerAuth, chap, hide, hmac_md5, unhide};

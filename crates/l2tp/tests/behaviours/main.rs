@@ -3,17 +3,25 @@
 #![forbid(unsafe_code)]
 
 mod authentication;
+mod calls;
 mod chaos;
 mod common;
 mod config_ids;
+mod digests;
 mod hiding;
 mod keepalive;
+mod limits;
 mod mac;
 mod ports;
+mod pseudowires;
+mod reasons;
+mod recovery;
 mod reliable;
 mod requests;
+mod sequence;
 mod sessions;
 mod storms;
 mod teardown;
 mod ties;
-mod version3;
+mod versions;
+mod windows;
