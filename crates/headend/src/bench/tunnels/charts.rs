@@ -1,5 +1,6 @@
 //! The pictures of the report.
 
+use lab::plot::number::grouped;
 use lab::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Figure, Series, Style};
 
 use super::Results;
@@ -7,7 +8,7 @@ use super::hello::Hello;
 use super::server::Who;
 use super::setup::{Run, SetUp, number};
 
-/// Every figure of a run can be wider than another's: colours are by who it is.
+/// Whoever it is has one colour in all pictures.
 fn colour(who: Who) -> usize {
     match who {
         Who::Headend => COLOUR_OURS,
@@ -15,6 +16,11 @@ fn colour(who: Who) -> usize {
         Who::Xl2tpd => 0,
         Who::L2tpns => 1,
     }
+}
+
+/// A number with its thousands apart.
+fn whole(n: u32) -> String {
+    grouped(n.into(), 0)
 }
 
 /// All of them.
@@ -107,9 +113,8 @@ fn storm(results: &Results) -> Chart {
             None => ("receive buffer as configured by default", COLOUR_OURS),
             Some(_) => ("receive buffer of 212,992 bytes", 0),
         };
-        let samples = storm.run.wave.samples.iter();
-        let points = samples.map(|&(at, up)| (at, up as f64)).collect();
-        let line = Series::new(name, Style::Solid, colour, points);
+        let points = steps(&storm.run.wave.samples);
+        let line = Series::new(name, Style::Solid, colour, points).marked_at_end();
         chart.series.push(if storm.asked_bytes.is_none() {
             line.bold()
         } else {
@@ -117,6 +122,17 @@ fn storm(results: &Results) -> Chart {
         });
     }
     chart
+}
+
+/// A staircase: between two samples nothing is known to have come up.
+fn steps(samples: &[(f64, u64)]) -> Vec<(f64, f64)> {
+    let mut points = vec![(0.0, 0.0)];
+    let mut before = 0.0;
+    for &(at, up) in samples {
+        points.extend([(at, before), (at, up as f64)]);
+        before = up as f64;
+    }
+    points
 }
 
 fn hello(results: &Results) -> BarChart {
@@ -131,9 +147,9 @@ fn hello(results: &Results) -> BarChart {
     ]
     .into_iter()
     .map(|(what, all)| {
-        let rate = all.first().map_or(0, |hello| hello.rate);
+        let rate = whole(all.first().map_or(0, |hello| hello.rate));
         let bars = all.iter();
-        let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), h.tunnels);
+        let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), whole(h.tunnels));
         BarGroup {
             name: format!("{rate} HELLO/s {what}, L2TPv3"),
             bars: bars.map(|h| bar(h, name(h))).collect(),
@@ -142,9 +158,9 @@ fn hello(results: &Results) -> BarChart {
     .collect();
     if let Some(first) = results.against_hello.first() {
         let bars = results.against_hello.iter();
-        let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), h.tunnels);
+        let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), whole(h.tunnels));
         groups.push(BarGroup {
-            name: format!("{} HELLO/s answered, L2TPv2", first.rate),
+            name: format!("{} HELLO/s answered, L2TPv2", whole(first.rate)),
             bars: bars.map(|h| bar(h, name(h))).collect(),
         });
     }
@@ -154,5 +170,23 @@ fn hello(results: &Results) -> BarChart {
         value: Axis::linear("of a core", "%"),
         groups,
         notes: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_staircase_stays_where_it_was_until_the_next_sample() {
+        let points = steps(&[(0.5, 10), (2.0, 12)]);
+        let expected = [
+            (0.0, 0.0),
+            (0.5, 0.0),
+            (0.5, 10.0),
+            (2.0, 10.0),
+            (2.0, 12.0),
+        ];
+        assert_eq!(points, expected);
     }
 }

@@ -369,6 +369,9 @@ fn method(bench: &Bench, plan: &Plan, results: &Results) -> Vec<String> {
                 .into(),
         );
     }
+    if cfg!(debug_assertions) {
+        lines.push("This is a build without optimisation: its figures say nothing.".into());
+    }
     lines.extend(results.notes.iter().map(|note| format!("Note: {note}.")));
     lines
 }
