@@ -97,12 +97,19 @@ pub struct CallErrors {
 }
 
 impl CallErrors {
-    /// Takes the value of a Call Errors AVP: two reserved octets, six counters.
+    /// Takes the value of a Call Errors AVP: two reserved octets, then six counters;
+    /// the figure of RFC 3931 5.4.5 has only the last four of them.
     pub(crate) fn from_wire(value: &[u8]) -> Option<Self> {
-        let value: &[u8; 26] = value.try_into().ok()?;
+        let (_, counters) = value.split_at_checked(2)?;
+        let missing = match counters.len() {
+            24 => 0,
+            16 => 2,
+            _ => return None,
+        };
+        let (words, _) = counters.as_chunks();
         let at = |i: usize| {
-            let at = 2 + 4 * i;
-            u32::from_be_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]])
+            let word = i.checked_sub(missing).and_then(|i| words.get(i));
+            word.map_or(0, |word| u32::from_be_bytes(*word))
         };
         Some(Self {
             crc: at(0),
@@ -129,5 +136,34 @@ impl CallErrors {
             place.copy_from_slice(&counter.to_be_bytes());
         }
         value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_errors_are_read_in_both_lengths() {
+        let errors = CallErrors {
+            crc: 1,
+            framing: 2,
+            hardware_overruns: 3,
+            buffer_overruns: 4,
+            timeouts: 5,
+            alignment: 6,
+        };
+        let wire = errors.to_wire();
+        assert_eq!(CallErrors::from_wire(&wire), Some(errors));
+        // RFC 3931 5.4.5, the figure: reserved, then the last four counters.
+        let short = [&wire[..2], &wire[10..]].concat();
+        let expected = CallErrors {
+            crc: 0,
+            framing: 0,
+            ..errors
+        };
+        assert_eq!(CallErrors::from_wire(&short), Some(expected));
+        assert_eq!(CallErrors::from_wire(&wire[..25]), None);
+        assert_eq!(CallErrors::from_wire(&[]), None);
     }
 }

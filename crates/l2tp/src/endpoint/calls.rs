@@ -280,6 +280,7 @@ impl Endpoint {
         }
         self.set_session_remote(index, remote_id);
         self.take_options(index, message);
+        self.take_circuit_status(index, message);
         if self.step_session(index, Event::ReplyAcceptable) == Action::SendConnected {
             self.compose_connected(index, MessageType::Iccn);
             self.session_up(index, now);
@@ -325,6 +326,7 @@ impl Endpoint {
             Some((at(2), at(6)))
         });
         let circuit_status = message.u16(Attribute::CircuitStatus);
+        self.take_circuit_status(index, message);
         self.events.push_back(Told::LinkInfo {
             session,
             accm,
@@ -401,6 +403,14 @@ impl Endpoint {
             || message
                 .u16(Attribute::DataSequencing)
                 .is_some_and(|level| level != 0);
+    }
+
+    /// The circuit's state at the peer, as it says it last (RFC 3931 5.4.5).
+    fn take_circuit_status(&mut self, index: u32, message: &Message<'_>) {
+        if let Some(status) = message.u16(Attribute::CircuitStatus) {
+            let details = &mut self.session_at_mut(index).details;
+            details.get_or_insert_default().circuit_status = status;
+        }
     }
 
     fn take_details(&mut self, index: u32, message: &Message<'_>) {

@@ -25,7 +25,7 @@ fn outgoing() -> Call {
 
 /// RFC 2661 6.6 to 6.8: what an incoming call says of itself arrives as it was given.
 #[test]
-fn b28_the_details_of_an_incoming_call_arrive_unchanged() {
+fn the_details_of_an_incoming_call_and_its_proxy_avps_arrive_unchanged() {
     let details = CallDetails {
         serial: 0x0102_0304,
         called_number: Box::from(&b"0800"[..]),
@@ -108,7 +108,7 @@ fn request_of(body: &[u8]) -> Body {
 
 /// RFC 2661 5.2.2 and 7.5.2: OCRQ, OCRP, OCCN, as the LNS sees it.
 #[test]
-fn b28_an_outgoing_call_is_asked_for_with_the_avps_it_must_have() {
+fn an_outgoing_call_is_asked_for_with_the_avps_it_must_have() {
     for peer in VERSIONS {
         // The LNS of the call may well have dialled the tunnel.
         let (mut stage, mut lac) = (Stage::lns(), peer());
@@ -199,7 +199,7 @@ fn b28_an_outgoing_call_is_refused_with_cdn_4_where_none_are_taken() {
 
 /// RFC 2661 7.5.1 with the bearer's answer at once.
 #[test]
-fn b28_an_outgoing_call_is_answered_at_once_where_the_configuration_says_so() {
+fn an_outgoing_call_is_answered_at_once_where_the_configuration_says_so() {
     let config = Config {
         outgoing_calls: OutgoingCalls::Answer,
         ..lac_config()
@@ -230,7 +230,7 @@ fn b28_an_outgoing_call_is_answered_at_once_where_the_configuration_says_so() {
 
 /// RFC 2661 7.5.1 with an owner that places the call, and answers, fails or forgets.
 #[test]
-fn b28_an_outgoing_call_waits_for_the_owners_answer_where_the_owner_is_asked() {
+fn an_outgoing_call_waits_for_the_owners_answer_where_the_owner_is_asked() {
     let config = Config {
         outgoing_calls: OutgoingCalls::Ask,
         hello_interval: Duration::ZERO,
@@ -282,7 +282,7 @@ fn b28_an_outgoing_call_waits_for_the_owners_answer_where_the_owner_is_asked() {
 
 /// RFC 2661 4.4.6: two reserved octets, then six counters.
 #[test]
-fn b28_a_wen_carries_the_calls_error_counters() {
+fn a_wen_carries_the_calls_error_counters() {
     let errors = CallErrors {
         crc: 1,
         framing: 0x0102_0304,
@@ -322,7 +322,7 @@ fn b28_a_wen_carries_the_calls_error_counters() {
 
 /// RFC 2661 6.14: the ACCMs; RFC 3931 6.14: the circuit's status.
 #[test]
-fn b28_an_sli_carries_the_accms_or_the_circuits_status() {
+fn an_sli_carries_the_accms_or_the_circuits_status() {
     for peer in VERSIONS {
         let (mut stage, mut lac) = (Stage::lns(), peer());
         lac.connect(&mut stage);
@@ -357,7 +357,7 @@ fn b28_an_sli_carries_the_accms_or_the_circuits_status() {
 
 /// RFC 2661 4.4.4: Sequencing Required is a flag.
 #[test]
-fn b28_sequencing_required_is_carried_in_the_iccn() {
+fn sequencing_required_is_carried_in_the_iccn() {
     let (mut stage, mut lns) = (Stage::lac(), Peer::v2());
     let tunnel = lns.answer(&mut stage);
     let call = Call {

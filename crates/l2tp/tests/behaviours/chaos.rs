@@ -309,11 +309,11 @@ fn run(seed: u64, commands: u32) {
 }
 
 #[test]
-fn b28_after_random_commands_and_crashes_the_ends_agree_and_nothing_is_left() {
+fn after_random_commands_and_crashes_the_ends_agree_and_nothing_is_left() {
     sim::seeds(200, |seed| run(seed, 60));
 }
 
 #[test]
-fn b28_a_long_run_of_random_commands_leaves_nothing_either() {
+fn a_long_run_of_random_commands_leaves_nothing_either() {
     sim::seeds(4, |seed| run(1_000 + seed, 1_500));
 }

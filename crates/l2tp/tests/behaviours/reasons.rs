@@ -67,7 +67,7 @@ fn b28_an_sccrp_for_a_tunnel_that_is_not_there_gets_a_stopccn() {
 }
 
 #[test]
-fn b28_what_is_no_request_is_dropped_where_there_is_no_tunnel() {
+fn what_is_no_request_is_dropped_where_there_is_no_tunnel() {
     for peer in VERSIONS {
         let (mut stage, mut lac) = (Stage::lns(), peer());
         let bodies = [lac.sccrp(), Body::new(M::Scccn), Body::new(M::Hello)];

@@ -266,7 +266,7 @@ fn b28_a_call_before_the_tunnel_is_up_clears_the_tunnel() {
 }
 
 #[test]
-fn b28_version_2_carries_ppp_only() {
+fn version_2_carries_ppp_only() {
     let (mut stage, mut lns) = (Stage::lac(), Peer::v2());
     let tunnel = lns.answer(&mut stage);
     let call = Call {
@@ -279,7 +279,7 @@ fn b28_version_2_carries_ppp_only() {
 
 /// A session's id is looked for in its own tunnel only.
 #[test]
-fn b28_a_session_cannot_be_ended_through_another_tunnel() {
+fn a_session_cannot_be_ended_through_another_tunnel() {
     for peer in VERSIONS {
         let mut stage = Stage::lns();
         let (mut first, mut second) = (peer(), peer());
