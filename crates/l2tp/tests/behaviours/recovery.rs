@@ -5,9 +5,9 @@ use l2tp::{Call, Config, Endpoint, Event, OpenTunnel};
 use sim::{Link, NodeHandle, World};
 use wire::l2tp::{MessageType as M, Version};
 
-use crate::common::{Peer, Stage, describe, lac_config, lns_config, only, only_ack, with_secret};
-
-pub(crate) const LNS: &str = "192.0.2.2:1701";
+use crate::common::{
+    LNS, Peer, Stage, describe, lac_config, lns_config, only, only_ack, with_secret,
+};
 
 /// An LNS, and clients that dial again whenever their tunnel goes.
 struct Village {

@@ -1,12 +1,11 @@
 //! Very many requests at once, and more tunnels than there are ids.
 
-use base::{Datagram, Duration, Instant, Machine, Route};
-use l2tp::{Config, Discard, Endpoint, Limits, OpenTunnel};
+use base::{Duration, Route};
+use l2tp::{Endpoint, OpenTunnel};
 use sim::{Link, NodeHandle, World};
-use wire::l2tp::{MessageType as M, Version};
+use wire::l2tp::Version;
 
-use crate::common::{Body, Peer, counter, describe, lac_config, lns_config};
-use crate::recovery::LNS;
+use crate::common::{LNS, counter, describe, lac_config, lns_config};
 
 /// One LAC with an address of its own for each tunnel, so that the LNS sees as many peers.
 fn open_from_everywhere(world: &mut World, lac: NodeHandle<Endpoint>, tunnels: u32) {

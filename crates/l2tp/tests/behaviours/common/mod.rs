@@ -24,6 +24,9 @@ pub(crate) const PEER: SocketAddr = sim::ADDRESS_A;
 /// The address of the endpoint under test.
 pub(crate) const US: SocketAddr = sim::ADDRESS_B;
 
+/// The same as text, for worlds of many nodes.
+pub(crate) const LNS: &str = "192.0.2.2:1701";
+
 /// A link without any delay, so that answers come at the instant of the
 /// question and times are those of timers alone.
 pub(crate) const INSTANT_LINK: Link = Link {
