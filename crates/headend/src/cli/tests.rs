@@ -1,5 +1,6 @@
 use clap::{CommandFactory, Parser};
 
+use super::values::*;
 use super::*;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {

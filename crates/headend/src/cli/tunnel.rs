@@ -8,8 +8,9 @@ use anyhow::Result;
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
+use super::Socket;
 use super::create::{self, Outcome, Wanted};
-use super::{Socket, peer, seconds};
+use super::values::{peer, seconds};
 use crate::control::net::Net;
 use crate::control::request::{Do, TunnelDelete, Wait};
 

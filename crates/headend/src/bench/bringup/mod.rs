@@ -21,7 +21,7 @@ use lab::report::{CoreWitness, MachineInfo};
 use reactor::limits;
 
 use super::Out;
-use crate::cli::seconds;
+use crate::cli::values::seconds;
 use build::{BUILDS, Build};
 use drive::{Run, Wanted};
 
