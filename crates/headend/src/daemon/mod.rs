@@ -24,6 +24,7 @@ mod log;
 mod server;
 mod show;
 mod sockets;
+mod source;
 mod start;
 mod turn;
 

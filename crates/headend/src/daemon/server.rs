@@ -13,7 +13,8 @@ use l2tp::{SessionKey, TunnelKey};
 use reactor::{Interest, Reactor, Readiness, Token};
 
 use super::client::{Client, Heard, is_shortage, ms};
-use super::core::{Core, Source};
+use super::core::Core;
+use super::source::Source;
 use crate::config;
 use crate::control::reply::{Code, Created, Refusal};
 

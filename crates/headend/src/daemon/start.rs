@@ -7,11 +7,12 @@ use anyhow::{Context, Result};
 use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
 
-use super::core::{Accounts, Core, Source};
+use super::core::{Accounts, Core};
 use super::events::Summary;
 use super::input::Input;
 use super::server::Server;
 use super::sockets::{End, Sockets};
+use super::source::Source;
 use super::turn::Daemon;
 use crate::config::Settings;
 

@@ -6,10 +6,11 @@ use std::io;
 use base::{Duration, Instant, Machine};
 use reactor::{Ready, Signal, Signals};
 
-use super::core::{Accounts, Core, Source};
+use super::core::{Accounts, Core};
 use super::events::Summary;
 use super::input::Input;
 use super::server::Server;
+use super::source::Source;
 
 /// The daemon.
 pub(super) struct Daemon {

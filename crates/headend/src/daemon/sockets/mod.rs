@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use base::{Route, Slab};
 use reactor::{AddError, Interest, Reactor, SendBatch, SocketStats, Token, UdpOptions, UdpSocket};
 
-use super::core::Source;
+use super::source::Source;
 use crate::config::{Event, Listen, Role, Sockets as Mode};
 
 /// Datagrams that wait on a shared socket at most.

@@ -1,0 +1,51 @@
+//! What a watched descriptor is.
+
+/// What a watched descriptor is, in the 64 bits that the reactor keeps for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Signals,
+    Listener,
+    /// A UDP socket by its number.
+    Udp(u32),
+    /// A control client by its place.
+    Client(u32),
+}
+
+impl Source {
+    pub(super) fn to_bits(self) -> u64 {
+        let (kind, number) = match self {
+            Source::Signals => (0, 0),
+            Source::Listener => (1, 0),
+            Source::Udp(number) => (2, number),
+            Source::Client(number) => (3, number),
+        };
+        kind << 32 | u64::from(number)
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Self {
+        let number = bits as u32;
+        match bits >> 32 {
+            0 => Source::Signals,
+            1 => Source::Listener,
+            2 => Source::Udp(number),
+            _ => Source::Client(number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_survives_the_reactor() {
+        for source in [
+            Source::Signals,
+            Source::Listener,
+            Source::Udp(u32::MAX),
+            Source::Client(7),
+        ] {
+            assert_eq!(Source::from_bits(source.to_bits()), source);
+        }
+    }
+}
