@@ -14,8 +14,9 @@ use crate::session::{EndedSession, SessionKey, SessionState};
 use crate::tunnel::fsm::{self, Action, Event};
 use crate::tunnel::{EndedTunnel, Ending, Tunnel, TunnelKey, TunnelState};
 
-/// Tunnels that are not half open any more and may still stand in their order.
-const HALF_OPEN_SLACK: usize = 1_024;
+/// Tunnels that are not half open any more, or not held any more, and may still
+/// stand in their order.
+const ORDER_SLACK: usize = 1_024;
 
 /// Held tunnels that one new tunnel may cost, where their ids are no help.
 const EVICTIONS_MAX: usize = 64;
@@ -145,6 +146,11 @@ impl Endpoint {
             self.remove_request(index);
         }
         self.held_order.push_back(key);
+        if self.held_order.len() > 2 * self.tally.held as usize + ORDER_SLACK {
+            let tunnels = &self.tunnels;
+            self.held_order
+                .retain(|&key| tunnels.get(key).is_some_and(Tunnel::is_held));
+        }
         self.mark_ready(index);
         while self.tally.held > self.config.limits.held && self.forget_oldest_held() {}
     }
@@ -152,11 +158,7 @@ impl Endpoint {
     /// Makes room by forgetting the tunnel that has been held longest.
     fn forget_oldest_held(&mut self) -> bool {
         while let Some(key) = self.held_order.pop_front() {
-            if self
-                .tunnels
-                .get(key)
-                .is_some_and(|tunnel| tunnel.ending == Ending::Held)
-            {
+            if self.tunnels.get(key).is_some_and(Tunnel::is_held) {
                 self.counters.held_forgotten += 1;
                 self.remove_tunnel(key.index);
                 return true;
@@ -219,7 +221,7 @@ impl Endpoint {
     pub(super) fn note_half_open(&mut self, index: u32) {
         let key = self.tunnel_at(index).key;
         self.half_open_order.push_back(key);
-        let most = 2 * self.tally.half_open as usize + HALF_OPEN_SLACK;
+        let most = 2 * self.tally.half_open as usize + ORDER_SLACK;
         if self.half_open_order.len() > most {
             let tunnels = &self.tunnels;
             self.half_open_order

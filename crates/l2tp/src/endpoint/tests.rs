@@ -1,9 +1,9 @@
 //! What no view shows: that the tables are empty when everything is over.
 
 use base::timer::TimerStore;
-use base::{Duration, Route};
+use base::{Datagram, Duration, Instant, Machine, Route};
 use sim::{Link, Pair};
-use wire::l2tp::Version;
+use wire::l2tp::{self, Attribute, MessageType, Version, Writer};
 
 use super::Endpoint;
 use crate::{Call, Config, OpenTunnel};
@@ -91,4 +91,42 @@ fn every_table_is_empty_after_everything_is_torn_down() {
         assert_empty(pair.a());
         assert_empty(pair.b());
     });
+}
+
+/// What is put in order, so that the oldest can make room, does not grow by what is gone.
+#[test]
+fn a_peer_that_asks_and_gives_up_over_and_over_leaves_no_trail() {
+    let mut lns = endpoint(true);
+    let route = Route {
+        peer: sim::ADDRESS_A,
+        local: None,
+        socket: 0,
+    };
+    let mut buffer = Vec::new();
+    let mut say = |lns: &mut Endpoint, ns: u16, connection: u32, body: &[u8]| {
+        let mut bytes = Vec::new();
+        l2tp::emit_control(&mut bytes, Version::V2, connection, 0, ns, 0, body);
+        let bytes = &bytes;
+        lns.handle(Datagram { route, bytes }, Instant::ZERO)
+            .expect("it is in order");
+        buffer.clear();
+        while lns.poll_transmit(Instant::ZERO, &mut buffer).is_some() {}
+        while lns.poll_event().is_some() {}
+    };
+    for round in 0..10_000_u32 {
+        let (mut sccrq, mut stop_ccn) = (Vec::new(), Vec::new());
+        Writer::new(&mut sccrq, Version::V2, MessageType::Sccrq)
+            .u16(Attribute::ProtocolVersion, 0x0100)
+            .bytes(Attribute::HostName, &round.to_be_bytes())
+            .u16(Attribute::AssignedTunnelId, 7);
+        Writer::new(&mut stop_ccn, Version::V2, MessageType::StopCcn)
+            .u16(Attribute::AssignedTunnelId, 7)
+            .result_code(1, None, "");
+        say(&mut lns, 0, 0, &sccrq);
+        say(&mut lns, 1, 0, &stop_ccn);
+        assert_eq!((lns.counts().held, lns.counts().half_open), (1, 0));
+    }
+    assert!(lns.held_order.len() < 3_000, "{}", lns.held_order.len());
+    assert!(lns.half_open_order.len() < 3_000);
+    assert_eq!(lns.tunnels.len(), 1);
 }

@@ -142,6 +142,11 @@ impl Tunnel {
         }
     }
 
+    /// Whether it is remembered for late duplicates only.
+    pub(crate) fn is_held(&self) -> bool {
+        self.ending == Ending::Held
+    }
+
     /// Opened by a peer and not yet established, or refused and not yet settled.
     pub(crate) fn is_half_open(&self) -> bool {
         !self.originated && self.up.is_none() && self.ending != Ending::Held
