@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -145,6 +146,11 @@ impl Ends {
 
 impl Drop for Ends {
     fn drop(&mut self) {
+        // What fails because the daemons are being ended is no failure: the thread
+        // that ends them ends this process too, with a status that says why.
+        while INTERRUPTED.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
         lock(&self.home).clean_up();
     }
 }
@@ -234,6 +240,9 @@ fn end_of(child: &mut Child) -> Result<bool> {
 /// What a signal has to clean up.
 static HOMES: Mutex<Vec<Weak<Mutex<Home>>>> = Mutex::new(Vec::new());
 
+/// Whether a signal asked for the end.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
 /// From now on a signal that asks for the end ends the daemons first.
 fn watch_signals() -> Result<()> {
     static WATCHED: Mutex<bool> = Mutex::new(false);
@@ -245,6 +254,7 @@ fn watch_signals() -> Result<()> {
     let signals = Signals::new().context("cannot take signals")?;
     std::thread::spawn(move || {
         if await_signal(&signals) {
+            INTERRUPTED.store(true, Ordering::SeqCst);
             // Held to the end, so that no more daemons are started.
             let homes = lock(&HOMES);
             for home in homes.iter().filter_map(Weak::upgrade) {
