@@ -31,7 +31,7 @@ fn sigterm_tells_every_peer_and_exits_0() {
 #[test]
 fn a_peer_that_is_silent_does_not_keep_a_daemon_from_ending() {
     let directory = Directory::new();
-    let mut lac = Daemon::lac(&directory, "[l2tp]\nshutdown_wait_s = 600\n");
+    let mut lac = Daemon::lac(&directory, "[l2tp]\nshutdown_wait_s = 60\n");
     lac.client()
         .create("127.0.0.1:9", 3, 1, json!({"wait": "none"}));
     lac.signal("INT");
