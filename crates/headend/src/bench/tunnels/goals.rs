@@ -7,7 +7,8 @@ use wire::l2tp::Version;
 use super::Results;
 use super::hello::Hello;
 use super::server::Who;
-use super::setup::{SetUp, number};
+use super::setup::{Run, SetUp, number};
+use super::storm::Storm;
 
 /// SCCRQs of the storm that is to be weathered.
 const STORM: u32 = 10_000;
@@ -35,105 +36,121 @@ pub(super) fn all_came_up(results: &Results) -> bool {
     waves.chain(storms).all(|wave| wave.up == wave.asked)
 }
 
-/// Each goal beside what was measured.
-pub(super) fn table(results: &Results) -> Table {
-    let mut table = Table::new(
-        "What is to be reached",
-        &[
-            ("what", ""),
-            ("at", "tunnels"),
-            ("goal", ""),
-            ("measured", ""),
-            ("reached", ""),
-        ],
-    );
-    let mut row = |what: String, tunnels: u32, goal: String, measured: String, met: bool| {
+/// A row for each goal.
+struct Rows(Table);
+
+impl Rows {
+    fn add(&mut self, what: &str, tunnels: u32, goal: String, measured: String, met: bool) {
         let met = if met { "yes" } else { "no" };
-        table.row([
+        self.0.row([
             Cell::from(what),
             u64::from(tunnels).into(),
             goal.into(),
             measured.into(),
             met.into(),
         ]);
-    };
-    for version in [Version::V2, Version::V3] {
-        let v = number(version);
-        let ours: Vec<(&SetUp, f64)> = results
-            .set_ups
-            .iter()
-            .filter(|s| s.who == Who::Headend && s.version == version)
-            .filter_map(|s| Some((s, s.median()?.cpu_us)))
-            .collect();
-        for (set_up, us) in &ours {
-            row(
-                format!("CPU per tunnel set up, L2TPv{v}"),
-                set_up.tunnels,
-                format!("<= {SET_UP_US} us"),
-                format!("{us:.2} us"),
-                *us <= SET_UP_US,
-            );
-        }
-        let costs = || ours.iter().map(|(_, us)| *us);
-        if let (Some(low), Some(high), Some((last, _))) = (
-            costs().reduce(f64::min),
-            costs().reduce(f64::max),
-            ours.last(),
-        ) {
-            row(
-                format!("Flat over all sizes, L2TPv{v}"),
-                last.tunnels,
-                format!("<= {FLAT}x"),
-                format!("{:.2}x", high / low),
-                high <= low * FLAT,
-            );
-            let bytes = last.median().map_or(0.0, |run| run.memory_bytes);
-            row(
-                format!("Memory of an established tunnel, L2TPv{v}"),
-                last.tunnels,
-                format!("<= {MEMORY_BYTES} bytes"),
-                format!("{} bytes", grouped(bytes, 0)),
-                bytes <= MEMORY_BYTES,
-            );
-        }
     }
-    let storms = results.storms.iter().filter(|s| s.tunnels <= STORM);
-    let largest = storms.clone().map(|s| s.tunnels).max();
-    for storm in storms.filter(|s| Some(s.tunnels) == largest) {
+}
+
+/// Each goal beside what was measured.
+pub(super) fn table(results: &Results) -> Table {
+    let columns = [
+        ("what", ""),
+        ("at", "tunnels"),
+        ("goal", ""),
+        ("measured", ""),
+        ("reached", ""),
+    ];
+    let mut rows = Rows(Table::new("What is to be reached", &columns));
+    for version in [Version::V2, Version::V3] {
+        set_up(version, &results.set_ups, &mut rows);
+    }
+    storms(&results.storms, &mut rows);
+    hellos(results, &mut rows);
+    rows.0
+}
+
+fn set_up(version: Version, all: &[SetUp], rows: &mut Rows) {
+    let v = number(version);
+    let ours: Vec<(&SetUp, &Run)> = all
+        .iter()
+        .filter(|s| s.who == Who::Headend && s.version == version)
+        .filter_map(|s| Some((s, s.median()?)))
+        .collect();
+    for (set_up, run) in &ours {
+        rows.add(
+            &format!("CPU per tunnel set up, L2TPv{v}"),
+            set_up.tunnels,
+            format!("<= {SET_UP_US} us"),
+            format!("{:.2} us", run.cpu_us),
+            run.cpu_us <= SET_UP_US,
+        );
+    }
+    let costs = || ours.iter().map(|(_, run)| run.cpu_us);
+    let ends = (costs().reduce(f64::min), costs().reduce(f64::max));
+    let ((Some(low), Some(high)), Some((last, run))) = (ends, ours.last()) else {
+        return;
+    };
+    rows.add(
+        &format!("Flat over all sizes, L2TPv{v}"),
+        last.tunnels,
+        format!("<= {FLAT}x"),
+        format!("{:.2}x", high / low),
+        high <= low * FLAT,
+    );
+    rows.add(
+        &format!("Memory of an established tunnel, L2TPv{v}"),
+        last.tunnels,
+        format!("<= {MEMORY_BYTES} bytes"),
+        format!("{} bytes", grouped(run.memory_bytes, 0)),
+        run.memory_bytes <= MEMORY_BYTES,
+    );
+}
+
+fn storms(all: &[Storm], rows: &mut Rows) {
+    let within = all.iter().filter(|s| s.tunnels <= STORM);
+    let largest = within.clone().map(|s| s.tunnels).max();
+    for storm in within.filter(|s| Some(s.tunnels) == largest) {
         let wave = &storm.run.wave;
         let forced = storm.asked_bytes.is_none();
-        let goal = STORM_S[usize::from(!forced)];
-        let resent = if forced {
-            "nothing resent"
+        let (what, limit_s, resent) = if forced {
+            (
+                "A storm, receive buffer forced",
+                STORM_S[0],
+                "nothing resent",
+            )
         } else {
-            "none lost"
+            (
+                "A storm, receive buffer not forced",
+                STORM_S[1],
+                "none lost",
+            )
         };
-        let met =
-            wave.up == wave.asked && wave.seconds < goal && (!forced || wave.retransmissions == 0);
-        row(
-            format!(
-                "A storm, receive buffer {}",
-                if forced { "forced" } else { "not forced" }
-            ),
+        let up = wave.up == wave.asked;
+        rows.add(
+            what,
             storm.tunnels,
-            format!("all up, < {goal} s, {resent}"),
+            format!("all up, < {limit_s} s, {resent}"),
             format!(
                 "{} up, {:.3} s, {} resent",
                 grouped(wave.up.into(), 0),
                 wave.seconds,
                 grouped(wave.retransmissions as f64, 0)
             ),
-            met,
+            up && wave.seconds < limit_s && (!forced || wave.retransmissions == 0),
         );
     }
+}
+
+fn hellos(results: &Results, rows: &mut Rows) {
     if let Some(hello) = ours(&results.answered).next_back() {
         let bare = results
             .answered
             .iter()
             .find(|other| other.who == Who::Bare && other.tunnels == hello.tunnels);
         let ratio = hello.each_us() / bare.map_or(f64::NAN, Hello::each_us);
-        row(
-            format!("{} HELLO/s answered", grouped(hello.rate.into(), 0)),
+        rows.add(
+            &format!("{} HELLO/s answered", grouped(hello.rate.into(), 0)),
             hello.tunnels,
             format!("<= {ANSWERED}x the bare loop"),
             format!("{ratio:.2}x, {:.2} % of a core", hello.spent.percent()),
@@ -142,8 +159,8 @@ pub(super) fn table(results: &Results) -> Table {
     }
     if let Some(hello) = ours(&results.originated).next_back() {
         let percent = hello.spent.percent();
-        row(
-            format!("{} HELLO/s originated", grouped(hello.rate.into(), 0)),
+        rows.add(
+            &format!("{} HELLO/s originated", grouped(hello.rate.into(), 0)),
             hello.tunnels,
             format!("<= {ORIGINATED_PERCENT} % of a core"),
             format!("{percent:.2} % of a core"),
@@ -152,15 +169,14 @@ pub(super) fn table(results: &Results) -> Table {
     }
     if let Some(idle) = results.idle.last() {
         let percent = idle.spent.percent();
-        row(
-            "At rest".into(),
+        rows.add(
+            "At rest",
             idle.tunnels,
             format!("<= {IDLE_PERCENT} % of a core"),
             format!("{percent:.4} % of a core"),
             percent <= IDLE_PERCENT,
         );
     }
-    table
 }
 
 fn ours(all: &[Hello]) -> impl DoubleEndedIterator<Item = &Hello> {

@@ -60,7 +60,7 @@ pub(super) fn answered_by(
     let witness = CoreWitness::start();
     let before = server.booked()?;
     let (sent, answered) = load.hello(rate, span)?;
-    let spent = server.spent_since(&before)?;
+    let spent = server.spent_since(&before)?.over(span);
     server.running.check()?;
     Ok(Hello {
         who,
@@ -106,7 +106,7 @@ pub(super) fn answered_bare(
     let witness = CoreWitness::start();
     let before = bare.server.booked()?;
     let (sent, answered) = load.hello(bare.server.addresses[0], rate, span, sizes.last_sent)?;
-    let spent = bare.server.spent_since(&before)?;
+    let spent = bare.server.spent_since(&before)?.over(span);
     let others_percent = setup::others_of(witness.finish());
     let calls = bare.finish()?;
     Ok(Hello {

@@ -65,6 +65,14 @@ pub(super) struct Spent {
 }
 
 impl Spent {
+    /// The same, where the work took `span` and what came after it was rest.
+    pub(super) fn over(self, span: Duration) -> Self {
+        Self {
+            seconds: span.as_secs_f64(),
+            ..self
+        }
+    }
+
     /// Of one core.
     pub(super) fn percent(&self) -> f64 {
         self.cpu_us / 1e4 / self.seconds.max(1e-9)
