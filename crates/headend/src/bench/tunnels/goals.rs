@@ -112,7 +112,7 @@ fn storms(all: &[Storm], rows: &mut Rows) {
     let largest = within.clone().map(|s| s.tunnels).max();
     for storm in within.filter(|s| Some(s.tunnels) == largest) {
         let wave = &storm.run.wave;
-        let forced = storm.asked_bytes.is_none();
+        let forced = storm.is_forced();
         let (what, limit_s, resent) = if forced {
             (
                 "A storm, receive buffer forced",

@@ -25,6 +25,13 @@ pub(super) struct Storm {
     pub(super) run: Run,
 }
 
+impl Storm {
+    /// Whether the LNS got its receive buffer past the kernel's own limit.
+    pub(super) fn is_forced(&self) -> bool {
+        self.buffer.contains("forced")
+    }
+}
+
 /// Opens `tunnels` at our LNS, all at once.
 ///
 /// # Errors
