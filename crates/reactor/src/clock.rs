@@ -1,12 +1,25 @@
 //! The real clock.
 
-use base::Instant;
+use base::{Duration, Instant};
 use rustix::time::{ClockId, Timespec};
+
+use crate::syscalls::{Call, SysCounts};
 
 /// `CLOCK_MONOTONIC` in nanoseconds since boot. No system call where the kernel
 /// maps its clock into the process.
 pub fn now() -> Instant {
     Instant::from_nanos(nanos(rustix::time::clock_gettime(ClockId::Monotonic)))
+}
+
+/// Sleeps for `span`, or until a signal.
+pub(crate) fn sleep(span: Duration) {
+    let request = Timespec {
+        tv_sec: i64::try_from(span.as_nanos() / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (span.as_nanos() % 1_000_000_000) as i64,
+    };
+    SysCounts::note(Call::Nanosleep);
+    // Interrupted or not: the caller looks at the time.
+    let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &request);
 }
 
 /// Seconds and nanoseconds as nanoseconds; zero before the origin.

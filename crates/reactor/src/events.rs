@@ -218,6 +218,14 @@ impl Reactor {
         self.poller.drained(token);
     }
 
+    /// Sleeps for `span` whatever becomes ready, so that more does; booked as time
+    /// waited. A signal may end it early.
+    pub fn pause(&mut self, span: Duration) {
+        let before = clock::now();
+        clock::sleep(span);
+        self.waits.waited = self.waits.waited + clock::now().since(before);
+    }
+
     /// Waits until something is ready or `deadline` has come, and returns the time read
     /// once after that: the turn's `now`. It never ends early, unless a signal handler
     /// ran. What is ready comes from [`Reactor::next_ready`]; what

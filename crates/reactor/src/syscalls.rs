@@ -42,6 +42,7 @@ calls! {
     Setsockopt "setsockopt",
     Getsockopt "getsockopt",
     Getsockname "getsockname",
+    Nanosleep "clock_nanosleep",
 }
 
 const CALLS: usize = Call::ALL.len();

@@ -38,6 +38,8 @@ pub(super) struct Input {
     kept: Vec<Kept>,
     /// How many of `kept` were handled.
     handled: usize,
+    /// Datagrams read since the last look.
+    count: u64,
 }
 
 impl Input {
@@ -48,7 +50,13 @@ impl Input {
             bytes: Vec::new(),
             kept: Vec::new(),
             handled: 0,
+            count: 0,
         }
+    }
+
+    /// Datagrams read since this was asked last.
+    pub(super) fn take_count(&mut self) -> u64 {
+        core::mem::take(&mut self.count)
     }
 
     /// Whether datagrams wait to be handled.
@@ -97,7 +105,7 @@ impl Input {
         Ok(())
     }
 
-    fn handle_received(&self, number: u32, core: &mut Core, accounts: &Accounts) {
+    fn handle_received(&mut self, number: u32, core: &mut Core, accounts: &Accounts) {
         let mut datagrams = 0;
         for datagram in self.received.iter() {
             let route = Route {
@@ -109,6 +117,7 @@ impl Input {
             datagrams += 1;
         }
         core.reactor.lap_many(accounts.input, datagrams);
+        self.count += datagrams;
     }
 
     fn keep(&mut self, number: u32, core: &Core) {
@@ -116,6 +125,7 @@ impl Input {
             received,
             bytes,
             kept,
+            count,
             ..
         } = self;
         for datagram in received.iter() {
@@ -127,6 +137,7 @@ impl Input {
             let start = bytes.len() as u32;
             bytes.extend_from_slice(datagram.bytes);
             let length = datagram.bytes.len() as u32;
+            *count += 1;
             kept.push(Kept {
                 route,
                 start,

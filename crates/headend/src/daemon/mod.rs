@@ -7,6 +7,7 @@
 //! | `core` | what the loop and all it serves share |
 //! | `turn` | one turn of the loop |
 //! | `input` | datagrams from the sockets to the endpoint |
+//! | `rest` | whether to gather datagrams that come one by one |
 //! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
 //! | `events` | what the endpoint tells |
 //! | `server` | control clients come, are served in turn, and go |
@@ -21,6 +22,7 @@ mod events;
 mod input;
 mod jobs;
 mod log;
+mod rest;
 mod server;
 mod show;
 mod sockets;

@@ -10,6 +10,7 @@ use reactor::{Interest, Reactor, Signals, clock};
 use super::core::{Accounts, Core};
 use super::events::Summary;
 use super::input::Input;
+use super::rest::Rest;
 use super::server::Server;
 use super::sockets::{End, Sockets};
 use super::source::Source;
@@ -68,6 +69,7 @@ pub(super) fn start(settings: &Settings) -> Result<Daemon> {
         summary: Summary::default(),
         signals,
         input: Input::new(event.batch),
+        rest: Rest::new(),
         composed: Vec::with_capacity(2048),
         accounts,
         shutdown_wait: settings.shutdown_wait,

@@ -9,6 +9,7 @@ use reactor::{Ready, Signal, Signals};
 use super::core::{Accounts, Core};
 use super::events::Summary;
 use super::input::Input;
+use super::rest::Rest;
 use super::server::Server;
 use super::source::Source;
 
@@ -19,6 +20,7 @@ pub(super) struct Daemon {
     pub(super) summary: Summary,
     pub(super) signals: Signals,
     pub(super) input: Input,
+    pub(super) rest: Rest,
     pub(super) composed: Vec<u8>,
     pub(super) accounts: Accounts,
     pub(super) shutdown_wait: Duration,
@@ -42,13 +44,20 @@ impl Daemon {
 
     fn turn(&mut self) -> io::Result<()> {
         let deadline = self.deadline();
+        if let Some(span) = self.rest.span(self.core.now, deadline) {
+            self.core.reactor.pause(span);
+        }
         self.core.now = self.core.reactor.wait(deadline)?;
+        let mut other_work = false;
         while let Some(ready) = self.core.reactor.next_ready() {
-            self.ready(ready)?;
+            other_work |= self.ready(ready)?;
         }
         self.input.work(&mut self.core, &self.accounts);
         self.fire_timers();
-        if self.server.has_work() {
+        let has_work = self.server.has_work();
+        let came = self.input.take_count();
+        self.rest.note(self.core.now, came, other_work || has_work);
+        if has_work {
             self.server.serve(&mut self.core);
             self.core.reactor.lap(self.accounts.control);
         }
@@ -72,7 +81,8 @@ impl Daemon {
             .min()
     }
 
-    fn ready(&mut self, ready: Ready) -> io::Result<()> {
+    /// Serves what is ready; whether it was anything but datagrams that came.
+    fn ready(&mut self, ready: Ready) -> io::Result<bool> {
         match Source::from_bits(ready.user) {
             Source::Udp(number) => {
                 if ready.readiness.writable() {
@@ -91,7 +101,7 @@ impl Daemon {
                 }
             }
         }
-        Ok(())
+        Ok(!matches!(Source::from_bits(ready.user), Source::Udp(_)))
     }
 
     fn fire_timers(&mut self) {
