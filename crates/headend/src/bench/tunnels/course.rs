@@ -110,7 +110,7 @@ fn against(bench: &Bench, plan: &Plan, peer: Peer, results: &mut Results) {
     }
 }
 
-/// Whether the peer brought all up.
+/// Whether the peer brought all up, but for a hundredth at most.
 fn against_at(
     bench: &Bench,
     plan: &Plan,
@@ -131,11 +131,12 @@ fn against_at(
     let mut load = setup::generator(&server, version, tunnels)?;
     let cap = Duration::from_secs(60);
     let run = setup::wave(&server, &mut load, tunnels, setup::WINDOW, cap)?;
-    let all_up = run.wave.up == tunnels;
+    // A peer that draws one id twice loses that tunnel, and nothing else.
+    let nearly_all_up = u64::from(run.wave.up) * 100 >= u64::from(tunnels) * 99;
     setup::file(&mut results.against, peer.who(), version, tunnels, run);
-    if all_up {
+    if nearly_all_up {
         let hello = hello::answered_by(peer.who(), &server, &mut load, rate, span);
         results.against_hello.push(hello.context("HELLOs")?);
     }
-    Ok(all_up)
+    Ok(nearly_all_up)
 }
