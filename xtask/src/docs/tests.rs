@@ -22,7 +22,7 @@ fn sources() -> Vec<Source> {
 fn members() -> Vec<Member> {
     vec![Member {
         name: "l2tp".to_owned(),
-        directory: "/root/crates/l2tp".into(),
+        directory: "/tree/crates/l2tp".into(),
         uses: Vec::new(),
     }]
 }
