@@ -31,7 +31,7 @@ fn faults(table_row: &str) -> Vec<String> {
     let text = format!("| section | implemented in | tested by |\n|---|---|---|\n{table_row}\n");
     let (members, sources) = (members(), sources());
     let tree = Tree {
-        root: Path::new("/root"),
+        root: Path::new("/tree"),
         members: &members,
         sources: &sources,
     };
