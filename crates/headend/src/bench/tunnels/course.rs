@@ -33,10 +33,14 @@ pub(super) fn measure(bench: &Bench, plan: &Plan, results: &mut Results) -> Resu
     }
     for &tunnels in &plan.sizes {
         bench.say(format!("HELLOs originated over {tunnels} tunnels"));
-        let (rate, span) = (plan.hello_rate, plan.originate_span);
-        let ours = hello::originated(bench, tunnels, rate, span)?;
-        let bare = hello::originated_bare(bench, tunnels, rate, span, &hello)?;
-        results.originated.extend([bare, ours]);
+        let (rate, window) = (plan.hello_rate, plan.hello_span);
+        let ours = hello::originated(bench, tunnels, rate, window, plan.hello_rounds)?;
+        let bare = || hello::originated_bare(bench, tunnels, rate, window, &hello);
+        let bare = (0..plan.hello_rounds)
+            .map(|_| bare())
+            .collect::<Result<_>>()?;
+        let medians = [bare, ours].into_iter().filter_map(hello::median);
+        results.originated.extend(medians);
     }
     for &peer in &plan.peers {
         against(bench, plan, peer, results);
@@ -74,7 +78,7 @@ fn set_up(
             bench.say(format!("HELLOs answered over {tunnels} tunnels"));
             let (rate, span) = (plan.hello_rate, plan.hello_span);
             let (mut ours, mut bare) = (Vec::new(), Vec::new());
-            for _ in 0..plan.rounds {
+            for _ in 0..plan.hello_rounds {
                 ours.push(hello::answered(&mut lns, &mut load, rate, span)?);
                 bare.push(hello::answered_bare(bench, tunnels, rate, span, hello)?);
             }

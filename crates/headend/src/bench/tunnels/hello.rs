@@ -121,7 +121,8 @@ pub(super) fn answered_bare(
     })
 }
 
-/// HELLOs that our LNS sends over `tunnels`, `rate` in a second on the average.
+/// HELLOs that our LNS sends over `tunnels`, `rate` in a second on the average,
+/// measured `windows` times.
 ///
 /// # Errors
 /// It does not start, has ended, or what the kernel said of a socket.
@@ -129,38 +130,40 @@ pub(super) fn originated(
     bench: &Bench,
     tunnels: u32,
     rate: u32,
-    span_min: Duration,
-) -> Result<Hello> {
+    window_min: Duration,
+    windows: u32,
+) -> Result<Vec<Hello>> {
     // Each tunnel's turn comes once in an interval, so whole intervals are measured.
     let interval_s = f64::from(tunnels) / f64::from(rate);
-    let intervals = (span_min.as_secs_f64() / interval_s).ceil().max(2.0);
-    let span = Duration::from_nanos((interval_s * intervals * 1e9) as u64);
+    let intervals = (window_min.as_secs_f64() / interval_s).ceil().max(1.0);
+    let window = Duration::from_nanos((interval_s * intervals * 1e9) as u64);
     let setup = Setup {
         hello_s: interval_s,
         ..Setup::default()
     };
     let (mut lns, mut load, _) = setup::ours(bench, Version::V3, tunnels, &setup)?;
-    let calls = lns.accounts()?;
-    let witness = CoreWitness::start();
-    let before = lns.server.booked()?;
-    let sent = load.answer(span)?;
-    let spent = lns.server.spent_since(&before)?;
-    lns.server.running.check()?;
-    Ok(Hello {
-        who: Who::Headend,
-        tunnels,
-        rate,
-        sent,
-        // A tunnel whose HELLO was not answered would be gone.
-        answered: if lns.established()? == u64::from(tunnels) {
-            sent
-        } else {
-            0
-        },
-        spent,
-        accounts: lns.accounts()?.per(sent as f64, &calls),
-        others_percent: setup::others_of(witness.finish()),
-    })
+    (0..windows)
+        .map(|_| {
+            let calls = lns.accounts()?;
+            let witness = CoreWitness::start();
+            let before = lns.server.booked()?;
+            let sent = load.answer(window)?;
+            let spent = lns.server.spent_since(&before)?;
+            lns.server.running.check()?;
+            // A tunnel whose HELLO was not answered would be gone before long.
+            let is_whole = lns.established()? == u64::from(tunnels);
+            Ok(Hello {
+                who: Who::Headend,
+                tunnels,
+                rate,
+                sent,
+                answered: if is_whole { sent } else { 0 },
+                spent,
+                accounts: lns.accounts()?.per(sent as f64, &calls),
+                others_percent: setup::others_of(witness.finish()),
+            })
+        })
+        .collect()
 }
 
 /// As many datagrams, sent by a bare loop.

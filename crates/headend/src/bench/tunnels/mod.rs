@@ -145,9 +145,10 @@ fn method(bench: &Bench, plan: &Plan, results: &Results) -> Vec<String> {
         "The load is this program's own LAC, in the benchmark's process; who answers is a process of its own, new for each wave. Processor time is the scheduler's account of that process, in nanoseconds."
             .to_owned(),
         format!(
-            "Tunnels are set up {} at a time, each from an address of its own in 127.0.0.0/8; waves of the kinds take turns, and the table has the median one of {} (small sizes) or {}. L2TPv2 above 60,000 tunnels goes to two listen addresses, because its ids have 16 bits.",
+            "Tunnels are set up {} at a time, each from an address of its own in 127.0.0.0/8; waves of the kinds take turns, and the table has the median one of {} (to 1,000 tunnels), {} (to 10,000) or {}. L2TPv2 above 60,000 tunnels goes to two listen addresses, because its ids have 16 bits.",
             setup::WINDOW,
-            plan.rounds(0),
+            plan.rounds(1_000),
+            plan.rounds(10_000),
             plan.rounds
         ),
         "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll: two datagrams in and two out for a tunnel, of the sizes and between the addresses that the tunnels of that version have. What the sender pays for delivery on loopback, the receiver does not."
@@ -155,8 +156,8 @@ fn method(bench: &Bench, plan: &Plan, results: &Results) -> Vec<String> {
         "Memory is resident memory gained since before the first tunnel, counted page by page."
             .into(),
         format!(
-            "HELLOs that are answered come one by one, {} in a second evenly spaced, over all tunnels in turn; the bare loop for them is recvfrom and sendto, blocking, the two take turns, and the table has the median of {} each. HELLOs that are originated come from an interval chosen so that as many fall due in a second; the bare loop for those sends what is due every 8 ms and reads what comes.",
-            plan.hello_rate, plan.rounds
+            "HELLOs that are answered come one by one, {} in a second evenly spaced, over all tunnels in turn; the bare loop for them is recvfrom and sendto, blocking, the two take turns, and the table has the median of {} each. HELLOs that are originated come from an interval chosen so that as many fall due in a second; the bare loop for those sends what is due every 8 ms and reads what comes; again the medians.",
+            plan.hello_rate, plan.hello_rounds
         ),
         "A storm is every SCCRQ sent before the first answer is read.".into(),
     ];

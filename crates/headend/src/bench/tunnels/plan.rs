@@ -13,8 +13,10 @@ pub(super) struct Plan {
     pub(super) rounds: u32,
     pub(super) storms: Vec<u32>,
     pub(super) hello_rate: u32,
+    /// One measurement of HELLOs.
     pub(super) hello_span: Duration,
-    pub(super) originate_span: Duration,
+    /// How often they are measured.
+    pub(super) hello_rounds: u32,
     pub(super) idle_span: Duration,
     pub(super) peers: Vec<Peer>,
     /// Largest size that peers are measured at.
@@ -43,8 +45,8 @@ impl Args {
             rounds: 3,
             storms: storms.to_vec(),
             hello_rate: 10_000,
-            hello_span: Duration::from_secs(3),
-            originate_span: Duration::from_secs(5),
+            hello_span: Duration::from_secs(2),
+            hello_rounds: 5,
             idle_span: Duration::from_secs(10),
             peers: self.against.clone(),
             peer_size_max: u32::MAX,
@@ -58,7 +60,7 @@ impl Args {
             rounds: 1,
             hello_rate: 1_000,
             hello_span: Duration::from_millis(200),
-            originate_span: Duration::from_millis(200),
+            hello_rounds: 1,
             idle_span: Duration::from_millis(200),
             peer_size_max: 100,
             peer_hello_rate: 200,
@@ -71,7 +73,9 @@ impl Args {
 impl Plan {
     /// Waves of each kind at a size: what takes little time is repeated more often.
     pub(super) fn rounds(&self, tunnels: u32) -> u32 {
-        if tunnels <= 10_000 {
+        if tunnels <= 1_000 {
+            6 * self.rounds - 5
+        } else if tunnels <= 10_000 {
             2 * self.rounds - 1
         } else {
             self.rounds
@@ -102,7 +106,10 @@ mod tests {
         assert_eq!(plan("").sizes, [1_000, 10_000, 100_000]);
         assert!(plan("--quick").sizes.iter().all(|&n| n <= 200));
         assert_eq!(plan("--quick").rounds(50), 1);
-        assert_eq!(plan("").rounds(1_000), 5);
+        assert_eq!(
+            [1_000, 10_000, 100_000].map(|n| plan("").rounds(n)),
+            [13, 5, 3]
+        );
     }
 
     #[test]
