@@ -7,6 +7,7 @@ use super::Results;
 use super::hello::Hello;
 use super::server::Who;
 use super::setup::{Run, SetUp, number};
+use super::tables::by_size;
 
 /// Whoever it is has one colour in all pictures.
 fn colour(who: Who) -> usize {
@@ -157,7 +158,7 @@ fn hello(results: &Results) -> BarChart {
     })
     .collect();
     if let Some(first) = results.against_hello.first() {
-        let bars = results.against_hello.iter();
+        let bars = by_size(&results.against_hello, |h| (h.tunnels, h.who)).into_iter();
         let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), whole(h.tunnels));
         groups.push(BarGroup {
             name: format!("{} HELLO/s answered, L2TPv2", whole(first.rate)),

@@ -339,7 +339,7 @@ fn idle(results: &Results) -> Table {
 }
 
 /// By size, ourselves first in each.
-fn by_size<T>(all: &[T], key: impl Fn(&T) -> (u32, Who)) -> Vec<&T> {
+pub(super) fn by_size<T>(all: &[T], key: impl Fn(&T) -> (u32, Who)) -> Vec<&T> {
     let mut sorted: Vec<&T> = all.iter().collect();
     sorted.sort_by_key(|row| {
         let (tunnels, who) = key(row);
