@@ -38,7 +38,7 @@ pub struct Options {
 pub struct Wave {
     /// Tunnels asked for.
     pub asked: u32,
-    /// Tunnels that came up, with their session where one was asked for.
+    /// Tunnels that came up at our end, with their session where one was asked for.
     pub up: u32,
     /// Tunnels that failed.
     pub failed: u32,
@@ -360,7 +360,8 @@ impl Generator {
         }
     }
 
-    fn retransmissions(&self) -> u64 {
+    /// What had to be sent again so far.
+    pub fn retransmissions(&self) -> u64 {
         self.counter("retransmissions")
     }
 

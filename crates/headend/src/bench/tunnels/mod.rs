@@ -159,7 +159,8 @@ fn method(bench: &Bench, plan: &Plan, results: &Results) -> Vec<String> {
             "HELLOs that are answered come one by one, {} in a second evenly spaced, over all tunnels in turn; the bare loop for them is recvfrom and sendto, blocking, the two take turns, and the table has the median of {} each. HELLOs that are originated come from an interval chosen so that as many fall due in a second; the bare loop for those sends what is due every 8 ms and reads what comes; again the medians.",
             plan.hello_rate, plan.hello_rounds
         ),
-        "A storm is every SCCRQ sent before the first answer is read.".into(),
+        "A storm is every SCCRQ sent before the first answer is read. A tunnel is up when both ends say so; a peer is taken by our end's word."
+            .into(),
     ];
     lines.push(if bench.cores.are_apart() {
         "The load is on one core and who answers on another, the same ones for all.".into()

@@ -43,9 +43,7 @@ pub(super) fn storm(bench: &Bench, tunnels: u32, asked_bytes: Option<u64>) -> Re
     };
     let mut lns = Lns::start(bench, &setup)?;
     let mut load = setup::generator(&lns.server, Version::V3, tunnels)?;
-    let before = lns.accounts()?;
-    let mut run = setup::wave(&lns.server, &mut load, tunnels, tunnels, STORM_MAX)?;
-    run.accounts = lns.accounts()?.per(run.wave.up.into(), &before);
+    let run = setup::wave_at_ours(&mut lns, &mut load, tunnels, tunnels, STORM_MAX)?;
     Ok(Storm {
         tunnels,
         asked_bytes,
