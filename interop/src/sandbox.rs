@@ -13,6 +13,10 @@ const RUN_MAX: Duration = Duration::from_secs(420);
 /// Exit code of a run that was cut off, as a shell gives for an interrupt.
 const CUT_OFF: i32 = 130;
 
+/// Where the work directory is found inside the namespaces. xl2tpd cuts names of files at 79 characters and l2tpns ends
+/// on a long one, so neither may depend on where the workspace lies.
+const SHORT: &str = "/run/w";
+
 /// Where a run keeps its files: configurations, logs and captures, left for reading after it.
 pub(crate) struct Work {
     /// The directory itself.
@@ -84,9 +88,6 @@ pub(crate) fn path_with_daemons() -> String {
 /// # Errors
 /// A mount that is refused.
 pub(crate) fn inside(directory: &Path, options: &Options) -> Result<bool> {
-    let work = Work {
-        directory: directory.to_owned(),
-    };
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(CUT_OFF);
@@ -96,13 +97,22 @@ pub(crate) fn inside(directory: &Path, options: &Options) -> Result<bool> {
         println!("interop: cut off after {} s", RUN_MAX.as_secs());
         std::process::exit(CUT_OFF);
     });
-    ready_mounts(&work)?;
-    runner::run(&work, options)
+    let work = Work {
+        directory: PathBuf::from(SHORT),
+    };
+    ready_mounts(directory, &work)?;
+    let passed = runner::run(&work, options);
+    if !matches!(passed, Ok(true)) {
+        println!("files in {SHORT} are left in {}", directory.display());
+    }
+    passed
 }
 
 /// A private /run for `ip netns` and xl2tpd, and files of ours where the peers look for theirs.
-fn ready_mounts(work: &Work) -> Result<()> {
+fn ready_mounts(directory: &Path, work: &Work) -> Result<()> {
     mount(&["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"])?;
+    std::fs::create_dir_all(SHORT)?;
+    mount(&["--bind", &directory.to_string_lossy(), SHORT])?;
     std::fs::create_dir_all("/run/netns")?;
     std::fs::create_dir_all("/run/xl2tpd")?;
 
