@@ -39,6 +39,18 @@ const ALLOWED: &[Row] = &[
         "bytes and headers have no state, no protocol and no I/O",
     ),
     row(
+        "capfile",
+        &["base", "wire"],
+        &[],
+        "files of packets are bytes too; what is in them is for others",
+    ),
+    row(
+        "trace",
+        &["base", "wire", "capfile"],
+        &[],
+        "the analyser does no I/O: packets in, statistics and text out",
+    ),
+    row(
         "l2tp",
         &["base", "wire"],
         &["sim"],
@@ -58,19 +70,21 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "lab",
-        &["base", "wire", "l2tp", "sim", "reactor"],
+        &["base", "wire", "capfile", "trace", "l2tp", "sim", "reactor"],
         &[],
         "experiments need the parts, never the daemon",
     ),
     row(
         "headend",
-        &["base", "wire", "l2tp", "sim", "reactor", "lab"],
+        &[
+            "base", "wire", "capfile", "trace", "l2tp", "sim", "reactor", "lab",
+        ],
         &[],
         "the binary is the glue: nothing uses it",
     ),
     row(
         "fuzz",
-        &["base", "wire", "l2tp", "sim"],
+        &["base", "wire", "capfile", "trace", "l2tp", "sim"],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",
     ),

@@ -2,7 +2,9 @@
 //! I/O, no clock, no randomness. Parsing borrows from the datagram and does
 //! not allocate; emitting appends to a buffer of the caller's.
 //!
+//! - [`link`]: what the first octet of a captured frame belongs to.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
 #![forbid(unsafe_code)]
 
 pub mod l2tp;
+pub mod link;
