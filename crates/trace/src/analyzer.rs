@@ -1,0 +1,563 @@
+//! Finds each packet's connection, and keeps as many connections as there is memory for.
+//!
+//! A connection is *hot* while it has packets: its statistics stand ready. One that has not been touched for a while
+//! makes room by being frozen into some two hundred octets, from which it comes back whole; that changes nothing but
+//! speed. It is *finished*, and leaves, when its time-out has passed, when another connection takes its addresses and
+//! ports, or, as the last resort, when memory runs out. All rules depend on the packets alone, so that the parts of a
+//! capture that is analysed in pieces agree.
+
+use crate::connection::Connection;
+use crate::key::FlowKey;
+use crate::segment::Segment;
+use crate::verdict::Observer;
+use hashbrown::HashTable;
+use std::collections::VecDeque;
+use wire::packet::Layer;
+
+/// Limits and time-outs.
+#[derive(Debug, Clone, Copy)]
+pub struct Config {
+    /// What hashes depend on: the same for all who share a capture, else something that nobody can guess.
+    pub seed: u64,
+    /// Idle for longer than this, in nanoseconds, a connection has ended, and its addresses and ports are free.
+    pub idle: i64,
+    /// The same for one that is closed.
+    pub idle_closed: i64,
+    /// Connections kept hot.
+    pub hot: usize,
+    /// Octets that connections may take; beyond it, the least recently used ones are finished early.
+    pub memory: u64,
+}
+
+/// Two hours: RFC 5382 forbids those in the middle to forget an established connection sooner.
+pub const IDLE: i64 = 7_200_000_000_000;
+
+/// Half an hour.
+pub const IDLE_CLOSED: i64 = 1_800_000_000_000;
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            seed: 0,
+            idle: IDLE,
+            idle_closed: IDLE_CLOSED,
+            hot: 4096,
+            memory: 2 << 30,
+        }
+    }
+}
+
+/// What the limits did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections finished before their time because memory ran out. What came for them later counts as other
+    /// connections.
+    pub finished_early: u64,
+    /// Times that segments in flight were given up because memory ran out: retransmissions of those are counted, but
+    /// not timed. What was given up is in [`crate::segments::Segments::forgotten`].
+    pub flights_cut: u64,
+}
+
+/// Connections that have finished, frozen one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Finished {
+    /// Their octets.
+    pub octets: Vec<u8>,
+    /// Number of the first packet of each, and where its octets end.
+    pub ends: Vec<(u64, usize)>,
+}
+
+impl Finished {
+    /// Number of the first packet of each, and its octets.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(first_packet, end)| {
+            let octets = &self.octets[start..end];
+            start = end;
+            (first_packet, octets)
+        })
+    }
+
+    fn push(&mut self, connection: &mut Connection) {
+        connection.freeze(&mut self.octets);
+        self.ends.push((connection.first_packet, self.octets.len()));
+    }
+}
+
+/// Where a connection is.
+#[derive(Debug)]
+enum Place {
+    Hot(u32),
+    Frozen(Box<[u8]>),
+    Free,
+}
+
+#[derive(Debug)]
+struct Slot {
+    key: FlowKey,
+    /// The capture's clock at its last packet; of a hot one, the connection knows.
+    clock: i64,
+    /// Number of its first packet.
+    first_packet: u64,
+    /// How often the slot has been given to another connection.
+    generation: u32,
+    place: Place,
+}
+
+#[derive(Debug)]
+struct Hot {
+    connection: Connection,
+    slot: u32,
+    /// It had a packet since the hand passed.
+    touched: bool,
+}
+
+/// When to look at a connection again.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    clock: i64,
+    slot: u32,
+    generation: u32,
+}
+
+/// The analyser.
+#[derive(Debug)]
+pub struct Analyzer {
+    config: Config,
+    table: HashTable<u32>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    hot: Vec<Hot>,
+    /// Hot places that are free.
+    spare: Vec<u32>,
+    /// The hand of the clock that looks for a hot connection to freeze.
+    hand: usize,
+    /// Connections to look at when the idle time-out may have passed, and when that of closed ones may have.
+    open: VecDeque<Due>,
+    closed: VecDeque<Due>,
+    finished: Finished,
+    /// Octets in frozen connections.
+    frozen: u64,
+    /// Segments in flight beyond what a hot connection has room for.
+    many: u64,
+    connections: u64,
+    file: u32,
+    limits: Limits,
+    scratch: Vec<u8>,
+}
+
+/// What a hot connection takes, its lists included.
+const HOT_SIZE: u64 = core::mem::size_of::<Hot>() as u64 + 1024;
+
+/// What each connection takes besides: its slot, its place in the table and in the queue.
+const SLOT_SIZE: u64 = core::mem::size_of::<Slot>() as u64 + 32;
+
+impl Analyzer {
+    /// An analyser that has seen nothing.
+    #[must_use]
+    pub fn new(config: Config) -> Analyzer {
+        Analyzer {
+            config,
+            table: HashTable::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            hot: Vec::new(),
+            spare: Vec::new(),
+            hand: 0,
+            open: VecDeque::new(),
+            closed: VecDeque::new(),
+            finished: Finished::default(),
+            frozen: 0,
+            many: 0,
+            connections: 0,
+            file: 0,
+            limits: Limits::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Packets from here on come from this file of several, from 0.
+    pub fn set_file(&mut self, file: u32) {
+        self.file = file;
+    }
+
+    /// Connections so far, finished ones included.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.connections
+    }
+
+    /// Connections held now.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Octets that they take, as the limit counts them.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        self.frozen
+            + self.hot.len() as u64 * HOT_SIZE
+            + self.slots.len() as u64 * SLOT_SIZE
+            + self.many * core::mem::size_of::<crate::segments::Sent>() as u64
+    }
+
+    /// What the limits did.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Takes in a packet. `layers` are the encapsulations it came in, `observer` is told what became of it.
+    #[inline]
+    pub fn packet<O: Observer>(&mut self, segment: &Segment, layers: &[Layer], observer: &mut O) {
+        let hash = segment.key.hash(self.config.seed);
+        self.packet_hashed(hash, segment, layers, observer);
+    }
+
+    /// The same for a packet whose key's hash, with the configuration's seed, is known.
+    #[inline]
+    pub fn packet_hashed<O: Observer>(
+        &mut self,
+        hash: u64,
+        segment: &Segment,
+        layers: &[Layer],
+        observer: &mut O,
+    ) {
+        let slots = &self.slots;
+        let found = self
+            .table
+            .find(hash, |&slot| slots[slot as usize].key == segment.key)
+            .copied();
+        let at = match found.map(|slot| &self.slots[slot as usize].place) {
+            Some(&Place::Hot(at)) if !self.is_another(at, segment) => at,
+            _ => self.slow(found, hash, segment),
+        };
+        let hot = &mut self.hot[at as usize];
+        hot.touched = true;
+        let connection = &mut hot.connection;
+        let many = connection.a.segments.many() + connection.b.segments.many();
+        let closed = connection.is_closed();
+        let verdict = connection.receive(segment, layers);
+        if O::WANTED {
+            observer.observe(connection, segment, &verdict);
+        }
+        let now = connection.a.segments.many() + connection.b.segments.many();
+        if now != many {
+            self.count_many(at, many, now);
+        }
+        if segment.flags & 5 != 0 && !closed && self.hot[at as usize].connection.is_closed() {
+            self.watch_closed(at, segment.clock);
+        }
+    }
+
+    /// Whether the packet begins another connection between the same ends.
+    #[inline]
+    fn is_another(&self, at: u32, segment: &Segment) -> bool {
+        let connection = &self.hot[at as usize].connection;
+        let idle = segment.clock - connection.last_clock;
+        if idle > self.config.idle_closed {
+            return idle > self.config.idle || connection.is_closed();
+        }
+        segment.syn() && begins_another(connection, segment)
+    }
+
+    /// A packet of no connection that is hot.
+    #[inline(never)]
+    fn slow(&mut self, found: Option<u32>, hash: u64, segment: &Segment) -> u32 {
+        if let Some(slot) = found {
+            let at = self.warm(slot);
+            if !self.is_another(at, segment) {
+                return at;
+            }
+            self.end(slot, hash);
+        }
+        self.reclaim(segment.clock);
+        let at = self.room();
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                key: segment.key,
+                clock: 0,
+                first_packet: 0,
+                generation: 0,
+                place: Place::Free,
+            });
+            (self.slots.len() - 1) as u32
+        });
+        let entry = &mut self.slots[slot as usize];
+        entry.key = segment.key;
+        entry.first_packet = segment.number;
+        entry.place = Place::Hot(at);
+        let generation = entry.generation;
+        let (slots, seed) = (&self.slots, self.config.seed);
+        self.table
+            .insert_unique(hash, slot, |&slot| slots[slot as usize].key.hash(seed));
+        self.open.push_back(Due {
+            clock: segment.clock.saturating_add(self.config.idle),
+            slot,
+            generation,
+        });
+        self.connections += 1;
+        let hot = &mut self.hot[at as usize];
+        hot.slot = slot;
+        let connection = &mut hot.connection;
+        connection.reset();
+        connection.first_packet = segment.number;
+        connection.file = self.file;
+        connection.key = segment.key;
+        connection.a_is_low = segment.from_low;
+        connection.first_time = segment.time;
+        connection.last_time = segment.time;
+        connection.last_clock = segment.clock;
+        at
+    }
+
+    /// Makes a connection hot. Returns where it is.
+    fn warm(&mut self, slot: u32) -> u32 {
+        if let Place::Hot(at) = self.slots[slot as usize].place {
+            return at;
+        }
+        let at = self.room();
+        let entry = &mut self.slots[slot as usize];
+        let octets = match core::mem::replace(&mut entry.place, Place::Hot(at)) {
+            Place::Frozen(octets) => octets,
+            Place::Hot(_) | Place::Free => Box::default(),
+        };
+        self.frozen -= octets.len() as u64;
+        let hot = &mut self.hot[at as usize];
+        hot.slot = slot;
+        hot.connection
+            .thaw(&octets)
+            .expect("what was frozen here thaws");
+        let many = hot.connection.a.segments.many() + hot.connection.b.segments.many();
+        self.many += many as u64;
+        at
+    }
+
+    /// A hot place for one more: a new one, or that of one that is frozen for it.
+    fn room(&mut self) -> u32 {
+        if let Some(at) = self.spare.pop() {
+            return at;
+        }
+        if self.hot.len() < self.config.hot.max(1) {
+            self.hot.push(Hot {
+                connection: Connection::default(),
+                slot: u32::MAX,
+                touched: false,
+            });
+            return (self.hot.len() - 1) as u32;
+        }
+        loop {
+            self.hand = (self.hand + 1) % self.hot.len();
+            let hot = &mut self.hot[self.hand];
+            if !core::mem::take(&mut hot.touched) {
+                break;
+            }
+        }
+        let at = self.hand as u32;
+        self.freeze(at);
+        at
+    }
+
+    /// Freezes the hot connection at `at`, whose place is free then.
+    fn freeze(&mut self, at: u32) {
+        let hot = &mut self.hot[at as usize];
+        if hot.slot == u32::MAX {
+            return;
+        }
+        let connection = &mut hot.connection;
+        let many = connection.a.segments.many() + connection.b.segments.many();
+        self.many -= many as u64;
+        self.scratch.clear();
+        connection.freeze(&mut self.scratch);
+        let slot = &mut self.slots[hot.slot as usize];
+        slot.clock = connection.last_clock;
+        slot.place = Place::Frozen(self.scratch.as_slice().into());
+        self.frozen += self.scratch.len() as u64;
+        hot.slot = u32::MAX;
+    }
+
+    /// A connection has finished.
+    fn end(&mut self, slot: u32, hash: u64) {
+        if let Ok(entry) = self.table.find_entry(hash, |&other| other == slot) {
+            entry.remove();
+        }
+        let entry = &mut self.slots[slot as usize];
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(slot);
+        match core::mem::replace(&mut entry.place, Place::Free) {
+            Place::Hot(at) => {
+                let hot = &mut self.hot[at as usize];
+                let connection = &mut hot.connection;
+                let many = connection.a.segments.many() + connection.b.segments.many();
+                self.many -= many as u64;
+                self.finished.push(connection);
+                hot.slot = u32::MAX;
+                hot.touched = false;
+                self.spare.push(at);
+            }
+            Place::Frozen(octets) => {
+                self.frozen -= octets.len() as u64;
+                let first_packet = entry.first_packet;
+                self.finished.octets.extend_from_slice(&octets);
+                self.finished
+                    .ends
+                    .push((first_packet, self.finished.octets.len()));
+            }
+            Place::Free => {}
+        }
+    }
+
+    /// Finishes connections whose time-out has passed, and the least recently used ones while memory is short.
+    fn reclaim(&mut self, clock: i64) {
+        while let Some(due) = self.closed.front().copied()
+            && due.clock < clock
+        {
+            self.closed.pop_front();
+            self.look(due, clock, true);
+        }
+        while let Some(due) = self.open.front().copied()
+            && due.clock < clock
+        {
+            self.open.pop_front();
+            self.look(due, clock, false);
+        }
+        if self.memory() > self.config.memory {
+            self.shed();
+        }
+    }
+
+    /// Finishes a connection that is over its time-out, or notes when to look again.
+    fn look(&mut self, due: Due, clock: i64, closed: bool) {
+        let entry = &self.slots[due.slot as usize];
+        if entry.generation != due.generation {
+            return;
+        }
+        let last = match entry.place {
+            Place::Hot(at) => self.hot[at as usize].connection.last_clock,
+            _ => entry.clock,
+        };
+        let limit = if closed {
+            self.config.idle_closed
+        } else {
+            self.config.idle
+        };
+        if clock - last > limit {
+            let hash = entry.key.hash(self.config.seed);
+            self.end(due.slot, hash);
+            return;
+        }
+        let queue = if closed {
+            &mut self.closed
+        } else {
+            &mut self.open
+        };
+        queue.push_back(Due {
+            clock: last.saturating_add(limit),
+            ..due
+        });
+    }
+
+    #[cold]
+    fn watch_closed(&mut self, at: u32, clock: i64) {
+        let slot = self.hot[at as usize].slot;
+        self.closed.push_back(Due {
+            clock: clock.saturating_add(self.config.idle_closed),
+            slot,
+            generation: self.slots[slot as usize].generation,
+        });
+    }
+
+    /// Memory is short: the oldest go.
+    #[cold]
+    fn shed(&mut self) {
+        let target = self.config.memory - self.config.memory / 16;
+        let mut rounds = self.open.len();
+        while self.memory() > target && rounds > 0 {
+            rounds -= 1;
+            let Some(due) = self.open.pop_front() else {
+                break;
+            };
+            let entry = &self.slots[due.slot as usize];
+            if entry.generation != due.generation {
+                continue;
+            }
+            if matches!(entry.place, Place::Hot(at) if self.hot[at as usize].touched) {
+                self.open.push_back(due);
+                continue;
+            }
+            let hash = entry.key.hash(self.config.seed);
+            self.end(due.slot, hash);
+            self.limits.finished_early += 1;
+        }
+    }
+
+    /// Segments in flight have become more or fewer.
+    #[cold]
+    fn count_many(&mut self, at: u32, before: usize, now: usize) {
+        self.many = self.many + now as u64 - before as u64;
+        let size = core::mem::size_of::<crate::segments::Sent>() as u64;
+        if self.many * size > self.config.memory / 2 {
+            self.limits.flights_cut += 1;
+            let connection = &mut self.hot[at as usize].connection;
+            for direction in [&mut connection.a, &mut connection.b] {
+                let before = direction.segments.many();
+                direction.segments.forget();
+                self.many -= (before - direction.segments.many()) as u64;
+            }
+        }
+    }
+
+    /// The connections that have finished since this was last called.
+    pub fn take_finished(&mut self) -> Finished {
+        core::mem::take(&mut self.finished)
+    }
+
+    /// True when connections have finished.
+    #[must_use]
+    pub fn has_finished(&self) -> bool {
+        !self.finished.ends.is_empty()
+    }
+
+    /// The capture is at its end: finishes all connections.
+    pub fn finish(&mut self) {
+        self.table.clear();
+        for slot in 0..self.slots.len() as u32 {
+            if !matches!(self.slots[slot as usize].place, Place::Free) {
+                self.end(slot, 0);
+            }
+        }
+        self.slots.clear();
+        self.hot.clear();
+        self.spare.clear();
+        self.free.clear();
+        self.open.clear();
+        self.closed.clear();
+    }
+}
+
+/// Whether a SYN begins another connection: one that is closed gives way to a SYN that is not its own come again
+/// (RFC 9293 3.6.1 lets the sequence number be anywhere, also inside the old window), and so does one that has had
+/// several SYNs, with yet another number.
+#[cold]
+fn begins_another(connection: &Connection, segment: &Segment) -> bool {
+    let from_a = segment.from_low == connection.a_is_low;
+    let (this, other) = if from_a {
+        (&connection.a, &connection.b)
+    } else {
+        (&connection.b, &connection.a)
+    };
+    let own = this.syn.is_some_and(|syn| syn as u32 == segment.sequence);
+    if own {
+        return false;
+    }
+    let ended = this.fins > 0 || other.fins > 0 || connection.is_reset();
+    if ended && !segment.ack() {
+        return true;
+    }
+    if ended {
+        let past = |bound: u32| segment.sequence.wrapping_sub(bound) as i32 > 0;
+        return past(other.window_end) || this.syn.is_some_and(|syn| !past(syn as u32));
+    }
+    this.syns > 1
+}

@@ -1,0 +1,116 @@
+//! A TCP connection: its two ends, and what both sent.
+
+use crate::direction::Direction;
+use crate::key::FlowKey;
+use core::net::IpAddr;
+
+/// A connection, or what the capture shows of it. End `a` sent its first packet in the capture.
+#[derive(Debug, Clone, Default)]
+pub struct Connection {
+    /// Its number: 1 is the first connection of the input. 0 until numbers are given.
+    pub number: u64,
+    /// Number of its first packet in the whole input: what connections are ordered by.
+    pub first_packet: u64,
+    /// Which file of several its first packet is in, from 0.
+    pub file: u32,
+    /// Addresses and ports.
+    pub key: FlowKey,
+    /// End `a` is the lower end of the key.
+    pub a_is_low: bool,
+    /// Time of the first packet, in nanoseconds since 1970.
+    pub first_time: i64,
+    /// Time of the last packet.
+    pub last_time: i64,
+    /// The capture's clock at the last packet, for time-outs.
+    pub(crate) last_clock: i64,
+    /// Packets both ways.
+    pub packets: u64,
+    /// What end `a` sent (a2b).
+    pub a: Direction,
+    /// What end `b` sent (b2a).
+    pub b: Direction,
+}
+
+impl Connection {
+    /// Address and port of end `a`.
+    #[must_use]
+    pub fn a_end(&self) -> (IpAddr, u16) {
+        self.key.end(self.a_is_low)
+    }
+
+    /// Address and port of end `b`.
+    #[must_use]
+    pub fn b_end(&self) -> (IpAddr, u16) {
+        self.key.end(!self.a_is_low)
+    }
+
+    /// How many ends sent a SYN: 0 to 2.
+    #[must_use]
+    pub fn syns(&self) -> u32 {
+        u32::from(self.a.syns > 0) + u32::from(self.b.syns > 0)
+    }
+
+    /// How many ends sent a FIN: 0 to 2.
+    #[must_use]
+    pub fn fins(&self) -> u32 {
+        u32::from(self.a.fins > 0) + u32::from(self.b.fins > 0)
+    }
+
+    /// Both SYNs and both FINs are in the capture.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.syns() == 2 && self.fins() == 2
+    }
+
+    /// An end sent RST.
+    #[must_use]
+    pub fn is_reset(&self) -> bool {
+        self.a.resets > 0 || self.b.resets > 0
+    }
+
+    /// It has ended: both FINs, or a RST.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.fins() == 2 || self.is_reset()
+    }
+
+    /// From its first packet to its last, in nanoseconds; 0 when the time stamps ran backwards.
+    #[must_use]
+    pub fn elapsed(&self) -> i64 {
+        self.last_time.saturating_sub(self.first_time).max(0)
+    }
+
+    /// The longest that each end was silent, once the capture ended at `end`: the silence of a connection still open
+    /// goes on until then. `None` for an end that sent nothing.
+    #[must_use]
+    pub fn idle_max(&self, end: i64) -> (Option<i64>, Option<i64>) {
+        let open = !self.is_closed();
+        let idle = |direction: &Direction| {
+            let last = direction.last_time?;
+            let rest = if open { end.saturating_sub(last) } else { 0 };
+            Some(direction.idle_max.max(rest))
+        };
+        (idle(&self.a), idle(&self.b))
+    }
+
+    /// Makes it a new connection, keeping the room its parts have.
+    pub(crate) fn reset(&mut self) {
+        for direction in [&mut self.a, &mut self.b] {
+            let mut segments = core::mem::take(&mut direction.segments);
+            let mut percentiles = core::mem::take(&mut direction.rtt_percentiles);
+            segments.clear();
+            percentiles.clear();
+            *direction = Direction {
+                segments,
+                rtt_percentiles: percentiles,
+                ..Direction::default()
+            };
+        }
+        let (a, b) = (core::mem::take(&mut self.a), core::mem::take(&mut self.b));
+        *self = Connection {
+            a,
+            b,
+            ..Connection::default()
+        };
+    }
+}

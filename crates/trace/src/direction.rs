@@ -1,0 +1,265 @@
+//! What one end of a connection sent, and what is known of it from the other end's acknowledgements.
+
+use crate::rtt::{Percentiles, Times};
+use crate::segments::Segments;
+
+/// Packets remembered, by what is the same in two copies of one, to tell copies from retransmissions.
+pub(crate) const REMEMBERED: usize = 8;
+
+/// Statistics of one direction: what this end sent.
+///
+/// Times are nanoseconds; counts of bytes are of TCP payload unless they say otherwise. Names in parentheses are those
+/// of `tcptrace -l`.
+#[derive(Debug, Clone, Default)]
+pub struct Direction {
+    // What every packet changes stands first, so that it shares cache lines.
+    /// Time of its last packet; `None` before its first.
+    pub last_time: Option<i64>,
+    /// Packets (total packets).
+    pub packets: u64,
+    /// Packets with ACK set (ack pkts sent).
+    pub ack_packets: u64,
+    /// Last window advertised, scaled, in bytes.
+    pub window: u32,
+    /// Last acknowledgement number sent; `None` before the first ACK.
+    pub ack: Option<u32>,
+    /// Time of that acknowledgement.
+    pub ack_time: Option<i64>,
+    /// Acknowledgement number plus window of the last ACK.
+    pub window_end: u32,
+    /// Bytes of payload (actual data bytes).
+    pub data_bytes: u64,
+    /// Packets with payload (actual data pkts).
+    pub data_packets: u64,
+    /// Payload bytes seen for the first time (unique bytes sent).
+    pub unique_bytes: u64,
+    /// The sequence number after the last octet of the last packet.
+    pub latest: u32,
+    /// What was sent and what of it is acknowledged.
+    pub segments: Segments,
+    /// Sum, count and bounds of the bytes in flight, taken at each segment that leaves some in flight.
+    pub owin: Owin,
+    /// Longest time between two of its packets (idletime max).
+    pub idle_max: i64,
+    /// Duplicate ACKs in a row for what this end sent.
+    pub(crate) duplicates_in_row: u32,
+    /// Windows advertised.
+    pub windows: Windows,
+    /// Round trips of segments sent once (RTT samples, min, max, avg, stdev).
+    pub rtt: Times,
+    /// Round trips of the largest segments (RTT full_sz).
+    pub rtt_full: Times,
+    /// What "largest" is, in octets of sequence space.
+    pub rtt_full_size: u32,
+    /// The distribution of [`Direction::rtt`].
+    pub rtt_percentiles: Percentiles,
+    /// Packets with ACK and nothing else (pure acks sent).
+    pub pure_acks: u64,
+    /// Packets with payload and PSH (pushed data pkts).
+    pub pushed_packets: u64,
+    /// Largest payload (max segm size).
+    pub segment_max: u32,
+    /// Smallest payload that is not empty (min segm size); 0 before any.
+    pub segment_min: u32,
+    /// Time of the first packet with payload.
+    pub first_data_time: Option<i64>,
+    /// Time of the last packet with payload (data xmit time lies between).
+    pub last_data_time: Option<i64>,
+    /// Segments acknowledged by an ACK for a later one (segs cum acked).
+    pub cumulative_acks: u64,
+    /// Fingerprints of its last packets.
+    pub(crate) remembered: [u32; REMEMBERED],
+    /// The highest octet that was acknowledged selectively, as offset.
+    pub(crate) sacked_above: u64,
+    /// IP identification of the packet that carried its highest sequence number.
+    pub(crate) top_id: u16,
+
+    // What few packets change.
+    /// Packets with SYN (SYN pkts sent).
+    pub syns: u32,
+    /// Packets with FIN (FIN pkts sent).
+    pub fins: u32,
+    /// Packets with RST (resets sent).
+    pub resets: u32,
+    /// Its initial sequence number, as sequence offset; `None` before its SYN.
+    pub syn: Option<u64>,
+    /// Sequence offset of its FIN; `None` before it.
+    pub fin: Option<u64>,
+    /// Sequence number of its first packet; graphs count from it.
+    pub first_sequence: Option<u32>,
+    /// ACKs with SACK blocks (sack pkts sent).
+    pub sack_packets: u64,
+    /// ACKs whose first SACK block reports a duplicate, RFC 2883 (dsack pkts sent).
+    pub dsack_packets: u64,
+    /// Most SACK blocks in one ACK (max sack blks/ack).
+    pub sack_blocks_max: u8,
+    /// Packets with SACK blocks of any kind, also without ACK (sacks sent).
+    pub sacks_sent: u64,
+    /// Retransmitted packets (rexmt data pkts).
+    pub retransmitted_packets: u64,
+    /// Octets of sequence space in them that had been sent before (rexmt data bytes).
+    pub retransmitted_bytes: u64,
+    /// Of the retransmitted packets, those whose octets had all been acknowledged before.
+    pub spurious_retransmissions: u64,
+    /// Of the retransmitted packets, those sent after three duplicate ACKs or a SACK above them.
+    pub fast_retransmissions: u64,
+    /// One-octet segments sent into a zero window (zwnd probe pkts).
+    pub probe_packets: u64,
+    /// Bytes in them (zwnd probe bytes).
+    pub probe_bytes: u64,
+    /// Keep-alives, RFC 9293 3.8.4: at most one octet, from just below what is all acknowledged.
+    pub keep_alives: u64,
+    /// A keep-alive awaits its answer, which is not a duplicate ACK.
+    pub(crate) keep_alive_pending: bool,
+    /// Packets that came out of order (outoforder pkts).
+    pub out_of_order_packets: u64,
+    /// Exact copies of a packet, by a span port or the like (hardware dups).
+    pub hardware_duplicates: u64,
+    /// Asked for window scaling, RFC 7323.
+    pub asked_scale: bool,
+    /// Sent time stamps, RFC 7323.
+    pub asked_timestamps: bool,
+    /// Sent SACK permitted, RFC 2018.
+    pub asked_sack: bool,
+    /// Shift of its windows (adv wind scale); 0 unless both ends asked.
+    pub scale: u8,
+    /// Maximum segment size it announced; 0 before.
+    pub mss: u16,
+    /// Packets with payload and URG (urgent data pkts).
+    pub urgent_packets: u64,
+    /// Sum of their urgent pointers (urgent data bytes).
+    pub urgent_bytes: u64,
+    /// Payload bytes before the first ACK for payload (initial window).
+    pub initial_bytes: u64,
+    /// Packets with them.
+    pub initial_packets: u64,
+    /// Some of its payload has been acknowledged.
+    pub data_acked: bool,
+    /// Payload bytes the capture cut off (truncated data).
+    pub truncated_bytes: u64,
+    /// Packets that were cut (truncated packets).
+    pub truncated_packets: u64,
+    /// Round trip of its SYN (RTT from 3WHS), in nanoseconds; 0 when it gave no sample.
+    pub rtt_handshake: i64,
+    /// Last round trip sampled; 0 when the last ACK gave none.
+    pub rtt_last: i64,
+    /// Round trips of retransmitted segments, from their last transmission (RTT min (last)).
+    pub rtt_ambiguous: Times,
+    /// ACKs of segments sent before a retransmission that they waited for (post-loss acks).
+    pub post_loss_acks: u64,
+    /// Duplicate ACKs it was sent (duplicate acks).
+    pub duplicate_acks: u64,
+    /// Runs of three of them (triple dupacks).
+    pub triple_duplicate_acks: u64,
+    /// Most retransmissions of one segment (max # retrans).
+    pub retransmissions_max: u32,
+    /// Times between a segment and its retransmission (min retr time).
+    pub retransmission_times: Times,
+    /// Segments carried in IPv6.
+    pub ipv6_packets: u64,
+    /// Packets marked "congestion experienced", RFC 3168.
+    pub ce_packets: u64,
+    /// Packets with ECE outside the handshake.
+    pub ece_packets: u64,
+    /// Packets with CWR.
+    pub cwr_packets: u64,
+    /// A SYN or FIN came again with another sequence number.
+    pub bad_behaviour: bool,
+    /// Times when it advertised a zero window.
+    pub zero_windows: Episodes,
+    /// Times when its data was in flight and the connection stood still.
+    pub stalls: Episodes,
+    /// Encapsulation of its first packet, as the path of [`wire::packet::Layer`]s printed; empty for none.
+    pub layers: String,
+}
+
+/// Windows that one end advertised, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Windows {
+    /// Largest (max win adv).
+    pub max: u32,
+    /// Smallest that is not zero (min win adv); 0 before any.
+    pub min: u32,
+    /// Sum (avg win adv).
+    pub total: u64,
+    /// How many are in the sum.
+    pub count: u64,
+    /// ACKs with a zero window (zero win adv).
+    pub zero: u64,
+    /// The first scaled one has been seen, and the sums begin with it.
+    pub scaled: bool,
+}
+
+/// Bytes in flight.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Owin {
+    /// Most (max owin).
+    pub max: u64,
+    /// Fewest, not zero (min non-zero owin).
+    pub min: u64,
+    /// Sum of the samples.
+    pub total: u64,
+    /// How many samples (avg owin).
+    pub count: u64,
+    /// Sum of byte-seconds (wavg owin, over the connection's time).
+    pub byte_seconds: f64,
+    /// Last sample.
+    pub last: u64,
+    /// Its time.
+    pub last_time: Option<i64>,
+}
+
+/// Times that something lasted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Episodes {
+    /// How many.
+    pub count: u32,
+    /// All of them together, in nanoseconds.
+    pub total: i64,
+    /// The longest.
+    pub longest: i64,
+    /// When the present one began.
+    pub since: Option<i64>,
+}
+
+impl Episodes {
+    /// One begins, unless one is under way.
+    pub(crate) fn begin(&mut self, now: i64) {
+        if self.since.is_none() {
+            self.since = Some(now);
+            self.count = self.count.saturating_add(1);
+        }
+    }
+
+    /// The present one ends.
+    pub(crate) fn end(&mut self, now: i64) {
+        if let Some(since) = self.since.take() {
+            let lasted = now.saturating_sub(since).max(0);
+            self.total = self.total.saturating_add(lasted);
+            self.longest = self.longest.max(lasted);
+        }
+    }
+
+    /// One that has already ended.
+    pub(crate) fn add(&mut self, lasted: i64) {
+        self.count = self.count.saturating_add(1);
+        self.total = self.total.saturating_add(lasted);
+        self.longest = self.longest.max(lasted);
+    }
+}
+
+impl Direction {
+    /// Octets of payload between SYN and FIN (or the last packet of one that was reset), where both were seen
+    /// (ttl stream length).
+    #[must_use]
+    pub fn stream_length(&self) -> Option<u64> {
+        let (syn, fin) = (self.syn?, self.fin?);
+        Some(fin.saturating_sub(syn).saturating_sub(1))
+    }
+
+    /// Octets of the stream that the capture lacks (missed data).
+    #[must_use]
+    pub fn missed(&self) -> Option<u64> {
+        Some(self.stream_length()?.saturating_sub(self.unique_bytes))
+    }
+}

@@ -1,0 +1,590 @@
+//! What one packet changes in its connection.
+
+use crate::connection::Connection;
+use crate::direction::{Direction, REMEMBERED};
+use crate::segment::Segment;
+use crate::segments::{Acknowledged, Insertion};
+use crate::verdict::{AckKind, Sample, Verdict};
+use wire::packet::Layer;
+
+/// A connection that stands still for longer than this while data is in flight has stalled.
+const STALL: i64 = 1_000_000_000;
+
+/// A gap that is filled sooner than this is reordering where no round trip is known: what tshark takes, too.
+const REORDERING: i64 = 3_000_000;
+
+/// A sequence number as offset, near `reference`.
+fn extend(reference: u64, sequence: u32) -> u64 {
+    if reference == 0 {
+        return 1 << 32 | u64::from(sequence);
+    }
+    let delta = sequence.wrapping_sub(reference as u32) as i32;
+    reference.wrapping_add_signed(i64::from(delta))
+}
+
+impl Direction {
+    /// Where `sequence` lies in what this end sent.
+    pub(crate) fn offset(&self, sequence: u32) -> u64 {
+        let top = self.segments.top();
+        extend(if top > 0 { top } else { self.segments.acked() }, sequence)
+    }
+}
+
+/// What the sequence numbers of a packet say.
+#[derive(Default)]
+struct Sending {
+    retransmitted: u32,
+    out_of_order: bool,
+    probe: bool,
+}
+
+impl Connection {
+    /// Takes in one of its packets.
+    pub(crate) fn receive(&mut self, segment: &Segment, layers: &[Layer]) -> Verdict {
+        let from_a = segment.from_low == self.a_is_low;
+        let first = self.packets == 0;
+        let gap = segment.time.saturating_sub(self.last_time);
+        let handshake = self.a.rtt_handshake.saturating_add(self.b.rtt_handshake);
+        let (this, other) = if from_a {
+            (&mut self.a, &mut self.b)
+        } else {
+            (&mut self.b, &mut self.a)
+        };
+        if gap > STALL && !first {
+            stalled(this, other, gap);
+        }
+        self.packets += 1;
+        self.last_time = segment.time;
+        self.last_clock = segment.clock;
+
+        let mut verdict = Verdict {
+            from_a,
+            first,
+            ack_before: this.ack,
+            ack_time_before: this.ack_time,
+            window_end_before: this.window_end,
+            ..Verdict::default()
+        };
+        arrive(this, segment, layers);
+        verdict.hardware_duplicate = this.is_copy(segment);
+        let flags = SYN_FIN_RST & segment.flags;
+        if flags != 0 {
+            this.flagged(segment);
+        }
+        let scaled = this.options(other, segment);
+        verdict.window = this.window_of(segment, scaled);
+
+        if verdict.hardware_duplicate {
+            this.hardware_duplicates += 1;
+            if segment.ack() {
+                this.ack_packets += 1;
+            }
+            return verdict;
+        }
+        let mut sending = Sending::default();
+        if segment.payload > 0 || flags & (SYN | FIN) != 0 {
+            sending = this.send(other, segment, handshake);
+        } else {
+            this.seek_keep_alive(segment);
+        }
+        verdict.keep_alive = this.keep_alive_pending;
+        verdict.retransmitted = sending.retransmitted;
+        verdict.out_of_order = sending.out_of_order;
+        verdict.probe = sending.probe;
+        if segment.ack() {
+            this.ack_packets += 1;
+        }
+        if segment.rst() {
+            return verdict;
+        }
+        if segment.ack() {
+            this.acknowledge(other, segment, &mut verdict);
+        }
+        this.advertise(segment, verdict.window, scaled);
+        if segment.payload > 0 && !this.data_acked && sending.retransmitted == 0 {
+            this.initial_bytes += u64::from(segment.payload);
+            this.initial_packets += 1;
+        }
+        if !segment.syn()
+            && !sending.out_of_order
+            && sending.retransmitted == 0
+            && !verdict.keep_alive
+        {
+            verdict.in_flight = Some(this.sample_in_flight(segment));
+        }
+        verdict
+    }
+}
+
+const FIN: u16 = 1;
+const SYN: u16 = 2;
+const SYN_FIN_RST: u16 = 7;
+
+/// Nothing was seen of the connection for `gap` although data was in flight.
+#[cold]
+fn stalled(this: &mut Direction, other: &mut Direction, gap: i64) {
+    for direction in [this, other] {
+        let segments = &direction.segments;
+        if segments.acked() > 0 && segments.top() > segments.acked() {
+            direction.stalls.add(gap);
+        }
+    }
+}
+
+/// What every packet does.
+fn arrive(this: &mut Direction, segment: &Segment, layers: &[Layer]) {
+    match this.last_time {
+        Some(last) => this.idle_max = this.idle_max.max(segment.time.saturating_sub(last)),
+        None => {
+            this.first_sequence = Some(segment.sequence);
+            if !layers.is_empty() {
+                this.layers = printed(layers);
+            }
+        }
+    }
+    this.last_time = Some(segment.time);
+    this.packets += 1;
+    this.latest = segment.end();
+    if segment.version == 6 {
+        this.ipv6_packets += 1;
+    }
+    if segment.ce() {
+        this.ce_packets += 1;
+    }
+    let length = segment.payload;
+    if length == 0 {
+        return;
+    }
+    this.data_packets += 1;
+    this.data_bytes += u64::from(length);
+    if segment.psh() {
+        this.pushed_packets += 1;
+    }
+    this.segment_max = this.segment_max.max(length);
+    if this.segment_min == 0 || length < this.segment_min {
+        this.segment_min = length;
+    }
+    if this.first_data_time.is_none() {
+        this.first_data_time = Some(segment.time);
+    }
+    this.last_data_time = Some(segment.time);
+    if segment.urg() {
+        this.urgent_packets += 1;
+        this.urgent_bytes += u64::from(segment.urgent);
+    }
+    if segment.captured < length {
+        this.truncated_bytes += u64::from(length - segment.captured);
+        this.truncated_packets += 1;
+    }
+}
+
+#[cold]
+fn printed(layers: &[Layer]) -> String {
+    let mut text = String::new();
+    for layer in layers {
+        if !text.is_empty() {
+            text.push_str(" / ");
+        }
+        text.push_str(&layer.to_string());
+    }
+    text
+}
+
+impl Direction {
+    /// Whether the packet is a copy of one of the last few: the same IP identification, sequence and acknowledgement
+    /// numbers, length, window, flags and checksum. Without an identification nothing tells a copy from a
+    /// retransmission.
+    fn is_copy(&mut self, segment: &Segment) -> bool {
+        if segment.id == 0 {
+            return false;
+        }
+        let mix = |hash: u32, word: u32| (hash ^ word).wrapping_mul(0x9e37_79b1).rotate_left(13);
+        let mut print = mix(
+            u32::from(segment.id) << 16 | u32::from(segment.checksum),
+            segment.sequence,
+        );
+        print = mix(print, segment.acknowledgment);
+        print = mix(
+            print,
+            segment.payload << 8 ^ u32::from(segment.flags) << 16 ^ u32::from(segment.window),
+        )
+        .max(1);
+        if self.remembered.contains(&print) {
+            return true;
+        }
+        self.remembered[self.packets as usize % REMEMBERED] = print;
+        false
+    }
+
+    /// SYN, FIN, RST.
+    #[inline(never)]
+    fn flagged(&mut self, segment: &Segment) {
+        if segment.rst() {
+            self.resets = self.resets.saturating_add(1);
+        }
+        if segment.syn() {
+            let offset = self.offset(segment.sequence);
+            self.bad_behaviour |= self.syn.is_some_and(|syn| syn != offset);
+            self.syns = self.syns.saturating_add(1);
+            self.syn = Some(offset);
+        }
+        if segment.fin() {
+            let offset = self.offset(segment.sequence) + u64::from(segment.payload);
+            self.bad_behaviour |= self.fin.is_some_and(|fin| fin != offset);
+            self.fins = self.fins.saturating_add(1);
+            // The first one is believed, unless the second lies further on.
+            self.fin = Some(self.fin.map_or(offset, |fin| fin.max(offset)));
+        }
+    }
+
+    /// TCP options and ECN. True when the packet's window is scaled: both ends asked, and it is no SYN.
+    fn options(&mut self, other: &mut Direction, segment: &Segment) -> bool {
+        let options = &segment.options;
+        if let Some(mss) = options.mss {
+            self.mss = mss;
+        }
+        if let Some(scale) = options.window_scale
+            && segment.syn()
+        {
+            // RFC 7323 2.3: a shift above 14 counts as 14.
+            self.scale = scale.min(14);
+            self.asked_scale = true;
+        }
+        self.asked_timestamps |= options.timestamps.is_some();
+        self.asked_sack |= options.sack_permitted;
+        if !segment.syn() && !(self.asked_scale && other.asked_scale) {
+            (self.scale, other.scale) = (0, 0);
+        }
+        if segment.flags & 0xc0 != 0 {
+            self.cwr_packets += u64::from(segment.cwr());
+            self.ece_packets += u64::from(segment.ece() && !segment.syn());
+        }
+        if !options.sack().is_empty() {
+            self.sacks_sent += 1;
+        }
+        self.asked_scale && other.asked_scale && !segment.syn()
+    }
+
+    /// The window in bytes.
+    fn window_of(&mut self, segment: &Segment, scaled: bool) -> u32 {
+        if !segment.ack() && !segment.syn() {
+            return 0;
+        }
+        let window = u32::from(segment.window) << if scaled { self.scale } else { 0 };
+        if segment.ack() {
+            self.window_end = segment.acknowledgment.wrapping_add(window);
+        }
+        window
+    }
+
+    /// A segment without payload, SYN and FIN that lies just below what is all acknowledged asks whether the other end
+    /// is alive (RFC 9293 3.8.4).
+    fn seek_keep_alive(&mut self, segment: &Segment) {
+        self.keep_alive_pending = segment.ack()
+            && !segment.rst()
+            && self.segments.acked() > 0
+            && self.segments.acked() == self.segments.top()
+            && segment.sequence.wrapping_add(1) == self.segments.top() as u32;
+        if self.keep_alive_pending {
+            self.keep_alives += 1;
+        }
+    }
+
+    /// Payload, SYN or FIN.
+    fn send(&mut self, other: &Direction, segment: &Segment, handshake: i64) -> Sending {
+        let first = self.offset(segment.sequence);
+        let flags = u32::from(segment.syn()) + u32::from(segment.fin());
+        let length = segment.payload + flags;
+        self.keep_alive_pending = false;
+        if length == 1 && segment.payload == 1 {
+            if self.is_keep_alive(first) {
+                self.keep_alive_pending = true;
+                self.keep_alives += 1;
+                return Sending::default();
+            }
+            if other.window == 0 && other.ack.is_some() {
+                return self.probe(first, segment.time);
+            }
+        }
+        if segment.rst() {
+            // Data in a reset is for people to read (RFC 9293 3.10.7); its sequence number may be anything.
+            return Sending::default();
+        }
+        let above = self.segments.top();
+        let found = self.segments.insert(first, length, segment.time);
+        if found == Insertion::default() {
+            self.unique_bytes += u64::from(segment.payload);
+            self.top_id = segment.id;
+            return Sending::default();
+        }
+        self.sent_again(segment, first, length, above, handshake, &found)
+    }
+
+    /// The octet just below what is all acknowledged, once more.
+    fn is_keep_alive(&self, first: u64) -> bool {
+        let segments = &self.segments;
+        segments.acked() > 0 && segments.acked() == segments.top() && first + 1 == segments.top()
+    }
+
+    /// One octet into a zero window: known as sent, but neither a retransmission nor a round trip.
+    #[cold]
+    fn probe(&mut self, first: u64, time: i64) -> Sending {
+        self.probe_packets += 1;
+        self.probe_bytes += 1;
+        let found = self.segments.insert(first, 1, time);
+        if found.overlap == 0 {
+            self.unique_bytes += 1;
+        }
+        Sending {
+            probe: true,
+            ..Sending::default()
+        }
+    }
+
+    /// A segment that is not simply the next one.
+    #[inline(never)]
+    fn sent_again(
+        &mut self,
+        segment: &Segment,
+        first: u64,
+        length: u32,
+        above: u64,
+        handshake: i64,
+        found: &Insertion,
+    ) -> Sending {
+        let new = length - found.overlap;
+        // SYN and FIN are no payload: a repeated one takes its octet with it.
+        let mut overlap_flags = 0;
+        if segment.syn() && self.syns > 1 {
+            overlap_flags += 1;
+        }
+        if segment.fin() && self.fins > 1 {
+            overlap_flags += 1;
+        }
+        let flags = u32::from(segment.syn()) + u32::from(segment.fin());
+        let new_flags = flags.saturating_sub(overlap_flags);
+        self.unique_bytes += u64::from(new.saturating_sub(new_flags).min(segment.payload));
+
+        let mut sending = Sending::default();
+        let fills = found.fills && found.overlap == 0;
+        if fills {
+            if self.is_reordered(segment, handshake, found) {
+                sending.out_of_order = true;
+                self.out_of_order_packets += 1;
+                return sending;
+            }
+            // What was lost before the place of capture is sent again, though it is seen for the first time.
+            self.segments.mark_again(first);
+        }
+        sending.retransmitted = if fills { length } else { found.overlap };
+        self.retransmitted_packets += 1;
+        self.retransmitted_bytes += u64::from(sending.retransmitted);
+        if found.overlap == length && found.acknowledged == length {
+            self.spurious_retransmissions += 1;
+        } else if self.duplicates_in_row >= 4
+            || (self.sacked_above > first && first >= self.segments.acked())
+        {
+            self.fast_retransmissions += 1;
+        }
+        if let Some(again) = found.again {
+            self.retransmissions_max = self.retransmissions_max.max(again.count);
+            self.retransmission_times
+                .add(segment.time.saturating_sub(again.time).max(0));
+        }
+        if first + u64::from(length) > above {
+            self.top_id = segment.id;
+        }
+        sending
+    }
+
+    /// What fills a gap within a round trip, or carries an older IP identification than what came before it, was sent
+    /// earlier and overtaken; later and with a newer one, it is a retransmission of what the capture never saw.
+    fn is_reordered(&self, segment: &Segment, handshake: i64, found: &Insertion) -> bool {
+        let late = segment.time.saturating_sub(found.above_time);
+        let round_trip = if handshake > 0 { handshake } else { REORDERING };
+        if found.above_time != 0 && late <= round_trip {
+            return true;
+        }
+        let (id, top) = (segment.id, self.top_id);
+        id != 0 && top != 0 && id != top && (id.wrapping_sub(top) as i16) < 0
+    }
+
+    /// An ACK this end sent, for what `other` sent.
+    fn acknowledge(&mut self, other: &mut Direction, segment: &Segment, verdict: &mut Verdict) {
+        let ack = other.offset(segment.acknowledgment);
+        let plain = segment.payload == 0 && segment.flags & SYN_FIN_RST == 0;
+        if plain {
+            self.pure_acks += 1;
+        }
+        if ack > other.segments.acked() {
+            let covered = other.segments.acknowledge(ack);
+            if covered.segments > 0 {
+                other.acknowledged(segment, &covered, verdict);
+            }
+            other.duplicates_in_row = 1;
+        } else {
+            let duplicate = plain
+                && self.ack == Some(segment.acknowledgment)
+                && ack == other.segments.acked_end()
+                && verdict.window == self.window
+                && other.owin.count > 0
+                && !other.keep_alive_pending;
+            if duplicate {
+                other.duplicate_acks += 1;
+                other.duplicates_in_row = other.duplicates_in_row.saturating_add(1);
+                verdict.ack = AckKind::Cumulative;
+                if other.duplicates_in_row == 4 {
+                    other.triple_duplicate_acks += 1;
+                    verdict.ack = AckKind::Triple;
+                }
+            } else if !other.keep_alive_pending {
+                other.duplicates_in_row = 1;
+            }
+        }
+        other.keep_alive_pending = false;
+        if !other.data_acked && other.syn.is_none_or(|syn| ack != syn + 1) {
+            other.data_acked = true;
+        }
+        if !segment.options.sack().is_empty() {
+            self.selective(other, segment, ack);
+        }
+        self.ack = Some(segment.acknowledgment);
+        self.ack_time = Some(segment.time);
+    }
+
+    /// What this end sent was acknowledged, at last.
+    #[inline]
+    fn acknowledged(&mut self, segment: &Segment, covered: &Acknowledged, verdict: &mut Verdict) {
+        let Some(sent) = covered.exact else {
+            self.cumulative_acks += covered.segments;
+            verdict.ack = AckKind::Cumulative;
+            return;
+        };
+        self.cumulative_acks += covered.segments - 1;
+        let time = segment.time.saturating_sub(sent.time).max(0);
+        self.rtt_last = 0;
+        let mut sample = Sample {
+            sequence: sent.first as u32,
+            time: 0,
+        };
+        if covered.waited {
+            self.post_loss_acks += 1;
+            verdict.ack = AckKind::PostLoss;
+            if sent.again == 0 {
+                verdict.sample = Some(sample);
+            }
+            return;
+        }
+        if sent.again > 0 {
+            self.rtt_ambiguous.add(time);
+            verdict.ack = AckKind::Ambiguous;
+            return;
+        }
+        verdict.ack = AckKind::Normal;
+        sample.time = time;
+        verdict.sample = Some(sample);
+        self.rtt_last = time;
+        self.rtt.add(time);
+        self.rtt_percentiles.add(time);
+        if sent.length > self.rtt_full_size {
+            self.rtt_full_size = sent.length;
+            self.rtt_full = crate::rtt::Times::default();
+            self.rtt_full.add(time);
+        } else if sent.length == self.rtt_full_size {
+            self.rtt_full.add(time);
+        }
+        if self.syns == 1 && self.syn.is_some_and(|syn| sent.end() == syn + 1) {
+            self.rtt_handshake = time;
+        }
+    }
+
+    /// SACK blocks (RFC 2018), and whether the first one reports a duplicate (RFC 2883).
+    #[cold]
+    fn selective(&mut self, other: &mut Direction, segment: &Segment, ack: u64) {
+        self.sack_packets += 1;
+        let blocks = segment.options.sack();
+        self.sack_blocks_max = self.sack_blocks_max.max(blocks.len() as u8);
+        let near = |sequence: u32| extend(ack, sequence);
+        let Some(&(left, right)) = blocks.first() else {
+            return;
+        };
+        let (left, right) = (near(left), near(right));
+        let mut duplicate = right <= ack;
+        if let Some(&(next_left, next_right)) = blocks.get(1)
+            && !duplicate
+        {
+            let (next_left, next_right) = (near(next_left), near(next_right));
+            duplicate = left < next_right && next_left < right;
+        }
+        if duplicate {
+            self.dsack_packets += 1;
+        }
+        for &(_, right) in blocks {
+            let right = near(right);
+            if right <= other.segments.top() {
+                other.sacked_above = other.sacked_above.max(right);
+            }
+        }
+    }
+
+    /// The window of a packet that is no reset.
+    fn advertise(&mut self, segment: &Segment, window: u32, scaled: bool) {
+        if !segment.ack() && !segment.syn() {
+            return;
+        }
+        self.window = window;
+        let windows = &mut self.windows;
+        if scaled && !windows.scaled && window > 0 {
+            // The windows of the handshake are not scaled and say nothing about those after it.
+            self.windows = crate::direction::Windows {
+                max: window,
+                min: window,
+                total: u64::from(window),
+                count: 1,
+                zero: self.windows.zero,
+                scaled: true,
+            };
+        } else {
+            windows.max = windows.max.max(window);
+            if window > 0 && (windows.min == 0 || window < windows.min) {
+                windows.min = window;
+            }
+            windows.total += u64::from(window);
+            windows.count += 1;
+        }
+        if segment.ack() {
+            if window == 0 {
+                self.windows.zero += 1;
+                self.zero_windows.begin(segment.time);
+            } else if self.zero_windows.since.is_some() {
+                self.zero_windows.end(segment.time);
+            }
+        }
+    }
+
+    /// Octets in flight after the packet. Nothing in flight is no sample, so that the average lies between the bounds.
+    fn sample_in_flight(&mut self, segment: &Segment) -> u64 {
+        let acked = self.segments.acked();
+        let in_flight = if acked == 0 {
+            u64::from(segment.payload)
+        } else {
+            self.offset(segment.end()).saturating_sub(acked)
+        };
+        let owin = &mut self.owin;
+        if in_flight > 0 {
+            owin.max = owin.max.max(in_flight);
+            if owin.min == 0 || in_flight < owin.min {
+                owin.min = in_flight;
+            }
+            owin.total += in_flight;
+            owin.count += 1;
+        }
+        if let Some(last) = owin.last_time {
+            let lasted = segment.time.saturating_sub(last).max(0);
+            owin.byte_seconds += owin.last as f64 * lasted as f64 / 1e9;
+        }
+        owin.last = in_flight;
+        owin.last_time = Some(segment.time);
+        in_flight
+    }
+}

@@ -1,0 +1,153 @@
+//! One TCP packet, as the analyser takes it.
+
+use crate::key::FlowKey;
+use wire::packet::Packet;
+use wire::tcp::{Options, Tcp};
+
+/// A TCP packet without its payload: what one packet says, and when it was captured.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// Its number in the whole input, from 1.
+    pub number: u64,
+    /// When it was captured, in nanoseconds since 1970.
+    pub time: i64,
+    /// Latest time stamp of all packets up to this one: captures run backwards at times, and time-outs must not.
+    pub clock: i64,
+    /// Its connection's ends.
+    pub key: FlowKey,
+    /// The lower end of the key sent it.
+    pub from_low: bool,
+    /// IP version, 4 or 6.
+    pub version: u8,
+    /// TOS or traffic class octet.
+    pub traffic_class: u8,
+    /// IPv4 identification; 0 for IPv6.
+    pub id: u16,
+    /// TCP flags, as [`wire::tcp`] numbers them.
+    pub flags: u16,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number; means something only with ACK.
+    pub acknowledgment: u32,
+    /// Window as sent, not scaled.
+    pub window: u16,
+    /// Urgent pointer.
+    pub urgent: u16,
+    /// Checksum as sent.
+    pub checksum: u16,
+    /// Octets of payload as sent.
+    pub payload: u32,
+    /// Octets of payload in the capture.
+    pub captured: u32,
+    /// TCP options.
+    pub options: Options,
+}
+
+impl Segment {
+    /// From a decoded packet; `realm` keeps apart what has the same addresses and ports elsewhere.
+    #[must_use]
+    pub fn new(
+        number: u64,
+        time: i64,
+        clock: i64,
+        packet: &Packet<'_>,
+        tcp: &Tcp<'_>,
+        realm: u32,
+    ) -> Segment {
+        let (key, from_low) = FlowKey::new(
+            &packet.source,
+            tcp.source_port,
+            &packet.destination,
+            tcp.destination_port,
+            realm,
+        );
+        Segment {
+            number,
+            time,
+            clock,
+            key,
+            from_low,
+            version: packet.version,
+            traffic_class: packet.traffic_class,
+            id: packet.id,
+            flags: tcp.flags.0,
+            sequence: tcp.sequence,
+            acknowledgment: tcp.acknowledgment,
+            window: tcp.window,
+            urgent: tcp.urgent,
+            checksum: tcp.checksum,
+            payload: tcp.payload_length,
+            captured: tcp.payload.len() as u32,
+            options: tcp.options,
+        }
+    }
+
+    /// SYN is set.
+    #[must_use]
+    pub const fn syn(&self) -> bool {
+        self.flags & SYN != 0
+    }
+
+    /// FIN is set.
+    #[must_use]
+    pub const fn fin(&self) -> bool {
+        self.flags & FIN != 0
+    }
+
+    /// RST is set.
+    #[must_use]
+    pub const fn rst(&self) -> bool {
+        self.flags & RST != 0
+    }
+
+    /// PSH is set.
+    #[must_use]
+    pub const fn psh(&self) -> bool {
+        self.flags & PSH != 0
+    }
+
+    /// ACK is set.
+    #[must_use]
+    pub const fn ack(&self) -> bool {
+        self.flags & ACK != 0
+    }
+
+    /// URG is set.
+    #[must_use]
+    pub const fn urg(&self) -> bool {
+        self.flags & URG != 0
+    }
+
+    /// ECE is set.
+    #[must_use]
+    pub const fn ece(&self) -> bool {
+        self.flags & ECE != 0
+    }
+
+    /// CWR is set.
+    #[must_use]
+    pub const fn cwr(&self) -> bool {
+        self.flags & CWR != 0
+    }
+
+    /// A router marked it "congestion experienced" (RFC 3168); tcptrace looks at IPv4 only.
+    #[must_use]
+    pub const fn ce(&self) -> bool {
+        self.traffic_class & 3 == 3
+    }
+
+    /// The sequence number after its payload, SYN and FIN apart.
+    #[must_use]
+    pub const fn end(&self) -> u32 {
+        self.sequence.wrapping_add(self.payload)
+    }
+}
+
+const FIN: u16 = 0x01;
+const SYN: u16 = 0x02;
+const RST: u16 = 0x04;
+const PSH: u16 = 0x08;
+const ACK: u16 = 0x10;
+const URG: u16 = 0x20;
+const ECE: u16 = 0x40;
+const CWR: u16 = 0x80;

@@ -1,0 +1,115 @@
+//! What was never seen below the acknowledged edge.
+
+use super::GAPS_MAX;
+use crate::frozen::Codec;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gaps {
+    /// Below this, nothing was seen: the gap that every stream begins with.
+    floor: u64,
+    /// The others: first octet and end.
+    inner: BTreeMap<u64, u64>,
+    forgotten: u64,
+}
+
+impl Gaps {
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Adds a gap that lies above all.
+    pub(super) fn add(&mut self, first: u64, end: u64) {
+        if first == 0 {
+            self.floor = end;
+            return;
+        }
+        self.insert(first, end);
+    }
+
+    #[cold]
+    fn insert(&mut self, first: u64, end: u64) {
+        self.inner.insert(first, end);
+        if self.inner.len() > GAPS_MAX {
+            self.inner.pop_first();
+            self.forgotten += 1;
+        }
+    }
+
+    /// From `first` to `end` was seen now. Returns how many octets of it had not been.
+    pub(super) fn fill(&mut self, first: u64, end: u64) -> u32 {
+        let mut new = 0;
+        if first < self.floor {
+            let to = end.min(self.floor);
+            new += to - first;
+            if to < self.floor {
+                let floor = self.floor;
+                self.insert(to, floor);
+            }
+            self.floor = first;
+        }
+        let start = self
+            .inner
+            .range(..=first)
+            .next_back()
+            .map_or(first, |(start, _)| *start);
+        while let Some((&gap, &gap_end)) = self
+            .inner
+            .range(start..end)
+            .find(|(_, gap_end)| **gap_end > first)
+        {
+            let (from, to) = (gap.max(first), gap_end.min(end));
+            new += to - from;
+            self.inner.remove(&gap);
+            if gap < from {
+                self.inner.insert(gap, from);
+            }
+            if to < gap_end {
+                self.inner.insert(to, gap_end);
+                break;
+            }
+        }
+        new as u32
+    }
+
+    /// Whether nothing from `first` to `end` is in a gap.
+    pub(super) fn is_clear(&self, first: u64, end: u64) -> bool {
+        if first >= end {
+            return true;
+        }
+        first >= self.floor
+            && self
+                .inner
+                .range(..end)
+                .next_back()
+                .is_none_or(|(_, gap_end)| *gap_end <= first)
+    }
+
+    pub(super) fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        codec.unsigned(&mut self.floor);
+        codec.unsigned(&mut self.forgotten);
+        let mut count = self.inner.len() as u64;
+        codec.unsigned(&mut count);
+        if C::READS {
+            self.inner.clear();
+            if count > GAPS_MAX as u64 {
+                codec.fail();
+                return;
+            }
+            for _ in 0..count {
+                let (mut first, mut end) = (0, 0);
+                codec.unsigned(&mut first);
+                codec.unsigned(&mut end);
+                if codec.is_over() {
+                    break;
+                }
+                self.inner.insert(first, end);
+            }
+            return;
+        }
+        for (first, end) in &self.inner {
+            codec.unsigned(&mut first.clone());
+            codec.unsigned(&mut end.clone());
+        }
+    }
+}

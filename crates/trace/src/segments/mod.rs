@@ -1,0 +1,280 @@
+//! What one end has sent: each segment in flight, and below the acknowledged edge only the gaps.
+//!
+//! Offsets are sequence numbers counted in 64 bits, so they never wrap: their low 32 bits are the sequence number.
+//! A segment costs O(1) amortised where it comes in order and is acknowledged in order, O(log n) where it fills a gap
+//! or is sent again, whatever number of segments is in flight and however long the connection is.
+//!
+//! ```text
+//!      never seen | seen, but for the gaps | segments in flight, each with its time | nothing yet
+//!               floor                    acked                                     top
+//! ```
+
+mod flight;
+mod gaps;
+
+use flight::Flight;
+use gaps::Gaps;
+
+/// Segments kept in flight, unless told otherwise: 24 MB. A capture of one direction acknowledges nothing.
+pub const FLIGHT_MAX: usize = 1 << 20;
+
+/// Gaps kept below the acknowledged edge.
+pub const GAPS_MAX: usize = 1 << 16;
+
+/// A segment in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Offset of its first octet.
+    pub first: u64,
+    /// When it was sent last, in nanoseconds.
+    pub time: i64,
+    /// Octets.
+    pub length: u32,
+    /// How often it was sent again.
+    pub again: u32,
+}
+
+impl Sent {
+    /// Offset after its last octet.
+    #[must_use]
+    pub const fn end(&self) -> u64 {
+        self.first + self.length as u64
+    }
+}
+
+/// What a segment turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Insertion {
+    /// Octets that had been seen before.
+    pub overlap: u32,
+    /// Of those, octets that had been acknowledged.
+    pub acknowledged: u32,
+    /// It has octets that were not seen before and lie below octets that were.
+    pub fills: bool,
+    /// It ends before the end of a segment that it begins before: tcptrace calls that out of order.
+    pub before_another: bool,
+    /// When the segment above the gap that it fills was sent; 0 where that is not known any more.
+    pub above_time: i64,
+    /// The first segment in flight that it sends again: how long ago that was sent, and how often it has been sent
+    /// again before.
+    pub again: Option<Again>,
+}
+
+/// A segment that was sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Again {
+    /// When it was sent before this, in nanoseconds.
+    pub time: i64,
+    /// How often it has been sent again, this time included.
+    pub count: u32,
+}
+
+/// What an acknowledgement covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Acknowledged {
+    /// Segments that it covers, and that none had covered.
+    pub segments: u64,
+    /// The one of them that ends where the acknowledgement does.
+    pub exact: Option<Sent>,
+    /// A segment below that one was sent after it.
+    pub waited: bool,
+}
+
+/// What one end has sent, and what of it the other end has acknowledged.
+#[derive(Debug, Clone, Default)]
+pub struct Segments {
+    /// The highest acknowledgement; 0 before the first.
+    acked: u64,
+    /// Below this no segment is in flight: the end of the last one acknowledged, or given up.
+    edge: u64,
+    /// The end of the highest segment that an acknowledgement covered.
+    acked_end: u64,
+    /// Latest time that an acknowledged segment was sent.
+    acked_time: i64,
+    /// After the highest octet seen; 0 before the first.
+    top: u64,
+    flight: Flight,
+    gaps: Gaps,
+    /// Segments that left the flight because there were too many.
+    forgotten: u64,
+}
+
+impl Segments {
+    /// After the highest octet seen; 0 before the first.
+    #[must_use]
+    pub const fn top(&self) -> u64 {
+        self.top
+    }
+
+    /// The highest acknowledgement; 0 before the first.
+    #[must_use]
+    pub const fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    /// The end of the highest segment that an acknowledgement covered; 0 before.
+    #[must_use]
+    pub const fn acked_end(&self) -> u64 {
+        self.acked_end
+    }
+
+    /// Segments in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.flight.len()
+    }
+
+    /// Segments and gaps given up because there were too many: retransmissions of those are still counted, but not
+    /// their times.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten + self.gaps.forgotten()
+    }
+
+    /// Takes in a segment of `length` octets, at least one, sent at `time`.
+    ///
+    /// The pieces of it that were not seen before become segments in flight; those that were are counted, and count as
+    /// sent now.
+    pub fn insert(&mut self, first: u64, length: u32, time: i64) -> Insertion {
+        let end = first + u64::from(length);
+        if first >= self.top && first >= self.edge {
+            self.top = end;
+            self.flight.push(Sent {
+                first,
+                time,
+                length,
+                again: 0,
+            });
+            if self.flight.len() > FLIGHT_MAX {
+                self.forget();
+            }
+            return Insertion::default();
+        }
+        self.insert_below(first, end, time)
+    }
+
+    #[inline(never)]
+    fn insert_below(&mut self, first: u64, end: u64, time: i64) -> Insertion {
+        let mut found = Insertion::default();
+        let split = self.edge.clamp(first, end);
+        if first < split {
+            let new = self.gaps.fill(first, split);
+            let seen = (split - first) as u32 - new;
+            found.overlap = seen;
+            found.acknowledged = if split <= self.acked { seen } else { 0 };
+            if new > 0 {
+                found.fills = true;
+                found.before_another = end < self.top;
+            }
+            if seen > 0 {
+                self.acked_time = self.acked_time.max(time);
+            }
+        }
+        if split < end {
+            self.flight.insert(split, end, time, &mut found);
+        }
+        self.top = self.top.max(end);
+        if self.flight.len() > FLIGHT_MAX {
+            self.forget();
+        }
+        found
+    }
+
+    /// Takes in an acknowledgement of all octets below `ack`.
+    pub fn acknowledge(&mut self, ack: u64) -> Acknowledged {
+        let mut covered = Acknowledged::default();
+        if ack <= self.acked {
+            return covered;
+        }
+        self.acked = ack;
+        let mut edge = self.edge;
+        let mut latest = self.acked_time;
+        while let Some(sent) = self.flight.pop_below(ack) {
+            covered.segments += 1;
+            if sent.first > edge {
+                self.gaps.add(edge, sent.first);
+            }
+            edge = edge.max(sent.end());
+            latest = latest.max(sent.time);
+            if sent.end() == ack {
+                covered.exact = Some(sent);
+                covered.waited = latest > sent.time;
+            }
+        }
+        if covered.segments > 0 {
+            self.acked_end = edge;
+        }
+        if edge < ack {
+            self.gaps.add(edge, ack);
+            edge = ack;
+        }
+        self.acked_time = latest;
+        self.edge = edge;
+        covered
+    }
+
+    /// The segment in flight at `first` is one that had been sent before, where the capture did not see it.
+    pub(crate) fn mark_again(&mut self, first: u64) {
+        if first >= self.edge {
+            self.flight.mark_again(first);
+        }
+    }
+
+    /// Whether every octet from `first` to `end` has been seen.
+    #[must_use]
+    pub fn has(&self, first: u64, end: u64) -> bool {
+        if end > self.top {
+            return false;
+        }
+        let split = self.edge.clamp(first, end);
+        self.gaps.is_clear(first, split) && self.flight.has(split, end)
+    }
+
+    /// Segments in flight beyond the few that every connection has room for.
+    #[must_use]
+    pub(crate) fn many(&self) -> usize {
+        self.flight.in_tree()
+    }
+
+    /// Gives up the older half of the flight: what it covers stays known as sent, without times.
+    #[cold]
+    pub(crate) fn forget(&mut self) {
+        let mut edge = self.edge;
+        for _ in 0..self.flight.len() / 2 {
+            let Some(sent) = self.flight.pop_below(u64::MAX) else {
+                break;
+            };
+            if sent.first > edge {
+                self.gaps.add(edge, sent.first);
+            }
+            edge = edge.max(sent.end());
+            self.forgotten += 1;
+        }
+        self.edge = edge;
+    }
+
+    /// Forgets all, and keeps the room.
+    pub fn clear(&mut self) {
+        let mut flight = core::mem::take(&mut self.flight);
+        flight.clear();
+        *self = Segments {
+            flight,
+            ..Segments::default()
+        };
+    }
+
+    /// Shows all its parts to a codec, which reads or writes them.
+    pub(crate) fn exchange<C: crate::frozen::Codec>(&mut self, codec: &mut C) {
+        codec.unsigned(&mut self.acked);
+        codec.unsigned(&mut self.edge);
+        codec.unsigned(&mut self.acked_end);
+        codec.time(&mut self.acked_time);
+        codec.unsigned(&mut self.top);
+        codec.unsigned(&mut self.forgotten);
+        self.flight.exchange(codec);
+        self.gaps.exchange(codec);
+    }
+}
+
+#[cfg(test)]
+mod tests;
