@@ -1,2 +1,33 @@
 //! Files of packets: pcap, pcapng, snoop, ERF, TSH and EtherPeek, as they are or compressed with gzip or zstd.
+//!
+//! [`Reader`] tells compression and format by content and gives the packets of a file in [`Block`]s, each some
+//! 256 KiB of the file and the [`Record`]s in it: no allocation and no copy per packet. What is wrong with a file
+//! never ends in a panic or in memory it merely claims to need: [`Faults`] says what was met, how often and where
+//! first. [`PcapWriter`] writes pcap.
+//!
+//! Sources:
+//! - pcap and pcapng: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng, and what libpcap does with files older than
+//!   these; link types by their LINKTYPE numbers (tcpdump.org/linktypes.html).
+//! - snoop: RFC 1761. ERF: Endace's *ERF types* reference. TSH: NLANR's time sequenced headers, 44 octets a packet.
+//!   EtherPeek: the classic format, versions 5 to 7.
+//! - gzip: RFC 1951 and 1952. zstd: RFC 8878.
+//!
+//! Left out: pcapng's name resolution, statistics and decryption blocks and all options but those of time (skipped by
+//! length); snoop of versions other than 2; ERF's meta-data; file formats that tcptrace alone knows (NetMetrix,
+//! NetScout, ns); bzip2, xz and the like (named in the error).
 #![forbid(unsafe_code)]
+
+mod block;
+mod fault;
+mod format;
+mod octets;
+mod reader;
+mod source;
+mod writer;
+
+pub use block::{Block, Record};
+pub use fault::{Effect, Fault, Faults, OpenError};
+pub use format::{Format, UNKNOWN_LINK};
+pub use reader::{Reader, first_time};
+pub use source::Compression;
+pub use writer::{PcapWriter, Resolution};

@@ -1,0 +1,111 @@
+//! A part of a file and the packets found in it.
+
+use wire::link::LinkType;
+
+use crate::fault::{Fault, Faults};
+
+/// The octets of a part of a file, and where the packets are in them.
+///
+/// Meant to be used again and again: it keeps its memory between calls of [`Reader::read_block`].
+///
+/// [`Reader::read_block`]: crate::Reader::read_block
+#[derive(Debug, Default)]
+pub struct Block {
+    pub(crate) buffer: Vec<u8>,
+    /// How much of the buffer holds octets of the file.
+    pub(crate) filled: usize,
+    pub(crate) records: Vec<Record>,
+}
+
+/// One packet of a [`Block`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    pub(crate) start: u32,
+    /// How many octets of the packet the file holds. A few old files hold more than [`length`](Record::length) says.
+    pub captured: u32,
+    /// How many octets the packet had, as the file says.
+    pub length: u32,
+    /// When it was captured, in ns since 1970.
+    pub time_ns: i64,
+    /// What its first octet belongs to; [`UNKNOWN_LINK`](crate::UNKNOWN_LINK) where there is no number for it.
+    pub link: LinkType,
+    /// The interface it was captured on, as the file numbers them (in pcapng, within a section); 0 where the format has none.
+    pub interface: u16,
+    /// Where its record begins in the file, after decompression.
+    pub offset: u64,
+}
+
+impl Block {
+    /// A block that holds nothing yet.
+    #[must_use]
+    pub fn new() -> Block {
+        Block::default()
+    }
+
+    /// The packets, in the order of the file.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The captured octets of a packet of this block.
+    ///
+    /// # Panics
+    /// When the record is of another block, or of an earlier filling of this one, and reaches past what it now holds.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self, record: &Record) -> &[u8] {
+        let start = record.start as usize;
+        &self.buffer[start..start + record.captured as usize]
+    }
+
+    /// Whether there is no packet in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Starts anew with what the last block left over, with room for at least `room` octets in all.
+    pub(crate) fn restart(&mut self, carry: &[u8], room: usize) {
+        self.records.clear();
+        // What is left over really was in the file, so twice its length is no empty promise.
+        let room = room.max(2 * carry.len());
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
+        self.buffer[..carry.len()].copy_from_slice(carry);
+        self.filled = carry.len();
+    }
+
+    /// Drops the first `count` octets; there must be no records.
+    pub(crate) fn drop_front(&mut self, count: usize) {
+        debug_assert!(self.records.is_empty());
+        self.buffer.copy_within(count..self.filled, 0);
+        self.filled -= count;
+    }
+
+    /// The room that is left, after doubling the buffer when there is none.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.filled == self.buffer.len() {
+            self.buffer.resize(2 * self.filled, 0);
+        }
+        &mut self.buffer[self.filled..]
+    }
+}
+
+/// What the walk over a block's octets adds to.
+pub(crate) struct Sink<'a> {
+    pub(crate) records: &'a mut Vec<Record>,
+    pub(crate) faults: &'a mut Faults,
+    /// Where the octets begin in the file.
+    pub(crate) base: u64,
+}
+
+impl Sink<'_> {
+    /// Counts a fault at that place in the octets.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fault(&mut self, at: usize, fault: Fault) {
+        self.faults.note(self.base + at as u64, fault);
+    }
+}

@@ -1,0 +1,188 @@
+//! What can be wrong with a file.
+
+use std::fmt;
+use std::io;
+
+use crate::format::Format;
+use crate::source::Compression;
+
+/// One kind of thing that is wrong with a file of packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The file ends inside a record.
+    Truncated,
+    /// The compressed file ends inside its stream.
+    CompressionTruncated,
+    /// The compressed file does not decompress, its checksum is wrong, or something else follows it.
+    CompressionCorrupt,
+    /// A record claims to be longer than any packet.
+    RecordTooLong,
+    /// A record's length and what it holds contradict each other.
+    BadRecordLength,
+    /// The two lengths of a pcapng block differ.
+    BlockLengthMismatch,
+    /// A pcapng section is in no byte order or of no version that is known.
+    BadSection,
+    /// A pcapng block is too short for what it must hold.
+    BadBlock,
+    /// The options of a pcapng interface reach past their block; those before count.
+    BadOptions,
+    /// A pcapng packet names an interface that its section has not described.
+    UnknownInterface,
+    /// A section has more interfaces than are numbered here (65,536).
+    TooManyInterfaces,
+    /// An ERF record of a type that holds no packet known here.
+    UnknownRecordType,
+    /// A fraction of a second that is a second or more (the seconds are carried over), or a time that does not fit 64
+    /// bits of nanoseconds (the nearest that does is given).
+    BadTime,
+}
+
+/// What a [`Fault`] does to the reading of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The packet is given all the same.
+    Kept,
+    /// One record is passed over.
+    Skipped,
+    /// Nothing after it is read.
+    Ended,
+}
+
+impl Fault {
+    /// Every kind, in the order of their declaration.
+    pub const ALL: [Fault; 13] = [
+        Fault::Truncated,
+        Fault::CompressionTruncated,
+        Fault::CompressionCorrupt,
+        Fault::RecordTooLong,
+        Fault::BadRecordLength,
+        Fault::BlockLengthMismatch,
+        Fault::BadSection,
+        Fault::BadBlock,
+        Fault::BadOptions,
+        Fault::UnknownInterface,
+        Fault::TooManyInterfaces,
+        Fault::UnknownRecordType,
+        Fault::BadTime,
+    ];
+
+    /// What it does to the reading of the file.
+    #[must_use]
+    pub fn effect(self) -> Effect {
+        match self {
+            Fault::Truncated
+            | Fault::CompressionTruncated
+            | Fault::CompressionCorrupt
+            | Fault::RecordTooLong
+            | Fault::BadRecordLength
+            | Fault::BlockLengthMismatch
+            | Fault::BadSection => Effect::Ended,
+            Fault::BadBlock
+            | Fault::UnknownInterface
+            | Fault::TooManyInterfaces
+            | Fault::UnknownRecordType => Effect::Skipped,
+            Fault::BadOptions | Fault::BadTime => Effect::Kept,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fault::Truncated => "the file ends inside a record",
+            Fault::CompressionTruncated => "the compressed stream is cut short",
+            Fault::CompressionCorrupt => "the compressed stream is corrupt",
+            Fault::RecordTooLong => "a record longer than any packet",
+            Fault::BadRecordLength => "a record whose lengths contradict each other",
+            Fault::BlockLengthMismatch => "a block whose two lengths differ",
+            Fault::BadSection => "a section of unknown byte order or version",
+            Fault::BadBlock => "a block too short for what it must hold",
+            Fault::BadOptions => "options that reach past their block",
+            Fault::UnknownInterface => "a packet of an interface not described",
+            Fault::TooManyInterfaces => "an interface past the 65,536th",
+            Fault::UnknownRecordType => "a record of an unknown type",
+            Fault::BadTime => "a time stamp out of range",
+        })
+    }
+}
+
+/// The faults met in a file: the first of them and where, and how many of each kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults {
+    first: Option<(u64, Fault)>,
+    counts: [u64; Fault::ALL.len()],
+}
+
+impl Faults {
+    /// The first fault and where its record begins in the file (after decompression); for a corrupt or shortened
+    /// stream, where what could be decompressed ends.
+    #[must_use]
+    pub fn first(&self) -> Option<(u64, Fault)> {
+        self.first
+    }
+
+    /// How often that fault was met.
+    #[must_use]
+    pub fn count(&self, fault: Fault) -> u64 {
+        self.counts[fault as usize]
+    }
+
+    /// The kinds that were met, and how often.
+    pub fn iter(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
+        Fault::ALL
+            .into_iter()
+            .zip(self.counts)
+            .filter(|&(_, count)| count > 0)
+    }
+
+    /// How many faults there were in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Whether nothing was wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    pub(crate) fn note(&mut self, offset: u64, fault: Fault) {
+        self.first.get_or_insert((offset, fault));
+        self.counts[fault as usize] += 1;
+    }
+}
+
+/// Why a file cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It could not be read from.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// There is nothing in it.
+    #[error("the file is empty")]
+    Empty,
+    /// It is of no format known here.
+    #[error("not a file of packets of a known format")]
+    UnknownFormat,
+    /// It ends inside the file header.
+    #[error("the {0} file ends inside its header")]
+    HeaderTruncated(Format),
+    /// A version of the format that is not known here.
+    #[error("{format} of version {major}.{minor} is not known")]
+    UnsupportedVersion {
+        /// The format.
+        format: Format,
+        /// The version's number.
+        major: u32,
+        /// The number after the point; 0 for formats that have none.
+        minor: u32,
+    },
+    /// A compression that is not known here, by its usual name.
+    #[error("compressed with {0}, which is not supported; decompress it first")]
+    UnsupportedCompression(&'static str),
+    /// Compressed, but nothing could be decompressed.
+    #[error("the {0} stream is corrupt or cut short at its beginning")]
+    Corrupt(Compression),
+}

@@ -1,0 +1,154 @@
+//! The formats: how each is recognised and walked.
+
+mod erf;
+mod etherpeek;
+mod pcap;
+mod pcapng;
+mod snoop;
+mod tsh;
+
+use std::fmt;
+
+use wire::link::LinkType;
+
+use crate::block::Sink;
+use crate::fault::OpenError;
+
+pub(crate) use pcap::{HEADER_LEN as PCAP_HEADER_LEN, MAGIC_MICROS, MAGIC_NANOS};
+
+/// How a file of packets is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// libpcap's, of either byte order, in us or ns.
+    Pcap,
+    /// The block format with several interfaces and sections.
+    PcapNg,
+    /// Solaris's (RFC 1761).
+    Snoop,
+    /// Endace's extensible record format.
+    Erf,
+    /// NLANR's time sequenced headers.
+    Tsh,
+    /// EtherPeek's classic format.
+    EtherPeek,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Pcap => "pcap",
+            Format::PcapNg => "pcapng",
+            Format::Snoop => "snoop",
+            Format::Erf => "ERF",
+            Format::Tsh => "TSH",
+            Format::EtherPeek => "EtherPeek",
+        })
+    }
+}
+
+/// The link type of packets whose format has a kind of link that has no LINKTYPE number.
+pub const UNKNOWN_LINK: LinkType = LinkType(u16::MAX);
+
+/// Token Ring (IEEE 802.5).
+const IEEE802_5: LinkType = LinkType(6);
+
+/// The longest packet that is believed in where a file does not allow for longer ones; libpcap's limit too.
+const PACKET_MAX: u32 = 262_144;
+
+/// How many octets the formats without a magic number are recognised by, where the file has so many.
+pub(crate) const HEAD_LEN: usize = 4096;
+
+/// How many octets tell the formats that have a magic number, their file header included.
+pub(crate) const MAGIC_LEN: usize = 24;
+
+/// How far a walk got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Where the first octet not dealt with is.
+    pub(crate) used: usize,
+    /// Whether nothing after it can be read.
+    pub(crate) ended: bool,
+}
+
+impl Step {
+    fn more_from(used: usize) -> Step {
+        let ended = false;
+        Step { used, ended }
+    }
+
+    fn ended_at(used: usize) -> Step {
+        let ended = true;
+        Step { used, ended }
+    }
+}
+
+/// Finds the records in the octets of a file of one format.
+pub(crate) enum Walker {
+    Pcap(pcap::Pcap),
+    PcapNg(pcapng::PcapNg),
+    Snoop(snoop::Snoop),
+    Erf,
+    Tsh,
+    EtherPeek(etherpeek::EtherPeek),
+}
+
+impl Walker {
+    /// Whether the first octets are those of a format with a magic number, so that no more are needed to tell it.
+    pub(crate) fn has_magic(head: &[u8]) -> bool {
+        pcap::Pcap::is_magic(head) || pcapng::is_magic(head) || snoop::is_magic(head)
+    }
+
+    /// Tells the format by the first octets, and how many of them are the file's header.
+    pub(crate) fn detect(head: &[u8]) -> Result<(Walker, usize), OpenError> {
+        if pcap::Pcap::is_magic(head) {
+            return Ok((Walker::Pcap(pcap::Pcap::new(head)?), pcap::HEADER_LEN));
+        }
+        if pcapng::is_magic(head) {
+            return Ok((Walker::PcapNg(pcapng::PcapNg::new(head)?), 0));
+        }
+        if snoop::is_magic(head) {
+            return Ok((Walker::Snoop(snoop::Snoop::new(head)?), snoop::HEADER_LEN));
+        }
+        if let Some(walker) = etherpeek::EtherPeek::detect(head) {
+            return Ok((Walker::EtherPeek(walker), etherpeek::HEADER_LEN));
+        }
+        if erf::plausible(head) {
+            return Ok((Walker::Erf, 0));
+        }
+        if tsh::plausible(head) {
+            return Ok((Walker::Tsh, 0));
+        }
+        Err(OpenError::UnknownFormat)
+    }
+
+    pub(crate) fn format(&self) -> Format {
+        match self {
+            Walker::Pcap(_) => Format::Pcap,
+            Walker::PcapNg(_) => Format::PcapNg,
+            Walker::Snoop(_) => Format::Snoop,
+            Walker::Erf => Format::Erf,
+            Walker::Tsh => Format::Tsh,
+            Walker::EtherPeek(_) => Format::EtherPeek,
+        }
+    }
+
+    /// Finds the whole records from `from` on.
+    pub(crate) fn walk(&mut self, octets: &[u8], from: usize, sink: &mut Sink<'_>) -> Step {
+        match self {
+            Walker::Pcap(walker) => walker.walk(octets, from, sink),
+            Walker::PcapNg(walker) => walker.walk(octets, from, sink),
+            Walker::Snoop(walker) => walker.walk(octets, from, sink),
+            Walker::Erf => erf::walk(octets, from, sink),
+            Walker::Tsh => tsh::walk(octets, from, sink),
+            Walker::EtherPeek(walker) => walker.walk(octets, from, sink),
+        }
+    }
+
+    /// Where a record begins that is being passed over and has not ended yet.
+    pub(crate) fn unfinished(&self) -> Option<u64> {
+        match self {
+            Walker::PcapNg(walker) => walker.unfinished(),
+            _ => None,
+        }
+    }
+}

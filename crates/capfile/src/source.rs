@@ -1,0 +1,111 @@
+//! Where the octets of a file come from: as they are, or decompressed on the way.
+
+mod gzip;
+mod input;
+mod zstd;
+
+use std::fmt;
+use std::io::{self, Read};
+
+use crate::fault::{Fault, OpenError};
+use gzip::Gzip;
+use input::Input;
+use zstd::Zstd;
+
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// gzip (RFC 1952), of one member or several.
+    Gzip,
+    /// zstd (RFC 8878), of one frame or several; windows of up to 128 MiB.
+    Zstd,
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+        })
+    }
+}
+
+/// What a pull for octets gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pulled {
+    /// So many octets, at least one; fewer than there was room for when there are no more at the moment.
+    Octets(usize),
+    /// The end.
+    End,
+    /// The end, before it should have come.
+    Broken(Fault),
+}
+
+/// A source, its compression taken off.
+pub(crate) struct Source<R> {
+    input: Input<R>,
+    decoder: Decoder,
+}
+
+enum Decoder {
+    Plain,
+    Gzip(Box<Gzip>),
+    Zstd(Zstd),
+}
+
+/// What compressed files of other kinds begin with.
+const UNSUPPORTED: [(&[u8], &str); 5] = [
+    (b"\x1f\x9d", "compress"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"PK\x03\x04", "zip"),
+];
+
+impl<R: Read> Source<R> {
+    /// Looks at the first octets to tell the compression.
+    pub(crate) fn new(source: R) -> Result<Self, OpenError> {
+        let mut input = Input::new(source);
+        let head = input.peek(6)?;
+        if let Some((_, name)) = UNSUPPORTED
+            .iter()
+            .find(|(magic, _)| head.starts_with(magic))
+        {
+            return Err(OpenError::UnsupportedCompression(name));
+        }
+        let decoder = match head {
+            [0x1f, 0x8b, 8, ..] => Decoder::Gzip(Box::new(Gzip::new())),
+            // A frame, or one to be skipped.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                Decoder::Zstd(Zstd::new()?)
+            }
+            _ => Decoder::Plain,
+        };
+        Ok(Source { input, decoder })
+    }
+
+    pub(crate) fn compression(&self) -> Option<Compression> {
+        match self.decoder {
+            Decoder::Plain => None,
+            Decoder::Gzip(_) => Some(Compression::Gzip),
+            Decoder::Zstd(_) => Some(Compression::Zstd),
+        }
+    }
+
+    /// Octets taken from the source, as they were before decompression.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.input.consumed()
+    }
+
+    /// Puts octets into `out`, which must have room.
+    pub(crate) fn pull(&mut self, out: &mut [u8]) -> io::Result<Pulled> {
+        match &mut self.decoder {
+            Decoder::Plain => Ok(match self.input.read(out)? {
+                0 => Pulled::End,
+                count => Pulled::Octets(count),
+            }),
+            Decoder::Gzip(decoder) => decoder.pull(&mut self.input, out),
+            Decoder::Zstd(decoder) => decoder.pull(&mut self.input, out),
+        }
+    }
+}
