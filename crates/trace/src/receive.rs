@@ -252,7 +252,8 @@ impl Direction {
         }
         self.asked_timestamps |= options.timestamps.is_some();
         self.asked_sack |= options.sack_permitted;
-        if !segment.syn() && !(self.asked_scale && other.asked_scale) {
+        let agreed = self.asked_scale && other.asked_scale;
+        if !agreed && !segment.syn() {
             (self.scale, other.scale) = (0, 0);
         }
         if segment.flags & 0xc0 != 0 {
@@ -262,7 +263,7 @@ impl Direction {
         if !options.sack().is_empty() {
             self.sacks_sent += 1;
         }
-        self.asked_scale && other.asked_scale && !segment.syn()
+        agreed && !segment.syn()
     }
 
     /// The window in bytes.
@@ -312,7 +313,7 @@ impl Direction {
         }
         let above = self.segments.top();
         let found = self.segments.insert(first, length, segment.time);
-        if found == Insertion::default() {
+        if found.overlap == 0 && !found.fills {
             self.unique_bytes += u64::from(segment.payload);
             self.top_id = segment.id;
             return Sending::default();

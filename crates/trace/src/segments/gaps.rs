@@ -36,12 +36,14 @@ impl Gaps {
         }
     }
 
-    /// From `first` to `end` was seen now. Returns how many octets of it had not been.
-    pub(super) fn fill(&mut self, first: u64, end: u64) -> u32 {
-        let mut new = 0;
+    /// From `first` to `end` was seen now. Returns how many octets of it had not been, and the first
+    /// of those.
+    pub(super) fn fill(&mut self, first: u64, end: u64) -> (u32, u64) {
+        let (mut new, mut lowest) = (0, u64::MAX);
         if first < self.floor {
             let to = end.min(self.floor);
             new += to - first;
+            lowest = first;
             if to < self.floor {
                 let floor = self.floor;
                 self.insert(to, floor);
@@ -60,6 +62,7 @@ impl Gaps {
         {
             let (from, to) = (gap.max(first), gap_end.min(end));
             new += to - from;
+            lowest = lowest.min(from);
             self.inner.remove(&gap);
             if gap < from {
                 self.inner.insert(gap, from);
@@ -69,7 +72,7 @@ impl Gaps {
                 break;
             }
         }
-        new as u32
+        (new as u32, lowest)
     }
 
     /// Whether nothing from `first` to `end` is in a gap.

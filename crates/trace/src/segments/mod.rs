@@ -158,11 +158,11 @@ impl Segments {
         let mut found = Insertion::default();
         let split = self.edge.clamp(first, end);
         if first < split {
-            let new = self.gaps.fill(first, split);
+            let (new, lowest) = self.gaps.fill(first, split);
             let seen = (split - first) as u32 - new;
             found.overlap = seen;
             found.acknowledged = if split <= self.acked { seen } else { 0 };
-            if new > 0 {
+            if lowest < self.top {
                 found.fills = true;
                 found.before_another = end < self.top;
             }
