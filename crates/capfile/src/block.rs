@@ -71,7 +71,8 @@ impl Block {
         // What is left over really was in the file, so twice its length is no empty promise.
         let room = room.max(2 * carry.len());
         if self.buffer.len() < room {
-            self.buffer.resize(room, 0);
+            // Zeros fresh from the allocator cost nothing until they are written over.
+            self.buffer = vec![0; room];
         }
         self.buffer[..carry.len()].copy_from_slice(carry);
         self.filled = carry.len();

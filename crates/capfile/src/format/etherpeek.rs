@@ -6,6 +6,7 @@ use wire::link::LinkType;
 
 use super::{IEEE802_5, Step, UNKNOWN_LINK};
 use crate::block::{Record, Sink};
+use crate::fault::Fault;
 use crate::octets::Order;
 
 /// Octets of the file's header.
@@ -13,6 +14,8 @@ pub(crate) const HEADER_LEN: usize = 50;
 
 /// From 1904 to 1970.
 const MAC_EPOCH_S: i64 = 2_082_844_800;
+
+const SECOND_NS: i64 = 1_000_000_000;
 
 /// Where things are in the file's header.
 mod field {
@@ -57,8 +60,8 @@ impl EtherPeek {
 
     pub(crate) fn walk(&self, octets: &[u8], from: usize, sink: &mut Sink<'_>) -> Step {
         match self.version {
-            7 => self.walk_with(octets, from, sink, version_7),
-            _ => self.walk_with(octets, from, sink, version_5),
+            7 => self.walk_with(octets, from, sink, Self::version_7),
+            _ => self.walk_with(octets, from, sink, Self::version_5),
         }
     }
 
@@ -67,11 +70,11 @@ impl EtherPeek {
         octets: &[u8],
         from: usize,
         sink: &mut Sink<'_>,
-        fields: fn(&[u8; HEADER]) -> Fields,
+        fields: fn(&Self, &[u8; HEADER]) -> Fields,
     ) -> Step {
         let mut at = from;
         while let Some(header) = octets[at..].first_chunk::<HEADER>() {
-            let fields = fields(header);
+            let fields = fields(self, header);
             // A packet that was not sliced has no slice's length.
             let captured = match fields.sliced {
                 0 => fields.length,
@@ -83,16 +86,14 @@ impl EtherPeek {
             if end > octets.len() {
                 break;
             }
-            let since_s = if fields.since_date {
-                self.date_s
-            } else {
-                -MAC_EPOCH_S
-            };
+            if fields.time_ns.is_none() {
+                sink.fault(at, Fault::BadTime);
+            }
             sink.records.push(Record {
                 start: start as u32,
                 captured: captured.into(),
                 length: fields.length.into(),
-                time_ns: fields.time_ns.saturating_add(since_s * 1_000_000_000),
+                time_ns: fields.time_ns.unwrap_or(i64::MAX),
                 link: self.link,
                 interface: 0,
                 offset: sink.base + at as u64,
@@ -101,35 +102,34 @@ impl EtherPeek {
         }
         Step::more_from(at)
     }
+
+    fn version_5(&self, header: &[u8; 26]) -> Fields {
+        let since_date_ms = i64::from(Order::Big.u32(header, 6));
+        Fields {
+            length: Order::Big.u16(header, 0),
+            sliced: Order::Big.u16(header, 2),
+            time_ns: Some(self.date_s * SECOND_NS + since_date_ms * 1_000_000),
+            padded: false,
+        }
+    }
+
+    fn version_7(&self, header: &[u8; 16]) -> Fields {
+        let since_1904_us = i128::from(Order::Big.u64_of_words(header, 8));
+        let time_ns = since_1904_us * 1000 - i128::from(MAC_EPOCH_S * SECOND_NS);
+        Fields {
+            length: Order::Big.u16(header, 2),
+            sliced: Order::Big.u16(header, 4),
+            time_ns: time_ns.try_into().ok(),
+            padded: true,
+        }
+    }
 }
 
 /// What a record's header says.
 struct Fields {
     length: u16,
     sliced: u16,
-    /// Since the file's date, or since 1904.
-    time_ns: i64,
-    since_date: bool,
+    /// Since 1970; `None` when that is more than can be said.
+    time_ns: Option<i64>,
     padded: bool,
-}
-
-fn version_5(header: &[u8; 26]) -> Fields {
-    Fields {
-        length: Order::Big.u16(header, 0),
-        sliced: Order::Big.u16(header, 2),
-        time_ns: i64::from(Order::Big.u32(header, 6)) * 1_000_000,
-        since_date: true,
-        padded: false,
-    }
-}
-
-fn version_7(header: &[u8; 16]) -> Fields {
-    let micros = Order::Big.u64_of_words(header, 8);
-    Fields {
-        length: Order::Big.u16(header, 2),
-        sliced: Order::Big.u16(header, 4),
-        time_ns: i64::try_from(micros).map_or(i64::MAX, |micros| micros.saturating_mul(1000)),
-        since_date: false,
-        padded: true,
-    }
 }

@@ -1,0 +1,204 @@
+//! gzip and zstd: several members, and streams that are cut short or changed.
+
+use std::io::{Read, Write};
+
+use capfile::{Compression, Effect, Fault, OpenError, Reader};
+use flate2::write::GzEncoder;
+use flate2::{Compression as Level, GzBuilder};
+
+use crate::pcap::{header, record};
+use crate::support::{Dribble, LITTLE, read, read_whole};
+
+/// A file whose packets do not compress to nothing.
+fn file(packets: u32) -> Vec<u8> {
+    let mut file = header(LITTLE, 0xa1b2_c3d4, (2, 4), 1);
+    let mut state = 1u32;
+    for n in 0..packets {
+        let octets: Vec<u8> = (0..200)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 28) as u8
+            })
+            .collect();
+        file.extend(record(LITTLE, [n, 0, 200, 200], &octets));
+    }
+    file
+}
+
+fn gzip(octets: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Level::default());
+    encoder.write_all(octets).expect("to memory");
+    encoder.finish().expect("to memory")
+}
+
+/// With a checksum, as the zstd command writes.
+fn zstd(octets: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).expect("to memory");
+    encoder.include_checksum(true).expect("before any octet");
+    encoder.write_all(octets).expect("to memory");
+    encoder.finish().expect("to memory")
+}
+
+type Compress = fn(&[u8]) -> Vec<u8>;
+const BOTH: [(Compression, Compress); 2] = [(Compression::Gzip, gzip), (Compression::Zstd, zstd)];
+
+#[test]
+fn a_compressed_file_reads_as_the_file_does() {
+    let plain = file(3000);
+    for (compression, compress) in BOTH {
+        let packed = compress(&plain);
+        let reader = Reader::new(&packed[..]).expect("pcap");
+        assert_eq!(reader.compression(), Some(compression));
+        assert_eq!(read_whole(&packed), read_whole(&plain));
+        let (octets, step) = (&packed[..], 7);
+        assert_eq!(
+            read(Dribble { octets, step }).expect("pcap"),
+            read_whole(&plain)
+        );
+    }
+}
+
+#[test]
+fn members_and_frames_follow_each_other_wherever_the_file_is_divided() {
+    let plain = file(40);
+    for (_, compress) in BOTH {
+        for at in [1, 20, 24, 300, 5000, plain.len()] {
+            let (one, two) = plain.split_at(at);
+            let packed = [compress(one), compress(b""), compress(two)].concat();
+            assert_eq!(read_whole(&packed), read_whole(&plain), "divided at {at}");
+        }
+    }
+}
+
+#[test]
+fn a_gzip_header_with_every_field_is_passed_over() {
+    let plain = file(4);
+    let mut encoder = GzBuilder::new()
+        .extra(vec![0; 300])
+        .filename("a.pcap")
+        .comment("of two\nlines")
+        .write(Vec::new(), Level::fast());
+    encoder.write_all(&plain).expect("to memory");
+    let packed = encoder.finish().expect("to memory");
+    assert_eq!(read_whole(&packed), read_whole(&plain));
+    // Zeros pad the file to the length of a tape's block.
+    let padded = [packed, vec![0; 512]].concat();
+    assert_eq!(read_whole(&padded), read_whole(&plain));
+}
+
+#[test]
+fn zstd_frames_to_be_skipped_are() {
+    let plain = file(4);
+    let skipped = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
+    let packed = [&skipped[..], &zstd(&plain)].concat();
+    assert_eq!(read_whole(&packed), read_whole(&plain));
+}
+
+#[test]
+fn a_stream_cut_short_gives_what_it_holds_and_where_that_ends() {
+    let plain = file(300);
+    let whole = read_whole(&plain);
+    for (compression, compress) in BOTH {
+        let packed = compress(&plain);
+        for len in (0..packed.len()).step_by(97).chain([packed.len() - 1]) {
+            let cut = match read(&packed[..len]) {
+                Ok(cut) => cut,
+                // Not even the header.
+                Err(_) => continue,
+            };
+            let (offset, fault) = cut.first.expect("a fault");
+            assert_eq!(fault, Fault::CompressionTruncated, "{compression} {len}");
+            assert_eq!(cut.faults.len(), 1);
+            let count = cut.packets.len();
+            assert_eq!(cut.packets, whole.packets[..count]);
+            let left = offset - 24 - 216 * count as u64;
+            assert!(left < 216, "every packet that is there is given");
+        }
+    }
+    // gzip's octets come one by one: with half of them, about half of the packets.
+    let packed = gzip(&plain);
+    let cut = read_whole(&packed[..packed.len() / 2]);
+    assert!(cut.packets.len().abs_diff(150) < 30);
+}
+
+#[test]
+fn a_stream_changed_in_the_middle_gives_the_packets_before() {
+    let plain = file(20_000);
+    let whole = read_whole(&plain);
+    for (_, compress) in BOTH {
+        let mut packed = compress(&plain);
+        let middle = packed.len() / 2;
+        packed[middle..middle + 64].fill(0xff);
+        let changed = read_whole(&packed);
+        let (_, fault) = changed.first.expect("a fault");
+        let count = changed.packets.iter().zip(&whole.packets);
+        let right = count.take_while(|(ours, theirs)| ours == theirs).count();
+        assert!((8000..12_000).contains(&right), "{right} packets");
+        // What it decompresses to may be no pcap before it is no deflate.
+        assert_eq!(fault.effect(), Effect::Ended);
+    }
+}
+
+#[test]
+fn a_wrong_checksum_and_what_follows_the_stream_are_faults_after_all_packets() {
+    let plain = file(10);
+    let packed = gzip(&plain);
+    let mut checksum = packed.clone();
+    checksum[packed.len() - 8] ^= 1;
+    let mut length = packed.clone();
+    length[packed.len() - 1] ^= 1;
+    let followed = [&packed[..], b"not gzip at all"].concat();
+    let followed_zstd = [&zstd(&plain)[..], b"not zstd at all"].concat();
+    for bad in [checksum, length, followed, followed_zstd] {
+        let whole = read_whole(&bad);
+        assert_eq!(whole.packets, read_whole(&plain).packets);
+        let end = plain.len() as u64;
+        assert_eq!(whole.first, Some((end, Fault::CompressionCorrupt)));
+    }
+}
+
+#[test]
+fn nothing_to_decompress_and_other_compressions_are_errors() {
+    for (compression, compress) in BOTH {
+        let packed = compress(&file(1));
+        let error = read(&packed[..8]).expect_err("cut short");
+        assert!(matches!(error, OpenError::Corrupt(found) if found == compression));
+        assert!(matches!(read(&compress(b"")[..]), Err(OpenError::Empty)));
+    }
+    for (magic, name) in [
+        (&b"BZh91AY&SY"[..], "bzip2"),
+        (b"\xfd7zXZ\0\0\x04", "xz"),
+        (b"\x1f\x9d\x90abc", "compress"),
+    ] {
+        let error = read(magic).expect_err("not supported");
+        assert!(matches!(error, OpenError::UnsupportedCompression(found) if found == name));
+    }
+}
+
+#[test]
+fn an_error_of_the_source_comes_after_the_packets_before_it() {
+    struct Failing(usize);
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            self.0 += 1;
+            Err(match self.0 {
+                1 => std::io::ErrorKind::Interrupted.into(),
+                _ => std::io::ErrorKind::ConnectionReset.into(),
+            })
+        }
+    }
+    let plain = file(3);
+    let mut reader = Reader::new((&plain[..]).chain(Failing(0))).expect("pcap");
+    let mut block = capfile::Block::new();
+    let mut packets = 0;
+    let error = loop {
+        match reader.read_block(&mut block) {
+            Ok(more) => assert!(more),
+            Err(error) => break error,
+        }
+        packets += block.records().len();
+    };
+    assert_eq!(packets, 3);
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(!reader.read_block(&mut block).expect("nothing follows"));
+}

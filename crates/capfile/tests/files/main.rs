@@ -1,0 +1,14 @@
+//! Files of packets, built octet by octet and real ones, read as a user of the crate reads them.
+#![forbid(unsafe_code)]
+
+mod compressed;
+mod erf;
+mod etherpeek;
+mod hostile;
+mod pcap;
+mod pcapng;
+mod real;
+mod snoop;
+mod support;
+mod tsh;
+mod writing;
