@@ -3,8 +3,15 @@
 //! not allocate; emitting appends to a buffer of the caller's.
 //!
 //! - [`link`]: what the first octet of a captured frame belongs to.
+//! - [`packet`]: from a captured frame, through tunnels, to its innermost IP packet.
+//! - [`tcp`], [`udp`]: the segment or datagram that is in there.
+//! - [`checksum`]: whether it is undamaged.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
 #![forbid(unsafe_code)]
 
+pub mod checksum;
 pub mod l2tp;
 pub mod link;
+pub mod packet;
+pub mod tcp;
+pub mod udp;

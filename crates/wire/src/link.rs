@@ -1,12 +1,82 @@
 //! What the first octet of a captured frame belongs to.
 
+use std::fmt;
+
 /// A link-layer header type, by its number in pcap and pcapng files (LINKTYPE_*, tcpdump.org/linktypes.html).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkType(pub u16);
 
-impl LinkType {
+macro_rules! link_types {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+        impl LinkType {
+            $($(#[$doc])* pub const $name: LinkType = LinkType($number);)*
+
+            /// What the type is called in the list of link types, without its prefix, for those known here.
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self {
+                    $(LinkType::$name => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+link_types! {
     /// BSD loopback: a protocol family in the byte order of the machine that captured.
-    pub const NULL: LinkType = LinkType(0);
+    NULL = 0, "NULL";
     /// Ethernet.
-    pub const ETHERNET: LinkType = LinkType(1);
+    ETHERNET = 1, "ETHERNET";
+    /// PPP, with or without the address and control octets of RFC 1662.
+    PPP = 9, "PPP";
+    /// FDDI (RFC 1390), then LLC.
+    FDDI = 10, "FDDI";
+    /// RFC 1483 by the number it has in old files.
+    ATM_RFC1483_OLD = 11, "ATM_RFC1483";
+    /// An IP packet, by one of the numbers it has in old files.
+    RAW_OLD = 12, "RAW";
+    /// An IP packet, by the number it has in old files of OpenBSD.
+    RAW_OPENBSD = 14, "RAW";
+    /// Linux's classical IP over ATM (RFC 2225) by the number it has in old files.
+    ATM_CLIP_OLD = 19, "ATM_CLIP";
+    /// PPP in HDLC-like framing (RFC 1662), or Cisco HDLC.
+    PPP_HDLC = 50, "PPP_HDLC";
+    /// PPPoE from its header on (RFC 2516).
+    PPP_ETHER = 51, "PPP_ETHER";
+    /// What AAL5 carries, as RFC 2684 (1483) encapsulates it.
+    ATM_RFC1483 = 100, "ATM_RFC1483";
+    /// An IP packet of either version.
+    RAW = 101, "RAW";
+    /// Cisco HDLC.
+    C_HDLC = 104, "C_HDLC";
+    /// Linux's classical IP over ATM (RFC 2225).
+    ATM_CLIP = 106, "ATM_CLIP";
+    /// OpenBSD loopback: a protocol family in network byte order.
+    LOOP = 108, "LOOP";
+    /// Linux "cooked" frames.
+    LINUX_SLL = 113, "LINUX_SLL";
+    /// ATM as SunATM delivers it: four octets, then LLC or a LAN emulation frame.
+    SUNATM = 123, "SUNATM";
+    /// PPP after an octet that tells the direction, as Linux's pppd writes it.
+    PPP_PPPD = 166, "PPP_PPPD";
+    /// PPP after an octet that tells the direction.
+    PPP_WITH_DIR = 204, "PPP_WITH_DIR";
+    /// Cisco HDLC after an octet that tells the direction.
+    C_HDLC_WITH_DIR = 205, "C_HDLC_WITH_DIR";
+    /// An IPv4 packet.
+    IPV4 = 228, "IPV4";
+    /// An IPv6 packet.
+    IPV6 = 229, "IPV6";
+    /// Linux "cooked" frames, second version.
+    LINUX_SLL2 = 276, "LINUX_SLL2";
+}
+
+impl fmt::Display for LinkType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "{} ({name})", self.0),
+            None => write!(f, "{}", self.0),
+        }
+    }
 }

@@ -1,0 +1,140 @@
+//! TCP options (RFC 9293 3.1).
+
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const MAXIMUM_SEGMENT_SIZE: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// The options of a segment. Of one that is there twice, the last counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Timestamp value and echo reply (RFC 7323 3.2).
+    pub timestamps: Option<(u32, u32)>,
+    /// Maximum segment size.
+    pub mss: Option<u16>,
+    /// Shift count as sent; beyond 14 it means 14 (RFC 7323 2.3).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018 2).
+    pub sack_permitted: bool,
+    /// The options contradict themselves: those before that are kept.
+    pub malformed: bool,
+    /// The capture ends within the options: those before that are kept.
+    pub cut: bool,
+    sack_len: u8,
+    sack: [(u32, u32); 4],
+}
+
+impl Options {
+    /// No options.
+    pub const NONE: Options = Options {
+        timestamps: None,
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        malformed: false,
+        cut: false,
+        sack_len: 0,
+        sack: [(0, 0); 4],
+    };
+
+    /// SACK blocks, left and right edge, in the order sent (RFC 2018 3).
+    #[inline]
+    #[must_use]
+    pub fn sack(&self) -> &[(u32, u32)] {
+        self.sack
+            .get(..usize::from(self.sack_len))
+            .unwrap_or(&self.sack)
+    }
+
+    /// Reads the octets after the fixed header. Does not fail: what is
+    /// malformed ends the options.
+    #[inline]
+    #[must_use]
+    pub fn parse(octets: &[u8]) -> Self {
+        if octets.is_empty() {
+            return Self::NONE;
+        }
+        // As RFC 7323 appendix A recommends, and everyone does.
+        if let Some((&[1, 1, TIMESTAMPS, 10], value)) = octets.split_first_chunk::<4>()
+            && let Ok(value) = <&[u8; 8]>::try_from(value)
+        {
+            return Options {
+                timestamps: Some(pair(value)),
+                ..Self::NONE
+            };
+        }
+        Self::parse_any(octets)
+    }
+
+    /// Reads options of which the capture has but the beginning.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn parse_cut(octets: &[u8]) -> Self {
+        let mut options = Self::parse_any(octets);
+        // That an option has no end here is the capture's fault.
+        options.malformed = false;
+        options.cut = true;
+        options
+    }
+
+    #[inline(never)]
+    fn parse_any(octets: &[u8]) -> Self {
+        let mut options = Self::NONE;
+        options.malformed = options.read(octets).is_none();
+        options
+    }
+
+    /// None when an option is malformed.
+    fn read(&mut self, mut octets: &[u8]) -> Option<()> {
+        loop {
+            match *octets {
+                [] | [END, ..] => return Some(()),
+                [NO_OPERATION, ref rest @ ..] => octets = rest,
+                [kind, length, ..] => {
+                    let (option, rest) = octets.split_at_checked(usize::from(length))?;
+                    self.take(kind, option.get(2..)?)?;
+                    octets = rest;
+                }
+                [_] => return None,
+            }
+        }
+    }
+
+    /// None when the value is not one that `kind` can have.
+    fn take(&mut self, kind: u8, value: &[u8]) -> Option<()> {
+        match kind {
+            MAXIMUM_SEGMENT_SIZE => self.mss = Some(u16::from_be_bytes(value.try_into().ok()?)),
+            WINDOW_SCALE => self.window_scale = Some(u8::from_be_bytes(value.try_into().ok()?)),
+            SACK_PERMITTED if value.is_empty() => self.sack_permitted = true,
+            SACK_PERMITTED => return None,
+            TIMESTAMPS => self.timestamps = Some(pair(value.try_into().ok()?)),
+            SACK => {
+                let (blocks, rest) = value.as_chunks::<8>();
+                if !rest.is_empty() || blocks.is_empty() || blocks.len() > self.sack.len() {
+                    return None;
+                }
+                for (slot, block) in self.sack.iter_mut().zip(blocks) {
+                    *slot = pair(block);
+                }
+                self.sack_len = blocks.len() as u8;
+            }
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+#[inline]
+fn pair(octets: &[u8; 8]) -> (u32, u32) {
+    let both = u64::from_be_bytes(*octets);
+    ((both >> 32) as u32, both as u32)
+}
