@@ -58,30 +58,13 @@ pub struct Limits {
     pub flights_cut: u64,
 }
 
-/// Connections that have finished, frozen one after the other.
-#[derive(Debug, Clone, Default)]
+/// A connection that has finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// Their octets.
-    pub octets: Vec<u8>,
-    /// Number of the first packet of each, and where its octets end.
-    pub ends: Vec<(u64, usize)>,
-}
-
-impl Finished {
-    /// Number of the first packet of each, and its octets.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let mut start = 0;
-        self.ends.iter().map(move |&(first_packet, end)| {
-            let octets = &self.octets[start..end];
-            start = end;
-            (first_packet, octets)
-        })
-    }
-
-    fn push(&mut self, connection: &mut Connection) {
-        connection.freeze(&mut self.octets);
-        self.ends.push((connection.first_packet, self.octets.len()));
-    }
+    /// Number of its first packet: what connections are ordered by.
+    pub first_packet: u64,
+    /// The connection, frozen: see [`Connection::thaw`].
+    pub octets: Box<[u8]>,
 }
 
 /// Where a connection is.
@@ -135,7 +118,7 @@ pub struct Analyzer {
     /// Connections to look at when the idle time-out may have passed, and when that of closed ones may have.
     open: VecDeque<Due>,
     closed: VecDeque<Due>,
-    finished: Finished,
+    finished: Vec<Finished>,
     /// Octets in frozen connections.
     frozen: u64,
     /// Segments in flight beyond what a hot connection has room for.
@@ -166,7 +149,7 @@ impl Analyzer {
             hand: 0,
             open: VecDeque::new(),
             closed: VecDeque::new(),
-            finished: Finished::default(),
+            finished: Vec::new(),
             frozen: 0,
             many: 0,
             connections: 0,
@@ -391,18 +374,22 @@ impl Analyzer {
                 let connection = &mut hot.connection;
                 let many = connection.a.segments.many() + connection.b.segments.many();
                 self.many -= many as u64;
-                self.finished.push(connection);
+                self.scratch.clear();
+                connection.freeze(&mut self.scratch);
+                self.finished.push(Finished {
+                    first_packet: connection.first_packet,
+                    octets: self.scratch.as_slice().into(),
+                });
                 hot.slot = u32::MAX;
                 hot.touched = false;
                 self.spare.push(at);
             }
             Place::Frozen(octets) => {
                 self.frozen -= octets.len() as u64;
-                let first_packet = entry.first_packet;
-                self.finished.octets.extend_from_slice(&octets);
-                self.finished
-                    .ends
-                    .push((first_packet, self.finished.octets.len()));
+                self.finished.push(Finished {
+                    first_packet: entry.first_packet,
+                    octets,
+                });
             }
             Place::Free => {}
         }
@@ -509,14 +496,14 @@ impl Analyzer {
     }
 
     /// The connections that have finished since this was last called.
-    pub fn take_finished(&mut self) -> Finished {
+    pub fn take_finished(&mut self) -> Vec<Finished> {
         core::mem::take(&mut self.finished)
     }
 
     /// True when connections have finished.
     #[must_use]
     pub fn has_finished(&self) -> bool {
-        !self.finished.ends.is_empty()
+        !self.finished.is_empty()
     }
 
     /// The capture is at its end: finishes all connections.

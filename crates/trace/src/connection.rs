@@ -95,22 +95,30 @@ impl Connection {
 
     /// Makes it a new connection, keeping the room its parts have.
     pub(crate) fn reset(&mut self) {
-        for direction in [&mut self.a, &mut self.b] {
-            let mut segments = core::mem::take(&mut direction.segments);
-            let mut percentiles = core::mem::take(&mut direction.rtt_percentiles);
-            segments.clear();
-            percentiles.clear();
-            *direction = Direction {
-                segments,
-                rtt_percentiles: percentiles,
-                ..Direction::default()
-            };
-        }
-        let (a, b) = (core::mem::take(&mut self.a), core::mem::take(&mut self.b));
-        *self = Connection {
+        let Connection {
+            number,
+            first_packet,
+            file,
+            key,
+            a_is_low,
+            first_time,
+            last_time,
+            last_clock,
+            packets,
             a,
             b,
-            ..Connection::default()
-        };
+        } = self;
+        (*number, *first_packet, *file, *packets) = (0, 0, 0, 0);
+        (*key, *a_is_low) = (FlowKey::default(), false);
+        (*first_time, *last_time, *last_clock) = (0, 0, 0);
+        for direction in [a, b] {
+            let segments = core::mem::take(&mut direction.segments);
+            let percentiles = core::mem::take(&mut direction.rtt_percentiles);
+            *direction = Direction::default();
+            direction.segments = segments;
+            direction.segments.clear();
+            direction.rtt_percentiles = percentiles;
+            direction.rtt_percentiles.clear();
+        }
     }
 }

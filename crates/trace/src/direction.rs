@@ -201,8 +201,8 @@ pub struct Owin {
     pub total: u64,
     /// How many samples (avg owin).
     pub count: u64,
-    /// Sum of byte-seconds (wavg owin, over the connection's time).
-    pub byte_seconds: f64,
+    /// Sum of bytes times nanoseconds (wavg owin, over the connection's time).
+    pub byte_nanoseconds: u128,
     /// Last sample.
     pub last: u64,
     /// Its time.

@@ -20,10 +20,8 @@ pub(crate) trait Codec {
     const READS: bool;
     /// One number.
     fn unsigned(&mut self, value: &mut u64);
-    /// Times are relative to this from here on.
-    fn set_base(&mut self, base: i64);
-    /// The time that times are relative to.
-    fn base(&self) -> i64;
+    /// What times and offsets are relative to from here on.
+    fn base(&mut self) -> &mut Base;
     /// True when reading came to the end too soon.
     fn is_over(&self) -> bool;
     /// What was read cannot be.
@@ -48,8 +46,60 @@ pub(crate) trait Codec {
         *value = some.unwrap_or(0);
     }
 
+    /// An offset, with 0 for none.
+    fn offset(&mut self, value: &mut u64) {
+        let base = self.base().offset;
+        let mut wide = if *value == 0 {
+            0
+        } else {
+            let delta = value.wrapping_sub(base) as i64;
+            (((delta << 1) ^ (delta >> 63)) as u64).wrapping_add(1)
+        };
+        self.unsigned(&mut wide);
+        *value = match wide.checked_sub(1) {
+            None => 0,
+            Some(zigzag) => base.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg()),
+        };
+    }
+
+    /// A number that is often `guess`.
+    fn guessed(&mut self, value: &mut u64, guess: u64) {
+        let mut delta = value.wrapping_sub(guess) as i64;
+        self.signed(&mut delta);
+        *value = guess.wrapping_add(delta as u64);
+    }
+
+    /// A number that is often `guess`.
+    fn guessed_small(&mut self, value: &mut u32, guess: u32) {
+        self.sequence(value, guess);
+    }
+
+    /// A number that is often `guess`.
+    fn guessed_signed(&mut self, value: &mut i64, guess: i64) {
+        let mut delta = value.wrapping_sub(guess);
+        self.signed(&mut delta);
+        *value = guess.wrapping_add(delta);
+    }
+
+    /// An offset or a sequence number that may be absent, near `base`.
+    fn maybe_near(&mut self, value: &mut Option<u64>, base: u64) {
+        let before = core::mem::replace(&mut self.base().offset, base);
+        let mut some = value.map_or(0, |value| value.wrapping_add(1));
+        self.offset(&mut some);
+        *value = some.checked_sub(1);
+        self.base().offset = before;
+    }
+
+    /// A sequence number near `base`.
+    fn sequence(&mut self, value: &mut u32, base: u32) {
+        let delta = value.wrapping_sub(base) as i32;
+        let mut wide = i64::from(delta);
+        self.signed(&mut wide);
+        *value = base.wrapping_add(wide as u32);
+    }
+
     fn maybe_time(&mut self, value: &mut Option<i64>) {
-        let base = self.base();
+        let base = self.base().time;
         let mut wide = value.map_or(0, |time| {
             let delta = time.wrapping_sub(base);
             (((delta << 1) ^ (delta >> 63)) as u64).wrapping_add(1)
@@ -113,26 +163,43 @@ pub(crate) trait Codec {
     }
 }
 
+/// What is near to most times and offsets of a direction, so that the difference is small.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Base {
+    time: i64,
+    offset: u64,
+}
+
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
     zeros: u64,
-    base: i64,
+    base: Base,
 }
 
 impl Writer<'_> {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.out.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.out.push(value as u8);
+    #[inline(never)]
+    fn nonzero(&mut self, value: u64) {
+        self.flush();
+        self.varint(value);
     }
 
+    #[inline]
+    fn varint(&mut self, mut value: u64) {
+        let (mut octets, mut length) = ([0; 10], 0);
+        while value >= 0x80 {
+            octets[length] = value as u8 | 0x80;
+            length += 1;
+            value >>= 7;
+        }
+        octets[length] = value as u8;
+        self.out.extend_from_slice(&octets[..=length]);
+    }
+
+    #[inline]
     fn flush(&mut self) {
         if self.zeros > 0 {
             self.out.push(0);
-            let zeros = self.zeros;
-            self.varint(zeros);
+            self.varint(self.zeros);
             self.zeros = 0;
         }
     }
@@ -141,22 +208,17 @@ impl Writer<'_> {
 impl Codec for Writer<'_> {
     const READS: bool = false;
 
-    #[inline]
+    #[inline(always)]
     fn unsigned(&mut self, value: &mut u64) {
         if *value == 0 {
             self.zeros += 1;
-            return;
+        } else {
+            self.nonzero(*value);
         }
-        self.flush();
-        self.varint(*value);
     }
 
-    fn set_base(&mut self, base: i64) {
-        self.base = base;
-    }
-
-    fn base(&self) -> i64 {
-        self.base
+    fn base(&mut self) -> &mut Base {
+        &mut self.base
     }
 
     fn is_over(&self) -> bool {
@@ -169,7 +231,7 @@ impl Codec for Writer<'_> {
 struct Reader<'a> {
     octets: &'a [u8],
     zeros: u64,
-    base: i64,
+    base: Base,
     over: bool,
 }
 
@@ -208,12 +270,8 @@ impl Codec for Reader<'_> {
         *value = self.varint();
     }
 
-    fn set_base(&mut self, base: i64) {
-        self.base = base;
-    }
-
-    fn base(&self) -> i64 {
-        self.base
+    fn base(&mut self) -> &mut Base {
+        &mut self.base
     }
 
     fn is_over(&self) -> bool {
@@ -231,7 +289,7 @@ impl Connection {
         let mut writer = Writer {
             out,
             zeros: 0,
-            base: 0,
+            base: Base::default(),
         };
         self.exchange(&mut writer);
         writer.flush();
@@ -246,7 +304,7 @@ impl Connection {
         let mut reader = Reader {
             octets,
             zeros: 0,
-            base: 0,
+            base: Base::default(),
             over: false,
         };
         self.exchange(&mut reader);
@@ -263,65 +321,54 @@ impl Connection {
         self.key.exchange(codec);
         codec.flags(&mut [&mut self.a_is_low]);
         codec.signed(&mut self.first_time);
-        codec.set_base(self.first_time);
-        relative(codec, &mut self.last_time);
-        relative(codec, &mut self.last_clock);
+        codec.base().time = self.first_time;
+        codec.guessed_signed(&mut self.last_time, self.first_time);
+        codec.guessed_signed(&mut self.last_clock, self.last_time);
+        codec.base().time = self.last_time;
         codec.unsigned(&mut self.packets);
         self.a.exchange(codec);
         self.b.exchange(codec);
     }
 }
 
-/// A time that is always there.
-fn relative<C: Codec>(codec: &mut C, time: &mut i64) {
-    let base = codec.base();
-    let mut delta = time.wrapping_sub(base);
-    codec.signed(&mut delta);
-    *time = base.wrapping_add(delta);
-}
-
 impl FlowKey {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
-        let mut words = [
-            (self.low >> 64) as u64,
-            self.low as u64,
-            (self.high >> 64) as u64,
-            self.high as u64,
-            u64::from(self.ports()),
-            u64::from(self.realm),
-        ];
-        for word in &mut words {
-            codec.unsigned(word);
+        let mut parts = self.parts();
+        for part in &mut parts {
+            codec.unsigned(part);
         }
-        let [a, b, c, d, ports, realm] = words;
-        *self = FlowKey::from_parts(
-            u128::from(a) << 64 | u128::from(b),
-            u128::from(c) << 64 | u128::from(d),
-            ports as u32,
-            realm as u32,
-        );
+        *self = FlowKey::from_parts(parts);
     }
 }
 
 impl Direction {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        codec.maybe_small(&mut self.first_sequence);
+        codec.base().offset = 1 << 32 | u64::from(self.first_sequence.unwrap_or(0));
+        let time = codec.base().time;
+        codec.maybe_time(&mut self.last_time);
+        // Most other times of a direction are near to its last packet's.
+        codec.base().time = self.last_time.unwrap_or(time);
         self.exchange_common(codec);
         self.exchange_rare(codec);
+        codec.base().time = time;
     }
 
     fn exchange_common<C: Codec>(&mut self, codec: &mut C) {
-        codec.maybe_time(&mut self.last_time);
+        self.segments.exchange(codec);
         codec.unsigned(&mut self.packets);
-        codec.unsigned(&mut self.ack_packets);
+        codec.guessed(&mut self.ack_packets, self.packets);
         codec.small(&mut self.window);
         codec.maybe_small(&mut self.ack);
         codec.maybe_time(&mut self.ack_time);
-        codec.small(&mut self.window_end);
+        codec.sequence(
+            &mut self.window_end,
+            self.ack.unwrap_or(0).wrapping_add(self.window),
+        );
         codec.unsigned(&mut self.data_bytes);
         codec.unsigned(&mut self.data_packets);
-        codec.unsigned(&mut self.unique_bytes);
-        codec.small(&mut self.latest);
-        self.segments.exchange(codec);
+        codec.guessed(&mut self.unique_bytes, self.data_bytes);
+        codec.sequence(&mut self.latest, self.segments.top_sequence());
         self.owin.exchange(codec);
         codec.signed(&mut self.idle_max);
         codec.small(&mut self.duplicates_in_row);
@@ -333,14 +380,14 @@ impl Direction {
         codec.unsigned(&mut self.pure_acks);
         codec.unsigned(&mut self.pushed_packets);
         codec.small(&mut self.segment_max);
-        codec.small(&mut self.segment_min);
+        codec.guessed_small(&mut self.segment_min, self.segment_max);
         codec.maybe_time(&mut self.first_data_time);
         codec.maybe_time(&mut self.last_data_time);
         codec.unsigned(&mut self.cumulative_acks);
         for fingerprint in &mut self.remembered {
             codec.small(fingerprint);
         }
-        codec.unsigned(&mut self.sacked_above);
+        codec.offset(&mut self.sacked_above);
         short(codec, &mut self.top_id);
     }
 
@@ -348,9 +395,9 @@ impl Direction {
         codec.small(&mut self.syns);
         codec.small(&mut self.fins);
         codec.small(&mut self.resets);
-        codec.maybe(&mut self.syn);
-        codec.maybe(&mut self.fin);
-        codec.maybe_small(&mut self.first_sequence);
+        let base = codec.base().offset;
+        codec.maybe_near(&mut self.syn, base);
+        codec.maybe_near(&mut self.fin, self.segments.top());
         codec.unsigned(&mut self.sack_packets);
         codec.unsigned(&mut self.dsack_packets);
         octet(codec, &mut self.sack_blocks_max);
@@ -380,8 +427,8 @@ impl Direction {
         codec.unsigned(&mut self.initial_packets);
         codec.unsigned(&mut self.truncated_bytes);
         codec.unsigned(&mut self.truncated_packets);
-        codec.signed(&mut self.rtt_handshake);
-        codec.signed(&mut self.rtt_last);
+        codec.guessed_signed(&mut self.rtt_handshake, self.rtt.min);
+        codec.guessed_signed(&mut self.rtt_last, self.rtt.max);
         self.rtt_ambiguous.exchange(codec);
         codec.unsigned(&mut self.post_loss_acks);
         codec.unsigned(&mut self.duplicate_acks);
@@ -413,9 +460,12 @@ fn octet<C: Codec>(codec: &mut C, value: &mut u8) {
 impl Windows {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.small(&mut self.max);
-        codec.small(&mut self.min);
-        codec.unsigned(&mut self.total);
+        codec.guessed_small(&mut self.min, self.max);
         codec.unsigned(&mut self.count);
+        codec.guessed(
+            &mut self.total,
+            u64::from(self.max).wrapping_mul(self.count),
+        );
         codec.unsigned(&mut self.zero);
         codec.flags(&mut [&mut self.scaled]);
     }
@@ -424,10 +474,16 @@ impl Windows {
 impl Owin {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.max);
-        codec.unsigned(&mut self.min);
-        codec.unsigned(&mut self.total);
+        codec.guessed(&mut self.min, self.max);
         codec.unsigned(&mut self.count);
-        codec.float(&mut self.byte_seconds);
+        codec.guessed(&mut self.total, self.max.wrapping_mul(self.count));
+        let mut halves = [
+            self.byte_nanoseconds as u64,
+            (self.byte_nanoseconds >> 64) as u64,
+        ];
+        codec.unsigned(&mut halves[0]);
+        codec.unsigned(&mut halves[1]);
+        self.byte_nanoseconds = u128::from(halves[1]) << 64 | u128::from(halves[0]);
         codec.unsigned(&mut self.last);
         codec.maybe_time(&mut self.last_time);
     }
@@ -446,9 +502,17 @@ impl Times {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.count);
         codec.signed(&mut self.min);
-        codec.signed(&mut self.max);
-        codec.signed(&mut self.sum);
-        codec.float(&mut self.squares);
+        codec.guessed_signed(&mut self.max, self.min);
+        codec.guessed_signed(&mut self.sum, self.min.wrapping_mul(self.count as i64));
+        // Of one, or of equal ones, the sum of squares is known.
+        let guess = (self.min as f64 * self.min as f64) * self.count as f64;
+        let mut known = self.squares.to_bits() == guess.to_bits();
+        codec.flags(&mut [&mut known]);
+        if known {
+            self.squares = guess;
+        } else {
+            codec.float(&mut self.squares);
+        }
     }
 }
 

@@ -7,10 +7,10 @@ use std::hash::{BuildHasher, Hasher};
 /// Addresses and ports of a connection, the same for both its directions: the lower end comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowKey {
-    /// The lower end's address; IPv4 as ::ffff:a.b.c.d.
-    pub low: u128,
+    /// The lower end's address, in halves; IPv4 as ::ffff:a.b.c.d.
+    low: [u64; 2],
     /// The higher end's address.
-    pub high: u128,
+    high: [u64; 2],
     /// The lower end's port above the higher end's.
     ports: u32,
     /// What else keeps flows apart: 0, or a number made of the tunnel that carries it.
@@ -27,10 +27,7 @@ impl FlowKey {
         destination_port: u16,
         realm: u32,
     ) -> (FlowKey, bool) {
-        let (source, destination) = (
-            u128::from_be_bytes(*source),
-            u128::from_be_bytes(*destination),
-        );
+        let (source, destination) = (halves(source), halves(destination));
         let from_low = (source, source_port) <= (destination, destination_port);
         let (low, high, low_port, high_port) = if from_low {
             (source, destination, source_port, destination_port)
@@ -69,7 +66,8 @@ impl FlowKey {
         } else {
             (self.high, self.high_port())
         };
-        (Ipv6Addr::from_bits(address).to_canonical(), port)
+        let bits = u128::from(address[0]) << 64 | u128::from(address[1]);
+        (Ipv6Addr::from_bits(bits).to_canonical(), port)
     }
 
     /// A hash of both directions alike. The same seed gives the same hash on every machine, so that the parts of a
@@ -78,22 +76,33 @@ impl FlowKey {
     #[must_use]
     pub fn hash(&self, seed: u64) -> u64 {
         let mut hasher = FixedState::with_seed(seed).build_hasher();
-        hasher.write_u128(self.low);
-        hasher.write_u128(self.high);
+        hasher.write_u64(self.low[0] ^ self.high[0].rotate_left(17));
+        hasher.write_u64(self.low[1]);
+        hasher.write_u64(self.high[1]);
         hasher.write_u64(u64::from(self.ports) << 32 | u64::from(self.realm));
         hasher.finish()
     }
 
-    pub(crate) const fn ports(&self) -> u32 {
-        self.ports
+    /// Everything in it, as numbers.
+    pub(crate) const fn parts(&self) -> [u64; 6] {
+        let ([a, b], [c, d]) = (self.low, self.high);
+        [a, b, c, d, self.ports as u64, self.realm as u64]
     }
 
-    pub(crate) const fn from_parts(low: u128, high: u128, ports: u32, realm: u32) -> FlowKey {
+    /// What [`FlowKey::parts`] took apart.
+    pub(crate) const fn from_parts([a, b, c, d, ports, realm]: [u64; 6]) -> FlowKey {
         FlowKey {
-            low,
-            high,
-            ports,
-            realm,
+            low: [a, b],
+            high: [c, d],
+            ports: ports as u32,
+            realm: realm as u32,
         }
     }
+}
+
+#[inline]
+fn halves(address: &[u8; 16]) -> [u64; 2] {
+    let (high, low) = address.split_at(8);
+    let half = |octets: &[u8]| u64::from_be_bytes(octets.try_into().unwrap_or_default());
+    [half(high), half(low)]
 }

@@ -18,6 +18,8 @@ mod receive;
 mod rtt;
 mod segment;
 pub mod segments;
+pub mod text;
+pub mod udp;
 mod verdict;
 
 pub use analyzer::{Analyzer, Config, Finished, IDLE, IDLE_CLOSED, Limits};
@@ -26,5 +28,5 @@ pub use direction::{Direction, Episodes, Owin, Windows};
 pub use frozen::NotFrozen;
 pub use key::FlowKey;
 pub use rtt::{Percentiles, Times};
-pub use segment::Segment;
+pub use segment::{Segment, SegmentOptions};
 pub use verdict::{AckKind, Nobody, Observer, Sample, Verdict};

@@ -250,7 +250,7 @@ impl Direction {
             self.scale = scale.min(14);
             self.asked_scale = true;
         }
-        self.asked_timestamps |= options.timestamps.is_some();
+        self.asked_timestamps |= options.timestamps;
         self.asked_sack |= options.sack_permitted;
         let agreed = self.asked_scale && other.asked_scale;
         if !agreed && !segment.syn() {
@@ -582,7 +582,7 @@ impl Direction {
         }
         if let Some(last) = owin.last_time {
             let lasted = segment.time.saturating_sub(last).max(0);
-            owin.byte_seconds += owin.last as f64 * lasted as f64 / 1e9;
+            owin.byte_nanoseconds += u128::from(owin.last) * lasted as u128;
         }
         owin.last = in_flight;
         owin.last_time = Some(segment.time);

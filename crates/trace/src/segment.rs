@@ -40,7 +40,50 @@ pub struct Segment {
     /// Octets of payload in the capture.
     pub captured: u32,
     /// TCP options.
-    pub options: Options,
+    pub options: SegmentOptions,
+}
+
+/// What the analyser wants of the TCP options: few octets, written one by one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SegmentOptions {
+    /// Maximum segment size.
+    pub mss: Option<u16>,
+    /// Window scale shift.
+    pub window_scale: Option<u8>,
+    /// SACK permitted.
+    pub sack_permitted: bool,
+    /// There is a time stamp.
+    pub timestamps: bool,
+    blocks: u8,
+    sack: [(u32, u32); 4],
+}
+
+impl SegmentOptions {
+    /// The SACK blocks, as sent: left edge, right edge.
+    #[must_use]
+    #[inline]
+    pub fn sack(&self) -> &[(u32, u32)] {
+        self.sack.get(..usize::from(self.blocks)).unwrap_or(&[])
+    }
+}
+
+impl From<&Options> for SegmentOptions {
+    #[inline]
+    fn from(options: &Options) -> SegmentOptions {
+        let mut own = SegmentOptions {
+            mss: options.mss,
+            window_scale: options.window_scale,
+            sack_permitted: options.sack_permitted,
+            timestamps: options.timestamps.is_some(),
+            blocks: 0,
+            sack: [(0, 0); 4],
+        };
+        for (to, from) in own.sack.iter_mut().zip(options.sack()) {
+            *to = *from;
+            own.blocks += 1;
+        }
+        own
+    }
 }
 
 impl Segment {
@@ -78,7 +121,7 @@ impl Segment {
             checksum: tcp.checksum,
             payload: tcp.payload_length,
             captured: tcp.payload.len() as u32,
-            options: tcp.options,
+            options: SegmentOptions::from(&tcp.options),
         }
     }
 

@@ -226,7 +226,7 @@ impl Flight {
 }
 
 fn exchange_sent<C: Codec>(sent: &mut Sent, codec: &mut C) {
-    codec.unsigned(&mut sent.first);
+    codec.offset(&mut sent.first);
     codec.time(&mut sent.time);
     codec.small(&mut sent.length);
     codec.small(&mut sent.again);

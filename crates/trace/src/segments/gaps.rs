@@ -89,7 +89,7 @@ impl Gaps {
     }
 
     pub(super) fn exchange<C: Codec>(&mut self, codec: &mut C) {
-        codec.unsigned(&mut self.floor);
+        codec.offset(&mut self.floor);
         codec.unsigned(&mut self.forgotten);
         let mut count = self.inner.len() as u64;
         codec.unsigned(&mut count);
@@ -101,8 +101,8 @@ impl Gaps {
             }
             for _ in 0..count {
                 let (mut first, mut end) = (0, 0);
-                codec.unsigned(&mut first);
-                codec.unsigned(&mut end);
+                codec.offset(&mut first);
+                codec.offset(&mut end);
                 if codec.is_over() {
                     break;
                 }
@@ -111,8 +111,8 @@ impl Gaps {
             return;
         }
         for (first, end) in &self.inner {
-            codec.unsigned(&mut first.clone());
-            codec.unsigned(&mut end.clone());
+            codec.offset(&mut first.clone());
+            codec.offset(&mut end.clone());
         }
     }
 }

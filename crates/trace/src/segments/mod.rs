@@ -106,6 +106,11 @@ impl Segments {
         self.top
     }
 
+    /// The sequence number after the highest octet seen.
+    pub(crate) const fn top_sequence(&self) -> u32 {
+        self.top as u32
+    }
+
     /// The highest acknowledgement; 0 before the first.
     #[must_use]
     pub const fn acked(&self) -> u64 {
@@ -265,11 +270,11 @@ impl Segments {
 
     /// Shows all its parts to a codec, which reads or writes them.
     pub(crate) fn exchange<C: crate::frozen::Codec>(&mut self, codec: &mut C) {
-        codec.unsigned(&mut self.acked);
-        codec.unsigned(&mut self.edge);
-        codec.unsigned(&mut self.acked_end);
+        codec.offset(&mut self.top);
+        codec.guessed(&mut self.acked, self.top);
+        codec.guessed(&mut self.edge, self.acked);
+        codec.guessed(&mut self.acked_end, self.edge);
         codec.time(&mut self.acked_time);
-        codec.unsigned(&mut self.top);
         codec.unsigned(&mut self.forgotten);
         self.flight.exchange(codec);
         self.gaps.exchange(codec);
