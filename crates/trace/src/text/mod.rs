@@ -1,0 +1,137 @@
+//! What tcptrace prints, about the statistics of this crate: the same labels, columns and units, so that scripts which
+//! read one can read the other. Where the figures differ, `docs/trace-differences.md` says why.
+//!
+//! Everything is written into a buffer that the caller owns; nothing here reads a clock, a file or a name server.
+//! [`Names`] turns addresses and ports into text, a [`jiff::tz::TimeZone`] turns times into local time.
+//!
+//! The output of tcptrace 6.6.7 is the specification; there is no other.
+
+mod brief;
+mod flow;
+mod head;
+mod long;
+mod sheet;
+mod time;
+mod values;
+
+pub use brief::{brief, brief_name};
+pub use flow::{flow_brief, flow_long, flow_name};
+pub use head::{Counts, Head, arguments, no_udp, udp_head};
+pub use long::{LongOptions, long};
+pub use time::{Elapsed, LocalTime, zone_without_rule};
+pub use values::{values, values_header};
+
+use core::fmt::{self, Write};
+use core::net::IpAddr;
+
+/// Turns addresses and ports into what is printed for them.
+pub trait Names {
+    /// Writes a host's name, or its address.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn host(&self, address: IpAddr, out: &mut dyn Write) -> fmt::Result;
+
+    /// Writes a TCP or UDP port's name, or its number.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn port(&self, port: u16, out: &mut dyn Write) -> fmt::Result;
+}
+
+/// Addresses and port numbers as they are (`-n`).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Numeric;
+
+impl Names for Numeric {
+    fn host(&self, address: IpAddr, out: &mut dyn Write) -> fmt::Result {
+        write!(out, "{address}")
+    }
+
+    fn port(&self, port: u16, out: &mut dyn Write) -> fmt::Result {
+        write!(out, "{port}")
+    }
+}
+
+/// What the report of one connection or flow needs besides its statistics.
+#[derive(Clone, Copy)]
+pub struct About<'a> {
+    /// Names of hosts and ports.
+    pub names: &'a dyn Names,
+    /// Local time.
+    pub zone: &'a jiff::tz::TimeZone,
+    /// Which pair of letters its ends have, from 1: its number. When UDP flows are reported too, they and the
+    /// connections draw their letters in the order of their first packets.
+    pub pair: u64,
+    /// The file its first packet is in.
+    pub file: &'a str,
+    /// When the capture ended, in nanoseconds since 1970: the silence of an open connection lasts until then.
+    pub end: i64,
+}
+
+/// The letters of both ends: `a` and `b` for pair 1, `c` and `d` for pair 2, after `z` come `aa` and `ab`.
+///
+/// Pair 0, which is no connection, has those of pair 1.
+#[must_use]
+pub fn letters(pair: u64) -> (String, String) {
+    let first = u128::from(pair.saturating_sub(1)) * 2;
+    (letter(first), letter(first + 1))
+}
+
+/// The letters of one end, counted from 0: numbers to the base of 26 without a zero.
+fn letter(mut index: u128) -> String {
+    let mut reversed = String::new();
+    loop {
+        reversed.push(char::from(b'a' + (index % 26) as u8));
+        index /= 26;
+        if index == 0 {
+            break;
+        }
+        index -= 1;
+    }
+    reversed.chars().rev().collect()
+}
+
+/// Writes host and port of one end.
+fn endpoint(out: &mut dyn Write, names: &dyn Names, end: (IpAddr, u16)) -> fmt::Result {
+    names.host(end.0, out)?;
+    out.write_char(':')?;
+    names.port(end.1, out)
+}
+
+/// Both ends and their letters: `host:port - host:port (a2b)`.
+fn name_of(
+    names: &dyn Names,
+    a: (IpAddr, u16),
+    b: (IpAddr, u16),
+    pair: u64,
+    out: &mut dyn Write,
+) -> fmt::Result {
+    endpoint(out, names, a)?;
+    out.write_str(" - ")?;
+    endpoint(out, names, b)?;
+    let (a, b) = letters(pair);
+    write!(out, " ({a}2{b})")
+}
+
+/// The two lines that name the hosts at the head of a long report.
+fn hosts(
+    out: &mut dyn Write,
+    about: &About<'_>,
+    a: (IpAddr, u16),
+    b: (IpAddr, u16),
+) -> fmt::Result {
+    let (first, second) = letters(about.pair);
+    for (letters, end) in [(first, a), (second, b)] {
+        write!(out, "\thost {:<4}      ", letters + ":")?;
+        endpoint(out, about.names, end)?;
+        out.write_char('\n')?;
+    }
+    Ok(())
+}
+
+/// The line above the two columns of a long report.
+fn column_heads(out: &mut dyn Write, pair: u64) -> fmt::Result {
+    let (a, b) = letters(pair);
+    writeln!(out, "   {a}->{b}:\t\t\t      {b}->{a}:")
+}

@@ -1,0 +1,263 @@
+//! UDP flows: who sent how much to whom, and when.
+//!
+//! RFC 768. A flow is all datagrams between two ends, both ways, however long it is silent. There is nothing here about
+//! what they carry.
+
+use crate::key::FlowKey;
+use core::net::IpAddr;
+use hashbrown::HashTable;
+use wire::packet::Packet;
+use wire::udp::Udp;
+
+/// Flows kept, unless told otherwise: some 200 MB.
+pub const FLOWS_MAX: usize = 1 << 20;
+
+/// What one end of a flow sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Datagrams.
+    pub packets: u64,
+    /// Octets in them by their length fields, 8 of UDP header in each included, as tcptrace counts them (data bytes
+    /// sent).
+    pub bytes: u64,
+}
+
+/// A UDP flow. End `a` sent its first datagram in the capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// Its number: 1 is the first flow of the input.
+    pub number: u64,
+    /// Number of its first packet in the whole input.
+    pub first_packet: u64,
+    /// Which file of several its first packet is in, from 0.
+    pub file: u32,
+    /// Addresses and ports.
+    pub key: FlowKey,
+    /// End `a` is the lower end of the key.
+    pub a_is_low: bool,
+    /// Time of the first packet, in nanoseconds since 1970.
+    pub first_time: i64,
+    /// Time of the last packet.
+    pub last_time: i64,
+    /// What end `a` sent.
+    pub a: Sent,
+    /// What end `b` sent.
+    pub b: Sent,
+}
+
+impl Flow {
+    /// Address and port of end `a`.
+    #[must_use]
+    pub fn a_end(&self) -> (IpAddr, u16) {
+        self.key.end(self.a_is_low)
+    }
+
+    /// Address and port of end `b`.
+    #[must_use]
+    pub fn b_end(&self) -> (IpAddr, u16) {
+        self.key.end(!self.a_is_low)
+    }
+
+    /// From its first packet to its last, in nanoseconds; 0 when the time stamps ran backwards.
+    #[must_use]
+    pub fn elapsed(&self) -> i64 {
+        self.last_time.saturating_sub(self.first_time).max(0)
+    }
+}
+
+/// One UDP packet, as [`Flows`] takes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Datagram {
+    /// Its number in the whole input, from 1.
+    pub number: u64,
+    /// When it was captured, in nanoseconds since 1970.
+    pub time: i64,
+    /// Its flow's ends.
+    pub key: FlowKey,
+    /// The lower end of the key sent it.
+    pub from_low: bool,
+    /// Octets of header and payload.
+    pub length: u32,
+}
+
+impl Datagram {
+    /// From a decoded packet; `realm` keeps apart what has the same addresses and ports elsewhere.
+    #[must_use]
+    pub fn new(number: u64, time: i64, packet: &Packet<'_>, udp: &Udp<'_>, realm: u32) -> Datagram {
+        let (key, from_low) = FlowKey::new(
+            &packet.source,
+            udp.source_port,
+            &packet.destination,
+            udp.destination_port,
+            realm,
+        );
+        let length = match udp.length {
+            // RFC 2675 4: the length of a jumbogram is that of its packet.
+            0 => udp.payload_length.saturating_add(8),
+            length => u32::from(length),
+        };
+        Datagram {
+            number,
+            time,
+            key,
+            from_low,
+            length,
+        }
+    }
+}
+
+/// The flows of a capture, in the order of their first packets.
+///
+/// At most a given number of flows is kept. Packets of flows that come after that are counted together in
+/// [`Flows::beyond`]; those of flows known before go on being counted for these.
+#[derive(Debug)]
+pub struct Flows {
+    seed: u64,
+    limit: usize,
+    table: HashTable<u32>,
+    flows: Vec<Flow>,
+    packets: u64,
+    beyond: u64,
+    file: u32,
+}
+
+impl Flows {
+    /// No flows yet, and at most `limit`. What hashes depend on should be something that nobody can guess.
+    #[must_use]
+    pub fn new(seed: u64, limit: usize) -> Flows {
+        Flows {
+            seed,
+            limit: limit.min(u32::MAX as usize),
+            table: HashTable::new(),
+            flows: Vec::new(),
+            packets: 0,
+            beyond: 0,
+            file: 0,
+        }
+    }
+
+    /// Packets from here on come from this file of several, from 0.
+    pub fn set_file(&mut self, file: u32) {
+        self.file = file;
+    }
+
+    /// The flows, by number.
+    #[must_use]
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// Packets taken in.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Packets whose flows there was no room for.
+    #[must_use]
+    pub fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
+    /// Takes in a packet.
+    pub fn packet(&mut self, datagram: &Datagram) {
+        self.packets += 1;
+        let (flows, seed) = (&mut self.flows, self.seed);
+        let hash = datagram.key.hash(seed);
+        let found = self
+            .table
+            .find(hash, |&at| flows[at as usize].key == datagram.key);
+        let at = match found {
+            Some(&at) => at as usize,
+            None if flows.len() >= self.limit => {
+                self.beyond += 1;
+                return;
+            }
+            None => {
+                let at = flows.len();
+                flows.push(Flow {
+                    number: at as u64 + 1,
+                    first_packet: datagram.number,
+                    file: self.file,
+                    key: datagram.key,
+                    a_is_low: datagram.from_low,
+                    first_time: datagram.time,
+                    last_time: datagram.time,
+                    a: Sent::default(),
+                    b: Sent::default(),
+                });
+                self.table
+                    .insert_unique(hash, at as u32, |&at| flows[at as usize].key.hash(seed));
+                at
+            }
+        };
+        let flow = &mut flows[at];
+        flow.last_time = datagram.time;
+        let sent = if datagram.from_low == flow.a_is_low {
+            &mut flow.a
+        } else {
+            &mut flow.b
+        };
+        sent.packets += 1;
+        sent.bytes += u64::from(datagram.length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(number: u64, from: u8, to: u8, length: u32) -> Datagram {
+        let address = |last| {
+            let mut address = [0; 16];
+            address[15] = last;
+            address
+        };
+        let (key, from_low) = FlowKey::new(&address(from), 1000, &address(to), 1000, 0);
+        Datagram {
+            number,
+            time: number as i64 * 1000,
+            key,
+            from_low,
+            length,
+        }
+    }
+
+    #[test]
+    fn both_ways_are_one_flow_whose_a_end_began_it() {
+        let mut flows = Flows::new(7, 10);
+        flows.packet(&datagram(1, 9, 2, 100));
+        flows.packet(&datagram(2, 2, 9, 30));
+        flows.packet(&datagram(3, 9, 2, 10));
+        let [flow] = flows.flows() else {
+            panic!("{:?}", flows.flows())
+        };
+        assert_eq!(
+            flow.a,
+            Sent {
+                packets: 2,
+                bytes: 110
+            }
+        );
+        assert_eq!(
+            flow.b,
+            Sent {
+                packets: 1,
+                bytes: 30
+            }
+        );
+        assert_eq!(flow.a_end().0, "::9".parse::<IpAddr>().unwrap());
+        assert_eq!(flow.elapsed(), 2000);
+    }
+
+    #[test]
+    fn beyond_the_limit_packets_of_new_flows_are_only_counted() {
+        let mut flows = Flows::new(7, 2);
+        for (number, to) in [(1, 1), (2, 2), (3, 3), (4, 1), (5, 3)] {
+            flows.packet(&datagram(number, 9, to, 8));
+        }
+        assert_eq!((flows.packets(), flows.beyond()), (5, 2));
+        let packets: Vec<u64> = flows.flows().iter().map(|flow| flow.a.packets).collect();
+        assert_eq!(packets, [2, 1]);
+    }
+}
