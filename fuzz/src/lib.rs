@@ -59,6 +59,41 @@ pub const TARGETS: &[Target] = &[
         run: targets::lns_live::target,
         len_max: 1500,
     },
+    Target {
+        name: "capfile_pcap",
+        run: targets::capfile_formats::target_pcap,
+        len_max: 2000,
+    },
+    Target {
+        name: "capfile_pcapng",
+        run: targets::capfile_formats::target_pcapng,
+        len_max: 2000,
+    },
+    Target {
+        name: "capfile_snoop",
+        run: targets::capfile_formats::target_snoop,
+        len_max: 2000,
+    },
+    Target {
+        name: "capfile_erf",
+        run: targets::capfile_formats::target_erf,
+        len_max: 2000,
+    },
+    Target {
+        name: "capfile_tsh",
+        run: targets::capfile_formats::target_tsh,
+        len_max: 2000,
+    },
+    Target {
+        name: "capfile_etherpeek",
+        run: targets::capfile_formats::target_etherpeek,
+        len_max: 2000,
+    },
+    Target {
+        name: "capfile_compressed",
+        run: targets::capfile_compressed::target,
+        len_max: 1000,
+    },
 ];
 
 impl Target {

@@ -4,6 +4,9 @@ use wire::link::LinkType;
 
 use crate::fault::{Fault, Faults};
 
+/// The most octets of the file read at once, and the length of a block as long as no record is longer.
+const READ_LEN: usize = 256 << 10;
+
 /// The octets of a part of a file, and where the packets are in them.
 ///
 /// Meant to be used again and again: it keeps its memory between calls of [`Reader::read_block`].
@@ -65,11 +68,11 @@ impl Block {
         self.records.is_empty()
     }
 
-    /// Starts anew with what the last block left over, with room for at least `room` octets in all.
-    pub(crate) fn restart(&mut self, carry: &[u8], room: usize) {
+    /// Starts anew with what the last block left over.
+    pub(crate) fn restart(&mut self, carry: &[u8]) {
         self.records.clear();
         // What is left over really was in the file, so twice its length is no empty promise.
-        let room = room.max(2 * carry.len());
+        let room = READ_LEN.max(2 * carry.len());
         if self.buffer.len() < room {
             // Zeros fresh from the allocator cost nothing until they are written over.
             self.buffer = vec![0; room];
@@ -85,12 +88,13 @@ impl Block {
         self.filled -= count;
     }
 
-    /// The room that is left, after doubling the buffer when there is none.
+    /// Where the next octets go, after doubling the buffer when it is full.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.filled == self.buffer.len() {
             self.buffer.resize(2 * self.filled, 0);
         }
-        &mut self.buffer[self.filled..]
+        let end = self.buffer.len().min(self.filled + READ_LEN);
+        &mut self.buffer[self.filled..end]
     }
 }
 

@@ -7,9 +7,6 @@ use crate::fault::{Fault, Faults, OpenError};
 use crate::format::{Format, HEAD_LEN, MAGIC_LEN, Walker};
 use crate::source::{Compression, Pulled, Source};
 
-/// Octets of the file in a block, as long as no record is longer.
-const BLOCK_LEN: usize = 256 << 10;
-
 /// A file of packets that is being read.
 ///
 /// The source is read in large parts, and needs no buffer of its own.
@@ -28,6 +25,9 @@ pub struct Reader<R> {
 
 impl<R: Read> Reader<R> {
     /// Begins to read: tells compression and format by the first octets, not by a name.
+    ///
+    /// From a pipe, 24 octets are waited for, or 4,096 (or the end) where the format has no magic number: ERF, TSH and
+    /// EtherPeek.
     ///
     /// # Errors
     /// The source cannot be read, or it is of no compression or format known here.
@@ -95,7 +95,7 @@ impl<R: Read> Reader<R> {
     /// The source cannot be read; the records before that have been given, and nothing follows. What is wrong with the
     /// octets is no error but one of the [`faults`](Reader::faults).
     pub fn read_block(&mut self, block: &mut Block) -> io::Result<bool> {
-        block.restart(&self.carry, BLOCK_LEN);
+        block.restart(&self.carry);
         self.carry.clear();
         // Where in the block the first octet not dealt with is.
         let mut used = 0;

@@ -1,6 +1,8 @@
 //! One module for each decoder or core. A target panics when an invariant
 //! does not hold, and returns otherwise, whatever the octets are.
 
+pub mod capfile_compressed;
+pub mod capfile_formats;
 pub mod l2tp_digest;
 pub mod l2tp_header;
 pub mod l2tp_message;

@@ -2,6 +2,9 @@
 //!
 //! Files of versions before 2.4 have the two lengths of a record the other way round, always or sometimes, as
 //! libpcap knows: before 2.3 and in 543.0 always, in 2.3 where the first is the greater.
+//!
+//! A packet longer than the file's snapshot length is given whole, as the file has it (libpcap cuts it). Seconds are
+//! unsigned, so that they last until 2106.
 
 use wire::link::LinkType;
 

@@ -1,0 +1,33 @@
+//! Compressed files of packets: however the file comes, the same packets, unless its stream is corrupt.
+
+use capfile::Fault;
+
+use super::capfile_formats::{Whole, read_twice};
+
+/// Takes a file compressed with gzip or zstd.
+///
+/// # Panics
+/// When the portions that the file comes in make a difference to a whole stream, or more of one than how much is
+/// given of a corrupt one.
+pub fn target(data: &[u8]) {
+    match read_twice(data) {
+        (Some(whole), Some(again)) if is_broken(&whole) || is_broken(&again) => {
+            if whole.format == again.format {
+                let count = whole.packets.len().min(again.packets.len());
+                assert_eq!(whole.packets[..count], again.packets[..count]);
+            }
+        }
+        (Some(whole), Some(again)) => assert_eq!(whole, again),
+        (None, None) => {}
+        (Some(one), None) | (None, Some(one)) => assert!(is_broken(&one)),
+    }
+}
+
+fn is_broken(whole: &Whole) -> bool {
+    whole.faults.iter().any(|(fault, _)| {
+        matches!(
+            fault,
+            Fault::CompressionCorrupt | Fault::CompressionTruncated
+        )
+    })
+}
