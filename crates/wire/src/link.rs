@@ -28,6 +28,8 @@ link_types! {
     NULL = 0, "NULL";
     /// Ethernet.
     ETHERNET = 1, "ETHERNET";
+    /// Token ring (IEEE 802.5).
+    IEEE802_5 = 6, "IEEE802_5";
     /// PPP, with or without the address and control octets of RFC 1662.
     PPP = 9, "PPP";
     /// FDDI (RFC 1390), then LLC.

@@ -1,7 +1,7 @@
 //! From a captured frame to its innermost IP packet.
 //!
 //! Link layers: Ethernet II, IEEE 802.3 with 802.2 LLC and SNAP (RFC 1042),
-//! VLAN tags (802.1Q, 802.1ad), FDDI (RFC 1390), ATM (RFC 2684, formerly 1483;
+//! VLAN tags (802.1Q, 802.1ad), token ring (802.5), FDDI (RFC 1390), ATM (RFC 2684, formerly 1483;
 //! RFC 2225; RFC 2364), PPP (RFC 1661, 1662), PPPoE (RFC 2516), Cisco HDLC,
 //! MPLS (RFC 3032, 4448), Linux "cooked" frames, BSD loopback, raw IP.
 //! Tunnels: IP in IP (RFC 2003, 2473, 4213), GRE (RFC 2784, 2890), PPTP
@@ -13,12 +13,17 @@
 //! Lengths are those of the innermost IP header: a link pads frames, and a
 //! capture on a sending host sees frames that are longer than any link takes.
 //!
-//! Left out: reassembly, IEEE 802.11, token ring, frame relay, ERSPAN,
+//! Left out: reassembly, IEEE 802.11, frame relay, ERSPAN,
 //! Teredo, PPP multilink and Van Jacobson compression, and anything encrypted.
 
 mod ethernet;
+mod guess;
 mod ip;
+mod l2tp;
 mod layers;
+mod link;
+mod mpls;
+mod ppp;
 mod skip;
 mod tunnel;
 
@@ -167,6 +172,21 @@ fn any_frame<'a>(link: LinkType, frame: Frame<'a>, packet: &mut Packet<'a>) -> R
         LinkType::RAW | LinkType::RAW_OLD | LinkType::RAW_OPENBSD => ip::ip(frame, packet),
         LinkType::IPV4 => ip::ipv4(frame, packet),
         LinkType::IPV6 => ip::ipv6(frame, packet),
+        LinkType::LINUX_SLL => link::sll(frame, packet),
+        LinkType::LINUX_SLL2 => link::sll2(frame, packet),
+        LinkType::NULL | LinkType::LOOP => link::loopback(frame, packet),
+        LinkType::PPP | LinkType::PPP_HDLC => ppp::ppp_or_chdlc(frame, packet),
+        LinkType::PPP_PPPD | LinkType::PPP_WITH_DIR => ppp::ppp(frame.skip(1)?, packet),
+        LinkType::PPP_ETHER => ethernet::pppoe(frame, packet),
+        LinkType::C_HDLC => ppp::chdlc(frame, packet),
+        LinkType::C_HDLC_WITH_DIR => ppp::chdlc(frame.skip(1)?, packet),
+        LinkType::IEEE802_5 => link::token_ring(frame, packet),
+        LinkType::FDDI => link::fddi(frame, packet),
+        LinkType::ATM_RFC1483
+        | LinkType::ATM_RFC1483_OLD
+        | LinkType::ATM_CLIP
+        | LinkType::ATM_CLIP_OLD => link::atm(frame, packet),
+        LinkType::SUNATM => link::sunatm(frame, packet),
         _ => Err(Skip::UnknownLink(link)),
     }
 }
