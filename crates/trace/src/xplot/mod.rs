@@ -1,0 +1,169 @@
+//! Graphs as files for xplot, drawn as tcptrace draws them: flags `-S -R -T -N -F -L -G` and what goes with them.
+//!
+//! [`Plots`] observes the analyser and writes to a [`Sink`], which owns the files; there is no I/O here.
+//!
+//! ```ignore
+//! let mut plots = Plots::new(Options { graphs: Graphs::ALL, ..Options::default() }, sink);
+//! analyzer.packet(&segment, layers, &mut plots);     // for each packet
+//! plots.close(first_packet);                         // for each connection of `Analyzer::take_finished`
+//! let (sink, summary) = plots.finish();
+//! ```
+//!
+//! | flag | file | graph |
+//! |---|---|---|
+//! | `-S` | `a2b_tsg.xpl` | time and sequence number of segments, ACKs and windows |
+//! | `-R` | `a2b_rtt.xpl` | round trips, in milliseconds |
+//! | `-T` | `a2b_tput.xpl` | throughput, octets a second |
+//! | `-N` | `a2b_owin.xpl` | bytes in flight, their averages, and the window |
+//! | `-F` | `a2b_ssize.xpl` | sizes of segments |
+//! | `-L` | `a_b_tline.xpl` | segments as arrows between both ends |
+//!
+//! A file is buffered and appended to its sink in blocks, so there may be far more files than descriptors. Memory has
+//! two bounds, [`Options::buffers_max`] and [`Options::connections_max`]; what they did is in [`Summary`].
+//!
+//! Left out: `-Z` (`_rttraw.dat`), and `_rwin.xpl`, which tcptrace 6.6.7 cannot be asked for.
+
+mod ends;
+mod line;
+mod pair;
+mod pen;
+mod plot;
+mod plots;
+mod sequence;
+mod timeline;
+
+pub use plot::{FileId, Sink};
+pub use plots::{Plots, Summary};
+
+use core::ops::RangeInclusive;
+
+/// Which graphs to draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Graphs {
+    /// `-S`, time sequence.
+    pub sequence: bool,
+    /// `-R`, round trips.
+    pub rtt: bool,
+    /// `-T`, throughput.
+    pub throughput: bool,
+    /// `-N`, bytes in flight.
+    pub outstanding: bool,
+    /// `-F`, sizes of segments.
+    pub sizes: bool,
+    /// `-L`, time line.
+    pub time_line: bool,
+}
+
+impl Graphs {
+    /// `-G`.
+    pub const ALL: Graphs = Graphs {
+        sequence: true,
+        rtt: true,
+        throughput: true,
+        outstanding: true,
+        sizes: true,
+        time_line: true,
+    };
+
+    /// At least one is wanted.
+    #[must_use]
+    pub fn any(self) -> bool {
+        self != Graphs::default()
+    }
+}
+
+/// How to draw, and how much memory that may take. The defaults are tcptrace's.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which graphs.
+    pub graphs: Graphs,
+    /// `-A`: packets that make an average of the throughput.
+    pub interval: u32,
+    /// Throughput at each packet; `-y` leaves it out.
+    pub instant: bool,
+    /// `-z`, `-zx`: times count from a graph's beginning.
+    pub zero_time: bool,
+    /// `-zy`: sequence numbers count from a direction's first.
+    pub zero_sequence: bool,
+    /// `-C`; `-M` is false.
+    pub colour: bool,
+    /// `--showtitle`.
+    pub title: bool,
+    /// `--xplot_title_prefix`, what is in it expanded; empty for none. [`Plots::set_title_prefix`] changes it.
+    pub title_prefix: String,
+    /// `--output_prefix`, what is in it expanded.
+    pub prefix: String,
+    /// `--showsacks`.
+    pub sacks: bool,
+    /// `--showrexmit`.
+    pub retransmissions: bool,
+    /// `--showoutorder`.
+    pub out_of_order: bool,
+    /// `--showzerowindow`.
+    pub zero_windows: bool,
+    /// `--showurg`.
+    pub urgent: bool,
+    /// `--showrttdongles`.
+    pub rtt_marks: bool,
+    /// `--showdupack3`.
+    pub triple_duplicates: bool,
+    /// `--showzerolensegs`.
+    pub empty_segments: bool,
+    /// `--showzwndprobes`.
+    pub probes: bool,
+    /// `--showrwinline`.
+    pub window_line: bool,
+    /// In each time line graph, sequence numbers count from its own connection's beginning. tcptrace counts them from
+    /// the first connection's in all of them, which depends on what else is in the capture.
+    pub own_time_line: bool,
+    /// `-c`: only connections with both SYNs and both FINs.
+    pub complete_only: bool,
+    /// `-o`: only these connections; empty for all.
+    pub only: Vec<RangeInclusive<u64>>,
+    /// `-i`: not these connections.
+    pub ignore: Vec<RangeInclusive<u64>>,
+    /// Octets that wait for their files, at most.
+    pub buffers_max: usize,
+    /// Connections drawn at a time, at most: each takes about 1 kB besides buffers for one graph, 2 kB for all.
+    pub connections_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            graphs: Graphs::default(),
+            interval: 10,
+            instant: true,
+            zero_time: false,
+            zero_sequence: false,
+            colour: true,
+            title: true,
+            title_prefix: String::new(),
+            prefix: String::new(),
+            sacks: true,
+            retransmissions: true,
+            out_of_order: true,
+            zero_windows: true,
+            urgent: true,
+            rtt_marks: false,
+            triple_duplicates: true,
+            empty_segments: true,
+            probes: true,
+            window_line: true,
+            own_time_line: false,
+            complete_only: false,
+            only: Vec::new(),
+            ignore: Vec::new(),
+            buffers_max: 64 << 20,
+            connections_max: 1 << 20,
+        }
+    }
+}
+
+impl Options {
+    /// Whether the connection of this number is to be drawn.
+    fn wants(&self, number: u64) -> bool {
+        let within = |ranges: &[RangeInclusive<u64>]| ranges.iter().any(|r| r.contains(&number));
+        (self.only.is_empty() || within(&self.only)) && !within(&self.ignore)
+    }
+}

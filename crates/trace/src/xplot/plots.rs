@@ -1,0 +1,202 @@
+//! The observer: finds each packet's connection, keeps within the memory allowed.
+
+use super::Options;
+use super::pair::{Drawing, Pair};
+use super::pen::Pen;
+use super::plot::{Pool, Sink};
+use crate::connection::Connection;
+use crate::segment::Segment;
+use crate::text::{Names, Numeric};
+use crate::verdict::{Observer, Verdict};
+use hashbrown::HashMap;
+
+/// Connections found without hashing.
+const NEAR: usize = 1 << 12;
+
+/// The place of a connection that is not drawn.
+const NOWHERE: u32 = u32::MAX;
+
+/// What became of the graphs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Connections drawn.
+    pub connections: u64,
+    /// Connections not drawn because there were too many at a time.
+    pub left_out: u64,
+    /// Times that buffers were emptied early because they took too much memory.
+    pub buffers_emptied: u64,
+}
+
+/// Draws connections as they come.
+pub struct Plots<S> {
+    options: Options,
+    names: Box<dyn Names + Send>,
+    pool: Pool<S>,
+    pen: Pen,
+    pairs: Vec<Option<Box<Pair>>>,
+    free: Vec<u32>,
+    /// Where each connection is, by the number of its first packet.
+    places: HashMap<u64, u32, foldhash::fast::FixedState>,
+    near: Box<[(u64, u32)]>,
+    /// Connections seen, and pairs of letters given.
+    connections: u64,
+    letters: u64,
+    /// What sequence numbers of time lines count from, one for each direction.
+    bases: [u32; 2],
+    /// Where buffers were emptied last.
+    hand: usize,
+    summary: Summary,
+}
+
+impl<S: Sink> Plots<S> {
+    /// Draws into `sink`, with addresses and port numbers in the titles.
+    #[must_use]
+    pub fn new(options: Options, sink: S) -> Plots<S> {
+        Plots {
+            pen: Pen::new(options.colour),
+            options,
+            names: Box::new(Numeric),
+            pool: Pool { sink, held: 0 },
+            pairs: Vec::new(),
+            free: Vec::new(),
+            places: HashMap::default(),
+            near: vec![(u64::MAX, NOWHERE); NEAR].into(),
+            connections: 0,
+            letters: 0,
+            bases: [0; 2],
+            hand: 0,
+            summary: Summary::default(),
+        }
+    }
+
+    /// Titles have these names from here on.
+    pub fn set_names(&mut self, names: Box<dyn Names + Send>) {
+        self.names = names;
+    }
+
+    /// Titles begin like this from here on: another file of several has begun.
+    pub fn set_title_prefix(&mut self, prefix: String) {
+        self.options.title_prefix = prefix;
+    }
+
+    /// A UDP flow that is reported too takes the next pair of letters.
+    pub fn skip_letters(&mut self) {
+        self.letters += 1;
+    }
+
+    /// The connection whose first packet has this number has finished: ends its files, and frees its memory.
+    pub fn close(&mut self, first_packet: u64) {
+        let Some(place) = self.places.remove(&first_packet) else {
+            return;
+        };
+        let near = &mut self.near[first_packet as usize % NEAR];
+        if near.0 == first_packet {
+            *near = (u64::MAX, NOWHERE);
+        }
+        if let Some(pair) = self.pairs.get_mut(place as usize).and_then(Option::take) {
+            pair.close(&mut self.pool, self.options.complete_only);
+            self.free.push(place);
+        }
+    }
+
+    /// Ends all files.
+    pub fn finish(mut self) -> (S, Summary) {
+        for pair in self.pairs.iter_mut().filter_map(Option::take) {
+            pair.close(&mut self.pool, self.options.complete_only);
+        }
+        (self.pool.sink, self.summary)
+    }
+
+    #[inline]
+    fn place(&mut self, connection: &Connection, segment: &Segment) -> u32 {
+        let first_packet = connection.first_packet;
+        let near = self.near[first_packet as usize % NEAR];
+        if near.0 == first_packet {
+            return near.1;
+        }
+        self.seek(connection, segment)
+    }
+
+    #[inline(never)]
+    fn seek(&mut self, connection: &Connection, segment: &Segment) -> u32 {
+        let first_packet = connection.first_packet;
+        let place = match self.places.get(&first_packet) {
+            Some(&place) => place,
+            None => {
+                let place = self.begin(connection, segment);
+                self.places.insert(first_packet, place);
+                place
+            }
+        };
+        self.near[first_packet as usize % NEAR] = (first_packet, place);
+        place
+    }
+
+    /// A connection's first packet.
+    fn begin(&mut self, connection: &Connection, segment: &Segment) -> u32 {
+        self.connections += 1;
+        self.letters += 1;
+        let (number, letters) = match connection.number {
+            0 => (self.connections, self.letters),
+            number => (number, number),
+        };
+        if !self.options.wants(number) {
+            return NOWHERE;
+        }
+        if self.pairs.len() - self.free.len() >= self.options.connections_max {
+            self.summary.left_out += 1;
+            return NOWHERE;
+        }
+        self.summary.connections += 1;
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.pairs.push(None);
+            (self.pairs.len() - 1) as u32
+        });
+        let mut drawing = Drawing {
+            options: &self.options,
+            names: &*self.names,
+            pool: &mut self.pool,
+            pen: &mut self.pen,
+            bases: &mut self.bases,
+        };
+        let pair = Pair::new(&mut drawing, connection, segment, letters);
+        self.pairs[place as usize] = Some(Box::new(pair));
+        place
+    }
+
+    /// Buffers take too much memory: empties some.
+    #[cold]
+    fn relieve(&mut self) {
+        self.summary.buffers_emptied += 1;
+        for _ in 0..self.pairs.len() {
+            if self.pool.held <= self.options.buffers_max / 2 {
+                break;
+            }
+            self.hand = (self.hand + 1) % self.pairs.len();
+            if let Some(pair) = &mut self.pairs[self.hand] {
+                pair.flush(&mut self.pool);
+            }
+        }
+    }
+}
+
+impl<S: Sink> Observer for Plots<S> {
+    #[inline]
+    fn observe(&mut self, connection: &Connection, segment: &Segment, verdict: &Verdict) {
+        let place = self.place(connection, segment);
+        let Some(Some(pair)) = self.pairs.get_mut(place as usize) else {
+            return;
+        };
+        let mut drawing = Drawing {
+            options: &self.options,
+            names: &*self.names,
+            pool: &mut self.pool,
+            pen: &mut self.pen,
+            bases: &mut self.bases,
+        };
+        pair.observe(&mut drawing, connection, segment, verdict);
+        if self.pool.held > self.options.buffers_max {
+            self.relieve();
+        }
+    }
+}
