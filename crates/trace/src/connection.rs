@@ -93,6 +93,26 @@ impl Connection {
         (idle(&self.a), idle(&self.b))
     }
 
+    /// Reads one number of each part that most packets change.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let direction = |d: &Direction| {
+            d.packets
+                .wrapping_add(d.segments.top())
+                .wrapping_add(d.owin.max)
+                .wrapping_add(d.windows.total)
+                .wrapping_add(d.rtt.count)
+                .wrapping_add(d.rtt_full.count)
+                .wrapping_add(u64::from(d.rtt_full_size))
+                .wrapping_add(u64::from(d.remembered[0]))
+                .wrapping_add(u64::from(d.syns))
+                .wrapping_add(d.keep_alives)
+        };
+        self.packets
+            .wrapping_add(direction(&self.a))
+            .wrapping_add(direction(&self.b))
+    }
+
     /// Makes it a new connection, keeping the room its parts have.
     pub(crate) fn reset(&mut self) {
         let Connection {

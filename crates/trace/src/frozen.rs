@@ -1,8 +1,8 @@
 //! A connection as octets: how one that is idle, finished, or on its way to another machine is kept.
 //!
 //! Each type lists its parts once, in `exchange`, and a [`Codec`] reads or writes them: what is kept is what comes
-//! back. Numbers take as many octets as they need, runs of zeros two, times are kept relative to the connection's
-//! first packet.
+//! back. Numbers take as many octets as they need and zeros a bit; times and offsets are kept as the difference to one
+//! that is near, and what can be guessed as the difference to the guess.
 
 use crate::connection::Connection;
 use crate::direction::{Direction, Episodes, Owin, Windows};
@@ -170,51 +170,42 @@ pub(crate) struct Base {
     offset: u64,
 }
 
+/// Writes eight numbers at a time: an octet that says which of them are not 0, then those.
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    zeros: u64,
+    /// Where the octet of the present eight is.
+    group: usize,
+    /// Which of the eight is next; 8 when a new octet is needed.
+    next: u32,
     base: Base,
 }
 
 impl Writer<'_> {
-    #[inline(never)]
-    fn nonzero(&mut self, value: u64) {
-        self.flush();
-        self.varint(value);
-    }
-
     #[inline]
-    fn varint(&mut self, mut value: u64) {
-        let (mut octets, mut length) = ([0; 10], 0);
+    fn nonzero(&mut self, mut value: u64) {
+        self.out[self.group] |= 1 << self.next;
         while value >= 0x80 {
-            octets[length] = value as u8 | 0x80;
-            length += 1;
+            self.out.push(value as u8 | 0x80);
             value >>= 7;
         }
-        octets[length] = value as u8;
-        self.out.extend_from_slice(&octets[..=length]);
-    }
-
-    #[inline]
-    fn flush(&mut self) {
-        if self.zeros > 0 {
-            self.out.push(0);
-            self.varint(self.zeros);
-            self.zeros = 0;
-        }
+        self.out.push(value as u8);
     }
 }
 
 impl Codec for Writer<'_> {
     const READS: bool = false;
 
-    #[inline(always)]
+    #[inline]
     fn unsigned(&mut self, value: &mut u64) {
-        if *value == 0 {
-            self.zeros += 1;
-        } else {
+        if self.next == 8 {
+            self.next = 0;
+            self.group = self.out.len();
+            self.out.push(0);
+        }
+        if *value != 0 {
             self.nonzero(*value);
         }
+        self.next += 1;
     }
 
     fn base(&mut self) -> &mut Base {
@@ -230,26 +221,32 @@ impl Codec for Writer<'_> {
 
 struct Reader<'a> {
     octets: &'a [u8],
-    zeros: u64,
+    /// What is left of the octet that says which are not 0, below a 1 that ends it.
+    group: u32,
     base: Base,
     over: bool,
 }
 
 impl Reader<'_> {
+    fn octet(&mut self) -> u8 {
+        let Some((&octet, rest)) = self.octets.split_first() else {
+            self.over = true;
+            return 0;
+        };
+        self.octets = rest;
+        octet
+    }
+
     fn varint(&mut self) -> u64 {
-        let (mut value, mut shift) = (0u64, 0);
-        while let Some((&octet, rest)) = self.octets.split_first() {
-            self.octets = rest;
-            if shift < 64 {
-                value |= u64::from(octet & 0x7f) << shift;
-            }
-            shift += 7;
+        let mut value = 0;
+        for shift in (0..70).step_by(7) {
+            let octet = self.octet();
+            value |= u64::from(octet & 0x7f).wrapping_shl(shift);
             if octet < 0x80 {
-                return value;
+                break;
             }
         }
-        self.over = true;
-        0
+        value
     }
 }
 
@@ -258,16 +255,12 @@ impl Codec for Reader<'_> {
 
     #[inline]
     fn unsigned(&mut self, value: &mut u64) {
-        if self.zeros == 0 && self.octets.first() == Some(&0) {
-            self.octets = &self.octets[1..];
-            self.zeros = self.varint();
+        if self.group <= 1 {
+            self.group = 0x100 | u32::from(self.octet());
         }
-        if self.zeros > 0 {
-            self.zeros -= 1;
-            *value = 0;
-            return;
-        }
-        *value = self.varint();
+        let there = self.group & 1 == 1;
+        self.group >>= 1;
+        *value = if there { self.varint() } else { 0 };
     }
 
     fn base(&mut self) -> &mut Base {
@@ -288,11 +281,11 @@ impl Connection {
     pub fn freeze(&mut self, out: &mut Vec<u8>) {
         let mut writer = Writer {
             out,
-            zeros: 0,
+            group: 0,
+            next: 8,
             base: Base::default(),
         };
         self.exchange(&mut writer);
-        writer.flush();
     }
 
     /// Makes this the connection that was frozen, of which nothing is lost.
@@ -303,12 +296,12 @@ impl Connection {
         self.reset();
         let mut reader = Reader {
             octets,
-            zeros: 0,
+            group: 0,
             base: Base::default(),
             over: false,
         };
         self.exchange(&mut reader);
-        if reader.over || !reader.octets.is_empty() || reader.zeros > 0 {
+        if reader.over || !reader.octets.is_empty() {
             return Err(NotFrozen);
         }
         Ok(())

@@ -20,6 +20,7 @@ pub struct FlowKey {
 impl FlowKey {
     /// The key of a packet, and whether its sender is the lower end.
     #[must_use]
+    #[inline]
     pub fn new(
         source: &[u8; 16],
         source_port: u16,
@@ -74,6 +75,7 @@ impl FlowKey {
     /// capture agree on whose a flow is; where nobody has to agree, a seed that nobody can guess keeps a hostile
     /// capture from filling one bucket.
     #[must_use]
+    #[inline]
     pub fn hash(&self, seed: u64) -> u64 {
         let mut hasher = FixedState::with_seed(seed).build_hasher();
         hasher.write_u64(self.low[0] ^ self.high[0].rotate_left(17));

@@ -89,6 +89,7 @@ impl From<&Options> for SegmentOptions {
 impl Segment {
     /// From a decoded packet; `realm` keeps apart what has the same addresses and ports elsewhere.
     #[must_use]
+    #[inline(always)]
     pub fn new(
         number: u64,
         time: i64,
