@@ -107,6 +107,8 @@ pub struct Direction {
     pub probe_packets: u64,
     /// Bytes in them (zwnd probe bytes).
     pub probe_bytes: u64,
+    /// Offset of the octet that the last of them had, until it is acknowledged; 0 when there is none.
+    pub(crate) probed: u64,
     /// Keep-alives, RFC 9293 3.8.4: at most one octet, from just below what is all acknowledged.
     pub keep_alives: u64,
     /// A keep-alive awaits its answer, which is not a duplicate ACK.

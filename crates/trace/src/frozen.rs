@@ -401,6 +401,7 @@ impl Direction {
         codec.unsigned(&mut self.fast_retransmissions);
         codec.unsigned(&mut self.probe_packets);
         codec.unsigned(&mut self.probe_bytes);
+        codec.offset(&mut self.probed);
         codec.unsigned(&mut self.keep_alives);
         codec.unsigned(&mut self.out_of_order_packets);
         codec.unsigned(&mut self.hardware_duplicates);

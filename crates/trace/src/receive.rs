@@ -78,6 +78,9 @@ impl Connection {
             this.hardware_duplicates += 1;
             if segment.ack() {
                 this.ack_packets += 1;
+                if segment.payload == 0 && flags == 0 {
+                    this.pure_acks += 1;
+                }
             }
             return verdict;
         }
@@ -194,6 +197,7 @@ impl Direction {
     /// Whether the packet is a copy of one of the last few: the same IP identification, sequence and acknowledgement
     /// numbers, length, window, flags and checksum. Without an identification nothing tells a copy from a
     /// retransmission.
+    #[inline]
     fn is_copy(&mut self, segment: &Segment) -> bool {
         if segment.id == 0 {
             return false;
@@ -208,8 +212,12 @@ impl Direction {
             print,
             segment.payload << 8 ^ u32::from(segment.flags) << 16 ^ u32::from(segment.window),
         )
-        .max(1);
-        if self.remembered.contains(&print) {
+        .max(1 << 8)
+            >> 8;
+        // A copy brings nothing new, so what does need not be looked up.
+        let brings = segment.payload > 0 && self.offset(segment.end()) > self.segments.top()
+            || segment.ack() && self.ack != Some(segment.acknowledgment);
+        if !brings && self.remembered.contains(&print) {
             return true;
         }
         self.remembered[self.packets as usize % REMEMBERED] = print;
@@ -304,7 +312,7 @@ impl Direction {
                 return Sending::default();
             }
             if other.window == 0 && other.ack.is_some() {
-                return self.probe(first, segment.time);
+                return self.probe(first);
             }
         }
         if segment.rst() {
@@ -327,18 +335,30 @@ impl Direction {
         segments.acked() > 0 && segments.acked() == segments.top() && first + 1 == segments.top()
     }
 
-    /// One octet into a zero window: known as sent, but neither a retransmission nor a round trip.
+    /// One octet into a zero window, which its receiver may take or not (RFC 9293 3.8.6.1): until it is acknowledged
+    /// it does not count as sent.
     #[cold]
-    fn probe(&mut self, first: u64, time: i64) -> Sending {
+    fn probe(&mut self, first: u64) -> Sending {
         self.probe_packets += 1;
         self.probe_bytes += 1;
-        let found = self.segments.insert(first, 1, time);
-        if found.overlap == 0 {
-            self.unique_bytes += 1;
-        }
+        self.probed = first;
         Sending {
             probe: true,
             ..Sending::default()
+        }
+    }
+
+    /// All below `ack` has been acknowledged: also the octet of a probe, which was sent then if nothing else had it.
+    #[cold]
+    fn settle_probe(&mut self, ack: u64, time: i64) {
+        let first = self.probed;
+        if ack <= first {
+            return;
+        }
+        self.probed = 0;
+        if !self.segments.has(first, first + 1) {
+            self.segments.insert(first, 1, time);
+            self.unique_bytes += 1;
         }
     }
 
@@ -421,6 +441,9 @@ impl Direction {
             let covered = other.segments.acknowledge(ack);
             if covered.segments > 0 {
                 other.acknowledged(segment, &covered, verdict);
+            }
+            if other.probed > 0 {
+                other.settle_probe(ack, segment.time);
             }
             other.duplicates_in_row = 1;
         } else {

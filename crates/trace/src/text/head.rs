@@ -14,7 +14,7 @@ pub struct Counts {
     pub udp: Option<u64>,
     /// TCP connections.
     pub connections: u64,
-    /// Times that a packet was too short in the capture for something to be read.
+    /// Packets that were too short, in the capture or as sent, for their header or their options.
     pub too_short: u64,
     /// From the first packet to the last, in nanoseconds.
     pub elapsed: i64,

@@ -40,7 +40,7 @@ impl fmt::Display for LocalTime<'_> {
     }
 }
 
-/// A length of time in nanoseconds, as hours, minutes, seconds and microseconds: `0:00:10.438257`. Hours go on past 24.
+/// A length of time in nanoseconds, rounded to hours, minutes, seconds and microseconds: `0:00:10.438257`. Hours go on past 24.
 #[derive(Debug, Clone, Copy)]
 pub struct Elapsed(
     /// Nanoseconds; less than 0 counts as 0.
@@ -49,7 +49,7 @@ pub struct Elapsed(
 
 impl fmt::Display for Elapsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = self.0.max(0) / 1000;
+        let micros = self.0.max(0).saturating_add(500) / 1000;
         let seconds = micros / 1_000_000;
         write!(
             f,
