@@ -55,9 +55,9 @@ pub(super) struct Pair {
     bases: [u32; 2],
 }
 
-/// Nanoseconds as microseconds.
+/// Nanoseconds as microseconds, to the nearest.
 const fn micros(nanoseconds: i64) -> i64 {
-    nanoseconds.div_euclid(1000)
+    nanoseconds.saturating_add(500).div_euclid(1000)
 }
 
 /// A graph's file name, its title, and its y axis.
