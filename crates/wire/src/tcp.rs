@@ -13,6 +13,10 @@ use crate::packet::{Fragment, Packet};
 /// TCP's IP protocol number.
 pub const PROTOCOL: u8 = 6;
 
+/// Octets of a header up to and with the window: all that some capture
+/// formats keep.
+const NEEDED: usize = 16;
+
 /// The nine flags of a TCP header, FIN lowest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags(pub u16);
@@ -77,9 +81,9 @@ pub struct Tcp<'a> {
     pub flags: Flags,
     /// Window as sent, not scaled.
     pub window: u16,
-    /// Checksum as sent; see [`tcp_ok`](crate::checksum::tcp_ok).
+    /// Checksum as sent, 0 if not captured; see [`tcp_ok`](crate::checksum::tcp_ok).
     pub checksum: u16,
-    /// Urgent pointer, whether or not [`Flags::URG`] is set.
+    /// Urgent pointer, whether or not [`Flags::URG`] is set; 0 if not captured.
     pub urgent: u16,
     /// Options.
     pub options: Options,
@@ -98,17 +102,19 @@ pub enum TcpError {
     /// It is a fragment after the first.
     #[error("a later fragment")]
     LaterFragment,
-    /// Fewer than 20 octets of it were captured, or sent.
+    /// Fewer than 16 octets of it were captured, or sent.
     #[error("truncated TCP header")]
     Truncated,
-    /// The data offset is below 20 octets or beyond the packet.
+    /// The data offset is below 20 octets, or beyond a packet that is no fragment.
     #[error("bad TCP data offset")]
     BadOffset,
 }
 
 impl<'a> Tcp<'a> {
-    /// Reads the segment that `packet` carries. Options that were not captured
-    /// whole are an [`Options::cut`].
+    /// Reads the segment that `packet` carries. Options that are not there
+    /// whole are [`Options::cut`]; so may be checksum and urgent pointer, which
+    /// are 0 then. On a hot path, bind the result by reference
+    /// (`Ok(ref tcp)`): a copy right after the write costs as much as the rest.
     ///
     /// # Errors
     /// As [`TcpError`] says.
@@ -120,31 +126,88 @@ impl<'a> Tcp<'a> {
         if packet.fragment == Fragment::Later {
             return Err(TcpError::LaterFragment);
         }
+        // All is assembled where its options are known, so that they need not
+        // be copied.
         let Some((head, rest)) = packet.transport.split_first_chunk::<20>() else {
-            return Err(TcpError::Truncated);
+            return Self::parse_cut(packet);
         };
         let header_length = (head[12] >> 4) * 4;
-        if header_length < 20 || u32::from(header_length) > packet.transport_length {
+        let Some(payload_length) = packet.transport_length.checked_sub(header_length.into()) else {
+            return Self::parse_cut(packet);
+        };
+        if header_length == 20 {
+            return Ok(Self::assemble(head, Options::NONE, rest, payload_length));
+        }
+        if header_length == 32
+            && let Some((octets, payload)) = rest.split_first_chunk()
+            && let Some(options) = Options::aligned_timestamps(octets)
+        {
+            return Ok(Self::assemble(head, options, payload, payload_length));
+        }
+        Self::parse_options(packet)
+    }
+
+    /// Reads a segment with any options.
+    #[inline(never)]
+    fn parse_options(packet: &Packet<'a>) -> Result<Self, TcpError> {
+        let Some((head, rest)) = packet.transport.split_first_chunk::<20>() else {
+            return Self::parse_cut(packet);
+        };
+        let header_length = usize::from(head[12] >> 4) * 4;
+        let options_length = header_length.checked_sub(20).ok_or(TcpError::BadOffset)?;
+        let Some((octets, payload)) = rest.split_at_checked(options_length) else {
+            return Self::parse_cut(packet);
+        };
+        let payload_length = packet.transport_length.saturating_sub(header_length as u32);
+        Ok(Self::assemble(
+            head,
+            Options::parse(octets),
+            payload,
+            payload_length,
+        ))
+    }
+
+    /// Reads a segment whose header is not all there: of which few octets were
+    /// captured, or whose header goes on in the next fragment.
+    #[cold]
+    #[inline(never)]
+    fn parse_cut(packet: &Packet<'a>) -> Result<Self, TcpError> {
+        let captured = packet.transport;
+        if captured.len() < NEEDED {
+            return Err(TcpError::Truncated);
+        }
+        let mut head = [0; 20];
+        let taken = captured.len().min(head.len());
+        head[..taken].copy_from_slice(&captured[..taken]);
+        let header_length = (head[12] >> 4) * 4;
+        let beyond = u32::from(header_length) > packet.transport_length;
+        if header_length < 20 || (beyond && packet.fragment != Fragment::First) {
             return Err(TcpError::BadOffset);
         }
-        let (options, payload) = match rest.split_at_checked(usize::from(header_length) - 20) {
-            Some((octets, payload)) => (Options::parse(octets), payload),
-            None => (Options::parse_cut(rest), &[][..]),
+        let options = match header_length {
+            20 => Options::NONE,
+            _ => Options::parse_cut(&captured[taken..]),
         };
-        Ok(Self {
+        let payload_length = packet.transport_length.saturating_sub(header_length.into());
+        Ok(Self::assemble(&head, options, &[], payload_length))
+    }
+
+    #[inline]
+    fn assemble(head: &[u8; 20], options: Options, payload: &'a [u8], payload_length: u32) -> Self {
+        Self {
             source_port: u16::from_be_bytes([head[0], head[1]]),
             destination_port: u16::from_be_bytes([head[2], head[3]]),
             sequence: u32::from_be_bytes([head[4], head[5], head[6], head[7]]),
             acknowledgment: u32::from_be_bytes([head[8], head[9], head[10], head[11]]),
-            header_length,
+            header_length: (head[12] >> 4) * 4,
             flags: Flags(u16::from_be_bytes([head[12], head[13]]) & 0x01ff),
             window: u16::from_be_bytes([head[14], head[15]]),
             checksum: u16::from_be_bytes([head[16], head[17]]),
             urgent: u16::from_be_bytes([head[18], head[19]]),
             options,
             payload,
-            payload_length: packet.transport_length - u32::from(header_length),
-        })
+            payload_length,
+        }
     }
 }
 
