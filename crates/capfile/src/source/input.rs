@@ -46,7 +46,9 @@ impl<R: Read> Input<R> {
     /// What is buffered; when that is nothing, what one read gives. Empty at the end of the source.
     pub(crate) fn fill(&mut self) -> io::Result<&[u8]> {
         if self.start == self.end {
-            self.buffer.resize(BUFFER, 0);
+            if self.buffer.len() < BUFFER {
+                self.buffer = vec![0; BUFFER];
+            }
             self.start = 0;
             self.end = take(&mut self.source, &mut self.buffer)?;
             self.taken += self.end as u64;
