@@ -98,6 +98,9 @@ impl Connection {
             this.ack_packets += 1;
         }
         if segment.rst() {
+            if segment.ack() {
+                other.acknowledged_by_reset(segment, &mut verdict);
+            }
             return verdict;
         }
         if segment.ack() {
@@ -474,6 +477,19 @@ impl Direction {
         }
         self.ack = Some(segment.acknowledgment);
         self.ack_time = Some(segment.time);
+    }
+
+    /// The other end refused the connection, or gave it up: its reset says up to where it knows what this end sent, if
+    /// it is to be believed (RFC 9293 3.10.7.3).
+    #[cold]
+    fn acknowledged_by_reset(&mut self, segment: &Segment, verdict: &mut Verdict) {
+        let ack = self.offset(segment.acknowledgment);
+        if ack > self.segments.acked() && ack <= self.segments.top() {
+            let covered = self.segments.acknowledge(ack);
+            if covered.segments > 0 {
+                self.acknowledged(segment, &covered, verdict);
+            }
+        }
     }
 
     /// What this end sent was acknowledged, at last.
