@@ -181,7 +181,14 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    #[inline]
+    #[inline(never)]
+    fn begin_group(&mut self) {
+        self.next = 0;
+        self.group = self.out.len();
+        self.out.push(0);
+    }
+
+    #[inline(never)]
     fn nonzero(&mut self, mut value: u64) {
         self.out[self.group] |= 1 << self.next;
         while value >= 0x80 {
@@ -195,12 +202,10 @@ impl Writer<'_> {
 impl Codec for Writer<'_> {
     const READS: bool = false;
 
-    #[inline]
+    #[inline(always)]
     fn unsigned(&mut self, value: &mut u64) {
         if self.next == 8 {
-            self.next = 0;
-            self.group = self.out.len();
-            self.out.push(0);
+            self.begin_group();
         }
         if *value != 0 {
             self.nonzero(*value);
@@ -343,6 +348,7 @@ impl Direction {
         // Most other times of a direction are near to its last packet's.
         codec.base().time = self.last_time.unwrap_or(time);
         self.exchange_common(codec);
+        self.exchange_ends(codec);
         self.exchange_rare(codec);
         codec.base().time = time;
     }
@@ -380,31 +386,16 @@ impl Direction {
         for fingerprint in &mut self.remembered {
             codec.small(fingerprint);
         }
-        codec.offset(&mut self.sacked_above);
         short(codec, &mut self.top_id);
     }
 
-    fn exchange_rare<C: Codec>(&mut self, codec: &mut C) {
+    fn exchange_ends<C: Codec>(&mut self, codec: &mut C) {
         codec.small(&mut self.syns);
         codec.small(&mut self.fins);
         codec.small(&mut self.resets);
         let base = codec.base().offset;
         codec.maybe_near(&mut self.syn, base);
         codec.maybe_near(&mut self.fin, self.segments.top());
-        codec.unsigned(&mut self.sack_packets);
-        codec.unsigned(&mut self.dsack_packets);
-        octet(codec, &mut self.sack_blocks_max);
-        codec.unsigned(&mut self.sacks_sent);
-        codec.unsigned(&mut self.retransmitted_packets);
-        codec.unsigned(&mut self.retransmitted_bytes);
-        codec.unsigned(&mut self.spurious_retransmissions);
-        codec.unsigned(&mut self.fast_retransmissions);
-        codec.unsigned(&mut self.probe_packets);
-        codec.unsigned(&mut self.probe_bytes);
-        codec.offset(&mut self.probed);
-        codec.unsigned(&mut self.keep_alives);
-        codec.unsigned(&mut self.out_of_order_packets);
-        codec.unsigned(&mut self.hardware_duplicates);
         codec.flags(&mut [
             &mut self.keep_alive_pending,
             &mut self.asked_scale,
@@ -415,14 +406,38 @@ impl Direction {
         ]);
         octet(codec, &mut self.scale);
         short(codec, &mut self.mss);
-        codec.unsigned(&mut self.urgent_packets);
-        codec.unsigned(&mut self.urgent_bytes);
         codec.unsigned(&mut self.initial_bytes);
         codec.unsigned(&mut self.initial_packets);
         codec.unsigned(&mut self.truncated_bytes);
         codec.unsigned(&mut self.truncated_packets);
         codec.guessed_signed(&mut self.rtt_handshake, self.rtt.min);
         codec.guessed_signed(&mut self.rtt_last, self.rtt.max);
+    }
+
+    /// What most connections have none of: one bit says so.
+    fn exchange_rare<C: Codec>(&mut self, codec: &mut C) {
+        let mut any = self.has_rare();
+        codec.flags(&mut [&mut any]);
+        if !any {
+            return;
+        }
+        codec.unsigned(&mut self.sack_packets);
+        codec.unsigned(&mut self.dsack_packets);
+        octet(codec, &mut self.sack_blocks_max);
+        codec.unsigned(&mut self.sacks_sent);
+        codec.offset(&mut self.sacked_above);
+        codec.unsigned(&mut self.retransmitted_packets);
+        codec.unsigned(&mut self.retransmitted_bytes);
+        codec.unsigned(&mut self.spurious_retransmissions);
+        codec.unsigned(&mut self.fast_retransmissions);
+        codec.unsigned(&mut self.probe_packets);
+        codec.unsigned(&mut self.probe_bytes);
+        codec.offset(&mut self.probed);
+        codec.unsigned(&mut self.keep_alives);
+        codec.unsigned(&mut self.out_of_order_packets);
+        codec.unsigned(&mut self.hardware_duplicates);
+        codec.unsigned(&mut self.urgent_packets);
+        codec.unsigned(&mut self.urgent_bytes);
         self.rtt_ambiguous.exchange(codec);
         codec.unsigned(&mut self.post_loss_acks);
         codec.unsigned(&mut self.duplicate_acks);
@@ -436,6 +451,34 @@ impl Direction {
         self.zero_windows.exchange(codec);
         self.stalls.exchange(codec);
         codec.text(&mut self.layers);
+    }
+
+    /// Whether anything of [`Direction::exchange_rare`] is there.
+    fn has_rare(&self) -> bool {
+        let counts = self.sacks_sent
+            | self.sack_packets
+            | self.dsack_packets
+            | self.sacked_above
+            | self.retransmitted_packets
+            | self.retransmitted_bytes
+            | self.probe_packets
+            | self.probed
+            | self.keep_alives
+            | self.out_of_order_packets
+            | self.hardware_duplicates
+            | self.urgent_packets
+            | self.rtt_ambiguous.count
+            | self.post_loss_acks
+            | self.duplicate_acks
+            | u64::from(self.retransmissions_max)
+            | self.retransmission_times.count
+            | self.ipv6_packets
+            | self.ce_packets
+            | self.ece_packets
+            | self.cwr_packets
+            | u64::from(self.zero_windows.count)
+            | u64::from(self.stalls.count);
+        counts != 0 || !self.layers.is_empty()
     }
 }
 
@@ -486,6 +529,9 @@ impl Owin {
 impl Episodes {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.small(&mut self.count);
+        if self.count == 0 {
+            return;
+        }
         codec.signed(&mut self.total);
         codec.signed(&mut self.longest);
         codec.maybe_time(&mut self.since);
@@ -495,6 +541,9 @@ impl Episodes {
 impl Times {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.count);
+        if self.count == 0 {
+            return;
+        }
         codec.signed(&mut self.min);
         codec.guessed_signed(&mut self.max, self.min);
         codec.guessed_signed(&mut self.sum, self.min.wrapping_mul(self.count as i64));
@@ -533,6 +582,97 @@ impl Percentiles {
         for (bucket, times) in self.buckets() {
             short(codec, &mut bucket.clone());
             codec.small(&mut times.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyzer::{Analyzer, Config};
+    use crate::segment::{Segment, SegmentOptions};
+    use crate::verdict::Nobody;
+    use proptest::prelude::*;
+
+    /// A packet of one connection, from numbers.
+    fn segment(number: u64, word: u64) -> Segment {
+        let from_low = word & 1 == 1;
+        let (source, destination) = if from_low {
+            ([1; 16], [2; 16])
+        } else {
+            ([2; 16], [1; 16])
+        };
+        let ports = if from_low { (1, 2) } else { (2, 1) };
+        let (key, from_low) = FlowKey::new(&source, ports.0, &destination, ports.1, 0);
+        let small = |shift: u32, bits: u32| (word >> shift) as u32 & ((1 << bits) - 1);
+        let time = 1_600_000_000_000_000_000 + number as i64 * 1_000_003 - i64::from(small(40, 22));
+        Segment {
+            number,
+            time,
+            clock: time,
+            key,
+            from_low,
+            version: 4 + (small(1, 1) as u8) * 2,
+            traffic_class: small(2, 2) as u8,
+            id: small(4, 6) as u16,
+            flags: (small(10, 8) & 0xff) as u16 | if small(18, 3) > 0 { 0x10 } else { 0 },
+            sequence: 0xffff_ff00u32.wrapping_add(small(20, 10)),
+            acknowledgment: 0xffff_ff00u32.wrapping_add(small(28, 10)),
+            window: (small(36, 3) * 1000) as u16,
+            urgent: small(12, 9) as u16,
+            checksum: 0,
+            payload: small(44, 7),
+            captured: small(45, 6),
+            options: SegmentOptions {
+                mss: Some(small(3, 11) as u16),
+                window_scale: Some(small(5, 4) as u8),
+                ..SegmentOptions::default()
+            },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_frozen_comes_back_whole(words in prop::collection::vec(any::<u64>(), 1..120)) {
+            let mut warm = Analyzer::new(Config::default());
+            for (number, word) in words.iter().enumerate() {
+                warm.packet(&segment(number as u64 + 1, *word), &[], &mut Nobody);
+            }
+            warm.finish();
+            for finished in warm.take_finished() {
+                let mut connection = Connection::default();
+                connection.thaw(&finished.octets).unwrap();
+                let mut again = Vec::new();
+                connection.freeze(&mut again);
+                prop_assert_eq!(&again[..], &finished.octets[..]);
+                let before = format!("{connection:?}");
+                let mut other = Connection::default();
+                other.thaw(&again).unwrap();
+                prop_assert_eq!(before, format!("{other:?}"));
+            }
+        }
+
+        #[test]
+        fn freezing_in_between_changes_nothing(words in prop::collection::vec(any::<u64>(), 1..120)) {
+            let results = [1, 64].map(|hot| {
+                let mut analyzer = Analyzer::new(Config { hot, ..Config::default() });
+                for (number, word) in words.iter().enumerate() {
+                    // Two flows that take turns, so that with room for one each packet thaws the other.
+                    let mut segment = segment(number as u64 + 1, *word);
+                    segment.key = FlowKey::from_parts([0, 1, 0, 2, word >> 60 & 1, 0]);
+                    analyzer.packet(&segment, &[], &mut Nobody);
+                }
+                analyzer.finish();
+                let mut finished = analyzer.take_finished();
+                finished.sort_by_key(|finished| finished.first_packet);
+                finished
+            });
+            prop_assert_eq!(&results[0], &results[1]);
+        }
+
+        #[test]
+        fn any_octets_are_a_connection_or_refused(octets in prop::collection::vec(any::<u8>(), 0..400)) {
+            let _ = Connection::default().thaw(&octets);
         }
     }
 }

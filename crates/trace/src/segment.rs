@@ -54,8 +54,8 @@ pub struct SegmentOptions {
     pub sack_permitted: bool,
     /// There is a time stamp.
     pub timestamps: bool,
-    blocks: u8,
-    sack: [(u32, u32); 4],
+    pub(crate) blocks: u8,
+    pub(crate) sack: [(u32, u32); 4],
 }
 
 impl SegmentOptions {
