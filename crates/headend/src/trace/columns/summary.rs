@@ -1,0 +1,147 @@
+//! Figures of the whole input, for the end of a report and the head of a part.
+
+use serde::{Deserialize, Serialize};
+
+/// What was seen, and what became of it.
+///
+/// Every part of a partitioned run sees every packet: what is said of those is the same in all parts. What is said of
+/// connections and flows is of a part's own, and the parts' figures add up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::trace) struct Summary {
+    /// Time of the first packet, in nanoseconds since 1970.
+    pub(in crate::trace) first_time: Option<i64>,
+    /// Time of the last packet.
+    pub(in crate::trace) last_time: Option<i64>,
+    /// Packets with an IP header.
+    pub(in crate::trace) packets: u64,
+    /// TCP packets of all parts; what the parts analysed adds up to it.
+    pub(in crate::trace) tcp_seen: u64,
+    /// Packets too short in the capture to be analysed.
+    pub(in crate::trace) too_short: u64,
+    /// Packets whose IP, TCP and UDP checksums were wrong, where they were verified.
+    pub(in crate::trace) bad_checksums: Option<[u64; 3]>,
+    /// Whatever else was counted of all packets: frames skipped by reason, packets by encapsulation.
+    pub(in crate::trace) seen: Vec<(String, u64)>,
+
+    /// TCP packets analysed.
+    pub(in crate::trace) tcp: u64,
+    /// UDP packets analysed, where that was asked for.
+    pub(in crate::trace) udp: Option<u64>,
+    /// TCP connections.
+    pub(in crate::trace) connections: u64,
+    /// UDP flows.
+    pub(in crate::trace) flows: u64,
+    /// Packets of UDP flows that there was no room for.
+    pub(in crate::trace) flows_beyond: u64,
+    /// Connections finished before their time because memory ran out.
+    pub(in crate::trace) finished_early: u64,
+    /// Times that segments in flight were given up because memory ran out.
+    pub(in crate::trace) flights_cut: u64,
+}
+
+/// A figure of the summary, as JSON, Parquet's metadata and the documentation have it.
+pub(in crate::trace) struct Count {
+    pub(in crate::trace) name: &'static str,
+    pub(in crate::trace) doc: &'static str,
+    pub(in crate::trace) get: fn(&Summary) -> Option<i128>,
+}
+
+const fn count(
+    name: &'static str,
+    get: fn(&Summary) -> Option<i128>,
+    doc: &'static str,
+) -> Count {
+    Count { name, doc, get }
+}
+
+/// The summary's figures but for those in [`Summary::seen`].
+#[rustfmt::skip]
+pub(in crate::trace) const SUMMARY: &[Count] = &[
+    count("first_time", |summary| summary.first_time.map(i128::from),
+        "Time of the first packet of the input, in nanoseconds since 1970."),
+    count("last_time", |summary| summary.last_time.map(i128::from),
+        "Time of its last packet."),
+    count("packets", |summary| Some(summary.packets.into()),
+        "Packets with an IP header."),
+    count("tcp_packets", |summary| Some(summary.tcp.into()),
+        "TCP packets analysed."),
+    count("udp_packets", |summary| summary.udp.map(i128::from),
+        "UDP packets analysed; null unless that was asked for (`-u`)."),
+    count("too_short", |summary| Some(summary.too_short.into()),
+        "Packets too short in the capture to be analysed."),
+    count("bad_ip_checksums", |summary| summary.bad_checksums.map(|bad| bad[0].into()),
+        "Packets whose IP checksum was wrong; null unless verified (`--checksum`), as are the next two."),
+    count("bad_tcp_checksums", |summary| summary.bad_checksums.map(|bad| bad[1].into()),
+        "Packets whose TCP checksum was wrong."),
+    count("bad_udp_checksums", |summary| summary.bad_checksums.map(|bad| bad[2].into()),
+        "Packets whose UDP checksum was wrong."),
+    count("connections", |summary| Some(summary.connections.into()),
+        "TCP connections."),
+    count("udp_flows", |summary| Some(summary.flows.into()),
+        "UDP flows."),
+    count("udp_packets_beyond", |summary| Some(summary.flows_beyond.into()),
+        "Packets of UDP flows that there was no room for."),
+    count("finished_early", |summary| Some(summary.finished_early.into()),
+        "Connections finished before their time because memory ran out; packets that came later count as others."),
+    count("flights_cut", |summary| Some(summary.flights_cut.into()),
+        "Times that segments in flight were given up because memory ran out; their retransmissions are not timed."),
+];
+
+impl Summary {
+    /// The end of the capture, up to which open connections are silent.
+    pub(in crate::trace) fn end(&self) -> i64 {
+        self.last_time.unwrap_or(0)
+    }
+
+    /// Whether memory limits changed anything, so that parts need not agree with the whole.
+    pub(in crate::trace) fn is_limited(&self) -> bool {
+        self.finished_early > 0 || self.flights_cut > 0 || self.flows_beyond > 0
+    }
+
+    /// The first figure of all packets in which the two differ, and its values.
+    pub(in crate::trace) fn difference(&self, other: &Summary) -> Option<(String, String, String)> {
+        let shown = |time: Option<i64>| time.map_or("none".to_owned(), |time| time.to_string());
+        let [mine, theirs] = [self, other].map(|summary| {
+            let mut figures = vec![
+                ("packets".to_owned(), summary.packets.to_string()),
+                ("time of the first packet".to_owned(), shown(summary.first_time)),
+                ("time of the last packet".to_owned(), shown(summary.last_time)),
+                ("TCP packets".to_owned(), summary.tcp_seen.to_string()),
+                ("packets too short".to_owned(), summary.too_short.to_string()),
+                ("bad checksums".to_owned(), format!("{:?}", summary.bad_checksums)),
+            ];
+            let seen = summary.seen.iter();
+            figures.extend(seen.map(|(name, count)| (name.clone(), count.to_string())));
+            figures
+        });
+        let length = mine.len().max(theirs.len());
+        let none = || ("figures".to_owned(), "none".to_owned());
+        (0..length).find_map(|at| {
+            let mine = mine.get(at).cloned().unwrap_or_else(none);
+            let theirs = theirs.get(at).cloned().unwrap_or_else(none);
+            (mine != theirs).then(|| {
+                let name = if mine.0 == "figures" { theirs.0 } else { mine.0 };
+                (name, mine.1, theirs.1)
+            })
+        })
+    }
+
+    /// Adds what another part has of its own.
+    pub(in crate::trace) fn add(&mut self, other: &Summary) {
+        self.tcp = self.tcp.saturating_add(other.tcp);
+        self.udp = match (self.udp, other.udp) {
+            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        for (mine, theirs) in [
+            (&mut self.connections, other.connections),
+            (&mut self.flows, other.flows),
+            (&mut self.flows_beyond, other.flows_beyond),
+            (&mut self.finished_early, other.finished_early),
+            (&mut self.flights_cut, other.flights_cut),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+    }
+}

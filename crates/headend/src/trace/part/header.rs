@@ -1,0 +1,102 @@
+//! What a part says of itself, and whether parts belong together.
+
+use serde::{Deserialize, Serialize};
+
+use crate::trace::columns::Summary;
+
+/// Version of the file and of what is frozen in it: parts of another one are refused.
+pub(super) const VERSION: u32 = 1;
+
+/// Most parts of a run: each is an open file when they are merged.
+pub(in crate::trace) const PARTS_MAX: u32 = 4096;
+
+/// The head of a part file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::trace) struct Header {
+    format: u32,
+    program: String,
+    /// What the hashes that choose depend on.
+    pub(in crate::trace) seed: u64,
+    /// K, from 0.
+    pub(in crate::trace) part: u32,
+    /// N.
+    pub(in crate::trace) parts: u32,
+    /// Names and values of all settings that change what is found; the same in all parts.
+    pub(in crate::trace) settings: Vec<(String, String)>,
+    /// The files that were read, in order. They may have other names on other machines.
+    pub(in crate::trace) files: Vec<String>,
+    /// Figures of the whole input and of this part.
+    pub(in crate::trace) summary: Summary,
+}
+
+impl Header {
+    /// The head of part `part`, from 0, of `parts`.
+    pub(in crate::trace) fn new(
+        part: u32,
+        parts: u32,
+        settings: Vec<(String, String)>,
+        files: Vec<String>,
+        summary: Summary,
+    ) -> Header {
+        Header {
+            format: VERSION,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: 0,
+            part,
+            parts,
+            settings,
+            files,
+            summary,
+        }
+    }
+
+    /// What is wrong with it, by itself.
+    pub(super) fn fault(&self) -> Option<String> {
+        let ours = env!("CARGO_PKG_VERSION");
+        if self.format != VERSION || self.program != ours {
+            return Some(format!(
+                "written by version {} (format {}), this is {ours} (format {VERSION})",
+                self.program, self.format
+            ));
+        }
+        if self.part >= self.parts || self.parts > PARTS_MAX {
+            return Some(format!("claims to be part {} of {}", self.part, self.parts));
+        }
+        None
+    }
+
+    /// Why the two are not parts of one run.
+    pub(super) fn difference(&self, first: &Header) -> Option<String> {
+        if self.parts != first.parts {
+            return Some(format!(
+                "one of {} parts, but the first file is one of {}",
+                self.parts, first.parts
+            ));
+        }
+        if self.seed != first.seed {
+            return Some("its flows were chosen with another seed".to_owned());
+        }
+        if self.settings != first.settings {
+            let pairs = self.settings.iter().zip(&first.settings);
+            let differs = pairs.clone().find(|(mine, theirs)| mine != theirs);
+            return Some(match differs {
+                Some(((name, mine), (_, theirs))) => {
+                    format!("made with {name} {mine}, the first part with {theirs}")
+                }
+                None => "made with other settings than the first part".to_owned(),
+            });
+        }
+        if self.files.len() != first.files.len() {
+            return Some(format!(
+                "of a capture in {} files, the first part's is in {}",
+                self.files.len(),
+                first.files.len()
+            ));
+        }
+        let (name, mine, theirs) = self.summary.difference(&first.summary)?;
+        Some(format!(
+            "of another capture than the first part: {name} {mine}, there {theirs}"
+        ))
+    }
+}
