@@ -267,7 +267,10 @@ fn insert_into(
                 count: sent.again,
             });
         }
-        sent.time = time;
+        // Its time is that of its last octet.
+        if sent.end() <= whole_end {
+            sent.time = time;
+        }
         found.overlap += (sent.end().min(whole_end) - from) as u32;
         from = sent.end();
         at += 1;

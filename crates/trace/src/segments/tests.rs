@@ -194,7 +194,9 @@ impl Model {
                     count: sent.again,
                 };
                 again.get_or_insert(before);
-                sent.time = time;
+                if sent.end() <= end {
+                    sent.time = time;
+                }
             }
         }
         // What lies between becomes segments of its own.

@@ -76,8 +76,11 @@ impl Head {
         self.too_short(out, counts.too_short)
     }
 
-    /// Packets, time, checksums.
-    fn totals(self, out: &mut dyn Write, counts: &Counts) -> fmt::Result {
+    /// Writes packets, time and checksums alone: all there is where no connection is to be listed.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn totals(self, out: &mut dyn Write, counts: &Counts) -> fmt::Result {
         let comment = self.comment();
         write!(
             out,
