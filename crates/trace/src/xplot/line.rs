@@ -21,35 +21,53 @@ impl Style {
 /// A line so far.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    last: Option<(i64, i32)>,
+    last: Option<Point>,
     labelled: bool,
+}
+
+#[derive(Debug)]
+struct Point {
+    time: i64,
+    y: i32,
+    time_text: Token,
+    y_text: Token,
 }
 
 impl Line {
     /// Draws it on to a point; `time` is in microseconds.
     pub(super) fn extend(&mut self, plot: &Plot, pen: &mut Pen, style: &Style, time: i64, y: i32) {
-        const LABEL: Token = Token::word("ltext ");
         const DOT: Token = Token::word("dot ");
-        if let Some((last_time, last_y)) = self.last
-            && !self.labelled
-            && y != 0
-        {
-            let elapsed = time.saturating_sub(last_time).max(0);
-            // tcptrace halves seconds and microseconds each for itself.
-            let half = elapsed / 2_000_000 * 1_000_000 + elapsed % 1_000_000 / 2;
-            let middle = last_y.wrapping_add(y).wrapping_add(1) / 2;
-            let at = plot.time(pen, last_time.saturating_add(half));
-            pen.mark_in(&style.colour, &LABEL, &at, &Token::number(middle as u32));
-            pen.put_line(&style.label);
-            self.labelled = true;
+        if y != 0 && !self.labelled {
+            self.label(plot, pen, style, time, y);
         }
+        let (time_text, y_text) = (plot.time(pen, time), Token::number(y as u32));
         pen.colour(&style.colour);
-        let (here, height) = (plot.time(pen, time), Token::number(y as u32));
-        pen.mark(&DOT, &here, &height);
-        if let Some((last_time, last_y)) = self.last {
-            let (there, last_height) = (plot.time(pen, last_time), Token::number(last_y as u32));
-            pen.line((&here, &height), (&there, &last_height));
+        pen.mark(&DOT, &time_text, &y_text);
+        if let Some(last) = &self.last {
+            pen.line((&time_text, &y_text), (&last.time_text, &last.y_text));
         }
-        self.last = Some((time, y));
+        self.last = Some(Point {
+            time,
+            y,
+            time_text,
+            y_text,
+        });
+    }
+
+    /// Writes the label where the line from its last point to this one is to be.
+    #[cold]
+    fn label(&mut self, plot: &Plot, pen: &mut Pen, style: &Style, time: i64, y: i32) {
+        const LABEL: Token = Token::word("ltext ");
+        let Some(last) = &self.last else {
+            return;
+        };
+        let elapsed = time.saturating_sub(last.time).max(0);
+        // tcptrace halves seconds and microseconds each for itself.
+        let half = elapsed / 2_000_000 * 1_000_000 + elapsed % 1_000_000 / 2;
+        let middle = last.y.wrapping_add(y).wrapping_add(1) / 2;
+        let at = plot.time(pen, last.time.saturating_add(half));
+        pen.mark_in(&style.colour, &LABEL, &at, &Token::number(middle as u32));
+        pen.put_line(&style.label);
+        self.labelled = true;
     }
 }

@@ -3,30 +3,34 @@
 /// Room of a token.
 const ROOM: usize = 24;
 
-/// A short text; behind it stands a line feed, which does not count.
+/// A short text; behind it stands a line feed, which does not count. It is kept in words, the first octet in the
+/// lowest, because octets written one by one are slow to read together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
-    octets: [u8; ROOM],
+    low: u128,
+    high: u64,
     length: u8,
 }
 
 impl Token {
-    /// A fixed word of at most 23 octets.
+    /// A fixed word of at most 15 octets.
     pub(super) const fn word(word: &str) -> Token {
-        let (word, mut octets, mut at) = (word.as_bytes(), [b'\n'; ROOM], 0);
-        assert!(word.len() < ROOM, "a token's word is short");
-        while at < word.len() {
-            octets[at] = word[at];
-            at += 1;
+        let word = word.as_bytes();
+        assert!(word.len() < 16, "a token's word is short");
+        let (mut low, mut at) = (b'\n' as u128, word.len());
+        while at > 0 {
+            at -= 1;
+            low = low << 8 | word[at] as u128;
         }
         Token {
-            octets,
+            low,
+            high: 0,
             length: word.len() as u8,
         }
     }
 
     /// Without its last octet.
-    pub(super) fn bare(mut self) -> Token {
+    pub(super) const fn bare(mut self) -> Token {
         self.length = self.length.saturating_sub(1);
         self
     }
@@ -36,23 +40,23 @@ impl Token {
     pub(super) fn number(number: u32) -> Token {
         let (high, low) = (number / 100_000_000, number % 100_000_000);
         let digits = digits(low);
-        let mut text = [b'\n'; ROOM + 10];
-        text[0] = (high / 10) as u8 + b'0';
-        text[1] = (high % 10) as u8 + b'0';
-        text[2..10].copy_from_slice(&(digits | 0x3030_3030_3030_3030).to_le_bytes());
         let zeros = match high {
-            0 => 2 + ((digits.trailing_zeros() / 8) as usize).min(7),
+            0 => 2 + (digits.trailing_zeros() / 8).min(7),
             1..10 => 1,
             _ => 0,
         };
-        let mut octets = [0; ROOM];
-        octets.copy_from_slice(&text[zeros..zeros + ROOM]);
+        let two = u64::from(high / 10) | u64::from(high % 10) << 8;
+        let text = u128::from(two | 0x3030) | u128::from(digits | ZEROS) << 16;
         Token {
-            octets,
+            low: (text | u128::from(b'\n') << 80) >> (8 * zeros),
+            high: 0,
             length: (10 - zeros) as u8,
         }
     }
 }
+
+/// Eight times the digit 0.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// The eight decimal digits of a number below 10^8, one an octet, the first in the lowest.
 #[inline]
@@ -75,7 +79,10 @@ pub(super) struct Pen {
     length: usize,
     /// Colours are written.
     colour: bool,
-    /// The last second written, as "seconds.".
+    /// The last time written, in microseconds.
+    time: i64,
+    time_text: Token,
+    /// Its second, as "seconds.", with nothing behind.
     second: u32,
     second_text: Token,
 }
@@ -86,8 +93,14 @@ impl Pen {
             octets: Box::new([0; SIZE + ROOM]),
             length: 0,
             colour,
+            time: 0,
+            time_text: Token::word("0.000000 "),
             second: 0,
-            second_text: Token::word("0."),
+            second_text: Token {
+                low: 0x2e30,
+                high: 0,
+                length: 2,
+            },
         }
     }
 
@@ -101,7 +114,16 @@ impl Pen {
     #[inline]
     pub(super) fn put(&mut self, token: &Token) {
         let at = self.length & (SIZE - 1);
-        self.octets[at..at + ROOM].copy_from_slice(&token.octets);
+        self.octets[at..at + 16].copy_from_slice(&token.low.to_le_bytes());
+        self.length = at + usize::from(token.length);
+    }
+
+    /// A token that [`Pen::time`] made: a long one.
+    #[inline]
+    pub(super) fn put_time(&mut self, token: &Token) {
+        let at = self.length & (SIZE - 1);
+        self.octets[at..at + 16].copy_from_slice(&token.low.to_le_bytes());
+        self.octets[at + 16..at + ROOM].copy_from_slice(&token.high.to_le_bytes());
         self.length = at + usize::from(token.length);
     }
 
@@ -122,21 +144,33 @@ impl Pen {
     /// A time in microseconds, as seconds with six decimals and a space behind.
     #[inline]
     pub(super) fn time(&mut self, time: i64) -> Token {
+        if time != self.time {
+            self.time = time;
+            self.time_text = self.new_time(time);
+        }
+        self.time_text
+    }
+
+    #[inline]
+    fn new_time(&mut self, time: i64) -> Token {
         let second = time.div_euclid(1_000_000) as u32;
         if second != self.second {
             self.second = second;
             let mut text = Token::number(second);
-            text.octets[usize::from(text.length)] = b'.';
+            let room = 8 * u32::from(text.length);
+            text.low = text.low & !(0xff << room) | u128::from(b'.') << room;
             text.length += 1;
             self.second_text = text;
         }
-        let decimals = digits(time.rem_euclid(1_000_000) as u32) | 0x3030_3030_3030_3030;
-        let decimals = decimals >> 16 | u64::from(b' ') << 48;
-        let mut text = self.second_text;
-        let at = usize::from(text.length).min(ROOM - 8);
-        text.octets[at..at + 8].copy_from_slice(&decimals.to_le_bytes());
-        text.length += 7;
-        text
+        let second = self.second_text;
+        let decimals = (digits(time.rem_euclid(1_000_000) as u32) | ZEROS) >> 16;
+        let decimals = u128::from(decimals | u64::from(b' ') << 48);
+        let length = u32::from(second.length);
+        Token {
+            low: second.low | decimals << (8 * length),
+            high: (decimals >> 8 >> (120 - 8 * length)) as u64,
+            length: second.length + 7,
+        }
     }
 
     /// Everything from here on has this colour.
@@ -151,14 +185,14 @@ impl Pen {
     #[inline]
     pub(super) fn mark(&mut self, command: &Token, time: &Token, y: &Token) {
         self.put(command);
-        self.put(time);
+        self.put_time(time);
         self.put_line(y);
     }
 
     /// The same in a colour of its own.
     pub(super) fn mark_in(&mut self, colour: &Token, command: &Token, time: &Token, y: &Token) {
         self.put(command);
-        self.put(time);
+        self.put_time(time);
         self.put(y);
         if self.colour {
             self.space();
@@ -172,10 +206,10 @@ impl Pen {
     pub(super) fn line(&mut self, from: (&Token, &Token), to: (&Token, &Token)) {
         const LINE: Token = Token::word("line ");
         self.put(&LINE);
-        self.put(from.0);
+        self.put_time(from.0);
         self.put(from.1);
         self.space();
-        self.put(to.0);
+        self.put_time(to.0);
         self.put_line(to.1);
     }
 
@@ -191,8 +225,12 @@ impl Pen {
 mod tests {
     use super::*;
 
-    fn text(token: &Token) -> &str {
-        core::str::from_utf8(&token.octets[..usize::from(token.length)]).expect("digits are UTF-8")
+    fn text(token: &Token) -> String {
+        let octets: Vec<u8> = (token.low.to_le_bytes().into_iter())
+            .chain(token.high.to_le_bytes())
+            .take(usize::from(token.length))
+            .collect();
+        String::from_utf8(octets).expect("digits are UTF-8")
     }
 
     #[test]
@@ -203,7 +241,8 @@ mod tests {
                 let number = number as u32;
                 let token = Token::number(number);
                 assert_eq!(text(&token), number.to_string());
-                assert_eq!(token.octets[usize::from(token.length)], b'\n');
+                let behind = token.low >> (8 * u32::from(token.length));
+                assert_eq!(behind as u8, b'\n');
             }
             number *= 10;
         }

@@ -38,7 +38,7 @@ fn point(pen: &mut Pen, plot: &Plot, x: &Token, time: i64) {
     pen.put(x);
     pen.put(&Token::word(" -"));
     let time = plot.bare_time(pen, time);
-    pen.put(&time);
+    pen.put_time(&time);
 }
 
 fn line(pen: &mut Pen, plot: &Plot, from: (&Token, i64), to: (&Token, i64)) {
