@@ -9,6 +9,7 @@
 //! | `control` | the control protocol and its client |
 //! | `daemon` | `headend run` |
 //! | `demo` | `headend demo` |
+//! | `trace` | `headend trace` |
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -17,6 +18,7 @@ mod config;
 mod control;
 mod daemon;
 mod demo;
+mod trace;
 
 use std::process::ExitCode;
 

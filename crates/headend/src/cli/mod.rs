@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 use crate::control::DEFAULT_SOCKET;
 use crate::control::client::Client;
-use crate::{bench, daemon, demo};
+use crate::{bench, daemon, demo, trace};
 
 /// An L2TP access concentrator and network server, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -47,6 +47,8 @@ enum Verb {
     Session(session::Args),
     /// Show what the daemon holds and does
     Show(show::Args),
+    /// TCP connections in captures: tcptrace's flags, statistics and graphs
+    Trace(trace::Args),
     /// Measure curves on this machine, beside what they are compared to
     Bench(bench::Args),
 }
@@ -74,6 +76,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Tunnel(args) => tunnel::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),
+        Verb::Trace(args) => trace::run(&args),
         Verb::Bench(args) => bench::run(&args),
     };
     match outcome {

@@ -1,0 +1,182 @@
+//! What `-h` and its topics print.
+
+use std::fmt::Write;
+
+use super::filter::VARIABLES;
+use super::flags::{Act, FLAGS, Flag, Group};
+use super::low::Help;
+
+/// The text for a topic.
+pub(super) fn text(topic: Help) -> String {
+    match topic {
+        Help::Arguments => arguments(),
+        Help::Filter => filter(),
+        Help::Output => OUTPUT.to_owned(),
+        Help::Hints => HINTS.to_owned(),
+        Help::Formats => FORMATS.to_owned(),
+        Help::Version => concat!("headend trace ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
+    }
+}
+
+const USAGE: &str = "\
+TCP connections in captures, with the statistics and graphs of tcptrace
+
+Usage: headend trace [FLAG...] FILE...
+
+Files are pcap, pcapng, snoop, ERF, TSH or EtherPeek, plain or compressed with
+gzip or zstd. Several are ordered by their first time stamp and taken as one.
+- (or stdin) is standard input.
+
+Flags are written as for tcptrace: letters may stand together (-lnrW), + in
+front reverses a switch (+t), values follow at once or as the next word, long
+names may be cut short where that is unambiguous, and no in front reverses
+those that are switches (--noshowsacks). TCPTRACEOPTS and .tcptracerc are not
+read. Topics: -hfilter, -houtput, -hhints, -hconfig.
+";
+
+fn arguments() -> String {
+    let mut out = USAGE.to_owned();
+    for group in Group::ALL {
+        let _ = writeln!(out, "\n{}:", group.title());
+        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+            let name = name(flag);
+            let gap = if name.len() < 26 { 26 - name.len() } else { 1 };
+            let lines = wrap(flag.help, 50);
+            let _ = write!(out, "  {name}{:gap$}", "");
+            let _ = writeln!(out, "{}", lines.join(&format!("\n{:28}", "")));
+        }
+    }
+    out.push_str("\nExit status: 0 done; 1 a file was faulty, and what could be read was reported; 2 wrong usage.\n");
+    out
+}
+
+fn name(flag: &Flag) -> String {
+    let long = flag.long.replace('_', "-");
+    let long = if flag.theirs { flag.long } else { &long };
+    let value = match flag.act {
+        Act::Switch(_) | Act::Ignored => String::new(),
+        Act::Value(what, _) | Act::IgnoredValue(what) => {
+            let what = what.trim_start_matches("a ");
+            if flag.letter == '\0' {
+                format!("={}", what.to_uppercase())
+            } else {
+                what.to_uppercase()
+            }
+        }
+        Act::Suffix(what, _) | Act::Joined(what, _) => what.to_owned(),
+    };
+    match (flag.letter, long) {
+        ('\0', long) => format!("    --{long}{value}"),
+        (letter, "") => format!("-{letter}{value}"),
+        (letter, long) => format!("-{letter}{value}, --{long}"),
+    }
+}
+
+/// Breaks a text into lines.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let fits = lines
+            .last()
+            .is_some_and(|line| line.is_empty() || line.len() + 1 + word.len() <= width);
+        if !fits {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+fn filter() -> String {
+    let mut out = FILTER.to_owned();
+    for variable in VARIABLES {
+        let _ = writeln!(
+            out,
+            "  {:18} {:10} {}",
+            variable.name,
+            variable
+                .kind
+                .name()
+                .trim_start_matches("a ")
+                .trim_start_matches("an "),
+            variable.help
+        );
+    }
+    out
+}
+
+const FILTER: &str = "\
+A filter, -fEXPR, picks connections by what is known of them at the end:
+
+  headend trace '-fsegs>10' FILE
+  headend trace '-fc_segs>10 OR s_segs>20' FILE
+  headend trace '-fb_rexmit_bytes>0 AND thruput<10000' FILE
+  headend trace '-fhostaddr=192.0.2.1' FILE
+
+c_ before a variable means the client, which sent the first packet, s_ the
+server, b_ both, e_ or nothing either.
+Numbers: + - * / % & |  and constants such as 10 or -10.
+Comparisons: < > <= >= = == != of numbers, of \"texts\", of addresses.
+Truth: AND && -a, OR || -o, NOT ! ~, TRUE, FALSE.
+Precedence, as in tcptrace: NOT binds loosest, then AND, then OR, then
+comparisons, then & and |, then + and -, then * / %. Use parentheses.
+The numbers of those that pass are written to file PF, for -oPF.
+
+Variables:
+";
+
+const OUTPUT: &str = "\
+Every figure of the reports has the meaning that tcptrace's manual gives it;
+docs/trace.md lists them, and docs/trace-differences.md where and why the
+values differ.
+
+a2b is what the end that sent the first packet sent, b2a what the other sent.
+Connections are numbered by their first packet.
+";
+
+const HINTS: &str = "\
+headend trace FILE             what is in there
+headend trace -l FILE          all about it
+headend trace -o3 -S FILE      the time-sequence graph of connection 3
+headend trace --html -o3 FILE  the same for a browser
+tcpdump -w - | headend trace - a live capture
+Choose connections with a filter first, then draw them: -f'EXPR', then -oPF.
+A snap length of 142 octets holds every header and option over Ethernet.
+";
+
+const FORMATS: &str = "\
+Formats, told by content: pcap (us, ns, either byte order), pcapng, snoop, ERF,
+TSH, EtherPeek 5 to 7; gzip and zstd around them.
+Link layers: Ethernet, 802.3 LLC and SNAP, VLAN, QinQ, Linux SLL and SLL2, BSD
+null and loop, raw IP, FDDI, ATM (RFC 1483), PPP, PPPoE, Cisco HDLC, MPLS.
+Tunnels: GRE, IP in IP, 6in4, 4in6, VXLAN, Geneve, L2TPv2 and v3, PPTP, GTP-U,
+EtherIP, MPLS in IP and UDP.
+Modules of tcptrace (-x): none.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_flag_and_fits_a_terminal() {
+        let help = arguments();
+        for flag in FLAGS {
+            assert!(help.contains(&name(flag)), "{}", name(flag));
+        }
+        for line in help.lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+        let filter = filter();
+        assert!(
+            VARIABLES
+                .iter()
+                .all(|variable| filter.contains(variable.name))
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! Files and standard input: opened, ordered by their first time stamp, read until told to stop.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use capfile::{Block, OpenError, Reader};
+use reactor::Signals;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long a pipe may be silent after a signal before it counts as ended, so that what wrote into it can write its
+/// rest: the same Ctrl-C ends both.
+const GRACE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 300_000_000,
+};
+
+/// Signals that end the reading, not the report.
+pub(super) struct Stop {
+    signals: Signals,
+    stopped: std::cell::Cell<bool>,
+}
+
+impl Stop {
+    /// Takes SIGINT, SIGTERM and SIGHUP from here on.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn new() -> io::Result<Rc<Stop>> {
+        Ok(Rc::new(Stop {
+            signals: Signals::new()?,
+            stopped: std::cell::Cell::new(false),
+        }))
+    }
+
+    /// Whether a signal has come.
+    pub(super) fn is_set(&self) -> bool {
+        if !self.stopped.get() {
+            self.take();
+        }
+        self.stopped.get()
+    }
+
+    /// Whether another signal has come since.
+    pub(super) fn again(&self) -> bool {
+        matches!(self.signals.next_signal(), Ok(Some(_)))
+    }
+
+    fn take(&self) {
+        if let Ok(Some(_)) = self.signals.next_signal() {
+            self.stopped.set(true);
+        }
+    }
+
+    /// Waits until there is something to read. False when a signal came and there is nothing.
+    fn wait(&self, source: &File) -> io::Result<bool> {
+        loop {
+            let stopped = self.stopped.get();
+            let mut watched = [
+                PollFd::new(source, PollFlags::IN),
+                PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+            ];
+            match poll(&mut watched, stopped.then_some(&GRACE)) {
+                Ok(0) => return Ok(false),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+                Ok(_) => {}
+            }
+            let ready = !watched[0].revents().is_empty();
+            let signal = !watched[1].revents().is_empty();
+            if signal && stopped && self.again() {
+                return Ok(false);
+            }
+            if signal {
+                self.take();
+            }
+            if ready {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// What is read from.
+pub(super) struct Tap {
+    file: File,
+    /// A pipe or the like, which may be silent for long.
+    live: Option<Rc<Stop>>,
+}
+
+impl Read for Tap {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if let Some(stop) = &self.live
+            && !stop.wait(&self.file)?
+        {
+            return Ok(0);
+        }
+        self.file.read(out)
+    }
+}
+
+/// An input as it was named.
+pub(super) struct Input {
+    /// As typed.
+    pub(super) name: String,
+    /// `None` for standard input.
+    path: Option<PathBuf>,
+    /// What had to be read of it to order it, where it cannot be read again.
+    begun: Option<Begun>,
+    first_time: Option<i64>,
+    regular: bool,
+}
+
+struct Begun {
+    reader: Result<Reader<Tap>, OpenError>,
+    block: Block,
+    live: bool,
+}
+
+/// An input that is open.
+pub(super) struct Opened {
+    pub(super) reader: Reader<Tap>,
+    /// Records that have been read already.
+    pub(super) begun: Option<Block>,
+    /// Octets in it, where that is known.
+    pub(super) size: Option<u64>,
+    /// It is a pipe or the like.
+    pub(super) live: bool,
+}
+
+impl Input {
+    pub(super) fn new(path: &Path) -> Input {
+        let standard = path == Path::new("-") || path == Path::new("stdin");
+        Input {
+            name: path.display().to_string(),
+            path: (!standard).then(|| path.to_owned()),
+            begun: None,
+            first_time: None,
+            regular: false,
+        }
+    }
+
+    fn file(&self) -> io::Result<File> {
+        match &self.path {
+            Some(path) => File::open(path),
+            None => Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?)),
+        }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no file of packets.
+    pub(super) fn open(&mut self, stop: &Rc<Stop>) -> Result<Opened, OpenError> {
+        if let Some(begun) = self.begun.take() {
+            return Ok(Opened {
+                reader: begun.reader?,
+                begun: Some(begun.block),
+                size: None,
+                live: begun.live,
+            });
+        }
+        let file = self.file()?;
+        let meta = file.metadata()?;
+        if meta.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
+        }
+        self.regular = meta.is_file();
+        let kind = meta.file_type();
+        let live = kind.is_fifo() || kind.is_socket() || kind.is_char_device();
+        let reader = Reader::new(Tap {
+            file,
+            live: live.then(|| Rc::clone(stop)),
+        })?;
+        Ok(Opened {
+            reader,
+            begun: None,
+            size: self.regular.then_some(meta.len()),
+            live,
+        })
+    }
+
+    /// Whether it is a file, which a signal ends at once.
+    pub(super) fn is_regular(&self) -> bool {
+        self.regular
+    }
+
+    /// Finds when its first packet was captured.
+    fn look(&mut self, stop: &Rc<Stop>) {
+        let Ok(mut opened) = self.open(stop) else {
+            return;
+        };
+        let mut block = Block::new();
+        // What is wrong with it is said when it is its turn.
+        let _ = opened.reader.read_block(&mut block);
+        self.first_time = block.records().first().map(|record| record.time_ns);
+        if opened.live || self.path.is_none() {
+            self.begun = Some(Begun {
+                reader: Ok(opened.reader),
+                block,
+                live: opened.live,
+            });
+        }
+    }
+}
+
+/// Orders inputs by the time of their first packet; those that have none come last, as they were named.
+pub(super) fn order(inputs: &mut [Input], stop: &Rc<Stop>) {
+    if inputs.len() < 2 {
+        return;
+    }
+    for input in inputs.iter_mut() {
+        input.look(stop);
+    }
+    inputs.sort_by_key(|input| (input.first_time.is_none(), input.first_time));
+}

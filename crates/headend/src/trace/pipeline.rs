@@ -1,0 +1,312 @@
+//! The way of a packet: record, frame, IP packet, TCP segment, connection.
+//!
+//! One [`Machine`] does this on one thread, for a block of records at a time. It is generic over the [`Watch`] that
+//! looks at packets, so that nothing is prepared for it, and nothing paid, when there is none.
+
+use capfile::{Block, Record};
+use trace::{Analyzer, Connection, Nobody, Observer, Segment, Verdict};
+use wire::packet::{self, Fragment, Layer, Packet};
+use wire::tcp::Tcp;
+
+use super::tally::Tally;
+
+/// A packet with an IP header.
+pub(super) struct Seen<'a, 'p> {
+    /// Its number in the input, from 1.
+    pub(super) number: u64,
+    pub(super) record: &'a Record,
+    /// What was captured of its frame.
+    pub(super) frame: &'p [u8],
+    pub(super) packet: &'a Packet<'p>,
+}
+
+/// Looks at packets as they pass.
+pub(super) trait Watch {
+    /// False when nobody looks.
+    const WANTED: bool;
+    /// An IP packet, before it is analysed. False leaves it out.
+    fn packet(&mut self, seen: &Seen<'_, '_>, tally: &mut Tally) -> bool;
+    /// One that is no TCP segment.
+    fn other(&mut self, seen: &Seen<'_, '_>);
+    /// A TCP segment, once its connection has taken it in.
+    fn segment(
+        &mut self,
+        seen: &Seen<'_, '_>,
+        tcp: &Tcp<'_>,
+        connection: &Connection,
+        segment: &Segment,
+        verdict: &Verdict,
+    );
+}
+
+/// Nobody looks.
+impl Watch for () {
+    const WANTED: bool = false;
+    fn packet(&mut self, _: &Seen<'_, '_>, _: &mut Tally) -> bool {
+        true
+    }
+    fn other(&mut self, _: &Seen<'_, '_>) {}
+    fn segment(&mut self, _: &Seen<'_, '_>, _: &Tcp<'_>, _: &Connection, _: &Segment, _: &Verdict) {
+    }
+}
+
+/// What of the input is analysed, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) config: trace::Config,
+    /// Number of the first packet that counts.
+    pub(super) first: u64,
+    /// Number of the last one.
+    pub(super) last: u64,
+    /// Part K, from 0, of N; N is 1 for all of it.
+    pub(super) part: (u32, u32),
+    /// Tunnels keep flows with the same addresses apart.
+    pub(super) realm: bool,
+}
+
+impl Plan {
+    /// Whether the flow with that hash belongs to this part.
+    #[inline]
+    pub(super) fn has(&self, hash: u64) -> bool {
+        let (part, parts) = self.part;
+        parts <= 1 || hash % u64::from(parts) == u64::from(part)
+    }
+}
+
+/// What keeps flows with the same addresses and ports apart: 0, or a number made of the tunnel.
+#[inline]
+pub(super) fn realm_of(plan: &Plan, layers: &[Layer]) -> u32 {
+    if plan.realm && !layers.is_empty() {
+        realm(layers)
+    } else {
+        0
+    }
+}
+
+/// Analyses packets, block by block.
+pub(super) struct Machine<W> {
+    pub(super) analyzer: Analyzer,
+    pub(super) tally: Tally,
+    pub(super) watch: W,
+    plan: Plan,
+    /// Latest time stamp so far.
+    clock: i64,
+    /// Time stamp of the last packet.
+    last: i64,
+}
+
+impl<W: Watch> Machine<W> {
+    pub(super) fn new(plan: Plan, watch: W) -> Self {
+        Machine {
+            analyzer: Analyzer::new(plan.config),
+            tally: Tally::default(),
+            watch,
+            plan,
+            clock: i64::MIN,
+            last: i64::MIN,
+        }
+    }
+
+    /// Takes in a block. False when the last packet that counts has passed.
+    pub(super) fn block(&mut self, block: &Block) -> bool {
+        let mut packet = Packet::new();
+        for record in block.records() {
+            if !self.record(block, record, &mut packet) {
+                return false;
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn record<'p>(&mut self, block: &'p Block, record: &Record, packet: &mut Packet<'p>) -> bool {
+        self.tally.records += 1;
+        let frame = block.bytes(record);
+        if let Err(skip) = packet::decode(record.link, frame, record.length, packet) {
+            self.tally.skip(skip);
+            return true;
+        }
+        let number = self.tally.packets + 1;
+        if number > self.plan.last {
+            self.tally.records -= 1;
+            return false;
+        }
+        self.tally.packets = number;
+        if number < self.plan.first {
+            return true;
+        }
+        if record.time_ns < self.last {
+            self.tally.backwards += 1;
+        }
+        self.last = record.time_ns;
+        self.clock = self.clock.max(record.time_ns);
+        self.tally.first_time.get_or_insert(record.time_ns);
+        self.tally.last_time = record.time_ns;
+        if packet.fragment != Fragment::Whole {
+            self.tally.fragment(packet.fragment);
+        }
+        if !packet.layers.is_empty() {
+            self.tally.layers.add(packet.layers.as_slice());
+        }
+        let seen = Seen {
+            number,
+            record,
+            frame,
+            packet,
+        };
+        if W::WANTED && !self.watch.packet(&seen, &mut self.tally) {
+            return true;
+        }
+        match Tcp::parse(packet) {
+            Ok(tcp) => self.segment(&seen, &tcp),
+            Err(error) => {
+                self.tally.not_tcp(packet, error);
+                if W::WANTED {
+                    self.watch.other(&seen);
+                }
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn segment(&mut self, seen: &Seen<'_, '_>, tcp: &Tcp<'_>) {
+        let layers = seen.packet.layers.as_slice();
+        let realm = realm_of(&self.plan, layers);
+        let time = seen.record.time_ns;
+        let segment = Segment::new(seen.number, time, self.clock, seen.packet, tcp, realm);
+        let hash = segment.key.hash(self.plan.config.seed);
+        self.tally.tcp_seen += 1;
+        if !self.plan.has(hash) {
+            return;
+        }
+        self.tally.tcp += 1;
+        if W::WANTED {
+            let mut eye = Eye {
+                watch: &mut self.watch,
+                seen,
+                tcp,
+            };
+            self.analyzer
+                .packet_hashed(hash, &segment, layers, &mut eye);
+        } else {
+            self.analyzer
+                .packet_hashed(hash, &segment, layers, &mut Nobody);
+        }
+    }
+}
+
+/// A watcher's look at one packet.
+struct Eye<'a, 'p, W> {
+    watch: &'a mut W,
+    seen: &'a Seen<'a, 'p>,
+    tcp: &'a Tcp<'p>,
+}
+
+impl<W: Watch> Observer for Eye<'_, '_, W> {
+    fn observe(&mut self, connection: &Connection, segment: &Segment, verdict: &Verdict) {
+        self.watch
+            .segment(self.seen, self.tcp, connection, segment, verdict);
+    }
+}
+
+/// A number for the tunnel that carries a packet, the same for both its directions: made of what both have in common,
+/// which are VLANs and outer addresses, and of identifiers where both directions have the same.
+#[cold]
+#[inline(never)]
+fn realm(layers: &[Layer]) -> u32 {
+    // FNV-1a: the parts of a capture have to agree on it, and so have the machines that read them.
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut mix = |value: u64| {
+        for octet in value.to_be_bytes() {
+            hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for layer in layers {
+        match *layer {
+            Layer::Vlan { id, .. } => mix(1 << 32 | u64::from(id)),
+            Layer::Pppoe { session } => mix(2 << 32 | u64::from(session)),
+            Layer::Vxlan { vni } => mix(3 << 32 | u64::from(vni)),
+            Layer::Geneve { vni } => mix(4 << 32 | u64::from(vni)),
+            Layer::Gre { key: Some(key) } => mix(5 << 32 | u64::from(key)),
+            Layer::Ipv4 {
+                source,
+                destination,
+            } => {
+                let (low, high) =
+                    ordered(u32::from_be_bytes(source), u32::from_be_bytes(destination));
+                mix(u64::from(low) << 32 | u64::from(high));
+            }
+            Layer::Ipv6 {
+                source,
+                destination,
+            } => {
+                let (low, high) = ordered(
+                    u128::from_be_bytes(source),
+                    u128::from_be_bytes(destination),
+                );
+                for part in [low >> 64, low, high >> 64, high] {
+                    mix(part as u64);
+                }
+            }
+            // The two directions have identifiers of their own.
+            Layer::Mpls { .. }
+            | Layer::Ppp
+            | Layer::Gre { key: None }
+            | Layer::Pptp { .. }
+            | Layer::L2tp { .. }
+            | Layer::Gtp { .. }
+            | Layer::EtherIp => {}
+        }
+    }
+    // 0 is for what is in no tunnel.
+    (hash ^ hash >> 32) as u32 | 1
+}
+
+fn ordered<T: Ord>(one: T, other: T) -> (T, T) {
+    if one <= other {
+        (one, other)
+    } else {
+        (other, one)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_of_a_tunnel_are_one_realm() {
+        let there = [
+            Layer::Vlan {
+                id: 5,
+                tpid: 0x8100,
+            },
+            Layer::Ipv4 {
+                source: [1, 2, 3, 4],
+                destination: [9, 8, 7, 6],
+            },
+            Layer::L2tp {
+                version: 2,
+                tunnel: 1,
+                session: 2,
+            },
+        ];
+        let mut back = there;
+        back[1] = Layer::Ipv4 {
+            source: [9, 8, 7, 6],
+            destination: [1, 2, 3, 4],
+        };
+        back[2] = Layer::L2tp {
+            version: 2,
+            tunnel: 77,
+            session: 88,
+        };
+        assert_eq!(realm(&there), realm(&back));
+        back[0] = Layer::Vlan {
+            id: 6,
+            tpid: 0x8100,
+        };
+        assert_ne!(realm(&there), realm(&back));
+    }
+}
