@@ -21,6 +21,9 @@ pub const FLIGHT_MAX: usize = 1 << 20;
 /// Gaps kept below the acknowledged edge.
 pub const GAPS_MAX: usize = 1 << 16;
 
+/// The largest window, scaled.
+const WINDOW_MAX: u64 = 1 << 30;
+
 /// A segment in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
@@ -185,10 +188,10 @@ impl Segments {
         found
     }
 
-    /// Takes in an acknowledgement of all octets below `ack`.
+    /// Takes in an acknowledgement of all octets below `ack`, unless that cannot be.
     pub fn acknowledge(&mut self, ack: u64) -> Acknowledged {
         let mut covered = Acknowledged::default();
-        if ack <= self.acked {
+        if ack <= self.acked || (ack > self.top && self.is_absurd(ack)) {
             return covered;
         }
         self.acked = ack;
@@ -216,6 +219,13 @@ impl Segments {
         self.acked_time = latest;
         self.edge = edge;
         covered
+    }
+
+    /// What was sent is known, and `ack` lies further beyond it than any window reaches (RFC 7323 2.3): the packet is
+    /// corrupt, or of another connection.
+    #[cold]
+    fn is_absurd(&self, ack: u64) -> bool {
+        self.top > 0 && ack - self.top > WINDOW_MAX
     }
 
     /// The segment in flight at `first` is one that had been sent before, where the capture did not see it.

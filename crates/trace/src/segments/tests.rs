@@ -80,6 +80,15 @@ fn at_the_wrap_of_sequence_numbers_offsets_go_on() {
 }
 
 #[test]
+fn an_acknowledgement_beyond_any_window_is_not_believed() {
+    let mut segments = two();
+    segments.acknowledge(BASE + 400 + (1 << 30) + 1);
+    assert_eq!(segments.acked(), 0);
+    segments.acknowledge(BASE + 400 + (1 << 30));
+    assert_eq!(segments.acked(), BASE + 400 + (1 << 30));
+}
+
+#[test]
 fn what_is_acknowledged_is_known_to_be() {
     let mut segments = two();
     segments.acknowledge(BASE + 400);
