@@ -28,23 +28,9 @@ impl FlowKey {
         destination_port: u16,
         realm: u32,
     ) -> (FlowKey, bool) {
-        let (source, destination) = (halves(source), halves(destination));
-        let from_low = (source, source_port) <= (destination, destination_port);
-        let (low, high, low_port, high_port) = if from_low {
-            (source, destination, source_port, destination_port)
-        } else {
-            (destination, source, destination_port, source_port)
-        };
-        let ports = u32::from(low_port) << 16 | u32::from(high_port);
-        (
-            FlowKey {
-                low,
-                high,
-                ports,
-                realm,
-            },
-            from_low,
-        )
+        let mut key = FlowKey::default();
+        let from_low = key.set(source, source_port, destination, destination_port, realm);
+        (key, from_low)
     }
 
     /// The lower end's port.
@@ -57,6 +43,29 @@ impl FlowKey {
     #[must_use]
     pub const fn high_port(&self) -> u16 {
         self.ports as u16
+    }
+
+    /// Makes it the key of a packet, and says whether its sender is the lower end.
+    #[inline(always)]
+    pub(crate) fn set(
+        &mut self,
+        source: &[u8; 16],
+        source_port: u16,
+        destination: &[u8; 16],
+        destination_port: u16,
+        realm: u32,
+    ) -> bool {
+        let (source, destination) = (halves(source), halves(destination));
+        let from_low = (source, source_port) <= (destination, destination_port);
+        self.realm = realm;
+        if from_low {
+            (self.low, self.high) = (source, destination);
+            self.ports = u32::from(source_port) << 16 | u32::from(destination_port);
+        } else {
+            (self.low, self.high) = (destination, source);
+            self.ports = u32::from(destination_port) << 16 | u32::from(source_port);
+        }
+        from_low
     }
 
     /// Address and port of one end.

@@ -5,7 +5,7 @@ use wire::packet::Packet;
 use wire::tcp::{Options, Tcp};
 
 /// A TCP packet without its payload: what one packet says, and when it was captured.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Segment {
     /// Its number in the whole input, from 1.
     pub number: u64,
@@ -65,24 +65,18 @@ impl SegmentOptions {
     pub fn sack(&self) -> &[(u32, u32)] {
         self.sack.get(..usize::from(self.blocks)).unwrap_or(&[])
     }
-}
 
-impl From<&Options> for SegmentOptions {
-    #[inline]
-    fn from(options: &Options) -> SegmentOptions {
-        let mut own = SegmentOptions {
-            mss: options.mss,
-            window_scale: options.window_scale,
-            sack_permitted: options.sack_permitted,
-            timestamps: options.timestamps.is_some(),
-            blocks: 0,
-            sack: [(0, 0); 4],
-        };
-        for (to, from) in own.sack.iter_mut().zip(options.sack()) {
+    #[inline(always)]
+    fn set(&mut self, options: &Options) {
+        self.mss = options.mss;
+        self.window_scale = options.window_scale;
+        self.sack_permitted = options.sack_permitted;
+        self.timestamps = options.timestamps.is_some();
+        self.blocks = 0;
+        for (to, from) in self.sack.iter_mut().zip(options.sack()) {
             *to = *from;
-            own.blocks += 1;
+            self.blocks += 1;
         }
-        own
     }
 }
 
@@ -98,32 +92,45 @@ impl Segment {
         tcp: &Tcp<'_>,
         realm: u32,
     ) -> Segment {
-        let (key, from_low) = FlowKey::new(
+        let mut segment = Segment::default();
+        segment.set(number, time, clock, packet, tcp, realm);
+        segment
+    }
+
+    /// The same in a place that is there already, field by field: a copy of what was just written in smaller pieces
+    /// makes the processor wait.
+    #[inline(always)]
+    pub fn set(
+        &mut self,
+        number: u64,
+        time: i64,
+        clock: i64,
+        packet: &Packet<'_>,
+        tcp: &Tcp<'_>,
+        realm: u32,
+    ) {
+        self.number = number;
+        self.time = time;
+        self.clock = clock;
+        self.from_low = self.key.set(
             &packet.source,
             tcp.source_port,
             &packet.destination,
             tcp.destination_port,
             realm,
         );
-        Segment {
-            number,
-            time,
-            clock,
-            key,
-            from_low,
-            version: packet.version,
-            traffic_class: packet.traffic_class,
-            id: packet.id,
-            flags: tcp.flags.0,
-            sequence: tcp.sequence,
-            acknowledgment: tcp.acknowledgment,
-            window: tcp.window,
-            urgent: tcp.urgent,
-            checksum: tcp.checksum,
-            payload: tcp.payload_length,
-            captured: tcp.payload.len() as u32,
-            options: SegmentOptions::from(&tcp.options),
-        }
+        self.version = packet.version;
+        self.traffic_class = packet.traffic_class;
+        self.id = packet.id;
+        self.flags = tcp.flags.0;
+        self.sequence = tcp.sequence;
+        self.acknowledgment = tcp.acknowledgment;
+        self.window = tcp.window;
+        self.urgent = tcp.urgent;
+        self.checksum = tcp.checksum;
+        self.payload = tcp.payload_length;
+        self.captured = tcp.payload.len() as u32;
+        self.options.set(&tcp.options);
     }
 
     /// SYN is set.
