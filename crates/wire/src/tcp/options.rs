@@ -25,8 +25,10 @@ pub struct Options {
     pub malformed: bool,
     /// The capture ends within the options: those before that are kept.
     pub cut: bool,
-    sack_len: u8,
-    sack: [(u32, u32); 4],
+    /// How many of `sack_blocks` there are, at most 4; see [`sack`](Self::sack).
+    pub sack_len: u8,
+    /// Room for SACK blocks; those that there are not are 0.
+    pub sack_blocks: [(u32, u32); 4],
 }
 
 impl Options {
@@ -39,16 +41,16 @@ impl Options {
         malformed: false,
         cut: false,
         sack_len: 0,
-        sack: [(0, 0); 4],
+        sack_blocks: [(0, 0); 4],
     };
 
     /// SACK blocks, left and right edge, in the order sent (RFC 2018 3).
     #[inline]
     #[must_use]
     pub fn sack(&self) -> &[(u32, u32)] {
-        self.sack
+        self.sack_blocks
             .get(..usize::from(self.sack_len))
-            .unwrap_or(&self.sack)
+            .unwrap_or(&self.sack_blocks)
     }
 
     /// Reads two NOPs and timestamps, as RFC 7323 appendix A recommends and
@@ -107,10 +109,11 @@ impl Options {
             TIMESTAMPS => self.timestamps = Some(pair(value.try_into().ok()?)),
             SACK => {
                 let (blocks, rest) = value.as_chunks::<8>();
-                if !rest.is_empty() || blocks.is_empty() || blocks.len() > self.sack.len() {
+                if !rest.is_empty() || blocks.is_empty() || blocks.len() > self.sack_blocks.len() {
                     return None;
                 }
-                for (slot, block) in self.sack.iter_mut().zip(blocks) {
+                self.sack_blocks = Self::NONE.sack_blocks;
+                for (slot, block) in self.sack_blocks.iter_mut().zip(blocks) {
                     *slot = pair(block);
                 }
                 self.sack_len = blocks.len() as u8;
