@@ -66,8 +66,9 @@ impl SegmentOptions {
         self.sack.get(..usize::from(self.blocks)).unwrap_or(&[])
     }
 
+    /// Takes over what a packet's options say.
     #[inline(always)]
-    fn set(&mut self, options: &Options) {
+    pub fn set(&mut self, options: &Options) {
         self.mss = options.mss;
         self.window_scale = options.window_scale;
         self.sack_permitted = options.sack_permitted;
