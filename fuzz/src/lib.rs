@@ -94,6 +94,16 @@ pub const TARGETS: &[Target] = &[
         run: targets::capfile_compressed::target,
         len_max: 1000,
     },
+    Target {
+        name: "packet_decode",
+        run: targets::packet_decode::target,
+        len_max: 512,
+    },
+    Target {
+        name: "packet_tcp",
+        run: targets::packet_tcp::target,
+        len_max: 128,
+    },
 ];
 
 impl Target {

@@ -8,3 +8,5 @@ pub mod l2tp_header;
 pub mod l2tp_message;
 pub mod l2tp_unhide;
 pub mod lns_live;
+pub mod packet_decode;
+pub mod packet_tcp;
