@@ -13,6 +13,7 @@ mod analyzer;
 mod connection;
 mod direction;
 mod frozen;
+pub mod graph;
 mod key;
 mod receive;
 mod rtt;

@@ -27,6 +27,7 @@ mod ends;
 mod line;
 mod pair;
 mod pen;
+pub(crate) mod places;
 mod plot;
 mod plots;
 mod sequence;
@@ -161,9 +162,17 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether the connection of this number is to be drawn.
     fn wants(&self, number: u64) -> bool {
-        let within = |ranges: &[RangeInclusive<u64>]| ranges.iter().any(|r| r.contains(&number));
-        (self.only.is_empty() || within(&self.only)) && !within(&self.ignore)
+        wants(&self.only, &self.ignore, number)
     }
+}
+
+/// Whether the connection of this number is to be drawn.
+pub(crate) fn wants(
+    only: &[RangeInclusive<u64>],
+    ignore: &[RangeInclusive<u64>],
+    number: u64,
+) -> bool {
+    let within = |ranges: &[RangeInclusive<u64>]| ranges.iter().any(|r| r.contains(&number));
+    (only.is_empty() || within(only)) && !within(ignore)
 }

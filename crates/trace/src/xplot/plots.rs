@@ -3,18 +3,12 @@
 use super::Options;
 use super::pair::{Drawing, Pair};
 use super::pen::Pen;
+use super::places::{NOWHERE, Places};
 use super::plot::{Pool, Sink};
 use crate::connection::Connection;
 use crate::segment::Segment;
 use crate::text::{Names, Numeric};
 use crate::verdict::{Observer, Verdict};
-use hashbrown::HashMap;
-
-/// Connections found without hashing.
-const NEAR: usize = 1 << 12;
-
-/// The place of a connection that is not drawn.
-const NOWHERE: u32 = u32::MAX;
 
 /// What became of the graphs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,9 +29,7 @@ pub struct Plots<S> {
     pen: Pen,
     pairs: Vec<Option<Box<Pair>>>,
     free: Vec<u32>,
-    /// Where each connection is, by the number of its first packet.
-    places: HashMap<u64, u32, foldhash::fast::FixedState>,
-    near: Box<[(u64, u32)]>,
+    places: Places,
     /// Connections seen, and pairs of letters given.
     connections: u64,
     letters: u64,
@@ -59,8 +51,7 @@ impl<S: Sink> Plots<S> {
             pool: Pool { sink, held: 0 },
             pairs: Vec::new(),
             free: Vec::new(),
-            places: HashMap::default(),
-            near: vec![(u64::MAX, NOWHERE); NEAR].into(),
+            places: Places::new(),
             connections: 0,
             letters: 0,
             bases: [0; 2],
@@ -86,13 +77,9 @@ impl<S: Sink> Plots<S> {
 
     /// The connection whose first packet has this number has finished: ends its files, and frees its memory.
     pub fn close(&mut self, first_packet: u64) {
-        let Some(place) = self.places.remove(&first_packet) else {
+        let Some(place) = self.places.remove(first_packet) else {
             return;
         };
-        let near = &mut self.near[first_packet as usize % NEAR];
-        if near.0 == first_packet {
-            *near = (u64::MAX, NOWHERE);
-        }
         if let Some(pair) = self.pairs.get_mut(place as usize).and_then(Option::take) {
             pair.close(&mut self.pool, self.options.complete_only);
             self.free.push(place);
@@ -107,33 +94,15 @@ impl<S: Sink> Plots<S> {
         (self.pool.sink, self.summary)
     }
 
-    #[inline]
-    fn place(&mut self, connection: &Connection, segment: &Segment) -> u32 {
-        let first_packet = connection.first_packet;
-        let near = self.near[first_packet as usize % NEAR];
-        if near.0 == first_packet {
-            return near.1;
-        }
-        self.seek(connection, segment)
-    }
-
+    /// A connection's first packet.
     #[inline(never)]
-    fn seek(&mut self, connection: &Connection, segment: &Segment) -> u32 {
-        let first_packet = connection.first_packet;
-        let place = match self.places.get(&first_packet) {
-            Some(&place) => place,
-            None => {
-                let place = self.begin(connection, segment);
-                self.places.insert(first_packet, place);
-                place
-            }
-        };
-        self.near[first_packet as usize % NEAR] = (first_packet, place);
+    fn begin(&mut self, connection: &Connection, segment: &Segment) -> u32 {
+        let place = self.begun(connection, segment);
+        self.places.insert(connection.first_packet, place);
         place
     }
 
-    /// A connection's first packet.
-    fn begin(&mut self, connection: &Connection, segment: &Segment) -> u32 {
+    fn begun(&mut self, connection: &Connection, segment: &Segment) -> u32 {
         self.connections += 1;
         self.letters += 1;
         let (number, letters) = match connection.number {
@@ -183,7 +152,10 @@ impl<S: Sink> Plots<S> {
 impl<S: Sink> Observer for Plots<S> {
     #[inline]
     fn observe(&mut self, connection: &Connection, segment: &Segment, verdict: &Verdict) {
-        let place = self.place(connection, segment);
+        let place = match self.places.get(connection.first_packet) {
+            Some(place) => place,
+            None => self.begin(connection, segment),
+        };
         let Some(Some(pair)) = self.pairs.get_mut(place as usize) else {
             return;
         };

@@ -1,0 +1,219 @@
+//! A page that draws a connection's graphs: one file, nothing from elsewhere, the packets in it as columns.
+
+use super::series::subtitle;
+use super::svg::escape;
+use super::{ConnectionGraph, Packet, thin};
+use core::fmt::Write;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The columns, one after the other, each from a multiple of eight octets on.
+#[derive(Default)]
+struct Columns {
+    octets: Vec<u8>,
+    /// Name, type, offset and count of each, as JavaScript.
+    index: String,
+}
+
+impl Columns {
+    fn add<const N: usize>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        values: impl Iterator<Item = [u8; N]>,
+    ) {
+        while !self.octets.len().is_multiple_of(8) {
+            self.octets.push(0);
+        }
+        let start = self.octets.len();
+        for value in values {
+            self.octets.extend_from_slice(&value);
+        }
+        let count = (self.octets.len() - start) / N;
+        // Writing to a string does not fail.
+        let _ = write!(self.index, "[\"{name}\",\"{kind}\",{start},{count}],");
+    }
+}
+
+/// Draws a page with all kinds of graphs, for both directions.
+///
+/// It has at most about 20 MB: [`super::PAGE_PACKETS`] packets, and as many again that are marked.
+#[must_use]
+pub fn html(graph: &ConnectionGraph) -> String {
+    let kept = thin::packets(graph);
+    let mut subtitle = subtitle(graph);
+    if kept.len() < graph.packets.len() {
+        let _ = write!(
+            subtitle,
+            "; this page has {} of them: extremes, and what is marked",
+            kept.len()
+        );
+    }
+    let title = format!("{} ↔ {}", graph.a, graph.b);
+    let columns = columns(graph, &kept);
+    let sorted = kept
+        .iter()
+        .map(|&index| graph.packets[index].time)
+        .is_sorted();
+    let about = format!(
+        "{{a:{},b:{},letters:[{},{}],firstPacket:{},sorted:{sorted},columns:[{}]}}",
+        quoted(&graph.a),
+        quoted(&graph.b),
+        quoted(&graph.letters.0),
+        quoted(&graph.letters.1),
+        graph.first_packet,
+        columns.index
+    );
+    let data = base64(&columns.octets);
+    let mut page = String::with_capacity(data.len() + 40_000);
+    let mut rest = PAGE;
+    while let Some((before, after)) = rest.split_once('@') {
+        page.push_str(before);
+        let Some((name, after)) = after.split_once('@') else {
+            break;
+        };
+        match name {
+            "TITLE" => page.push_str(&escape(&title)),
+            "SUBTITLE" => page.push_str(&escape(&subtitle)),
+            "STYLE" => page.push_str(STYLE),
+            "SCRIPT" => page.push_str(SCRIPT),
+            "ABOUT" => page.push_str(&about),
+            _ => page.push_str(&data),
+        }
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}
+
+fn columns(graph: &ConnectionGraph, kept: &[usize]) -> Columns {
+    let mut columns = Columns::default();
+    let packets = || kept.iter().map(|&index| &graph.packets[index]);
+    let seconds = |packet: &Packet| packet.time as f64 / 1e9;
+    columns.add("time", "f8", packets().map(|p| seconds(p).to_le_bytes()));
+    columns.add(
+        "sequence",
+        "f8",
+        packets().map(|p| (p.sequence as f64).to_le_bytes()),
+    );
+    let acks = packets().map(|p| (p.acknowledgment as f64).to_le_bytes());
+    columns.add("acknowledgment", "f8", acks);
+    columns.add("total", "f8", totals(graph, kept).map(f64::to_le_bytes));
+    columns.add("number", "u4", packets().map(|p| p.number.to_le_bytes()));
+    columns.add("length", "u4", packets().map(|p| p.length.to_le_bytes()));
+    columns.add("window", "u4", packets().map(|p| p.window.to_le_bytes()));
+    columns.add(
+        "inFlight",
+        "u4",
+        packets().map(|p| p.in_flight.to_le_bytes()),
+    );
+    columns.add("rtt", "f4", packets().map(|p| p.rtt.to_le_bytes()));
+    columns.add("flags", "u2", packets().map(|p| p.flags.to_le_bytes()));
+    columns.add("marks", "u2", packets().map(|p| p.marks.0.to_le_bytes()));
+    let mut at = 0;
+    let sacks: Vec<_> = graph
+        .sacks
+        .iter()
+        .filter_map(|sack| {
+            while kept
+                .get(at)
+                .is_some_and(|index| *index < sack.packet as usize)
+            {
+                at += 1;
+            }
+            (kept.get(at) == Some(&(sack.packet as usize))).then_some((at as u32, sack))
+        })
+        .take(thin::PAGE_PACKETS)
+        .collect();
+    columns.add(
+        "sackPacket",
+        "u4",
+        sacks.iter().map(|(at, _)| at.to_le_bytes()),
+    );
+    let lefts = sacks
+        .iter()
+        .map(|(_, sack)| (sack.left as f64).to_le_bytes());
+    columns.add("sackLeft", "f8", lefts);
+    let rights = sacks
+        .iter()
+        .map(|(_, sack)| (sack.right as f64).to_le_bytes());
+    columns.add("sackRight", "f8", rights);
+    columns
+}
+
+/// For each packet kept, the payload that its sender had sent up to it.
+fn totals<'a>(graph: &'a ConnectionGraph, kept: &'a [usize]) -> impl Iterator<Item = f64> + 'a {
+    let (mut totals, mut next) = ([0_u64; 2], 0);
+    kept.iter().map(move |&index| {
+        while next <= index {
+            let packet = &graph.packets[next];
+            totals[usize::from(packet.from_a())] += u64::from(packet.length);
+            next += 1;
+        }
+        totals[usize::from(graph.packets[index].from_a())] as f64
+    })
+}
+
+/// A string of JavaScript that is also safe in a page.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            ' '..='~' if !"\"\\<>&'".contains(character) => quoted.push(character),
+            character => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(quoted, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn base64(octets: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
+    for three in octets.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for (at, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+            let digit = DIGITS[(word >> shift & 63) as usize];
+            text.push(if at <= three.len() {
+                char::from(digit)
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodes_as_rfc_4648_has_it() {
+        for (octets, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(octets.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn quotes_what_could_end_a_script() {
+        assert_eq!(
+            quoted("a</script>\"\\\n"),
+            "\"a\\u003c/script\\u003e\\u0022\\u005c\\u000a\""
+        );
+    }
+}

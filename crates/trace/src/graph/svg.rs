@@ -1,0 +1,284 @@
+//! Charts as SVG.
+
+use super::axis::{Axis, Unit};
+use super::chart::{Chart, Data, Look, Series};
+use super::thin;
+use core::fmt::Write;
+
+const WIDTH: f64 = 1200.0;
+const HEIGHT: f64 = 700.0;
+const LEFT: f64 = 90.0;
+const RIGHT: f64 = 25.0;
+const TOP: f64 = 95.0;
+const BOTTOM: f64 = 60.0;
+
+/// Dots and marks of one series, at most; more share their places.
+const DOTS_MAX: usize = 20_000;
+
+/// Appends formatted text; writing to a string does not fail.
+macro_rules! put {
+    ($out:expr, $($text:tt)*) => {{
+        let _ = write!($out, $($text)*);
+    }};
+}
+
+/// The text with what XML gives a meaning replaced, and what it does not allow left out.
+pub(super) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            character if character.is_control() => safe.push(' '),
+            character => safe.push(character),
+        }
+    }
+    safe
+}
+
+/// A coordinate with one decimal at most.
+pub(super) fn coordinate(out: &mut String, value: f64) {
+    let tenths = (value * 10.0).round().clamp(-1e7, 1e7) as i64;
+    if tenths < 0 {
+        out.push('-');
+    }
+    put!(out, "{}", tenths.abs() / 10);
+    if tenths % 10 != 0 {
+        put!(out, ".{}", tenths.abs() % 10);
+    }
+}
+
+/// Where a value lies in pixels.
+struct Scale {
+    x: Axis,
+    y: Axis,
+}
+
+impl Scale {
+    fn x(&self, value: f64) -> f64 {
+        LEFT + (value - self.x.low) / (self.x.high - self.x.low) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let height = HEIGHT - TOP - BOTTOM;
+        HEIGHT - BOTTOM - (value - self.y.low) / (self.y.high - self.y.low) * height
+    }
+}
+
+/// Opens a picture of this size.
+pub(super) fn open(out: &mut String, width: f64, height: f64, title: &str, subtitle: &str) {
+    put!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+         height=\"{height}\" font-family=\"Helvetica,Arial,sans-serif\" font-size=\"13\" fill=\"#222\">\n\
+         <title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
+         <text x=\"{LEFT}\" y=\"30\" font-size=\"20\" font-weight=\"bold\">{title}</text>\n\
+         <text x=\"{LEFT}\" y=\"50\" fill=\"#555\">{subtitle}</text>\n",
+        title = escape(title),
+        subtitle = escape(subtitle),
+    );
+}
+
+/// Draws a chart.
+pub(super) fn draw(chart: &Chart) -> String {
+    let (x, y, above) = chart.bounds();
+    let low = if y.0 > 0.0 && y.0 < y.1 * 0.7 {
+        0.0
+    } else {
+        y.0
+    };
+    let margin = (y.1 - low) * 0.04;
+    let scale = Scale {
+        x: Axis::new(Unit::Seconds, x.0.min(0.0), x.1, 10),
+        y: Axis::new(chart.y_unit, low, y.1 + margin, 8),
+    };
+    let mut out = String::with_capacity(1 << 16);
+    open(&mut out, WIDTH, HEIGHT, &chart.title, &chart.subtitle);
+    axes(&mut out, chart, &scale);
+    put!(
+        out,
+        "<clipPath id=\"plot\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/></clipPath>\n\
+         <g clip-path=\"url(#plot)\">\n",
+        WIDTH - LEFT - RIGHT,
+        HEIGHT - TOP - BOTTOM
+    );
+    if chart.series.is_empty() {
+        put!(
+            out,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"18\">nothing to show</text>\n",
+            WIDTH / 2.0,
+            HEIGHT / 2.0
+        );
+    }
+    for series in &chart.series {
+        draw_series(&mut out, series, &scale);
+    }
+    out.push_str("</g>\n");
+    legend(&mut out, &chart.series, above);
+    out.push_str("</svg>\n");
+    out
+}
+
+fn axes(out: &mut String, chart: &Chart, scale: &Scale) {
+    let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+    for (value, label) in scale.x.ticks() {
+        let mut x = String::new();
+        coordinate(&mut x, scale.x(value));
+        put!(
+            out,
+            "<path d=\"M{x} {TOP}V{bottom}\" stroke=\"#e4e4e4\"/><text x=\"{x}\" y=\"{}\" \
+             text-anchor=\"middle\">{label}</text>\n",
+            bottom + 20.0
+        );
+    }
+    for (value, label) in scale.y.ticks() {
+        let mut y = String::new();
+        coordinate(&mut y, scale.y(value));
+        put!(
+            out,
+            "<path d=\"M{LEFT} {y}H{right}\" stroke=\"#e4e4e4\"/><text x=\"{}\" y=\"{y}\" dy=\".35em\" \
+             text-anchor=\"end\">{label}</text>\n",
+            LEFT - 8.0
+        );
+    }
+    put!(
+        out,
+        "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#555\"/>\n\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">time since the connection's first packet ({})</text>\n\
+         <text transform=\"translate(22 {}) rotate(-90)\" text-anchor=\"middle\">{} ({})</text>\n",
+        (LEFT + right) / 2.0,
+        HEIGHT - 15.0,
+        scale.x.unit.0,
+        (TOP + bottom) / 2.0,
+        chart.y_name,
+        scale.y.unit.0
+    );
+}
+
+fn draw_series(out: &mut String, series: &Series, scale: &Scale) {
+    let colour = series.colour;
+    let paint = |out: &mut String, look: &str, path: &str| {
+        put!(
+            out,
+            "<path fill=\"none\" stroke=\"{colour}\" {look} d=\"{path}\"/>\n"
+        );
+    };
+    let mut path = String::new();
+    let points = match &series.data {
+        Data::Bars(bars) => {
+            // y grows downwards in a picture.
+            let bars = bars
+                .iter()
+                .map(|bar| (scale.x(bar.0), scale.y(bar.2), scale.y(bar.1)));
+            for bar in thin::bars(bars) {
+                move_to(&mut path, bar.0, bar.1);
+                path.push('v');
+                coordinate(&mut path, (bar.2 - bar.1).max(1.0));
+            }
+            paint(out, "stroke-width=\"1.6\"", &path);
+            return;
+        }
+        Data::Points(points) => points,
+    };
+    let pixels = points
+        .iter()
+        .map(|point| (scale.x(point.0), scale.y(point.1)));
+    if series.look.is_mark() || series.look == Look::Dots {
+        let pixels: Vec<_> = pixels.collect();
+        for point in thin::dots(&pixels, DOTS_MAX) {
+            mark(&mut path, series.look, point);
+        }
+        let look = match series.look {
+            Look::Dots => "stroke-width=\"3\" stroke-linecap=\"round\"",
+            _ => "stroke-width=\"1.6\"",
+        };
+        paint(out, look, &path);
+        return;
+    }
+    let steps = series.look != Look::Line;
+    let mut last = f64::NAN;
+    for (x, y) in thin::line(pixels) {
+        if last.is_nan() {
+            move_to(&mut path, x, y);
+        } else if steps {
+            if y == last {
+                continue;
+            }
+            path.push('H');
+            coordinate(&mut path, x);
+            path.push('V');
+            coordinate(&mut path, y);
+        } else {
+            path.push('L');
+            coordinate(&mut path, x);
+            path.push(' ');
+            coordinate(&mut path, y);
+        }
+        last = y;
+    }
+    if let (true, Some(end)) = (steps, points.last()) {
+        path.push('H');
+        coordinate(&mut path, scale.x(end.0));
+    }
+    let look = match series.look {
+        Look::DashedSteps => "stroke-width=\"1.4\" stroke-dasharray=\"6 3\"",
+        _ => "stroke-width=\"1.4\"",
+    };
+    paint(out, look, &path);
+}
+
+fn move_to(path: &mut String, x: f64, y: f64) {
+    path.push('M');
+    coordinate(path, x);
+    path.push(' ');
+    coordinate(path, y);
+}
+
+/// A mark, or a dot.
+fn mark(path: &mut String, look: Look, (x, y): (f64, f64)) {
+    let (dx, dy, shape) = match look {
+        Look::Cross => (-3.5, -3.5, "l7 7m0-7l-7 7"),
+        Look::Triangle => (0.0, -4.5, "l4.5 8h-9z"),
+        Look::Square => (-3.0, -3.0, "h6v6h-6z"),
+        Look::Ring => (-4.5, 0.0, "a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0"),
+        Look::Line | Look::Steps | Look::DashedSteps | Look::Dots => (0.0, 0.0, "h0"),
+    };
+    move_to(path, x + dx, y + dy);
+    path.push_str(shape);
+}
+
+fn legend(out: &mut String, series: &[Series], above: bool) {
+    let mut x = LEFT;
+    for series in series {
+        let colour = series.colour;
+        let mut path = String::new();
+        match (&series.data, series.look) {
+            (Data::Bars(_), _) => put!(path, "M{} 66v16", x + 8.0),
+            (_, look) if look.is_mark() || look == Look::Dots => {
+                mark(&mut path, look, (x + 8.0, 74.0));
+            }
+            _ => put!(path, "M{x} 74h18"),
+        }
+        let dash = if series.look == Look::DashedSteps {
+            " stroke-dasharray=\"6 3\""
+        } else {
+            ""
+        };
+        let width = if series.look == Look::Dots { 5 } else { 2 };
+        let outside = if above && series.look == Look::DashedSteps {
+            " (above the picture)"
+        } else {
+            ""
+        };
+        put!(
+            out,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" \
+             stroke-linecap=\"round\"{dash}/><text x=\"{}\" y=\"78\">{}{outside}</text>\n",
+            x + 24.0,
+            escape(series.name)
+        );
+        x += 44.0 + (series.name.len() + outside.len()) as f64 * 6.9;
+    }
+}
