@@ -5,9 +5,10 @@
 
 use capfile::{Block, Record};
 use trace::{Analyzer, Connection, Nobody, Observer, Segment, Verdict};
-use wire::packet::{self, Fragment, Layer, Packet};
+use wire::packet::{Layer, Layers, Packet};
 use wire::tcp::Tcp;
 
+use super::decoder::{Decoder, Step};
 use super::tally::Tally;
 
 /// A packet with an IP header.
@@ -83,116 +84,133 @@ pub(super) fn realm_of(plan: &Plan, layers: &[Layer]) -> u32 {
     }
 }
 
+/// Packets that are decoded before the first of them is analysed, so that the processor fetches what all of them need
+/// at once.
+pub(super) const AHEAD: usize = 32;
+
+/// Connections held from which on that is worth it.
+pub(super) const MANY: usize = 256;
+
 /// Analyses packets, block by block.
 pub(super) struct Machine<W> {
     pub(super) analyzer: Analyzer,
-    pub(super) tally: Tally,
+    pub(super) decoder: Decoder,
     pub(super) watch: W,
-    plan: Plan,
-    /// Latest time stamp so far.
-    clock: i64,
-    /// Time stamp of the last packet.
-    last: i64,
+    /// Hash and segment of the packets ahead.
+    ahead: Box<[(u64, Segment); AHEAD]>,
+    /// Encapsulations of those that have any.
+    layers: Vec<(usize, Layers)>,
 }
 
 impl<W: Watch> Machine<W> {
     pub(super) fn new(plan: Plan, watch: W) -> Self {
         Machine {
             analyzer: Analyzer::new(plan.config),
-            tally: Tally::default(),
+            decoder: Decoder::new(plan),
             watch,
-            plan,
-            clock: i64::MIN,
-            last: i64::MIN,
+            ahead: Box::new([(0, Segment::default()); AHEAD]),
+            layers: Vec::with_capacity(AHEAD),
         }
     }
 
     /// Takes in a block. False when the last packet that counts has passed.
     pub(super) fn block(&mut self, block: &Block) -> bool {
+        if W::WANTED {
+            return self.watched(block);
+        }
         let mut packet = Packet::new();
-        for record in block.records() {
-            if !self.record(block, record, &mut packet) {
+        for records in block.records().chunks(AHEAD) {
+            let mut ready = 0;
+            let mut more = true;
+            for record in records {
+                match self.decoder.record(block, record, &mut packet) {
+                    Step::Packet => {}
+                    Step::Nothing => continue,
+                    Step::Past => {
+                        more = false;
+                        break;
+                    }
+                }
+                // Bound by reference, since copying what was just written costs as much as the rest.
+                match Tcp::parse(&packet) {
+                    Ok(ref tcp) => {
+                        if self.decoder.segment(&packet, tcp, &mut self.ahead[ready]) {
+                            if !packet.layers.is_empty() {
+                                self.layers.push((ready, packet.layers));
+                            }
+                            ready += 1;
+                        }
+                    }
+                    Err(error) => self.decoder.tally.not_tcp(&packet, error),
+                }
+            }
+            take(&mut self.analyzer, &self.ahead[..ready], &self.layers);
+            self.layers.clear();
+            if !more {
                 return false;
             }
         }
         true
     }
 
-    #[inline]
-    fn record<'p>(&mut self, block: &'p Block, record: &Record, packet: &mut Packet<'p>) -> bool {
-        self.tally.records += 1;
-        let frame = block.bytes(record);
-        if let Err(skip) = packet::decode(record.link, frame, record.length, packet) {
-            self.tally.skip(skip);
-            return true;
-        }
-        let number = self.tally.packets + 1;
-        if number > self.plan.last {
-            self.tally.records -= 1;
-            return false;
-        }
-        self.tally.packets = number;
-        if number < self.plan.first {
-            return true;
-        }
-        if record.time_ns < self.last {
-            self.tally.backwards += 1;
-        }
-        self.last = record.time_ns;
-        self.clock = self.clock.max(record.time_ns);
-        self.tally.first_time.get_or_insert(record.time_ns);
-        self.tally.last_time = record.time_ns;
-        if packet.fragment != Fragment::Whole {
-            self.tally.fragment(packet.fragment);
-        }
-        if !packet.layers.is_empty() {
-            self.tally.layers.add(packet.layers.as_slice());
-        }
-        let seen = Seen {
-            number,
-            record,
-            frame,
-            packet,
-        };
-        if W::WANTED && !self.watch.packet(&seen, &mut self.tally) {
-            return true;
-        }
-        match Tcp::parse(packet) {
-            Ok(tcp) => self.segment(&seen, &tcp),
-            Err(error) => {
-                self.tally.not_tcp(packet, error);
-                if W::WANTED {
+    /// The same packet by packet, with a watcher's look at each.
+    fn watched(&mut self, block: &Block) -> bool {
+        let mut packet = Packet::new();
+        for record in block.records() {
+            match self.decoder.record(block, record, &mut packet) {
+                Step::Packet => {}
+                Step::Nothing => continue,
+                Step::Past => return false,
+            }
+            let seen = Seen {
+                number: self.decoder.number,
+                record,
+                frame: block.bytes(record),
+                packet: &packet,
+            };
+            if !self.watch.packet(&seen, &mut self.decoder.tally) {
+                continue;
+            }
+            let tcp = match Tcp::parse(&packet) {
+                Ok(tcp) => tcp,
+                Err(error) => {
+                    self.decoder.tally.not_tcp(&packet, error);
                     self.watch.other(&seen);
+                    continue;
                 }
+            };
+            let place = &mut self.ahead[0];
+            if self.decoder.segment(&packet, &tcp, place) {
+                let mut eye = Eye {
+                    watch: &mut self.watch,
+                    seen: &seen,
+                    tcp: &tcp,
+                };
+                let layers = packet.layers.as_slice();
+                self.analyzer
+                    .packet_hashed(place.0, &place.1, layers, &mut eye);
             }
         }
         true
     }
+}
 
-    #[inline]
-    fn segment(&mut self, seen: &Seen<'_, '_>, tcp: &Tcp<'_>) {
-        let layers = seen.packet.layers.as_slice();
-        let realm = realm_of(&self.plan, layers);
-        let time = seen.record.time_ns;
-        let segment = Segment::new(seen.number, time, self.clock, seen.packet, tcp, realm);
-        let hash = segment.key.hash(self.plan.config.seed);
-        self.tally.tcp_seen += 1;
-        if !self.plan.has(hash) {
-            return;
-        }
-        self.tally.tcp += 1;
-        if W::WANTED {
-            let mut eye = Eye {
-                watch: &mut self.watch,
-                seen,
-                tcp,
-            };
-            self.analyzer
-                .packet_hashed(hash, &segment, layers, &mut eye);
-        } else {
-            self.analyzer
-                .packet_hashed(hash, &segment, layers, &mut Nobody);
-        }
+/// Analyses segments that nobody watches. `layers` are the encapsulations of those that have any, by their place.
+#[inline]
+pub(super) fn take(
+    analyzer: &mut Analyzer,
+    segments: &[(u64, Segment)],
+    layers: &[(usize, Layers)],
+) {
+    if analyzer.held() > MANY {
+        let keys = segments.iter().map(|(hash, segment)| (*hash, &segment.key));
+        std::hint::black_box(analyzer.touch(keys));
+    }
+    let mut layers = layers.iter().peekable();
+    for (at, (hash, segment)) in segments.iter().enumerate() {
+        let own = layers.next_if(|(of, _)| *of == at);
+        let own = own.map_or(&[][..], |(_, layers)| layers.as_slice());
+        analyzer.packet_hashed(*hash, segment, own, &mut Nobody);
     }
 }
 
