@@ -1,18 +1,20 @@
-//! Reads all files to their end, or until a signal comes, and says what was wrong with them.
+//! Reads a capture: on one thread where somebody looks at packets as they pass, else on several.
 
 use std::io::Write;
-use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use capfile::{Block, Fault, Faults};
-use trace::text;
+use capfile::Block;
+use trace::{Connection, Limits, text};
 
 use super::columns::Summary;
-use super::input::{self, Input, Opened, Stop};
+use super::feed::Feed;
 use super::pipeline::{Machine, Watch};
-use super::report::{Paper, Results, Style};
+use super::report::{Paper, Style};
+use super::results::{Results, Source};
 use super::store::Store;
 use super::tally::Tally;
+use super::threads;
+use super::watch::Watchers;
 
 /// What was read.
 pub(super) struct Captured {
@@ -24,180 +26,256 @@ pub(super) struct Captured {
 /// Reads what the command line names.
 ///
 /// # Errors
-/// Nothing at all could be read, or a temporary file cannot be written.
+/// Nothing at all could be read, or a file that was asked for cannot be written.
 pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Captured> {
     let args = style.args;
-    let stop = Stop::new().context("cannot take signals")?;
-    let mut inputs: Vec<Input> = args.low.files.iter().map(|path| Input::new(path)).collect();
-    input::order(&mut inputs, &stop);
-    let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
-    if !args.is_data() {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let _ = text::arguments(paper.text(), &names, style.head());
-        paper.flush()?;
-    }
-    let mut run = Run {
-        stop,
-        machine: Machine::new(args.plan, ()),
-        store: Store::new(args.finished_memory),
-        good: true,
-        files_read: 0,
+    let mut feed = Feed::new(args)?;
+    let names = feed.names();
+    announce(style, &names, paper)?;
+    let live = args.low.live.unwrap_or(feed.is_live() && !args.low.quiet);
+    let mut store = Store::new(args.finished_memory);
+    let (found, flows) = match Watchers::new(args, live)? {
+        Some(watchers) => {
+            let mut reading = Reading::new(style, watchers, &mut store, paper);
+            let found = reading.read(&mut feed)?;
+            let mut watchers = reading.machine.watch;
+            let flows = watchers.flows.take();
+            watchers.finish()?;
+            (found, flows)
+        }
+        None => match args.threads(feed.is_live()) {
+            1 => (
+                Reading::new(style, (), &mut store, paper).read(&mut feed)?,
+                None,
+            ),
+            threads => (on_threads(style, threads, &mut feed, &mut store)?, None),
+        },
     };
-    for (index, input) in inputs.iter_mut().enumerate() {
-        if run.stop.is_set() {
-            break;
-        }
-        run.machine.analyzer.set_file(index as u32);
-        if !run.file(input)? {
-            break;
+    feed.end();
+    if feed.read == 0 {
+        bail!("nothing could be read");
+    }
+    store.sort();
+    if args.low.warn.summary {
+        for (name, count) in found.tally.lines() {
+            eprintln!("headend: {count} {name}");
         }
     }
-    run.finish(names)
+    let mut summary = summary(&found, args.low.checksum);
+    summary.connections = store.len() as u64 + found.continuous;
+    tell_limits(&summary, &store);
+    let flows = flows.map_or(Vec::new(), |flows| {
+        summary.udp = Some(flows.packets());
+        summary.flows = flows.flows().len() as u64;
+        summary.flows_beyond = flows.beyond();
+        flows.flows().to_vec()
+    });
+    let results = Results {
+        source: Source::Read {
+            store,
+            flows,
+            files: names,
+        },
+        summary,
+    };
+    Ok(Captured {
+        results,
+        good: feed.good,
+    })
 }
 
-struct Run<W> {
-    stop: Rc<Stop>,
-    machine: Machine<W>,
-    store: Store,
-    good: bool,
-    files_read: usize,
+/// What tcptrace prints before it reads.
+///
+/// # Errors
+/// Those of the output.
+pub(super) fn announce<W: Write>(
+    style: &Style<'_>,
+    names: &[String],
+    paper: &mut Paper<W>,
+) -> Result<()> {
+    if style.args.is_data() {
+        return Ok(());
+    }
+    let head = style.head();
+    if let Some(filter) = &style.args.filter {
+        paper.text().push_str(&format!("Output filter: {filter}\n"));
+    }
+    let short: Vec<&str> = names.iter().map(String::as_str).collect();
+    // Formatting into a String cannot fail.
+    let _ = text::arguments(paper.text(), &short, head);
+    let comment = if head.values { "#" } else { "" };
+    for (at, name) in names.iter().enumerate().filter(|_| names.len() > 1) {
+        let (at, of) = (at + 1, names.len());
+        let line = format!("{comment}Running file '{name}' ({at} of {of})\n");
+        paper.text().push_str(&line);
+    }
+    Ok(paper.flush()?)
 }
 
-impl<W: Watch> Run<W> {
-    /// Reads a file. False when no more is to be read.
-    fn file(&mut self, input: &mut Input) -> Result<bool> {
-        let opened = match input.open(&self.stop) {
-            Ok(opened) => opened,
-            Err(error) => {
-                eprintln!("headend: {}: {error}", input.name);
-                self.good = false;
-                return Ok(true);
-            }
-        };
-        self.files_read += 1;
-        let Opened {
-            mut reader, begun, ..
-        } = opened;
-        let mut more = true;
-        if let Some(block) = begun {
-            more = self.machine.block(&block);
-            self.between()?;
+/// What one run found, besides its connections.
+struct Found {
+    tally: Tally,
+    limits: Limits,
+    /// Connections that were printed as they ended, and are gone.
+    continuous: u64,
+}
+
+/// Reading on one thread.
+struct Reading<'a, V, W> {
+    style: &'a Style<'a>,
+    machine: Machine<V>,
+    store: &'a mut Store,
+    paper: &'a mut Paper<W>,
+    /// Names of the files.
+    names: Vec<String>,
+    /// Connections that have been printed.
+    printed: u64,
+}
+
+/// What is done between two blocks beyond what every watcher does.
+trait Between {
+    fn set_file(&mut self, _: u32) {}
+    fn close(&mut self, _: u64) {}
+}
+
+impl Between for () {}
+
+impl Between for Watchers<'_> {
+    fn set_file(&mut self, file: u32) {
+        Watchers::set_file(self, file);
+    }
+    fn close(&mut self, first_packet: u64) {
+        Watchers::close(self, first_packet);
+    }
+}
+
+impl<'a, V: Watch + Between, W: Write> Reading<'a, V, W> {
+    fn new(style: &'a Style<'a>, watch: V, store: &'a mut Store, paper: &'a mut Paper<W>) -> Self {
+        Reading {
+            machine: Machine::new(style.args.plan, watch),
+            style,
+            store,
+            paper,
+            names: Vec::new(),
+            printed: 0,
         }
+    }
+
+    fn read(&mut self, feed: &mut Feed) -> Result<Found> {
+        self.names = feed.names();
         let mut block = Block::new();
-        while more {
-            match reader.read_block(&mut block) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    eprintln!("headend: {}: {error}", input.name);
-                    self.good = false;
-                    break;
-                }
+        let mut file = None;
+        while let Some(index) = feed.next(&mut block) {
+            if file.replace(index) != Some(index) {
+                self.machine.analyzer.set_file(index);
+                self.machine.watch.set_file(index);
             }
-            more = self.machine.block(&block);
-            self.between()?;
-            if self.stop.is_set() && input.is_regular() {
-                more = false;
+            let more = self.machine.block(&block);
+            self.keep()?;
+            let connections = self.machine.analyzer.connections();
+            feed.progress
+                .counted(self.machine.decoder.tally.packets, connections);
+            if !more {
+                break;
             }
-        }
-        self.faults(&input.name, reader.faults());
-        Ok(more && !self.stop.is_set())
-    }
-
-    /// Keeps what has finished.
-    fn between(&mut self) -> Result<()> {
-        if self.machine.analyzer.has_finished() {
-            let finished = self.machine.analyzer.take_finished();
-            self.store
-                .push(finished)
-                .context("cannot write to a temporary file")?;
-        }
-        Ok(())
-    }
-
-    /// Says what was wrong with a file.
-    fn faults(&mut self, name: &str, faults: &Faults) {
-        // A pipe that a signal ended was not broken before.
-        let interrupted = self.stop.is_set();
-        let counts = faults
-            .iter()
-            .filter(|&(fault, _)| !(interrupted && fault == Fault::Truncated));
-        let counts: Vec<_> = counts.collect();
-        let Some((offset, first)) = faults.first() else {
-            return;
-        };
-        if counts.is_empty() {
-            return;
-        }
-        self.good = false;
-        eprintln!("headend: {name}: at octet {offset}: {first}");
-        for (fault, count) in counts {
-            let effect = match fault.effect() {
-                capfile::Effect::Kept => "taken all the same",
-                capfile::Effect::Skipped => "skipped",
-                capfile::Effect::Ended => "nothing after it was read",
-            };
-            eprintln!("headend: {name}: {count} x {fault}: {effect}");
-        }
-    }
-
-    /// All is read: finishes all connections.
-    fn finish(mut self, files: Vec<String>) -> Result<Captured> {
-        if self.files_read == 0 {
-            bail!("nothing could be read");
         }
         self.machine.analyzer.finish();
-        self.between()?;
-        let limits = self.machine.analyzer.limits();
-        let tally = &self.machine.tally;
-        let summary = Summary {
-            finished_early: limits.finished_early,
-            flights_cut: limits.flights_cut,
-            connections: self.store.len() as u64,
-            ..summary(tally)
-        };
-        if limits.finished_early > 0 {
-            eprintln!(
-                "headend: memory ran out: {} connections were ended early, and their later packets count as others \
-                 (see --memory)",
-                limits.finished_early
-            );
-        }
-        if limits.flights_cut > 0 {
-            eprintln!(
-                "headend: memory ran out: segments in flight were given up {} times, and their retransmissions are \
-                 not timed (see --memory)",
-                limits.flights_cut
-            );
-        }
-        if self.store.written() > 0 {
-            eprintln!(
-                "headend: {} octets of finished connections were kept in a temporary file (see --memory)",
-                self.store.written()
-            );
-        }
-        Ok(Captured {
-            results: Results {
-                store: self.store,
-                flows: Vec::new(),
-                files,
-                summary,
-            },
-            good: self.good,
+        self.keep()?;
+        Ok(Found {
+            tally: std::mem::take(&mut self.machine.decoder.tally),
+            limits: self.machine.analyzer.limits(),
+            continuous: self.printed,
         })
     }
+
+    /// Keeps what has finished, or prints it.
+    fn keep(&mut self) -> Result<()> {
+        if !self.machine.analyzer.has_finished() {
+            return Ok(());
+        }
+        let finished = self.machine.analyzer.take_finished();
+        for connection in &finished {
+            self.machine.watch.close(connection.first_packet);
+        }
+        if !self.style.args.low.continuous {
+            return self
+                .store
+                .push(finished)
+                .context("cannot write to a temporary file");
+        }
+        let mut connection = Connection::default();
+        for finished in &finished {
+            connection.thaw(&finished.octets)?;
+            self.printed += 1;
+            connection.number = self.printed;
+            let file = self.names.get(connection.file as usize);
+            let file = file.map_or("", String::as_str);
+            let end = self.machine.decoder.tally.last_time;
+            self.style.print_one(&connection, end, file, self.paper)?;
+        }
+        Ok(self.paper.flush()?)
+    }
+}
+
+/// Reading on several threads.
+fn on_threads(
+    style: &Style<'_>,
+    threads: usize,
+    feed: &mut Feed,
+    store: &mut Store,
+) -> Result<Found> {
+    let outcome = threads::run(&style.args.plan, threads, |block| Ok(feed.next(block)))?;
+    store
+        .push(outcome.finished)
+        .context("cannot write to a temporary file")?;
+    let mut tally = outcome.tally;
+    // There is but one part.
+    tally.tcp_seen = tally.tcp;
+    Ok(Found {
+        tally,
+        limits: outcome.limits,
+        continuous: 0,
+    })
 }
 
 /// What was seen, as reports have it.
-pub(super) fn summary(tally: &Tally) -> Summary {
+fn summary(found: &Found, checksums: bool) -> Summary {
+    let tally = &found.tally;
     Summary {
         first_time: tally.first_time,
         last_time: tally.first_time.map(|_| tally.last_time),
         packets: tally.packets,
         tcp_seen: tally.tcp_seen,
         too_short: tally.too_short,
+        bad_checksums: checksums.then_some(tally.bad_checksums),
         seen: tally.lines(),
         tcp: tally.tcp,
+        finished_early: found.limits.finished_early,
+        flights_cut: found.limits.flights_cut,
         ..Summary::default()
+    }
+}
+
+/// Says what the limits did.
+fn tell_limits(summary: &Summary, store: &Store) {
+    if summary.finished_early > 0 {
+        eprintln!(
+            "headend: memory ran out: {} connections were ended early, and packets that came later for them count as \
+             other connections (see --memory)",
+            summary.finished_early
+        );
+    }
+    if summary.flights_cut > 0 {
+        eprintln!(
+            "headend: memory ran out: segments in flight were given up {} times, and their retransmissions are not \
+             timed (see --memory)",
+            summary.flights_cut
+        );
+    }
+    if store.written() > 0 {
+        eprintln!(
+            "headend: {} octets of finished connections were kept in a temporary file (see --memory)",
+            store.written()
+        );
     }
 }

@@ -293,7 +293,7 @@ pub(super) const FLAGS: &[Flag] = &[
     ours("realm", Parts, Switch(|args, on| args.realm = on),
         "the same addresses in another tunnel or VLAN are another connection"),
     ours("part", Parts, Value("K/N", |args, text| { args.part = Some(values::part(text)?); Ok(()) }),
-        "write part K of N, for --merge"),
+        "write part K, from 0, of N, for --merge"),
     ours("part_file", Parts, Value("a file", |args, text| { args.part_file = Some(text.into()); Ok(()) }),
         "where --part writes (standard output)"),
     ours("merge", Parts, Switch(|args, on| args.merge = on),

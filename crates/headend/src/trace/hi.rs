@@ -8,6 +8,9 @@ use super::filter::Filter;
 use super::low::{LowArgs, Usage};
 use super::pipeline::Plan;
 
+/// Threads beyond which reading is what everything waits for.
+const THREADS_MAX: usize = 16;
+
 /// How connections are reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Report {
@@ -52,6 +55,7 @@ impl HiArgs {
                 low.first, low.last
             )));
         }
+        refuse(&low)?;
         if (low.svg || low.html) && !low.graphs.any() {
             low.graphs.time_sequence = true;
         }
@@ -78,6 +82,34 @@ impl HiArgs {
         self.report == Report::Json || self.low.part.is_some() && self.low.part_file.is_none()
     }
 
+    /// How many threads to work on.
+    pub(super) fn threads(&self, live: bool) -> usize {
+        let plan = &self.plan;
+        let whole = plan.first <= 1 && plan.last == u64::MAX && plan.part.1 == 1;
+        if live || !whole || self.low.continuous {
+            return 1;
+        }
+        let there_are = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.low.threads.unwrap_or_else(there_are).min(THREADS_MAX)
+    }
+
+    /// What has to be the same in all parts of a run.
+    pub(super) fn settings(&self) -> Vec<(String, String)> {
+        let low = &self.low;
+        let plan = &self.plan;
+        [
+            ("--idle", plan.config.idle.to_string()),
+            ("--idle-closed", plan.config.idle_closed.to_string()),
+            ("-B", plan.first.to_string()),
+            ("-E", plan.last.to_string()),
+            ("-u", low.udp.to_string()),
+            ("--realm", low.realm.to_string()),
+            ("--checksum", low.checksum.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
     /// Whether a connection of that number is among those asked for with `-o` and `-i`.
     pub(super) fn chosen(&self, number: u64) -> bool {
         (self.low.only.is_empty() || self.low.only.has(number)) && !self.low.ignored.has(number)
@@ -87,6 +119,32 @@ impl HiArgs {
     pub(super) fn chosen_flow(&self, number: u64) -> bool {
         (self.low.only_udp.is_empty() || self.low.only_udp.has(number))
             && !self.low.ignored_udp.has(number)
+    }
+}
+
+/// Flags that do not go together.
+fn refuse(low: &LowArgs) -> Result<(), Usage> {
+    let parts = match (low.part, low.merge) {
+        (Some(_), true) => return Err(Usage("choose --part or --merge".into())),
+        (Some(_), false) => "--part, which writes what --merge reports",
+        (None, true) => "--merge, which sees no packets",
+        (None, false) => return Ok(()),
+    };
+    let flags = [
+        ("graphs", low.graphs.any() || low.svg || low.html),
+        (
+            "-p, -P and --dump_packet_data",
+            low.print_all || low.print || low.print_data,
+        ),
+        ("-e", low.contents),
+        ("-Z", low.rtt_dump),
+        ("-O", low.save.is_some()),
+        ("--continuous", low.continuous),
+        ("--parquet", low.part.is_some() && low.parquet.is_some()),
+    ];
+    match flags.into_iter().find(|flag| flag.1) {
+        Some((flag, _)) => Err(Usage(format!("{flag} cannot be had with {parts}"))),
+        None => Ok(()),
     }
 }
 
@@ -115,10 +173,10 @@ fn report(low: &LowArgs) -> Result<Report, Usage> {
 }
 
 fn plan(low: &LowArgs) -> Plan {
-    let (part, parts) = low.part.unwrap_or((1, 1));
+    let (part, parts) = low.part.unwrap_or((0, 1));
     let config = trace::Config {
         // Parts have to agree on whose a flow is; nobody else has to, and then nobody should be able to guess.
-        seed: if parts > 1 { 0 } else { guess_proof() },
+        seed: if low.part.is_some() { 0 } else { guess_proof() },
         idle: low.idle,
         idle_closed: low.idle_closed.min(low.idle),
         memory: low.memory - low.memory / 8,
@@ -128,7 +186,7 @@ fn plan(low: &LowArgs) -> Plan {
         config,
         first: low.first,
         last: if low.last == 0 { u64::MAX } else { low.last },
-        part: (part - 1, parts),
+        part: (part, parts),
         realm: low.realm,
     }
 }

@@ -109,15 +109,20 @@ pub(super) struct Input {
     /// `None` for standard input.
     path: Option<PathBuf>,
     /// What had to be read of it to order it, where it cannot be read again.
-    begun: Option<Begun>,
+    begun: Option<(Reader<Tap>, Block)>,
     first_time: Option<i64>,
-    regular: bool,
+    kind: Kind,
 }
 
-struct Begun {
-    reader: Result<Reader<Tap>, OpenError>,
-    block: Block,
-    live: bool,
+/// What kind of thing it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A file of that many octets.
+    Regular(u64),
+    /// Something that may be silent for long.
+    Pipe,
+    /// A directory, or nothing that can be looked at.
+    Other,
 }
 
 /// An input that is open.
@@ -127,19 +132,37 @@ pub(super) struct Opened {
     pub(super) begun: Option<Block>,
     /// Octets in it, where that is known.
     pub(super) size: Option<u64>,
-    /// It is a pipe or the like.
-    pub(super) live: bool,
 }
 
 impl Input {
     pub(super) fn new(path: &Path) -> Input {
         let standard = path == Path::new("-") || path == Path::new("stdin");
-        Input {
+        let mut input = Input {
             name: path.display().to_string(),
             path: (!standard).then(|| path.to_owned()),
             begun: None,
             first_time: None,
-            regular: false,
+            kind: Kind::Other,
+        };
+        input.kind = input.kind();
+        input
+    }
+
+    fn kind(&self) -> Kind {
+        let meta = match &self.path {
+            Some(path) => std::fs::metadata(path),
+            None => self.file().and_then(|file| file.metadata()),
+        };
+        let Ok(meta) = meta else {
+            return Kind::Other;
+        };
+        let kind = meta.file_type();
+        if kind.is_file() {
+            Kind::Regular(meta.len())
+        } else if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
+            Kind::Pipe
+        } else {
+            Kind::Other
         }
     }
 
@@ -150,42 +173,42 @@ impl Input {
         }
     }
 
+    /// Whether it is a file, which a signal ends at once.
+    pub(super) fn is_regular(&self) -> bool {
+        matches!(self.kind, Kind::Regular(_))
+    }
+
+    /// Whether it is a pipe or the like.
+    pub(super) fn is_pipe(&self) -> bool {
+        self.kind == Kind::Pipe
+    }
+
+    /// How many octets there are in it, where that is known.
+    pub(super) fn size(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Regular(size) => Some(size),
+            Kind::Pipe | Kind::Other => None,
+        }
+    }
+
     /// Opens it.
     ///
     /// # Errors
     /// It cannot be read, or is no file of packets.
     pub(super) fn open(&mut self, stop: &Rc<Stop>) -> Result<Opened, OpenError> {
-        if let Some(begun) = self.begun.take() {
-            return Ok(Opened {
-                reader: begun.reader?,
-                begun: Some(begun.block),
-                size: None,
-                live: begun.live,
-            });
-        }
-        let file = self.file()?;
-        let meta = file.metadata()?;
-        if meta.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
-        }
-        self.regular = meta.is_file();
-        let kind = meta.file_type();
-        let live = kind.is_fifo() || kind.is_socket() || kind.is_char_device();
-        let reader = Reader::new(Tap {
-            file,
-            live: live.then(|| Rc::clone(stop)),
-        })?;
+        let (reader, begun) = match self.begun.take() {
+            Some((reader, block)) => (reader, Some(block)),
+            None => {
+                let live = self.is_pipe().then(|| Rc::clone(stop));
+                let file = self.file()?;
+                (Reader::new(Tap { file, live })?, None)
+            }
+        };
         Ok(Opened {
             reader,
-            begun: None,
-            size: self.regular.then_some(meta.len()),
-            live,
+            begun,
+            size: self.size(),
         })
-    }
-
-    /// Whether it is a file, which a signal ends at once.
-    pub(super) fn is_regular(&self) -> bool {
-        self.regular
     }
 
     /// Finds when its first packet was captured.
@@ -197,12 +220,8 @@ impl Input {
         // What is wrong with it is said when it is its turn.
         let _ = opened.reader.read_block(&mut block);
         self.first_time = block.records().first().map(|record| record.time_ns);
-        if opened.live || self.path.is_none() {
-            self.begun = Some(Begun {
-                reader: Ok(opened.reader),
-                block,
-                live: opened.live,
-            });
+        if !self.is_regular() || self.path.is_none() {
+            self.begun = Some((opened.reader, block));
         }
     }
 }

@@ -7,17 +7,22 @@
 //! | `input` | files and standard input, in order, and the signals that end them |
 //! | `pipeline` | the way of a packet on one thread |
 //! | `threads` | the same on several |
-//! | `capture` | reading all files to their end |
+//! | `feed`, `progress` | all files as blocks; what was wrong with them; how far it is |
+//! | `capture` | from files to what was found |
 //! | `watch` | who looks at packets as they pass: printing, saving, graphs |
+//! | `files` | the many files that watchers write |
 //! | `tally` | what was seen and what was skipped |
 //! | `store` | connections that have finished |
 //! | `filter` | tcptrace's filter language |
 //! | `names` | names of hosts and ports |
-//! | `report` | the report at the end |
+//! | `results`, `report` | what was found, and the report of it |
 //! | `columns`, `json`, `parquet`, `part` | connections as tables, and parts of a run |
 
 mod capture;
 mod columns;
+mod decoder;
+mod feed;
+mod files;
 mod filter;
 mod flags;
 mod help;
@@ -26,23 +31,32 @@ mod input;
 mod json;
 mod low;
 mod names;
+mod parquet;
+mod part;
 mod pipeline;
+mod progress;
 mod report;
+mod results;
 mod store;
 mod tally;
+mod threads;
 mod values;
+mod watch;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use jiff::tz::TimeZone;
 
 use hi::HiArgs;
 use low::{LowArgs, Usage};
 use names::Lookup;
+use part::{Header, Merge};
 use report::{Paper, Style};
+use results::{Results, Source};
 
 /// TCP connections in captures, with the statistics and graphs of tcptrace.
 #[derive(Debug, clap::Args)]
@@ -87,16 +101,65 @@ fn trace(args: &HiArgs) -> Result<ExitCode> {
         zone: &zone,
     };
     let mut paper = Paper::new(io::stdout().lock());
+    if low.merge {
+        let results = merge(&style, &mut paper)?;
+        style.print(&results, &mut paper)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let captured = capture::read(&style, &mut paper)?;
-    let (mut results, good) = (captured.results, captured.good);
-    style
-        .print(&mut results, &mut paper)
-        .context("cannot print the report")?;
-    Ok(if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    match low.part {
+        Some(part) => write_part(args, part, &captured.results, &mut paper)?,
+        None if low.continuous => paper.flush()?,
+        None => style.print(&captured.results, &mut paper)?,
+    }
+    Ok(match captured.good {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     })
+}
+
+/// `--part`: writes what was read for others to merge.
+fn write_part<W: Write>(
+    args: &HiArgs,
+    (part, parts): (u32, u32),
+    results: &Results,
+    paper: &mut Paper<W>,
+) -> Result<()> {
+    let Source::Read { files, .. } = &results.source else {
+        return Ok(());
+    };
+    let summary = results.summary.clone();
+    let header = Header::new(part, parts, args.settings(), files.clone(), summary);
+    match &args.low.part_file {
+        Some(path) => {
+            let file = File::create(path).map(BufWriter::new);
+            let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+            results.source.write_part(file, &header)
+        }
+        None if io::stdout().is_terminal() => {
+            bail!("a part is not for a terminal: give --part-file, or send it somewhere")
+        }
+        None => results.source.write_part(paper.out()?, &header),
+    }
+}
+
+/// `--merge`: the parts of a run as if it had been one.
+fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Results> {
+    let low = &style.args.low;
+    let merge = Merge::open(&low.files)?;
+    let summary = merge.summary().clone();
+    if low.udp && summary.udp.is_none() {
+        bail!("-u: these parts were made without");
+    }
+    if summary.is_limited() {
+        eprintln!("headend: memory ran out in a part: the whole may have given another report");
+    }
+    capture::announce(style, merge.files(), paper)?;
+    let source = Source::Parts {
+        paths: low.files.clone(),
+        files: merge.files().len(),
+    };
+    Ok(Results { source, summary })
 }
 
 /// Local time, by `TZ` or the system's setting.

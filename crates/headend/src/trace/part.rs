@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use trace::udp::Flow;
 
-pub(super) use header::Header;
+pub(super) use header::{Header, PARTS_MAX};
 pub(super) use merge::{Item, Merge};
 
 use frame::Kind;

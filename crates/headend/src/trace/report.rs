@@ -1,9 +1,11 @@
-//! The report at the end: connections in the order of their first packets, thawed one at a time, printed, forgotten.
+//! The report at the end: connections in the order of their first packets, one at a time.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
+use anyhow::{Context, Result};
 use jiff::tz::TimeZone;
 use trace::Connection;
 use trace::text::{self, About, Counts, Head, Names};
@@ -12,8 +14,8 @@ use trace::udp::Flow;
 use super::columns::Summary;
 use super::filter::Subject;
 use super::hi::{HiArgs, Report};
-use super::json;
-use super::store::Store;
+use super::results::{Entry, Results, What};
+use super::{json, parquet};
 
 /// Where the numbers of the connections that pass go, as in tcptrace.
 const PASSED: &str = "PF";
@@ -21,14 +23,8 @@ const PASSED: &str = "PF";
 /// Octets gathered before they are written.
 const GATHERED: usize = 1 << 16;
 
-/// All that is to be reported.
-pub(super) struct Results {
-    pub(super) store: Store,
-    pub(super) flows: Vec<Flow>,
-    /// Names of the files, as connections number them.
-    pub(super) files: Vec<String>,
-    pub(super) summary: Summary,
-}
+/// What stands between two long reports.
+const RULE: &str = "================================\n";
 
 /// Text on its way to standard output.
 pub(super) struct Paper<W> {
@@ -49,7 +45,19 @@ impl<W: Write> Paper<W> {
         &mut self.text
     }
 
+    /// For what is no text; what was gathered goes first.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(super) fn out(&mut self) -> io::Result<&mut W> {
+        self.flush()?;
+        Ok(&mut self.out)
+    }
+
     /// Writes out what was gathered, if it is much.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub(super) fn turn(&mut self) -> io::Result<()> {
         if self.text.len() >= GATHERED {
             self.flush()?;
@@ -57,6 +65,10 @@ impl<W: Write> Paper<W> {
         Ok(())
     }
 
+    /// Writes out what was gathered.
+    ///
+    /// # Errors
+    /// Those of the output.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.write_all(self.text.as_bytes())?;
         self.text.clear();
@@ -64,7 +76,7 @@ impl<W: Write> Paper<W> {
     }
 }
 
-/// What is the same for all connections.
+/// How things are printed.
 pub(super) struct Style<'a> {
     pub(super) args: &'a HiArgs,
     pub(super) names: &'a dyn Names,
@@ -81,133 +93,186 @@ impl Style<'_> {
         }
     }
 
-    /// Prints the report.
+    /// Prints the report, and writes file PF and the Parquet file where they are asked for.
     ///
     /// # Errors
-    /// Standard output, the file of the numbers or a temporary one cannot be used.
-    pub(super) fn print<W: Write>(
-        &self,
-        results: &mut Results,
-        paper: &mut Paper<W>,
-    ) -> anyhow::Result<()> {
-        results.store.sort();
-        let passed = self.choose(results)?;
-        if self.args.report == Report::Json {
-            return self.json(results, &passed, paper);
+    /// Standard output or a file cannot be used.
+    pub(super) fn print<W: Write>(&self, results: &Results, paper: &mut Paper<W>) -> Result<()> {
+        let chosen = self.choose(results)?;
+        if let Some(path) = &self.args.low.parquet {
+            self.parquet(path, results, &chosen)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let counts = self.counts(results);
-        if self.args.report == Report::Nothing {
-            quiet_head(paper, self.head(), &counts)?;
-            return Ok(paper.flush()?);
-        }
-        // Formatting into a String cannot fail.
-        let _ = self.head().write(paper.text(), &counts);
+        let counts = counts(&results.summary, results.source.files());
         match &self.args.report {
-            Report::Brief => self.brief(results, &passed, paper)?,
-            Report::Values(separator) => self.values(separator, results, &passed, paper)?,
-            Report::Long | Report::Json | Report::Nothing => self.long(results, &passed, paper)?,
-        }
-        if self.args.low.udp {
-            self.flows(results, &counts, paper)?;
+            Report::Nothing => {
+                let _ = self.head().totals(paper.text(), &counts);
+            }
+            Report::Json => return self.json(results, &chosen, paper),
+            report => {
+                // Formatting into a String cannot fail.
+                let _ = self.head().write(paper.text(), &counts);
+                match report {
+                    Report::Brief => self.brief(results, &chosen, paper)?,
+                    Report::Values(separator) => self.values(separator, results, &chosen, paper)?,
+                    _ => self.long(results, &chosen, paper)?,
+                }
+                if self.args.low.udp {
+                    self.flows(results, &counts, paper)?;
+                }
+            }
         }
         Ok(paper.flush()?)
     }
 
-    fn counts(&self, results: &Results) -> Counts {
-        let summary = &results.summary;
-        let first = summary.first_time.unwrap_or(summary.end());
-        Counts {
-            packets: summary.packets,
-            tcp: summary.tcp,
-            udp: summary.udp,
-            connections: summary.connections,
-            too_short: summary.too_short,
-            elapsed: summary.end().saturating_sub(first).max(0),
-            files: results.files.len(),
-            bad_checksums: summary.bad_checksums,
-        }
-    }
-
-    /// Thaws each connection in turn and hands it over, its number given.
-    fn each(
+    /// Prints a connection by itself, as `--continuous` has it: its number is its place among those that have ended.
+    ///
+    /// # Errors
+    /// Standard output cannot be used.
+    pub(super) fn print_one<W: Write>(
         &self,
-        store: &Store,
-        mut take: impl FnMut(&Connection) -> io::Result<()>,
-    ) -> anyhow::Result<()> {
-        let mut connection = Connection::default();
-        let mut room = Vec::new();
-        for at in 0..store.len() {
-            connection.thaw(store.get(at, &mut room)?)?;
-            connection.number = at as u64 + 1;
-            take(&connection)?;
+        connection: &Connection,
+        end: i64,
+        file: &str,
+        paper: &mut Paper<W>,
+    ) -> Result<()> {
+        let subject = Subject {
+            connection,
+            names: self.names,
+            end,
+        };
+        let filter = self.args.filter.as_ref();
+        if filter.is_some_and(|filter| !filter.passes(subject))
+            || self.args.low.complete && !connection.is_complete()
+        {
+            return Ok(());
         }
-        Ok(())
+        let about = About {
+            names: self.names,
+            zone: self.zone,
+            pair: connection.number,
+            file,
+            end,
+        };
+        match &self.args.report {
+            Report::Nothing => {}
+            Report::Json => {
+                let mut writer = json::Writer::new(paper.out()?, end);
+                writer.connection(connection)?;
+                writer.flush()?;
+            }
+            Report::Brief => {
+                let mut name = String::new();
+                let _ = text::brief_name(&mut name, connection, self.names, about.pair);
+                let _ = text::brief(paper.text(), connection, &name, name.len(), about.pair);
+            }
+            Report::Values(separator) => {
+                let options = self.args.options;
+                if connection.number == 1 {
+                    let _ = text::values_header(paper.text(), separator, options);
+                }
+                let _ = text::values(paper.text(), connection, &about, separator, options);
+            }
+            Report::Long => {
+                if connection.number > 1 {
+                    paper.text().push_str(RULE);
+                }
+                let _ = text::long(paper.text(), connection, &about, self.args.options);
+            }
+        }
+        Ok(paper.turn()?)
     }
 
-    /// Which connections pass `-o`, `-i` and `-f`, and writes file PF where `-c` or `-f` is given. `None` for all.
-    fn choose(&self, results: &Results) -> anyhow::Result<Option<Passed>> {
+    /// Which connections pass `-o`, `-i` and `-f`, and are complete where `-c` asks for that; writes file PF where one
+    /// of the last two is given.
+    fn choose(&self, results: &Results) -> Result<Chosen> {
         let low = &self.args.low;
         let noted = low.complete || self.args.filter.is_some();
-        if !noted && low.only.is_empty() && low.ignored.is_empty() {
-            return Ok(None);
+        if !noted {
+            return Ok(Chosen::ByNumber);
         }
-        let mut passed = Passed::default();
+        let mut bits = Vec::new();
         let mut numbers = String::new();
-        self.each(&results.store, |connection| {
+        self.connections(results, &Chosen::All, |connection, _| {
             let number = connection.number;
             let filter = self.args.filter.as_ref();
-            let passes = self.args.chosen(number)
-                && filter.is_none_or(|filter| {
-                    filter.passes(Subject {
-                        connection,
-                        names: self.names,
-                        end: results.summary.end(),
-                    })
-                });
-            let complete = !low.complete || connection.is_complete();
-            if passes && complete {
+            let subject = Subject {
+                connection,
+                names: self.names,
+                end: results.summary.end(),
+            };
+            let passes =
+                self.args.chosen(number) && filter.is_none_or(|filter| filter.passes(subject));
+            let printed = passes && (!low.complete || connection.is_complete());
+            if printed {
                 let comma = if numbers.is_empty() { "" } else { "," };
                 let _ = write!(numbers, "{comma}{number}");
             }
-            passed.push(passes, passes && complete);
+            bits.push(u8::from(passes) | u8::from(printed) << 1);
             Ok(())
         })?;
-        if noted {
-            numbers.push('\n');
-            fs::write(PASSED, numbers)
-                .map_err(|error| anyhow::anyhow!("cannot write {PASSED}: {error}"))?;
+        numbers.push('\n');
+        fs::write(PASSED, numbers).with_context(|| format!("cannot write {PASSED}"))?;
+        Ok(Chosen::Bits(bits))
+    }
+
+    fn prints(&self, chosen: &Chosen, number: u64) -> bool {
+        match chosen {
+            Chosen::All => true,
+            Chosen::ByNumber => self.args.chosen(number),
+            Chosen::Bits(bits) => bits
+                .get(number as usize - 1)
+                .is_some_and(|bits| bits & 2 != 0),
         }
-        Ok(Some(passed))
+    }
+
+    /// Whether the connection counts for how wide names are: as in tcptrace, also one that `-c` leaves out.
+    fn counts_for_width(&self, chosen: &Chosen, number: u64) -> bool {
+        match chosen {
+            Chosen::Bits(bits) => bits
+                .get(number as usize - 1)
+                .is_some_and(|bits| bits & 1 != 0),
+            _ => self.prints(chosen, number),
+        }
     }
 
     /// Hands over each connection that is to be printed.
-    fn chosen(
+    fn connections(
         &self,
         results: &Results,
-        passed: &Option<Passed>,
-        mut take: impl FnMut(&Connection) -> io::Result<()>,
-    ) -> anyhow::Result<()> {
-        let Some(passed) = passed else {
-            return self.each(&results.store, take);
-        };
-        let mut connection = Connection::default();
-        let mut room = Vec::new();
-        for at in 0..results.store.len() {
-            if passed.prints(at) {
-                connection.thaw(results.store.get(at, &mut room)?)?;
-                connection.number = at as u64 + 1;
-                take(&connection)?;
-            }
-        }
-        Ok(())
+        chosen: &Chosen,
+        mut take: impl FnMut(&Connection, &Entry<'_>) -> io::Result<()>,
+    ) -> Result<()> {
+        let udp = self.args.low.udp;
+        let wanted = |number| self.prints(chosen, number);
+        results.source.each(udp, wanted, |entry| match entry.what {
+            What::Connection(connection) => take(connection, entry),
+            What::Flow(_) => Ok(()),
+        })
     }
 
-    fn about<'a>(&'a self, results: &'a Results, pair: u64, file: u32) -> About<'a> {
+    /// Hands over each UDP flow.
+    fn each_flow(
+        &self,
+        results: &Results,
+        mut take: impl FnMut(&Flow, &Entry<'_>) -> io::Result<()>,
+    ) -> Result<()> {
+        results.source.each(
+            true,
+            |_| false,
+            |entry| match entry.what {
+                What::Flow(flow) => take(flow, entry),
+                What::Connection(_) => Ok(()),
+            },
+        )
+    }
+
+    fn about<'a>(&'a self, results: &Results, entry: &Entry<'a>) -> About<'a> {
         About {
             names: self.names,
             zone: self.zone,
-            pair,
-            file: results.files.get(file as usize).map_or("", String::as_str),
+            pair: entry.pair,
+            file: entry.file,
             end: results.summary.end(),
         }
     }
@@ -215,29 +280,25 @@ impl Style<'_> {
     fn brief<W: Write>(
         &self,
         results: &Results,
-        passed: &Option<Passed>,
+        chosen: &Chosen,
         paper: &mut Paper<W>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         let mut name = String::new();
         let mut width = 0;
-        let mut pairs = Pairs::new(self.args.low.udp, results);
-        self.each(&results.store, |connection| {
-            let pair = pairs.of(connection);
-            // As in tcptrace, incomplete connections that -c leaves out count for the width.
-            let counts = passed.as_ref();
-            if counts.is_none_or(|passed| passed.passes(connection.number as usize - 1)) {
+        let wanted = |number| self.counts_for_width(chosen, number);
+        let udp = self.args.low.udp;
+        results.source.each(udp, wanted, |entry| {
+            if let What::Connection(connection) = entry.what {
                 name.clear();
-                let _ = text::brief_name(&mut name, connection, self.names, pair);
+                let _ = text::brief_name(&mut name, connection, self.names, entry.pair);
                 width = width.max(name.len());
             }
             Ok(())
         })?;
-        let mut pairs = Pairs::new(self.args.low.udp, results);
-        self.chosen(results, passed, |connection| {
-            let pair = pairs.of(connection);
+        self.connections(results, chosen, |connection, entry| {
             name.clear();
-            let _ = text::brief_name(&mut name, connection, self.names, pair);
-            let _ = text::brief(paper.text(), connection, &name, width, pair);
+            let _ = text::brief_name(&mut name, connection, self.names, entry.pair);
+            let _ = text::brief(paper.text(), connection, &name, width, entry.pair);
             paper.turn()
         })
     }
@@ -245,15 +306,14 @@ impl Style<'_> {
     fn long<W: Write>(
         &self,
         results: &Results,
-        passed: &Option<Passed>,
+        chosen: &Chosen,
         paper: &mut Paper<W>,
-    ) -> anyhow::Result<()> {
-        let mut pairs = Pairs::new(self.args.low.udp, results);
-        self.chosen(results, passed, |connection| {
+    ) -> Result<()> {
+        self.connections(results, chosen, |connection, entry| {
             if connection.number > 1 {
                 paper.text().push_str(RULE);
             }
-            let about = self.about(results, pairs.of(connection), connection.file);
+            let about = self.about(results, entry);
             let _ = text::long(paper.text(), connection, &about, self.args.options);
             paper.turn()
         })
@@ -263,17 +323,16 @@ impl Style<'_> {
         &self,
         separator: &str,
         results: &Results,
-        passed: &Option<Passed>,
+        chosen: &Chosen,
         paper: &mut Paper<W>,
-    ) -> anyhow::Result<()> {
-        let mut pairs = Pairs::new(self.args.low.udp, results);
+    ) -> Result<()> {
+        let options = self.args.options;
         let mut first = true;
-        self.chosen(results, passed, |connection| {
+        self.connections(results, chosen, |connection, entry| {
             if std::mem::take(&mut first) {
-                let _ = text::values_header(paper.text(), separator, self.args.options);
+                let _ = text::values_header(paper.text(), separator, options);
             }
-            let about = self.about(results, pairs.of(connection), connection.file);
-            let options = self.args.options;
+            let about = self.about(results, entry);
             let _ = text::values(paper.text(), connection, &about, separator, options);
             paper.turn()
         })
@@ -282,18 +341,26 @@ impl Style<'_> {
     fn json<W: Write>(
         &self,
         results: &Results,
-        passed: &Option<Passed>,
+        chosen: &Chosen,
         paper: &mut Paper<W>,
-    ) -> anyhow::Result<()> {
-        let mut writer = json::Writer::new(&mut paper.out, results.summary.end());
-        self.chosen(results, passed, |connection| writer.connection(connection))?;
-        if self.args.low.udp {
-            for flow in &results.flows {
-                if self.args.chosen_flow(flow.number) {
-                    writer.flow(flow)?;
-                }
-            }
-        }
+    ) -> Result<()> {
+        let mut writer = json::Writer::new(paper.out()?, results.summary.end());
+        let udp = self.args.low.udp;
+        let wanted = |number| self.prints(chosen, number);
+        results.source.each(udp, wanted, |entry| match entry.what {
+            What::Connection(connection) => writer.connection(connection),
+            What::Flow(flow) if udp && self.args.chosen_flow(flow.number) => writer.flow(flow),
+            What::Flow(_) => Ok(()),
+        })?;
+        writer.finish(&results.summary)?;
+        Ok(())
+    }
+
+    fn parquet(&self, path: &Path, results: &Results, chosen: &Chosen) -> Result<()> {
+        let mut writer = parquet::Writer::create(path, results.summary.end())?;
+        self.connections(results, chosen, |connection, _| {
+            writer.connection(connection)
+        })?;
         writer.finish(&results.summary)?;
         Ok(())
     }
@@ -303,108 +370,59 @@ impl Style<'_> {
         results: &Results,
         counts: &Counts,
         paper: &mut Paper<W>,
-    ) -> io::Result<()> {
+    ) -> Result<()> {
         if counts.udp == Some(0) {
             let _ = text::no_udp(paper.text());
             return Ok(());
         }
-        let _ = text::udp_head(
-            paper.text(),
-            counts,
-            results.flows.len() as u64,
-            self.head(),
-        );
-        let chosen = || {
-            let flows = results.flows.iter();
-            flows.filter(|flow| self.args.chosen_flow(flow.number))
-        };
+        let _ = text::udp_head(paper.text(), counts, results.summary.flows, self.head());
         let mut name = String::new();
-        let mut named = |flow: &Flow, pair: u64| {
-            name.clear();
-            let _ = text::flow_name(&mut name, flow, self.names, pair);
-            name.clone()
-        };
-        let mut pairs = Pairs::new(true, results);
         let mut width = 0;
-        for flow in &results.flows {
-            width = width.max(named(flow, pairs.of_flow(flow, &results.store)).len());
-        }
-        let mut pairs = Pairs::new(true, results);
-        for flow in chosen() {
-            let pair = pairs.of_flow(flow, &results.store);
+        self.each_flow(results, |flow, entry| {
+            name.clear();
+            let _ = text::flow_name(&mut name, flow, self.names, entry.pair);
+            width = width.max(name.len());
+            Ok(())
+        })?;
+        self.each_flow(results, |flow, entry| {
+            if !self.args.chosen_flow(flow.number) {
+                return Ok(());
+            }
             if self.args.low.brief {
-                let name = named(flow, pair);
+                name.clear();
+                let _ = text::flow_name(&mut name, flow, self.names, entry.pair);
                 let _ = text::flow_brief(paper.text(), flow, &name, width);
             } else {
                 if flow.number > 1 {
                     paper.text().push_str(RULE);
                 }
-                let about = self.about(results, pair, flow.file);
-                let _ = text::flow_long(paper.text(), flow, &about);
+                let _ = text::flow_long(paper.text(), flow, &self.about(results, entry));
             }
-            paper.turn()?;
-        }
-        Ok(())
+            paper.turn()
+        })
     }
 }
 
-/// What stands between two long reports.
-const RULE: &str = "================================\n";
-
-/// With `-q`, what was seen is all that is printed.
-fn quiet_head<W: Write>(paper: &mut Paper<W>, head: Head, counts: &Counts) -> io::Result<()> {
-    let _ = head.totals(paper.text(), counts);
-    Ok(())
+/// Which connections are printed.
+enum Chosen {
+    All,
+    /// By `-o` and `-i` alone.
+    ByNumber,
+    /// By number from 1: 1 for those that pass, 2 for those that are printed.
+    Bits(Vec<u8>),
 }
 
-/// Which connections passed, by their place: two bits each.
-#[derive(Default)]
-struct Passed(Vec<u8>);
-
-impl Passed {
-    fn push(&mut self, passes: bool, prints: bool) {
-        self.0.push(u8::from(passes) | u8::from(prints) << 1);
-    }
-
-    fn passes(&self, at: usize) -> bool {
-        self.0.get(at).is_some_and(|bits| bits & 1 != 0)
-    }
-
-    fn prints(&self, at: usize) -> bool {
-        self.0.get(at).is_some_and(|bits| bits & 2 != 0)
-    }
-}
-
-/// Which pair of letters each connection and flow has: with `-u` they draw them from one row, in the order of their
-/// first packets, as in tcptrace.
-struct Pairs<'a> {
-    flows: &'a [Flow],
-    /// How many of the others came before.
-    before: usize,
-}
-
-impl<'a> Pairs<'a> {
-    fn new(udp: bool, results: &'a Results) -> Pairs<'a> {
-        Pairs {
-            flows: if udp { &results.flows } else { &[] },
-            before: 0,
-        }
-    }
-
-    /// That of a connection; they are asked for in their order.
-    fn of(&mut self, connection: &Connection) -> u64 {
-        let earlier = |flow: &Flow| flow.first_packet < connection.first_packet;
-        while self.flows.get(self.before).is_some_and(earlier) {
-            self.before += 1;
-        }
-        connection.number + self.before as u64
-    }
-
-    /// That of a flow; they are asked for in their order.
-    fn of_flow(&mut self, flow: &Flow, store: &Store) -> u64 {
-        while self.before < store.len() && store.first_packet(self.before) < flow.first_packet {
-            self.before += 1;
-        }
-        flow.number + self.before as u64
+/// What stands at the head of a report.
+fn counts(summary: &Summary, files: usize) -> Counts {
+    let first = summary.first_time.unwrap_or(summary.end());
+    Counts {
+        packets: summary.packets,
+        tcp: summary.tcp,
+        udp: summary.udp,
+        connections: summary.connections,
+        too_short: summary.too_short,
+        elapsed: summary.end().saturating_sub(first).max(0),
+        files,
+        bad_checksums: summary.bad_checksums,
     }
 }

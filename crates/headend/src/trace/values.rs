@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use super::part::PARTS_MAX;
+
 /// Ranges of numbers of connections, both ends included.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Numbers(Vec<(u64, u64)>);
@@ -15,6 +17,10 @@ impl Numbers {
         self.0
             .iter()
             .any(|&(first, last)| (first..=last).contains(&number))
+    }
+
+    pub(super) fn ranges(&self) -> impl Iterator<Item = std::ops::RangeInclusive<u64>> {
+        self.0.iter().map(|&(first, last)| first..=last)
     }
 
     pub(super) fn add(&mut self, more: Numbers) {
@@ -96,12 +102,12 @@ pub(super) fn time(text: &str) -> Result<i64, String> {
     Ok(time as i64)
 }
 
-/// `K/N`: part K, from 1, of N.
+/// `K/N`: part K, from 0, of N.
 pub(super) fn part(text: &str) -> Result<(u32, u32), String> {
-    let wrong = || format!("'{text}' is no part: write 2/8 for the second of eight");
+    let wrong = || format!("'{text}' is no part: write 0/8 to 7/8 for those of eight");
     let (part, of) = text.split_once('/').ok_or_else(wrong)?;
     match (part.parse(), of.parse()) {
-        (Ok(part), Ok(of)) if 1 <= part && part <= of => Ok((part, of)),
+        (Ok(part), Ok(of)) if part < of && of <= PARTS_MAX => Ok((part, of)),
         _ => Err(wrong()),
     }
 }
@@ -135,9 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn parts_count_from_one() {
-        assert_eq!(part("2/8"), Ok((2, 8)));
-        for wrong in ["0/8", "9/8", "2", "2/", "1/0"] {
+    fn parts_count_from_zero() {
+        assert_eq!(part("0/8"), Ok((0, 8)));
+        assert_eq!(part("7/8"), Ok((7, 8)));
+        for wrong in ["8/8", "2", "2/", "0/0", "-1/8", "0/99999"] {
             assert!(part(wrong).is_err(), "{wrong}");
         }
     }

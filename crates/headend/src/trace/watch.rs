@@ -1,0 +1,360 @@
+//! Who looks at packets as they pass: UDP flows, checksums, warnings, printed and saved packets, contents, round-trip
+//! times, graphs, and those who wait for connections to close.
+
+mod contents;
+mod live;
+mod save;
+mod warn;
+
+use std::io::Write as _;
+
+use trace::text::letters;
+use trace::udp::{Datagram, FLOWS_MAX, Flows};
+use trace::xplot::{FileId, Plots, Sink as _};
+use trace::{Connection, Observer as _, Segment, Verdict};
+use wire::checksum;
+use wire::tcp::Tcp;
+use wire::udp::Udp;
+
+use self::contents::Contents;
+use self::live::Live;
+use self::save::Save;
+use self::warn::Warn;
+use super::files::Files;
+use super::hi::HiArgs;
+use super::low::Graphs;
+use super::pipeline::{Plan, Seen, Watch, realm_of};
+use super::tally::Tally;
+
+/// All that look.
+pub(super) struct Watchers<'a> {
+    args: &'a HiArgs,
+    plan: Plan,
+    numbers: Numbers,
+    pub(super) flows: Option<Flows>,
+    /// `-w` and its parts.
+    warn: Option<Warn>,
+    save: Option<Save>,
+    contents: Option<Contents>,
+    rtt: Option<RttDump>,
+    plots: Option<Plots<Files>>,
+    live: Option<Live>,
+}
+
+/// Which connection has which number and which letters, by its first packet.
+#[derive(Default)]
+struct Numbers {
+    /// First packet and pair of letters of each connection.
+    connections: Vec<(u64, u64)>,
+    pairs: u64,
+}
+
+/// What a connection is called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Called {
+    /// Its number, from 1.
+    pub(super) number: u64,
+    /// Its pair of letters.
+    pub(super) pair: u64,
+}
+
+impl Numbers {
+    fn of(&mut self, connection: &Connection, first: bool) -> Called {
+        if first {
+            self.pairs += 1;
+            self.connections.push((connection.first_packet, self.pairs));
+        }
+        let found = self
+            .connections
+            .binary_search_by_key(&connection.first_packet, |known| known.0);
+        let at = found.unwrap_or(0);
+        Called {
+            number: at as u64 + 1,
+            pair: self.connections.get(at).map_or(1, |known| known.1),
+        }
+    }
+}
+
+impl<'a> Watchers<'a> {
+    /// Those that the command line asks for. `None` when there are none.
+    ///
+    /// # Errors
+    /// A file cannot be created.
+    pub(super) fn new(args: &'a HiArgs, live: bool) -> anyhow::Result<Option<Watchers<'a>>> {
+        let low = &args.low;
+        let files = || Files::new(low.output_dir.clone());
+        let prefix = low.output_prefix.clone().unwrap_or_default();
+        let watchers = Watchers {
+            plan: args.plan,
+            numbers: Numbers::default(),
+            flows: low
+                .udp
+                .then(|| Flows::new(args.plan.config.seed, FLOWS_MAX)),
+            warn: Warn::new(low.warn),
+            save: match &low.save {
+                Some(path) => Some(Save::new(path)?),
+                None => None,
+            },
+            contents: low.contents.then(|| Contents::new(files(), prefix.clone())),
+            rtt: low.rtt_dump.then(|| RttDump::new(files(), prefix.clone())),
+            plots: plots(args, files()),
+            live: live.then(Live::default),
+            args,
+        };
+        let wanted = watchers.flows.is_some()
+            || watchers.warn.is_some()
+            || watchers.save.is_some()
+            || watchers.contents.is_some()
+            || watchers.rtt.is_some()
+            || watchers.plots.is_some()
+            || watchers.live.is_some()
+            || low.checksum;
+        Ok(wanted.then_some(watchers))
+    }
+
+    /// A connection has finished: what is held for it is written.
+    pub(super) fn close(&mut self, first_packet: u64) {
+        if let Some(plots) = &mut self.plots {
+            plots.close(first_packet);
+        }
+    }
+
+    /// Packets from here on are in this file of several.
+    pub(super) fn set_file(&mut self, file: u32) {
+        if let Some(flows) = &mut self.flows {
+            flows.set_file(file);
+        }
+    }
+
+    /// All has passed: writes what is left, and says what could not be done.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        let mut all = Vec::new();
+        if let Some(plots) = self.plots {
+            let (files, summary) = plots.finish();
+            if summary.left_out > 0 {
+                eprintln!(
+                    "headend: {} connections were not drawn: too many at a time",
+                    summary.left_out
+                );
+            }
+            all.push(files);
+        }
+        if let Some(contents) = self.contents {
+            all.push(contents.finish());
+        }
+        if let Some(rtt) = self.rtt {
+            all.push(rtt.finish());
+        }
+        if let Some(save) = self.save {
+            save.finish()?;
+        }
+        for mut files in all {
+            if let Some((path, error)) = files.wrong() {
+                anyhow::bail!("cannot write {}: {error}", path.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// Checksums, where they are looked at: false when one is wrong.
+    fn checked(&self, seen: &Seen<'_, '_>, tally: &mut Tally) -> bool {
+        let packet = seen.packet;
+        let which = if checksum::ip_ok(packet.network) == Some(false) {
+            0
+        } else if packet.protocol == wire::tcp::PROTOCOL && checksum::tcp_ok(packet) == Some(false)
+        {
+            1
+        } else if packet.protocol == wire::udp::PROTOCOL && checksum::udp_ok(packet) == Some(false)
+        {
+            2
+        } else {
+            return true;
+        };
+        tally.bad_checksums[which] += 1;
+        if self.args.low.warn.checksums {
+            let name = ["IP", "TCP", "UDP"][which];
+            eprintln!("packet {}: bad {name} checksum", seen.number);
+        }
+        false
+    }
+}
+
+impl Watch for Watchers<'_> {
+    const WANTED: bool = true;
+
+    fn packet(&mut self, seen: &Seen<'_, '_>, tally: &mut Tally) -> bool {
+        if let Some(warn) = &mut self.warn {
+            warn.packet(seen);
+        }
+        !self.args.low.checksum || self.checked(seen, tally)
+    }
+
+    fn other(&mut self, seen: &Seen<'_, '_>) {
+        let Some(flows) = &mut self.flows else {
+            return;
+        };
+        let Ok(udp) = Udp::parse(seen.packet) else {
+            return;
+        };
+        let realm = realm_of(&self.plan, seen.packet.layers.as_slice());
+        let time = seen.record.time_ns;
+        let datagram = Datagram::new(seen.number, time, seen.packet, &udp, realm);
+        if !self.plan.has(datagram.key.hash(self.plan.config.seed)) {
+            return;
+        }
+        let before = flows.flows().len();
+        flows.packet(&datagram);
+        if flows.flows().len() > before {
+            self.numbers.pairs += 1;
+            if let Some(plots) = &mut self.plots {
+                plots.skip_letters();
+            }
+        }
+        if let Some(save) = &mut self.save
+            && self.args.low.only_udp.is_empty()
+            && self.args.low.ignored_udp.is_empty()
+        {
+            save.packet(seen);
+        }
+    }
+
+    fn segment(
+        &mut self,
+        seen: &Seen<'_, '_>,
+        tcp: &Tcp<'_>,
+        connection: &Connection,
+        segment: &Segment,
+        verdict: &Verdict,
+    ) {
+        if let Some(plots) = &mut self.plots {
+            plots.observe(connection, segment, verdict);
+        }
+        if let Some(live) = &mut self.live {
+            live.segment(connection, segment);
+        }
+        if let Some(warn) = &mut self.warn {
+            warn.segment(seen, tcp, connection, segment, verdict);
+        }
+        if self.save.is_none() && self.contents.is_none() && self.rtt.is_none() {
+            return;
+        }
+        let called = self.numbers.of(connection, verdict.first);
+        if !self.args.chosen(called.number) {
+            return;
+        }
+        if let Some(save) = &mut self.save {
+            save.packet(seen);
+        }
+        if let Some(contents) = &mut self.contents {
+            contents.segment(called, tcp, connection, verdict.from_a);
+        }
+        if let Some(rtt) = &mut self.rtt {
+            rtt.segment(called, verdict);
+        }
+    }
+}
+
+/// The graphs for xplot, if they are wanted.
+fn plots(args: &HiArgs, files: Files) -> Option<Plots<Files>> {
+    use trace::xplot;
+    let low = &args.low;
+    let Graphs {
+        throughput,
+        rtt,
+        time_sequence,
+        in_flight,
+        segment_size,
+        time_line,
+        ..
+    } = low.graphs;
+    let graphs = xplot::Graphs {
+        sequence: time_sequence,
+        rtt,
+        throughput,
+        outstanding: in_flight,
+        sizes: segment_size,
+        time_line,
+    };
+    if !graphs.any() || low.svg || low.html {
+        return None;
+    }
+    let show = &low.show;
+    let options = xplot::Options {
+        graphs,
+        interval: low.average,
+        instant: low.instantaneous,
+        zero_time: low.time_from_zero,
+        zero_sequence: low.sequence_from_zero,
+        colour: low.colour,
+        title: show.title,
+        title_prefix: low.title_prefix.clone().unwrap_or_default(),
+        prefix: low.output_prefix.clone().unwrap_or_default(),
+        sacks: show.sacks,
+        retransmissions: show.retransmissions,
+        out_of_order: show.out_of_order,
+        zero_windows: show.zero_window,
+        urgent: show.urgent,
+        rtt_marks: show.rtt_dongles,
+        triple_duplicates: show.triple_duplicates,
+        empty_segments: show.empty_segments,
+        probes: show.probes,
+        window_line: show.window_line,
+        complete_only: low.complete,
+        only: low.only.ranges().collect(),
+        ignore: low.ignored.ranges().collect(),
+        ..xplot::Options::default()
+    };
+    Some(Plots::new(options, files))
+}
+
+/// `-Z`: the sequence number and round-trip time in ms of each sample, a line each, a file for each direction.
+struct RttDump {
+    files: Files,
+    prefix: String,
+    ids: std::collections::HashMap<(u64, bool), FileId>,
+}
+
+impl RttDump {
+    fn new(files: Files, prefix: String) -> RttDump {
+        RttDump {
+            files,
+            prefix,
+            ids: std::collections::HashMap::new(),
+        }
+    }
+
+    fn segment(&mut self, called: Called, verdict: &Verdict) {
+        let Some(sample) = verdict.sample.filter(|sample| sample.time > 0) else {
+            return;
+        };
+        // What an ACK measures is the other end's data.
+        let of_a = !verdict.from_a;
+        let RttDump { files, prefix, ids } = self;
+        let id = *ids.entry((called.pair, of_a)).or_insert_with(|| {
+            files.open(&format!(
+                "{prefix}{}_rttraw.dat",
+                direction(called.pair, of_a)
+            ))
+        });
+        let mut line = Vec::with_capacity(24);
+        let _ = writeln!(line, "{} {}", sample.sequence, sample.time / 1_000_000);
+        files.write(id, &line);
+    }
+
+    fn finish(self) -> Files {
+        self.files
+    }
+}
+
+/// `a2b` or `b2a`, in the letters of a pair.
+fn direction(pair: u64, of_a: bool) -> String {
+    let (a, b) = letters(pair);
+    if of_a {
+        format!("{a}2{b}")
+    } else {
+        format!("{b}2{a}")
+    }
+}
