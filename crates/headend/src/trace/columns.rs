@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use trace::{Connection, Direction, Times};
 
-pub(super) use summary::{Count, SUMMARY, Summary};
+pub(super) use summary::{SUMMARY, Summary};
 
 /// Version of the columns: a larger one has columns more; a column is never taken away or changed without one.
 pub(super) const SCHEMA: u32 = 1;
@@ -153,5 +153,7 @@ fn deviation(times: &Times) -> Option<f64> {
     (times.count > 2).then(|| times.deviation())
 }
 
+#[cfg(test)]
+pub(super) mod samples;
 #[cfg(test)]
 mod tests;

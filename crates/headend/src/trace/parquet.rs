@@ -1,7 +1,7 @@
 //! `--parquet FILE`: the connections as a Parquet file.
 //!
 //! The Apache Parquet format, version 2 of its logical types, compressed with zstd. Every column of [`columns`] is one,
-//! and what it means stands in the file's metadata: `headend.schema`, `headend.summary` and `column.NAME` for each. Counts
+//! and what it means stands in the file's metadata: `headend.schema`, `headend.summary`, `column.NAME` and `summary.NAME`. Counts
 //! are signed 64-bit integers, which every reader has; lengths of time are in nanoseconds; times are
 //! `timestamp[ns, UTC]`. UDP flows are left out.
 //!
@@ -14,7 +14,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
+use ::parquet::basic::{
+    Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel,
+};
 use ::parquet::errors::{ParquetError, Result};
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -22,7 +24,7 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::Type;
 use trace::Connection;
 
-use super::columns::{self, Get, Placed, SCHEMA, Summary};
+use super::columns::{self, Get, Placed, SCHEMA, SUMMARY, Summary};
 use super::json;
 use buffer::Buffer;
 use target::Target;
@@ -56,7 +58,9 @@ impl Writer {
         let columns = columns::ALL.iter();
         Ok(Writer {
             file: file.map_err(plain)?,
-            buffers: columns.map(|placed| Buffer::new(placed.column.get)).collect(),
+            buffers: columns
+                .map(|placed| Buffer::new(placed.column.get))
+                .collect(),
             rows: 0,
             end,
         })
@@ -87,10 +91,14 @@ impl Writer {
             self.group().map_err(plain)?;
         }
         let mut add = |key: String, value: String| {
-            self.file.append_key_value_metadata(KeyValue::new(key, value));
+            self.file
+                .append_key_value_metadata(KeyValue::new(key, value));
         };
         add("headend.schema".into(), SCHEMA.to_string());
         add("headend.summary".into(), json::summary(summary));
+        for count in SUMMARY {
+            add(format!("summary.{}", count.name), count.doc.into());
+        }
         for placed in columns::ALL.iter() {
             add(format!("column.{}", placed.name), description(placed));
         }
@@ -118,7 +126,9 @@ fn plain(error: ParquetError) -> io::Error {
 }
 
 fn schema() -> Result<Arc<Type>> {
-    let columns = columns::ALL.iter().map(|placed| field(placed).map(Arc::new));
+    let columns = columns::ALL
+        .iter()
+        .map(|placed| field(placed).map(Arc::new));
     let schema = Type::group_type_builder("connections")
         .with_fields(columns.collect::<Result<_>>()?)
         .build()?;

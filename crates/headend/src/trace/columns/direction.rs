@@ -243,7 +243,7 @@ fn segment_avg(row: &Row<'_>) -> Option<f64> {
     mean(data_bytes as f64, data_packets, bounds)
 }
 
-/// Some windows were zero if the mean of all is below the smallest that is not.
+/// Some windows were zero if ACKs with such were counted, or if the mean of all is below the smallest that is not.
 fn window_min(windows: &Windows) -> Option<u64> {
     let zero = windows.zero > 0
         || u128::from(windows.total) < u128::from(windows.min) * u128::from(windows.count);

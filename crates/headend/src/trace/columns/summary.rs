@@ -47,11 +47,7 @@ pub(in crate::trace) struct Count {
     pub(in crate::trace) get: fn(&Summary) -> Option<i128>,
 }
 
-const fn count(
-    name: &'static str,
-    get: fn(&Summary) -> Option<i128>,
-    doc: &'static str,
-) -> Count {
+const fn count(name: &'static str, get: fn(&Summary) -> Option<i128>, doc: &'static str) -> Count {
     Count { name, doc, get }
 }
 
@@ -105,11 +101,23 @@ impl Summary {
         let [mine, theirs] = [self, other].map(|summary| {
             let mut figures = vec![
                 ("packets".to_owned(), summary.packets.to_string()),
-                ("time of the first packet".to_owned(), shown(summary.first_time)),
-                ("time of the last packet".to_owned(), shown(summary.last_time)),
+                (
+                    "time of the first packet".to_owned(),
+                    shown(summary.first_time),
+                ),
+                (
+                    "time of the last packet".to_owned(),
+                    shown(summary.last_time),
+                ),
                 ("TCP packets".to_owned(), summary.tcp_seen.to_string()),
-                ("packets too short".to_owned(), summary.too_short.to_string()),
-                ("bad checksums".to_owned(), format!("{:?}", summary.bad_checksums)),
+                (
+                    "packets too short".to_owned(),
+                    summary.too_short.to_string(),
+                ),
+                (
+                    "bad checksums".to_owned(),
+                    format!("{:?}", summary.bad_checksums),
+                ),
             ];
             let seen = summary.seen.iter();
             figures.extend(seen.map(|(name, count)| (name.clone(), count.to_string())));
@@ -121,7 +129,11 @@ impl Summary {
             let mine = mine.get(at).cloned().unwrap_or_else(none);
             let theirs = theirs.get(at).cloned().unwrap_or_else(none);
             (mine != theirs).then(|| {
-                let name = if mine.0 == "figures" { theirs.0 } else { mine.0 };
+                let name = if mine.0 == "figures" {
+                    theirs.0
+                } else {
+                    mine.0
+                };
                 (name, mine.1, theirs.1)
             })
         })

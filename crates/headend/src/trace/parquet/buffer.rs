@@ -1,8 +1,6 @@
 //! The values of one column until their row group is written.
 
-use ::parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type,
-};
+use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use ::parquet::errors::Result;
 use ::parquet::file::writer::SerializedColumnWriter;
 

@@ -57,7 +57,8 @@ impl<W: Write> Writer<W> {
         }
         self.frame.clear();
         self.frame.push(kind as u8);
-        self.frame.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        self.frame
+            .extend_from_slice(&(body.len() as u32).to_le_bytes());
         self.frame.extend_from_slice(body);
         self.hash = XxHash64::oneshot(self.hash, &self.frame);
         self.frame.extend_from_slice(&self.hash.to_le_bytes());

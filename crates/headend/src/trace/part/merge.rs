@@ -87,12 +87,6 @@ impl Merge {
         &self.summary
     }
 
-    /// Settings that all parts were made with.
-    pub(in crate::trace) fn settings(&self) -> &[(String, String)] {
-        let first = self.parts.first();
-        first.map_or(&[], |part| &part.header.settings)
-    }
-
     /// The files of the capture, as the first part knows them.
     pub(in crate::trace) fn files(&self) -> &[String] {
         let first = self.parts.first();

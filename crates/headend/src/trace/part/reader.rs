@@ -124,7 +124,10 @@ impl Reader {
     }
 
     fn next_block(&mut self) -> Result<(), Fault> {
-        let kind = self.frames.next().map_err(|error| fault(&self.path, error))?;
+        let kind = self
+            .frames
+            .next()
+            .map_err(|error| fault(&self.path, error))?;
         self.next = 0;
         let what = match kind {
             Kind::Records => return Ok(()),
