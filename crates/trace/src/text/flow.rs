@@ -37,7 +37,11 @@ pub fn flow_long(out: &mut dyn Write, flow: &Flow, about: &About<'_>) -> fmt::Re
     let [first, last] = [flow.first_time, flow.last_time].map(|time| LocalTime { time, zone });
     writeln!(out, "\n\tfirst packet:  {first}")?;
     writeln!(out, "\tlast packet:   {last}")?;
-    writeln!(out, "\telapsed time:  {}", Elapsed(flow.elapsed()))?;
+    writeln!(
+        out,
+        "\telapsed time:  {}",
+        Elapsed::between(flow.first_time, flow.last_time)
+    )?;
     let both = [&flow.a, &flow.b];
     writeln!(out, "\ttotal packets: {}", flow.a.packets + flow.b.packets)?;
     writeln!(out, "\tfilename:      {}", about.file)?;

@@ -44,7 +44,11 @@ pub fn long(
         [connection.first_time, connection.last_time].map(|time| LocalTime { time, zone });
     writeln!(out, "\n\tfirst packet:  {first}")?;
     writeln!(out, "\tlast packet:   {last}")?;
-    writeln!(out, "\telapsed time:  {}", Elapsed(connection.elapsed()))?;
+    writeln!(
+        out,
+        "\telapsed time:  {}",
+        Elapsed::between(connection.first_time, connection.last_time)
+    )?;
     writeln!(out, "\ttotal packets: {}", connection.packets)?;
     writeln!(out, "\tfilename:      {}", about.file)?;
     column_heads(out, about.pair)?;

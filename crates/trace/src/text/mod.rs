@@ -10,6 +10,7 @@ mod brief;
 mod flow;
 mod head;
 mod long;
+mod packet;
 mod sheet;
 mod time;
 mod values;
@@ -18,6 +19,7 @@ pub use brief::{brief, brief_name};
 pub use flow::{flow_brief, flow_long, flow_name};
 pub use head::{Counts, Head, arguments, no_udp, udp_head};
 pub use long::{LongOptions, long};
+pub use packet::{Frame, Print, Printed, packet};
 pub use time::{Elapsed, LocalTime, zone_without_rule};
 pub use values::{values, values_header};
 
@@ -135,3 +137,6 @@ fn column_heads(out: &mut dyn Write, pair: u64) -> fmt::Result {
     let (a, b) = letters(pair);
     writeln!(out, "   {a}->{b}:\t\t\t      {b}->{a}:")
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,6 +47,15 @@ pub struct Elapsed(
     pub i64,
 );
 
+impl Elapsed {
+    /// From one time to another: the difference of what [`LocalTime`] shows of them.
+    #[must_use]
+    pub fn between(first: i64, last: i64) -> Elapsed {
+        let micros = last.div_euclid(1000).saturating_sub(first.div_euclid(1000));
+        Elapsed(micros.saturating_mul(1000))
+    }
+}
+
 impl fmt::Display for Elapsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.0.max(0).saturating_add(500) / 1000;
