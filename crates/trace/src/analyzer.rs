@@ -564,7 +564,8 @@ fn begins_another(connection: &Connection, segment: &Segment) -> bool {
     }
     if ended {
         let past = |bound: u32| segment.sequence.wrapping_sub(bound) as i32 > 0;
-        return past(other.window_end) || this.syn.is_some_and(|syn| !past(syn as u32));
+        let beyond = other.ack.is_some() && past(other.window_end);
+        return beyond || this.syn.is_some_and(|syn| !past(syn as u32));
     }
     this.syns > 1
 }
