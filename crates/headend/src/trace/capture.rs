@@ -34,7 +34,7 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
     announce(style, &names, paper)?;
     let live = args.low.live.unwrap_or(feed.is_live() && !args.low.quiet);
     let mut store = Store::new(args.finished_memory);
-    let (found, flows) = match Watchers::new(args, live)? {
+    let (found, flows) = match Watchers::new(style, live)? {
         Some(watchers) => {
             let mut reading = Reading::new(style, watchers, &mut store, paper);
             let found = reading.read(&mut feed)?;
@@ -136,6 +136,9 @@ struct Reading<'a, V, W> {
 trait Between {
     fn set_file(&mut self, _: u32) {}
     fn close(&mut self, _: u64) {}
+    fn printed(&mut self) -> Option<&mut String> {
+        None
+    }
 }
 
 impl Between for () {}
@@ -146,6 +149,9 @@ impl Between for Watchers<'_> {
     }
     fn close(&mut self, first_packet: u64) {
         Watchers::close(self, first_packet);
+    }
+    fn printed(&mut self) -> Option<&mut String> {
+        Watchers::printed(self)
     }
 }
 
@@ -171,6 +177,11 @@ impl<'a, V: Watch + Between, W: Write> Reading<'a, V, W> {
                 self.machine.watch.set_file(index);
             }
             let more = self.machine.block(&block);
+            if let Some(text) = self.machine.watch.printed() {
+                self.paper.text().push_str(text);
+                text.clear();
+                self.paper.turn()?;
+            }
             self.keep()?;
             let connections = self.machine.analyzer.connections();
             feed.progress

@@ -3,6 +3,8 @@
 
 mod contents;
 mod live;
+mod pictures;
+mod print;
 mod save;
 mod warn;
 
@@ -18,12 +20,15 @@ use wire::udp::Udp;
 
 use self::contents::Contents;
 use self::live::Live;
+use self::pictures::Pictures;
+use self::print::Printer;
 use self::save::Save;
 use self::warn::Warn;
 use super::files::Files;
 use super::hi::HiArgs;
 use super::low::Graphs;
 use super::pipeline::{Plan, Seen, Watch, realm_of};
+use super::report::Style;
 use super::tally::Tally;
 
 /// All that look.
@@ -34,10 +39,12 @@ pub(super) struct Watchers<'a> {
     pub(super) flows: Option<Flows>,
     /// `-w` and its parts.
     warn: Option<Warn>,
+    print: Option<Printer<'a>>,
     save: Option<Save>,
     contents: Option<Contents>,
     rtt: Option<RttDump>,
     plots: Option<Plots<Files>>,
+    pictures: Option<Pictures>,
     live: Option<Live>,
 }
 
@@ -80,7 +87,8 @@ impl<'a> Watchers<'a> {
     ///
     /// # Errors
     /// A file cannot be created.
-    pub(super) fn new(args: &'a HiArgs, live: bool) -> anyhow::Result<Option<Watchers<'a>>> {
+    pub(super) fn new(style: &'a Style<'a>, live: bool) -> anyhow::Result<Option<Watchers<'a>>> {
+        let args = style.args;
         let low = &args.low;
         let files = || Files::new(low.output_dir.clone());
         let prefix = low.output_prefix.clone().unwrap_or_default();
@@ -91,6 +99,7 @@ impl<'a> Watchers<'a> {
                 .udp
                 .then(|| Flows::new(args.plan.config.seed, FLOWS_MAX)),
             warn: Warn::new(low.warn),
+            print: Printer::new(style),
             save: match &low.save {
                 Some(path) => Some(Save::new(path)?),
                 None => None,
@@ -98,24 +107,35 @@ impl<'a> Watchers<'a> {
             contents: low.contents.then(|| Contents::new(files(), prefix.clone())),
             rtt: low.rtt_dump.then(|| RttDump::new(files(), prefix.clone())),
             plots: plots(args, files()),
+            pictures: Pictures::new(args, files()),
             live: live.then(Live::default),
             args,
         };
         let wanted = watchers.flows.is_some()
             || watchers.warn.is_some()
+            || watchers.print.is_some()
             || watchers.save.is_some()
             || watchers.contents.is_some()
             || watchers.rtt.is_some()
             || watchers.plots.is_some()
+            || watchers.pictures.is_some()
             || watchers.live.is_some()
             || low.checksum;
         Ok(wanted.then_some(watchers))
+    }
+
+    /// What was printed since this was last asked.
+    pub(super) fn printed(&mut self) -> Option<&mut String> {
+        self.print.as_mut().map(Printer::text)
     }
 
     /// A connection has finished: what is held for it is written.
     pub(super) fn close(&mut self, first_packet: u64) {
         if let Some(plots) = &mut self.plots {
             plots.close(first_packet);
+        }
+        if let Some(pictures) = &mut self.pictures {
+            pictures.close(first_packet);
         }
     }
 
@@ -141,6 +161,9 @@ impl<'a> Watchers<'a> {
                 );
             }
             all.push(files);
+        }
+        if let Some(pictures) = self.pictures {
+            all.push(pictures.finish());
         }
         if let Some(contents) = self.contents {
             all.push(contents.finish());
@@ -189,6 +212,11 @@ impl Watch for Watchers<'_> {
         if let Some(warn) = &mut self.warn {
             warn.packet(seen);
         }
+        if let Some(print) = &mut self.print
+            && print.all
+        {
+            print.frame(seen);
+        }
         !self.args.low.checksum || self.checked(seen, tally)
     }
 
@@ -206,18 +234,26 @@ impl Watch for Watchers<'_> {
             return;
         }
         let before = flows.flows().len();
-        flows.packet(&datagram);
+        let number = flows.packet(&datagram);
         if flows.flows().len() > before {
             self.numbers.pairs += 1;
             if let Some(plots) = &mut self.plots {
                 plots.skip_letters();
             }
+            if let Some(pictures) = &mut self.pictures {
+                pictures.skip_letters();
+            }
         }
-        if let Some(save) = &mut self.save
-            && self.args.low.only_udp.is_empty()
-            && self.args.low.ignored_udp.is_empty()
-        {
+        if !number.is_some_and(|number| self.args.chosen_flow(number)) {
+            return;
+        }
+        if let Some(save) = &mut self.save {
             save.packet(seen);
+        }
+        if let Some(print) = &mut self.print
+            && !print.all
+        {
+            print.chosen(seen, None);
         }
     }
 
@@ -232,13 +268,17 @@ impl Watch for Watchers<'_> {
         if let Some(plots) = &mut self.plots {
             plots.observe(connection, segment, verdict);
         }
+        if let Some(pictures) = &mut self.pictures {
+            pictures.segment(connection, segment, verdict);
+        }
         if let Some(live) = &mut self.live {
             live.segment(connection, segment);
         }
         if let Some(warn) = &mut self.warn {
             warn.segment(seen, tcp, connection, segment, verdict);
         }
-        if self.save.is_none() && self.contents.is_none() && self.rtt.is_none() {
+        let print = self.print.as_ref().is_some_and(|print| !print.all);
+        if !print && self.save.is_none() && self.contents.is_none() && self.rtt.is_none() {
             return;
         }
         let called = self.numbers.of(connection, verdict.first);
@@ -247,6 +287,9 @@ impl Watch for Watchers<'_> {
         }
         if let Some(save) = &mut self.save {
             save.packet(seen);
+        }
+        if let Some(print) = self.print.as_mut().filter(|print| !print.all) {
+            print.chosen(seen, Some((connection, verdict.from_a)));
         }
         if let Some(contents) = &mut self.contents {
             contents.segment(called, tcp, connection, verdict.from_a);
