@@ -159,8 +159,8 @@ impl Flows {
         self.beyond
     }
 
-    /// Takes in a packet.
-    pub fn packet(&mut self, datagram: &Datagram) {
+    /// Takes in a packet. Returns its flow's number, `None` when there was no room for that.
+    pub fn packet(&mut self, datagram: &Datagram) -> Option<u64> {
         self.packets += 1;
         let (flows, seed) = (&mut self.flows, self.seed);
         let hash = datagram.key.hash(seed);
@@ -171,7 +171,7 @@ impl Flows {
             Some(&at) => at as usize,
             None if flows.len() >= self.limit => {
                 self.beyond += 1;
-                return;
+                return None;
             }
             None => {
                 let at = flows.len();
@@ -200,6 +200,7 @@ impl Flows {
         };
         sent.packets += 1;
         sent.bytes += u64::from(datagram.length);
+        Some(flow.number)
     }
 }
 
