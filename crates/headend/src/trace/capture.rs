@@ -56,6 +56,9 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
         bail!("nothing could be read");
     }
     store.sort();
+    if args.low.contents {
+        tell_incomplete(style, &store)?;
+    }
     if args.low.warn.summary {
         for (name, count) in found.tally.lines() {
             eprintln!("headend: {count} {name}");
@@ -239,11 +242,8 @@ fn on_threads(
     store
         .push(outcome.finished)
         .context("cannot write to a temporary file")?;
-    let mut tally = outcome.tally;
-    // There is but one part.
-    tally.tcp_seen = tally.tcp;
     Ok(Found {
-        tally,
+        tally: outcome.tally,
         limits: outcome.limits,
         continuous: 0,
     })
@@ -265,6 +265,28 @@ fn summary(found: &Found, checksums: bool) -> Summary {
         flights_cut: found.limits.flights_cut,
         ..Summary::default()
     }
+}
+
+/// Says that data is missing in the files of `-e`.
+fn tell_incomplete(style: &Style<'_>, store: &Store) -> Result<()> {
+    let mut connection = Connection::default();
+    let mut room = Vec::new();
+    for at in 0..store.len() {
+        if !style.args.chosen(at as u64 + 1) {
+            continue;
+        }
+        connection.thaw(store.get(at, &mut room)?)?;
+        let directions = [&connection.a, &connection.b];
+        let missing = |direction: &trace::Direction| {
+            direction.missed().is_some_and(|missed| missed > 0) || direction.truncated_bytes > 0
+        };
+        if directions.into_iter().any(missing) {
+            eprintln!("\nWarning : some extracted files are incomplete!");
+            eprintln!("          Please see -l output for more detail.");
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Says what the limits did.

@@ -85,7 +85,7 @@ impl HiArgs {
     /// How many threads to work on.
     pub(super) fn threads(&self, live: bool) -> usize {
         let plan = &self.plan;
-        let whole = plan.first <= 1 && plan.last == u64::MAX && plan.part.1 == 1;
+        let whole = plan.first <= 1 && plan.last == u64::MAX;
         if live || !whole || self.low.continuous {
             return 1;
         }
