@@ -261,14 +261,14 @@ fn insert_into(
             continue;
         }
         sent.again += 1;
-        if found.again.is_none() {
-            found.again = Some(Again {
-                time: sent.time,
-                count: sent.again,
-            });
-        }
-        // Its time is that of its last octet.
-        if sent.end() <= whole_end {
+        let again = Again {
+            time: sent.time,
+            count: sent.again,
+        };
+        let is_first = found.again.is_none();
+        found.again.get_or_insert(again);
+        // Of those that follow the first one, the last may be sent again only in part: it keeps its time.
+        if is_first || sent.end() <= whole_end {
             sent.time = time;
         }
         found.overlap += (sent.end().min(whole_end) - from) as u32;

@@ -29,7 +29,7 @@ const WINDOW_MAX: u64 = 1 << 30;
 pub struct Sent {
     /// Offset of its first octet.
     pub first: u64,
-    /// When its last octet was sent last, in nanoseconds.
+    /// When it was sent last, in nanoseconds.
     pub time: i64,
     /// Octets.
     pub length: u32,
@@ -141,8 +141,8 @@ impl Segments {
 
     /// Takes in a segment of `length` octets, at least one, sent at `time`.
     ///
-    /// The pieces of it that were not seen before become segments in flight; those that were are counted, and those
-    /// whose last octet it has count as sent now.
+    /// The pieces of it that were not seen before become segments in flight; those that were are counted, and count as
+    /// sent now, but for one that others come before and of which it has not all.
     pub fn insert(&mut self, first: u64, length: u32, time: i64) -> Insertion {
         let end = first + u64::from(length);
         if first >= self.top && first >= self.edge {

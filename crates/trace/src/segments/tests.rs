@@ -202,8 +202,9 @@ impl Model {
                     time: sent.time,
                     count: sent.again,
                 };
+                let is_first = again.is_none();
                 again.get_or_insert(before);
-                if sent.end() <= end {
+                if is_first || sent.end() <= end {
                     sent.time = time;
                 }
             }
