@@ -1,6 +1,7 @@
 //! A chart: what is drawn over time, in what look.
 
 use super::axis::Unit;
+use std::borrow::Cow;
 
 /// How a series is drawn. The colours are those of Okabe and Ito, which colour-blind people can tell apart; marks differ
 /// in shape, too.
@@ -54,7 +55,7 @@ pub(super) enum Data {
 /// Something drawn over time.
 #[derive(Debug)]
 pub(super) struct Series {
-    pub(super) name: &'static str,
+    pub(super) name: Cow<'static, str>,
     pub(super) colour: &'static str,
     pub(super) look: Look,
     pub(super) data: Data,

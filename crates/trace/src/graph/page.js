@@ -78,14 +78,16 @@ const BUILD = {
     const own = [];
     for (let i = 0; i < N; i++) if (fromA(i) === a && P.length[i] > 0) own.push(i);
     const whole = Math.max(1e-9, P.time[N - 1] || 0), width = roundUp(whole / 150);
-    const sums = new Float64Array(Math.floor(whole / width) + 1), first = new Array(sums.length).fill(own[0]);
+    // What is left over at the end belongs to the last stretch, unless it is most of one.
+    const sums = new Float64Array(Math.max(1, Math.round(whole / width))), first = new Array(sums.length).fill(own[0]);
     let before = 0;
     for (const i of own) {
       const at = Math.min(sums.length - 1, Math.max(0, Math.floor(P.time[i] / width)));
       sums[at] += P.total[i] - before; before = P.total[i]; first[at] = i;
     }
     const stretches = own.length ? Array.from(sums.keys()) : [];
-    const steps = fill("in each " + amount("s", width), "blue", "step", stretches, (k) => k * width, (k) => sums[k] * 8 / width);
+    const steps = fill("in each " + amount("s", width), "blue", "step", stretches, (k) => k * width,
+      (k) => sums[k] * 8 / (k === sums.length - 1 ? whole - k * width : width));
     steps.index = steps.index.map((k) => first[k]);
     const late = own.filter((i) => P.time[i] >= width);
     return { unit: "bit/s", label: "payload sent, retransmissions included", zero: true, all: [steps,
@@ -94,7 +96,7 @@ const BUILD = {
   owin(a) {
     return { unit: "B", label: "sent but not acknowledged", zero: true, all: [
       series("window of the receiver", "orange", "dash", !a, acks, (i) => P.window[i]),
-      series("in flight", "blue", "line", a, (i) => P.inFlight[i] !== NONE, (i) => P.inFlight[i])] };
+      series("in flight", "blue", "step", a, (i) => P.inFlight[i] !== NONE, (i) => P.inFlight[i])] };
   },
   ssize(a) {
     let total = 0, count = 0;
@@ -121,6 +123,17 @@ const state = { kind: "tsg", a: data_of(true) || !data_of(false), view: null };
 const wanted = location.hash.slice(1).split(",");
 if (KINDS.some(([kind]) => kind === wanted[0])) state.kind = wanted[0];
 if (wanted[1]) state.a = wanted[1] === "a2b";
+// The part after # is the kind, the direction and what is to be seen, so that a view can be kept as a link.
+const view = wanted.slice(2, 6).map(Number);
+if (view.length === 4 && view.every(Number.isFinite)) state.view = { x0: view[0], x1: view[1], y0: view[2], y1: view[3] };
+let kept = 0;
+function keep() {
+  clearTimeout(kept);
+  kept = setTimeout(() => {
+    const v = state.view, seen = [v.x0, v.x1, v.y0, v.y1].map((value) => +value.toPrecision(12));
+    history.replaceState(null, "", "#" + [state.kind, state.a ? "a2b" : "b2a", ...seen].join(","));
+  }, 300);
+}
 
 function chart() {
   const key = state.kind + state.a;
@@ -191,6 +204,7 @@ function paint() {
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   ctx.clearRect(0, 0, w, h);
   if (!state.view) state.view = whole();
+  keep();
   const style = getComputedStyle(document.documentElement), c = chart(), { b, X, Y } = scales(), v = state.view;
   const [grid, edge, fore] = ["--grid", "--edge", "--fore"].map((name) => style.getPropertyValue(name));
   ctx.font = "12px system-ui, Helvetica, Arial, sans-serif";
@@ -359,7 +373,8 @@ function ladder(b, Y, fore) {
     }
   }
   ctx.fillStyle = fore; ctx.font = "bold 12px sans-serif"; ctx.textAlign = "center"; ctx.textBaseline = "top";
-  for (const [x, name] of [[left, about.a], [right, about.b]]) {
+  const fits = [about.a, about.b].every((name) => ctx.measureText(name).width < right - left - 12);
+  for (const [x, name] of [[left, fits ? about.a : about.letters[0]], [right, fits ? about.b : about.letters[1]]]) {
     const width = ctx.measureText(name).width + 8;
     ctx.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--back");
     ctx.fillRect(x - width / 2, b.top + 1, width, 18);

@@ -4,6 +4,7 @@ use super::axis::Unit;
 use super::chart::{BLACK, BLUE, Chart, Data, GREEN, Look, ORANGE, PURPLE, SKY, Series, VERMILION};
 use super::{ConnectionGraph, Kind, Marks, Packet, Way};
 use core::fmt::Write;
+use std::borrow::Cow;
 
 /// Stretches of time over which throughput is taken, about so many in a graph.
 const STRETCHES: f64 = 150.0;
@@ -88,13 +89,13 @@ fn seconds(packet: &Packet) -> f64 {
 
 /// A series of points.
 fn points(
-    name: &'static str,
+    name: impl Into<Cow<'static, str>>,
     colour: &'static str,
     look: Look,
     points: impl Iterator<Item = (f64, f64)>,
 ) -> Series {
     Series {
-        name,
+        name: name.into(),
         colour,
         look,
         data: Data::Points(points.collect()),
@@ -131,8 +132,8 @@ impl<'a> View<'a> {
     }
 
     fn sequence(&self) -> Vec<Series> {
-        let bars = |name, colour, bars: Vec<_>| Series {
-            name,
+        let bars = |name: &'static str, colour, bars: Vec<_>| Series {
+            name: name.into(),
             colour,
             look: Look::Line,
             data: Data::Bars(bars),
@@ -223,22 +224,31 @@ impl<'a> View<'a> {
         let time = |packet: &Packet| seconds(packet).max(0.0);
         let whole = self.graph.packets.iter().map(time).fold(0.0, f64::max);
         let stretch = round_up(whole / STRETCHES).max(1e-6);
-        let mut sums = vec![0_u64; (whole / stretch) as usize + 1];
+        let unit = Unit::Seconds.scaled(stretch * 2.0);
+        // What is left over at the end belongs to the last stretch, unless it is most of one.
+        let mut sums = vec![0_u64; ((whole / stretch).round() as usize).max(1)];
         let mut total = 0_u64;
         let mut mean = Vec::new();
         for packet in self.sent().filter(|packet| packet.length > 0) {
             let time = time(packet);
             total += u64::from(packet.length);
-            if let Some(sum) = sums.get_mut((time / stretch) as usize) {
-                *sum += u64::from(packet.length);
-            }
+            let at = ((time / stretch) as usize).min(sums.len() - 1);
+            sums[at] += u64::from(packet.length);
             if time >= stretch {
                 mean.push((time, total as f64 * 8.0 / time));
             }
         }
-        let mut steps: Vec<_> = (0_u32..)
-            .zip(&sums)
-            .map(|(index, sum)| (f64::from(index) * stretch, *sum as f64 * 8.0 / stretch))
+        let last = sums.len() - 1;
+        let mut steps: Vec<_> = (sums.iter().enumerate())
+            .map(|(index, sum)| {
+                let start = index as f64 * stretch;
+                let lasted = if index == last {
+                    whole - start
+                } else {
+                    stretch
+                };
+                (start, *sum as f64 * 8.0 / lasted.max(1e-9))
+            })
             .collect();
         if total == 0 {
             steps.clear();
@@ -247,7 +257,7 @@ impl<'a> View<'a> {
         }
         vec![
             points(
-                "in each stretch of time",
+                format!("in each {} {}", stretch / unit.1, unit.0),
                 BLUE,
                 Look::Steps,
                 steps.into_iter(),
@@ -268,7 +278,7 @@ impl<'a> View<'a> {
         let windows = windows.map(|packet| (seconds(packet), f64::from(packet.window)));
         vec![
             points("window of the receiver", ORANGE, Look::DashedSteps, windows),
-            points("in flight", BLUE, Look::Line, samples),
+            points("in flight", BLUE, Look::Steps, samples),
         ]
     }
 

@@ -84,15 +84,17 @@ pub(super) fn open(out: &mut String, width: f64, height: f64, title: &str, subti
 /// Draws a chart.
 pub(super) fn draw(chart: &Chart) -> String {
     let (x, y, above) = chart.bounds();
-    let low = if y.0 > 0.0 && y.0 < y.1 * 0.7 {
+    // Where the lowest is not far from 0, the axis begins there.
+    let low = if y.0 >= 0.0 && y.0 < y.1 * 0.7 {
         0.0
     } else {
         y.0
     };
-    let margin = (y.1 - low) * 0.04;
+    let (x_margin, y_margin) = ((x.1 - x.0) * 0.01, (y.1 - low) * 0.03);
+    let y_low = if low == 0.0 { 0.0 } else { low - y_margin };
     let scale = Scale {
-        x: Axis::new(Unit::Seconds, x.0.min(0.0), x.1, 10),
-        y: Axis::new(chart.y_unit, low, y.1 + margin, 8),
+        x: Axis::new(Unit::Seconds, x.0.min(0.0) - x_margin, x.1 + x_margin, 10),
+        y: Axis::new(chart.y_unit, y_low, y.1 + y_margin, 8),
     };
     let mut out = String::with_capacity(1 << 16);
     open(&mut out, WIDTH, HEIGHT, &chart.title, &chart.subtitle);
@@ -277,7 +279,7 @@ fn legend(out: &mut String, series: &[Series], above: bool) {
             "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" \
              stroke-linecap=\"round\"{dash}/><text x=\"{}\" y=\"78\">{}{outside}</text>\n",
             x + 24.0,
-            escape(series.name)
+            escape(&series.name)
         );
         x += 44.0 + (series.name.len() + outside.len()) as f64 * 6.9;
     }
