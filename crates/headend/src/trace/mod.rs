@@ -162,9 +162,11 @@ fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Results> {
     Ok(Results { source, summary })
 }
 
-/// Local time, by `TZ` or the system's setting.
+/// Local time, by `TZ` or the system's setting; where the system has no database of zones, by what `TZ` says by itself.
 fn zone() -> TimeZone {
-    let named = std::env::var("TZ").ok();
-    let named = named.as_deref().and_then(trace::text::zone_without_rule);
-    named.unwrap_or_else(TimeZone::system)
+    TimeZone::try_system().unwrap_or_else(|_| {
+        let named = std::env::var("TZ").ok();
+        let named = named.as_deref().and_then(trace::text::zone_without_rule);
+        named.unwrap_or(TimeZone::UTC)
+    })
 }
