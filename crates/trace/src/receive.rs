@@ -26,7 +26,17 @@ impl Direction {
     /// Where `sequence` lies in what this end sent.
     pub(crate) fn offset(&self, sequence: u32) -> u64 {
         let top = self.segments.top();
-        extend(if top > 0 { top } else { self.segments.acked() }, sequence)
+        extend(if top > 0 { top } else { self.reference() }, sequence)
+    }
+}
+
+impl Direction {
+    /// An offset near those of an end that has sent nothing but ACKs and resets so far; 0 before all.
+    fn reference(&self) -> u64 {
+        match (self.segments.acked(), self.first_sequence) {
+            (0, Some(first)) => extend(0, first),
+            (acked, _) => acked,
+        }
     }
 }
 
@@ -455,7 +465,9 @@ impl Direction {
                 && ack == other.segments.acked_end()
                 && verdict.window == self.window
                 && other.owin.count > 0
-                && !other.keep_alive_pending;
+                && !self.keep_alive_pending
+                && !other.keep_alive_pending
+                && other.probed == 0;
             if duplicate {
                 other.duplicate_acks += 1;
                 other.duplicates_in_row = other.duplicates_in_row.saturating_add(1);
