@@ -43,7 +43,7 @@ pub(super) const SKY: &str = "#56b4e9";
 pub(super) const PURPLE: &str = "#cc79a7";
 pub(super) const BLACK: &str = "#333333";
 
-/// Points of a series, in the order of time.
+/// Points of a series, in the order of time once [`Data::put_in_order`] has run.
 #[derive(Debug)]
 pub(super) enum Data {
     /// x, y.
@@ -73,6 +73,19 @@ pub(super) struct Chart {
 }
 
 impl Data {
+    /// Puts points in the order of time: some captures run backwards.
+    pub(super) fn put_in_order(&mut self) {
+        match self {
+            Data::Points(points) if !points.is_sorted_by(|a, b| a.0 <= b.0) => {
+                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            Data::Bars(bars) if !bars.is_sorted_by(|a, b| a.0 <= b.0) => {
+                bars.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            Data::Points(_) | Data::Bars(_) => {}
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Data::Points(points) => points.is_empty(),

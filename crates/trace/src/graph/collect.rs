@@ -154,12 +154,12 @@ pub struct ConnectionGraph {
     /// Packets that came after the limits were reached.
     pub dropped: u64,
     /// Where each direction's sequence numbers begin, and its latest.
-    bases: [Base; 2],
+    pub(super) bases: [Base; 2],
 }
 
 /// What sequence numbers of a direction count from.
 #[derive(Debug, Clone, Copy, Default)]
-struct Base {
+pub(super) struct Base {
     first: Option<u32>,
     latest: i64,
 }

@@ -45,6 +45,9 @@ pub(super) fn chart(graph: &ConnectionGraph, kind: Kind, way: Way) -> Chart {
         ),
     };
     series.retain(|series| !series.data.is_empty());
+    for series in &mut series {
+        series.data.put_in_order();
+    }
     let (from, to) = match way {
         Way::AToB => (&graph.a, &graph.b),
         Way::BToA => (&graph.b, &graph.a),
