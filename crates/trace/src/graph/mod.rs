@@ -125,4 +125,4 @@ pub fn svg(graph: &ConnectionGraph, kind: Kind, way: Way) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

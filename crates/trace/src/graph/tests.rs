@@ -11,7 +11,7 @@ const SYN: u16 = 2;
 const ACK: u16 = 16;
 
 /// A packet between the same two ends.
-fn segment(
+pub(crate) fn segment(
     number: u64,
     from_a: bool,
     time: i64,
@@ -51,7 +51,7 @@ fn segment(
 }
 
 /// A connection of `count` segments, each acknowledged, of which every `lost`-th is sent again.
-fn transfer(count: u32, lost: u32) -> Vec<Segment> {
+pub(crate) fn transfer(count: u32, lost: u32) -> Vec<Segment> {
     let mut segments = vec![segment(1, true, 0, SYN, u32::MAX - 5000, 0)];
     let mut answer = segment(2, false, 10_000_000, SYN | ACK, 77, 0);
     answer.acknowledgment = u32::MAX - 4999;
@@ -254,7 +254,7 @@ fn draws_a_connection_of_nothing() {
     assert!(html(&graph).ends_with("</html>\n"));
 }
 
-fn any_segment() -> impl Strategy<Value = Segment> {
+pub(crate) fn any_segment() -> impl Strategy<Value = Segment> {
     let numbers = (
         any::<bool>(),
         any::<i64>(),

@@ -176,3 +176,6 @@ pub(crate) fn wants(
     let within = |ranges: &[RangeInclusive<u64>]| ranges.iter().any(|r| r.contains(&number));
     (only.is_empty() || within(only)) && !within(ignore)
 }
+
+#[cfg(test)]
+mod tests;
