@@ -82,9 +82,9 @@ fn read(path: &Path, reading: &Reading) -> Input {
                 text::packet(&mut packets, &printed, &print).unwrap();
             }
             if let Some(bad) = &mut counts.bad_checksums {
-                let wrong = checksum::tcp_ok(&packet) == Some(false);
-                bad[1] += u64::from(wrong);
-                if wrong {
+                let checks = [checksum::ip_ok(packet.network), checksum::tcp_ok(&packet)];
+                if let Some(wrong) = checks.iter().position(|right| *right == Some(false)) {
+                    bad[wrong] += 1;
                     continue;
                 }
             }
