@@ -95,7 +95,7 @@ impl Decoder {
         segment.set(self.number, self.last, self.clock, packet, tcp, realm);
         *hash = segment.key.hash(self.plan.config.seed);
         self.tally.tcp_seen += 1;
-        self.tally.too_short += u64::from(tcp.options.cut);
+        self.tally.too_short += u64::from(tcp.options.cut || tcp.options.malformed);
         let own = self.plan.has(*hash);
         self.tally.tcp += u64::from(own);
         own

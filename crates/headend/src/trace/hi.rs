@@ -77,9 +77,9 @@ impl HiArgs {
         })
     }
 
-    /// Whether standard output is for data alone: JSON, or a part.
+    /// Whether no text belongs on standard output: there is JSON, or a part is written.
     pub(super) fn is_data(&self) -> bool {
-        self.report == Report::Json || self.low.part.is_some() && self.low.part_file.is_none()
+        self.report == Report::Json || self.low.part.is_some()
     }
 
     /// How many threads to work on.

@@ -46,7 +46,6 @@ pub(super) struct Graphs {
     pub(super) in_flight: bool,
     pub(super) segment_size: bool,
     pub(super) time_line: bool,
-    pub(super) receive_window: bool,
 }
 
 impl Graphs {
@@ -59,7 +58,6 @@ impl Graphs {
             in_flight: on,
             segment_size: on,
             time_line: on,
-            receive_window: on,
         }
     }
 

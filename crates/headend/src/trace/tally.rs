@@ -24,7 +24,7 @@ pub(super) struct Tally {
     pub(super) other: u64,
     /// IP fragments: the first ones, and later ones.
     pub(super) fragments: [u64; 2],
-    /// Packets whose TCP or UDP header the capture cut off.
+    /// Packets too short for their TCP or UDP header, or for their TCP options.
     pub(super) too_short: u64,
     /// TCP headers that contradict themselves.
     pub(super) bad_tcp: u64,
@@ -111,7 +111,7 @@ impl Tally {
             ("packets of other protocols".into(), self.other),
             ("first fragments".into(), self.fragments[0]),
             ("later fragments".into(), self.fragments[1]),
-            ("packets too short in the capture".into(), self.too_short),
+            ("packets too short for their headers".into(), self.too_short),
             ("bad TCP headers".into(), self.bad_tcp),
             ("bad IP checksums".into(), self.bad_checksums[0]),
             ("bad TCP checksums".into(), self.bad_checksums[1]),

@@ -27,6 +27,7 @@ use self::warn::Warn;
 use super::files::Files;
 use super::hi::HiArgs;
 use super::low::Graphs;
+use super::names::Lookup;
 use super::pipeline::{Plan, Seen, Watch, realm_of};
 use super::report::Style;
 use super::tally::Tally;
@@ -311,7 +312,6 @@ fn plots(args: &HiArgs, files: Files) -> Option<Plots<Files>> {
         in_flight,
         segment_size,
         time_line,
-        ..
     } = low.graphs;
     let graphs = xplot::Graphs {
         sequence: time_sequence,
@@ -350,7 +350,12 @@ fn plots(args: &HiArgs, files: Files) -> Option<Plots<Files>> {
         ignore: low.ignored.ranges().collect(),
         ..xplot::Options::default()
     };
-    Some(Plots::new(options, files))
+    let mut plots = Plots::new(options, files);
+    if low.host_names || low.port_names {
+        let names = Lookup::new(low.host_names, low.port_names, low.short_names);
+        plots.set_names(Box::new(names));
+    }
+    Some(plots)
 }
 
 /// `-Z`: the sequence number and round-trip time in ms of each sample, a line each, a file for each direction.
