@@ -123,7 +123,7 @@ pub struct Direction {
     pub asked_timestamps: bool,
     /// Sent SACK permitted, RFC 2018.
     pub asked_sack: bool,
-    /// Shift of its windows (adv wind scale); 0 unless both ends asked.
+    /// Shift of its windows (adv wind scale); 0 where the SYN of either end did not ask.
     pub scale: u8,
     /// Maximum segment size it announced; 0 before.
     pub mss: u16,

@@ -258,7 +258,7 @@ impl Direction {
         }
     }
 
-    /// TCP options and ECN. True when the packet's window is scaled: both ends asked, and it is no SYN.
+    /// TCP options and ECN. True when the packet's window is scaled: no end's SYN has refused that, and it is no SYN.
     fn options(&mut self, other: &mut Direction, segment: &Segment) -> bool {
         let options = &segment.options;
         if let Some(mss) = options.mss {
@@ -273,8 +273,9 @@ impl Direction {
         }
         self.asked_timestamps |= options.timestamps;
         self.asked_sack |= options.sack_permitted;
-        let agreed = self.asked_scale && other.asked_scale;
-        if !agreed && !segment.syn() {
+        // Of an end whose SYN is not in the capture, the other's is believed.
+        let agreed = self.asked_scale && (other.asked_scale || other.syns == 0);
+        if !agreed && !segment.syn() && (self.syns > 0 || !other.asked_scale) {
             (self.scale, other.scale) = (0, 0);
         }
         if segment.flags & 0xc0 != 0 {
@@ -462,7 +463,7 @@ impl Direction {
         } else {
             let duplicate = plain
                 && self.ack == Some(segment.acknowledgment)
-                && ack == other.segments.acked_end()
+                && ack == other.segments.acked()
                 && verdict.window == self.window
                 && other.owin.count > 0
                 && !self.keep_alive_pending
