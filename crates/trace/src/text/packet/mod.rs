@@ -130,3 +130,6 @@ fn verdict(out: &mut dyn Write, verify: bool, right: Option<bool>) -> fmt::Resul
         None => " (too short to verify)\n",
     })
 }
+
+#[cfg(test)]
+mod tests;
