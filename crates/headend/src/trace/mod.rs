@@ -147,9 +147,12 @@ fn write_part<W: Write>(
 fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Results> {
     let low = &style.args.low;
     let merge = Merge::open(&low.files)?;
-    let summary = merge.summary().clone();
+    let mut summary = merge.summary().clone();
     if low.udp && summary.udp.is_none() {
         bail!("-u: these parts were made without");
+    }
+    if !low.udp {
+        (summary.udp, summary.flows, summary.flows_beyond) = (None, 0, 0);
     }
     if summary.is_limited() {
         eprintln!("headend: memory ran out in a part: the whole may have given another report");

@@ -23,9 +23,8 @@ fn the_brief_report_is_tcptraces() {
 fn the_long_report_has_the_blocks_that_are_asked_for() {
     let home = Home::new("long").with("fast_reuse.dmp.gz");
     let plain = home.good("-l fast_reuse.dmp.gz");
-    assert!(plain.contains(
-        "18 TCP connections traced:\nTCP connection 1:\n\thost a:        132.235.67.21:9080\n"
-    ));
+    assert!(plain.contains("\n18 TCP connections traced:\n"));
+    assert!(plain.contains("\nTCP connection 1:\n\thost a:        132.235.67.21:9080\n"));
     assert!(plain.contains("\tfilename:      fast_reuse.dmp.gz\n"));
     assert_eq!(
         plain.matches("================================\n").count(),
@@ -98,8 +97,7 @@ fn udp_flows_follow_the_connections_and_share_their_letters() {
         out.contains(" 18: 132.235.67.36:3330 - 132.235.67.21:9080 (ai2aj) "),
         "{out}"
     );
-    let flows =
-        "UDP connection info:\n  1: 132.235.3.141:57945 - 132.235.1.12:7 (ak2al)   50>   50<\n";
+    let flows = "\n  1: 132.235.3.141:57945 - 132.235.1.12:7 (ak2al)   50>   50<\n";
     assert!(out.ends_with(flows), "{out}");
     let alone = home.good("-u udpping.dmp.gz");
     assert!(alone.contains("132.235.1.12:7 (a2b)"), "{alone}");
