@@ -90,8 +90,6 @@ pub struct Segments {
     acked: u64,
     /// Below this no segment is in flight: the end of the last one acknowledged, or given up.
     edge: u64,
-    /// The end of the highest segment that an acknowledgement covered.
-    acked_end: u64,
     /// Latest time that an acknowledged segment was sent.
     acked_time: i64,
     /// After the highest octet seen; 0 before the first.
@@ -118,12 +116,6 @@ impl Segments {
     #[must_use]
     pub const fn acked(&self) -> u64 {
         self.acked
-    }
-
-    /// The end of the highest segment that an acknowledgement covered; 0 before.
-    #[must_use]
-    pub const fn acked_end(&self) -> u64 {
-        self.acked_end
     }
 
     /// Segments in flight.
@@ -209,9 +201,6 @@ impl Segments {
                 covered.waited = latest > sent.time;
             }
         }
-        if covered.segments > 0 {
-            self.acked_end = edge;
-        }
         if edge < ack {
             self.gaps.add(edge, ack);
             edge = ack;
@@ -283,7 +272,6 @@ impl Segments {
         codec.offset(&mut self.top);
         codec.guessed(&mut self.acked, self.top);
         codec.guessed(&mut self.edge, self.acked);
-        codec.guessed(&mut self.acked_end, self.edge);
         codec.time(&mut self.acked_time);
         codec.unsigned(&mut self.forgotten);
         self.flight.exchange(codec);
