@@ -165,7 +165,8 @@ function whole() {
   };
   const others = range(shown().filter((s) => s.look !== "dash")), windows = range(shown().filter((s) => s.look === "dash"));
   let [y0, y1] = others;
-  if (!(y1 > 0 && windows[1] > 3 * y1)) { y0 = Math.min(y0, windows[0]); y1 = Math.max(y1, windows[1]); }
+  state.above = y1 > 0 && windows[1] > 3 * y1;
+  if (!state.above) { y0 = Math.min(y0, windows[0]); y1 = Math.max(y1, windows[1]); }
   if (!(y1 >= y0)) { y0 = 0; y1 = 1; }
   if (c.zero) y0 = Math.min(0, y0);
   if (y1 === y0) y1 = y0 + 1;
@@ -487,12 +488,14 @@ function controls() {
   const way = (a, text) => button(text, state.a === a, () => choose({ a }));
   put("ways", ...(chart().ladder ? [] : [way(true, `${about.letters[0]} → ${about.letters[1]}`), way(false, `${about.letters[1]} → ${about.letters[0]}`)]));
   put("tools", button("+", null, () => middle(0.6)), button("−", null, () => middle(1.6)), button("show all", null, reset));
+  if (!chart().ladder) whole();
   put("legend", ...chart().all.map((s) => {
     const b = button("", !hidden.has(s.name), () => { if (!hidden.delete(s.name)) hidden.add(s.name); controls(); draw(); });
     const sample = document.createElement("canvas"), ratio = devicePixelRatio || 1;
     sample.width = 18 * ratio; sample.height = 14 * ratio; sample.style.width = "18px"; sample.style.height = "14px";
     sketch(sample.getContext("2d"), s, ratio);
-    b.append(sample, `${s.name} (${group(String(s.x.length))})`);
+    const above = s.look === "dash" && state.above ? ", above the picture" : "";
+    b.append(sample, `${s.name} (${group(String(s.x.length))}${above})`);
     return b;
   }));
 }
