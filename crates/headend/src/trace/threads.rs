@@ -356,7 +356,7 @@ impl Shared<'_> {
                     }
                     // The table uses the lowest and the highest bits.
                     let batch =
-                        &mut batches[((place.0 >> 24 & 0xffff_ffff) * shards >> 32) as usize];
+                        &mut batches[(((place.0 >> 24 & 0xffff_ffff) * shards) >> 32) as usize];
                     if !packet.layers.is_empty() {
                         batch.layers.push((batch.segments.len(), packet.layers));
                     }

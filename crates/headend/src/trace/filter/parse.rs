@@ -136,8 +136,7 @@ impl Parser {
     /// Arithmetic of at least that precedence.
     fn number(&mut self, least: u8) -> Result<Choice, Wrong> {
         let mut left = self.leaf()?;
-        loop {
-            let Token::Op(op) = *self.peek() else { break };
+        while let Token::Op(op) = *self.peek() {
             let Some(precedence) = precedence(op).filter(|&precedence| precedence >= least) else {
                 break;
             };
