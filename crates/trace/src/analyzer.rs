@@ -258,7 +258,7 @@ impl Analyzer {
     #[inline]
     fn is_another(&self, at: u32, segment: &Segment) -> bool {
         let connection = &self.hot[at as usize].connection;
-        let idle = segment.clock - connection.last_clock;
+        let idle = segment.clock.saturating_sub(connection.last_clock);
         if idle > self.config.idle_closed {
             return idle > self.config.idle || connection.is_closed();
         }
@@ -449,7 +449,7 @@ impl Analyzer {
         } else {
             self.config.idle
         };
-        if clock - last > limit {
+        if clock.saturating_sub(last) > limit {
             let hash = entry.key.hash(self.config.seed);
             self.end(due.slot, hash);
             return;
