@@ -4,6 +4,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `generator` | a LAC in this process that opens tunnels by the thousand |
+//! | `captures` | packets of connections that are hard to analyse, as files |
 //! | `timers`, `poll` | curves of the timer stores and of the pollers |
 //! | `fit` | exponents of measured curves, and where they lead |
 //! | `plot` | charts as SVG |
@@ -11,6 +12,7 @@
 //! | `history` | the page of published figures re-run here |
 #![forbid(unsafe_code)]
 
+pub mod captures;
 pub mod fit;
 pub mod generator;
 pub mod history;

@@ -7,9 +7,11 @@
 //! | `poll` | what a wait costs with each poller |
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
 //! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
+//! | `captures` | nothing: it writes the captures that others measure with |
 //! | `history` | the page that re-runs published scaling failures |
 
 mod bringup;
+mod captures;
 mod history;
 mod poll;
 mod timers;
@@ -42,6 +44,8 @@ enum Verb {
     /// A bare loop that `tunnels` measures
     #[command(hide = true)]
     TunnelsBare(tunnels::bare::Args),
+    /// Write captures that are hard to analyse, for others to measure with
+    Captures(captures::Args),
     /// One HTML page: published scaling failures re-run here, and whether they were reproduced
     History(history::Args),
 }
@@ -62,6 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Bringup(args) => bringup::run(args),
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
+        Verb::Captures(args) => captures::run(args),
         Verb::History(args) => history::run(args),
     }
 }

@@ -1,0 +1,107 @@
+//! `headend bench captures`: writes captures that are hard to analyse.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::captures::{KINDS, Kind, Scale, Written, named};
+use lab::plot::number::grouped;
+use lab::report::{Cell, Table};
+
+/// Write captures that are hard to analyse, the same octets each time.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The directory for them, made if need be
+    #[arg(value_name = "DIR", required_unless_present = "list")]
+    dir: Option<PathBuf>,
+    /// Which of them to write [default: all]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = kind)]
+    only: Vec<&'static Kind>,
+    /// How large, against the sizes that --list tells
+    #[arg(long, value_name = "F", default_value = "1")]
+    scale: Scale,
+    /// Say what there is, and write nothing
+    #[arg(long)]
+    list: bool,
+}
+
+fn kind(name: &str) -> Result<&'static Kind, String> {
+    named(name).ok_or_else(|| {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}
+
+/// Writes what was asked for, and says what it wrote.
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
+    let kinds: Vec<&Kind> = if args.only.is_empty() {
+        KINDS.iter().collect()
+    } else {
+        args.only.clone()
+    };
+    let dir = match &args.dir {
+        Some(dir) if !args.list => dir,
+        _ => {
+            show(&list(&kinds, args.scale));
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let columns = [
+        ("capture", ""),
+        ("packets", ""),
+        ("size", "octets"),
+        ("time", "s"),
+    ];
+    let mut table = Table::new(format!("Captures in {}", dir.display()), &columns);
+    for kind in kinds {
+        let path = dir.join(format!("{}.pcap", kind.name));
+        let started = Instant::now();
+        let written = write(kind, args.scale, &path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        let seconds = started.elapsed().as_secs_f64();
+        table.row([
+            kind.name.into(),
+            written.packets.into(),
+            written.bytes.into(),
+            Cell::num(seconds, 1),
+        ]);
+    }
+    show(&table.to_text());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(kind: &Kind, scale: Scale, path: &Path) -> io::Result<Written> {
+    let bar = ProgressBar::new(kind.packets_at(scale));
+    let template = "{prefix:13} {percent:>3} % [{wide_bar}] {per_sec} left {eta}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_prefix(kind.name);
+    let written = kind.write(scale, &mut File::create(path)?, &mut |packets| {
+        bar.set_position(packets);
+    });
+    bar.finish_and_clear();
+    written
+}
+
+/// What there is, in words.
+fn list(kinds: &[&Kind], scale: Scale) -> String {
+    let mut text = format!("At scale {scale}:\n");
+    for kind in kinds {
+        let packets = grouped(kind.packets_at(scale) as f64, 0);
+        text += &format!("\n{}, about {packets} packets\n", kind.name);
+        text += &format!("  {}.\n", kind.what);
+        text += &format!("  An analyser that is fast on it shows {}.\n", kind.proves);
+    }
+    text
+}
+
+/// To standard output; a reader that went away is no failure.
+fn show(text: &str) {
+    let _ = io::Write::write_all(&mut io::stdout().lock(), text.as_bytes());
+}
