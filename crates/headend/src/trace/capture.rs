@@ -78,6 +78,7 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
             store,
             flows,
             files: names,
+            stop: feed.stop(),
         },
         summary,
     };

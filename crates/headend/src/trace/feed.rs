@@ -43,7 +43,7 @@ impl Feed {
         let mut inputs: Vec<Input> = low.files.iter().map(|path| Input::new(path)).collect();
         input::order(&mut inputs, &stop);
         let size = inputs.iter().filter_map(Input::size).sum();
-        let live = inputs.iter().any(Input::is_pipe);
+        let live = low.live == Some(true) || inputs.iter().any(Input::is_pipe);
         Ok(Feed {
             progress: Progress::new(low.progress && !low.quiet, size, live, low.interval),
             inputs,
@@ -64,6 +64,11 @@ impl Feed {
     /// Whether one of them is a pipe or the like.
     pub(super) fn is_live(&self) -> bool {
         self.inputs.iter().any(Input::is_pipe)
+    }
+
+    /// What listens to signals.
+    pub(super) fn stop(&self) -> Rc<Stop> {
+        Rc::clone(&self.stop)
     }
 
     /// Replaces the block by the next one, and says which file it is from. `None` at the end of all files, or when a

@@ -3,12 +3,14 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::rc::Rc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use trace::Connection;
 use trace::udp::Flow;
 
 use super::columns::Summary;
+use super::input::Stop;
 use super::part::{Header, Item, Merge, Writer};
 use super::store::Store;
 
@@ -27,6 +29,8 @@ pub(super) enum Source {
         flows: Vec<Flow>,
         /// Names of the files, as connections number them.
         files: Vec<String>,
+        /// Signals have been taken from their usual course, and end the report too.
+        stop: Rc<Stop>,
     },
     /// The parts of one.
     Parts { paths: Vec<PathBuf>, files: usize },
@@ -93,12 +97,16 @@ impl Source {
                 store,
                 flows,
                 files,
+                stop,
             } => {
                 let name = |file: u32| files.get(file as usize).map_or("", String::as_str);
                 let mut flows = flows.iter().peekable();
                 let mut connection = Connection::default();
                 let mut room = Vec::new();
                 for at in 0..store.len() {
+                    if at % 1024 == 1023 && stop.again() {
+                        bail!("interrupted");
+                    }
                     let first_packet = store.first_packet(at);
                     while let Some(flow) = flows.next_if(|flow| flow.first_packet < first_packet) {
                         give(What::Flow(flow), name(flow.file))?;

@@ -83,6 +83,16 @@ impl Numbers {
     }
 }
 
+impl Numbers {
+    /// The letters of the connection with that first packet, where it has been given a number.
+    fn pair_of(&self, first_packet: u64) -> Option<u64> {
+        let known = self
+            .connections
+            .binary_search_by_key(&first_packet, |known| known.0);
+        Some(self.connections[known.ok()?].1)
+    }
+}
+
 impl<'a> Watchers<'a> {
     /// Those that the command line asks for. `None` when there are none.
     ///
@@ -137,6 +147,14 @@ impl<'a> Watchers<'a> {
         }
         if let Some(pictures) = &mut self.pictures {
             pictures.close(first_packet);
+        }
+        if let Some(pair) = self.numbers.pair_of(first_packet) {
+            if let Some(contents) = &mut self.contents {
+                contents.close(pair);
+            }
+            if let Some(rtt) = &mut self.rtt {
+                rtt.close(pair);
+            }
         }
     }
 
@@ -390,6 +408,15 @@ impl RttDump {
         let mut line = Vec::with_capacity(24);
         let _ = writeln!(line, "{} {}", sample.sequence, sample.time / 1_000_000);
         files.write(id, &line);
+    }
+
+    /// A connection has finished.
+    fn close(&mut self, pair: u64) {
+        for of_a in [true, false] {
+            if let Some(id) = self.ids.remove(&(pair, of_a)) {
+                self.files.close(id);
+            }
+        }
     }
 
     fn finish(self) -> Files {

@@ -76,6 +76,15 @@ impl Contents {
         files.write_at(stream.file, tcp.payload, place as u64);
     }
 
+    /// A connection has finished.
+    pub(super) fn close(&mut self, pair: u64) {
+        for of_a in [true, false] {
+            if let Some(stream) = self.streams.remove(&(pair, of_a)) {
+                self.files.close(stream.file);
+            }
+        }
+    }
+
     pub(super) fn finish(self) -> Files {
         self.files
     }
