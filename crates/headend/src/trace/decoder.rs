@@ -1,7 +1,7 @@
 //! From a record of a file to a TCP segment: all that needs to know no connection.
 
 use capfile::{Block, Record};
-use trace::Segment;
+use trace::{Clock, Segment};
 use wire::packet::{self, Fragment, Packet};
 use wire::tcp::Tcp;
 
@@ -25,8 +25,8 @@ pub(super) struct Decoder {
     pub(super) tally: Tally,
     /// IP packets so far: the number of the last one.
     pub(super) number: u64,
-    /// Latest time stamp so far, of records of any kind.
-    pub(super) clock: i64,
+    /// The capture's clock, by records of any kind.
+    pub(super) clock: Clock,
     /// Time stamp of the last record.
     pub(super) last: i64,
 }
@@ -37,7 +37,7 @@ impl Decoder {
             plan,
             tally: Tally::default(),
             number: 0,
-            clock: i64::MIN,
+            clock: Clock::default(),
             last: i64::MIN,
         }
     }
@@ -58,7 +58,7 @@ impl Decoder {
         self.tally.records += 1;
         let backwards = record.time_ns < self.last;
         self.last = record.time_ns;
-        self.clock = self.clock.max(record.time_ns);
+        self.clock.tick(record.time_ns);
         if let Err(skip) = decoded {
             self.tally.skip(skip);
             return Step::Nothing;
@@ -92,7 +92,7 @@ impl Decoder {
     ) -> bool {
         let realm = realm_of(&self.plan, packet.layers.as_slice());
         let (hash, segment) = place;
-        segment.set(self.number, self.last, self.clock, packet, tcp, realm);
+        segment.set(self.number, self.last, self.clock.now(), packet, tcp, realm);
         *hash = segment.key.hash(self.plan.config.seed);
         self.tally.tcp_seen += 1;
         self.tally.too_short += u64::from(tcp.options.cut || tcp.options.malformed);

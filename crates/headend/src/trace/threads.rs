@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use capfile::Block;
-use trace::{Analyzer, Finished, Limits, Segment};
+use trace::{Analyzer, Clock, Finished, Limits, Segment};
 use wire::packet::{Layers, Packet};
 use wire::tcp::Tcp;
 
@@ -39,8 +39,8 @@ struct Raw {
     sequence: u64,
     file: u32,
     block: Block,
-    /// Latest time stamp before it.
-    clock: i64,
+    /// The capture's clock before it.
+    clock: Clock,
     /// Time stamp of the record before it.
     last: i64,
 }
@@ -210,7 +210,7 @@ impl Shared<'_> {
         next: &mut impl FnMut(&mut Block) -> io::Result<Option<u32>>,
         counts: &mut Counts,
     ) -> io::Result<()> {
-        let (mut sequence, mut clock, mut last) = (0, i64::MIN, i64::MIN);
+        let (mut sequence, mut clock, mut last) = (0, Clock::default(), i64::MIN);
         let limit = threads * BLOCKS_PER_THREAD * self.shards.len();
         loop {
             while self.unfinished.load(Ordering::Acquire) >= limit {
@@ -222,7 +222,10 @@ impl Shared<'_> {
             let Some(file) = next(&mut block)? else {
                 return Ok(());
             };
-            let latest = block.records().iter().map(|record| record.time_ns).max();
+            let before = clock;
+            for record in block.records() {
+                clock.tick(record.time_ns);
+            }
             let after = block.records().last().map(|record| record.time_ns);
             self.unfinished
                 .fetch_add(self.shards.len(), Ordering::AcqRel);
@@ -230,12 +233,11 @@ impl Shared<'_> {
                 sequence,
                 file,
                 block,
-                clock,
+                clock: before,
                 last,
             });
             self.news.notify_one();
             sequence += 1;
-            clock = latest.map_or(clock, |latest| clock.max(latest));
             last = after.unwrap_or(last);
             // With one other thread, half of the work is this one's.
             if lock(&self.raw).len() >= threads {
