@@ -44,7 +44,12 @@ impl Pictures {
     }
 
     #[inline]
-    pub(super) fn segment(&mut self, connection: &Connection, segment: &Segment, verdict: &Verdict) {
+    pub(super) fn segment(
+        &mut self,
+        connection: &Connection,
+        segment: &Segment,
+        verdict: &Verdict,
+    ) {
         self.collector.observe(connection, segment, verdict);
     }
 
@@ -69,7 +74,12 @@ impl Pictures {
         if self.html {
             let (a, b) = &graph.letters;
             let text = graph::html(graph);
-            write(&mut self.files, &self.prefix, &format!("{a}2{b}.html"), &text);
+            write(
+                &mut self.files,
+                &self.prefix,
+                &format!("{a}2{b}.html"),
+                &text,
+            );
         }
     }
 
