@@ -1,4 +1,5 @@
-//! headend against other people's L2TP: Debian's xl2tpd and l2tpns, Katalix's Go module, and tshark's decoder.
+//! headend against other people's L2TP: Debian's xl2tpd and l2tpns, Katalix's Go module, and tshark's decoder; and its
+//! capture analyser against tshark's.
 //!
 //! The program is started once by `cargo xtask` and starts itself again in fresh mount, network and process
 //! namespaces ([`sandbox`]), so that nothing it does outlives it or reaches the machine's own network. Each test
@@ -18,6 +19,7 @@ mod net;
 mod process;
 mod runner;
 mod sandbox;
+mod tshark;
 mod xl2tpd;
 
 use anyhow::{Result, bail};

@@ -30,6 +30,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) work: &'a Work,
     /// The headend to test.
     pub(crate) headend: &'a Path,
+    /// The workspace's root.
+    pub(crate) root: &'a Path,
 }
 
 /// Runs all tests, or those whose name has one of the options' names in it. True when all passed.
@@ -95,6 +97,7 @@ fn one(number: usize, case: &Case, work: &Work, options: &Options) -> Result<()>
         directory,
         work,
         headend: &options.headend,
+        root: &options.root,
     };
     std::panic::catch_unwind(AssertUnwindSafe(|| (case.run)(&bench)))
         .unwrap_or_else(|_| Err(anyhow!("it panicked")))

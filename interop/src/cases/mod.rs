@@ -5,6 +5,7 @@ mod goldens;
 mod l2tpns;
 mod many;
 mod secrets;
+mod trace;
 mod version_3;
 mod xl2tpd_lac;
 mod xl2tpd_lns;
@@ -71,6 +72,10 @@ pub(crate) const ALL: &[Case] = &[
     ),
     case("tshark_confirms_our_version_3_digests", version_3::decodes),
     case("tshark_decodes_every_golden_message", goldens::decode),
+    case(
+        "every_stream_of_real_captures_is_as_tshark_sees_it",
+        trace::agrees_with_tshark,
+    ),
 ];
 
 /// How long one exchange between two idle daemons may take before it counts as failed.
