@@ -29,7 +29,7 @@ pub struct Config {
     pub memory: u64,
 }
 
-/// Two hours: RFC 5382 forbids those in the middle to forget an established connection sooner.
+/// Two hours: the default of keep-alives (RFC 9293 3.8.4), after which an idle connection that lives would have shown itself.
 pub const IDLE: i64 = 7_200_000_000_000;
 
 /// Half an hour.
@@ -258,7 +258,7 @@ impl Analyzer {
     #[inline]
     fn is_another(&self, at: u32, segment: &Segment) -> bool {
         let connection = &self.hot[at as usize].connection;
-        let idle = segment.clock.saturating_sub(connection.last_clock);
+        let idle = segment.now().saturating_sub(connection.last_clock);
         if idle > self.config.idle_closed {
             return idle > self.config.idle || connection.is_closed();
         }
@@ -311,7 +311,7 @@ impl Analyzer {
         connection.a_is_low = segment.from_low;
         connection.first_time = segment.time;
         connection.last_time = segment.time;
-        connection.last_clock = segment.clock;
+        connection.last_clock = segment.now();
         at
     }
 

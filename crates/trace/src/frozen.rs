@@ -575,7 +575,10 @@ impl Percentiles {
                 if codec.is_over() {
                     break;
                 }
-                self.restore(bucket, times);
+                if !self.restore(bucket, times) {
+                    codec.fail();
+                    break;
+                }
             }
             return;
         }

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod analyzer;
+mod clock;
 mod connection;
 mod direction;
 mod frozen;
@@ -25,6 +26,7 @@ mod verdict;
 pub mod xplot;
 
 pub use analyzer::{Analyzer, Config, Finished, IDLE, IDLE_CLOSED, Limits};
+pub use clock::Clock;
 pub use connection::Connection;
 pub use direction::{Direction, Episodes, Owin, Windows};
 pub use frozen::NotFrozen;

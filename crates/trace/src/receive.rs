@@ -65,7 +65,7 @@ impl Connection {
         }
         self.packets += 1;
         self.last_time = segment.time;
-        self.last_clock = segment.clock;
+        self.last_clock = self.last_clock.max(segment.now());
 
         let mut verdict = Verdict {
             from_a,

@@ -134,9 +134,12 @@ impl Percentiles {
         &self.buckets
     }
 
-    /// Takes up a bucket that was kept; they come in order.
-    pub(crate) fn restore(&mut self, bucket: u16, count: u32) {
-        self.buckets.push((bucket, count));
+    /// Takes up a bucket that was kept. False when it is none, or not above those before it.
+    #[must_use]
+    pub(crate) fn restore(&mut self, kept: u16, count: u32) -> bool {
+        let above = self.buckets.last().is_none_or(|last| last.0 < kept);
+        self.buckets.push((kept, count));
+        above && kept <= bucket(i64::MAX)
     }
 }
 

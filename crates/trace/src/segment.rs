@@ -11,7 +11,7 @@ pub struct Segment {
     pub number: u64,
     /// When it was captured, in nanoseconds since 1970.
     pub time: i64,
-    /// Latest time stamp of all packets up to this one: captures run backwards at times, and time-outs must not.
+    /// The capture's clock when it came: see [`crate::Clock`].
     pub clock: i64,
     /// Its connection's ends.
     pub key: FlowKey,
@@ -132,6 +132,12 @@ impl Segment {
         self.payload = tcp.payload_length;
         self.captured = tcp.payload.len() as u32;
         self.options.set(&tcp.options);
+    }
+
+    /// What time it is: the capture's clock, or its own time where that is ahead of it.
+    #[inline]
+    pub(crate) fn now(&self) -> i64 {
+        self.clock.max(self.time)
     }
 
     /// SYN is set.

@@ -79,11 +79,11 @@ fn draw(capture: &Path, packets_max: u64, options: Options) -> BTreeMap<String, 
     let mut reader = Reader::new(File::open(capture).unwrap()).unwrap();
     let mut block = Block::new();
     let mut analyzer = Analyzer::new(Config::default());
-    let (mut number, mut clock) = (0, i64::MIN);
+    let (mut number, mut clock) = (0, trace::Clock::default());
     while reader.read_block(&mut block).unwrap() {
         for record in block.records() {
             let mut packet = Packet::new();
-            clock = clock.max(record.time_ns);
+            clock.tick(record.time_ns);
             if decode(record.link, block.bytes(record), record.length, &mut packet).is_err() {
                 continue;
             }
@@ -91,7 +91,7 @@ fn draw(capture: &Path, packets_max: u64, options: Options) -> BTreeMap<String, 
             if number <= packets_max
                 && let Ok(tcp) = Tcp::parse(&packet)
             {
-                let segment = Segment::new(number, record.time_ns, clock, &packet, &tcp, 0);
+                let segment = Segment::new(number, record.time_ns, clock.now(), &packet, &tcp, 0);
                 analyzer.packet(&segment, packet.layers.as_slice(), &mut plots);
             }
         }

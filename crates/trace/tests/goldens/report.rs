@@ -42,7 +42,7 @@ fn read(path: &Path, reading: &Reading) -> Input {
         bad_checksums: reading.print.then_some([0; 3]),
         ..Counts::default()
     };
-    let (mut first, mut last, mut clock, mut end) = (None, 0, i64::MIN, 0);
+    let (mut first, mut last, mut clock, mut end) = (None, 0, trace::Clock::default(), 0);
     let mut packets = String::new();
     let zone = eastern();
     let print = Print {
@@ -63,7 +63,7 @@ fn read(path: &Path, reading: &Reading) -> Input {
                 break 'file;
             }
             end = record.time_ns;
-            clock = clock.max(end);
+            clock.tick(end);
             counts.packets += 1;
             first.get_or_insert(end);
             last = end;
@@ -92,7 +92,7 @@ fn read(path: &Path, reading: &Reading) -> Input {
                 Ok(ref tcp) => {
                     counts.tcp += 1;
                     counts.too_short += u64::from(tcp.options.cut || tcp.options.malformed);
-                    let segment = Segment::new(counts.packets, end, clock, &packet, tcp, 0);
+                    let segment = Segment::new(counts.packets, end, clock.now(), &packet, tcp, 0);
                     analyzer.packet(&segment, packet.layers.as_slice(), &mut Nobody);
                 }
                 Err(TcpError::Truncated) => counts.too_short += 1,
