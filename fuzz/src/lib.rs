@@ -104,6 +104,21 @@ pub const TARGETS: &[Target] = &[
         run: targets::packet_tcp::target,
         len_max: 128,
     },
+    Target {
+        name: "trace_analyzer",
+        run: targets::trace_analyzer::target,
+        len_max: 1200,
+    },
+    Target {
+        name: "trace_capture",
+        run: targets::trace_capture::target,
+        len_max: 3000,
+    },
+    Target {
+        name: "trace_thaw",
+        run: targets::trace_thaw::target,
+        len_max: 600,
+    },
 ];
 
 impl Target {

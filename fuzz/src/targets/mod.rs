@@ -10,3 +10,7 @@ pub mod l2tp_unhide;
 pub mod lns_live;
 pub mod packet_decode;
 pub mod packet_tcp;
+pub mod trace_analyzer;
+pub mod trace_capture;
+mod trace_checks;
+pub mod trace_thaw;
