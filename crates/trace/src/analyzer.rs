@@ -41,7 +41,7 @@ impl Default for Config {
             seed: 0,
             idle: IDLE,
             idle_closed: IDLE_CLOSED,
-            hot: 4096,
+            hot: 32_768,
             memory: 2 << 30,
         }
     }
@@ -113,6 +113,8 @@ pub struct Analyzer {
     hot: Vec<Hot>,
     /// Hot places that are free.
     spare: Vec<u32>,
+    /// Hot connections that closed, the oldest first: where they are, and which they were.
+    ended: VecDeque<(u32, u32)>,
     /// The hand of the clock that looks for a hot connection to freeze.
     hand: usize,
     /// Connections to look at when the idle time-out may have passed, and when that of closed ones may have.
@@ -128,6 +130,9 @@ pub struct Analyzer {
     limits: Limits,
     scratch: Vec<u8>,
 }
+
+/// Closed connections that stay hot for what may still come, the newest ones.
+const LINGER: usize = 256;
 
 /// What a hot connection takes, its lists included.
 const HOT_SIZE: u64 = core::mem::size_of::<Hot>() as u64 + 1024;
@@ -146,6 +151,7 @@ impl Analyzer {
             free: Vec::new(),
             hot: Vec::new(),
             spare: Vec::new(),
+            ended: VecDeque::new(),
             hand: 0,
             open: VecDeque::new(),
             closed: VecDeque::new(),
@@ -342,6 +348,14 @@ impl Analyzer {
         if let Some(at) = self.spare.pop() {
             return at;
         }
+        while self.ended.len() > LINGER
+            && let Some((at, slot)) = self.ended.pop_front()
+        {
+            if self.hot[at as usize].slot == slot {
+                self.freeze(at);
+                return at;
+            }
+        }
         if self.hot.len() < self.config.hot.max(1) {
             self.hot.push(Hot {
                 connection: Connection::default(),
@@ -468,6 +482,7 @@ impl Analyzer {
     #[cold]
     fn watch_closed(&mut self, at: u32, clock: i64) {
         let slot = self.hot[at as usize].slot;
+        self.ended.push_back((at, slot));
         self.closed.push_back(Due {
             clock: clock.saturating_add(self.config.idle_closed),
             slot,
@@ -537,6 +552,7 @@ impl Analyzer {
         self.slots.clear();
         self.hot.clear();
         self.spare.clear();
+        self.ended.clear();
         self.free.clear();
         self.open.clear();
         self.closed.clear();

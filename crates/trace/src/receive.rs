@@ -225,8 +225,8 @@ impl Direction {
             print,
             segment.payload << 8 ^ u32::from(segment.flags) << 16 ^ u32::from(segment.window),
         )
-        .max(1 << 8)
-            >> 8;
+        .max(1 << 4)
+            >> 4;
         // A copy brings nothing new, so what does need not be looked up.
         let brings = segment.payload > 0 && self.offset(segment.end()) > self.segments.top()
             || segment.ack() && self.ack != Some(segment.acknowledgment);

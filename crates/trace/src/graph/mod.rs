@@ -1,6 +1,6 @@
 //! Graphs as pictures: SVG to print and to look at, HTML to look into.
 //!
-//! ```ignore
+//! ```text
 //! let mut collector = Collector::new(Options::default());
 //! analyzer.packet(&segment, layers, &mut collector);          // for each packet
 //! let graph = collector.take(first_packet);                   // of each connection that has finished, or

@@ -46,8 +46,8 @@ impl Flight {
     #[cold]
     fn grow(&mut self) {
         let tree = self.tree.get_or_insert_default();
-        let newer = self.ring.split_off(CHUNK);
-        let older = core::mem::replace(&mut self.ring, newer);
+        // Of just the size it has, while the ring keeps its room.
+        let older: VecDeque<Sent> = self.ring.drain(..CHUNK).collect();
         tree.len += older.len();
         tree.chunks.insert(older[0].first, older);
     }

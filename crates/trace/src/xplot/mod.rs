@@ -2,7 +2,7 @@
 //!
 //! [`Plots`] observes the analyser and writes to a [`Sink`], which owns the files; there is no I/O here.
 //!
-//! ```ignore
+//! ```text
 //! let mut plots = Plots::new(Options { graphs: Graphs::ALL, ..Options::default() }, sink);
 //! analyzer.packet(&segment, layers, &mut plots);     // for each packet
 //! plots.close(first_packet);                         // for each connection of `Analyzer::take_finished`
