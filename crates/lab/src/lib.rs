@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `generator` | a LAC in this process that opens tunnels by the thousand |
 //! | `captures` | packets of connections that are hard to analyse, as files |
+//! | `segments` | the 2005 harness of segment lists |
 //! | `timers`, `poll` | curves of the timer stores and of the pollers |
 //! | `fit` | exponents of measured curves, and where they lead |
 //! | `plot` | charts as SVG |
@@ -19,4 +20,5 @@ pub mod history;
 pub mod plot;
 pub mod poll;
 pub mod report;
+pub mod segments;
 pub mod timers;

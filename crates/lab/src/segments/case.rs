@@ -1,0 +1,280 @@
+//! Which segments come in which order, to which lists, and what was published of it.
+
+use sim::Rng;
+
+use super::list::{Array, End, Linked, Ours, SegmentList};
+
+/// How many segments the published harness had.
+pub const SEGMENTS_PUBLISHED: usize = 30_000;
+
+/// Octets of a segment.
+const LENGTH: u32 = 1_460;
+
+/// Nanoseconds from one packet to the next.
+const GAP_NS: i64 = 100_000;
+
+/// The packet that begins the recovery: the first retransmission.
+const RECOVERY_AT: usize = 99;
+
+/// In recovery a retransmission comes each so many packets.
+const RECOVERY_EVERY: usize = 500;
+
+/// It is of the segment so many packets before.
+const RECOVERY_BACK: usize = 24;
+
+/// A packet with data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Offset of its first octet.
+    pub first: u64,
+    /// Octets, at least one.
+    pub length: u32,
+    /// When it was sent, in nanoseconds.
+    pub time_ns: i64,
+}
+
+/// What comes to a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// What is there before the clock starts.
+    pub before: Vec<Packet>,
+    /// What is timed.
+    pub timed: Vec<Packet>,
+    /// From which of the timed packets on each is looked up too, by the subjects that do that.
+    pub look_up_from: usize,
+}
+
+/// The cases of the harness, as we read them, and the walk that made a capture take 7 hours.
+///
+/// What is said of costs holds for a walk of one node at a time, and n segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// "No overlap": n segments in order to an empty list. Neither list walks.
+    NoOverlap,
+    /// "All overlapping the last test's segments": the same n in the same order once more. The k-th is k nodes from the
+    /// head and n - k from the tail, so that both walk n^2/2 nodes in all, and were published as about alike.
+    AllOverlapping,
+    /// "Last byte overlapping the next segment by one": n more behind those of the test before, in order, each begins
+    /// with the last octet of the one before it. From the tail that is one node; from the head it is all: 3/2 n^2 in
+    /// all, thrice the case before. Published was 3.8 times; on an empty list it would be once.
+    LastOctet,
+    /// "Every 100th packet like a retransmission from two before": n packets to an empty list, in order, but that each
+    /// hundredth is the one two before it once more. From the tail that is two nodes; from the head n^2/200 in all.
+    ///
+    /// The published 5.3 ms of the head do not come from this: that many nodes take 48 ms at the pace of the published
+    /// second case. They would with lists of about a hundred segments.
+    EveryHundredth,
+    /// Not of the harness: a connection in recovery from the 100th packet on without an end, in which tcptrace looks
+    /// up for each packet the segment that ends where it begins. Each 500th is a retransmission from 24 before.
+    Recovery,
+}
+
+/// What is measured: a list, and whether each packet is looked up as well.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// What it is called in tables.
+    pub name: &'static str,
+    /// Makes an empty list.
+    pub make: fn() -> Box<dyn SegmentList>,
+    /// Whether packets from [`Load::look_up_from`] on are looked up.
+    pub looks_up: bool,
+    /// The published figure in words, with its unit.
+    pub published: Option<&'static str>,
+    /// The published figure in seconds.
+    pub published_s: Option<f64>,
+}
+
+impl Case {
+    /// The four cases of the harness.
+    pub const HARNESS: [Self; 4] = [
+        Self::NoOverlap,
+        Self::AllOverlapping,
+        Self::LastOctet,
+        Self::EveryHundredth,
+    ];
+
+    /// What it is called in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoOverlap => "no overlap",
+            Self::AllOverlapping => "all overlap",
+            Self::LastOctet => "last octet overlaps",
+            Self::EveryHundredth => "every 100th again",
+            Self::Recovery => "in recovery",
+        }
+    }
+
+    /// What comes, with n segments.
+    #[must_use]
+    pub fn load(self, n: usize) -> Load {
+        let in_order = || (0..n).map(in_order).collect::<Vec<Packet>>();
+        let (before, timed) = match self {
+            Self::NoOverlap => (Vec::new(), in_order()),
+            Self::AllOverlapping => {
+                let again = (0..n).map(|k| Packet {
+                    time_ns: time_ns(n + k),
+                    ..self::in_order(k)
+                });
+                (in_order(), again.collect())
+            }
+            Self::LastOctet => {
+                let longer = (n..2 * n).map(|k| Packet {
+                    length: LENGTH + 1,
+                    ..self::in_order(k)
+                });
+                (in_order(), longer.collect())
+            }
+            Self::EveryHundredth => {
+                let is_again = |k: usize| k % 100 == 99;
+                (Vec::new(), with_retransmissions(n, is_again, 2))
+            }
+            Self::Recovery => {
+                let is_again = |k: usize| k % RECOVERY_EVERY == RECOVERY_AT;
+                (Vec::new(), with_retransmissions(n, is_again, RECOVERY_BACK))
+            }
+        };
+        Load {
+            before,
+            timed,
+            look_up_from: RECOVERY_AT,
+        }
+    }
+
+    /// What is measured in this case: the floor, the old lists, ours.
+    ///
+    /// What was published of the harness are seconds at [`SEGMENTS_PUBLISHED`] segments; what was published of the
+    /// recovery is a whole capture of 2.87 million packets, of which this is a part.
+    #[must_use]
+    pub fn subjects(self) -> Vec<Subject> {
+        let list = |name, make, published_s, published| Subject {
+            name,
+            make,
+            looks_up: false,
+            published,
+            published_s,
+        };
+        let harness = |head_s, head, tail_s, tail| {
+            vec![
+                list("floor", array, None, None),
+                list("from the head", head_head, Some(head_s), Some(head)),
+                list("from the tail", tail_tail, Some(tail_s), Some(tail)),
+                list("ours", ours, None, None),
+            ]
+        };
+        match self {
+            Self::NoOverlap => harness(0.0051, "0.0051 s", 0.0051, "0.0051 s"),
+            Self::AllOverlapping => harness(4.83, "4.83 s", 4.27, "4.27 s"),
+            Self::LastOctet => harness(18.15, "18.15 s", 0.0057, "0.0057 s"),
+            Self::EveryHundredth => harness(0.0053, "0.0053 s", 0.0052, "0.0052 s"),
+            Self::Recovery => recovery(),
+        }
+    }
+}
+
+/// The designs of the account, and ours.
+fn recovery() -> Vec<Subject> {
+    let subject = |name, make, looks_up, published_s, published| Subject {
+        name,
+        make,
+        looks_up,
+        published,
+        published_s,
+    };
+    vec![
+        subject("floor", array, true, None, None),
+        subject(
+            "inserted and looked up from the head",
+            head_head,
+            true,
+            Some(25_200.0),
+            Some("7 h"),
+        ),
+        subject(
+            "inserted from the head, not looked up",
+            head_head,
+            false,
+            Some(54.0),
+            Some("54 s"),
+        ),
+        subject(
+            "inserted from the head, looked up from the tail",
+            head_tail,
+            true,
+            Some(75.0),
+            Some("75 s; later 40.15 s"),
+        ),
+        subject(
+            "inserted and looked up from the tail",
+            tail_tail,
+            true,
+            Some(20.34),
+            Some("later 20.34 s"),
+        ),
+        subject("ours", ours, true, None, None),
+    ]
+}
+
+fn array() -> Box<dyn SegmentList> {
+    Box::new(Array::default())
+}
+
+fn head_head() -> Box<dyn SegmentList> {
+    Box::new(Linked::new(End::Head, End::Head))
+}
+
+fn head_tail() -> Box<dyn SegmentList> {
+    Box::new(Linked::new(End::Head, End::Tail))
+}
+
+fn tail_tail() -> Box<dyn SegmentList> {
+    Box::new(Linked::new(End::Tail, End::Tail))
+}
+
+fn ours() -> Box<dyn SegmentList> {
+    Box::new(Ours::default())
+}
+
+fn time_ns(k: usize) -> i64 {
+    k as i64 * GAP_NS
+}
+
+/// The k-th segment of a connection, behind the SYN's octet.
+fn in_order(k: usize) -> Packet {
+    Packet {
+        first: 1 + k as u64 * u64::from(LENGTH),
+        length: LENGTH,
+        time_ns: time_ns(k),
+    }
+}
+
+/// n packets in order, of which some are the segment sent `back` packets before.
+fn with_retransmissions(n: usize, is_again: impl Fn(usize) -> bool, back: usize) -> Vec<Packet> {
+    let mut packets: Vec<Packet> = Vec::with_capacity(n);
+    let mut segments = 0;
+    for k in 0..n {
+        let packet = if is_again(k) && k >= back {
+            packets[k - back]
+        } else {
+            segments += 1;
+            in_order(segments - 1)
+        };
+        packets.push(Packet {
+            time_ns: time_ns(k),
+            ..packet
+        });
+    }
+    packets
+}
+
+/// n segments of all sizes anywhere within so many octets that most of them overlap, from a seed.
+pub(super) fn at_random(seed: u64, n: usize) -> Vec<Packet> {
+    let mut rng = Rng::stream(seed, &["segments"]);
+    let octets = n as u64 * 20;
+    let packet = |k| Packet {
+        first: 1 + rng.below(octets),
+        length: 1 + rng.below(100) as u32,
+        time_ns: time_ns(k),
+    };
+    (0..n).map(packet).collect()
+}
