@@ -1,8 +1,8 @@
 //! `--parquet FILE`: the connections as a Parquet file.
 //!
 //! The Apache Parquet format, version 2 of its logical types, compressed with zstd. Every column of [`columns`] is one,
-//! and what it means stands in the file's metadata: `headend.schema`, `headend.summary`, `column.NAME` and `summary.NAME`. Counts
-//! are signed 64-bit integers, which every reader has; lengths of time are in nanoseconds; times are
+//! and what it means stands in the file's metadata: `headend.schema`, `headend.summary`, `column.NAME`, `summary.NAME`.
+//! Counts are signed 64-bit integers, which every reader has; lengths of time are in nanoseconds; times are
 //! `timestamp[ns, UTC]`. UDP flows are left out.
 //!
 //! The file has its name only once it is complete.
