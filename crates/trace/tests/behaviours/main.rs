@@ -1,0 +1,14 @@
+//! What the analyser has to get right, each behaviour by its name: scripted conversations of two hosts, packet by
+//! packet.
+
+mod acknowledgments;
+mod bounds;
+mod encapsulations;
+mod loss;
+mod memory;
+mod partitions;
+mod sequence;
+mod statistics;
+mod support;
+mod time;
+mod windows;

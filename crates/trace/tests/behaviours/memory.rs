@@ -1,0 +1,131 @@
+//! What is held, and that the work for a packet does not grow.
+
+use crate::support::{End::*, Script};
+use trace::{Analyzer, Clock, Config, Connection, Nobody, Segment};
+
+fn run(analyzer: &mut Analyzer, segments: &[Segment]) {
+    let mut clock = Clock::default();
+    for segment in segments {
+        clock.tick(segment.time);
+        let segment = Segment {
+            clock: clock.now(),
+            ..*segment
+        };
+        analyzer.packet(&segment, &[], &mut Nobody);
+    }
+}
+
+#[test]
+fn an_idle_short_connection_takes_no_more_than_512_octets() {
+    const CONNECTIONS: u16 = 20_000;
+    let mut script = Script::new();
+    for port in 0..CONNECTIONS {
+        script.port(port);
+        script.handshake();
+        script.data(A, 300);
+        script.data(B, 1_400);
+        script.data(B, 1_400);
+        script.ack(A);
+        script.close();
+    }
+    let mut analyzer = Analyzer::new(Config {
+        hot: 64,
+        ..Config::default()
+    });
+    run(&mut analyzer, &script.segments);
+    assert_eq!(analyzer.held(), usize::from(CONNECTIONS));
+    let each = analyzer.memory() / u64::from(CONNECTIONS);
+    assert!(each <= 512, "{each} octets");
+}
+
+#[test]
+fn short_of_memory_the_oldest_connections_end_early_and_that_is_told() {
+    let mut script = Script::new();
+    for port in 0..5_000 {
+        script.port(port);
+        script.handshake();
+    }
+    let memory = 500_000;
+    let mut analyzer = Analyzer::new(Config {
+        memory,
+        hot: 16,
+        ..Config::default()
+    });
+    run(&mut analyzer, &script.segments);
+    assert!(analyzer.memory() <= memory + 4_096);
+    assert!(analyzer.limits().finished_early > 0);
+    let ended = analyzer.take_finished();
+    assert_eq!(ended.len() as u64, analyzer.limits().finished_early);
+    let first: Vec<u64> = ended.iter().map(|one| one.first_packet).collect();
+    assert!(first.is_sorted(), "the oldest first");
+}
+
+/// Two hundred thousand packets, each of which a walk over what came before would meet 200,000 times: it would not end
+/// in a day.
+const LONG: u32 = 200_000;
+
+fn only(segments: &[Segment]) -> Connection {
+    let mut analyzer = Analyzer::new(Config::default());
+    run(&mut analyzer, segments);
+    analyzer.finish();
+    let [finished] = analyzer.take_finished().try_into().unwrap();
+    let mut connection = Connection::default();
+    connection.thaw(&finished.octets).unwrap();
+    connection
+}
+
+#[test]
+fn one_way_without_sack_and_an_early_loss_is_no_walk() {
+    let mut script = Script::begun();
+    for segment in (0..LONG).filter(|segment| *segment != 100) {
+        let at = 1 + segment * 1_000;
+        script.octets(A, at, at + 1_000);
+    }
+    script.octets(A, 100_001, 101_001);
+    script.segments.retain(|segment| segment.from_low);
+    let a = only(&script.segments).a;
+    assert_eq!(a.unique_bytes, u64::from(LONG) * 1_000);
+    assert_eq!(a.out_of_order_packets + a.retransmitted_packets, 1);
+    assert_eq!(
+        a.segments.in_flight(),
+        LONG as usize + 1,
+        "the SYN included"
+    );
+}
+
+#[test]
+fn one_way_with_one_retransmission_in_a_hundred_is_no_walk() {
+    let mut script = Script::begun();
+    for segment in 0..LONG {
+        let at = 1 + segment * 1_000;
+        script.octets(A, at, at + 1_000);
+        if segment % 100 == 99 {
+            script.octets(A, at - 50_000, at - 49_000);
+        }
+    }
+    script.segments.retain(|segment| segment.from_low);
+    let a = only(&script.segments).a;
+    assert_eq!(a.retransmitted_packets, u64::from(LONG) / 100);
+}
+
+#[test]
+fn two_way_with_drops_in_the_capture_is_no_walk() {
+    let mut script = Script::begun();
+    for segment in 0..LONG {
+        let at = 1 + segment * 1_000;
+        if segment % 200 != 7 {
+            script.octets(A, at, at + 1_000);
+        }
+        if segment % 2 == 1 {
+            script.ack_of(B, at + 1_000);
+        }
+    }
+    // What was lost before the place of capture comes at the very end.
+    for segment in (7..LONG).step_by(200) {
+        let at = 1 + segment * 1_000;
+        script.octets(A, at, at + 1_000);
+    }
+    let a = only(&script.segments).a;
+    assert_eq!(a.unique_bytes, u64::from(LONG) * 1_000);
+    assert_eq!(a.segments.in_flight(), 0);
+}
