@@ -18,6 +18,20 @@ impl Gaps {
         self.forgotten
     }
 
+    /// How many there are, the one below the floor apart.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.inner.len()
+    }
+
+    /// Gives up the lower half of them, as if they had been seen.
+    pub(super) fn forget(&mut self) {
+        for _ in 0..self.inner.len() / 2 {
+            self.inner.pop_first();
+            self.forgotten += 1;
+        }
+    }
+
     /// Adds a gap that lies above all.
     pub(super) fn add(&mut self, first: u64, end: u64) {
         if first == 0 {

@@ -147,7 +147,7 @@ impl Segments {
                 again: 0,
             });
             if self.flight.len() > FLIGHT_MAX {
-                self.forget();
+                self.forget_flight();
             }
             return Insertion::default();
         }
@@ -176,7 +176,7 @@ impl Segments {
         }
         self.top = self.top.max(end);
         if self.flight.len() > FLIGHT_MAX {
-            self.forget();
+            self.forget_flight();
         }
         found
     }
@@ -235,15 +235,23 @@ impl Segments {
         self.gaps.is_clear(first, split) && self.flight.has(split, end)
     }
 
-    /// Segments in flight beyond the few that every connection has room for.
+    /// Segments in flight and gaps beyond the few that every connection has room for.
     #[must_use]
+    #[inline]
     pub(crate) fn many(&self) -> usize {
-        self.flight.in_tree()
+        self.flight.in_tree() + self.gaps.len()
+    }
+
+    /// Memory is short: gives up the older half of the flight, and of the gaps.
+    #[cold]
+    pub(crate) fn forget(&mut self) {
+        self.forget_flight();
+        self.gaps.forget();
     }
 
     /// Gives up the older half of the flight: what it covers stays known as sent, without times.
     #[cold]
-    pub(crate) fn forget(&mut self) {
+    fn forget_flight(&mut self) {
         let mut edge = self.edge;
         for _ in 0..self.flight.len() / 2 {
             let Some(sent) = self.flight.pop_below(u64::MAX) else {

@@ -129,3 +129,23 @@ fn two_way_with_drops_in_the_capture_is_no_walk() {
     assert_eq!(a.unique_bytes, u64::from(LONG) * 1_000);
     assert_eq!(a.segments.in_flight(), 0);
 }
+
+#[test]
+fn gaps_count_as_memory_and_are_given_up_when_it_is_short() {
+    let mut script = Script::begun();
+    for segment in 0..20_000 {
+        let at = 1 + segment * 2_000;
+        script.octets(A, at, at + 1_000);
+        script.ack_of(B, at + 1_000);
+    }
+    let memory = 400_000;
+    let mut analyzer = Analyzer::new(Config {
+        memory,
+        ..Config::default()
+    });
+    run(&mut analyzer, &script.segments);
+    assert!(analyzer.memory() <= memory);
+    assert!(analyzer.limits().flights_cut > 0);
+    analyzer.finish();
+    assert_eq!(analyzer.memory(), 0);
+}
