@@ -41,7 +41,7 @@ impl Default for Config {
             seed: 0,
             idle: IDLE,
             idle_closed: IDLE_CLOSED,
-            hot: 32_768,
+            hot: 16_384,
             memory: 2 << 30,
         }
     }
@@ -525,7 +525,8 @@ impl Analyzer {
             for direction in [&mut connection.a, &mut connection.b] {
                 let before = direction.segments.many();
                 direction.segments.forget();
-                self.many -= (before - direction.segments.many()) as u64;
+                // Segments given up may leave gaps.
+                self.many = self.many - before as u64 + direction.segments.many() as u64;
             }
         }
     }
