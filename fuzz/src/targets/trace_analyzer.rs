@@ -41,16 +41,15 @@ pub fn target(data: &[u8]) {
     parts.sort_by_key(|finished| finished.first_packet);
     assert_eq!(whole, parts);
 
-    // Near the wrap, and at half way to it.
-    for initial in [0xffff_f000, 0x7fff_ff00] {
-        let moved = thawed(&analyse(initial, Config::default(), data, None));
-        for (near, far) in connections.iter().zip(&moved) {
-            // Two packets in some hundred millions have one fingerprint by chance.
-            if copies(near) == copies(far) {
-                assert_eq!(numbers(near), numbers(far));
-            }
+    // Near the wrap, or at half way to it.
+    let initial = [0xffff_f000, 0x7fff_ff00][data.len() / STEP % 2];
+    let moved = thawed(&analyse(initial, Config::default(), data, None));
+    assert_eq!(connections.len(), moved.len());
+    for (near, far) in connections.iter().zip(&moved) {
+        // Two packets in some hundred millions have one fingerprint by chance.
+        if copies(near) == copies(far) {
+            assert_eq!(numbers(near), numbers(far));
         }
-        assert_eq!(connections.len(), moved.len());
     }
 
     // Short of memory, things end early; nothing else may happen.
