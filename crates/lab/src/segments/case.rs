@@ -211,7 +211,9 @@ fn recovery() -> Vec<Subject> {
             Some(20.34),
             Some("later 20.34 s"),
         ),
-        subject("ours", ours, true, None, None),
+        subject("ours, looked up", ours, true, None, None),
+        // As `headend trace` does: nothing that it tells needs the look-up.
+        subject("ours", ours, false, None, None),
     ]
 }
 

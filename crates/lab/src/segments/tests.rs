@@ -128,7 +128,7 @@ fn every_list_is_measured_in_every_case_at_every_size() {
     let mut heard = 0;
     let mut clock = stepping(Duration::from_micros(1));
     let report = run(&config(&[0, 100, 200]), &mut clock, &mut |_| heard += 1).unwrap();
-    assert_eq!(report.rows.len(), (4 * 4 + 6) * 2);
+    assert_eq!(report.rows.len(), (4 * 4 + 7) * 2);
     assert_eq!(heard, report.rows.len());
     for row in &report.rows {
         assert!(row.seconds > Some(0.0) && !row.extrapolated, "{row:?}");
