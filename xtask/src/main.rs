@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arrows;
+mod captures;
 mod cargo;
 mod docs;
 mod licences;
@@ -20,7 +21,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [--without-peers]   every check and every test; with --without-peers, all but the interop tests
 cargo xtask interop [NAME ...]       only the interop tests, or only those whose name contains one of the NAMEs
-cargo xtask tidy                     only the checks that read the tree and build nothing";
+cargo xtask tidy                     only the checks that read the tree and build nothing
+cargo xtask gen-captures [DIR] [--only NAME,...] [--scale F]
+                                     writes the captures that benchmarks read, to target/captures or DIR";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         ["test", "--without-peers"] => steps::test(steps::Peers::LeaveOut),
         ["tidy"] => steps::tidy(),
         ["interop", names @ ..] => steps::interop(names),
+        ["gen-captures", rest @ ..] => captures::generate(rest),
         ["--help" | "-h" | "help"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
