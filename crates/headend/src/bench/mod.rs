@@ -7,6 +7,7 @@
 //! | `poll` | what a wait costs with each poller |
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
 //! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
+//! | `segments` | the lists of segments of 2005, and ours |
 //! | `captures` | nothing: it writes the captures that others measure with |
 //! | `history` | the page that re-runs published scaling failures |
 
@@ -14,6 +15,7 @@ mod bringup;
 mod captures;
 mod history;
 mod poll;
+mod segments;
 mod timers;
 mod tunnels;
 
@@ -44,6 +46,8 @@ enum Verb {
     /// A bare loop that `tunnels` measures
     #[command(hide = true)]
     TunnelsBare(tunnels::bare::Args),
+    /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
+    Segments(segments::Args),
     /// Write captures that are hard to analyse, for others to measure with
     Captures(captures::Args),
     /// One HTML page: published scaling failures re-run here, and whether they were reproduced
@@ -66,6 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Bringup(args) => bringup::run(args),
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
+        Verb::Segments(args) => segments::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::History(args) => history::run(args),
     }
