@@ -195,15 +195,18 @@ fn chart(measured: &SegmentsReport, case: Case) -> Chart {
                 .filter_map(|row| Some((row.n as f64, row.seconds?)))
                 .collect()
         };
-        let series = Series::new(subject.name, Style::Solid, colour, points(false));
+        let (known, guessed) = (points(false), points(true));
+        if !guessed.is_empty() {
+            let name = format!("{}, extrapolated", subject.name);
+            // The line goes on from the last that was measured.
+            let line = known.last().copied().into_iter().chain(guessed).collect();
+            let series = Series::new(name, Style::Dotted, colour, line);
+            chart.series.push(series);
+        }
+        let series = Series::new(subject.name, Style::Solid, colour, known);
         chart
             .series
             .push(if is_ours { series.bold() } else { series });
-        if !points(true).is_empty() {
-            let name = format!("{}, extrapolated", subject.name);
-            let series = Series::new(name, Style::Dotted, colour, points(true));
-            chart.series.push(series);
-        }
         // The recovery's published figures are of a whole capture.
         if let Some(seconds) = subject.published_s.filter(|_| case != Case::Recovery) {
             let name = format!("{}, published", subject.name);
