@@ -32,7 +32,18 @@ impl Usage {
 
 /// `getrusage` of this process.
 pub fn of_this_process() -> Usage {
-    let usage = process::usage();
+    booked(&process::usage())
+}
+
+/// `getrusage` of this process's children that have ended and were waited for, and of theirs.
+///
+/// The memory is the largest that one of them ever had resident, and no less than what the
+/// process that started it had then.
+pub fn of_children() -> Usage {
+    booked(&process::usage_of_children())
+}
+
+fn booked(usage: &libc::rusage) -> Usage {
     let span = |time: libc::timeval| {
         let (seconds, micros) = (time.tv_sec.cast_unsigned(), time.tv_usec.cast_unsigned());
         Duration::from_secs(seconds) + Duration::from_micros(micros)
@@ -77,6 +88,14 @@ fn resident_in(status: &str) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_is_booked_once_it_was_waited_for() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let usage = of_children();
+        assert!(usage.cpu() > Duration::ZERO && usage.resident_bytes_max > 100_000);
+    }
 
     #[test]
     fn work_is_booked() {

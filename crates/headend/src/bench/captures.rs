@@ -29,7 +29,8 @@ pub(super) struct Args {
     list: bool,
 }
 
-fn kind(name: &str) -> Result<&'static Kind, String> {
+/// The kind of that name, or which there are.
+pub(super) fn kind(name: &str) -> Result<&'static Kind, String> {
     named(name).ok_or_else(|| {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         format!("there are {}", names.join(", "))

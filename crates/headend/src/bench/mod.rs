@@ -9,6 +9,7 @@
 //! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
 //! | `segments` | the lists of segments of 2005, and ours |
 //! | `captures` | nothing: it writes the captures that others measure with |
+//! | `trace` | what a packet and a connection cost the analyser, beside bare loops and other analysers |
 //! | `history` | the page that re-runs published scaling failures |
 
 mod bringup;
@@ -17,6 +18,7 @@ mod history;
 mod poll;
 mod segments;
 mod timers;
+mod trace;
 mod tunnels;
 
 use std::path::PathBuf;
@@ -48,6 +50,11 @@ enum Verb {
     TunnelsBare(tunnels::bare::Args),
     /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
     Segments(segments::Args),
+    /// What packets and connections cost `headend trace`, beside bare loops and other analysers
+    Trace(trace::Args),
+    /// A bare loop that `trace` measures, or a program that it runs
+    #[command(hide = true)]
+    TraceChild(trace::child::Args),
     /// Write captures that are hard to analyse, for others to measure with
     Captures(captures::Args),
     /// One HTML page: published scaling failures re-run here, and whether they were reproduced
@@ -71,6 +78,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::Segments(args) => segments::run(args),
+        Verb::Trace(args) => trace::run(args),
+        Verb::TraceChild(args) => trace::child::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::History(args) => history::run(args),
     }

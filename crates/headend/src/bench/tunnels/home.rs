@@ -179,7 +179,7 @@ fn end(shared: &Mutex<Shared>, why: &str, code: i32) -> ! {
 
 /// Waits for a signal that asks for the end, or until `limit` has passed, which is
 /// `false`; `None` if neither can be known.
-pub(super) fn await_signal(signals: &Signals, limit: Option<Duration>) -> Option<bool> {
+pub(in crate::bench) fn await_signal(signals: &Signals, limit: Option<Duration>) -> Option<bool> {
     let end = limit.map(|limit| Instant::now() + limit);
     loop {
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));

@@ -20,7 +20,7 @@ mod cores;
 mod course;
 mod goals;
 mod hello;
-mod home;
+pub(super) mod home;
 mod load;
 mod peers;
 mod plan;

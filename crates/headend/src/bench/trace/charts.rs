@@ -1,0 +1,113 @@
+//! The pictures of the report.
+
+use lab::plot::number::short;
+use lab::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Figure, Series, Style};
+
+use super::course::{Plan, Results};
+use super::tables::reached;
+use super::who::{Peer, Who};
+
+/// All of them, the rates first.
+pub(super) fn all(plan: &Plan, results: &Results) -> Vec<Figure> {
+    let mut figures = vec![rates(plan, results).into()];
+    figures.extend(
+        plan.kinds
+            .iter()
+            .map(|kind| growth(plan, results, kind).into()),
+    );
+    figures
+}
+
+fn colour(who: Who) -> usize {
+    match who {
+        Who::Read => 0,
+        Who::Parse => 1,
+        Who::Peer(Peer::Tcptrace) => 2,
+        Who::Peer(Peer::Tshark) => 3,
+        _ => COLOUR_OURS,
+    }
+}
+
+/// How many packets a second of a core is enough for.
+fn rates(plan: &Plan, results: &Results) -> BarChart {
+    let group = |kind: &&'static str| {
+        let mut bars = Vec::new();
+        for who in [Who::Read, Who::Parse, Who::Quiet, Who::Brief] {
+            if let Some(one) = results.at(who, kind, plan.factor) {
+                let rate = one.packets_per_s() / 1e6;
+                bars.push(Bar::new(who.name(), Style::Solid, colour(who), rate));
+            }
+        }
+        let ours = results.at(Who::Brief, kind, plan.factor);
+        for &peer in &plan.peers {
+            let found = ours.and_then(|ours| Some((ours, reached(results, peer, ours)?)));
+            let colour = colour(Who::Peer(peer));
+            let Some((ours, cpu_s, is_measured)) =
+                found.and_then(|(ours, found)| Some((ours, found.cpu_s?, found.is_measured)))
+            else {
+                bars.push(Bar::missing(peer.name(), colour, "did not end in time"));
+                continue;
+            };
+            let rate = ours.packets as f64 / cpu_s.max(1e-9) / 1e6;
+            let style = if is_measured {
+                Style::Solid
+            } else {
+                Style::Dotted
+            };
+            bars.push(
+                Bar::new(peer.name(), style, colour, rate).labelled(match is_measured {
+                    true => short(rate),
+                    false => format!("{}, extrapolated", short(rate)),
+                }),
+            );
+        }
+        BarGroup {
+            name: (*kind).into(),
+            bars,
+        }
+    };
+    BarChart {
+        title: "Packets per second of a core".into(),
+        subtitle: "Longer is better. Reading and parsing alone are bare loops, below whose cost nothing can be.".into(),
+        value: Axis::log("packets per second of processor time", "million"),
+        groups: plan.kinds.iter().map(group).collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// Processor time against packets, of one capture.
+fn growth(plan: &Plan, results: &Results, kind: &'static str) -> Chart {
+    let mut chart = Chart::new(
+        format!("Time against packets: {kind}"),
+        "A packet that costs the same however long the capture is gives a line of slope one.",
+        Axis::log("packets", ""),
+        Axis::log("processor time", "s"),
+    );
+    let mut whos = vec![Who::Read, Who::Parse, Who::Quiet];
+    whos.extend(plan.peers.iter().map(|peer| Who::Peer(*peer)));
+    for who in whos {
+        let points: Vec<(f64, f64)> = results
+            .of(who, kind)
+            .map(|one| (one.packets as f64, one.cpu_s()))
+            .collect();
+        let Some(&last) = points.last() else { continue };
+        let series = Series::new(who.name(), Style::Solid, colour(who), points);
+        chart.series.push(if who == Who::Quiet {
+            series.bold()
+        } else {
+            series
+        });
+        let ours = results.at(Who::Brief, kind, plan.factor);
+        if let (Who::Peer(peer), Some(ours)) = (who, ours)
+            && let Some(found) = reached(results, peer, ours)
+            && let (false, Some(cpu_s)) = (found.is_measured, found.cpu_s)
+        {
+            let name = format!("{}, extrapolated", who.name());
+            let points = vec![last, (ours.packets as f64, cpu_s)];
+            chart
+                .series
+                .push(Series::new(name, Style::Dotted, colour(who), points));
+        }
+    }
+    chart
+}

@@ -1,0 +1,327 @@
+//! What is measured, in which order.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use indicatif::ProgressBar;
+use lab::captures::{KINDS, Kind, SCALE_MAX, named};
+use lab::fit;
+use lab::plot::number::{grouped, human_seconds};
+
+use super::Args;
+use super::child::{Used, measure};
+use super::home::{Capture, Home};
+use super::who::{Peer, Who};
+
+/// The sizes of a capture, as multiples of the scale.
+const SIZES: [f64; 3] = [1.0, 2.0, 4.0];
+/// The sizes at which other analysers are measured until it takes them too long.
+const PEER_SIZES: [f64; 7] = [1.0 / 64.0, 1.0 / 32.0, 0.0625, 0.125, 0.25, 0.5, 1.0];
+/// Others are not measured on fewer packets than that: it would be their start that is measured.
+const PEER_PACKETS_MIN: u64 = 2_000;
+/// What takes longer is not repeated.
+const REPEATED_UP_TO_S: f64 = 8.0;
+/// Ours may take so long; it never does.
+const OURS_LIMIT: Duration = Duration::from_secs(1800);
+/// The capture of many connections, whose memory is divided by them.
+pub(super) const MANY: &str = "short";
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Plan {
+    pub(super) kinds: Vec<&'static str>,
+    /// Of the smallest of the three sizes.
+    pub(super) factor: f64,
+    pub(super) rounds: u32,
+    pub(super) threads: Vec<u32>,
+    pub(super) peers: Vec<Peer>,
+    /// Longest that one of them may take for one capture.
+    pub(super) peer_limit: Duration,
+}
+
+impl Args {
+    /// What was typed, as what is measured.
+    pub(super) fn plan(&self) -> Plan {
+        let kinds: Vec<&'static str> = if self.only.is_empty() {
+            KINDS.iter().map(|kind| kind.name).collect()
+        } else {
+            self.only.iter().map(|kind| kind.name).collect()
+        };
+        let scale = if self.quick { 0.002 } else { 1.0 };
+        Plan {
+            kinds,
+            factor: self.scale.unwrap_or(scale),
+            rounds: if self.quick { 1 } else { self.rounds },
+            threads: self.threads.clone(),
+            peers: self.against.clone(),
+            peer_limit: Duration::from_secs(self.limit_s.into()),
+        }
+    }
+}
+
+/// One reader of one capture.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) who: Who,
+    pub(super) kind: &'static str,
+    pub(super) factor: f64,
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    pub(super) connections: Option<u64>,
+    pub(super) runs: Vec<Used>,
+}
+
+impl Measured {
+    /// The run with the median processor time.
+    pub(super) fn median(&self) -> Used {
+        let mut runs = self.runs.clone();
+        runs.sort_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
+        runs[runs.len() / 2]
+    }
+
+    /// The median time from start to end.
+    pub(super) fn elapsed_s(&self) -> f64 {
+        let mut seconds: Vec<f64> = self.runs.iter().map(|run| run.seconds).collect();
+        seconds.sort_by(f64::total_cmp);
+        seconds[seconds.len() / 2]
+    }
+
+    pub(super) fn cpu_s(&self) -> f64 {
+        self.median().cpu_s
+    }
+
+    /// For each second of a core.
+    pub(super) fn packets_per_s(&self) -> f64 {
+        self.packets as f64 / self.cpu_s().max(1e-9)
+    }
+}
+
+/// All that was measured.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    pub(super) all: Vec<Measured>,
+    /// Memory with a capture of one connection.
+    pub(super) one_connection_bytes: Option<u64>,
+    /// What could not be measured, and why.
+    pub(super) notes: Vec<String>,
+}
+
+impl Results {
+    pub(super) fn of(&self, who: Who, kind: &str) -> impl Iterator<Item = &Measured> {
+        self.all
+            .iter()
+            .filter(move |one| one.who == who && one.kind == kind)
+    }
+
+    /// At the smallest of the three sizes, which is that of the capture's description at scale 1.
+    pub(super) fn at(&self, who: Who, kind: &str, factor: f64) -> Option<&Measured> {
+        self.of(who, kind).find(|one| one.factor == factor)
+    }
+
+    /// How its processor time grows with the packets: 1 is in proportion.
+    pub(super) fn exponent(&self, who: Who, kind: &str) -> Option<f64> {
+        exponent(self.of(who, kind))
+    }
+
+    fn add(&mut self, who: Who, capture: &Capture, used: Used) {
+        let same = |one: &&mut Measured| {
+            one.who == who && one.kind == capture.kind.name && one.factor == capture.factor
+        };
+        match self.all.iter_mut().find(same) {
+            Some(one) => one.runs.push(used),
+            None => self.all.push(Measured {
+                who,
+                kind: capture.kind.name,
+                factor: capture.factor,
+                packets: capture.packets,
+                bytes: capture.bytes,
+                connections: capture.connections,
+                runs: vec![used],
+            }),
+        }
+    }
+}
+
+/// Over the three largest sizes.
+fn exponent<'a>(sizes: impl Iterator<Item = &'a Measured>) -> Option<f64> {
+    let mut points: Vec<(f64, f64)> = sizes.map(|one| (one.packets as f64, one.cpu_s())).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let largest = &points[points.len().saturating_sub(3)..];
+    fit::log_log(largest).map(|law| law.exponent)
+}
+
+/// How many connections we find in a capture: those that our report has a line of.
+fn connections(capture: &Capture) -> Result<u64> {
+    let words = Who::Brief.command(&capture.path, &capture.path)?;
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start a process")?;
+    let report = BufReader::new(child.stdout.take().context("no report")?);
+    let mut count = 0;
+    for line in report.lines() {
+        let line = line?;
+        let number = line.split_once(": ").map(|(number, _)| number.trim());
+        count += u64::from(number.is_some_and(|number| number.parse::<u64>().is_ok()));
+    }
+    child.wait()?;
+    Ok(count)
+}
+
+/// Measures in order.
+pub(super) struct Course<'a> {
+    pub(super) home: &'a Home,
+    pub(super) bar: &'a ProgressBar,
+    pub(super) plan: &'a Plan,
+    pub(super) results: Results,
+}
+
+impl Course<'_> {
+    /// Measures everything.
+    ///
+    /// # Errors
+    /// A capture cannot be written, or one of those measured fails.
+    pub(super) fn run(&mut self) -> Result<()> {
+        for name in &self.plan.kinds {
+            let kind = named(name).context("a capture that nobody knows")?;
+            self.ours(kind)?;
+            self.peers(kind)?;
+        }
+        if self.plan.kinds.contains(&MANY) {
+            self.one_connection()?;
+        }
+        Ok(())
+    }
+
+    fn ours(&mut self, kind: &'static Kind) -> Result<()> {
+        let factors = SIZES.map(|size| size * self.plan.factor);
+        let mut captures = Vec::new();
+        for factor in factors.into_iter().filter(|factor| *factor <= SCALE_MAX) {
+            let mut capture = self.capture(kind, factor)?;
+            if kind.name == MANY {
+                capture.connections = Some(connections(&capture)?);
+            }
+            captures.push(capture);
+        }
+        for _ in 0..self.plan.rounds {
+            for capture in &captures {
+                for who in [Who::Read, Who::Parse, Who::Quiet] {
+                    self.once(who, capture, OURS_LIMIT)?;
+                }
+            }
+        }
+        let first = captures.first().context("no capture")?;
+        let mut asked = vec![Who::Brief, Who::Long];
+        // Two files for each connection would measure the file system.
+        if !["short", "mixed"].contains(&kind.name) {
+            asked.extend([Who::Sequences, Who::Graphs]);
+        }
+        asked.extend(self.plan.threads.iter().map(|n| Who::Threads(*n)));
+        for _ in 0..self.plan.rounds {
+            for who in &asked {
+                self.once(*who, first, OURS_LIMIT)?;
+            }
+        }
+        for capture in &captures[1..] {
+            self.home.done_with(capture);
+        }
+        Ok(())
+    }
+
+    /// What one connection alone takes: what is held for many is divided by their number above that.
+    fn one_connection(&mut self) -> Result<()> {
+        let kind = named(MANY).context(MANY)?;
+        let capture = self.capture(kind, 1e-7)?;
+        let command = Who::Quiet.command(&capture.path, &capture.path)?;
+        let used = measure(&command, OURS_LIMIT)?;
+        self.results.one_connection_bytes = used.map(|used| used.resident_bytes);
+        self.home.done_with(&capture);
+        Ok(())
+    }
+
+    /// Each of the others at rising sizes, until the next one would take it too long.
+    fn peers(&mut self, kind: &'static Kind) -> Result<()> {
+        for &peer in &self.plan.peers {
+            let who = Who::Peer(peer);
+            for size in PEER_SIZES {
+                let capture = self.capture(kind, size * self.plan.factor)?;
+                let enough = capture.packets >= PEER_PACKETS_MIN || size == 1.0;
+                let ended = !enough || self.peer(who, &capture)?;
+                if size < 1.0 {
+                    self.home.done_with(&capture);
+                }
+                if !ended {
+                    break;
+                }
+            }
+        }
+        let capture = self.capture(kind, self.plan.factor)?;
+        self.home.done_with(&capture);
+        Ok(())
+    }
+
+    /// Whether it is worth trying twice the size.
+    fn peer(&mut self, who: Who, capture: &Capture) -> Result<bool> {
+        let limit = self.plan.peer_limit;
+        for _ in 0..self.plan.rounds {
+            if !self.once(who, capture, limit)? {
+                return Ok(false);
+            }
+        }
+        let (name, kind) = (who.name(), capture.kind.name);
+        let Some(took) = self.results.at(who, kind, capture.factor) else {
+            return Ok(false);
+        };
+        let took_s = took.elapsed_s();
+        let growth = self.results.exponent(who, kind).unwrap_or(1.0).max(1.0);
+        let next_s = took_s * 2f64.powf(growth);
+        let worth = next_s <= limit.as_secs_f64();
+        if !worth && capture.factor < self.plan.factor {
+            self.results.notes.push(format!(
+                "{name} on {kind}: {} packets took it {}, twice as many would take {}",
+                grouped(capture.packets as f64, 0),
+                human_seconds(took_s),
+                human_seconds(next_s)
+            ));
+        }
+        Ok(worth)
+    }
+
+    /// One run, unless it is known to take long. False if it did not end within the limit.
+    fn once(&mut self, who: Who, capture: &Capture, limit: Duration) -> Result<bool> {
+        let kind = capture.kind.name;
+        if let Some(before) = self.results.at(who, kind, capture.factor)
+            && before.elapsed_s() > REPEATED_UP_TO_S
+        {
+            return Ok(true);
+        }
+        let packets = grouped(capture.packets as f64, 0);
+        let what = format!("{kind}, {packets} packets: {}", who.name());
+        self.bar.set_message(what);
+        let run = |dir: &Path| measure(&who.command(&capture.path, dir)?, limit);
+        let used = if who.writes_graphs() {
+            self.home.with_directory(run)?
+        } else {
+            run(&capture.path)?
+        };
+        match used {
+            Some(used) => self.results.add(who, capture, used),
+            None => self.results.notes.push(format!(
+                "{} on {kind}: stopped after {} on {packets} packets",
+                who.name(),
+                human_seconds(limit.as_secs_f64())
+            )),
+        }
+        Ok(used.is_some())
+    }
+
+    fn capture(&self, kind: &'static Kind, factor: f64) -> Result<Capture> {
+        self.bar.set_message(format!("writing {}", kind.name));
+        self.home.capture(kind, factor)
+    }
+}

@@ -1,0 +1,142 @@
+//! What is to be reached, and whether this run reached it.
+
+use lab::report::{Cell, Table};
+
+use super::course::{MANY, Measured, Plan, Results};
+use super::who::Who;
+
+/// Packets that a core is to take in a second, in millions, by capture.
+const RATES: [(&str, f64); 5] = [
+    ("clean", 12.0),
+    ("oneway-sack", 8.0),
+    ("twoway-drops", 8.0),
+    (MANY, 3.0),
+    ("mixed", 5.0),
+];
+/// Processor time for the capture of which others were said to take hours, in seconds at scale 1.
+const HOURS: (&str, f64) = ("oneway-loss", 0.4);
+/// Captures that are to cost the same for each packet however long they are, and what counts as that.
+const FLAT: [&str; 3] = ["oneway-loss", "oneway-sack", "twoway-drops"];
+const FLAT_MAX: f64 = 1.1;
+/// Memory of a connection, in octets.
+const MEMORY_BYTES: f64 = 512.0;
+/// Two threads' speed in that of one.
+const TWO_THREADS: f64 = 1.7;
+/// The rate with graphs in that without.
+const GRAPHS: f64 = 0.5;
+
+/// A row for each goal.
+struct Rows(Table);
+
+impl Rows {
+    fn add(&mut self, what: &str, at: &Measured, goal: String, measured: String, reached: bool) {
+        let reached = if reached { "yes" } else { "no" };
+        self.0.row([
+            at.kind.into(),
+            at.packets.into(),
+            Cell::from(what),
+            goal.into(),
+            measured.into(),
+            reached.into(),
+        ]);
+    }
+}
+
+/// Each goal beside what was measured.
+pub(super) fn table(plan: &Plan, results: &Results) -> Table {
+    let columns = [
+        ("capture", ""),
+        ("packets", ""),
+        ("what", ""),
+        ("to reach", ""),
+        ("measured", ""),
+        ("reached", ""),
+    ];
+    let mut rows = Rows(Table::new("What is to be reached", &columns));
+    for kind in &plan.kinds {
+        let Some(one) = results.at(Who::Quiet, kind, plan.factor) else {
+            continue;
+        };
+        time(plan, one, &mut rows);
+        if FLAT.contains(kind)
+            && let Some(exponent) = results.exponent(Who::Quiet, kind)
+        {
+            rows.add(
+                "flat",
+                one,
+                format!("<= {FLAT_MAX:.2}, the exponent of CPU"),
+                format!("{exponent:.2}"),
+                exponent <= FLAT_MAX,
+            );
+        }
+        if let Some(bytes) = held_bytes(results, one) {
+            rows.add(
+                "memory of a connection",
+                one,
+                format!("<= {MEMORY_BYTES} octets"),
+                format!("{bytes:.0} octets"),
+                bytes <= MEMORY_BYTES,
+            );
+        }
+        if let Some(two) = results.at(Who::Threads(2), kind, plan.factor) {
+            let gain = one.elapsed_s() / two.elapsed_s().max(1e-9);
+            rows.add(
+                "two threads",
+                two,
+                format!(">= {TWO_THREADS}x one"),
+                format!("{gain:.2}x"),
+                gain >= TWO_THREADS,
+            );
+        }
+        for (who, what) in [(Who::Sequences, "graphs, -S"), (Who::Graphs, "graphs, -G")] {
+            if let Some(with) = results.at(who, kind, plan.factor) {
+                let share = with.packets_per_s() / one.packets_per_s();
+                rows.add(
+                    what,
+                    with,
+                    format!(">= {GRAPHS}x without"),
+                    format!("{share:.2}x"),
+                    share >= GRAPHS,
+                );
+            }
+        }
+    }
+    rows.0
+}
+
+fn time(plan: &Plan, one: &Measured, rows: &mut Rows) {
+    if one.kind == HOURS.0 {
+        let limit_s = HOURS.1 * plan.factor;
+        rows.add(
+            "CPU",
+            one,
+            format!("< {} s", short(limit_s)),
+            format!("{:.3} s", one.cpu_s()),
+            one.cpu_s() < limit_s,
+        );
+    }
+    if let Some((_, goal)) = RATES.iter().find(|(kind, _)| *kind == one.kind) {
+        let rate = one.packets_per_s() / 1e6;
+        rows.add(
+            "packets per s of a core",
+            one,
+            format!(">= {goal} M"),
+            format!("{rate:.2} M"),
+            rate >= *goal,
+        );
+    }
+}
+
+fn short(value: f64) -> String {
+    lab::plot::number::short(value)
+}
+
+/// Memory of each connection of the capture of many.
+pub(super) fn held_bytes(results: &Results, one: &Measured) -> Option<f64> {
+    let connections = one.connections.filter(|n| *n > 1)?;
+    let held = one
+        .median()
+        .resident_bytes
+        .saturating_sub(results.one_connection_bytes?);
+    Some(held as f64 / connections as f64)
+}

@@ -1,0 +1,123 @@
+//! Who reads a capture: this program, asked for one thing or another; bare loops; other analysers.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::Result;
+
+/// Who reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    /// The records of the file, and nothing more.
+    Read,
+    /// The same, each parsed down to its TCP header.
+    Parse,
+    /// All that is counted, and no report of it.
+    Quiet,
+    Brief,
+    Long,
+    /// A graph of time and sequence numbers for each direction.
+    Sequences,
+    /// All graphs.
+    Graphs,
+    /// As `Quiet`, on so many threads.
+    Threads(u32),
+    Peer(Peer),
+}
+
+impl Who {
+    pub(super) fn name(self) -> String {
+        match self {
+            Who::Read => "reading alone".into(),
+            Who::Parse => "reading and parsing alone".into(),
+            Who::Quiet => "headend trace -q".into(),
+            Who::Brief => "headend trace".into(),
+            Who::Long => "headend trace -l".into(),
+            Who::Sequences => "headend trace -q -S".into(),
+            Who::Graphs => "headend trace -q -G".into(),
+            Who::Threads(threads) => format!("headend trace -q --threads {threads}"),
+            Who::Peer(peer) => peer.name().into(),
+        }
+    }
+
+    /// Whether nothing that does more can be faster.
+    pub(super) fn is_floor(self) -> bool {
+        matches!(self, Who::Read | Who::Parse)
+    }
+
+    pub(super) fn writes_graphs(self) -> bool {
+        matches!(self, Who::Sequences | Who::Graphs)
+    }
+
+    /// How it is started to read `file`; graphs go to `dir`.
+    ///
+    /// # Errors
+    /// This program's own file is not known.
+    pub(super) fn command(self, file: &Path, dir: &Path) -> Result<Vec<OsString>> {
+        let threads = match self {
+            Who::Threads(threads) => threads.to_string(),
+            _ => "1".into(),
+        };
+        let trace = ["trace", "--threads", &threads];
+        let own: Vec<&str> = match self {
+            Who::Peer(peer) => {
+                let words = peer.words().iter().map(OsString::from);
+                return Ok(words.chain([file.into()]).collect());
+            }
+            Who::Read => vec!["bench", "trace-child", "read"],
+            Who::Parse => vec!["bench", "trace-child", "parse"],
+            Who::Brief => trace.into(),
+            Who::Long => [&trace[..], &["-l"]].concat(),
+            Who::Quiet | Who::Threads(_) => [&trace[..], &["-q"]].concat(),
+            Who::Sequences => [&trace[..], &["-q", "-S", "--output_dir"]].concat(),
+            Who::Graphs => [&trace[..], &["-q", "-G", "--output_dir"]].concat(),
+        };
+        let mut words = vec![std::env::current_exe()?.into_os_string()];
+        words.extend(own.into_iter().map(OsString::from));
+        if self.writes_graphs() {
+            words.push(dir.into());
+        }
+        words.push(file.into());
+        Ok(words)
+    }
+}
+
+/// Another analyser. Each is called as its Debian package is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Peer {
+    Tcptrace,
+    Tshark,
+}
+
+impl Peer {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Peer::Tcptrace => "tcptrace",
+            Peer::Tshark => "tshark",
+        }
+    }
+
+    /// The command line that comes nearest to a report with a line for each connection.
+    ///
+    /// The list of conversations makes tshark take each packet to its connection; that its dissector then
+    /// analyses sequence numbers is how it comes. Both look up no names.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Peer::Tcptrace => &["tcptrace", "-n"],
+            Peer::Tshark => &["tshark", "-n", "-q", "-z", "conv,tcp", "-r"],
+        }
+    }
+
+    /// The command line, for people.
+    pub(super) fn line(self) -> String {
+        format!("{} FILE", self.words().join(" "))
+    }
+
+    /// How to get it, if it is not here.
+    pub(super) fn missing(self) -> Option<String> {
+        let name = self.name();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_here = std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
+        (!is_here).then(|| format!("{name} is not installed: apt-get install {name}"))
+    }
+}
