@@ -1,5 +1,7 @@
 //! `headend bench history`: published scaling failures, re-run here, as one HTML page.
 
+mod capture;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +26,7 @@ pub(super) struct Args {
     /// The page; its figures go beside it [default: bench-results/history/index.html]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Fewer tunnels and descriptors, in some seconds
+    /// Fewer tunnels, descriptors and packets, in some seconds
     #[arg(long)]
     quick: bool,
 }
@@ -37,7 +39,11 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         .unwrap_or_else(|| "bench-results/history/index.html".into());
     let directory = file.parent().unwrap_or(Path::new("")).to_owned();
     let witness = CoreWitness::start();
-    let mut chapters = [bringup_chapter(args.quick)?, poll_chapter(args.quick)?];
+    let mut chapters = [
+        bringup_chapter(args.quick)?,
+        poll_chapter(args.quick)?,
+        capture::chapter(args.quick)?,
+    ];
     let machine = MachineInfo::read_with(witness);
     chapters[0]
         .verdict

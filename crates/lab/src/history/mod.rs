@@ -8,11 +8,13 @@
 //! Left out: taking the measurements, which is the benchmarks' part.
 
 mod bringup;
+mod capture;
 mod page;
 mod poll;
 pub mod published;
 
 pub use bringup::{BringupRun, chapter_bringup};
+pub use capture::{Whole, chapter_capture};
 pub use page::page;
 pub use poll::{PollRow, chapter_poll};
 

@@ -8,6 +8,9 @@ pub const BRINGUP_SOURCE: &str = "ProL2TP 1.5 benchmark, 2013";
 /// What the second chapter cites.
 pub const POLL_SOURCE: &str = "FRRouting issue 12852, 2023";
 
+/// What the third chapter cites.
+pub const CAPTURE_SOURCE: &str = "tcptrace 6.6.7 and its patches, 2005";
+
 /// Tunnels that the bring-up benchmark asked for.
 pub const BRINGUP_TARGET: u64 = 10_000;
 
@@ -127,3 +130,56 @@ pub const QUADRATIC_UP_TO_PEERS: u64 = 250;
 
 /// Peers at which sessions dropped.
 pub const DROPS_AT_PEERS: u64 = 384;
+
+/// Packets of the capture that took 7 hours.
+pub const CAPTURE_PACKETS: u64 = 2_870_000;
+
+/// Packets of one of its connections, at least.
+pub const CAPTURE_CONNECTION_PACKETS: u64 = 200_000;
+
+/// What one version of the analyser took for that capture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Walk {
+    /// How it walks its lists: the name of a subject of [`crate::segments::Case::Recovery`].
+    pub subject: &'static str,
+    /// Seconds for the whole program.
+    pub seconds: f64,
+    /// The same in words.
+    pub wording: &'static str,
+    /// Measured with the file in memory and in precedence over other work, as the last two were.
+    pub later: bool,
+}
+
+/// The versions, in the order of the account.
+pub const WALKS: [Walk; 5] = [
+    Walk {
+        subject: "inserted and looked up from the head",
+        seconds: 25_200.0,
+        wording: "7 h, as released",
+        later: false,
+    },
+    Walk {
+        subject: "inserted from the head, not looked up",
+        seconds: 54.0,
+        wording: "54 s",
+        later: false,
+    },
+    Walk {
+        subject: "inserted from the head, looked up from the tail",
+        seconds: 75.0,
+        wording: "75 s",
+        later: false,
+    },
+    Walk {
+        subject: "inserted from the head, looked up from the tail",
+        seconds: 40.15,
+        wording: "40.15 s, in a later set-up",
+        later: true,
+    },
+    Walk {
+        subject: "inserted and looked up from the tail",
+        seconds: 20.34,
+        wording: "20.34 s, in a later set-up",
+        later: true,
+    },
+];
