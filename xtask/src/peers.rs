@@ -24,6 +24,10 @@ const NEEDS: &[Need] = &[
         package: "l2tpns",
     },
     Need {
+        program: "tcptrace",
+        package: "tcptrace",
+    },
+    Need {
         program: "tshark",
         package: "tshark",
     },
