@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use indicatif::ProgressBar;
 use lab::captures::{KINDS, Kind, SCALE_MAX, named};
 use lab::fit;
@@ -160,6 +160,7 @@ fn connections(capture: &Capture) -> Result<u64> {
         .args(&words[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .context("cannot start a process")?;
     let report = BufReader::new(child.stdout.take().context("no report")?);
@@ -169,7 +170,7 @@ fn connections(capture: &Capture) -> Result<u64> {
         let number = line.split_once(": ").map(|(number, _)| number.trim());
         count += u64::from(number.is_some_and(|number| number.parse::<u64>().is_ok()));
     }
-    child.wait()?;
+    ensure!(child.wait()?.success(), "headend trace fails");
     Ok(count)
 }
 

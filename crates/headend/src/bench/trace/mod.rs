@@ -121,7 +121,7 @@ fn method(plan: &Plan, results: &Results) -> Vec<String> {
     if !plan.peers.is_empty() {
         let peers: Vec<String> = plan.peers.iter().map(|peer| peer.line()).collect();
         lines.push(format!(
-            "The others run as {}, ours beside them with its report of one line a connection. They are measured at rising sizes, from a 64th up, until one takes longer than {} s or twice the size would, by its growth so far; what is marked as extrapolated follows from the largest size that ended and the growth over the last three.",
+            "The others run as {}, ours beside them with its report of one line a connection. They are measured at rising sizes, from a 64th up, until one takes longer than {} s or twice the size would, by its growth so far; what is marked as extrapolated follows from the largest size that ended and the growth over the last three, taken as 2 at most.",
             peers.join(" and "),
             plan.peer_limit.as_secs()
         ));
