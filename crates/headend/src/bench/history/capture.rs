@@ -95,7 +95,8 @@ fn whole(scale: Scale) -> Result<Whole> {
             }
         }
     }
-    black_box(&analyzer);
+    analyzer.finish();
+    black_box(analyzer.take_finished());
     let spent = usage::thread_cpu().as_nanos() - before.as_nanos();
     Ok(Whole {
         packets: number,
