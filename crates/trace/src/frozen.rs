@@ -172,30 +172,52 @@ pub(crate) struct Base {
 
 /// Writes eight numbers at a time: an octet that says which of them are not 0, then those.
 struct Writer<'a> {
+    /// What is written, and room for more.
     out: &'a mut Vec<u8>,
+    /// Where what is written ends.
+    at: usize,
     /// Where the octet of the present eight is.
     group: usize,
-    /// Which of the eight is next; 8 when a new octet is needed.
-    next: u32,
+    /// Which of the eight is next, as a bit.
+    next: u8,
     base: Base,
 }
+
+/// Octets that there is always room for: one of a group and a number.
+const ROOM: usize = 11;
 
 impl Writer<'_> {
     #[inline(never)]
     fn begin_group(&mut self) {
-        self.next = 0;
-        self.group = self.out.len();
-        self.out.push(0);
+        self.reserve();
+        self.group = self.at;
+        self.next = 1;
+        self.out[self.at] = 0;
+        self.at += 1;
+    }
+
+    #[inline]
+    fn reserve(&mut self) {
+        if self.out.len() - self.at < ROOM {
+            let length = self.out.len();
+            self.out.resize(length + 512, 0);
+        }
     }
 
     #[inline(never)]
     fn nonzero(&mut self, mut value: u64) {
-        self.out[self.group] |= 1 << self.next;
-        while value >= 0x80 {
-            self.out.push(value as u8 | 0x80);
-            value >>= 7;
+        self.reserve();
+        self.out[self.group] |= self.next;
+        let mut length = 0;
+        if let Some(room) = self.out[self.at..].first_chunk_mut::<10>() {
+            while value >= 0x80 && length < 9 {
+                room[length] = value as u8 | 0x80;
+                length += 1;
+                value >>= 7;
+            }
+            room[length] = value as u8;
         }
-        self.out.push(value as u8);
+        self.at += length + 1;
     }
 }
 
@@ -204,13 +226,13 @@ impl Codec for Writer<'_> {
 
     #[inline(always)]
     fn unsigned(&mut self, value: &mut u64) {
-        if self.next == 8 {
+        if self.next == 0 {
             self.begin_group();
         }
         if *value != 0 {
             self.nonzero(*value);
         }
-        self.next += 1;
+        self.next <<= 1;
     }
 
     fn base(&mut self) -> &mut Base {
@@ -285,12 +307,15 @@ impl Connection {
     /// Appends the connection to `out`.
     pub fn freeze(&mut self, out: &mut Vec<u8>) {
         let mut writer = Writer {
+            at: out.len(),
             out,
             group: 0,
-            next: 8,
+            next: 0,
             base: Base::default(),
         };
         self.exchange(&mut writer);
+        let end = writer.at;
+        out.truncate(end);
     }
 
     /// Makes this the connection that was frozen, of which nothing is lost.

@@ -163,7 +163,10 @@ impl Flight {
     /// Whether all from `first` to `end` is in segments.
     pub(super) fn has(&self, first: u64, end: u64) -> bool {
         let mut from = first;
-        if let Some(tree) = &self.tree {
+        let in_ring = self.ring.front().is_some_and(|sent| sent.first <= from);
+        if let Some(tree) = &self.tree
+            && !in_ring
+        {
             let start = tree
                 .chunks
                 .range(..=from)
