@@ -150,7 +150,10 @@ fn owin(sheet: &mut Sheet<'_>, both: Both<'_>, elapsed: i64) -> fmt::Result {
     sheet.counts("min non-zero owin", "bytes", both.map(|d| d.owin.min))?;
     let average = both.map(|d| {
         let (total, count) = (d.owin.total, d.owin.count);
-        (total + count / 2).checked_div(count).unwrap_or(0)
+        total
+            .saturating_add(count / 2)
+            .checked_div(count)
+            .unwrap_or(0)
     });
     sheet.counts("avg owin", "bytes", average)?;
     if elapsed <= 0 {
