@@ -98,7 +98,8 @@ impl Connection {
     pub(crate) fn touch(&self) -> u64 {
         let direction = |d: &Direction| {
             d.packets
-                .wrapping_add(d.segments.top())
+                .wrapping_add(d.segments.touch())
+                .wrapping_add(d.rtt_percentiles.touch())
                 .wrapping_add(d.owin.max)
                 .wrapping_add(d.windows.total)
                 .wrapping_add(d.rtt.count)

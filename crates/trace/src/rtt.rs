@@ -122,6 +122,12 @@ impl Percentiles {
         None
     }
 
+    /// Reads what most samples read.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        self.buckets.first().map_or(0, |entry| u64::from(entry.1))
+    }
+
     /// Forgets all.
     pub fn clear(&mut self) {
         self.buckets.clear();

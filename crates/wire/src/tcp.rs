@@ -118,7 +118,7 @@ impl<'a> Tcp<'a> {
     ///
     /// # Errors
     /// As [`TcpError`] says.
-    #[inline]
+    #[inline(always)]
     pub fn parse(packet: &Packet<'a>) -> Result<Self, TcpError> {
         if packet.protocol != PROTOCOL {
             return Err(TcpError::NotTcp);

@@ -8,7 +8,7 @@ use crate::frozen::Codec;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Segments in a chunk, and twice as many in the ring, at most.
-const CHUNK: usize = 64;
+const CHUNK: usize = 256;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flight {
@@ -27,6 +27,12 @@ struct Tree {
 impl Flight {
     pub(super) fn len(&self) -> usize {
         self.ring.len() + self.in_tree()
+    }
+
+    /// Reads where the oldest in the ring is, which most packets do.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.ring.front().map_or(0, |sent| sent.first)
     }
 
     /// Those that are not in the ring.

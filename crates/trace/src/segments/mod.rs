@@ -132,6 +132,12 @@ impl Segments {
         self.forgotten + self.gaps.forgotten()
     }
 
+    /// Reads what most packets read.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        self.top.wrapping_add(self.flight.touch())
+    }
+
     /// Takes in a segment of `length` octets, at least one, sent at `time`.
     ///
     /// The pieces of it that were not seen before become segments in flight; those that were are counted, and count as
