@@ -144,8 +144,11 @@ impl Analyzer {
     /// An analyser that has seen nothing.
     #[must_use]
     pub fn new(config: Config) -> Analyzer {
+        // Little memory has room for few.
+        let room = (config.memory / 4 / HOT_SIZE).max(64);
+        let hot = config.hot.min(usize::try_from(room).unwrap_or(usize::MAX));
         Analyzer {
-            config,
+            config: Config { hot, ..config },
             table: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -186,8 +189,8 @@ impl Analyzer {
     #[must_use]
     pub fn memory(&self) -> u64 {
         self.frozen
-            + self.hot.len() as u64 * HOT_SIZE
-            + self.slots.len() as u64 * SLOT_SIZE
+            + (self.hot.len() - self.spare.len()) as u64 * HOT_SIZE
+            + self.table.len() as u64 * SLOT_SIZE
             + self.many * core::mem::size_of::<crate::segments::Sent>() as u64
     }
 
@@ -494,7 +497,8 @@ impl Analyzer {
     #[cold]
     fn shed(&mut self) {
         let target = self.config.memory - self.config.memory / 16;
-        let mut rounds = self.open.len();
+        // Each is looked at twice: what had packets since the last time is spared once.
+        let mut rounds = 2 * self.open.len();
         while self.memory() > target && rounds > 0 {
             rounds -= 1;
             let Some(due) = self.open.pop_front() else {
@@ -504,7 +508,9 @@ impl Analyzer {
             if entry.generation != due.generation {
                 continue;
             }
-            if matches!(entry.place, Place::Hot(at) if self.hot[at as usize].touched) {
+            if let Place::Hot(at) = entry.place
+                && core::mem::take(&mut self.hot[at as usize].touched)
+            {
                 self.open.push_back(due);
                 continue;
             }
