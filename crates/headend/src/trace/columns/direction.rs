@@ -89,7 +89,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("asked_window_scale", "", "req 1323 ws/ts", Flag(|row| row.this.asked_scale),
         "Asked for window scaling (RFC 7323)."),
     column("window_scale", "bits", "adv wind scale", Maybe(|row| row.this.asked_scale.then_some(row.this.scale.into())),
-        "Shift of its windows: 0 unless both ends asked; absent where it did not ask."),
+        "Shift of its windows: 0 where the other end's SYN refused scaling; absent where it did not ask."),
     column("asked_timestamps", "", "req 1323 ws/ts", Flag(|row| row.this.asked_timestamps),
         "Sent time stamps (RFC 7323)."),
     column("asked_sack", "", "req sack", Flag(|row| row.this.asked_sack),
