@@ -69,22 +69,40 @@ const ALLOWED: &[Row] = &[
         "the event core drives any Machine and knows no protocol",
     ),
     row(
+        "qos",
+        &["base", "wire"],
+        &["sim"],
+        "queues know packets' keys, not where packets come from or go to",
+    ),
+    row(
+        "ping",
+        &["base", "wire"],
+        &["sim"],
+        "an experiment's plan and its account need no socket",
+    ),
+    row(
+        "plot",
+        &[],
+        &[],
+        "pictures are made of numbers and names",
+    ),
+    row(
         "lab",
-        &["base", "wire", "capfile", "trace", "l2tp", "sim", "reactor"],
+        &["base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor"],
         &[],
         "experiments need the parts, never the daemon",
     ),
     row(
         "headend",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "sim", "reactor", "lab",
+            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor", "lab",
         ],
         &[],
         "the binary is the glue: nothing uses it",
     ),
     row(
         "fuzz",
-        &["base", "wire", "capfile", "trace", "l2tp", "sim"],
+        &["base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "sim"],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",
     ),

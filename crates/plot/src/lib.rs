@@ -1,0 +1,2 @@
+//! Pictures of measurements: SVG and PNG to print, HTML to look into.
+#![forbid(unsafe_code)]

@@ -1,0 +1,70 @@
+//! What every queue discipline can do.
+
+use core::fmt::Debug;
+
+use base::Instant;
+
+use crate::packet::{Id, Pool};
+
+/// What waits in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Their octets on the line.
+    pub bytes: u64,
+}
+
+/// What a queue has done, under the names of `tc -s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Statistics {
+    /// Octets of the packets that left it ("Sent ... bytes").
+    pub sent_bytes: u64,
+    /// Packets that left it ("... pkt").
+    pub sent_packets: u64,
+    /// Packets it or a queue below it discarded ("dropped").
+    pub dropped: u64,
+    /// Times that a packet had to wait for its rate ("overlimits").
+    pub overlimits: u64,
+    /// Packets marked instead of discarded ("ecn_mark").
+    pub ecn_mark: u64,
+}
+
+/// A queue discipline: one queue, or a tree of them.
+///
+/// A discipline that discards a packet, be it the new one or another, hands it to [`Pool::discard`]. A parent learns
+/// what its child lost from the child's [`Discipline::backlog`], before and after.
+pub trait Discipline: Debug + Send {
+    /// Its name as `tc` has it: `fq_codel`.
+    fn kind(&self) -> &'static str;
+
+    /// Takes a packet, or discards it; says whether this packet was taken.
+    fn enqueue(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool;
+
+    /// Gives the packet that leaves next, if one may leave now. The caller is to [`Pool::take`] it.
+    fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id>;
+
+    /// When [`Discipline::dequeue`] is worth calling: `None` when it is empty, `now` or earlier when a packet may leave
+    /// at once, later when all that waits is held back by a rate.
+    fn next_time(&self, now: Instant) -> Option<Instant>;
+
+    /// What waits in it and below it.
+    fn backlog(&self) -> Backlog;
+
+    /// What it has done.
+    fn statistics(&self) -> Statistics;
+
+    /// Appends all that waits to `into` and forgets it, without counting it as sent or dropped: the tree changes, and
+    /// who changes it puts them back, by [`Pool::sequence`].
+    fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>);
+
+    /// The disciplines right below it, with their class's name ("1:10") where it has classes.
+    fn children(&self) -> Vec<(String, &dyn Discipline)> {
+        Vec::new()
+    }
+
+    /// Numbers of its own that `tc -s` shows for its kind, by tc's names: `("new_flow_count", 7)`.
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,24 @@
+//! Queues: which packet waits where, and which leaves next.
+//!
+//! ```text
+//! let mut pool = Pool::new(10_000);
+//! let mut tree = Tree::new(&spec, now)?;                 // disciplines, nested
+//! if let Some(id) = pool.insert(packet) {                // keys were read once, by `wire::flow`
+//!     tree.enqueue(&mut pool, id, now);                  // may discard this packet or another
+//! }
+//! while let Some(id) = tree.dequeue(&mut pool, now) {    // what may leave now
+//!     let packet = pool.take(id);                        // its handle, and whether to mark it
+//! }
+//! for lost in pool.discarded() {}                        // handles to give back
+//! let wake = tree.next_time(now);                        // when to ask again
+//! ```
+//!
+//! No I/O, no clock, no randomness: time and seeds are arguments. Packets' bytes stay with their owner, who names them
+//! by a handle.
+#![forbid(unsafe_code)]
+
+pub mod discipline;
+pub mod packet;
+
+pub use discipline::{Backlog, Discipline, Statistics};
+pub use packet::{Id, List, Packet, Pool, Reason};
