@@ -80,29 +80,29 @@ const ALLOWED: &[Row] = &[
         &["sim"],
         "an experiment's plan and its account need no socket",
     ),
-    row(
-        "plot",
-        &[],
-        &[],
-        "pictures are made of numbers and names",
-    ),
+    row("plot", &[], &[], "pictures are made of numbers and names"),
     row(
         "lab",
-        &["base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor"],
+        &[
+            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor",
+        ],
         &[],
         "experiments need the parts, never the daemon",
     ),
     row(
         "headend",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor", "lab",
+            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor",
+            "lab",
         ],
         &[],
         "the binary is the glue: nothing uses it",
     ),
     row(
         "fuzz",
-        &["base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "sim"],
+        &[
+            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "sim",
+        ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",
     ),
