@@ -30,6 +30,23 @@ pub struct Statistics {
     pub ecn_mark: u64,
 }
 
+/// What `tc -s class show` shows of one class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Class {
+    /// Its handle: "1:10".
+    pub name: String,
+    /// Its parent class's handle; `None` right below the discipline.
+    pub parent: Option<String>,
+    /// Its options as text: "prio 1 rate 2Mbit ceil 3Mbit".
+    pub options: String,
+    /// What went through it.
+    pub statistics: Statistics,
+    /// What waits in it and below it.
+    pub backlog: Backlog,
+    /// Numbers of its own, by tc's names: `("borrowed", 7)`; token levels are octets.
+    pub details: Vec<(&'static str, i64)>,
+}
+
 /// A queue discipline: one queue, or a tree of them.
 ///
 /// A discipline that discards a packet, be it the new one or another, hands it to [`Pool::discard`]. A parent learns
@@ -57,6 +74,17 @@ pub trait Discipline: Debug + Send {
     /// Appends all that waits to `into` and forgets it, without counting it as sent or dropped: the tree changes, and
     /// who changes it puts them back, by [`Pool::sequence`].
     fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>);
+
+    /// Takes back a packet that [`Discipline::drain`] gave, the oldest first: as [`Discipline::enqueue`], but no limit
+    /// discards it or another. A discipline that has a limit overrides this.
+    fn restore(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
+        self.enqueue(pool, id, now)
+    }
+
+    /// The classes it has, those without a discipline of their own too.
+    fn classes(&self) -> Vec<Class> {
+        Vec::new()
+    }
 
     /// The disciplines right below it, with their class's name ("1:10") where it has classes.
     fn children(&self) -> Vec<(String, &dyn Discipline)> {

@@ -20,5 +20,5 @@
 pub mod discipline;
 pub mod packet;
 
-pub use discipline::{Backlog, Discipline, Statistics};
+pub use discipline::{Backlog, Class, Discipline, Statistics};
 pub use packet::{Id, List, Packet, Pool, Reason};
