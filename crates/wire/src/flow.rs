@@ -1,5 +1,9 @@
 //! Who sends to whom: the keys of an IP packet's flow, outside of a tunnel and inside of it.
 
+mod dscp;
+
+pub use dscp::{Dscp, UnknownDscp};
+
 /// Addresses, protocol and ports of one IP header. What is unknown is 0: ports of a protocol without ports, and of
 /// every fragment, the first one included, so that all pieces of a datagram are one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
