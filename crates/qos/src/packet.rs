@@ -3,6 +3,8 @@
 use base::Instant;
 use wire::flow::Keys;
 
+use crate::discipline::Backlog;
+
 /// What a queue knows of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Packet {
@@ -35,22 +37,35 @@ pub enum Reason {
     Unclassified,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+/// What every queue asks for: two of them to a cache line.
+#[derive(Debug, Clone, Copy)]
 struct Node {
-    packet: Packet,
+    arrived: Instant,
+    next: u32,
+    previous: u32,
+    length: u32,
+    handle: u32,
+    traffic_class: u8,
+    marked: bool,
+}
+
+/// What only classifiers and a change of the tree ask for.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
     /// Counts arrivals, so that packets can be put back in order.
     sequence: u64,
-    next: u32,
+    keys: Keys,
 }
 
 const NONE: u32 = u32::MAX;
 
 /// All packets that wait, of all queues of a tree.
 ///
-/// Each has a place and a link to the next of its list, so that moving one allocates nothing.
+/// Each has a place and links to its neighbours in its list, so that moving one allocates nothing.
 #[derive(Debug)]
 pub struct Pool {
     nodes: Vec<Node>,
+    origins: Vec<Origin>,
     limit: u32,
     free: u32,
     used: u32,
@@ -59,11 +74,15 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// Octets of memory that a packet's place takes, without the bytes that its owner keeps.
+    pub const PLACE_BYTES: u32 = (size_of::<Node>() + size_of::<Origin>()) as u32;
+
     /// A pool of at most `limit` packets. Memory is taken as they come.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self {
             nodes: Vec::new(),
+            origins: Vec::new(),
             limit: limit.min(NONE - 1),
             free: NONE,
             used: 0,
@@ -73,24 +92,34 @@ impl Pool {
     }
 
     /// Gives a packet its place; `None` when the pool is full: the packet is the caller's still.
+    #[inline]
     pub fn insert(&mut self, packet: Packet) -> Option<Id> {
-        let sequence = self.arrivals;
         let node = Node {
-            packet,
-            sequence,
+            arrived: packet.arrived,
             next: NONE,
+            previous: NONE,
+            length: packet.length,
+            handle: packet.handle,
+            traffic_class: packet.keys.traffic_class,
+            marked: packet.marked,
+        };
+        let origin = Origin {
+            sequence: self.arrivals,
+            keys: packet.keys,
         };
         let index = if self.free == NONE {
             let index = u32::try_from(self.nodes.len())
                 .ok()
                 .filter(|&index| index < self.limit)?;
             self.nodes.push(node);
+            self.origins.push(origin);
             index
         } else {
             let index = self.free;
             let place = &mut self.nodes[index as usize];
             self.free = place.next;
             *place = node;
+            self.origins[index as usize] = origin;
             index
         };
         self.used += 1;
@@ -98,39 +127,84 @@ impl Pool {
         Some(Id(index))
     }
 
-    /// The packet of `id`.
+    /// The packet of `id`, whole. Who needs a part of it asks for that: [`Pool::keys`], [`Pool::length`].
     #[must_use]
-    pub fn get(&self, id: Id) -> &Packet {
-        &self.nodes[id.0 as usize].packet
+    #[inline]
+    pub fn get(&self, id: Id) -> Packet {
+        let node = &self.nodes[id.0 as usize];
+        Packet {
+            handle: node.handle,
+            length: node.length,
+            keys: self.origins[id.0 as usize].keys,
+            arrived: node.arrived,
+            marked: node.marked,
+        }
+    }
+
+    /// Whose the packet of `id` is.
+    #[must_use]
+    #[inline]
+    pub fn keys(&self, id: Id) -> &Keys {
+        &self.origins[id.0 as usize].keys
+    }
+
+    /// Octets that the packet of `id` costs on the line.
+    #[must_use]
+    #[inline]
+    pub fn length(&self, id: Id) -> u32 {
+        self.nodes[id.0 as usize].length
+    }
+
+    /// When the packet of `id` came.
+    #[must_use]
+    #[inline]
+    pub fn arrived(&self, id: Id) -> Instant {
+        self.nodes[id.0 as usize].arrived
+    }
+
+    /// TOS octet or traffic class of the packet of `id`.
+    #[must_use]
+    #[inline]
+    pub fn traffic_class(&self, id: Id) -> u8 {
+        self.nodes[id.0 as usize].traffic_class
     }
 
     /// When `id` was inserted, relative to others: greater is later.
     #[must_use]
     pub fn sequence(&self, id: Id) -> u64 {
-        self.nodes[id.0 as usize].sequence
+        self.origins[id.0 as usize].sequence
     }
 
     /// Marks a packet "congestion experienced" if its sender understands that; says whether it does.
     pub fn mark(&mut self, id: Id) -> bool {
-        let packet = &mut self.nodes[id.0 as usize].packet;
-        let capable = packet.keys.traffic_class & 0b11 != 0;
-        packet.marked |= capable;
+        let node = &mut self.nodes[id.0 as usize];
+        let capable = node.traffic_class & 0b11 != 0;
+        node.marked |= capable;
         capable
     }
 
     /// Takes a packet out: it is sent.
+    #[inline]
     pub fn take(&mut self, id: Id) -> Packet {
-        let node = &mut self.nodes[id.0 as usize];
-        node.next = self.free;
-        self.free = id.0;
-        self.used -= 1;
-        node.packet
+        let packet = self.get(id);
+        self.release(id);
+        packet
     }
 
     /// Takes a packet out: it is lost, and its handle waits in [`Pool::discarded`].
     pub fn discard(&mut self, id: Id, reason: Reason) {
-        let packet = self.take(id);
-        self.discarded.push((packet.handle, reason));
+        let handle = self.release(id);
+        self.discarded.push((handle, reason));
+    }
+
+    /// Makes a packet's place free and gives its handle.
+    #[inline]
+    fn release(&mut self, id: Id) -> u32 {
+        let node = &mut self.nodes[id.0 as usize];
+        node.next = self.free;
+        self.free = id.0;
+        self.used -= 1;
+        node.handle
     }
 
     /// The handles of what was discarded since the last call, and why.
@@ -151,33 +225,29 @@ impl Pool {
     }
 }
 
-/// Packets one behind the other.
-#[derive(Debug, Clone, Copy)]
-pub struct List {
+/// Packets one behind the other, without a count: the eight octets that a queue of few needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chain {
     head: u32,
     tail: u32,
-    packets: u32,
-    bytes: u64,
 }
 
-impl Default for List {
+impl Default for Chain {
     fn default() -> Self {
         Self {
             head: NONE,
             tail: NONE,
-            packets: 0,
-            bytes: 0,
         }
     }
 }
 
-impl List {
-    /// Appends a packet that is in no other list.
+impl Chain {
+    /// Appends a packet that is in no other chain or list.
+    #[inline]
     pub fn push(&mut self, pool: &mut Pool, id: Id) {
         let node = &mut pool.nodes[id.0 as usize];
         node.next = NONE;
-        self.bytes += u64::from(node.packet.length);
-        self.packets += 1;
+        node.previous = self.tail;
         if self.tail == NONE {
             self.head = id.0;
         } else {
@@ -187,6 +257,7 @@ impl List {
     }
 
     /// Takes the first.
+    #[inline]
     pub fn pop(&mut self, pool: &Pool) -> Option<Id> {
         let index = self.head;
         let node = pool.nodes.get(index as usize)?;
@@ -194,32 +265,169 @@ impl List {
         if self.head == NONE {
             self.tail = NONE;
         }
-        self.packets -= 1;
-        self.bytes -= u64::from(node.packet.length);
         Some(Id(index))
+    }
+
+    /// Takes the last.
+    pub fn pop_last(&mut self, pool: &mut Pool) -> Option<Id> {
+        if self.head == self.tail {
+            return self.pop(pool);
+        }
+        let last = self.tail;
+        self.tail = pool.nodes[last as usize].previous;
+        pool.nodes[self.tail as usize].next = NONE;
+        Some(Id(last))
     }
 
     /// The first, which stays.
     #[must_use]
+    #[inline]
     pub fn first(&self) -> Option<Id> {
         (self.head != NONE).then_some(Id(self.head))
     }
 
+    /// Whether there is none.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+}
+
+/// Packets one behind the other, and how many they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct List {
+    chain: Chain,
+    packets: u32,
+    bytes: u64,
+}
+
+impl List {
+    /// Appends a packet that is in no other list.
+    #[inline]
+    pub fn push(&mut self, pool: &mut Pool, id: Id) {
+        self.chain.push(pool, id);
+        self.packets += 1;
+        self.bytes += u64::from(pool.length(id));
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self, pool: &Pool) -> Option<Id> {
+        let id = self.chain.pop(pool)?;
+        self.packets -= 1;
+        self.bytes -= u64::from(pool.length(id));
+        Some(id)
+    }
+
+    /// Takes the last.
+    pub fn pop_last(&mut self, pool: &mut Pool) -> Option<Id> {
+        let id = self.chain.pop_last(pool)?;
+        self.packets -= 1;
+        self.bytes -= u64::from(pool.length(id));
+        Some(id)
+    }
+
+    /// The first, which stays.
+    #[must_use]
+    #[inline]
+    pub fn first(&self) -> Option<Id> {
+        self.chain.first()
+    }
+
     /// Packets in it.
     #[must_use]
+    #[inline]
     pub fn packets(&self) -> u32 {
         self.packets
     }
 
     /// Their octets on the line.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
+    /// Packets and octets.
+    #[must_use]
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets,
+            bytes: self.bytes,
+        }
+    }
+
     /// Whether there is none.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(handle: u32) -> Packet {
+        Packet {
+            handle,
+            length: 100 + handle,
+            ..Packet::default()
+        }
+    }
+
+    #[test]
+    fn a_full_pool_leaves_the_packet_to_its_owner_and_places_are_used_again() {
+        let mut pool = Pool::new(2);
+        let first = pool.insert(packet(1)).expect("room");
+        let second = pool.insert(packet(2)).expect("room");
+        assert_eq!(pool.insert(packet(3)), None);
+        assert_eq!(pool.take(first), packet(1));
+        let third = pool.insert(packet(3)).expect("room again");
+        assert_eq!(third, first);
+        assert!(pool.sequence(third) > pool.sequence(second));
+        pool.discard(second, Reason::Full);
+        assert_eq!(pool.discarded().collect::<Vec<_>>(), [(2, Reason::Full)]);
+        assert_eq!(pool.len(), 1);
+    }
+
+    #[test]
+    fn only_a_capable_sender_s_packet_is_marked() {
+        let mut pool = Pool::new(4);
+        for ecn in 0..4u8 {
+            let mut packet = packet(0);
+            packet.keys.traffic_class = 0xb8 | ecn;
+            let id = pool.insert(packet).expect("room");
+            assert_eq!(pool.mark(id), ecn != 0);
+            assert_eq!(pool.take(id).marked, ecn != 0);
+        }
+    }
+
+    #[test]
+    fn a_list_gives_from_both_ends() {
+        let mut pool = Pool::new(8);
+        let mut list = List::default();
+        let ids: Vec<Id> = (0..4)
+            .map(|handle| pool.insert(packet(handle)).expect("room"))
+            .collect();
+        for &id in &ids {
+            list.push(&mut pool, id);
+        }
+        assert_eq!(list.bytes(), 406);
+        assert_eq!(list.pop(&pool), Some(ids[0]));
+        assert_eq!(list.pop_last(&mut pool), Some(ids[3]));
+        list.push(&mut pool, ids[0]);
+        assert_eq!(list.pop_last(&mut pool), Some(ids[0]));
+        assert_eq!(list.pop_last(&mut pool), Some(ids[2]));
+        assert_eq!(list.first(), Some(ids[1]));
+        assert_eq!(list.pop_last(&mut pool), Some(ids[1]));
+        assert_eq!(list.pop_last(&mut pool), None);
+        assert_eq!(list.pop(&pool), None);
+        assert_eq!((list.packets(), list.bytes()), (0, 0));
+        list.push(&mut pool, ids[2]);
+        assert_eq!(list.pop(&pool), Some(ids[2]));
     }
 }
