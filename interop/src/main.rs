@@ -1,6 +1,9 @@
 //! headend against other people's L2TP: Debian's xl2tpd and l2tpns, Katalix's Go module, and tshark's decoder; and its
 //! capture analyser against tshark's.
 //!
+//! A third kind of peer is the Linux kernel itself: guests with Debian's kernel, in virtual time ([`kernel`]), whose
+//! queues and classifier get the same packets as ours.
+//!
 //! The program is started once by `cargo xtask` and starts itself again in fresh mount, network and process
 //! namespaces ([`sandbox`]), so that nothing it does outlives it or reaches the machine's own network. Each test
 //! ([`cases`]) has two network namespaces joined by a virtual wire ([`net`]), starts a peer in one and headend in the
@@ -14,6 +17,7 @@ mod capture;
 mod cases;
 mod golac;
 mod headend;
+mod kernel;
 mod l2tpns;
 mod net;
 mod process;
@@ -26,7 +30,7 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "interop --headend BINARY --root WORKSPACE [NAME ...]";
+const USAGE: &str = "interop --headend BINARY --root WORKSPACE --kernel DIRECTORY [NAME ...]";
 
 /// What the command line says.
 struct Options {
@@ -34,6 +38,8 @@ struct Options {
     headend: PathBuf,
     /// The workspace's root.
     root: PathBuf,
+    /// An unpacked kernel package, for guests.
+    kernel: PathBuf,
     /// Parts of the names of the tests to run; none means all.
     names: Vec<String>,
 }
@@ -46,8 +52,10 @@ fn main() -> ExitCode {
         .collect::<Vec<_>>()
         .as_slice()
     {
-        // Our own two errands inside the namespaces.
+        // Our own errands inside the namespaces, and inside a guest.
         ["cli", address, command] => l2tpns::talk(address, command).map(|()| true),
+        ["send", schedule, log] => kernel::probe::send(schedule, log).map(|()| true),
+        ["listen", log, seconds] => kernel::probe::listen(log, seconds).map(|()| true),
         ["inside", work, rest @ ..] => {
             options(rest).and_then(|options| sandbox::inside(work.as_ref(), &options))
         }
@@ -64,22 +72,24 @@ fn main() -> ExitCode {
 }
 
 fn options(words: &[&str]) -> Result<Options> {
-    let (mut headend, mut root, mut names) = (None, None, Vec::new());
+    let (mut headend, mut root, mut kernel, mut names) = (None, None, None, Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
             "--headend" => headend = words.next().map(PathBuf::from),
             "--root" => root = words.next().map(PathBuf::from),
+            "--kernel" => kernel = words.next().map(PathBuf::from),
             flag if flag.starts_with('-') => bail!("{flag} is no flag of ours\n{USAGE}"),
             name => names.push(name.to_owned()),
         }
     }
-    let (Some(headend), Some(root)) = (headend, root) else {
+    let (Some(headend), Some(root), Some(kernel)) = (headend, root, kernel) else {
         bail!("{USAGE}")
     };
     Ok(Options {
         headend: std::path::absolute(headend)?,
         root: std::path::absolute(root)?,
+        kernel: std::path::absolute(kernel)?,
         names,
     })
 }

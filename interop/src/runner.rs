@@ -32,6 +32,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) headend: &'a Path,
     /// The workspace's root.
     pub(crate) root: &'a Path,
+    /// An unpacked kernel package, for guests.
+    pub(crate) kernel: &'a Path,
 }
 
 /// Runs all tests, or those whose name has one of the options' names in it. True when all passed.
@@ -98,6 +100,7 @@ fn one(number: usize, case: &Case, work: &Work, options: &Options) -> Result<()>
         work,
         headend: &options.headend,
         root: &options.root,
+        kernel: &options.kernel,
     };
     std::panic::catch_unwind(AssertUnwindSafe(|| (case.run)(&bench)))
         .unwrap_or_else(|_| Err(anyhow!("it panicked")))

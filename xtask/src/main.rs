@@ -8,6 +8,7 @@ mod arrows;
 mod captures;
 mod cargo;
 mod docs;
+mod kernel;
 mod licences;
 mod peers;
 mod run;

@@ -36,6 +36,22 @@ const NEEDS: &[Need] = &[
         package: "golang-go",
     },
     Need {
+        program: "qemu-system-x86_64",
+        package: "qemu-system-x86",
+    },
+    Need {
+        program: "busybox",
+        package: "busybox-static",
+    },
+    Need {
+        program: "cpio",
+        package: "cpio",
+    },
+    Need {
+        program: "depmod",
+        package: "kmod",
+    },
+    Need {
         program: "ip",
         package: "iproute2",
     },

@@ -3,7 +3,7 @@
 use crate::cargo::{self, Metadata};
 use crate::run::Report;
 use crate::sources::Source;
-use crate::{arrows, docs, licences, peers, sources, tidy as tidiness};
+use crate::{arrows, docs, kernel, licences, peers, sources, tidy as tidiness};
 
 /// Whether the interop tests run.
 #[derive(Clone, Copy, PartialEq)]
@@ -103,7 +103,9 @@ fn look(report: &mut Report, metadata: &Metadata, sources: &[Source]) {
 }
 
 fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
-    let built = report.command(
+    let built = report.check("a kernel for the interop tests", || {
+        kernel::ready(&metadata.target)
+    }) && report.command(
         "build headend",
         cargo::command().args(["build", "--release", "--package", "headend"]),
     ) && report.command(
@@ -118,6 +120,8 @@ fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
             .arg(headend)
             .arg("--root")
             .arg(&metadata.root)
+            .arg("--kernel")
+            .arg(kernel::directory(&metadata.target))
             .args(names);
         report.tests("interop tests", &mut command);
     }

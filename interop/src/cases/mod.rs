@@ -2,6 +2,7 @@
 
 mod golac;
 mod goldens;
+mod kernel_queues;
 mod l2tpns;
 mod many;
 mod secrets;
@@ -28,6 +29,7 @@ const fn case(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
 
 /// Every test; the longest first, so that they do not come last alone.
 pub(crate) const ALL: &[Case] = &[
+    case("queues_serve_as_the_kernels_do", kernel_queues::serve_alike),
     case(
         "thirty_clients_recover_after_the_lns_crashes",
         many::recover_after_a_crash,

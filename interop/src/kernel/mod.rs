@@ -1,0 +1,200 @@
+//! A guest with a real Linux kernel, in virtual time, that gets packets on a schedule and tells what became of each.
+//!
+//! ```text
+//! (namespace "s")  s0 ==== r0 (the guest forwards) a0 ==== b0  (namespace "b")
+//! send: raw IP packets                 the qdiscs           listen: every IP packet
+//!                                      under test           that arrives
+//! ```
+//!
+//! One guest takes some 15 seconds to boot, so a test gives it all its experiments at once.
+
+pub(crate) mod probe;
+
+use crate::runner::Bench;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A packet and when it is to be sent, in microseconds after the experiment's start.
+pub(crate) struct Timed {
+    pub(crate) at_us: u64,
+    /// From its IPv4 or IPv6 header on. Its last four octets are overwritten by its number.
+    pub(crate) packet: Vec<u8>,
+}
+
+/// Packets are forwarded rather than made on the router, since that is what turns their TOS into a priority. Both ends
+/// of a wire have the same address, so that nobody has to ask for it.
+const HOSTS: &str = "set -e
+ip netns add s; ip netns add b
+ip link add r0 address 02:00:00:00:00:0a type veth peer name s0 address 02:00:00:00:00:0a netns s
+ip link add a0 address 02:00:00:00:00:0b type veth peer name b0 address 02:00:00:00:00:0b netns b
+sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
+sysctl -qw net.ipv4.conf.r0.rp_filter=0 net.ipv4.conf.a0.rp_filter=0 net.ipv6.conf.all.forwarding=1
+for i in r0 a0; do ip link set $i arp off up; done
+ip -n s link set s0 arp off up; ip -n b link set b0 arp off up
+ip addr add 10.0.0.1/30 dev r0; ip -n s addr add 10.0.0.2/30 dev s0
+ip -6 addr add fd00::1/64 nodad dev r0; ip -n s -6 addr add fd00::2/64 nodad dev s0
+ip addr add 10.0.0.5/30 dev a0; ip -6 addr add fd01::1/64 nodad dev a0
+ip route add default dev a0; ip -6 route add default dev a0
+ip -n s route add default dev s0; ip -n s -6 route add default dev s0
+";
+
+/// What a guest is to do.
+pub(crate) struct Experiment {
+    /// Shell commands before the packets, mostly `tc ... dev a0`. Any that fails fails the test.
+    pub(crate) setup: String,
+    pub(crate) packets: Vec<Timed>,
+    /// How long to listen after the first packet, in seconds.
+    pub(crate) seconds: u32,
+}
+
+/// What became of one packet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fate {
+    /// When it was handed to the kernel, in nanoseconds of the guest's clock.
+    pub(crate) sent_ns: u64,
+    /// When it arrived; `None` for a packet that did not.
+    pub(crate) arrived_ns: Option<u64>,
+    /// Its TOS octet or traffic class on arrival.
+    pub(crate) traffic_class: u8,
+}
+
+/// What a guest tells of one experiment.
+pub(crate) struct Outcome {
+    /// One for each packet, in the order they were given.
+    pub(crate) fates: Vec<Fate>,
+    /// `tc -s -j qdisc show dev a0`.
+    pub(crate) qdiscs: Value,
+    /// `tc -s class show dev a0`: not every kind of class knows JSON.
+    pub(crate) classes: String,
+}
+
+/// Boots a guest and runs `experiments` one after the other.
+///
+/// # Errors
+/// The guest does not come up, a command in it fails, or it prints what cannot be read.
+pub(crate) fn run(bench: &Bench<'_>, experiments: &[Experiment]) -> Result<Vec<Outcome>> {
+    let directory = &bench.directory;
+    // A guest's own /tmp hides what is in ours, so the program comes along.
+    std::fs::copy(std::env::current_exe()?, directory.join("probe"))?;
+    let mut script = String::from(HOSTS);
+    // The first packet on a way takes a hundred times as long as the second.
+    if let Some(first) = experiments
+        .iter()
+        .flat_map(|experiment| &experiment.packets)
+        .next()
+    {
+        let packets: Vec<Timed> = (0..4)
+            .map(|at| Timed {
+                at_us: 1_000 * at,
+                packet: first.packet.clone(),
+            })
+            .collect();
+        write_schedule(&directory.join("warm.schedule"), &packets)?;
+        script.push_str("ip netns exec s ./probe send warm.schedule warm.sent\n");
+    }
+    for (index, experiment) in experiments.iter().enumerate() {
+        write_schedule(
+            &directory.join(format!("{index}.schedule")),
+            &experiment.packets,
+        )?;
+        write!(
+            script,
+            "tc qdisc del dev a0 root 2>/dev/null || true\n{}\n\
+             ip netns exec b ./probe listen {index}.arrived {} & listener=$!; sleep 0.2\n\
+             ip netns exec s ./probe send {index}.schedule {index}.sent; wait $listener\n\
+             tc -s -j qdisc show dev a0 > {index}.qdiscs; tc -s class show dev a0 > {index}.classes\n",
+            experiment.setup, experiment.seconds
+        )?;
+    }
+    boot(bench, &script)?;
+    (0..experiments.len())
+        .map(|index| {
+            read_outcome(directory, index, &experiments[index])
+                .with_context(|| format!("experiment {index}"))
+        })
+        .collect()
+}
+
+/// Runs a shell script in a guest, in the test's directory.
+///
+/// # Errors
+/// Any status but 0, with what it printed.
+pub(crate) fn boot(bench: &Bench<'_>, script: &str) -> Result<String> {
+    std::fs::write(bench.directory.join("script"), script)?;
+    let output = Command::new(bench.root.join("interop/kernel-lab/boot"))
+        .arg("-k")
+        .arg(bench.kernel)
+        .args(["--", "bash", "./script"])
+        .current_dir(&bench.directory)
+        .env("TMPDIR", &bench.directory)
+        .stdin(Stdio::null())
+        .output()
+        .context("interop/kernel-lab/boot")?;
+    std::fs::write(bench.directory.join("guest.log"), &output.stderr)?;
+    if !output.status.success() {
+        bail!(
+            "the guest ended with {}: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn write_schedule(path: &Path, packets: &[Timed]) -> Result<()> {
+    let mut text = String::new();
+    for (number, timed) in (0u32..).zip(packets) {
+        let mut packet = timed.packet.clone();
+        ensure!(
+            packet.len() >= 24,
+            "packet {number} has no room for its number"
+        );
+        let end = packet.len() - 4;
+        packet[end..].copy_from_slice(&number.to_be_bytes());
+        write!(text, "{} ", timed.at_us)?;
+        packet
+            .iter()
+            .try_for_each(|octet| write!(text, "{octet:02x}"))?;
+        text.push('\n');
+    }
+    Ok(std::fs::write(path, text)?)
+}
+
+fn read_outcome(directory: &Path, index: usize, experiment: &Experiment) -> Result<Outcome> {
+    let read = |end: &str| {
+        std::fs::read_to_string(directory.join(format!("{index}.{end}")))
+            .with_context(|| format!("{index}.{end}"))
+    };
+    let mut fates = vec![Fate::default(); experiment.packets.len()];
+    for line in read("sent")?.lines() {
+        let [number, time] = numbers(line)?;
+        fates[usize::try_from(number)?].sent_ns = time;
+    }
+    for line in read("arrived")?.lines() {
+        let [number, time, traffic_class] = numbers(line)?;
+        if let Some(fate) = fates.get_mut(usize::try_from(number)?) {
+            ensure!(fate.arrived_ns.is_none(), "packet {number} arrived twice");
+            fate.arrived_ns = Some(time);
+            fate.traffic_class = u8::try_from(traffic_class)?;
+        }
+    }
+    Ok(Outcome {
+        fates,
+        qdiscs: serde_json::from_str(&read("qdiscs")?)?,
+        classes: read("classes")?,
+    })
+}
+
+fn numbers<const N: usize>(line: &str) -> Result<[u64; N]> {
+    let words: Vec<u64> = line
+        .split(' ')
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("'{line}'"))?;
+    words
+        .try_into()
+        .map_err(|_| anyhow::anyhow!("'{line}' has not {N} numbers"))
+}
