@@ -113,58 +113,67 @@ pub enum TcpError {
 impl<'a> Tcp<'a> {
     /// Reads the segment that `packet` carries. Options that are not there
     /// whole are [`Options::cut`]; so may be checksum and urgent pointer, which
-    /// are 0 then. On a hot path, bind the result by reference
-    /// (`Ok(ref tcp)`): a copy right after the write costs as much as the rest.
+    /// are 0 then. On a hot path, try [`Tcp::plain`] before, which needs no
+    /// room in memory.
     ///
     /// # Errors
     /// As [`TcpError`] says.
-    #[inline(always)]
+    #[inline]
     pub fn parse(packet: &Packet<'a>) -> Result<Self, TcpError> {
+        match Self::plain(packet) {
+            Some(tcp) => Ok(tcp),
+            None => Self::parse_any(packet),
+        }
+    }
+
+    /// Reads the most frequent segments: all of the header captured, no options
+    /// or time stamps only. `None` for any other packet, which
+    /// [`parse`](Tcp::parse) tells more of.
+    #[inline(always)]
+    #[must_use]
+    pub fn plain(packet: &Packet<'a>) -> Option<Self> {
+        if packet.protocol != PROTOCOL || packet.fragment == Fragment::Later {
+            return None;
+        }
+        // All is assembled where its options are known, so that they need not
+        // be copied.
+        let (head, rest) = packet.transport.split_first_chunk::<20>()?;
+        let header_length = (head[12] >> 4) * 4;
+        let payload_length = packet.transport_length.checked_sub(header_length.into())?;
+        if header_length == 20 {
+            return Some(Self::assemble(head, Options::NONE, rest, payload_length));
+        }
+        if header_length == 32
+            && let Some((octets, payload)) = rest.split_first_chunk()
+            && let Some(options) = Options::aligned_timestamps(octets)
+        {
+            return Some(Self::assemble(head, options, payload, payload_length));
+        }
+        None
+    }
+
+    /// Reads any segment.
+    #[inline(never)]
+    fn parse_any(packet: &Packet<'a>) -> Result<Self, TcpError> {
         if packet.protocol != PROTOCOL {
             return Err(TcpError::NotTcp);
         }
         if packet.fragment == Fragment::Later {
             return Err(TcpError::LaterFragment);
         }
-        // All is assembled where its options are known, so that they need not
-        // be copied.
-        let Some((head, rest)) = packet.transport.split_first_chunk::<20>() else {
-            return Self::parse_cut(packet);
-        };
-        let header_length = (head[12] >> 4) * 4;
-        let Some(payload_length) = packet.transport_length.checked_sub(header_length.into()) else {
-            return Self::parse_cut(packet);
-        };
-        if header_length == 20 {
-            return Ok(Self::assemble(head, Options::NONE, rest, payload_length));
-        }
-        if header_length == 32
-            && let Some((octets, payload)) = rest.split_first_chunk()
-            && let Some(options) = Options::aligned_timestamps(octets)
-        {
-            return Ok(Self::assemble(head, options, payload, payload_length));
-        }
-        Self::parse_options(packet)
-    }
-
-    /// Reads a segment with any options.
-    #[inline(never)]
-    fn parse_options(packet: &Packet<'a>) -> Result<Self, TcpError> {
         let Some((head, rest)) = packet.transport.split_first_chunk::<20>() else {
             return Self::parse_cut(packet);
         };
         let header_length = usize::from(head[12] >> 4) * 4;
+        let Some(payload_length) = packet.transport_length.checked_sub(header_length as u32) else {
+            return Self::parse_cut(packet);
+        };
         let options_length = header_length.checked_sub(20).ok_or(TcpError::BadOffset)?;
         let Some((octets, payload)) = rest.split_at_checked(options_length) else {
             return Self::parse_cut(packet);
         };
-        let payload_length = packet.transport_length.saturating_sub(header_length as u32);
-        Ok(Self::assemble(
-            head,
-            Options::parse(octets),
-            payload,
-            payload_length,
-        ))
+        let options = Options::parse(octets);
+        Ok(Self::assemble(head, options, payload, payload_length))
     }
 
     /// Reads a segment whose header is not all there: of which few octets were
@@ -192,7 +201,7 @@ impl<'a> Tcp<'a> {
         Ok(Self::assemble(&head, options, &[], payload_length))
     }
 
-    #[inline]
+    #[inline(always)]
     fn assemble(head: &[u8; 20], options: Options, payload: &'a [u8], payload_length: u32) -> Self {
         Self {
             source_port: u16::from_be_bytes([head[0], head[1]]),

@@ -239,7 +239,7 @@ fn on_threads(
     feed: &mut Feed,
     store: &mut Store,
 ) -> Result<Found> {
-    let outcome = threads::run(&style.args.plan, threads, |block| Ok(feed.next(block)))?;
+    let outcome = threads::run(&style.args.plan, threads, |block| feed.next(block));
     store
         .push(outcome.finished)
         .context("cannot write to a temporary file")?;

@@ -2,7 +2,8 @@
 
 use capfile::{Block, Record};
 use trace::{Clock, Segment};
-use wire::packet::{self, Fragment, Packet};
+use wire::link::LinkType;
+use wire::packet::{self, Fragment, Layers, Packet};
 use wire::tcp::Tcp;
 
 use super::pipeline::{Plan, realm_of};
@@ -17,6 +18,28 @@ pub(super) enum Step {
     Nothing,
     /// The last one that counts has passed.
     Past,
+}
+
+/// Segments that were decoded, in room that is used again and again.
+#[derive(Default)]
+pub(super) struct Decoded {
+    /// Hash and segment.
+    pub(super) segments: Vec<(u64, Segment)>,
+    /// How many of those there are.
+    pub(super) len: usize,
+    /// Encapsulations of those that have any, by their place.
+    pub(super) layers: Vec<(usize, Layers)>,
+}
+
+impl Decoded {
+    /// Forgets them, and makes room for so many.
+    pub(super) fn clear(&mut self, room: usize) {
+        if self.segments.len() < room {
+            self.segments.resize(room, Default::default());
+        }
+        self.len = 0;
+        self.layers.clear();
+    }
 }
 
 /// Decodes records in the order of the capture, and counts them.
@@ -42,27 +65,70 @@ impl Decoder {
         }
     }
 
-    /// Finds the IP packet of a record.
+    /// Adds the segment that a record has, if any, to those decoded, which must have room.
     #[inline(always)]
+    pub(super) fn decode(&mut self, block: &Block, record: &Record, to: &mut Decoded) -> Step {
+        let mut packet = Packet::new();
+        if record.link == LinkType::ETHERNET
+            && packet::plain_tcp(block.bytes(record), &mut packet)
+            && let Some(tcp) = Tcp::plain(&packet)
+        {
+            let step = self.count(record, &packet);
+            if step == Step::Packet && self.segment(&packet, &tcp, &mut to.segments[to.len]) {
+                to.len += 1;
+            }
+            return step;
+        }
+        self.decode_any(block, record, to)
+    }
+
+    /// The same for those that are not the most frequent ones.
+    #[inline(never)]
+    fn decode_any(&mut self, block: &Block, record: &Record, to: &mut Decoded) -> Step {
+        let mut packet = Packet::new();
+        let step = self.record(block, record, &mut packet);
+        if step == Step::Packet {
+            match Tcp::parse(&packet) {
+                Ok(tcp) => {
+                    if self.segment(&packet, &tcp, &mut to.segments[to.len]) {
+                        if !packet.layers.is_empty() {
+                            to.layers.push((to.len, packet.layers));
+                        }
+                        to.len += 1;
+                    }
+                }
+                Err(error) => self.tally.not_tcp(&packet, error),
+            }
+        }
+        step
+    }
+
+    /// Finds the IP packet of a record.
+    #[inline]
     pub(super) fn record<'p>(
         &mut self,
         block: &'p Block,
         record: &Record,
         packet: &mut Packet<'p>,
     ) -> Step {
-        let frame = block.bytes(record);
-        let decoded = packet::decode(record.link, frame, record.length, packet);
-        if decoded.is_ok() && self.number >= self.plan.last {
+        match packet::decode(record.link, block.bytes(record), record.length, packet) {
+            Ok(()) => self.count(record, packet),
+            Err(skip) => {
+                self.tick(record);
+                self.tally.skip(skip);
+                Step::Nothing
+            }
+        }
+    }
+
+    /// Counts a record with an IP packet.
+    #[inline(always)]
+    fn count(&mut self, record: &Record, packet: &Packet<'_>) -> Step {
+        if self.number >= self.plan.last {
             return Step::Past;
         }
-        self.tally.records += 1;
         let backwards = record.time_ns < self.last;
-        self.last = record.time_ns;
-        self.clock.tick(record.time_ns);
-        if let Err(skip) = decoded {
-            self.tally.skip(skip);
-            return Step::Nothing;
-        }
+        self.tick(record);
         self.number += 1;
         self.tally.packets += 1;
         if self.number < self.plan.first {
@@ -80,6 +146,14 @@ impl Decoder {
             self.tally.layers.add(packet.layers.as_slice());
         }
         Step::Packet
+    }
+
+    /// Takes note of a record of any kind.
+    #[inline(always)]
+    fn tick(&mut self, record: &Record) {
+        self.tally.records += 1;
+        self.last = record.time_ns;
+        self.clock.tick(record.time_ns);
     }
 
     /// Makes `place` the segment and the hash of its flow. False when it belongs to another part.

@@ -1,7 +1,7 @@
 //! All files, one after the other, as blocks of records; what is wrong with each is said when it ends.
 
 use std::io;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use capfile::{Block, Effect, Fault, Faults, Reader};
@@ -16,7 +16,7 @@ pub(super) struct Feed {
     /// The next input.
     next: usize,
     current: Option<Current>,
-    stop: Rc<Stop>,
+    stop: Arc<Stop>,
     pub(super) progress: Progress,
     debug: bool,
     /// Nothing was wrong so far.
@@ -67,8 +67,8 @@ impl Feed {
     }
 
     /// What listens to signals.
-    pub(super) fn stop(&self) -> Rc<Stop> {
-        Rc::clone(&self.stop)
+    pub(super) fn stop(&self) -> Arc<Stop> {
+        Arc::clone(&self.stop)
     }
 
     /// Replaces the block by the next one, and says which file it is from. `None` at the end of all files, or when a

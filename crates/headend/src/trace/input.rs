@@ -5,7 +5,8 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use capfile::{Block, OpenError, Reader};
 use reactor::Signals;
@@ -21,7 +22,7 @@ const GRACE: Timespec = Timespec {
 /// Signals that end the reading, not the report.
 pub(super) struct Stop {
     signals: Signals,
-    stopped: std::cell::Cell<bool>,
+    stopped: AtomicBool,
 }
 
 impl Stop {
@@ -29,19 +30,19 @@ impl Stop {
     ///
     /// # Errors
     /// What the kernel said.
-    pub(super) fn new() -> io::Result<Rc<Stop>> {
-        Ok(Rc::new(Stop {
+    pub(super) fn new() -> io::Result<Arc<Stop>> {
+        Ok(Arc::new(Stop {
             signals: Signals::new()?,
-            stopped: std::cell::Cell::new(false),
+            stopped: AtomicBool::new(false),
         }))
     }
 
     /// Whether a signal has come.
     pub(super) fn is_set(&self) -> bool {
-        if !self.stopped.get() {
+        if !self.stopped.load(Ordering::Relaxed) {
             self.take();
         }
-        self.stopped.get()
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// Whether another signal has come since.
@@ -51,14 +52,14 @@ impl Stop {
 
     fn take(&self) {
         if let Ok(Some(_)) = self.signals.next_signal() {
-            self.stopped.set(true);
+            self.stopped.store(true, Ordering::Relaxed);
         }
     }
 
     /// Waits until there is something to read. False when a signal came and there is nothing.
     fn wait(&self, source: &File) -> io::Result<bool> {
         loop {
-            let stopped = self.stopped.get();
+            let stopped = self.stopped.load(Ordering::Relaxed);
             let mut watched = [
                 PollFd::new(source, PollFlags::IN),
                 PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
@@ -88,7 +89,7 @@ impl Stop {
 pub(super) struct Tap {
     file: File,
     /// A pipe or the like, which may be silent for long.
-    live: Option<Rc<Stop>>,
+    live: Option<Arc<Stop>>,
 }
 
 impl Read for Tap {
@@ -195,11 +196,11 @@ impl Input {
     ///
     /// # Errors
     /// It cannot be read, or is no file of packets.
-    pub(super) fn open(&mut self, stop: &Rc<Stop>) -> Result<Opened, OpenError> {
+    pub(super) fn open(&mut self, stop: &Arc<Stop>) -> Result<Opened, OpenError> {
         let (reader, begun) = match self.begun.take() {
             Some((reader, block)) => (reader, Some(block)),
             None => {
-                let live = self.is_pipe().then(|| Rc::clone(stop));
+                let live = self.is_pipe().then(|| Arc::clone(stop));
                 let file = self.file()?;
                 (Reader::new(Tap { file, live })?, None)
             }
@@ -212,7 +213,7 @@ impl Input {
     }
 
     /// Finds when its first packet was captured.
-    fn look(&mut self, stop: &Rc<Stop>) {
+    fn look(&mut self, stop: &Arc<Stop>) {
         let Ok(mut opened) = self.open(stop) else {
             return;
         };
@@ -227,7 +228,7 @@ impl Input {
 }
 
 /// Orders inputs by the time of their first packet; those that have none come last, as they were named.
-pub(super) fn order(inputs: &mut [Input], stop: &Rc<Stop>) {
+pub(super) fn order(inputs: &mut [Input], stop: &Arc<Stop>) {
     if inputs.len() < 2 {
         return;
     }

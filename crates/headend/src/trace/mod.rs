@@ -6,6 +6,7 @@
 //! | `help` | what `-h` prints |
 //! | `input` | files and standard input, in order, and the signals that end them |
 //! | `pipeline` | the way of a packet on one thread |
+//! | `decoder` | from a record to a segment |
 //! | `threads` | the same on several |
 //! | `feed`, `progress` | all files as blocks; what was wrong with them; how far it is |
 //! | `capture` | from files to what was found |

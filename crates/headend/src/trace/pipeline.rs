@@ -5,10 +5,10 @@
 
 use capfile::{Block, Record};
 use trace::{Analyzer, Connection, Nobody, Observer, Segment, Verdict};
-use wire::packet::{Layer, Layers, Packet};
+use wire::packet::{Layer, Packet};
 use wire::tcp::Tcp;
 
-use super::decoder::{Decoder, Step};
+use super::decoder::{Decoded, Decoder, Step};
 use super::tally::Tally;
 
 /// A packet with an IP header.
@@ -96,10 +96,8 @@ pub(super) struct Machine<W> {
     pub(super) analyzer: Analyzer,
     pub(super) decoder: Decoder,
     pub(super) watch: W,
-    /// Hash and segment of the packets ahead.
-    ahead: Box<[(u64, Segment); AHEAD]>,
-    /// Encapsulations of those that have any.
-    layers: Vec<(usize, Layers)>,
+    /// The packets ahead.
+    ahead: Decoded,
 }
 
 impl<W: Watch> Machine<W> {
@@ -108,8 +106,7 @@ impl<W: Watch> Machine<W> {
             analyzer: Analyzer::new(plan.config),
             decoder: Decoder::new(plan),
             watch,
-            ahead: Box::new([(0, Segment::default()); AHEAD]),
-            layers: Vec::with_capacity(AHEAD),
+            ahead: Decoded::default(),
         }
     }
 
@@ -118,35 +115,16 @@ impl<W: Watch> Machine<W> {
         if W::WANTED {
             return self.watched(block);
         }
-        let mut packet = Packet::new();
         for records in block.records().chunks(AHEAD) {
-            let mut ready = 0;
-            let mut more = true;
-            for record in records {
-                match self.decoder.record(block, record, &mut packet) {
-                    Step::Packet => {}
-                    Step::Nothing => continue,
-                    Step::Past => {
-                        more = false;
-                        break;
-                    }
-                }
-                // Bound by reference, since copying what was just written costs as much as the rest.
-                match Tcp::parse(&packet) {
-                    Ok(ref tcp) => {
-                        if self.decoder.segment(&packet, tcp, &mut self.ahead[ready]) {
-                            if !packet.layers.is_empty() {
-                                self.layers.push((ready, packet.layers));
-                            }
-                            ready += 1;
-                        }
-                    }
-                    Err(error) => self.decoder.tally.not_tcp(&packet, error),
-                }
-            }
-            take(&mut self.analyzer, &self.ahead[..ready], &self.layers);
-            self.layers.clear();
-            if !more {
+            let decoded = &mut self.ahead;
+            decoded.clear(AHEAD);
+            let mut steps = records
+                .iter()
+                .map(|record| self.decoder.decode(block, record, decoded));
+            let past = steps.any(|step| step == Step::Past);
+            let places = 0..self.ahead.len;
+            take(&mut self.analyzer, &mut self.ahead, places, 0);
+            if past {
                 return false;
             }
         }
@@ -156,6 +134,7 @@ impl<W: Watch> Machine<W> {
     /// The same packet by packet, with a watcher's look at each.
     fn watched(&mut self, block: &Block) -> bool {
         let mut packet = Packet::new();
+        self.ahead.clear(1);
         for record in block.records() {
             match self.decoder.record(block, record, &mut packet) {
                 Step::Packet => {}
@@ -179,7 +158,7 @@ impl<W: Watch> Machine<W> {
                     continue;
                 }
             };
-            let place = &mut self.ahead[0];
+            let place = &mut self.ahead.segments[0];
             if self.decoder.segment(&packet, &tcp, place) {
                 let mut eye = Eye {
                     watch: &mut self.watch,
@@ -195,22 +174,33 @@ impl<W: Watch> Machine<W> {
     }
 }
 
-/// Analyses segments that nobody watches. `layers` are the encapsulations of those that have any, by their place.
+/// Analyses segments that nobody watches: those at `places`, in that order, `before` packets having come before the
+/// first of all.
 #[inline]
 pub(super) fn take(
     analyzer: &mut Analyzer,
-    segments: &[(u64, Segment)],
-    layers: &[(usize, Layers)],
+    decoded: &mut Decoded,
+    places: impl ExactSizeIterator<Item = usize> + Clone,
+    before: u64,
 ) {
-    if analyzer.held() > MANY {
-        let keys = segments.iter().map(|(hash, segment)| (*hash, &segment.key));
-        std::hint::black_box(analyzer.touch(keys));
-    }
-    let mut layers = layers.iter().peekable();
-    for (at, (hash, segment)) in segments.iter().enumerate() {
-        let own = layers.next_if(|(of, _)| *of == at);
-        let own = own.map_or(&[][..], |(_, layers)| layers.as_slice());
-        analyzer.packet_hashed(*hash, segment, own, &mut Nobody);
+    let segments = &mut decoded.segments[..decoded.len];
+    let mut layers = decoded.layers.iter().peekable();
+    let mut rest = places;
+    while rest.len() > 0 {
+        let some = rest.clone().take(AHEAD);
+        rest.nth(AHEAD - 1);
+        if analyzer.held() > MANY {
+            let keys = some.clone().map(|at| (segments[at].0, &segments[at].1.key));
+            std::hint::black_box(analyzer.touch(keys));
+        }
+        for at in some {
+            let (hash, segment) = &mut segments[at];
+            segment.number += before;
+            while layers.next_if(|(of, _)| *of < at).is_some() {}
+            let own = layers.peek().filter(|(of, _)| *of == at);
+            let own = own.map_or(&[][..], |(_, layers)| layers.as_slice());
+            analyzer.packet_hashed(*hash, segment, own, &mut Nobody);
+        }
     }
 }
 

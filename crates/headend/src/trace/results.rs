@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use trace::Connection;
@@ -30,7 +30,7 @@ pub(super) enum Source {
         /// Names of the files, as connections number them.
         files: Vec<String>,
         /// Signals have been taken from their usual course, and end the report too.
-        stop: Rc<Stop>,
+        stop: Arc<Stop>,
     },
     /// The parts of one.
     Parts { paths: Vec<PathBuf>, files: usize },

@@ -1,30 +1,29 @@
 //! The same way of a packet on several threads.
 //!
-//! One thread reads; every thread decodes blocks and analyses what was decoded. Each flow belongs to one of several
-//! shards by its hash, and a shard takes its packets in the order of the capture, one thread at a time, whichever is
-//! free. So the result is that of one thread: connections depend on their own packets and on the capture's clock
-//! alone, and are ordered by their first packets in the end.
+//! A thread takes the next block of the capture, decodes it and analyses it, then takes another. Each flow belongs to
+//! one of several shards by its hash, and a shard takes the blocks in the order of the capture: so the threads follow
+//! each other through the shards, a block apart, and the result is that of one thread. For connections depend on their
+//! own packets and on the capture's clock alone, and are ordered by their first packets in the end.
+//!
+//! What goes from one processor to the other is the connections in use, once a block, and not the packets: those are
+//! read, decoded and analysed where they are. Few flows do for two threads, since they take turns with each of them; a
+//! single one keeps its analysis on one thread at a time, while the other reads and decodes.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use capfile::Block;
-use trace::{Analyzer, Clock, Finished, Limits, Segment};
-use wire::packet::{Layers, Packet};
-use wire::tcp::Tcp;
+use trace::{Analyzer, Clock, Finished, Limits};
 
-use super::decoder::{Decoder, Step};
-use super::pipeline::{self, AHEAD, Plan};
+use super::decoder::{Decoded, Decoder};
+use super::pipeline::{self, Plan};
 use super::tally::Tally;
 
-/// Shards for each thread, so that there is work for all though flows are of unequal sizes.
+/// Shards for each thread, so that one of them is free for all though flows are of unequal sizes.
 const SHARDS_PER_THREAD: usize = 4;
 
-/// Blocks in flight for each thread.
-const BLOCKS_PER_THREAD: usize = 4;
+/// Looks at whether a shard is free before a thread sleeps: some ten microseconds, less than it takes to wake up.
+const LOOKS: u32 = 500;
 
 /// What a run on several threads gives.
 pub(super) struct Outcome {
@@ -34,70 +33,60 @@ pub(super) struct Outcome {
     pub(super) connections: u64,
 }
 
-/// A block as it was read.
-struct Raw {
-    sequence: u64,
-    file: u32,
-    block: Block,
-    /// The capture's clock before it.
+/// Where blocks come from.
+struct Source<F> {
+    next: F,
+    /// Blocks read.
+    blocks: u64,
+    /// The capture's clock after them.
     clock: Clock,
-    /// Time stamp of the record before it.
+    /// Time stamp of their last record.
     last: i64,
+    ended: bool,
 }
 
-/// A shard's part of a decoded block.
-#[derive(Default)]
-struct Batch {
-    file: u32,
-    /// IP packets in the block, the other shards' too.
-    packets: u64,
-    /// Hash and segment, numbered within the block.
-    segments: Vec<(u64, Segment)>,
-    /// Encapsulations of those that have any.
-    layers: Vec<(usize, Layers)>,
+/// A shard, and whose turn it is.
+struct Turn {
+    /// The block that is next.
+    next: AtomicU64,
+    shard: Mutex<Shard>,
+    /// A thread that sleeps may look again.
+    passed: Condvar,
 }
 
 struct Shard {
     analyzer: Analyzer,
-    /// The block whose batch is next.
-    next: u64,
-    /// IP packets in the blocks before that.
+    /// IP packets in the blocks so far, the other shards' too.
     packets: u64,
     finished: Vec<Finished>,
+    /// Threads that sleep until it is free.
+    sleepers: u32,
 }
 
-struct Shared<'a> {
+struct Shared<'a, F> {
     plan: &'a Plan,
-    raw: Mutex<VecDeque<Raw>>,
-    /// Something was added, or all has been read.
-    news: Condvar,
-    spare: Mutex<Vec<Block>>,
-    spare_batches: Mutex<Vec<Batch>>,
-    shards: Vec<Mutex<Shard>>,
-    /// Batches that wait for their turn, by block.
-    inboxes: Vec<Mutex<BTreeMap<u64, Batch>>>,
-    /// Batches in all of them.
-    waiting: AtomicUsize,
-    /// Blocks read and not yet analysed by all shards, times shards.
-    unfinished: AtomicUsize,
-    all_read: AtomicBool,
+    source: Mutex<Source<F>>,
+    turns: Vec<Turn>,
+    /// Shards that are finished, or that a thread is about to finish.
+    finished: AtomicUsize,
+    /// A thread has panicked.
+    failed: AtomicBool,
 }
 
-/// A thread's decoder with its counts, and the times of the first and the last packet by their blocks.
-struct Counts {
+/// What a thread has at hand: a block, and what it decoded of it.
+struct Lot {
+    block: Block,
+    /// The block's place in the capture, from 0.
+    sequence: u64,
+    file: u32,
     decoder: Decoder,
+    /// Its segments, numbered within the block.
+    decoded: Decoded,
+    /// Places of each shard's segments.
+    places: Vec<Vec<u32>>,
+    /// Times of the first and the last packet of all this thread's blocks, and the blocks they were in.
     first: Option<(u64, i64)>,
     last: Option<(u64, i64)>,
-}
-
-impl Counts {
-    fn new(plan: &Plan) -> Counts {
-        Counts {
-            decoder: Decoder::new(*plan),
-            first: None,
-            last: None,
-        }
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -105,15 +94,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Analyses on `threads` threads, this one included. `next` reads the next block and says from which file it is.
-///
-/// # Errors
-/// What `next` gave; what was read before it is lost.
+/// Analyses on `threads` threads, this one included. `next` reads the next block and says from which file it is; `None`
+/// is the end.
 pub(super) fn run(
     plan: &Plan,
     threads: usize,
-    mut next: impl FnMut(&mut Block) -> io::Result<Option<u32>>,
-) -> io::Result<Outcome> {
+    next: impl FnMut(&mut Block) -> Option<u32> + Send,
+) -> Outcome {
     let shards = threads * SHARDS_PER_THREAD;
     let config = trace::Config {
         memory: plan.config.memory / shards as u64,
@@ -122,295 +109,247 @@ pub(super) fn run(
     };
     let shared = Shared {
         plan,
-        raw: Mutex::new(VecDeque::new()),
-        news: Condvar::new(),
-        spare: Mutex::new(Vec::new()),
-        spare_batches: Mutex::new(Vec::new()),
-        shards: (0..shards)
-            .map(|_| {
-                Mutex::new(Shard {
-                    analyzer: Analyzer::new(config),
-                    next: 0,
-                    packets: 0,
-                    finished: Vec::new(),
-                })
-            })
-            .collect(),
-        inboxes: (0..shards).map(|_| Mutex::default()).collect(),
-        waiting: AtomicUsize::new(0),
-        unfinished: AtomicUsize::new(0),
-        all_read: AtomicBool::new(false),
+        source: Mutex::new(Source {
+            next,
+            blocks: 0,
+            clock: Clock::default(),
+            last: i64::MIN,
+            ended: false,
+        }),
+        turns: (0..shards).map(|_| Turn::new(config)).collect(),
+        finished: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
     };
-    let mut counts = Vec::new();
-    let read = std::thread::scope(|scope| {
+    let lots = std::thread::scope(|scope| {
         let workers: Vec<_> = (1..threads)
-            .map(|worker| {
-                let shared = &shared;
-                scope.spawn(move || shared.work(worker))
-            })
+            .map(|_| scope.spawn(|| shared.work()))
             .collect();
-        let mut own = Counts::new(plan);
-        let read = shared.read(threads, &mut next, &mut own);
-        shared.all_read.store(true, Ordering::Release);
-        shared.news.notify_all();
-        own = shared.rest(0, own);
-        counts.push(own);
+        let mut lots = vec![shared.work()];
         for worker in workers {
             match worker.join() {
-                Ok(other) => counts.push(other),
+                Ok(lot) => lots.push(lot),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        read
+        lots
     });
-    read?;
-    Ok(gather(counts, shared.shards))
+    gather(&lots, shared.turns)
 }
 
 /// What all threads and shards have.
-fn gather(counts: Vec<Counts>, shards: Vec<Mutex<Shard>>) -> Outcome {
-    let first = counts.iter().filter_map(|counts| counts.first).min();
-    let last = counts
-        .iter()
-        .filter_map(|counts| counts.last)
-        .max_by_key(|last| last.0);
+fn gather(lots: &[Lot], turns: Vec<Turn>) -> Outcome {
     let mut tally = Tally::default();
-    for counts in &counts {
-        tally.add(&counts.decoder.tally);
+    for lot in lots {
+        tally.add(&lot.decoder.tally);
     }
-    tally.first_time = first.map(|first| first.1);
-    tally.last_time = last.map_or(0, |last| last.1);
+    let first = lots.iter().filter_map(|lot| lot.first).min();
+    let last = lots.iter().filter_map(|lot| lot.last).max();
+    tally.first_time = first.map(|(_, time)| time);
+    tally.last_time = last.map_or(0, |(_, time)| time);
     let mut outcome = Outcome {
         tally,
         finished: Vec::new(),
         limits: Limits::default(),
         connections: 0,
     };
-    for shard in shards {
-        let mut shard = shard.into_inner().unwrap_or_else(PoisonError::into_inner);
-        shard.analyzer.finish();
+    for turn in turns {
+        let shard = turn.shard.into_inner();
+        let mut shard = shard.unwrap_or_else(PoisonError::into_inner);
         outcome.connections += shard.analyzer.connections();
         outcome.finished.append(&mut shard.finished);
-        outcome.finished.append(&mut shard.analyzer.take_finished());
         let limits = shard.analyzer.limits();
         outcome.limits.finished_early += limits.finished_early;
         outcome.limits.flights_cut += limits.flights_cut;
     }
+    // Each shard's are in order, which a stable sort makes use of.
     outcome
         .finished
-        .sort_unstable_by_key(|finished| finished.first_packet);
+        .sort_by_key(|finished| finished.first_packet);
     outcome
 }
 
-impl Shared<'_> {
-    /// Reads all blocks, and works while enough are waiting.
-    fn read(
-        &self,
-        threads: usize,
-        next: &mut impl FnMut(&mut Block) -> io::Result<Option<u32>>,
-        counts: &mut Counts,
-    ) -> io::Result<()> {
-        let (mut sequence, mut clock, mut last) = (0, Clock::default(), i64::MIN);
-        let limit = threads * BLOCKS_PER_THREAD * self.shards.len();
-        loop {
-            while self.unfinished.load(Ordering::Acquire) >= limit {
-                if !self.step(0, counts) {
-                    self.wait();
-                }
-            }
-            let mut block = lock(&self.spare).pop().unwrap_or_default();
-            let Some(file) = next(&mut block)? else {
-                return Ok(());
-            };
-            let before = clock;
-            for record in block.records() {
-                clock.tick(record.time_ns);
-            }
-            let after = block.records().last().map(|record| record.time_ns);
-            self.unfinished
-                .fetch_add(self.shards.len(), Ordering::AcqRel);
-            lock(&self.raw).push_back(Raw {
-                sequence,
-                file,
-                block,
-                clock: before,
-                last,
-            });
-            self.news.notify_one();
-            sequence += 1;
-            last = after.unwrap_or(last);
-            // With one other thread, half of the work is this one's.
-            if lock(&self.raw).len() >= threads {
-                self.step(0, counts);
-            }
-        }
-    }
-
-    fn work(&self, worker: usize) -> Counts {
-        self.rest(worker, Counts::new(self.plan))
-    }
-
+impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
     /// Works until all is done.
-    fn rest(&self, worker: usize, mut counts: Counts) -> Counts {
-        loop {
-            if self.step(worker, &mut counts) {
-                continue;
-            }
-            if self.all_read.load(Ordering::Acquire) && self.unfinished.load(Ordering::Acquire) == 0
-            {
-                self.news.notify_all();
-                return counts;
-            }
-            self.wait();
+    fn work(&self) -> Lot {
+        let _alarm = Alarm(self);
+        let mut lot = Lot::new(self.plan, self.turns.len());
+        while self.read(&mut lot) {
+            lot.decode();
+            self.analyse(&mut lot);
         }
+        let blocks = lock(&self.source).blocks;
+        while let Some(turn) = self
+            .turns
+            .get(self.finished.fetch_add(1, Ordering::Relaxed))
+        {
+            self.wait(turn, blocks);
+            lock(&turn.shard).finish();
+        }
+        lot
     }
 
-    fn wait(&self) {
-        let raw = lock(&self.raw);
-        if raw.is_empty() {
-            // The time-out is for what came between the look and the wait.
-            drop(self.news.wait_timeout(raw, Duration::from_micros(200)));
+    /// Reads the next block. False when there is none.
+    fn read(&self, lot: &mut Lot) -> bool {
+        let mut source = lock(&self.source);
+        if source.ended {
+            return false;
         }
-    }
-
-    /// Does a piece of work: analyses what waits for a shard that is free, else decodes a block. False when there was
-    /// none.
-    fn step(&self, worker: usize, counts: &mut Counts) -> bool {
-        let shards = self.shards.len();
-        if self.waiting.load(Ordering::Acquire) >= shards {
-            let mut worked = false;
-            for offset in 0..shards {
-                worked |= self.analyse((worker * SHARDS_PER_THREAD + offset) % shards);
-            }
-            if worked {
-                return true;
-            }
-        }
-        let raw = lock(&self.raw).pop_front();
-        if let Some(raw) = raw {
-            self.decode(raw, counts);
-            return true;
-        }
-        let mut worked = false;
-        for offset in 0..shards {
-            worked |= self.analyse((worker * SHARDS_PER_THREAD + offset) % shards);
-        }
-        worked
-    }
-
-    /// Analyses what a shard may take now. False when that is nothing, or another thread is at it.
-    fn analyse(&self, at: usize) -> bool {
-        let mut shard = match self.shards[at].try_lock() {
-            Ok(shard) => shard,
-            Err(_) => return false,
+        let Some(file) = (source.next)(&mut lot.block) else {
+            source.ended = true;
+            return false;
         };
-        let mut worked = false;
-        loop {
-            let next = shard.next;
-            let Some(mut batch) = lock(&self.inboxes[at]).remove(&next) else {
-                return worked;
-            };
-            self.waiting.fetch_sub(1, Ordering::AcqRel);
-            shard.take(&mut batch);
-            worked = true;
-            self.unfinished.fetch_sub(1, Ordering::AcqRel);
-            batch.segments.clear();
-            batch.layers.clear();
-            lock(&self.spare_batches).push(batch);
+        (lot.sequence, lot.file) = (source.blocks, file);
+        (lot.decoder.clock, lot.decoder.last) = (source.clock, source.last);
+        source.blocks += 1;
+        for record in lot.block.records() {
+            source.clock.tick(record.time_ns);
+            source.last = record.time_ns;
         }
+        true
     }
 
-    fn decode(&self, raw: Raw, counts: &mut Counts) {
-        let shards = self.shards.len();
-        let mut batches: Vec<Batch> = {
-            let mut spare = lock(&self.spare_batches);
-            (0..shards)
-                .map(|_| spare.pop().unwrap_or_default())
-                .collect()
-        };
-        let packets = self.decode_block(&raw, &mut batches, counts);
-        for (at, mut batch) in batches.into_iter().enumerate() {
-            batch.packets = packets;
-            batch.file = raw.file;
-            self.waiting.fetch_add(1, Ordering::AcqRel);
-            lock(&self.inboxes[at]).insert(raw.sequence, batch);
-        }
-        lock(&self.spare).push(raw.block);
-        self.news.notify_one();
-    }
-
-    /// Returns how many IP packets there are in the block.
-    fn decode_block(&self, raw: &Raw, batches: &mut [Batch], counts: &mut Counts) -> u64 {
-        let shards = batches.len() as u64;
-        let decoder = &mut counts.decoder;
-        (decoder.number, decoder.clock, decoder.last) = (0, raw.clock, raw.last);
-        decoder.tally.first_time = None;
-        let mut packet = Packet::new();
-        let mut place = (0, Segment::default());
-        for record in raw.block.records() {
-            if decoder.record(&raw.block, record, &mut packet) != Step::Packet {
-                continue;
-            }
-            match Tcp::parse(&packet) {
-                Ok(ref tcp) => {
-                    if !decoder.segment(&packet, tcp, &mut place) {
-                        continue;
-                    }
-                    // The table uses the lowest and the highest bits.
-                    let batch =
-                        &mut batches[(((place.0 >> 24 & 0xffff_ffff) * shards) >> 32) as usize];
-                    if !packet.layers.is_empty() {
-                        batch.layers.push((batch.segments.len(), packet.layers));
-                    }
-                    batch.segments.push(place);
+    /// Analyses what was decoded, each shard's as soon as it is the block's turn there.
+    fn analyse(&self, lot: &mut Lot) {
+        let mut left: Vec<usize> = (0..self.turns.len()).collect();
+        while let Some(&first) = left.first() {
+            let before = left.len();
+            left.retain(|&at| {
+                let turn = &self.turns[at];
+                let free = turn.is(lot.sequence);
+                if free {
+                    turn.take(at, lot);
                 }
-                Err(error) => decoder.tally.not_tcp(&packet, error),
+                !free
+            });
+            if left.len() == before {
+                self.wait(&self.turns[first], lot.sequence);
             }
         }
-        if let Some(first) = decoder.tally.first_time {
-            let earlier = counts
-                .first
-                .is_none_or(|(sequence, _)| raw.sequence < sequence);
-            if earlier {
-                counts.first = Some((raw.sequence, first));
+    }
+
+    /// Waits until it is that block's turn.
+    fn wait(&self, turn: &Turn, block: u64) {
+        for _ in 0..LOOKS {
+            if turn.is(block) {
+                return;
             }
-            let later = counts
-                .last
-                .is_none_or(|(sequence, _)| raw.sequence > sequence);
-            if later {
-                counts.last = Some((raw.sequence, decoder.tally.last_time));
+            std::hint::spin_loop();
+        }
+        let mut shard = lock(&turn.shard);
+        while !turn.is(block) {
+            assert!(!self.failed.load(Ordering::Relaxed), "a thread panicked");
+            shard.sleepers += 1;
+            shard = turn
+                .passed
+                .wait(shard)
+                .unwrap_or_else(PoisonError::into_inner);
+            shard.sleepers -= 1;
+        }
+    }
+}
+
+/// Wakes the other threads when one panics, since its block will not pass.
+struct Alarm<'a, 'p, F>(&'a Shared<'p, F>);
+
+impl<F> Drop for Alarm<'_, '_, F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for turn in &self.0.turns {
+                let _shard = lock(&turn.shard);
+                self.0.failed.store(true, Ordering::Relaxed);
+                turn.passed.notify_all();
             }
         }
-        decoder.number
+    }
+}
+
+impl Turn {
+    fn new(config: trace::Config) -> Turn {
+        Turn {
+            next: AtomicU64::new(0),
+            shard: Mutex::new(Shard {
+                analyzer: Analyzer::new(config),
+                packets: 0,
+                finished: Vec::new(),
+                sleepers: 0,
+            }),
+            passed: Condvar::new(),
+        }
+    }
+
+    /// Whether it is that block's turn.
+    fn is(&self, block: u64) -> bool {
+        self.next.load(Ordering::Acquire) == block
+    }
+
+    /// Analyses this shard's part of a block, whose turn it is, and lets the next one pass.
+    fn take(&self, at: usize, lot: &mut Lot) {
+        let mut shard = lock(&self.shard);
+        shard.take(at, lot);
+        self.next.store(lot.sequence + 1, Ordering::Release);
+        if shard.sleepers > 0 {
+            self.passed.notify_all();
+        }
     }
 }
 
 impl Shard {
-    /// Analyses a batch.
-    fn take(&mut self, batch: &mut Batch) {
-        self.analyzer.set_file(batch.file);
-        let mut layers = &batch.layers[..];
-        for (chunk, segments) in batch.segments.chunks_mut(AHEAD).enumerate() {
-            for (_, segment) in &mut *segments {
-                segment.number += self.packets;
-            }
-            if layers.is_empty() {
-                pipeline::take(&mut self.analyzer, segments, &[]);
-                continue;
-            }
-            let end = (chunk + 1) * AHEAD;
-            let (own, rest) = layers.split_at(layers.partition_point(|(of, _)| *of < end));
-            let own: Vec<_> = own
-                .iter()
-                .map(|(of, layers)| (of % AHEAD, *layers))
-                .collect();
-            pipeline::take(&mut self.analyzer, segments, &own);
-            layers = rest;
-        }
-        self.packets += batch.packets;
-        self.next += 1;
+    fn take(&mut self, at: usize, lot: &mut Lot) {
+        self.analyzer.set_file(lot.file);
+        let places = lot.places[at].iter().map(|&place| place as usize);
+        pipeline::take(&mut self.analyzer, &mut lot.decoded, places, self.packets);
+        self.packets += lot.decoder.number;
         if self.analyzer.has_finished() {
             self.finished.append(&mut self.analyzer.take_finished());
+        }
+    }
+
+    fn finish(&mut self) {
+        self.analyzer.finish();
+        self.finished.append(&mut self.analyzer.take_finished());
+        self.finished
+            .sort_unstable_by_key(|finished| finished.first_packet);
+    }
+}
+
+impl Lot {
+    fn new(plan: &Plan, shards: usize) -> Lot {
+        Lot {
+            block: Block::new(),
+            sequence: 0,
+            file: 0,
+            decoder: Decoder::new(*plan),
+            decoded: Decoded::default(),
+            places: vec![Vec::new(); shards],
+            first: None,
+            last: None,
+        }
+    }
+
+    /// Decodes the block.
+    fn decode(&mut self) {
+        let (decoder, decoded) = (&mut self.decoder, &mut self.decoded);
+        let records = self.block.records();
+        decoded.clear(records.len());
+        for places in &mut self.places {
+            places.clear();
+        }
+        let shards = self.places.len() as u64;
+        decoder.number = 0;
+        decoder.tally.first_time = None;
+        for record in records {
+            let place = decoded.len;
+            decoder.decode(&self.block, record, decoded);
+            if decoded.len > place {
+                // The table uses the lowest and the highest bits.
+                let shard = ((decoded.segments[place].0 >> 24 & 0xffff_ffff) * shards) >> 32;
+                self.places[shard as usize].push(place as u32);
+            }
+        }
+        // A thread's blocks come in the order of the capture.
+        if let Some(first) = decoder.tally.first_time {
+            self.first.get_or_insert((self.sequence, first));
+            self.last = Some((self.sequence, decoder.tally.last_time));
         }
     }
 }

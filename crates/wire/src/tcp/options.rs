@@ -55,7 +55,7 @@ impl Options {
 
     /// Reads two NOPs and timestamps, as RFC 7323 appendix A recommends and
     /// nearly all segments have; None if the options are others.
-    #[inline]
+    #[inline(always)]
     pub(super) fn aligned_timestamps(octets: &[u8; 12]) -> Option<Self> {
         let (head, value) = octets.split_first_chunk::<4>()?;
         let aligned = u32::from_be_bytes(*head) == ALIGNED_TIMESTAMPS;
