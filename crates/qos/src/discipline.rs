@@ -1,6 +1,7 @@
 //! What every queue discipline can do.
 
 use core::fmt::Debug;
+use core::iter::Sum;
 
 use base::Instant;
 
@@ -13,6 +14,31 @@ pub struct Backlog {
     pub packets: u32,
     /// Their octets on the line.
     pub bytes: u64,
+}
+
+impl Backlog {
+    /// Counts a packet of `length` octets in.
+    #[inline]
+    pub fn add(&mut self, length: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(length);
+    }
+
+    /// Counts a packet of `length` octets out.
+    #[inline]
+    pub fn remove(&mut self, length: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(length);
+    }
+}
+
+impl Sum for Backlog {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            packets: sum.packets + one.packets,
+            bytes: sum.bytes + one.bytes,
+        })
+    }
 }
 
 /// What a queue has done, under the names of `tc -s`.
@@ -28,6 +54,15 @@ pub struct Statistics {
     pub overlimits: u64,
     /// Packets marked instead of discarded ("ecn_mark").
     pub ecn_mark: u64,
+}
+
+impl Statistics {
+    /// Counts a packet of `length` octets that leaves.
+    #[inline]
+    pub fn count_sent(&mut self, length: u32) {
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(length);
+    }
 }
 
 /// What `tc -s class show` shows of one class.

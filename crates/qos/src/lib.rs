@@ -18,7 +18,9 @@
 #![forbid(unsafe_code)]
 
 pub mod discipline;
+pub mod fifo;
 pub mod packet;
+pub mod pfifo_fast;
 
 pub use discipline::{Backlog, Class, Discipline, Statistics};
 pub use packet::{Id, List, Packet, Pool, Reason};

@@ -328,6 +328,13 @@ impl List {
         Some(id)
     }
 
+    /// Takes them all, in order.
+    pub fn drain(&mut self, pool: &Pool, into: &mut Vec<Id>) {
+        while let Some(id) = self.pop(pool) {
+            into.push(id);
+        }
+    }
+
     /// The first, which stays.
     #[must_use]
     #[inline]

@@ -1,0 +1,127 @@
+//! First in, first out, up to a limit in packets or in bytes: tc's `pfifo` and `bfifo`.
+
+use base::Instant;
+
+use crate::discipline::{Backlog, Discipline, Statistics};
+use crate::packet::{Id, List, Pool, Reason};
+
+/// How much a [`Fifo`] holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// So many packets.
+    Packets(u32),
+    /// So many octets on the line.
+    Bytes(u64),
+}
+
+/// One queue; what does not fit is discarded as it comes.
+#[derive(Debug)]
+pub struct Fifo {
+    limit: Limit,
+    list: List,
+    statistics: Statistics,
+}
+
+impl Fifo {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(limit: Limit) -> Self {
+        Self {
+            limit,
+            list: List::default(),
+            statistics: Statistics::default(),
+        }
+    }
+}
+
+impl Discipline for Fifo {
+    fn kind(&self) -> &'static str {
+        match self.limit {
+            Limit::Packets(_) => "pfifo",
+            Limit::Bytes(_) => "bfifo",
+        }
+    }
+
+    fn enqueue(&mut self, pool: &mut Pool, id: Id, _: Instant) -> bool {
+        let fits = match self.limit {
+            Limit::Packets(limit) => self.list.packets() < limit,
+            Limit::Bytes(limit) => {
+                let bytes = self.list.bytes() + u64::from(pool.length(id));
+                bytes <= limit
+            }
+        };
+        if fits {
+            self.list.push(pool, id);
+        } else {
+            self.statistics.dropped += 1;
+            pool.discard(id, Reason::Full);
+        }
+        fits
+    }
+
+    fn restore(&mut self, pool: &mut Pool, id: Id, _: Instant) -> bool {
+        self.list.push(pool, id);
+        true
+    }
+
+    fn dequeue(&mut self, pool: &mut Pool, _: Instant) -> Option<Id> {
+        let id = self.list.pop(pool)?;
+        self.statistics.count_sent(pool.length(id));
+        Some(id)
+    }
+
+    fn next_time(&self, now: Instant) -> Option<Instant> {
+        (!self.list.is_empty()).then_some(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.list.backlog()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>) {
+        self.list.drain(pool, into);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+
+    fn taken(limit: Limit, lengths: &[u32]) -> Vec<bool> {
+        let mut pool = Pool::new(100);
+        let mut fifo = Fifo::new(limit);
+        lengths
+            .iter()
+            .map(|&length| {
+                let packet = Packet {
+                    length,
+                    ..Packet::default()
+                };
+                let id = pool.insert(packet).expect("room");
+                fifo.enqueue(&mut pool, id, Instant::ZERO)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_limit_in_packets_ignores_their_size() {
+        assert_eq!(
+            taken(Limit::Packets(2), &[9000, 9000, 1]),
+            [true, true, false]
+        );
+        assert_eq!(taken(Limit::Packets(0), &[1]), [false]);
+    }
+
+    #[test]
+    fn a_limit_in_bytes_takes_a_small_packet_after_a_large_one_did_not_fit() {
+        assert_eq!(
+            taken(Limit::Bytes(1000), &[900, 101, 100, 1]),
+            [true, false, true, false]
+        );
+    }
+}
