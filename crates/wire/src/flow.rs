@@ -1,36 +1,181 @@
 //! Who sends to whom: the keys of an IP packet's flow, outside of a tunnel and inside of it.
+//!
+//! IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200); behind IP in IP (RFC 2003, 2473, 4213), GRE with IP,
+//! Ethernet or PPTP's PPP (RFC 2784, 2890, 2637), L2TPv2 (RFC 2661) and L2TPv3 (RFC 3931) over UDP port 1701 and over
+//! IP. Frames: Ethernet II, VLAN tags (802.1Q, 802.1ad), PPPoE sessions (RFC 2516).
+//!
+//! The keys are those of the headers alone: nothing is reassembled, no checksum is computed, and what follows the ports
+//! is not looked at unless it can be a tunnel. [`packet`](crate::packet) knows more link layers and tunnels and keeps
+//! what it passes; this is the short way, for every packet of a queue. Left out: IEEE 802.3 with LLC, MPLS, VXLAN and
+//! other tunnels over UDP, ESP without encryption.
 
 mod dscp;
+mod header;
+#[cfg(test)]
+mod tests;
+mod tunnel;
 
 pub use dscp::{Dscp, UnknownDscp};
+
+use header::{Cut, be16};
+use tunnel::Inside;
+
+/// Tunnels that may be within one another; behind more, nothing is known.
+pub const LEVELS_MAX: usize = 4;
 
 /// Addresses, protocol and ports of one IP header. What is unknown is 0: ports of a protocol without ports, and of
 /// every fragment, the first one included, so that all pieces of a datagram are one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(C, align(8))]
 pub struct Flow {
     /// Source address, an IPv4 one as `::ffff:a.b.c.d`; all zeros when there is no such header.
     pub source: [u8; 16],
     /// Destination address, likewise.
     pub destination: [u8; 16],
-    /// IP protocol number after IPv6 extension headers; 0 when there is no such header.
-    pub protocol: u8,
     /// Source port of TCP, UDP, SCTP, DCCP and UDP-Lite; else 0.
     pub source_port: u16,
     /// Destination port, likewise.
     pub destination_port: u16,
+    /// IP protocol number after IPv6 extension headers and AH; of a fragment, what its header says comes next; 0 when
+    /// there is no such header.
+    pub protocol: u8,
+}
+
+impl Flow {
+    /// Whether there is such a header.
+    #[must_use]
+    #[inline]
+    pub fn exists(&self) -> bool {
+        u128::from_ne_bytes(self.source) | u128::from_ne_bytes(self.destination) != 0
+    }
 }
 
 /// What a classifier may ask of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(C)]
 pub struct Keys {
     /// The header that routers see.
     pub outer: Flow,
-    /// The innermost header of a tunnel; all zeros when the packet is no tunnel's.
+    /// The innermost header of a tunnel; all zeros when the packet is no tunnel's, or a fragment of one, or when what
+    /// the tunnel carries is cut short or too deep in tunnels ([`LEVELS_MAX`]).
     pub inner: Flow,
-    /// TOS octet or traffic class of the outer header: DSCP in the upper six bits, ECN in the lower two.
-    pub traffic_class: u8,
-    /// VLAN identifier, 0 when untagged. Not in the IP packet: whoever reads the frame fills it in.
-    pub vlan: u16,
     /// Mark, as set by whoever took the packet in.
     pub mark: u32,
+    /// VLAN identifier of the frame's first tag, 0 when untagged. Not in the IP packet: whoever reads the frame fills
+    /// it in, as [`Keys::read_frame`] does.
+    pub vlan: u16,
+    /// TOS octet or traffic class of the outer header: DSCP in the upper six bits, ECN in the lower two.
+    pub traffic_class: u8,
+}
+
+impl Keys {
+    /// The keys of an IPv4 or IPv6 packet, from its IP header on; all 0 when that header is cut or is none.
+    #[must_use]
+    #[inline]
+    pub fn read(packet: &[u8]) -> Keys {
+        match packet.first_chunk() {
+            Some(head) if header::is_plain(head) => Keys {
+                outer: header::plain(head),
+                inner: Flow::default(),
+                mark: 0,
+                vlan: 0,
+                traffic_class: head[1],
+            },
+            _ => any_packet(packet),
+        }
+    }
+
+    /// The keys of an Ethernet frame's IP packet, and the identifier of its first VLAN tag.
+    #[must_use]
+    #[inline]
+    pub fn read_frame(frame: &[u8]) -> Keys {
+        match frame.split_first_chunk::<14>() {
+            Some((head, packet)) if be16(head, 12) == tunnel::ETHERTYPE_IPV4 => Keys::read(packet),
+            _ => any_frame(frame),
+        }
+    }
+
+    /// Whether the packet is a tunnel's, and what it carries could be read.
+    #[must_use]
+    #[inline]
+    pub fn is_tunnel(&self) -> bool {
+        self.inner.exists()
+    }
+
+    /// The innermost header: of what a tunnel carries, or else the only one.
+    #[must_use]
+    #[inline]
+    pub fn innermost(&self) -> &Flow {
+        if self.is_tunnel() {
+            &self.inner
+        } else {
+            &self.outer
+        }
+    }
+
+    /// The keys as Linux's flow classifier has them: of tunnels that it looks into (IP in IP, GRE) the inner ones in
+    /// the place of the outer ones, which cannot be reached then, and no tunnel keys at all.
+    ///
+    /// Where L2TP is inside of such a tunnel, Linux stops in front of it, and this does not.
+    #[must_use]
+    pub fn as_kernel(mut self) -> Keys {
+        if tunnel::kernel_looks_into(self.outer.protocol) && self.is_tunnel() {
+            self.outer = self.inner;
+        }
+        self.inner = Flow::default();
+        self
+    }
+}
+
+/// Any packet, be it a tunnel's or not.
+#[inline(never)]
+fn any_packet(packet: &[u8]) -> Keys {
+    let mut keys = Keys::default();
+    let outer = match packet.first().map_or(0, |first| first >> 4) {
+        4 => header::ipv4(packet, &mut keys.outer, &mut keys.traffic_class),
+        6 => header::ipv6(packet, &mut keys.outer, &mut keys.traffic_class),
+        _ => return keys,
+    };
+    if let Ok(Some(content)) = outer
+        && tunnel::may_be(&keys.outer)
+    {
+        // What is cut or too deep is not there.
+        let _ = innermost(tunnel::inside(&keys.outer, content), &mut keys.inner);
+    }
+    keys
+}
+
+/// Follows tunnels down to a header that is not a tunnel's.
+fn innermost(mut inside: Inside<'_>, into: &mut Flow) -> Result<(), Cut> {
+    let mut flow = Flow::default();
+    let mut ignored = 0;
+    for _ in 0..LEVELS_MAX {
+        let content = match inside {
+            Inside::Ipv4(packet) => header::ipv4(packet, &mut flow, &mut ignored)?,
+            Inside::Ipv6(packet) => header::ipv6(packet, &mut flow, &mut ignored)?,
+            Inside::Cut => return Err(Cut),
+            Inside::Other => break,
+        };
+        inside = match content {
+            Some(content) if tunnel::may_be(&flow) => tunnel::inside(&flow, content),
+            _ => Inside::Other,
+        };
+    }
+    if !matches!(inside, Inside::Other) {
+        return Err(Cut);
+    }
+    *into = flow;
+    Ok(())
+}
+
+/// Any frame that is not plain IPv4.
+#[inline(never)]
+fn any_frame(frame: &[u8]) -> Keys {
+    let mut vlan = None;
+    let mut keys = match tunnel::ethernet(frame, &mut vlan) {
+        Inside::Ipv4(packet) | Inside::Ipv6(packet) => Keys::read(packet),
+        Inside::Other | Inside::Cut => Keys::default(),
+    };
+    keys.vlan = vlan.unwrap_or(0);
+    keys
 }

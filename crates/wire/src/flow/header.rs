@@ -1,0 +1,197 @@
+//! IP headers and the ports behind them.
+
+use super::Flow;
+
+/// A header was cut, or contradicts itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut;
+
+/// What follows a header, up to the end that it gives; nothing to look at when that is a fragment's.
+pub(super) type Content<'a> = Option<&'a [u8]>;
+
+pub(super) const IPV4: u8 = 4;
+const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+const DCCP: u8 = 33;
+pub(super) const IPV6: u8 = 41;
+pub(super) const GRE: u8 = 47;
+pub(super) const L2TP: u8 = 115;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION_OPTIONS: u8 = 60;
+const MOBILITY: u8 = 135;
+const HIP: u8 = 139;
+const SHIM6: u8 = 140;
+
+/// Extension headers that are stepped over. RFC 8200 4.1 knows seven that make sense at once.
+const EXTENSIONS_MAX: usize = 8;
+
+/// L2TP's UDP port (RFC 2661 8.1), where tunnels begin.
+pub(super) const L2TP_PORT: u16 = 1701;
+
+/// Sixteen bits at an octet that is there.
+#[inline(always)]
+pub(super) fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+/// Whether a packet can be read in one go: IPv4 without options, whole, TCP, or UDP that is no tunnel.
+#[inline(always)]
+pub(super) fn is_plain(head: &[u8; 24]) -> bool {
+    head[0] == 0x45
+        && be16(head, 6) & 0x3fff == 0
+        && be16(head, 2) >= 24
+        && (head[9] == TCP
+            || head[9] == UDP && be16(head, 20) != L2TP_PORT && be16(head, 22) != L2TP_PORT)
+}
+
+/// The flow of a packet that [`is_plain`].
+#[inline(always)]
+pub(super) fn plain(head: &[u8; 24]) -> Flow {
+    Flow {
+        source: mapped([head[12], head[13], head[14], head[15]]),
+        destination: mapped([head[16], head[17], head[18], head[19]]),
+        source_port: be16(head, 20),
+        destination_port: be16(head, 22),
+        protocol: head[9],
+    }
+}
+
+/// An IPv4 address as an IPv6 one (RFC 4291 2.5.5.2).
+#[inline(always)]
+fn mapped(address: [u8; 4]) -> [u8; 16] {
+    (0xffff_0000_0000_u128 | u128::from(u32::from_be_bytes(address))).to_be_bytes()
+}
+
+/// Reads an IPv4 header into `flow`, as far as it goes.
+#[inline]
+pub(super) fn ipv4<'a>(
+    packet: &'a [u8],
+    flow: &mut Flow,
+    traffic_class: &mut u8,
+) -> Result<Content<'a>, Cut> {
+    let head = packet.first_chunk::<20>().ok_or(Cut)?;
+    let header_length = usize::from(head[0] & 0x0f) * 4;
+    let total = match be16(head, 2) {
+        // A segment that a network card is to cut up.
+        0 => packet.len(),
+        total => usize::from(total),
+    };
+    if head[0] >> 4 != 4 || header_length < 20 || total < header_length {
+        return Err(Cut);
+    }
+    *traffic_class = head[1];
+    *flow = Flow {
+        source: mapped([head[12], head[13], head[14], head[15]]),
+        destination: mapped([head[16], head[17], head[18], head[19]]),
+        source_port: 0,
+        destination_port: 0,
+        protocol: head[9],
+    };
+    if be16(head, 6) & 0x3fff != 0 {
+        return Ok(None);
+    }
+    let content = packet
+        .get(header_length..total.min(packet.len()))
+        .ok_or(Cut)?;
+    if flow.protocol == AUTHENTICATION {
+        return extensions(content, flow);
+    }
+    ports(content, flow)
+}
+
+/// Reads an IPv6 header and its extension headers into `flow`, as far as they go.
+#[inline]
+pub(super) fn ipv6<'a>(
+    packet: &'a [u8],
+    flow: &mut Flow,
+    traffic_class: &mut u8,
+) -> Result<Content<'a>, Cut> {
+    let (head, content) = packet.split_first_chunk::<40>().ok_or(Cut)?;
+    if head[0] >> 4 != 6 {
+        return Err(Cut);
+    }
+    let length = match be16(head, 4) {
+        // A jumbogram (RFC 2675), or a segment that a network card is to cut up.
+        0 => content.len(),
+        length => usize::from(length),
+    };
+    *traffic_class = head[0] << 4 | head[1] >> 4;
+    *flow = Flow {
+        source: address::<8>(head),
+        destination: address::<24>(head),
+        source_port: 0,
+        destination_port: 0,
+        protocol: head[6],
+    };
+    let content = content.get(..length).unwrap_or(content);
+    if is_extension(flow.protocol) {
+        return extensions(content, flow);
+    }
+    ports(content, flow)
+}
+
+/// The address at octet `AT` of an IPv6 header.
+#[inline(always)]
+fn address<const AT: usize>(head: &[u8; 40]) -> [u8; 16] {
+    let mut address = [0; 16];
+    address.copy_from_slice(&head[AT..AT + 16]);
+    address
+}
+
+#[inline(always)]
+fn is_extension(protocol: u8) -> bool {
+    matches!(
+        protocol,
+        HOP_BY_HOP
+            | ROUTING
+            | FRAGMENT
+            | AUTHENTICATION
+            | DESTINATION_OPTIONS
+            | MOBILITY
+            | HIP
+            | SHIM6
+    )
+}
+
+/// Steps over extension headers and AH. A fragment's protocol is what its fragment header says, so that the first
+/// one, which alone has further headers, has that of the others.
+fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Result<Content<'a>, Cut> {
+    for _ in 0..EXTENSIONS_MAX {
+        let head = content.first_chunk::<4>().ok_or(Cut)?;
+        let units = usize::from(head[1]);
+        let length = match flow.protocol {
+            FRAGMENT => 8,
+            AUTHENTICATION => units * 4 + 8,
+            _ => units * 8 + 8,
+        };
+        let rest = content.get(length..).ok_or(Cut)?;
+        // Not the fragment of which there is only one (RFC 6946).
+        let is_fragment = flow.protocol == FRAGMENT && be16(head, 2) & 0xfff9 != 0;
+        flow.protocol = head[0];
+        if is_fragment {
+            return Ok(None);
+        }
+        if !is_extension(flow.protocol) {
+            return ports(rest, flow);
+        }
+        content = rest;
+    }
+    Err(Cut)
+}
+
+/// Reads the ports of a protocol that has some.
+#[inline(always)]
+fn ports<'a>(content: &'a [u8], flow: &mut Flow) -> Result<Content<'a>, Cut> {
+    if matches!(flow.protocol, TCP | UDP | DCCP | SCTP | UDP_LITE) {
+        let head = content.first_chunk::<4>().ok_or(Cut)?;
+        flow.source_port = be16(head, 0);
+        flow.destination_port = be16(head, 2);
+    }
+    Ok(Some(content))
+}
