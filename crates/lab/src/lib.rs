@@ -4,6 +4,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `generator` | a LAC in this process that opens tunnels by the thousand |
+//! | `gateway` | the home-gateway experiment: loads and probes through one slow link |
 //! | `captures` | packets of connections that are hard to analyse, as files |
 //! | `segments` | the 2005 harness of segment lists |
 //! | `timers`, `poll` | curves of the timer stores and of the pollers |
@@ -15,6 +16,7 @@
 
 pub mod captures;
 pub mod fit;
+pub mod gateway;
 pub mod generator;
 pub mod history;
 pub mod plot;

@@ -1,0 +1,3 @@
+//! The home gateway: two hosts behind a slow link, what they do to each other, and what a queue can do about it.
+
+pub mod traffic;

@@ -1,0 +1,81 @@
+//! A TCP connection that sends as fast as it may, as `scp` of a large file does.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{LOOK_EVERY, Span};
+
+/// Longest wait for a connection through a link that is full.
+const CONNECT_MAX: Duration = Duration::from_secs(30);
+
+/// Sends until the span ends; returns the octets that the system took.
+///
+/// # Errors
+/// The connection is refused, breaks, or is not there within 30 seconds.
+pub fn send(span: Span) -> std::io::Result<u64> {
+    span.wait();
+    let mut stream = TcpStream::connect_timeout(&span.to, CONNECT_MAX)?;
+    stream.set_write_timeout(Some(LOOK_EVERY))?;
+    let block = [0; 1 << 14];
+    let mut sent = 0;
+    while Instant::now() < span.end {
+        match stream.write(&block) {
+            Ok(0) => break,
+            Ok(octets) => sent += octets as u64,
+            Err(error) if is_patience(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sent)
+}
+
+/// Takes one connection and counts what arrives into `octets`, until `end` or until its sender closes.
+///
+/// # Errors
+/// No connection can be taken.
+pub fn receive(listener: &TcpListener, octets: &AtomicU64, end: Instant) -> std::io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if is_patience(&error) => {
+                if Instant::now() >= end {
+                    return Ok(());
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    stream.set_nonblocking(false)?;
+    count(stream, octets, end)
+}
+
+fn count(mut stream: TcpStream, octets: &AtomicU64, end: Instant) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(LOOK_EVERY))?;
+    let mut buffer = vec![0; 1 << 16];
+    while Instant::now() < end {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => {
+                octets.fetch_add(read as u64, Ordering::Relaxed);
+            }
+            Err(error) if is_patience(&error) => {}
+            // A sender that was cut off is the experiment's doing.
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+/// Whether an error only says that nothing came in time.
+fn is_patience(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::WouldBlock
+            | std::io::ErrorKind::TimedOut
+            | std::io::ErrorKind::Interrupted
+    )
+}

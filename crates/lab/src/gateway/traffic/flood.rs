@@ -1,0 +1,32 @@
+//! Datagrams at a rate, whatever becomes of them.
+
+use std::net::UdpSocket;
+use std::time::Instant;
+
+use super::{Pace, Span};
+
+/// Octets of UDP payload in each datagram, as published.
+pub const PAYLOAD: usize = 1_400;
+
+/// Sends at `rate_bps` of payload until the span ends; returns how many it sent. A datagram that the system has no room
+/// for is counted too: the sender does not care.
+///
+/// # Errors
+/// The socket cannot be made.
+pub fn send(span: Span, rate_bps: u64) -> std::io::Result<u64> {
+    let socket = UdpSocket::bind(match span.to {
+        std::net::SocketAddr::V4(_) => "0.0.0.0:0",
+        std::net::SocketAddr::V6(_) => "[::]:0",
+    })?;
+    span.wait();
+    let mut pace = Pace::new(span.begin, PAYLOAD, rate_bps);
+    let payload = [0; PAYLOAD];
+    let mut sent = 0;
+    while Instant::now() < span.end {
+        pace.wait();
+        // "Port unreachable" of an earlier one is no reason to stop.
+        let _ = socket.send_to(&payload, span.to);
+        sent += 1;
+    }
+    Ok(sent)
+}

@@ -1,0 +1,204 @@
+//! A web page with a dozen objects: a server for it, and a loader that fetches it as a browser does.
+//!
+//! HTTP/1.1 as far as one page needs it: GET, `Content-Length`, connections kept. The page tells the server how long a
+//! browser took for it: its script fetches `/loaded?ms=...` once everything is there.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Objects on the page, beside the page itself.
+pub const OBJECTS: usize = 12;
+
+/// Octets of each object: 150 kB in all, a small page of its day.
+pub const OBJECT_OCTETS: usize = 12_500;
+
+/// Connections that browsers open to one server at most.
+const CONNECTIONS: usize = 6;
+
+/// Longest that a page may take before its load has failed, as published.
+pub const LOAD_MAX: Duration = Duration::from_secs(120);
+
+/// Longest line of a request or an answer's head.
+const LINE_MAX: u64 = 8_192;
+
+/// Connections served at a time.
+const SERVED_MAX: usize = 64;
+
+/// Serves the page until `end`. What browsers say of their loads goes to `loads`, in milliseconds.
+///
+/// # Errors
+/// The listener cannot be used.
+pub fn serve(listener: &TcpListener, loads: &Sender<f64>, end: Instant) -> std::io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let served = Arc::new(());
+    while Instant::now() < end {
+        match listener.accept() {
+            Ok((stream, _)) if Arc::strong_count(&served) <= SERVED_MAX => {
+                let (loads, held) = (loads.clone(), Arc::clone(&served));
+                std::thread::spawn(move || {
+                    // A browser that closes in the middle is its own affair.
+                    let _ = answer_all(&stream, &loads, end);
+                    drop(held);
+                });
+            }
+            Ok(_) => {}
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    Ok(())
+}
+
+fn answer_all(stream: &TcpStream, loads: &Sender<f64>, end: Instant) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    let left = end.saturating_duration_since(Instant::now());
+    stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+    let mut reader = BufReader::new(stream);
+    while let Some(path) = read_request(&mut reader)? {
+        if let Some(ms) = path
+            .strip_prefix("/loaded?ms=")
+            .and_then(|ms| ms.parse().ok())
+        {
+            // Nobody may be left to hear it.
+            let _ = loads.send(ms);
+        }
+        let (kind, body) = content(&path);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\r\n",
+            body.len()
+        );
+        let mut stream = stream;
+        stream.write_all(&[head.as_bytes(), &body].concat())?;
+    }
+    Ok(())
+}
+
+/// The path of the next request; `None` when the client has closed.
+fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<String>> {
+    let mut path = None;
+    loop {
+        let mut line = String::new();
+        if reader.by_ref().take(LINE_MAX).read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let line = line.trim_end();
+        if line.is_empty() {
+            return Ok(path);
+        }
+        path = path.or_else(|| line.split(' ').nth(1).map(str::to_owned));
+    }
+}
+
+fn content(path: &str) -> (&'static str, Vec<u8>) {
+    if path.starts_with("/object/") {
+        // Not an image that could be shown, but of its size; browsers fetch it all the same.
+        ("image/png", vec![b'x'; OBJECT_OCTETS])
+    } else if path.starts_with("/loaded") || path.starts_with("/favicon") {
+        ("text/plain", Vec::new())
+    } else {
+        ("text/html", page().into_bytes())
+    }
+}
+
+fn page() -> String {
+    let objects: String = (0..OBJECTS)
+        .map(|number| format!("<img src=\"/object/{number}\" alt=\"\">\n"))
+        .collect();
+    format!(
+        "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>A page</title>\n{objects}\
+         <script>addEventListener('load', () => fetch('/loaded?ms=' + performance.now()));</script></html>"
+    )
+}
+
+/// Fetches the page and its objects over up to six connections, and says how long that took; `None` when it was not
+/// there within `limit`.
+#[must_use]
+pub fn load(server: SocketAddr, limit: Duration) -> Option<Duration> {
+    let begin = Instant::now();
+    let deadline = begin + limit;
+    let mut first = Connection::open(server, deadline)?;
+    first.get("/", deadline)?;
+    let left = Mutex::new(0..OBJECTS);
+    let next = || {
+        left.lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .next()
+    };
+    let fetch_all = |mut connection: Connection| {
+        while let Some(number) = next() {
+            connection.get(&format!("/object/{number}"), deadline)?;
+        }
+        Some(())
+    };
+    let all = std::thread::scope(|scope| {
+        let more: Vec<_> = (1..CONNECTIONS)
+            .map(|_| scope.spawn(|| Connection::open(server, deadline).and_then(fetch_all)))
+            .collect();
+        let own = fetch_all(first);
+        // Each is waited for, whatever became of the others.
+        more.into_iter()
+            .fold(own, |all, thread| thread.join().ok().flatten().and(all))
+    });
+    all.map(|()| begin.elapsed())
+}
+
+struct Connection {
+    reader: BufReader<TcpStream>,
+}
+
+impl Connection {
+    fn open(server: SocketAddr, deadline: Instant) -> Option<Self> {
+        let left = left_until(deadline)?;
+        let stream = TcpStream::connect_timeout(&server, left).ok()?;
+        stream.set_nodelay(true).ok()?;
+        Some(Self {
+            reader: BufReader::new(stream),
+        })
+    }
+
+    /// Fetches one path to its last octet.
+    fn get(&mut self, path: &str, deadline: Instant) -> Option<()> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: gateway\r\n\r\n");
+        self.reader.get_mut().write_all(request.as_bytes()).ok()?;
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            self.wait(deadline)?;
+            (&mut self.reader)
+                .take(LINE_MAX)
+                .read_line(&mut line)
+                .ok()?;
+            let line = line.trim_end();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("Content-Length: ") {
+                length = value.parse().ok()?;
+            }
+        }
+        let mut block = [0; 4_096];
+        let mut left: usize = length;
+        while left > 0 {
+            self.wait(deadline)?;
+            let part = left.min(block.len());
+            match self.reader.read(&mut block[..part]).ok()? {
+                0 => return None,
+                read => left -= read,
+            }
+        }
+        Some(())
+    }
+
+    fn wait(&self, deadline: Instant) -> Option<()> {
+        let left = left_until(deadline)?;
+        self.reader.get_ref().set_read_timeout(Some(left)).ok()
+    }
+}
+
+fn left_until(deadline: Instant) -> Option<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    (!left.is_zero()).then_some(left)
+}
