@@ -5,6 +5,7 @@
 //! - [`link`]: what the first octet of a captured frame belongs to.
 //! - [`packet`]: from a captured frame, through tunnels, to its innermost IP packet.
 //! - [`tcp`], [`udp`]: the segment or datagram that is in there.
+//! - [`icmp`]: echo requests and replies.
 //! - [`checksum`]: whether it is undamaged.
 //! - [`flow`]: whose packet it is, for queues and filters, in front of a tunnel and within.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
@@ -12,6 +13,7 @@
 
 pub mod checksum;
 pub mod flow;
+pub mod icmp;
 pub mod l2tp;
 pub mod link;
 pub mod packet;
