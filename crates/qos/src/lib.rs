@@ -17,6 +17,7 @@
 //! by a handle.
 #![forbid(unsafe_code)]
 
+pub mod codel;
 pub mod discipline;
 pub mod fifo;
 pub mod packet;

@@ -1,0 +1,204 @@
+//! The heart of RFC 8289 (5.5, 5.6): which packet at a queue's head is too late.
+//!
+//! Marks are as in Linux, since the RFC only allows them: a mark takes the place of a drop, ends the call, and the next
+//! is due when the next drop would be.
+
+use base::{Duration, Instant};
+
+use super::Parameters;
+use crate::packet::{Id, Pool, Reason};
+
+/// A queue under control.
+pub(crate) trait Queue {
+    /// Takes the first packet.
+    fn pop(&mut self, pool: &Pool) -> Option<Id>;
+
+    /// Octets that wait behind what was taken: "bytes()" of the RFC.
+    fn bytes_behind(&self) -> u64;
+}
+
+/// [`Parameters`] in nanoseconds, within what the arithmetic takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Law {
+    target: u64,
+    /// 1 to `u32::MAX`, so that its square fits.
+    interval: u64,
+    mtu: u64,
+    ce_threshold: u64,
+    ecn: bool,
+}
+
+impl Law {
+    pub(crate) fn new(parameters: &Parameters) -> Self {
+        let interval = parameters.interval.as_nanos().clamp(1, u32::MAX.into());
+        Self {
+            target: parameters.target.as_nanos(),
+            interval,
+            mtu: parameters.mtu.into(),
+            ce_threshold: parameters.ce_threshold.map_or(u64::MAX, Duration::as_nanos),
+            ecn: parameters.ecn,
+        }
+    }
+
+    /// "control_law": `t + interval / sqrt(count)`, rounded down, which is exact in integers: the root of the square
+    /// over the count.
+    fn next(&self, t: u64, count: u32) -> u64 {
+        let square = self.interval * self.interval / u64::from(count.max(1));
+        t.saturating_add(square.isqrt())
+    }
+}
+
+/// What happened to a discipline's packets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) dropped: u64,
+    pub(crate) ecn_mark: u64,
+    pub(crate) ce_mark: u64,
+    pub(crate) max_packet: u32,
+}
+
+/// What one call works with.
+pub(crate) struct Turn<'a> {
+    pub(crate) law: &'a Law,
+    pub(crate) tally: &'a mut Tally,
+    pub(crate) pool: &'a mut Pool,
+    pub(crate) now: Instant,
+}
+
+impl Turn<'_> {
+    #[inline]
+    fn time(&self) -> u64 {
+        self.now.as_nanos()
+    }
+
+    #[inline]
+    fn sojourn(&self, id: Id) -> u64 {
+        self.now.since(self.pool.arrived(id)).as_nanos()
+    }
+
+    /// Marks a packet if that may be, or else drops it; says whether it is gone.
+    fn drop_unless_marked(&mut self, id: Option<Id>) -> bool {
+        let Some(id) = id else { return false };
+        if self.law.ecn && self.pool.mark(id) {
+            self.tally.ecn_mark += 1;
+            return false;
+        }
+        self.tally.dropped += 1;
+        self.pool.discard(id, Reason::Late);
+        true
+    }
+}
+
+/// The state of one queue (RFC 8289 5.2), under the RFC's names; 0 is "no time set" there and here.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Control {
+    first_above_time: u64,
+    drop_next: u64,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+}
+
+impl Control {
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn last_count(&self) -> u32 {
+        self.lastcount
+    }
+
+    pub(crate) fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Takes the packet that leaves next, and drops or marks what is late before it.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, turn: &mut Turn<'_>, queue: &mut impl Queue) -> Option<Id> {
+        let first = queue.pop(turn.pool);
+        let late = self.is_late(turn, queue, first);
+        let leaves = if self.dropping {
+            self.go_on_dropping(turn, queue, first, late)
+        } else if late {
+            self.begin_to_drop(turn, queue, first)
+        } else {
+            first
+        };
+        if let Some(id) = leaves
+            && turn.sojourn(id) > turn.law.ce_threshold
+            && turn.pool.mark(id)
+        {
+            turn.tally.ce_mark += 1;
+        }
+        leaves
+    }
+
+    /// "ok_to_drop" of "dodequeue", for what was taken from the queue.
+    #[inline]
+    fn is_late(&mut self, turn: &mut Turn<'_>, queue: &impl Queue, id: Option<Id>) -> bool {
+        let Some(id) = id else {
+            self.first_above_time = 0;
+            return false;
+        };
+        let length = turn.pool.length(id);
+        turn.tally.max_packet = turn.tally.max_packet.max(length);
+        if turn.sojourn(id) < turn.law.target || queue.bytes_behind() <= turn.law.mtu {
+            self.first_above_time = 0;
+            false
+        } else if self.first_above_time == 0 {
+            self.first_above_time = turn.time().saturating_add(turn.law.interval);
+            false
+        } else {
+            turn.time() >= self.first_above_time
+        }
+    }
+
+    /// Drops the first that is late; how soon the next is due depends on how it went the last time.
+    fn begin_to_drop(
+        &mut self,
+        turn: &mut Turn<'_>,
+        queue: &mut impl Queue,
+        first: Option<Id>,
+    ) -> Option<Id> {
+        let mut at_head = first;
+        if turn.drop_unless_marked(at_head) {
+            at_head = queue.pop(turn.pool);
+            self.is_late(turn, queue, at_head);
+        }
+        self.dropping = true;
+        let delta = self.count.wrapping_sub(self.lastcount);
+        let since_last = turn.time().saturating_sub(self.drop_next);
+        let recent = since_last < 16 * turn.law.interval;
+        self.count = if delta > 1 && recent { delta } else { 1 };
+        self.drop_next = turn.law.next(turn.time(), self.count);
+        self.lastcount = self.count;
+        at_head
+    }
+
+    /// Drops what is due, more than one where drops are due more often than packets leave.
+    fn go_on_dropping(
+        &mut self,
+        turn: &mut Turn<'_>,
+        queue: &mut impl Queue,
+        first: Option<Id>,
+        late: bool,
+    ) -> Option<Id> {
+        let mut at_head = first;
+        self.dropping = late;
+        while self.dropping && turn.time() >= self.drop_next {
+            self.count = self.count.wrapping_add(1);
+            let dropped = turn.drop_unless_marked(at_head);
+            if dropped {
+                at_head = queue.pop(turn.pool);
+                self.dropping = self.is_late(turn, queue, at_head);
+            }
+            if self.dropping {
+                self.drop_next = turn.law.next(self.drop_next, self.count);
+            }
+            if !dropped {
+                break;
+            }
+        }
+        at_head
+    }
+}

@@ -1,0 +1,135 @@
+//! RFC 8289's and RFC 8290's text in the plainest form: queues of values, walks, floating point. The disciplines must
+//! send, mark and drop the same packets at the same calls.
+
+use std::collections::VecDeque;
+
+/// What a packet is to the RFCs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) handle: u32,
+    pub(crate) length: u32,
+    pub(crate) tstamp: i64,
+    /// Whether it may be marked.
+    pub(crate) capable: bool,
+}
+
+/// What one call did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Outcome {
+    pub(crate) sent: Option<u32>,
+    pub(crate) marked: bool,
+    pub(crate) dropped: Vec<u32>,
+}
+
+/// RFC 8289 5.3.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Constants {
+    pub(crate) target: i64,
+    pub(crate) interval: i64,
+    pub(crate) maxpacket: u64,
+    pub(crate) ecn: bool,
+}
+
+/// RFC 8289 5.2, 5.5, 5.6, and a mark in place of a drop where the sender understands it.
+#[derive(Debug, Default)]
+pub(crate) struct CodelQueue {
+    packets: VecDeque<Sample>,
+    bytes: u64,
+    first_above_time: i64,
+    drop_next: i64,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+}
+
+impl CodelQueue {
+    pub(crate) fn push(&mut self, packet: Sample) {
+        self.bytes += u64::from(packet.length);
+        self.packets.push_back(packet);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Sample> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.length);
+        Some(packet)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn packets(&self) -> usize {
+        self.packets.len()
+    }
+
+    fn control_law(constants: &Constants, t: i64, count: u32) -> i64 {
+        t + (constants.interval as f64 / f64::from(count).sqrt()) as i64
+    }
+
+    /// `others` is added to what waits in this queue.
+    fn dodequeue(
+        &mut self,
+        constants: &Constants,
+        now: i64,
+        others: u64,
+    ) -> (Option<Sample>, bool) {
+        let Some(packet) = self.pop() else {
+            self.first_above_time = 0;
+            return (None, false);
+        };
+        let mut ok_to_drop = false;
+        let sojourn_time = now - packet.tstamp;
+        if sojourn_time < constants.target || self.bytes + others <= constants.maxpacket {
+            self.first_above_time = 0;
+        } else if self.first_above_time == 0 {
+            self.first_above_time = now + constants.interval;
+        } else if now >= self.first_above_time {
+            ok_to_drop = true;
+        }
+        (Some(packet), ok_to_drop)
+    }
+
+    pub(crate) fn dequeue(&mut self, constants: &Constants, now: i64, others: u64) -> Outcome {
+        let mut outcome = Outcome::default();
+        let may_mark = |packet: Option<Sample>| constants.ecn && packet.is_some_and(|p| p.capable);
+        let handle = |packet: Option<Sample>| packet.map(|packet| packet.handle);
+        let (mut packet, mut ok_to_drop) = self.dodequeue(constants, now, others);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.count += 1;
+                if may_mark(packet) {
+                    outcome.marked = true;
+                    self.drop_next = Self::control_law(constants, self.drop_next, self.count);
+                    break;
+                }
+                outcome.dropped.extend(handle(packet));
+                (packet, ok_to_drop) = self.dodequeue(constants, now, others);
+                if !ok_to_drop {
+                    self.dropping = false;
+                } else {
+                    self.drop_next = Self::control_law(constants, self.drop_next, self.count);
+                }
+            }
+        } else if ok_to_drop {
+            if may_mark(packet) {
+                outcome.marked = true;
+            } else {
+                outcome.dropped.extend(handle(packet));
+                (packet, _) = self.dodequeue(constants, now, others);
+            }
+            self.dropping = true;
+            let delta = self.count - self.lastcount;
+            self.count = 1;
+            if delta > 1 && now - self.drop_next < 16 * constants.interval {
+                self.count = delta;
+            }
+            self.drop_next = Self::control_law(constants, now, self.count);
+            self.lastcount = self.count;
+        }
+        outcome.sent = handle(packet);
+        outcome
+    }
+}
