@@ -1,12 +1,12 @@
 //! From a record of a file to a TCP segment: all that needs to know no connection.
 
 use capfile::{Block, Record};
-use trace::{Clock, Segment};
+use trace::{Clock, FlowKey, Segment};
 use wire::link::LinkType;
 use wire::packet::{self, Fragment, Layers, Packet};
 use wire::tcp::Tcp;
 
-use super::pipeline::{Plan, realm_of};
+use super::pipeline::{self, Plan, realm_of};
 use super::tally::Tally;
 
 /// What became of a record.
@@ -20,25 +20,50 @@ pub(super) enum Step {
     Past,
 }
 
-/// Segments that were decoded, in room that is used again and again.
+/// Segments of a shard that were decoded, in room that is used again and again.
 #[derive(Default)]
 pub(super) struct Decoded {
-    /// Hash and segment.
-    pub(super) segments: Vec<(u64, Segment)>,
-    /// How many of those there are.
-    pub(super) len: usize,
+    /// Hash and segment; more of them than there are.
+    segments: Vec<(u64, Segment)>,
+    len: usize,
     /// Encapsulations of those that have any, by their place.
     pub(super) layers: Vec<(usize, Layers)>,
 }
 
 impl Decoded {
-    /// Forgets them, and makes room for so many.
-    pub(super) fn clear(&mut self, room: usize) {
-        if self.segments.len() < room {
-            self.segments.resize(room, Default::default());
-        }
+    /// Forgets them.
+    pub(super) fn clear(&mut self) {
         self.len = 0;
         self.layers.clear();
+    }
+
+    /// Hash and segment of each.
+    pub(super) fn segments(&mut self) -> &mut [(u64, Segment)] {
+        &mut self.segments[..self.len]
+    }
+
+    /// Where the next one goes; it counts once [`Decoded::add`] is called.
+    #[inline(always)]
+    fn place(&mut self) -> &mut (u64, Segment) {
+        if self.len == self.segments.len() {
+            self.grow();
+        }
+        &mut self.segments[self.len]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let room = (2 * self.len).max(pipeline::AHEAD);
+        self.segments.resize(room, Default::default());
+    }
+
+    #[inline(always)]
+    fn add(&mut self, packet: &Packet<'_>) {
+        if !packet.layers.is_empty() {
+            self.layers.push((self.len, packet.layers));
+        }
+        self.len += 1;
     }
 }
 
@@ -65,17 +90,17 @@ impl Decoder {
         }
     }
 
-    /// Adds the segment that a record has, if any, to those decoded, which must have room.
+    /// Adds the segment that a record has, if any, to those of its flow's shard.
     #[inline(always)]
-    pub(super) fn decode(&mut self, block: &Block, record: &Record, to: &mut Decoded) -> Step {
+    pub(super) fn decode(&mut self, block: &Block, record: &Record, to: &mut [Decoded]) -> Step {
         let mut packet = Packet::new();
         if record.link == LinkType::ETHERNET
             && packet::plain_tcp(block.bytes(record), &mut packet)
             && let Some(tcp) = Tcp::plain(&packet)
         {
             let step = self.count(record, &packet);
-            if step == Step::Packet && self.segment(&packet, &tcp, &mut to.segments[to.len]) {
-                to.len += 1;
+            if step == Step::Packet {
+                self.segment(&packet, &tcp, to);
             }
             return step;
         }
@@ -84,18 +109,13 @@ impl Decoder {
 
     /// The same for those that are not the most frequent ones.
     #[inline(never)]
-    fn decode_any(&mut self, block: &Block, record: &Record, to: &mut Decoded) -> Step {
+    fn decode_any(&mut self, block: &Block, record: &Record, to: &mut [Decoded]) -> Step {
         let mut packet = Packet::new();
         let step = self.record(block, record, &mut packet);
         if step == Step::Packet {
             match Tcp::parse(&packet) {
                 Ok(tcp) => {
-                    if self.segment(&packet, &tcp, &mut to.segments[to.len]) {
-                        if !packet.layers.is_empty() {
-                            to.layers.push((to.len, packet.layers));
-                        }
-                        to.len += 1;
-                    }
+                    self.segment(&packet, &tcp, to);
                 }
                 Err(error) => self.tally.not_tcp(&packet, error),
             }
@@ -156,22 +176,45 @@ impl Decoder {
         self.clock.tick(record.time_ns);
     }
 
-    /// Makes `place` the segment and the hash of its flow. False when it belongs to another part.
+    /// Adds a segment to those of its flow's shard, and says what it is. `None` when it belongs to another part.
     #[inline(always)]
-    pub(super) fn segment(
+    pub(super) fn segment<'t>(
         &mut self,
         packet: &Packet<'_>,
         tcp: &Tcp<'_>,
-        place: &mut (u64, Segment),
-    ) -> bool {
-        let realm = realm_of(&self.plan, packet.layers.as_slice());
-        let (hash, segment) = place;
-        segment.set(self.number, self.last, self.clock.now(), packet, tcp, realm);
-        *hash = segment.key.hash(self.plan.config.seed);
+        to: &'t mut [Decoded],
+    ) -> Option<&'t (u64, Segment)> {
         self.tally.tcp_seen += 1;
         self.tally.too_short += u64::from(tcp.options.cut || tcp.options.malformed);
-        let own = self.plan.has(*hash);
-        self.tally.tcp += u64::from(own);
-        own
+        let realm = realm_of(&self.plan, packet.layers.as_slice());
+        let (source, destination) = (tcp.source_port, tcp.destination_port);
+        let (key, _) = FlowKey::new(
+            &packet.source,
+            source,
+            &packet.destination,
+            destination,
+            realm,
+        );
+        let hash = key.hash(self.plan.config.seed);
+        if !self.plan.has(hash) {
+            return None;
+        }
+        self.tally.tcp += 1;
+        let shards = to.len();
+        let decoded = &mut to[shard(hash, shards)];
+        let at = decoded.len;
+        let place = decoded.place();
+        place.0 = hash;
+        place
+            .1
+            .set(self.number, self.last, self.clock.now(), packet, tcp, realm);
+        decoded.add(packet);
+        Some(&decoded.segments[at])
     }
+}
+
+/// Which of so many shards a flow with that hash belongs to. The analyser's table uses the lowest and the highest bits.
+#[inline(always)]
+fn shard(hash: u64, shards: usize) -> usize {
+    (((hash >> 24 & 0xffff_ffff) * shards as u64) >> 32) as usize
 }

@@ -116,14 +116,13 @@ impl<W: Watch> Machine<W> {
             return self.watched(block);
         }
         for records in block.records().chunks(AHEAD) {
-            let decoded = &mut self.ahead;
-            decoded.clear(AHEAD);
+            self.ahead.clear();
+            let ahead = std::slice::from_mut(&mut self.ahead);
             let mut steps = records
                 .iter()
-                .map(|record| self.decoder.decode(block, record, decoded));
+                .map(|record| self.decoder.decode(block, record, ahead));
             let past = steps.any(|step| step == Step::Past);
-            let places = 0..self.ahead.len;
-            take(&mut self.analyzer, &mut self.ahead, places, 0);
+            take(&mut self.analyzer, &mut self.ahead, 0);
             if past {
                 return false;
             }
@@ -134,7 +133,6 @@ impl<W: Watch> Machine<W> {
     /// The same packet by packet, with a watcher's look at each.
     fn watched(&mut self, block: &Block) -> bool {
         let mut packet = Packet::new();
-        self.ahead.clear(1);
         for record in block.records() {
             match self.decoder.record(block, record, &mut packet) {
                 Step::Packet => {}
@@ -158,8 +156,9 @@ impl<W: Watch> Machine<W> {
                     continue;
                 }
             };
-            let place = &mut self.ahead.segments[0];
-            if self.decoder.segment(&packet, &tcp, place) {
+            self.ahead.clear();
+            let ahead = std::slice::from_mut(&mut self.ahead);
+            if let Some((hash, segment)) = self.decoder.segment(&packet, &tcp, ahead) {
                 let mut eye = Eye {
                     watch: &mut self.watch,
                     seen: &seen,
@@ -167,41 +166,31 @@ impl<W: Watch> Machine<W> {
                 };
                 let layers = packet.layers.as_slice();
                 self.analyzer
-                    .packet_hashed(place.0, &place.1, layers, &mut eye);
+                    .packet_hashed(*hash, segment, layers, &mut eye);
             }
         }
         true
     }
 }
 
-/// Analyses segments that nobody watches: those at `places`, in that order, `before` packets having come before the
-/// first of all.
+/// Analyses segments that nobody watches, `before` packets having come before the first of them.
 #[inline]
-pub(super) fn take(
-    analyzer: &mut Analyzer,
-    decoded: &mut Decoded,
-    places: impl ExactSizeIterator<Item = usize> + Clone,
-    before: u64,
-) {
-    let segments = &mut decoded.segments[..decoded.len];
-    let mut layers = decoded.layers.iter().peekable();
-    let mut rest = places;
-    while rest.len() > 0 {
-        let some = rest.clone().take(AHEAD);
-        rest.nth(AHEAD - 1);
+pub(super) fn take(analyzer: &mut Analyzer, decoded: &mut Decoded, before: u64) {
+    let layers = std::mem::take(&mut decoded.layers);
+    let mut layered = layers.iter().peekable();
+    for (chunk, segments) in decoded.segments().chunks_mut(AHEAD).enumerate() {
         if analyzer.held() > MANY {
-            let keys = some.clone().map(|at| (segments[at].0, &segments[at].1.key));
+            let keys = segments.iter().map(|(hash, segment)| (*hash, &segment.key));
             std::hint::black_box(analyzer.touch(keys));
         }
-        for at in some {
-            let (hash, segment) = &mut segments[at];
+        for (at, (hash, segment)) in segments.iter_mut().enumerate() {
             segment.number += before;
-            while layers.next_if(|(of, _)| *of < at).is_some() {}
-            let own = layers.peek().filter(|(of, _)| *of == at);
+            let own = layered.next_if(|(of, _)| *of == chunk * AHEAD + at);
             let own = own.map_or(&[][..], |(_, layers)| layers.as_slice());
             analyzer.packet_hashed(*hash, segment, own, &mut Nobody);
         }
     }
+    decoded.layers = layers;
 }
 
 /// A watcher's look at one packet.

@@ -80,10 +80,8 @@ struct Lot {
     sequence: u64,
     file: u32,
     decoder: Decoder,
-    /// Its segments, numbered within the block.
-    decoded: Decoded,
-    /// Places of each shard's segments.
-    places: Vec<Vec<u32>>,
+    /// Its segments, shard by shard, numbered within the block.
+    decoded: Vec<Decoded>,
     /// Times of the first and the last packet of all this thread's blocks, and the blocks they were in.
     first: Option<(u64, i64)>,
     last: Option<(u64, i64)>,
@@ -296,8 +294,7 @@ impl Turn {
 impl Shard {
     fn take(&mut self, at: usize, lot: &mut Lot) {
         self.analyzer.set_file(lot.file);
-        let places = lot.places[at].iter().map(|&place| place as usize);
-        pipeline::take(&mut self.analyzer, &mut lot.decoded, places, self.packets);
+        pipeline::take(&mut self.analyzer, &mut lot.decoded[at], self.packets);
         self.packets += lot.decoder.number;
         if self.analyzer.has_finished() {
             self.finished.append(&mut self.analyzer.take_finished());
@@ -319,8 +316,7 @@ impl Lot {
             sequence: 0,
             file: 0,
             decoder: Decoder::new(*plan),
-            decoded: Decoded::default(),
-            places: vec![Vec::new(); shards],
+            decoded: (0..shards).map(|_| Decoded::default()).collect(),
             first: None,
             last: None,
         }
@@ -328,23 +324,12 @@ impl Lot {
 
     /// Decodes the block.
     fn decode(&mut self) {
-        let (decoder, decoded) = (&mut self.decoder, &mut self.decoded);
-        let records = self.block.records();
-        decoded.clear(records.len());
-        for places in &mut self.places {
-            places.clear();
-        }
-        let shards = self.places.len() as u64;
+        self.decoded.iter_mut().for_each(Decoded::clear);
+        let decoder = &mut self.decoder;
         decoder.number = 0;
         decoder.tally.first_time = None;
-        for record in records {
-            let place = decoded.len;
-            decoder.decode(&self.block, record, decoded);
-            if decoded.len > place {
-                // The table uses the lowest and the highest bits.
-                let shard = ((decoded.segments[place].0 >> 24 & 0xffff_ffff) * shards) >> 32;
-                self.places[shard as usize].push(place as u32);
-            }
+        for record in self.block.records() {
+            decoder.decode(&self.block, record, &mut self.decoded);
         }
         // A thread's blocks come in the order of the capture.
         if let Some(first) = decoder.tally.first_time {
