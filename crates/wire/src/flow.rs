@@ -17,7 +17,7 @@ mod tunnel;
 
 pub use dscp::{Dscp, UnknownDscp};
 
-use header::{Cut, be16};
+use header::{End, be16};
 use tunnel::Inside;
 
 /// Tunnels that may be within one another; behind more, nothing is known.
@@ -37,8 +37,8 @@ pub struct Flow {
     /// Destination port, likewise.
     pub destination_port: u16,
     /// IP protocol number after IPv6 extension headers and AH; of a fragment, what its header says comes next; 0 when
-    /// there is no such header.
-    pub protocol: u8,
+    /// there is no such header. As wide as it is so that a flow has no gaps, and is copied in one go.
+    pub protocol: u32,
 }
 
 impl Flow {
@@ -76,12 +76,14 @@ impl Keys {
         match packet.first_chunk() {
             Some(head) if header::is_plain(head) => Keys {
                 outer: header::plain(head),
-                inner: Flow::default(),
-                mark: 0,
-                vlan: 0,
                 traffic_class: head[1],
+                ..Keys::default()
             },
-            _ => any_packet(packet),
+            _ => {
+                let mut keys = Keys::default();
+                keys.fill_any(packet);
+                keys
+            }
         }
     }
 
@@ -91,8 +93,69 @@ impl Keys {
     pub fn read_frame(frame: &[u8]) -> Keys {
         match frame.split_first_chunk::<14>() {
             Some((head, packet)) if be16(head, 12) == tunnel::ETHERTYPE_IPV4 => Keys::read(packet),
-            _ => any_frame(frame),
+            _ => {
+                let mut keys = Keys::default();
+                keys.fill_any_frame(frame);
+                keys
+            }
         }
+    }
+
+    /// Makes these the keys of a packet, as [`Keys::read`] has them: for keys that stay where they are, since to copy
+    /// them takes longer than to read them.
+    #[inline]
+    pub fn replace(&mut self, packet: &[u8]) {
+        *self = Keys::default();
+        self.fill(packet);
+    }
+
+    /// Makes these the keys of a frame, as [`Keys::read_frame`] has them.
+    #[inline]
+    pub fn replace_frame(&mut self, frame: &[u8]) {
+        *self = Keys::default();
+        match frame.split_first_chunk::<14>() {
+            Some((head, packet)) if be16(head, 12) == tunnel::ETHERTYPE_IPV4 => self.fill(packet),
+            _ => self.fill_any_frame(frame),
+        }
+    }
+
+    /// Reads a packet into keys that are all 0.
+    #[inline(always)]
+    fn fill(&mut self, packet: &[u8]) {
+        match packet.first_chunk() {
+            Some(head) if header::is_plain(head) => {
+                self.outer = header::plain(head);
+                self.traffic_class = head[1];
+            }
+            _ => self.fill_any(packet),
+        }
+    }
+
+    /// Reads any packet, be it a tunnel's or not, into keys that are all 0.
+    #[inline(never)]
+    fn fill_any(&mut self, packet: &[u8]) {
+        let content = match packet.first().map_or(0, |first| first >> 4) {
+            4 => header::ipv4(packet, &mut self.outer, &mut self.traffic_class),
+            6 => header::ipv6(packet, &mut self.outer, &mut self.traffic_class),
+            _ => return,
+        };
+        let Ok(content) = content else { return };
+        if tunnel::may_be(&self.outer) {
+            let inside = tunnel::inside(&self.outer, content);
+            if innermost(inside, &mut self.inner).is_err() {
+                self.inner = Flow::default();
+            }
+        }
+    }
+
+    /// Reads any frame into keys that are all 0.
+    #[inline(never)]
+    fn fill_any_frame(&mut self, frame: &[u8]) {
+        let mut vlan = None;
+        if let Inside::Ipv4(packet) | Inside::Ipv6(packet) = tunnel::ethernet(frame, &mut vlan) {
+            self.fill(packet);
+        }
+        self.vlan = vlan.unwrap_or(0);
     }
 
     /// Whether the packet is a tunnel's, and what it carries could be read.
@@ -127,55 +190,24 @@ impl Keys {
     }
 }
 
-/// Any packet, be it a tunnel's or not.
-#[inline(never)]
-fn any_packet(packet: &[u8]) -> Keys {
-    let mut keys = Keys::default();
-    let outer = match packet.first().map_or(0, |first| first >> 4) {
-        4 => header::ipv4(packet, &mut keys.outer, &mut keys.traffic_class),
-        6 => header::ipv6(packet, &mut keys.outer, &mut keys.traffic_class),
-        _ => return keys,
-    };
-    if let Ok(Some(content)) = outer
-        && tunnel::may_be(&keys.outer)
-    {
-        // What is cut or too deep is not there.
-        let _ = innermost(tunnel::inside(&keys.outer, content), &mut keys.inner);
-    }
-    keys
-}
-
 /// Follows tunnels down to a header that is not a tunnel's.
-fn innermost(mut inside: Inside<'_>, into: &mut Flow) -> Result<(), Cut> {
-    let mut flow = Flow::default();
+fn innermost(mut inside: Inside<'_>, flow: &mut Flow) -> Result<(), End> {
     let mut ignored = 0;
     for _ in 0..LEVELS_MAX {
         let content = match inside {
-            Inside::Ipv4(packet) => header::ipv4(packet, &mut flow, &mut ignored)?,
-            Inside::Ipv6(packet) => header::ipv6(packet, &mut flow, &mut ignored)?,
-            Inside::Cut => return Err(Cut),
-            Inside::Other => break,
+            Inside::Ipv4(packet) => header::ipv4(packet, flow, &mut ignored),
+            Inside::Ipv6(packet) => header::ipv6(packet, flow, &mut ignored),
+            Inside::Cut => Err(End::Cut),
+            Inside::Other => return Ok(()),
         };
         inside = match content {
-            Some(content) if tunnel::may_be(&flow) => tunnel::inside(&flow, content),
-            _ => Inside::Other,
+            Ok(content) if tunnel::may_be(flow) => tunnel::inside(flow, content),
+            Ok(_) | Err(End::Fragment) => return Ok(()),
+            Err(End::Cut) => return Err(End::Cut),
         };
     }
-    if !matches!(inside, Inside::Other) {
-        return Err(Cut);
+    match inside {
+        Inside::Other => Ok(()),
+        _ => Err(End::Cut),
     }
-    *into = flow;
-    Ok(())
-}
-
-/// Any frame that is not plain IPv4.
-#[inline(never)]
-fn any_frame(frame: &[u8]) -> Keys {
-    let mut vlan = None;
-    let mut keys = match tunnel::ethernet(frame, &mut vlan) {
-        Inside::Ipv4(packet) | Inside::Ipv6(packet) => Keys::read(packet),
-        Inside::Other | Inside::Cut => Keys::default(),
-    };
-    keys.vlan = vlan.unwrap_or(0);
-    keys
 }

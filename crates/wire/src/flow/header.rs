@@ -2,31 +2,36 @@
 
 use super::Flow;
 
-/// A header was cut, or contradicts itself.
+/// Why there is nothing to look at behind a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cut;
+pub(super) enum End {
+    /// A header was cut, or contradicts itself.
+    Cut,
+    /// It is a fragment's, of which the next header may or may not be there.
+    Fragment,
+}
 
-/// What follows a header, up to the end that it gives; nothing to look at when that is a fragment's.
-pub(super) type Content<'a> = Option<&'a [u8]>;
+/// What follows a header, up to the end that it gives.
+pub(super) type Content<'a> = Result<&'a [u8], End>;
 
-pub(super) const IPV4: u8 = 4;
-const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
-const DCCP: u8 = 33;
-pub(super) const IPV6: u8 = 41;
-pub(super) const GRE: u8 = 47;
-pub(super) const L2TP: u8 = 115;
-const SCTP: u8 = 132;
-const UDP_LITE: u8 = 136;
+pub(super) const IPV4: u32 = 4;
+const TCP: u32 = 6;
+pub(super) const UDP: u32 = 17;
+const DCCP: u32 = 33;
+pub(super) const IPV6: u32 = 41;
+pub(super) const GRE: u32 = 47;
+pub(super) const L2TP: u32 = 115;
+const SCTP: u32 = 132;
+const UDP_LITE: u32 = 136;
 
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
-const DESTINATION_OPTIONS: u8 = 60;
-const MOBILITY: u8 = 135;
-const HIP: u8 = 139;
-const SHIM6: u8 = 140;
+const HOP_BY_HOP: u32 = 0;
+const ROUTING: u32 = 43;
+const FRAGMENT: u32 = 44;
+const AUTHENTICATION: u32 = 51;
+const DESTINATION_OPTIONS: u32 = 60;
+const MOBILITY: u32 = 135;
+const HIP: u32 = 139;
+const SHIM6: u32 = 140;
 
 /// Extension headers that are stepped over. RFC 8200 4.1 knows seven that make sense at once.
 const EXTENSIONS_MAX: usize = 8;
@@ -46,8 +51,10 @@ pub(super) fn is_plain(head: &[u8; 24]) -> bool {
     head[0] == 0x45
         && be16(head, 6) & 0x3fff == 0
         && be16(head, 2) >= 24
-        && (head[9] == TCP
-            || head[9] == UDP && be16(head, 20) != L2TP_PORT && be16(head, 22) != L2TP_PORT)
+        && (u32::from(head[9]) == TCP
+            || u32::from(head[9]) == UDP
+                && be16(head, 20) != L2TP_PORT
+                && be16(head, 22) != L2TP_PORT)
 }
 
 /// The flow of a packet that [`is_plain`].
@@ -58,24 +65,24 @@ pub(super) fn plain(head: &[u8; 24]) -> Flow {
         destination: mapped([head[16], head[17], head[18], head[19]]),
         source_port: be16(head, 20),
         destination_port: be16(head, 22),
-        protocol: head[9],
+        protocol: u32::from(head[9]),
     }
 }
 
 /// An IPv4 address as an IPv6 one (RFC 4291 2.5.5.2).
 #[inline(always)]
 fn mapped(address: [u8; 4]) -> [u8; 16] {
-    (0xffff_0000_0000_u128 | u128::from(u32::from_be_bytes(address))).to_be_bytes()
+    let [a, b, c, d] = address;
+    let low = u64::from_ne_bytes([0, 0, 0xff, 0xff, a, b, c, d]);
+    let mut mapped = [0; 16];
+    mapped[8..].copy_from_slice(&low.to_ne_bytes());
+    mapped
 }
 
 /// Reads an IPv4 header into `flow`, as far as it goes.
 #[inline]
-pub(super) fn ipv4<'a>(
-    packet: &'a [u8],
-    flow: &mut Flow,
-    traffic_class: &mut u8,
-) -> Result<Content<'a>, Cut> {
-    let head = packet.first_chunk::<20>().ok_or(Cut)?;
+pub(super) fn ipv4<'a>(packet: &'a [u8], flow: &mut Flow, traffic_class: &mut u8) -> Content<'a> {
+    let head = packet.first_chunk::<20>().ok_or(End::Cut)?;
     let header_length = usize::from(head[0] & 0x0f) * 4;
     let total = match be16(head, 2) {
         // A segment that a network card is to cut up.
@@ -83,7 +90,7 @@ pub(super) fn ipv4<'a>(
         total => usize::from(total),
     };
     if head[0] >> 4 != 4 || header_length < 20 || total < header_length {
-        return Err(Cut);
+        return Err(End::Cut);
     }
     *traffic_class = head[1];
     *flow = Flow {
@@ -91,14 +98,14 @@ pub(super) fn ipv4<'a>(
         destination: mapped([head[16], head[17], head[18], head[19]]),
         source_port: 0,
         destination_port: 0,
-        protocol: head[9],
+        protocol: u32::from(head[9]),
     };
     if be16(head, 6) & 0x3fff != 0 {
-        return Ok(None);
+        return Err(End::Fragment);
     }
     let content = packet
         .get(header_length..total.min(packet.len()))
-        .ok_or(Cut)?;
+        .ok_or(End::Cut)?;
     if flow.protocol == AUTHENTICATION {
         return extensions(content, flow);
     }
@@ -107,14 +114,10 @@ pub(super) fn ipv4<'a>(
 
 /// Reads an IPv6 header and its extension headers into `flow`, as far as they go.
 #[inline]
-pub(super) fn ipv6<'a>(
-    packet: &'a [u8],
-    flow: &mut Flow,
-    traffic_class: &mut u8,
-) -> Result<Content<'a>, Cut> {
-    let (head, content) = packet.split_first_chunk::<40>().ok_or(Cut)?;
+pub(super) fn ipv6<'a>(packet: &'a [u8], flow: &mut Flow, traffic_class: &mut u8) -> Content<'a> {
+    let (head, content) = packet.split_first_chunk::<40>().ok_or(End::Cut)?;
     if head[0] >> 4 != 6 {
-        return Err(Cut);
+        return Err(End::Cut);
     }
     let length = match be16(head, 4) {
         // A jumbogram (RFC 2675), or a segment that a network card is to cut up.
@@ -127,7 +130,7 @@ pub(super) fn ipv6<'a>(
         destination: address::<24>(head),
         source_port: 0,
         destination_port: 0,
-        protocol: head[6],
+        protocol: u32::from(head[6]),
     };
     let content = content.get(..length).unwrap_or(content);
     if is_extension(flow.protocol) {
@@ -145,7 +148,7 @@ fn address<const AT: usize>(head: &[u8; 40]) -> [u8; 16] {
 }
 
 #[inline(always)]
-fn is_extension(protocol: u8) -> bool {
+fn is_extension(protocol: u32) -> bool {
     matches!(
         protocol,
         HOP_BY_HOP
@@ -161,37 +164,37 @@ fn is_extension(protocol: u8) -> bool {
 
 /// Steps over extension headers and AH. A fragment's protocol is what its fragment header says, so that the first
 /// one, which alone has further headers, has that of the others.
-fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Result<Content<'a>, Cut> {
+fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Content<'a> {
     for _ in 0..EXTENSIONS_MAX {
-        let head = content.first_chunk::<4>().ok_or(Cut)?;
+        let head = content.first_chunk::<4>().ok_or(End::Cut)?;
         let units = usize::from(head[1]);
         let length = match flow.protocol {
             FRAGMENT => 8,
             AUTHENTICATION => units * 4 + 8,
             _ => units * 8 + 8,
         };
-        let rest = content.get(length..).ok_or(Cut)?;
+        let rest = content.get(length..).ok_or(End::Cut)?;
         // Not the fragment of which there is only one (RFC 6946).
         let is_fragment = flow.protocol == FRAGMENT && be16(head, 2) & 0xfff9 != 0;
-        flow.protocol = head[0];
+        flow.protocol = u32::from(head[0]);
         if is_fragment {
-            return Ok(None);
+            return Err(End::Fragment);
         }
         if !is_extension(flow.protocol) {
             return ports(rest, flow);
         }
         content = rest;
     }
-    Err(Cut)
+    Err(End::Cut)
 }
 
 /// Reads the ports of a protocol that has some.
 #[inline(always)]
-fn ports<'a>(content: &'a [u8], flow: &mut Flow) -> Result<Content<'a>, Cut> {
+fn ports<'a>(content: &'a [u8], flow: &mut Flow) -> Content<'a> {
     if matches!(flow.protocol, TCP | UDP | DCCP | SCTP | UDP_LITE) {
-        let head = content.first_chunk::<4>().ok_or(Cut)?;
+        let head = content.first_chunk::<4>().ok_or(End::Cut)?;
         flow.source_port = be16(head, 0);
         flow.destination_port = be16(head, 2);
     }
-    Ok(Some(content))
+    Ok(content)
 }

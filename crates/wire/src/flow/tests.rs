@@ -17,7 +17,7 @@ fn flow4(source: [u8; 4], destination: [u8; 4], protocol: u8, ports: (u16, u16))
         destination: mapped(destination),
         source_port: ports.0,
         destination_port: ports.1,
-        protocol,
+        protocol: u32::from(protocol),
     }
 }
 
@@ -27,7 +27,7 @@ fn flow6(protocol: u8, ports: (u16, u16)) -> Flow {
         destination: DESTINATION6,
         source_port: ports.0,
         destination_port: ports.1,
-        protocol,
+        protocol: u32::from(protocol),
     }
 }
 
@@ -147,7 +147,7 @@ fn every_tunnel_gives_outer_and_inner_flow() {
     for (name, packet, outer) in tunnels(&inner4(), 4) {
         let keys = Keys::read(&packet);
         let (outer, inner) = (
-            (outer.0, outer.1, outer.2),
+            (u32::from(outer.0), outer.1, outer.2),
             flow4([192, 168, 1, 5], B, 6, (50000, 443)),
         );
         assert_eq!(
@@ -240,7 +240,7 @@ fn what_is_no_tunnel_has_no_inner_flow() {
     for (name, packet) in packets {
         let keys = Keys::read(&packet);
         assert_eq!(keys.inner, Flow::default(), "{name}");
-        assert_eq!(keys.outer.protocol, packet[9], "{name}");
+        assert_eq!(keys.outer.protocol, u32::from(packet[9]), "{name}");
         assert_eq!(keys.as_kernel(), keys, "{name}");
     }
 }

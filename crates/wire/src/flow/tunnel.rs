@@ -42,7 +42,7 @@ pub(super) fn may_be(flow: &Flow) -> bool {
 }
 
 /// Whether Linux's flow classifier looks behind this protocol: IP in IP and GRE.
-pub(super) fn kernel_looks_into(protocol: u8) -> bool {
+pub(super) fn kernel_looks_into(protocol: u32) -> bool {
     matches!(protocol, IPV4 | IPV6 | GRE)
 }
 

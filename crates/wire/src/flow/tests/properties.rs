@@ -29,11 +29,25 @@ fn nested(levels: core::ops::Range<usize>) -> impl Strategy<Value = (Vec<u8>, Ve
 proptest! {
     #[test]
     fn any_octets_have_keys(octets in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Keys::read_frame(&octets);
         let keys = Keys::read(&octets);
         prop_assert_eq!((keys.vlan, keys.mark), (0, 0));
         let version = octets.first().map_or(0, |first| first >> 4);
         prop_assert!(matches!(version, 4 | 6) || keys == Keys::default());
-        let _ = (Keys::read_frame(&octets), keys.as_kernel());
+        let _ = keys.as_kernel();
+    }
+
+    #[test]
+    fn keys_that_are_replaced_are_those_that_are_read((_, packet) in nested(0..3), tagged in any::<bool>()) {
+        let mut keys = Keys { vlan: 7, mark: 8, ..Keys::read(&inner6()) };
+        keys.inner = keys.outer;
+        keys.replace(&packet);
+        prop_assert_eq!(keys, Keys::read(&packet));
+        keys.vlan = 9;
+        let kind = if packet[0] >> 4 == 4 { 0x0800 } else { 0x86dd };
+        let frame = ethernet(if tagged { &[(0x8100, 5)] } else { &[] }, kind, &packet);
+        keys.replace_frame(&frame);
+        prop_assert_eq!(keys, Keys::read_frame(&frame));
     }
 
     #[test]
@@ -97,6 +111,6 @@ proptest! {
         let flow = keys.innermost();
         prop_assert_eq!(flow.source, decoded.source);
         prop_assert_eq!(flow.destination, decoded.destination);
-        prop_assert_eq!(flow.protocol, decoded.protocol);
+        prop_assert_eq!(flow.protocol, u32::from(decoded.protocol));
     }
 }
