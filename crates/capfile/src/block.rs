@@ -5,7 +5,10 @@ use wire::link::LinkType;
 use crate::fault::{Fault, Faults};
 
 /// The most octets of the file read at once, and the length of a block as long as no record is longer.
-const READ_LEN: usize = 256 << 10;
+///
+/// So long because threads hand connections to each other once a block, so short that a block, its records and what is
+/// decoded of it stay in the cache of a processor core.
+const READ_LEN: usize = 512 << 10;
 
 /// The octets of a part of a file, and where the packets are in them.
 ///

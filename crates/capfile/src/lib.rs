@@ -1,7 +1,7 @@
 //! Files of packets: pcap, pcapng, snoop, ERF, TSH and EtherPeek, as they are or compressed with gzip or zstd.
 //!
 //! [`Reader`] tells compression and format by content and gives the packets of a file in [`Block`]s, each some
-//! 256 KiB of the file and the [`Record`]s in it: no allocation and no copy per packet. What is wrong with a file
+//! 512 KiB of the file and the [`Record`]s in it: no allocation and no copy per packet. What is wrong with a file
 //! never ends in a panic or in memory it merely claims to need: [`Faults`] says what was met, how often and where
 //! first. [`PcapWriter`] writes pcap.
 //!

@@ -88,7 +88,7 @@ impl<R: Read> Reader<R> {
 
     /// Replaces what the block holds by the next records, at least one; false at the end of the file.
     ///
-    /// A block comes from one read of the source, about 256 KiB, as long as a whole record was in it: from a pipe,
+    /// A block comes from one read of the source, about 512 KiB, as long as a whole record was in it: from a pipe,
     /// records come as they are written.
     ///
     /// # Errors
