@@ -19,9 +19,12 @@
 
 pub mod codel;
 pub mod discipline;
+pub mod tbf;
+pub mod fair;
+mod bucket;
 pub mod fifo;
 pub mod packet;
 pub mod pfifo_fast;
 
-pub use discipline::{Backlog, Class, Discipline, Statistics};
+pub use discipline::{Backlog, Class, Classify, Discipline, Statistics};
 pub use packet::{Id, List, Packet, Pool, Reason};

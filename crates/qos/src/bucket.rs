@@ -1,0 +1,137 @@
+//! A bucket of tokens, exact at any rate.
+//!
+//! Levels are kept in billionths of a bit: what a rate in bits per second gives in a nanosecond is a whole number of
+//! them, so nothing is ever rounded and nothing drifts.
+
+use base::Instant;
+
+/// One octet, in billionths of a bit.
+const OCTET: i64 = 8_000_000_000;
+
+/// The most octets that a bucket can hold, or owe.
+pub const BURST_MAX: u32 = 1 << 28;
+
+const DEBT_MAX: i64 = BURST_MAX as i64 * OCTET;
+
+/// A bucket that `rate_bps` fills and packets empty. It may owe: its level may be below zero.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bucket {
+    rate_bps: u64,
+    size: i64,
+    level: i64,
+    /// When `level` was right.
+    at: u64,
+}
+
+impl Bucket {
+    /// A bucket of at most `size` octets that holds `level` of them at `now`.
+    pub(crate) fn new(rate_bps: u64, size: u32, level: i64, now: Instant) -> Self {
+        let size = units(size);
+        let most = i64::from(BURST_MAX);
+        Self {
+            rate_bps: rate_bps.max(1),
+            size,
+            level: (level.clamp(-most, most) * OCTET).min(size),
+            at: now.as_nanos(),
+        }
+    }
+
+    /// Lets the time until `now` fill it.
+    #[inline]
+    pub(crate) fn fill(&mut self, now: Instant) {
+        self.level = self.level_at(now);
+        self.at = self.at.max(now.as_nanos());
+    }
+
+    #[inline]
+    fn level_at(&self, now: Instant) -> i64 {
+        let elapsed = now.as_nanos().saturating_sub(self.at);
+        let gained = u128::from(self.rate_bps) * u128::from(elapsed);
+        // The difference is at most twice BURST_MAX, which is less than i64::MAX.
+        if gained >= (self.size - self.level) as u128 {
+            self.size
+        } else {
+            self.level + gained as i64
+        }
+    }
+
+    /// Takes out `octets`, whether they are there or not.
+    #[inline]
+    pub(crate) fn take(&mut self, octets: u32) {
+        self.level = (self.level - units(octets)).max(-DEBT_MAX);
+    }
+
+    /// Whether it owes nothing, as of the last [`Bucket::fill`].
+    #[inline]
+    pub(crate) fn is_even(&self) -> bool {
+        self.level >= 0
+    }
+
+    /// When it holds `octets`, or all that it can hold if that is less: perhaps in the past.
+    #[inline]
+    pub(crate) fn holds_at(&self, octets: u32) -> Instant {
+        let missing = units(octets).min(self.size) - self.level;
+        if missing <= 0 {
+            return Instant::from_nanos(self.at);
+        }
+        let wait = (missing as u64).div_ceil(self.rate_bps);
+        Instant::from_nanos(self.at.saturating_add(wait))
+    }
+
+    /// Whole octets in it as of the last [`Bucket::fill`], negative when it owes, rounded down.
+    pub(crate) fn octets(&self) -> i64 {
+        self.level.div_euclid(OCTET)
+    }
+}
+
+#[inline]
+fn units(octets: u32) -> i64 {
+    i64::from(octets.min(BURST_MAX)) * OCTET
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_rate_gives_an_octet_on_the_nanosecond() {
+        let mut bucket = Bucket::new(1_000, 1_500, 0, Instant::ZERO);
+        let due = bucket.holds_at(1);
+        assert_eq!(due, Instant::from_nanos(8_000_000));
+        bucket.fill(Instant::from_nanos(7_999_999));
+        assert_eq!(bucket.octets(), 0);
+        bucket.fill(due);
+        assert_eq!(bucket.octets(), 1);
+    }
+
+    #[test]
+    fn many_small_steps_fill_as_much_as_one() {
+        for rate_bps in [1_000, 2_345_677, 999_999_999_937, 100_000_000_000] {
+            let mut steps = Bucket::new(rate_bps, BURST_MAX, -1_000, Instant::ZERO);
+            let whole = steps;
+            let mut now = Instant::ZERO;
+            for step in 0..10_000_u64 {
+                now = Instant::from_nanos(now.as_nanos() + step % 7);
+                steps.fill(now);
+            }
+            assert_eq!(steps.level, whole.level_at(now));
+        }
+    }
+
+    #[test]
+    fn the_ends_of_time_and_of_size_do_not_overflow() {
+        let mut bucket = Bucket::new(u64::MAX, u32::MAX, i64::MIN, Instant::ZERO);
+        bucket.take(u32::MAX);
+        bucket.fill(Instant::FAR_FUTURE);
+        assert_eq!(bucket.octets(), i64::from(BURST_MAX));
+        let mut slow = Bucket::new(0, 1, 0, Instant::FAR_FUTURE);
+        slow.take(u32::MAX);
+        assert_eq!(slow.holds_at(u32::MAX), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn what_it_can_never_hold_is_due_when_it_is_full() {
+        let bucket = Bucket::new(8_000, 100, 0, Instant::ZERO);
+        assert_eq!(bucket.holds_at(5_000), bucket.holds_at(100));
+    }
+}

@@ -1,0 +1,169 @@
+//! Which of a changing number of queues is the longest.
+//!
+//! A heap of upper bounds: who grows past its bound raises it, who shrinks does nothing, and only a search sets right
+//! what it meets first. So a search is paid for by the packets that left since the one before.
+
+/// What a [`Heaviest`] ranks.
+pub(super) trait Weighed {
+    /// Octets.
+    fn size(&self) -> u64;
+
+    /// Where the heap keeps it.
+    fn place(&mut self) -> &mut u32;
+}
+
+/// A heap of some of the items of a slab.
+#[derive(Debug, Default)]
+pub(super) struct Heaviest {
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    bound: u64,
+    item: u32,
+}
+
+impl Heaviest {
+    /// Adds an item that is empty.
+    pub(super) fn add<T: Weighed>(&mut self, all: &mut [T], item: u32) {
+        *all[item as usize].place() = self.entries.len() as u32;
+        self.entries.push(Entry { bound: 0, item });
+    }
+
+    /// Takes out an item.
+    pub(super) fn remove<T: Weighed>(&mut self, all: &mut [T], item: u32) {
+        let place = *all[item as usize].place() as usize;
+        self.entries.swap_remove(place);
+        if place < self.entries.len() {
+            let place = self.rise(all, place);
+            self.sink(all, place);
+        }
+    }
+
+    /// An item grew.
+    #[inline]
+    pub(super) fn raise<T: Weighed>(&mut self, all: &mut [T], item: u32) {
+        let place = *all[item as usize].place() as usize;
+        let size = all[item as usize].size();
+        if self.entries[place].bound < size {
+            self.entries[place].bound = size;
+            self.rise(all, place);
+        }
+    }
+
+    /// The item of the greatest size.
+    pub(super) fn find<T: Weighed>(&mut self, all: &mut [T]) -> Option<u32> {
+        loop {
+            let first = self.entries.first_mut()?;
+            let size = all[first.item as usize].size();
+            if size >= first.bound {
+                return Some(first.item);
+            }
+            first.bound = size;
+            self.sink(all, 0);
+        }
+    }
+
+    /// Forgets all items.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    fn rise<T: Weighed>(&mut self, all: &mut [T], mut place: usize) -> usize {
+        let entry = self.entries[place];
+        while place > 0 {
+            let above = (place - 1) / 2;
+            if self.entries[above].bound >= entry.bound {
+                break;
+            }
+            self.put(all, place, self.entries[above]);
+            place = above;
+        }
+        self.put(all, place, entry);
+        place
+    }
+
+    fn sink<T: Weighed>(&mut self, all: &mut [T], mut place: usize) {
+        let entry = self.entries[place];
+        loop {
+            let mut below = 2 * place + 1;
+            let Some(left) = self.entries.get(below) else {
+                break;
+            };
+            let mut larger = *left;
+            if let Some(right) = self.entries.get(below + 1)
+                && right.bound > larger.bound
+            {
+                below += 1;
+                larger = *right;
+            }
+            if larger.bound <= entry.bound {
+                break;
+            }
+            self.put(all, place, larger);
+            place = below;
+        }
+        self.put(all, place, entry);
+    }
+
+    fn put<T: Weighed>(&mut self, all: &mut [T], place: usize, entry: Entry) {
+        self.entries[place] = entry;
+        *all[entry.item as usize].place() = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Default)]
+    struct Item {
+        size: u64,
+        place: u32,
+        is_in: bool,
+    }
+
+    impl Weighed for Item {
+        fn size(&self) -> u64 {
+            self.size
+        }
+
+        fn place(&mut self) -> &mut u32 {
+            &mut self.place
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_walk_finds(
+            steps in prop::collection::vec((0u32..40, 0u64..50, 0u8..4), 1..400),
+        ) {
+            let mut heap = Heaviest::default();
+            let mut items = [Item::default(); 40];
+            for (item, size, what) in steps {
+                let index = item as usize;
+                match what {
+                    0 if items[index].is_in => {
+                        heap.remove(&mut items, item);
+                        items[index] = Item::default();
+                    }
+                    1 => {
+                        let found = heap.find(&mut items);
+                        let most = items.iter().filter(|item| item.is_in).map(|item| item.size).max();
+                        prop_assert_eq!(found.map(|item| items[item as usize].size), most);
+                    }
+                    _ => {
+                        if !items[index].is_in {
+                            heap.add(&mut items, item);
+                        }
+                        items[index].is_in = true;
+                        items[index].size = size;
+                        heap.raise(&mut items, item);
+                    }
+                }
+            }
+        }
+    }
+}

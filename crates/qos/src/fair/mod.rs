@@ -1,0 +1,293 @@
+//! Fair: each host the same share, and within a host each flow, with CoDel on each flow.
+//!
+//! Hosts take turns by deficit round robin, and so do the flows of a host, as RFC 8290 has it for flows: new ones before
+//! old ones, CoDel (RFC 8289) on each, marks in place of drops where the sender understands them (RFC 3168). Beyond the
+//! RFC: a host is known by its address and not by a bucket that others may fall into; only what has packets, or had some
+//! a moment ago, takes memory; new flows cannot starve old ones, however many come. At the limit the longest flow of the
+//! host with the most bytes loses its first packet.
+//!
+//! Hosts and flows share one table each, so that ten thousand hosts cost a packet what ten cost.
+
+mod heaviest;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use base::Instant;
+
+use crate::codel::Parameters;
+use crate::codel::control::{Law, Queue, Tally, Turn};
+use crate::discipline::{Backlog, Discipline, Statistics};
+use crate::packet::{Id, Pool, Reason};
+use table::{NONE, Opened, Table, Turns};
+
+/// Which of a packet's addresses is the host that it counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HostBy {
+    /// The source: of the innermost header of a tunnel's packet. For what goes up.
+    #[default]
+    Source,
+    /// The destination, likewise. For what comes down.
+    Destination,
+    /// The source that routers see, a tunnel's own.
+    OuterSource,
+    /// The destination that routers see.
+    OuterDestination,
+    /// None: all flows are one host's.
+    Nobody,
+}
+
+/// What a [`Fair`] is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Packets it holds.
+    pub limit: u32,
+    /// Octets on the line it holds.
+    pub memory_limit: u64,
+    /// Octets that a flow, and a host, may send in its turn.
+    pub quantum: u32,
+    /// Whose a packet is.
+    pub hosts: HostBy,
+    /// Hosts told apart at one time; those that come when there are so many share one place.
+    pub hosts_max: u32,
+    /// Flows told apart at one time; those that come when there are so many share one place per host.
+    pub flows_max: u32,
+    /// CoDel's.
+    pub codel: Parameters,
+}
+
+impl Default for Options {
+    /// RFC 8290's values, marks on.
+    fn default() -> Self {
+        Self {
+            limit: 10_240,
+            memory_limit: 32 << 20,
+            quantum: 1514,
+            hosts: HostBy::default(),
+            hosts_max: 16_384,
+            flows_max: 65_536,
+            codel: Parameters {
+                ecn: true,
+                ..Parameters::default()
+            },
+        }
+    }
+}
+
+/// Fair among hosts, then among each one's flows.
+#[derive(Debug)]
+pub struct Fair {
+    limit: u32,
+    memory_limit: u64,
+    quantum: i64,
+    law: Law,
+    table: Table,
+    turns: Turns,
+    backlog: Backlog,
+    sent: Statistics,
+    tally: Tally,
+    drop_overlimit: u64,
+    new_flow_count: u64,
+}
+
+impl Fair {
+    /// An empty one. Whoever does not know `seed` cannot choose flows that meet in one place.
+    #[must_use]
+    pub fn new(options: &Options, seed: u64) -> Self {
+        Self {
+            limit: options.limit,
+            memory_limit: options.memory_limit,
+            quantum: options.quantum.max(1).into(),
+            law: Law::new(&options.codel),
+            table: Table::new(options.hosts, options.hosts_max, options.flows_max, seed),
+            turns: Turns::default(),
+            backlog: Backlog::default(),
+            sent: Statistics::default(),
+            tally: Tally::default(),
+            drop_overlimit: 0,
+            new_flow_count: 0,
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, pool: &mut Pool, id: Id) {
+        let length = u64::from(pool.length(id));
+        let keys = pool.keys(id);
+        let hash = self.table.hash(keys);
+        let flow = match self.table.find(hash) {
+            Some(flow) => flow,
+            None => match self.table.open(keys, hash, self.quantum) {
+                Opened::Shared { flow } => flow,
+                Opened::New { flow, new_host } => {
+                    self.new_flow_count += 1;
+                    if let Some(host) = new_host {
+                        self.turns.new.push(&mut self.table.hosts, host);
+                    }
+                    flow
+                }
+            },
+        };
+        let place = &mut self.table.flows[flow as usize];
+        place.line.push(pool, id);
+        let host = &mut self.table.hosts[place.host as usize];
+        host.bytes += length;
+        host.packets += 1;
+        self.backlog.bytes += length;
+        self.backlog.packets += 1;
+        self.table.grew(flow);
+    }
+
+    /// Discards the first packet of the longest flow of the host with the most bytes.
+    fn discard_one(&mut self, pool: &mut Pool) -> Option<Id> {
+        let flow = self.table.longest()?;
+        let place = &mut self.table.flows[flow as usize];
+        let id = place.line.pop(pool)?;
+        let host = place.host;
+        self.left(host, 1, pool.length(id).into());
+        self.drop_overlimit += 1;
+        pool.discard(id, Reason::Overlimit);
+        Some(id)
+    }
+
+    /// So much left a host, sent or not.
+    #[inline]
+    fn left(&mut self, host: u32, packets: u32, bytes: u64) {
+        let host = &mut self.table.hosts[host as usize];
+        host.packets -= packets;
+        host.bytes -= bytes;
+        self.backlog.packets -= packets;
+        self.backlog.bytes -= bytes;
+    }
+
+    /// Takes the next packet of a host, and closes flows that stay empty.
+    fn take_from(&mut self, host: u32, pool: &mut Pool, now: Instant) -> Option<Id> {
+        loop {
+            let turns = &mut self.table.hosts[host as usize].turns;
+            let (index, is_new) = turns.first();
+            if index == NONE {
+                return None;
+            }
+            let flow = &mut self.table.flows[index as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                turns.rotate(&mut self.table.flows, is_new);
+                continue;
+            }
+            let (packets, bytes) = (flow.line.packets, flow.line.bytes);
+            let mut turn = Turn {
+                law: &self.law,
+                tally: &mut self.tally,
+                pool,
+                now,
+            };
+            let id = flow.control.dequeue(&mut turn, &mut flow.line);
+            let (packets, bytes) = (packets - flow.line.packets, bytes - flow.line.bytes);
+            if let Some(id) = id {
+                let length = pool.length(id);
+                flow.deficit -= i64::from(length);
+                turns.sent(is_new, length, self.quantum);
+                self.left(host, packets, bytes);
+                return Some(id);
+            }
+            if is_new && turns.old.first != NONE {
+                turns.rotate(&mut self.table.flows, is_new);
+            } else {
+                turns.remove(&mut self.table.flows, is_new);
+                self.table.close_flow(index);
+            }
+            self.left(host, packets, bytes);
+        }
+    }
+}
+
+impl Discipline for Fair {
+    fn kind(&self) -> &'static str {
+        "fair"
+    }
+
+    fn enqueue(&mut self, pool: &mut Pool, id: Id, _: Instant) -> bool {
+        self.insert(pool, id);
+        let mut taken = true;
+        while self.backlog.packets > self.limit || self.backlog.bytes > self.memory_limit {
+            match self.discard_one(pool) {
+                Some(lost) => taken &= lost != id,
+                None => break,
+            }
+        }
+        taken
+    }
+
+    fn restore(&mut self, pool: &mut Pool, id: Id, _: Instant) -> bool {
+        self.insert(pool, id);
+        true
+    }
+
+    fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id> {
+        loop {
+            let (index, is_new) = self.turns.first();
+            if index == NONE {
+                return None;
+            }
+            let host = &mut self.table.hosts[index as usize];
+            if host.deficit <= 0 {
+                host.deficit += self.quantum;
+                self.turns.rotate(&mut self.table.hosts, is_new);
+                continue;
+            }
+            if let Some(id) = self.take_from(index, pool, now) {
+                let length = pool.length(id);
+                self.table.hosts[index as usize].deficit -= i64::from(length);
+                self.turns.sent(is_new, length, self.quantum);
+                self.sent.count_sent(length);
+                return Some(id);
+            }
+            if is_new && self.turns.old.first != NONE {
+                self.turns.rotate(&mut self.table.hosts, is_new);
+            } else {
+                self.turns.remove(&mut self.table.hosts, is_new);
+                self.table.close_host(index);
+            }
+        }
+    }
+
+    fn next_time(&self, now: Instant) -> Option<Instant> {
+        (self.backlog.packets > 0).then_some(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics {
+            dropped: self.drop_overlimit + self.tally.dropped,
+            ecn_mark: self.tally.ecn_mark,
+            ..self.sent
+        }
+    }
+
+    fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>) {
+        for flow in &mut self.table.flows {
+            while let Some(id) = flow.line.pop(pool) {
+                into.push(id);
+            }
+        }
+        self.table.clear();
+        self.turns = Turns::default();
+        self.backlog = Backlog::default();
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("hosts", self.table.hosts_len() as u64),
+            ("flows", self.table.flows_len() as u64),
+            ("new_flow_count", self.new_flow_count),
+            ("host_collisions", self.table.shared_host),
+            ("flow_collisions", self.table.shared_flow),
+            ("maxpacket", self.tally.max_packet.into()),
+            ("drop_overlimit", self.drop_overlimit),
+            ("ecn_mark", self.tally.ecn_mark),
+            ("ce_mark", self.tally.ce_mark),
+        ]
+    }
+}

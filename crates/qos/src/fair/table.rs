@@ -1,0 +1,514 @@
+//! Hosts and flows that have packets: found by key, kept in slabs, gone when they are idle.
+
+use hashbrown::HashTable;
+use wire::flow::{Flow as Header, Keys};
+
+use super::HostBy;
+use super::heaviest::{Heaviest, Weighed};
+use crate::codel::control::{Control, Queue};
+use crate::packet::{Chain, Id, Pool};
+
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Who a host is: its address, or all those that found no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HostKey {
+    address: u128,
+    rest: bool,
+}
+
+/// Hosts, or flows of a host, in the order of their turns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ring {
+    pub(super) first: u32,
+    last: u32,
+}
+
+impl Default for Ring {
+    fn default() -> Self {
+        Self {
+            first: NONE,
+            last: NONE,
+        }
+    }
+}
+
+/// What stands in a [`Ring`].
+pub(super) trait Linked {
+    fn next(&mut self) -> &mut u32;
+}
+
+impl Ring {
+    pub(super) fn push<T: Linked>(&mut self, all: &mut [T], item: u32) {
+        *all[item as usize].next() = NONE;
+        match self.last {
+            NONE => self.first = item,
+            last => *all[last as usize].next() = item,
+        }
+        self.last = item;
+    }
+
+    pub(super) fn pop<T: Linked>(&mut self, all: &mut [T]) {
+        if self.first != NONE {
+            self.first = *all[self.first as usize].next();
+        }
+        if self.first == NONE {
+            self.last = NONE;
+        }
+    }
+}
+
+/// New ones go before old ones, but not so long that the old ones starve: what an old one sends allows new ones
+/// [`Turns::FAVOUR`] times as much.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Turns {
+    pub(super) new: Ring,
+    pub(super) old: Ring,
+    /// Octets that new ones may send before it is an old one's turn.
+    credit: i64,
+}
+
+impl Turns {
+    const FAVOUR: i64 = 16;
+
+    /// Whose turn it is, and whether it is a new one's; `NONE` when nobody is there.
+    #[inline]
+    pub(super) fn first(&self) -> (u32, bool) {
+        if self.new.first != NONE && (self.credit > 0 || self.old.first == NONE) {
+            (self.new.first, true)
+        } else {
+            (self.old.first, false)
+        }
+    }
+
+    /// The one whose turn it was sent so many octets.
+    #[inline]
+    pub(super) fn sent(&mut self, new: bool, length: u32, quantum: i64) {
+        let length = i64::from(length);
+        let most = quantum * Self::FAVOUR;
+        self.credit = if self.old.first == NONE {
+            most
+        } else if new {
+            self.credit - length
+        } else {
+            most.min(self.credit + length * Self::FAVOUR)
+        };
+    }
+
+    /// The one whose turn it was goes to the end of the old ones.
+    #[inline]
+    pub(super) fn rotate<T: Linked>(&mut self, all: &mut [T], new: bool) {
+        let first = self.remove(all, new);
+        self.old.push(all, first);
+    }
+
+    /// The one whose turn it was goes away.
+    #[inline]
+    pub(super) fn remove<T: Linked>(&mut self, all: &mut [T], new: bool) -> u32 {
+        let ring = if new { &mut self.new } else { &mut self.old };
+        let first = ring.first;
+        ring.pop(all);
+        first
+    }
+}
+
+/// A flow's packets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Line {
+    pub(super) chain: Chain,
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
+}
+
+impl Line {
+    #[inline]
+    pub(super) fn push(&mut self, pool: &mut Pool, id: Id) {
+        self.packets += 1;
+        self.bytes += u64::from(pool.length(id));
+        self.chain.push(pool, id);
+    }
+}
+
+impl Queue for Line {
+    #[inline]
+    fn pop(&mut self, pool: &Pool) -> Option<Id> {
+        let id = self.chain.pop(pool)?;
+        self.packets -= 1;
+        self.bytes -= u64::from(pool.length(id));
+        Some(id)
+    }
+
+    #[inline]
+    fn bytes_behind(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// A flow that has packets, or had some a moment ago.
+#[derive(Debug)]
+pub(super) struct Flow {
+    hash: u64,
+    pub(super) line: Line,
+    pub(super) deficit: i64,
+    pub(super) host: u32,
+    next: u32,
+    pub(super) control: Control,
+    place: u32,
+}
+
+/// A host that has flows.
+#[derive(Debug)]
+pub(super) struct Host {
+    key: HostKey,
+    hash: u64,
+    pub(super) turns: Turns,
+    pub(super) deficit: i64,
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
+    next: u32,
+    place: u32,
+    /// The flow of all that found no place; while it is there they go on in it, so that none is overtaken by itself.
+    shared: u32,
+    /// Its flows by size.
+    pub(super) flows: Heaviest,
+}
+
+impl Linked for Flow {
+    #[inline]
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+}
+
+impl Linked for Host {
+    #[inline]
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+}
+
+impl Weighed for Flow {
+    #[inline]
+    fn size(&self) -> u64 {
+        self.line.bytes
+    }
+
+    #[inline]
+    fn place(&mut self) -> &mut u32 {
+        &mut self.place
+    }
+}
+
+impl Weighed for Host {
+    #[inline]
+    fn size(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
+    fn place(&mut self) -> &mut u32 {
+        &mut self.place
+    }
+}
+
+/// All hosts and flows.
+#[derive(Debug)]
+pub(super) struct Table {
+    by: HostBy,
+    seeds: [u64; 4],
+    hosts_max: usize,
+    flows_max: usize,
+    pub(super) hosts: Vec<Host>,
+    pub(super) flows: Vec<Flow>,
+    free_host: u32,
+    free_flow: u32,
+    host_index: HashTable<u32>,
+    flow_index: HashTable<u32>,
+    /// Hosts by size.
+    pub(super) heaviest: Heaviest,
+    /// Packets whose host, and whose flow, had to share another's place.
+    pub(super) shared_host: u64,
+    pub(super) shared_flow: u64,
+}
+
+impl Table {
+    pub(super) fn new(by: HostBy, hosts_max: u32, flows_max: u32, seed: u64) -> Self {
+        Self {
+            by,
+            seeds: seeds(seed),
+            hosts_max: hosts_max as usize,
+            flows_max: flows_max as usize,
+            hosts: Vec::new(),
+            flows: Vec::new(),
+            free_host: NONE,
+            free_flow: NONE,
+            host_index: HashTable::new(),
+            flow_index: HashTable::new(),
+            heaviest: Heaviest::default(),
+            shared_host: 0,
+            shared_flow: 0,
+        }
+    }
+
+    /// Hosts that are there.
+    pub(super) fn hosts_len(&self) -> usize {
+        self.host_index.len()
+    }
+
+    /// Flows that are there.
+    pub(super) fn flows_len(&self) -> usize {
+        self.flow_index.len()
+    }
+
+    /// The flow of a packet with `keys`, if there is one.
+    #[inline]
+    pub(super) fn find(&self, hash: u64) -> Option<u32> {
+        self.flow_index
+            .find(hash, |&flow| self.flows[flow as usize].hash == hash)
+            .copied()
+    }
+
+    /// What names the flow of a packet with `keys`: 64 bits of its addresses, ports and protocol.
+    #[inline]
+    pub(super) fn hash(&self, keys: &Keys) -> u64 {
+        let header = self.header(keys);
+        let [source, source_high] = halves(header.source);
+        let [destination, destination_high] = halves(header.destination);
+        let ports = u64::from(header.source_port) << 32
+            | u64::from(header.destination_port) << 16
+            | u64::from(header.protocol);
+        let source = fold(source ^ self.seeds[0], source_high ^ self.seeds[1]);
+        let destination = fold(
+            destination ^ self.seeds[2],
+            destination_high ^ self.seeds[3],
+        );
+        fold(
+            source ^ ports ^ self.seeds[2],
+            destination.rotate_left(32) ^ self.seeds[1],
+        )
+    }
+
+    #[inline]
+    fn header<'k>(&self, keys: &'k Keys) -> &'k Header {
+        match self.by {
+            HostBy::OuterSource | HostBy::OuterDestination => &keys.outer,
+            HostBy::Source | HostBy::Destination | HostBy::Nobody => keys.innermost(),
+        }
+    }
+
+    fn host_key(&self, keys: &Keys) -> HostKey {
+        let header = self.header(keys);
+        let address = match self.by {
+            HostBy::Source | HostBy::OuterSource => u128::from_ne_bytes(header.source),
+            HostBy::Destination | HostBy::OuterDestination => {
+                u128::from_ne_bytes(header.destination)
+            }
+            HostBy::Nobody => 0,
+        };
+        HostKey {
+            address,
+            rest: false,
+        }
+    }
+
+    fn host_hash(&self, key: HostKey) -> u64 {
+        let low = key.address as u64 ^ self.seeds[3];
+        let high = (key.address >> 64) as u64 ^ self.seeds[2];
+        fold(fold(low, high) ^ u64::from(key.rest), self.seeds[0])
+    }
+
+    /// A new flow for the packet that has `hash`, or the one it has to share; and whether its host is new.
+    pub(super) fn open(&mut self, keys: &Keys, hash: u64, quantum: i64) -> Opened {
+        let (host_index, host_is_new) = self.open_host(self.host_key(keys), quantum);
+        let shared = self.hosts[host_index as usize].shared;
+        let is_full = self.flow_index.len() >= self.flows_max;
+        if shared != NONE || is_full {
+            self.shared_flow += 1;
+        }
+        if shared != NONE {
+            return Opened::Shared { flow: shared };
+        }
+        let flow = Flow {
+            hash,
+            line: Line::default(),
+            deficit: quantum,
+            host: host_index,
+            next: NONE,
+            control: Control::default(),
+            place: 0,
+        };
+        let index = if self.free_flow == NONE {
+            self.flows.push(flow);
+            self.flows.len() as u32 - 1
+        } else {
+            let index = self.free_flow;
+            self.free_flow = self.flows[index as usize].next;
+            self.flows[index as usize] = flow;
+            index
+        };
+        let host = &mut self.hosts[host_index as usize];
+        if is_full {
+            host.shared = index;
+            self.flows[index as usize].hash = !host.hash;
+        }
+        let hash = self.flows[index as usize].hash;
+        let flows = &mut self.flows;
+        self.flow_index
+            .insert_unique(hash, index, |&flow| flows[flow as usize].hash);
+        host.turns.new.push(flows, index);
+        host.flows.add(flows, index);
+        Opened::New {
+            flow: index,
+            new_host: host_is_new.then_some(host_index),
+        }
+    }
+
+    fn open_host(&mut self, key: HostKey, quantum: i64) -> (u32, bool) {
+        let mut key = key;
+        if let Some(host) = self.find_host(key) {
+            return (host, false);
+        }
+        let rest = HostKey {
+            address: 0,
+            rest: true,
+        };
+        let found = self.find_host(rest);
+        let in_use = found.is_some_and(|host| self.hosts[host as usize].shared != NONE);
+        if in_use || self.host_index.len() >= self.hosts_max {
+            self.shared_host += 1;
+            key = rest;
+            if let Some(host) = found {
+                return (host, false);
+            }
+        }
+        let hash = self.host_hash(key);
+        let index = if self.free_host == NONE {
+            self.hosts.push(Host::new(key, hash));
+            self.hosts.len() as u32 - 1
+        } else {
+            let index = self.free_host;
+            let host = &mut self.hosts[index as usize];
+            self.free_host = host.next;
+            // The heap's memory is kept for the next host.
+            let flows = core::mem::take(&mut host.flows);
+            *host = Host::new(key, hash);
+            host.flows = flows;
+            index
+        };
+        let hosts = &mut self.hosts;
+        hosts[index as usize].deficit = quantum;
+        self.host_index
+            .insert_unique(hash, index, |&host| hosts[host as usize].hash);
+        self.heaviest.add(hosts, index);
+        (index, true)
+    }
+
+    fn find_host(&self, key: HostKey) -> Option<u32> {
+        self.host_index
+            .find(self.host_hash(key), |&host| {
+                self.hosts[host as usize].key == key
+            })
+            .copied()
+    }
+
+    /// Forgets a flow that is empty and in no ring.
+    pub(super) fn close_flow(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let (hash, host) = (flow.hash, flow.host);
+        flow.next = self.free_flow;
+        self.free_flow = index;
+        if let Ok(entry) = self.flow_index.find_entry(hash, |&flow| flow == index) {
+            entry.remove();
+        }
+        let host = &mut self.hosts[host as usize];
+        if host.shared == index {
+            host.shared = NONE;
+        }
+        host.flows.remove(&mut self.flows, index);
+    }
+
+    /// Forgets a host without flows that is in no ring.
+    pub(super) fn close_host(&mut self, index: u32) {
+        let host = &mut self.hosts[index as usize];
+        let hash = host.hash;
+        host.next = self.free_host;
+        self.free_host = index;
+        if let Ok(entry) = self.host_index.find_entry(hash, |&host| host == index) {
+            entry.remove();
+        }
+        self.heaviest.remove(&mut self.hosts, index);
+    }
+
+    /// The longest flow of the host with the most bytes.
+    pub(super) fn longest(&mut self) -> Option<u32> {
+        let host = self.heaviest.find(&mut self.hosts)?;
+        self.hosts[host as usize].flows.find(&mut self.flows)
+    }
+
+    /// Notes that the flow and its host grew.
+    #[inline]
+    pub(super) fn grew(&mut self, flow: u32) {
+        let host = self.flows[flow as usize].host;
+        self.hosts[host as usize].flows.raise(&mut self.flows, flow);
+        self.heaviest.raise(&mut self.hosts, host);
+    }
+
+    /// Forgets all hosts and flows.
+    pub(super) fn clear(&mut self) {
+        self.hosts.clear();
+        self.flows.clear();
+        self.free_host = NONE;
+        self.free_flow = NONE;
+        self.host_index.clear();
+        self.flow_index.clear();
+        self.heaviest.clear();
+    }
+}
+
+/// What [`Table::open`] found.
+pub(super) enum Opened {
+    /// A flow made for this packet, and its host if that is new too: it has no turn yet.
+    New { flow: u32, new_host: Option<u32> },
+    /// The flow that all of its host share who found no place.
+    Shared { flow: u32 },
+}
+
+impl Host {
+    fn new(key: HostKey, hash: u64) -> Self {
+        Self {
+            key,
+            hash,
+            turns: Turns::default(),
+            deficit: 0,
+            packets: 0,
+            bytes: 0,
+            next: NONE,
+            place: 0,
+            shared: NONE,
+            flows: Heaviest::default(),
+        }
+    }
+}
+
+fn halves(address: [u8; 16]) -> [u64; 2] {
+    let address = u128::from_ne_bytes(address);
+    [address as u64, (address >> 64) as u64]
+}
+
+/// The halves of a product, one on the other.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Numbers that whoever does not know `seed` does not know (splitmix64).
+fn seeds(seed: u64) -> [u64; 4] {
+    let mut state = seed;
+    [(); 4].map(|()| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    })
+}

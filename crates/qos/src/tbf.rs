@@ -1,0 +1,186 @@
+//! TBF: the token bucket filter, which lets a queue out at a rate.
+//!
+//! Over any span of time `w` it gives at most `rate * w + burst`. As tc-tbf(8) has it: the packet that is next is known
+//! before it may leave, so the one below that waits for its tokens has been taken out of the queue already.
+
+use base::Instant;
+
+use crate::bucket::Bucket;
+use crate::discipline::{Backlog, Discipline, Statistics};
+use crate::packet::{Id, Pool, Reason};
+
+/// A second rate, which bursts may not exceed either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peak {
+    /// Bits per second.
+    pub rate_bps: u64,
+    /// Size of its bucket in octets; larger packets are discarded.
+    pub mtu: u32,
+}
+
+/// What shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Bits per second.
+    pub rate_bps: u64,
+    /// Size of the bucket in octets; larger packets are discarded.
+    pub burst: u32,
+    /// A second rate for what the bucket holds.
+    pub peak: Option<Peak>,
+}
+
+impl Options {
+    /// The limit in octets of a queue in which a packet waits no longer than `latency_ns`, as tc-tbf(8) reckons it.
+    #[must_use]
+    pub fn limit_of(&self, latency_ns: u64) -> u64 {
+        let held = |rate_bps: u64, bucket: u32| {
+            let bits = u128::from(rate_bps) * u128::from(latency_ns) / 1_000_000_000;
+            u64::try_from(bits / 8).map_or(u64::MAX, |octets| octets.saturating_add(bucket.into()))
+        };
+        let limit = held(self.rate_bps, self.burst);
+        self.peak
+            .map_or(limit, |peak| limit.min(held(peak.rate_bps, peak.mtu)))
+    }
+
+    fn longest(&self) -> u32 {
+        self.peak
+            .map_or(self.burst, |peak| peak.mtu.min(self.burst))
+    }
+}
+
+/// A token bucket above another discipline.
+#[derive(Debug)]
+pub struct Tbf {
+    longest: u32,
+    bucket: Bucket,
+    peak: Option<Bucket>,
+    child: Box<dyn Discipline>,
+    /// The packet that leaves next, and its length.
+    held: Option<(Id, u32)>,
+    own: Statistics,
+}
+
+impl Tbf {
+    /// Shapes what leaves `child`. The bucket is full, or holds `level` octets: what [`Tbf::level`] said of the one that
+    /// this one replaces.
+    #[must_use]
+    pub fn new(
+        options: &Options,
+        child: Box<dyn Discipline>,
+        level: Option<i64>,
+        now: Instant,
+    ) -> Self {
+        let bucket = |rate_bps, size: u32| {
+            Bucket::new(rate_bps, size, level.unwrap_or(i64::from(size)), now)
+        };
+        Self {
+            longest: options.longest(),
+            bucket: bucket(options.rate_bps, options.burst),
+            peak: options.peak.map(|peak| bucket(peak.rate_bps, peak.mtu)),
+            child,
+            held: None,
+            own: Statistics::default(),
+        }
+    }
+
+    /// Octets that may leave at once, as of the last packet: for the one that replaces this one.
+    #[must_use]
+    pub fn level(&self) -> i64 {
+        let level = self.bucket.octets();
+        self.peak.map_or(level, |peak| level.min(peak.octets()))
+    }
+
+    fn hold(&mut self, pool: &mut Pool, now: Instant) {
+        if self.held.is_none() {
+            self.held = self
+                .child
+                .dequeue(pool, now)
+                .map(|id| (id, pool.get(id).length));
+        }
+    }
+
+    fn due(&self, length: u32) -> Instant {
+        let due = self.bucket.holds_at(length);
+        self.peak.map_or(due, |peak| due.max(peak.holds_at(length)))
+    }
+}
+
+impl Discipline for Tbf {
+    fn kind(&self) -> &'static str {
+        "tbf"
+    }
+
+    fn enqueue(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
+        if pool.length(id) > self.longest {
+            pool.discard(id, Reason::Full);
+            self.own.dropped += 1;
+            return false;
+        }
+        let taken = self.child.enqueue(pool, id, now);
+        self.hold(pool, now);
+        taken
+    }
+
+    fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id> {
+        self.hold(pool, now);
+        let (id, length) = self.held?;
+        self.bucket.fill(now);
+        self.peak.iter_mut().for_each(|peak| peak.fill(now));
+        if self.due(length) > now {
+            self.own.overlimits += 1;
+            return None;
+        }
+        self.bucket.take(length);
+        self.peak.iter_mut().for_each(|peak| peak.take(length));
+        self.own.sent_packets += 1;
+        self.own.sent_bytes += u64::from(length);
+        self.held = None;
+        self.hold(pool, now);
+        Some(id)
+    }
+
+    /// Exact, unless the discipline below holds packets back itself: what it will give is not known before it does.
+    fn next_time(&self, now: Instant) -> Option<Instant> {
+        match self.held {
+            Some((_, length)) => Some(self.due(length)),
+            None => self.child.next_time(now),
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let mut backlog = self.child.backlog();
+        if let Some((_, length)) = self.held {
+            backlog.packets += 1;
+            backlog.bytes += u64::from(length);
+        }
+        backlog
+    }
+
+    fn statistics(&self) -> Statistics {
+        let below = self.child.statistics();
+        Statistics {
+            dropped: self.own.dropped + below.dropped,
+            ecn_mark: below.ecn_mark,
+            ..self.own
+        }
+    }
+
+    fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>) {
+        into.extend(self.held.take().map(|(id, _)| id));
+        self.child.drain(pool, into);
+    }
+
+    fn restore(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
+        let taken = self.child.restore(pool, id, now);
+        self.hold(pool, now);
+        taken
+    }
+
+    fn children(&self) -> Vec<(String, &dyn Discipline)> {
+        vec![("1:1".to_owned(), self.child.as_ref())]
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![("tokens", u64::try_from(self.level()).unwrap_or(0))]
+    }
+}
