@@ -1,0 +1,388 @@
+//! The running experiment: all streams, their schedule and their waits.
+//!
+//! Whoever has the sockets calls, in a loop: [`Experiment::pop_send`] until it is empty, and sends what it names;
+//! [`Experiment::sent`] or [`Experiment::failed`] with what the kernel says of that; [`Experiment::received`] for each
+//! reply; [`Experiment::handle_timeout`]; and waits until [`Experiment::poll_timeout`]. It is over when
+//! [`Experiment::is_over`] says so, and [`Experiment::finish`] makes the result. All instants are of one clock.
+//!
+//! An idle stream costs nothing: each has one timer for its next packet and one for the oldest that waits. The
+//! schedule is absolute: a packet that is sent late does not delay the next.
+
+use base::timer::{TimerStore, Wheel};
+use base::{Duration, Instant};
+
+use crate::outcome::{Finished, Outcome};
+use crate::plan::Plan;
+use crate::statistics::Statistics;
+use crate::stream::{Arrival, Stream, ns_after};
+
+/// Packets are due on multiples of this.
+const SEND_TICK: Duration = Duration::from_micros(1);
+/// And given up on multiples of this.
+const WAIT_TICK: Duration = Duration::from_millis(1);
+
+/// A packet whose turn has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// Its stream's place in the plan.
+    pub stream: u32,
+    /// Its number, from 1.
+    pub sequence: u64,
+    /// When it was due.
+    pub due: Instant,
+}
+
+/// Which packet a reply says it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sequence {
+    /// The number itself.
+    Full(u64),
+    /// Its lower 16 bits: the latest packet that has them is meant.
+    Low(u16),
+}
+
+/// A responder's word on a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Far {
+    /// Arrival there in nanoseconds after the start of the experiment, by the responder's clock.
+    pub arrived_ns: i64,
+    /// Departure there, likewise.
+    pub departed_ns: i64,
+    /// Packets of this stream that it had received, this one included; 0 when it does not know.
+    pub count: u32,
+}
+
+/// A reply as it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// Whose it is.
+    pub stream: u32,
+    /// What it answers.
+    pub sequence: Sequence,
+    /// When it came.
+    pub at: Instant,
+    /// Its TTL or hop limit; 0 when it is not known.
+    pub ttl: u8,
+    /// Its TOS octet or traffic class.
+    pub tos: u8,
+    /// What a responder says.
+    pub far: Option<Far>,
+}
+
+/// What a reply was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted {
+    /// The packet it answers.
+    pub sequence: u64,
+    /// The round trip.
+    pub rtt: Duration,
+    /// It came after the wait was over.
+    pub late: bool,
+    /// The packet had been answered.
+    pub duplicate: bool,
+    /// A later packet had been answered before.
+    pub reordered: bool,
+}
+
+/// Why a reply was ignored; it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Ignored {
+    /// No stream has this number.
+    #[error("reply to an unknown stream")]
+    UnknownStream,
+    /// No packet with this number was sent, or too long ago to remember.
+    #[error("reply to an unknown packet")]
+    UnknownSequence,
+}
+
+/// A stream as it stands, for a live view.
+#[derive(Debug, Clone, Default)]
+pub struct Live {
+    /// Packets sent.
+    pub transmitted: u64,
+    /// Packets answered.
+    pub received: u64,
+    /// Packets that are lost, not sent, or overdue: waiting for twice the longest round trip.
+    pub missing: u64,
+    /// Replies to what was answered already.
+    pub duplicates: u64,
+    /// The last round trip, in nanoseconds.
+    pub last_ns: Option<u64>,
+    /// Median and 99th percentile of the round trips, in nanoseconds.
+    pub p50_p99_ns: Option<[u64; 2]>,
+    /// Round trips of the last packets in nanoseconds, `None` for a missing one.
+    pub recent: Vec<Option<u64>>,
+}
+
+/// An experiment under way.
+pub struct Experiment {
+    plan: Plan,
+    start: Instant,
+    streams: Vec<Stream>,
+    sends: Wheel,
+    waits: Wheel,
+    running: usize,
+    ignored: u64,
+}
+
+impl Experiment {
+    /// An experiment that begins at `start`. The plan should have passed [`Plan::check`].
+    #[must_use]
+    pub fn new(plan: Plan, start: Instant) -> Self {
+        let keep_max = plan.samples_max / plan.streams.len().max(1) as u64;
+        let streams: Vec<Stream> = plan
+            .streams
+            .iter()
+            .map(|stream| Stream::new(stream, start, keep_max))
+            .collect();
+        let mut sends = Wheel::new(SEND_TICK);
+        for (number, stream) in streams.iter().enumerate() {
+            if stream.sends() {
+                sends.insert(stream.next_due, number as u32);
+            }
+        }
+        let running = streams.iter().filter(|stream| !stream.is_over()).count();
+        Self {
+            plan,
+            start,
+            streams,
+            sends,
+            waits: Wheel::new(WAIT_TICK),
+            running,
+            ignored: 0,
+        }
+    }
+
+    /// The plan that is carried out.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// When the next packet is due; `None` when none is to be sent any more.
+    #[must_use]
+    pub fn next_send(&self) -> Option<Instant> {
+        self.sends.next_deadline()
+    }
+
+    /// When something is to be done next: a packet sent, or one given up.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match (self.sends.next_deadline(), self.waits.next_deadline()) {
+            (Some(send), Some(wait)) => Some(send.min(wait)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Takes one packet that is due at `now`, and books it as sent then.
+    pub fn pop_send(&mut self, now: Instant) -> Option<Due> {
+        loop {
+            let number = self.sends.pop_due(now)?.token;
+            let stream = &mut self.streams[number as usize];
+            if !stream.sends() {
+                continue;
+            }
+            let (index, due) = stream.take(self.start, now);
+            if stream.sends() {
+                self.sends.insert(stream.next_due, number);
+                if stream.timer.is_none() {
+                    self.arm(number);
+                }
+            } else {
+                self.rearm(number);
+            }
+            return Some(Due {
+                stream: number,
+                sequence: index + 1,
+                due,
+            });
+        }
+    }
+
+    /// The kernel says when a packet was sent. Ignored once the packet is answered or given up.
+    pub fn sent(&mut self, stream: u32, sequence: u64, at: Instant) {
+        let at_ns = ns_after(self.start, at);
+        if let (Some(stream), Some(index)) =
+            (self.streams.get_mut(stream as usize), sequence.checked_sub(1))
+        {
+            stream.sent(index, at_ns);
+        }
+    }
+
+    /// The kernel refused to send a packet.
+    pub fn failed(&mut self, stream: u32, sequence: u64) {
+        if let (Some(entry), Some(index)) =
+            (self.streams.get_mut(stream as usize), sequence.checked_sub(1))
+        {
+            let was_over = entry.is_over();
+            entry.failed(index);
+            self.note_end(stream, was_over);
+        }
+    }
+
+    /// Books a reply.
+    ///
+    /// # Errors
+    /// Why it was ignored and counted.
+    pub fn received(&mut self, reply: Reply) -> Result<Accepted, Ignored> {
+        let booked = self.book(&reply);
+        self.ignored += u64::from(booked.is_err());
+        booked
+    }
+
+    fn book(&mut self, reply: &Reply) -> Result<Accepted, Ignored> {
+        let stream = self
+            .streams
+            .get_mut(reply.stream as usize)
+            .ok_or(Ignored::UnknownStream)?;
+        let sequence = match reply.sequence {
+            Sequence::Full(sequence) => sequence,
+            Sequence::Low(low) => expand(stream.samples.length(), low),
+        };
+        let index = sequence.checked_sub(1).ok_or(Ignored::UnknownSequence)?;
+        let arrival = Arrival {
+            at_ns: ns_after(self.start, reply.at),
+            ttl: reply.ttl,
+            tos: reply.tos,
+            far: reply
+                .far
+                .map(|far| (far.arrived_ns, far.departed_ns, far.count)),
+        };
+        let was_over = stream.is_over();
+        let first = stream.statistics.received == 0;
+        let booked = stream
+            .reply(index, self.plan.wait, arrival)
+            .ok_or(Ignored::UnknownSequence)?;
+        // A first reply shortens the wait for the last packets.
+        if first && !stream.sends() && !stream.is_over() {
+            self.rearm(reply.stream);
+        }
+        self.note_end(reply.stream, was_over);
+        Ok(Accepted {
+            sequence,
+            rtt: booked.rtt,
+            late: booked.late,
+            duplicate: booked.duplicate,
+            reordered: booked.reordered,
+        })
+    }
+
+    /// Counts a reply that could not be given to [`Experiment::received`], because whose it is cannot be told.
+    pub fn note_unknown(&mut self) {
+        self.ignored += 1;
+    }
+
+    /// Gives up what has waited for long enough.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let now_ns = ns_after(self.start, now);
+        while let Some(expired) = self.waits.pop_due(now) {
+            let stream = &mut self.streams[expired.token as usize];
+            let was_over = stream.is_over();
+            stream.timer = None;
+            stream.expire(self.plan.wait, now_ns);
+            self.note_end(expired.token, was_over);
+            self.arm(expired.token);
+        }
+    }
+
+    /// Sends nothing more, and waits only for what is likely to come: where there were replies, twice the longest
+    /// round trip.
+    pub fn stop(&mut self) {
+        for number in 0..self.streams.len() as u32 {
+            let stream = &mut self.streams[number as usize];
+            let was_over = stream.is_over();
+            stream.stop();
+            self.note_end(number, was_over);
+            self.rearm(number);
+        }
+        self.sends = Wheel::new(SEND_TICK);
+    }
+
+    /// Whether nothing is sent or waited for any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.running == 0
+    }
+
+    /// A stream's counts and round trips so far.
+    #[must_use]
+    pub fn statistics(&self, stream: u32) -> Option<&Statistics> {
+        Some(&self.streams.get(stream as usize)?.statistics)
+    }
+
+    /// Replies that were ignored.
+    #[must_use]
+    pub fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// Writes a stream as it stands into `live`, with its last `recent_max` packets. The cost does not grow with the
+    /// rate, but for a step for each packet sent since the last call.
+    pub fn live(&mut self, stream: u32, now: Instant, recent_max: usize, live: &mut Live) {
+        let now_ns = ns_after(self.start, now);
+        let Some(stream) = self.streams.get_mut(stream as usize) else {
+            return;
+        };
+        let overdue = stream.overdue(self.plan.wait, now_ns);
+        let statistics = &stream.statistics;
+        live.transmitted = statistics.transmitted;
+        live.received = statistics.received;
+        live.missing = statistics.lost + statistics.failed + overdue;
+        live.duplicates = statistics.duplicates;
+        live.last_ns = stream.last_rtt.map(Duration::as_nanos);
+        live.p50_p99_ns = statistics.p50_p99();
+        live.recent.clear();
+        let recent = stream.recent(recent_max);
+        live.recent
+            .extend(recent.map(|sample| sample.rtt().map(Duration::as_nanos)));
+    }
+
+    /// The result, with what is waited for still marked as that. `started_unix_ns` is when the experiment began, by
+    /// the calendar.
+    #[must_use]
+    pub fn finish(self, started_unix_ns: u64, interrupted: bool) -> Outcome {
+        let finished = self.streams.into_iter().zip(self.plan.streams);
+        let finished = finished.map(|(stream, plan)| Finished { stream, plan });
+        Outcome::of(finished, self.plan.wait, started_unix_ns, interrupted, self.ignored)
+    }
+
+    fn note_end(&mut self, stream: u32, was_over: bool) {
+        let is_over = self.streams[stream as usize].is_over();
+        match (was_over, is_over) {
+            (false, true) => self.running -= 1,
+            (true, false) => self.running += 1,
+            (false, false) | (true, true) => {}
+        }
+    }
+
+    /// Arms a stream's wait for its oldest packet.
+    fn arm(&mut self, number: u32) {
+        let stream = &mut self.streams[number as usize];
+        if stream.is_over() {
+            return;
+        }
+        if let Some(at_ns) = stream.gives_up_ns(self.plan.wait) {
+            let after = Duration::from_nanos(u64::try_from(at_ns).unwrap_or(0));
+            stream.timer = Some(self.waits.insert(self.start + after, number));
+        }
+    }
+
+    fn rearm(&mut self, number: u32) {
+        if let Some(timer) = self.streams[number as usize].timer.take() {
+            self.waits.cancel(timer);
+        }
+        self.arm(number);
+    }
+}
+
+/// The latest number up to `last` with these lower 16 bits; 0 when there is none.
+fn expand(last: u64, low: u16) -> u64 {
+    let candidate = last & !0xffff | u64::from(low);
+    match candidate > last {
+        true => candidate.saturating_sub(0x1_0000),
+        false => candidate,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! What came out of an experiment, as a value.
+
+use std::net::IpAddr;
+
+use base::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::oneway::Directions;
+use crate::plan::StreamPlan;
+use crate::sample::{OneWay, Sample, State};
+use crate::statistics::{Percentiles, RoundTrips};
+use crate::stream::{Run, Stream};
+
+/// The result of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What made it, with its version.
+    pub tool: String,
+    /// When it began, in nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// From its beginning to its last packet or reply.
+    pub duration: Duration,
+    /// Whether it was stopped before its plan was carried out.
+    pub interrupted: bool,
+    /// How long a reply was waited for.
+    pub wait: Duration,
+    /// Replies that belonged to no packet of ours.
+    pub ignored_replies: u64,
+    /// Its streams, as planned.
+    pub streams: Vec<StreamOutcome>,
+}
+
+/// What came out of one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamOutcome {
+    /// What was planned.
+    pub plan: StreamPlan,
+    /// What it amounts to, of all packets.
+    pub summary: Summary,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) samples: Vec<Sample>,
+    /// For UDP; as many as samples.
+    pub(crate) one_ways: Option<Vec<OneWay>>,
+}
+
+/// A stream's counts and figures. Every packet transmitted is either received, lost, failed or waiting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Packets whose turn came.
+    pub transmitted: u64,
+    /// Of these answered, in time or late.
+    pub received: u64,
+    /// Of those received, answered after the wait was over.
+    pub late: u64,
+    /// Not answered.
+    pub lost: u64,
+    /// Refused by the kernel.
+    pub failed: u64,
+    /// Still waited for when the experiment was stopped.
+    pub waiting: u64,
+    /// Further replies to packets that were answered already.
+    pub duplicates: u64,
+    /// Answered after a packet that was sent later.
+    pub reordered: u64,
+    /// Turns left out because the sender was too far behind.
+    pub skipped: u64,
+    /// Packets in flight at most when a reply came.
+    pub pipe: u64,
+    /// As ping prints them; `None` when no reply came.
+    pub rtt: Option<RoundTrips>,
+    /// Percentiles of the round trips, without duplicates.
+    pub rtt_percentiles: Option<Percentiles>,
+    /// How long after it was due a packet was sent, of those whose samples are kept.
+    pub lateness: Option<Percentiles>,
+    /// Each direction by itself, for UDP.
+    pub directions: Option<Directions>,
+}
+
+/// A packet with everything that is known of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Its number, from 1.
+    pub sequence: u64,
+    /// When it was due, in nanoseconds after the experiment's start.
+    pub due_ns: u64,
+    /// When it was sent, likewise; below `due_ns` only by as much as two clocks differ.
+    pub sent_ns: i64,
+    /// What became of it.
+    pub sample: Sample,
+    /// Both directions, for UDP.
+    pub one_way: Option<OneWay>,
+}
+
+impl Row {
+    /// How long after it was due it was sent.
+    #[must_use]
+    pub fn late_ns(&self) -> i64 {
+        let due = i64::try_from(self.due_ns).unwrap_or(i64::MAX);
+        self.sent_ns.saturating_sub(due)
+    }
+}
+
+/// A stream that has ended, with its plan.
+pub(crate) struct Finished {
+    pub(crate) stream: Stream,
+    pub(crate) plan: StreamPlan,
+}
+
+impl Outcome {
+    pub(crate) fn of(
+        finished: impl Iterator<Item = Finished>,
+        wait: Duration,
+        started_unix_ns: u64,
+        interrupted: bool,
+        ignored_replies: u64,
+    ) -> Outcome {
+        let mut last_ns = 0;
+        let streams = finished
+            .map(|finished| {
+                let stream = &finished.stream;
+                last_ns = last_ns.max(stream.last_sent_ns).max(stream.last_reply_ns);
+                StreamOutcome::of(finished)
+            })
+            .collect();
+        Outcome {
+            tool: concat!("headend ", env!("CARGO_PKG_VERSION")).to_owned(),
+            started_unix_ns,
+            duration: Duration::from_nanos(u64::try_from(last_ns).unwrap_or(0)),
+            interrupted,
+            wait,
+            ignored_replies,
+            streams,
+        }
+    }
+
+    /// Whether each stream got a reply.
+    #[must_use]
+    pub fn all_answered(&self) -> bool {
+        self.streams.iter().all(|stream| stream.summary.received > 0)
+    }
+}
+
+impl StreamOutcome {
+    fn of(Finished { stream, plan }: Finished) -> StreamOutcome {
+        let statistics = stream.statistics;
+        let samples = stream.samples.into_kept();
+        let one_ways = stream.one_ways.map(|store| store.into_kept());
+        let directions = one_ways
+            .as_ref()
+            .and_then(|delays| stream.tally.finish(statistics.lost, &samples, delays));
+        let summary = Summary {
+            transmitted: statistics.transmitted,
+            received: statistics.received,
+            late: statistics.late,
+            lost: statistics.lost,
+            failed: statistics.failed,
+            waiting: statistics.waiting(),
+            duplicates: statistics.duplicates,
+            reordered: statistics.reordered,
+            skipped: statistics.skipped,
+            pipe: statistics.pipe,
+            rtt: statistics.round_trips(),
+            rtt_percentiles: statistics.percentiles(),
+            lateness: None,
+            directions,
+        };
+        let mut outcome = StreamOutcome {
+            plan,
+            summary,
+            runs: stream.runs,
+            samples,
+            one_ways,
+        };
+        outcome.summary.lateness = outcome.lateness();
+        outcome
+    }
+
+    fn lateness(&self) -> Option<Percentiles> {
+        let mut histogram = Histogram::default();
+        for row in self.rows() {
+            if row.sample.state() != State::Failed {
+                histogram.add(u64::try_from(row.late_ns()).unwrap_or(0));
+            }
+        }
+        Percentiles::of(&histogram)
+    }
+
+    /// The packets whose samples are kept, by number.
+    pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let mut dues = Dues::new(&self.runs, self.plan.interval);
+        self.samples.iter().enumerate().map(move |(index, sample)| {
+            let due_ns = dues.next_due();
+            Row {
+                sequence: index as u64 + 1,
+                due_ns,
+                sent_ns: sample.sent_ns(),
+                sample: *sample,
+                one_way: self
+                    .one_ways
+                    .as_ref()
+                    .and_then(|delays| delays.get(index).copied()),
+            }
+        })
+    }
+
+    /// How many packets have their samples kept.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Where its packets went.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.plan.address
+    }
+}
+
+/// When each packet was due, from the runs of the schedule.
+pub(crate) struct Dues<'a> {
+    runs: std::iter::Peekable<std::slice::Iter<'a, Run>>,
+    interval_ns: u64,
+    index: u64,
+    next_ns: u64,
+}
+
+impl<'a> Dues<'a> {
+    pub(crate) fn new(runs: &'a [Run], interval: Duration) -> Self {
+        Self {
+            runs: runs.iter().peekable(),
+            interval_ns: interval.as_nanos(),
+            index: 0,
+            next_ns: 0,
+        }
+    }
+
+    pub(crate) fn next_due(&mut self) -> u64 {
+        if let Some(run) = self.runs.next_if(|run| run.index == self.index) {
+            self.next_ns = run.due_ns;
+        }
+        let due_ns = self.next_ns;
+        self.index += 1;
+        self.next_ns = due_ns.saturating_add(self.interval_ns);
+        due_ns
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

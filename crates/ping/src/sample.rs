@@ -1,0 +1,290 @@
+//! What is kept of each packet: 16 octets, and 16 more where both directions are known.
+
+use base::Duration;
+
+/// What has become of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Neither answered nor given up.
+    Waiting,
+    /// Answered in time.
+    Replied,
+    /// Answered after the wait was over.
+    Late,
+    /// Not answered.
+    Lost,
+    /// The kernel refused to send it.
+    Failed,
+}
+
+/// Bits of [`Sample::flags`], as they stand in the file.
+pub mod flag {
+    /// Answered, in time or late.
+    pub const REPLIED: u8 = 1;
+    /// Answered after the wait was over; with [`REPLIED`].
+    pub const LATE: u8 = 2;
+    /// Not answered.
+    pub const LOST: u8 = 4;
+    /// The kernel refused to send it.
+    pub const FAILED: u8 = 8;
+    /// More than one reply came.
+    pub const DUPLICATED: u8 = 16;
+    /// A packet sent later had been answered before.
+    pub const REORDERED: u8 = 32;
+    /// When it was sent is not the kernel's time stamp but ours, before the call.
+    pub const UNSTAMPED: u8 = 64;
+}
+
+const STATE: u8 = flag::REPLIED | flag::LATE | flag::LOST | flag::FAILED;
+const RTT_BITS: u32 = 40;
+/// The longest round trip that is told from longer ones, in nanoseconds: 18 minutes.
+pub const RTT_MAX_NS: u64 = (1 << RTT_BITS) - 1;
+
+/// A packet: when it was sent, and what came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sample {
+    sent_ns: i64,
+    /// Round trip in 40 bits, then TTL, traffic class and flags in 8 each.
+    rest: u64,
+}
+
+impl Sample {
+    /// A packet sent `sent_ns` after the start (before it, in a crooked file) that waits for its reply.
+    #[must_use]
+    pub fn new(sent_ns: i64) -> Self {
+        let rest = u64::from(flag::UNSTAMPED) << 56;
+        Self { sent_ns, rest }
+    }
+
+    /// A sample from the columns of a file. `None` where flags or round trip contradict themselves.
+    #[must_use]
+    pub fn from_columns(
+        sent_ns: i64,
+        rtt_ns: Option<u64>,
+        ttl: u8,
+        tos: u8,
+        flags: u8,
+    ) -> Option<Self> {
+        let known = matches!(flags & STATE, 0 | 1 | 3 | 4 | 8) && flags & 0x80 == 0;
+        let replied = flags & flag::REPLIED != 0;
+        if !known || replied != rtt_ns.is_some() || rtt_ns.is_some_and(|rtt| rtt > RTT_MAX_NS) {
+            return None;
+        }
+        let mut sample = Self { sent_ns, rest: 0 };
+        sample.set_reply(rtt_ns.unwrap_or(0), ttl, tos);
+        sample.set_flags(flags);
+        Some(sample)
+    }
+
+    /// When it was sent, in nanoseconds since the start.
+    #[must_use]
+    pub fn sent_ns(self) -> i64 {
+        self.sent_ns
+    }
+
+    /// The round trip of its first reply; `None` when there was none.
+    #[must_use]
+    pub fn rtt(self) -> Option<Duration> {
+        (self.flags() & flag::REPLIED != 0)
+            .then(|| Duration::from_nanos(self.rest & RTT_MAX_NS))
+    }
+
+    /// The reply's TTL or hop limit; 0 when it is not known.
+    #[must_use]
+    pub fn ttl(self) -> u8 {
+        (self.rest >> RTT_BITS) as u8
+    }
+
+    /// The reply's TOS octet or traffic class.
+    #[must_use]
+    pub fn tos(self) -> u8 {
+        (self.rest >> 48) as u8
+    }
+
+    /// Bits as in [`flag`].
+    #[must_use]
+    pub fn flags(self) -> u8 {
+        (self.rest >> 56) as u8
+    }
+
+    /// What has become of it.
+    #[must_use]
+    pub fn state(self) -> State {
+        match self.flags() & STATE {
+            flag::REPLIED => State::Replied,
+            flag::LOST => State::Lost,
+            flag::FAILED => State::Failed,
+            0 => State::Waiting,
+            _ => State::Late,
+        }
+    }
+
+    pub(crate) fn set_state(&mut self, state: State) {
+        let bits = match state {
+            State::Waiting => 0,
+            State::Replied => flag::REPLIED,
+            State::Late => flag::REPLIED | flag::LATE,
+            State::Lost => flag::LOST,
+            State::Failed => flag::FAILED,
+        };
+        self.set_flags(self.flags() & !STATE | bits);
+    }
+
+    pub(crate) fn add_flags(&mut self, bits: u8) {
+        self.set_flags(self.flags() | bits);
+    }
+
+    /// The kernel's word on when it was sent.
+    pub(crate) fn stamp(&mut self, sent_ns: i64) {
+        self.sent_ns = sent_ns;
+        self.set_flags(self.flags() & !flag::UNSTAMPED);
+    }
+
+    pub(crate) fn set_reply(&mut self, rtt_ns: u64, ttl: u8, tos: u8) {
+        let flags = u64::from(self.flags()) << 56;
+        let rtt_ns = rtt_ns.min(RTT_MAX_NS);
+        self.rest = flags | u64::from(tos) << 48 | u64::from(ttl) << RTT_BITS | rtt_ns;
+    }
+
+    fn set_flags(&mut self, flags: u8) {
+        self.rest = self.rest << 8 >> 8 | u64::from(flags) << 56;
+    }
+}
+
+/// What a responder's two time stamps say of a packet. All zeros when there was no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OneWay {
+    /// Arrival there, by its clock, less departure here, by ours, in nanoseconds.
+    pub up_ns: i64,
+    /// Departure there less arrival there.
+    pub turn_ns: u32,
+    /// Packets of this stream that the responder had received, this one included; 0 when it does not know.
+    pub count: u32,
+}
+
+impl OneWay {
+    /// Arrival here less departure there, by two clocks, in nanoseconds.
+    #[must_use]
+    pub fn down_ns(self, rtt: Duration) -> i64 {
+        let rtt = i64::try_from(rtt.as_nanos()).unwrap_or(i64::MAX);
+        rtt.saturating_sub(i64::from(self.turn_ns))
+            .saturating_sub(self.up_ns)
+    }
+}
+
+/// Replies are told apart this far back: as many as ICMP's 16-bit sequence numbers allow.
+pub(crate) const WINDOW: u64 = 65_536;
+
+/// A stream's packets by index, from 0: the first `keep_max` for good, of later ones the last [`WINDOW`].
+#[derive(Debug, Clone)]
+pub(crate) struct Store<T> {
+    kept: Vec<T>,
+    keep_max: u64,
+    ring: Vec<T>,
+    length: u64,
+}
+
+impl<T: Copy> Store<T> {
+    pub(crate) fn new(keep_max: u64) -> Self {
+        Self {
+            kept: Vec::new(),
+            keep_max,
+            ring: Vec::new(),
+            length: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, item: T) {
+        if self.length < self.keep_max {
+            self.kept.push(item);
+        } else if (self.ring.len() as u64) < WINDOW {
+            self.ring.push(item);
+        } else {
+            let place = ((self.length - self.keep_max) % WINDOW) as usize;
+            self.ring[place] = item;
+        }
+        self.length += 1;
+    }
+
+    /// Item `index`; `None` when there is none yet, or it lies more than the window back.
+    pub(crate) fn get(&self, index: u64) -> Option<&T> {
+        if index >= self.length || self.length - index > WINDOW {
+            None
+        } else if index < self.keep_max {
+            self.kept.get(index as usize)
+        } else {
+            self.ring.get(((index - self.keep_max) % WINDOW) as usize)
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u64) -> Option<&mut T> {
+        if index >= self.length || self.length - index > WINDOW {
+            None
+        } else if index < self.keep_max {
+            self.kept.get_mut(index as usize)
+        } else {
+            let place = (index - self.keep_max) % WINDOW;
+            self.ring.get_mut(place as usize)
+        }
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) fn into_kept(self) -> Vec<T> {
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_takes_sixteen_octets_and_its_fields_do_not_touch() {
+        assert_eq!((size_of::<Sample>(), size_of::<OneWay>()), (16, 16));
+        let mut sample = Sample::new(5);
+        assert_eq!((sample.state(), sample.rtt()), (State::Waiting, None));
+        sample.set_state(State::Lost);
+        sample.set_reply(u64::MAX, 64, 0xb8);
+        assert_eq!(sample.state(), State::Lost);
+        sample.set_state(State::Late);
+        sample.add_flags(flag::REORDERED);
+        sample.stamp(-7);
+        assert_eq!(sample.rtt(), Some(Duration::from_nanos(RTT_MAX_NS)));
+        assert_eq!((sample.ttl(), sample.tos()), (64, 0xb8));
+        assert_eq!((sample.state(), sample.sent_ns()), (State::Late, -7));
+        let flags = flag::REPLIED | flag::LATE | flag::REORDERED;
+        assert_eq!(sample.flags(), flags);
+        let again = Sample::from_columns(-7, Some(RTT_MAX_NS), 64, 0xb8, flags);
+        assert_eq!(again, Some(sample));
+    }
+
+    #[test]
+    fn contradictions_are_no_samples() {
+        for flags in [2, 5, 9, 12, 0x81] {
+            assert_eq!(Sample::from_columns(0, Some(1), 0, 0, flags), None);
+        }
+        assert_eq!(Sample::from_columns(0, None, 0, 0, flag::REPLIED), None);
+        assert_eq!(Sample::from_columns(0, Some(1), 0, 0, flag::LOST), None);
+        assert_eq!(Sample::from_columns(0, Some(1 << 40), 0, 0, 1), None);
+    }
+
+    #[test]
+    fn a_store_keeps_the_first_and_reaches_the_last() {
+        let mut store = Store::new(10);
+        let last = 3 * WINDOW;
+        for number in 0..=last {
+            store.push(number);
+        }
+        assert_eq!(store.get(last), Some(&last));
+        assert_eq!(store.get(last + 1), None);
+        let oldest = last + 1 - WINDOW;
+        assert_eq!(store.get(oldest), Some(&oldest));
+        assert_eq!(store.get(oldest - 1), None);
+        *store.get_mut(oldest).unwrap() = 0;
+        assert_eq!(store.get(oldest), Some(&0));
+        assert_eq!(store.into_kept(), (0..10).collect::<Vec<_>>());
+    }
+}
