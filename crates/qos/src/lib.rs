@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod codel;
+pub mod classify;
 pub mod discipline;
 pub mod tbf;
 pub mod fair;

@@ -1,0 +1,196 @@
+//! Rules in order, the first that matches wins.
+
+use wire::flow::{Dscp, Flow, Keys};
+
+use super::{FlowMatch, Match, Ports, Prefix, small};
+
+/// Rules and the classes that they give, as u32 and flower have them in Linux.
+///
+/// Each rule is kept as the tests that it asks for, the ones that most packets fail first: what no rule asks for costs
+/// nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    tests: Vec<Test>,
+    /// Where each rule's tests end, and its class.
+    rules: Vec<(usize, u32)>,
+}
+
+/// Which header is asked.
+#[derive(Debug, Clone, Copy)]
+enum Header {
+    Outer,
+    Tunnel,
+    Innermost,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Test {
+    /// Bits of protocol and ports.
+    Small(Header, u64, u64),
+    SourcePort(Header, Ports),
+    DestinationPort(Header, Ports),
+    Dscp(Dscp),
+    Mark {
+        value: u32,
+        mask: u32,
+    },
+    Vlan(u16),
+    Exists(Header),
+    Source(Header, Addresses),
+    Destination(Header, Addresses),
+}
+
+/// Bits of an address.
+#[derive(Debug, Clone, Copy)]
+struct Addresses {
+    mask: u128,
+    value: u128,
+    /// Not those of IPv4, which are among these.
+    native: bool,
+}
+
+impl Filter {
+    /// These rules and their classes, in order.
+    #[must_use]
+    pub fn new(rules: impl IntoIterator<Item = (Match, u32)>) -> Filter {
+        let mut filter = Filter::default();
+        for (rule, class) in rules {
+            filter.push(&rule, class);
+        }
+        filter
+    }
+
+    /// Adds a rule behind the others.
+    pub fn push(&mut self, rule: &Match, class: u32) {
+        let headers = [
+            (Header::Outer, &rule.outer),
+            (Header::Tunnel, &rule.tunnel),
+            (Header::Innermost, &rule.innermost),
+        ];
+        for (header, asked) in headers {
+            self.push_small(header, asked);
+        }
+        self.tests.extend(rule.dscp.map(Test::Dscp));
+        let mark = rule.mark.map(|mark| Test::Mark {
+            value: mark.value,
+            mask: mark.mask,
+        });
+        self.tests.extend(mark);
+        self.tests.extend(rule.vlan.map(Test::Vlan));
+        for (header, asked) in headers {
+            self.push_addresses(header, asked);
+        }
+        self.rules.push((self.tests.len(), class));
+    }
+
+    fn push_small(&mut self, header: Header, asked: &FlowMatch) {
+        let (mut mask, mut value) = (0, 0);
+        if let Some(proto) = asked.proto {
+            mask |= 0xffff_ffff << 32;
+            value |= u64::from(proto) << 32;
+        }
+        let mut one = |ports: Option<Ports>, shift: u32| {
+            let port = ports.filter(|ports| ports.low == ports.high);
+            if let Some(port) = port {
+                mask |= 0xffff << shift;
+                value |= u64::from(port.low) << shift;
+            }
+            ports.filter(|ports| ports.low != ports.high)
+        };
+        let source = one(asked.proto_src, 16);
+        let destination = one(asked.proto_dst, 0);
+        if mask != 0 {
+            self.tests.push(Test::Small(header, mask, value));
+        }
+        let source = source.map(|ports| Test::SourcePort(header, ports));
+        let destination = destination.map(|ports| Test::DestinationPort(header, ports));
+        self.tests.extend(source.into_iter().chain(destination));
+    }
+
+    fn push_addresses(&mut self, header: Header, asked: &FlowMatch) {
+        let source = asked.src.map(Addresses::of);
+        let destination = asked.dst.map(Addresses::of);
+        // An address that is not all zeros is only in a header that exists.
+        let implied = [source, destination]
+            .into_iter()
+            .flatten()
+            .any(|addresses| addresses.value != 0);
+        if !asked.is_empty() && !implied {
+            self.tests.push(Test::Exists(header));
+        }
+        let source = source.map(|addresses| Test::Source(header, addresses));
+        let destination = destination.map(|addresses| Test::Destination(header, addresses));
+        self.tests.extend(source.into_iter().chain(destination));
+    }
+
+    /// The class of the first rule that matches.
+    #[must_use]
+    #[inline]
+    pub fn class(&self, keys: &Keys) -> Option<u32> {
+        let mut start = 0;
+        for &(end, class) in &self.rules {
+            if self.tests[start..end].iter().all(|test| test.holds(keys)) {
+                return Some(class);
+            }
+            start = end;
+        }
+        None
+    }
+
+    /// Rules in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether no rule is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+}
+
+impl Header {
+    #[inline(always)]
+    fn of(self, keys: &Keys) -> &Flow {
+        match self {
+            Header::Outer => &keys.outer,
+            Header::Tunnel => &keys.inner,
+            Header::Innermost => keys.innermost(),
+        }
+    }
+}
+
+impl Test {
+    #[inline(always)]
+    fn holds(&self, keys: &Keys) -> bool {
+        match *self {
+            Test::Small(header, mask, value) => small(header.of(keys)) & mask == value,
+            Test::SourcePort(header, ports) => ports.has(header.of(keys).source_port),
+            Test::DestinationPort(header, ports) => ports.has(header.of(keys).destination_port),
+            Test::Dscp(dscp) => Dscp::of(keys.traffic_class) == dscp,
+            Test::Mark { value, mask } => (keys.mark ^ value) & mask == 0,
+            Test::Vlan(vlan) => keys.vlan == vlan,
+            Test::Exists(header) => header.of(keys).exists(),
+            Test::Source(header, addresses) => addresses.has(header.of(keys).source),
+            Test::Destination(header, addresses) => addresses.has(header.of(keys).destination),
+        }
+    }
+}
+
+impl Addresses {
+    fn of(prefix: Prefix) -> Addresses {
+        let (mask, value) = prefix.bits();
+        Addresses {
+            mask,
+            value,
+            native: prefix.address().is_ipv6(),
+        }
+    }
+
+    #[inline(always)]
+    fn has(&self, address: [u8; 16]) -> bool {
+        let bits = u128::from_be_bytes(address);
+        bits & self.mask == self.value && !(self.native && bits >> 32 == 0xffff)
+    }
+}
