@@ -93,8 +93,8 @@ fn parse(payload: &[u8]) -> Option<(u64, u64)> {
 
 /// The account while it grows.
 #[derive(Debug, Default)]
-pub(super) struct Receiver {
-    pub(super) account: Account,
+pub(in crate::gateway) struct Receiver {
+    pub(in crate::gateway) account: Account,
     seen: Vec<bool>,
     transit_ns: Option<i64>,
 }
@@ -103,7 +103,7 @@ pub(super) struct Receiver {
 const NUMBERS_MAX: u64 = 50 * 86_400;
 
 impl Receiver {
-    pub(super) fn take(&mut self, number: u64, sent_ns: u64, arrived_ns: u64) {
+    pub(in crate::gateway) fn take(&mut self, number: u64, sent_ns: u64, arrived_ns: u64) {
         let Ok(index) = usize::try_from(number) else {
             return;
         };

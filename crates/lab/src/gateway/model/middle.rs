@@ -1,0 +1,183 @@
+//! What stands between the hosts: a queue for each direction, in a router or in a modem.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use base::{Datagram, Duration, Instant, Machine, Route};
+use qos::{Discipline, Packet, Pool};
+use wire::flow::Keys;
+
+use super::packet;
+
+/// Packets that may wait in both directions together.
+const PACKETS_MAX: u32 = 65_536;
+
+/// Octets of an Ethernet header, which count on the line.
+pub(super) const ETHERNET: u32 = 14;
+
+/// One direction.
+#[derive(Debug)]
+struct Way {
+    queue: Box<dyn Discipline>,
+    pool: Pool,
+    octets: Vec<Vec<u8>>,
+    free: Vec<u32>,
+}
+
+impl Way {
+    fn new(queue: Box<dyn Discipline>) -> Self {
+        Self {
+            queue,
+            pool: Pool::new(PACKETS_MAX),
+            octets: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    fn put(&mut self, octets: &[u8], now: Instant) {
+        let handle = self.free.pop().unwrap_or_else(|| {
+            self.octets.push(Vec::new());
+            u32::try_from(self.octets.len() - 1).expect("fewer than the pool's limit")
+        });
+        self.octets[handle as usize] = octets.to_vec();
+        let length = u32::try_from(octets.len()).unwrap_or(u32::MAX) + ETHERNET;
+        let packet = Packet {
+            handle,
+            length,
+            keys: Keys::read(octets),
+            arrived: now,
+            ..Packet::default()
+        };
+        match self.pool.insert(packet) {
+            Some(id) => {
+                self.queue.enqueue(&mut self.pool, id, now);
+            }
+            None => self.free.push(handle),
+        }
+        self.reclaim();
+    }
+
+    fn get(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let id = self.queue.dequeue(&mut self.pool, now);
+        self.reclaim();
+        let sent = self.pool.take(id?);
+        self.free.push(sent.handle);
+        let mut octets = std::mem::take(&mut self.octets[sent.handle as usize]);
+        if sent.marked {
+            packet::mark(&mut octets);
+        }
+        Some(octets)
+    }
+
+    fn reclaim(&mut self) {
+        for (handle, _) in self.pool.discarded() {
+            self.free.push(handle);
+        }
+    }
+}
+
+/// A box with a queue for each direction, and a way's length to the next box.
+#[derive(Debug)]
+pub(super) struct Middle {
+    up: Way,
+    down: Way,
+    /// Where what goes up goes next.
+    above: SocketAddr,
+    /// Where what goes down to a host goes next.
+    below: BTreeMap<Ipv4Addr, SocketAddr>,
+    delay: Duration,
+    /// What has left a queue and is on its way, by when it arrives.
+    travelling: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
+    /// When a queue is to be asked again.
+    wake: Option<Instant>,
+}
+
+impl Middle {
+    pub(super) fn new(
+        up: Box<dyn Discipline>,
+        down: Box<dyn Discipline>,
+        above: SocketAddr,
+        below: BTreeMap<Ipv4Addr, SocketAddr>,
+    ) -> Self {
+        Self {
+            up: Way::new(up),
+            down: Way::new(down),
+            above,
+            below,
+            delay: Duration::ZERO,
+            travelling: VecDeque::new(),
+            wake: None,
+        }
+    }
+
+    /// The same, `delay` away from what is above it.
+    pub(super) fn with_delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    fn serve(&mut self, now: Instant) {
+        while let Some(octets) = self.up.get(now) {
+            self.travelling
+                .push_back((now + self.delay, self.above, octets));
+        }
+        while let Some(octets) = self.down.get(now) {
+            let to = destination(&octets).and_then(|to| self.below.get(&to).copied());
+            if let Some(to) = to {
+                self.travelling.push_back((now + self.delay, to, octets));
+            }
+        }
+        let next = |way: &Way| way.queue.next_time(now);
+        self.wake = next(&self.up).into_iter().chain(next(&self.down)).min();
+    }
+}
+
+fn destination(octets: &[u8]) -> Option<Ipv4Addr> {
+    let &[a, b, c, d] = octets.get(16..20)? else {
+        return None;
+    };
+    Some(Ipv4Addr::new(a, b, c, d))
+}
+
+impl Machine for Middle {
+    type Input<'a> = Datagram<'a>;
+    type Transmit = Route;
+    type Event = ();
+    type Discard = Infallible;
+
+    fn handle(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Infallible> {
+        let down = destination(input.bytes).is_some_and(|to| self.below.contains_key(&to));
+        let way = if down { &mut self.down } else { &mut self.up };
+        way.put(input.bytes, now);
+        self.serve(now);
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.serve(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
+        if self.travelling.front()?.0 > now {
+            return None;
+        }
+        let (_, peer, octets) = self.travelling.pop_front()?;
+        out.extend_from_slice(&octets);
+        Some(Route {
+            peer,
+            local: None,
+            socket: 0,
+        })
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let arrival = self.travelling.front().map(|(at, ..)| (*at, "arrival"));
+        let queue = self.wake.map(|at| (at, "queue"));
+        arrival.into_iter().chain(queue).min()
+    }
+}

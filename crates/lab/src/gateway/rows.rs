@@ -1,0 +1,152 @@
+//! The rows of the published table, and its figures.
+
+use serde::Serialize;
+
+/// What host A does to the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Nothing.
+    None,
+    /// Three bulk TCP connections, as `scp` three times.
+    Bulk,
+    /// 8.2 Mbit/s of UDP in datagrams of 1,400 octets.
+    Flood,
+}
+
+/// A row: a load, without the policy or with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct Row {
+    /// As published, 1 to 6.
+    pub number: u8,
+    /// What A does.
+    pub load: Load,
+    /// Whether the gateway shapes.
+    pub shaped: bool,
+}
+
+impl Row {
+    /// The six rows, in the published order.
+    pub const ALL: [Row; 6] = [
+        row(1, Load::None, false),
+        row(2, Load::None, true),
+        row(3, Load::Bulk, false),
+        row(4, Load::Bulk, true),
+        row(5, Load::Flood, false),
+        row(6, Load::Flood, true),
+    ];
+
+    /// What was published of it.
+    #[must_use]
+    pub fn published(&self) -> &'static Published {
+        &PUBLISHED[usize::from(self.number.clamp(1, 6)) - 1]
+    }
+}
+
+const fn row(number: u8, load: Load, shaped: bool) -> Row {
+    Row {
+        number,
+        load,
+        shaped,
+    }
+}
+
+/// Bulk connections of A in rows 3 and 4.
+pub const BULK_CONNECTIONS: usize = 3;
+
+/// The flood's rate in bits of UDP payload a second. Published as 8.2 Mbit/s.
+pub const FLOOD_BPS: u64 = 8_200_000;
+
+/// A published row: Dan Siemon's blog, 2009 to 2014.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Published {
+    /// Loss of the 200 kbit/s stream, in per cent.
+    pub loss_percent: f64,
+    /// Its jitter in milliseconds.
+    pub jitter_ms: f64,
+    /// Mean page load in milliseconds; `None`: no page within 120 seconds.
+    pub page_ms: Option<f64>,
+    /// B's share of the link with one `scp` against A's load; `None`: not published.
+    pub share: Option<f64>,
+}
+
+const PUBLISHED: [Published; 6] = [
+    published(0.0, 0.229, Some(490.0), None),
+    published(0.0, 0.197, Some(381.0), None),
+    published(0.6, 2.6, Some(1_507.0), Some(0.25)),
+    published(0.0, 0.496, Some(417.0), Some(0.5)),
+    published(69.0, 1.58, None, Some(0.0)),
+    published(0.0, 0.804, Some(381.0), Some(0.5)),
+];
+
+const fn published(
+    loss_percent: f64,
+    jitter_ms: f64,
+    page_ms: Option<f64>,
+    share: Option<f64>,
+) -> Published {
+    Published {
+        loss_percent,
+        jitter_ms,
+        page_ms,
+        share,
+    }
+}
+
+/// What a row amounts to, measured or computed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Result {
+    /// Loss of the 200 kbit/s stream, in per cent.
+    pub loss_percent: f64,
+    /// Its jitter in milliseconds, RFC 3550 6.4.1.
+    pub jitter_ms: f64,
+    /// How long each page load took, in milliseconds.
+    pub page_ms: Vec<f64>,
+    /// Page loads that were given up.
+    pub page_failures: u32,
+    /// Round trips of B's pings, in milliseconds by when they were sent in seconds; `None` for one without reply.
+    pub pings: Vec<(f64, Option<f64>)>,
+    /// B's share of the bulk data through the link, with one connection against A's load.
+    pub share: Option<f64>,
+    /// What went through in all while B's share was measured, in bits of payload a second.
+    pub goodput_bps: Option<f64>,
+}
+
+impl Result {
+    /// The mean page load in milliseconds; `None` when no load was finished.
+    #[must_use]
+    pub fn page_mean_ms(&self) -> Option<f64> {
+        let count = self.page_ms.len();
+        (count > 0).then(|| self.page_ms.iter().sum::<f64>() / count as f64)
+    }
+
+    /// The round trip that a share `p` of the answered pings did not exceed.
+    #[must_use]
+    pub fn ping_percentile_ms(&self, p: f64) -> Option<f64> {
+        let mut answered: Vec<f64> = self.pings.iter().filter_map(|ping| ping.1).collect();
+        answered.sort_by(f64::total_cmp);
+        let last = answered.len().checked_sub(1)?;
+        // Small and not negative: the cast is exact.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let index = (p.clamp(0.0, 1.0) * last as f64).ceil() as usize;
+        answered.get(index).copied()
+    }
+
+    /// Pings without reply, in per cent.
+    #[must_use]
+    pub fn ping_loss_percent(&self) -> f64 {
+        let lost = self.pings.iter().filter(|ping| ping.1.is_none()).count();
+        100.0 * lost as f64 / self.pings.len().max(1) as f64
+    }
+}
+
+/// Jain's index of fairness of what each got: 1 when all got the same, 1/n when one got everything.
+#[must_use]
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    if squares == 0.0 {
+        return 1.0;
+    }
+    sum * sum / (shares.len() as f64 * squares)
+}
