@@ -4,7 +4,9 @@ use core::fmt::Debug;
 use core::iter::Sum;
 
 use base::Instant;
+use wire::flow::Keys;
 
+use crate::classify::{Filter, Hash, Map};
 use crate::packet::{Id, Pool};
 
 /// What waits in a queue.
@@ -80,6 +82,31 @@ pub struct Class {
     pub backlog: Backlog,
     /// Numbers of its own, by tc's names: `("borrowed", 7)`; token levels are octets.
     pub details: Vec<(&'static str, i64)>,
+}
+
+/// Chooses the class of a packet.
+pub trait Classify: Debug + Send {
+    /// The class as tc names it: in its lower 16 bits the number behind the colon, the major number above. `None` when
+    /// nothing is said of such packets.
+    fn class(&self, keys: &Keys) -> Option<u32>;
+}
+
+impl Classify for Filter {
+    fn class(&self, keys: &Keys) -> Option<u32> {
+        Filter::class(self, keys)
+    }
+}
+
+impl Classify for Map {
+    fn class(&self, keys: &Keys) -> Option<u32> {
+        Some(Map::class(self, keys))
+    }
+}
+
+impl Classify for Hash {
+    fn class(&self, keys: &Keys) -> Option<u32> {
+        Some(Hash::class(self, keys))
+    }
 }
 
 /// A queue discipline: one queue, or a tree of them.

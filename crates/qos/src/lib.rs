@@ -17,15 +17,24 @@
 //! by a handle.
 #![forbid(unsafe_code)]
 
+mod account;
 pub mod codel;
 pub mod classify;
 pub mod discipline;
+pub mod drr;
+mod fattest;
 pub mod tbf;
 pub mod fair;
 mod bucket;
 pub mod fifo;
+pub mod fq_codel;
+pub mod policy;
+pub mod htb;
 pub mod packet;
 pub mod pfifo_fast;
+pub mod prio;
+mod round;
+pub mod sfq;
 
 pub use discipline::{Backlog, Class, Classify, Discipline, Statistics};
 pub use packet::{Id, List, Packet, Pool, Reason};

@@ -5,8 +5,9 @@
 //! from the octet too.
 
 use base::Instant;
+use wire::flow::Keys;
 
-use crate::discipline::{Backlog, Discipline, Statistics};
+use crate::discipline::{Backlog, Classify, Discipline, Statistics};
 use crate::packet::{Id, List, Pool, Reason};
 
 /// Which band a packet belongs to, by the upper six bits of its TOS octet or traffic class.
@@ -50,6 +51,13 @@ impl Bands {
     #[inline]
     pub const fn band(&self, traffic_class: u8) -> u8 {
         self.0[(traffic_class >> 2) as usize]
+    }
+}
+
+impl Classify for Bands {
+    /// Band 0 is class 1, as in tc's `prio`.
+    fn class(&self, keys: &Keys) -> Option<u32> {
+        Some(1 + u32::from(self.band(keys.traffic_class)))
     }
 }
 

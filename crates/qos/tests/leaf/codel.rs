@@ -54,11 +54,7 @@ fn compare(seed: u64, parameters: Parameters, capable_percent: u64) -> u64 {
             }
             let expected = reference.dequeue(&constants, now as i64, 0);
             let sent = send(&mut queue, &mut pool, Instant::from_nanos(now));
-            let outcome = Outcome {
-                sent: sent.map(|packet| packet.handle),
-                marked: sent.is_some_and(|packet| packet.marked),
-                dropped: lost(&mut pool),
-            };
+            let outcome = Outcome::of(sent, lost(&mut pool));
             assert_eq!(outcome, expected, "seed {seed} at {now} ns");
             assert_eq!(queue.backlog().bytes, reference.bytes());
             acted += outcome.dropped.len() as u64 + u64::from(outcome.marked);

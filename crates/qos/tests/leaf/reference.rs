@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use qos::Packet;
+
 /// What a packet is to the RFCs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
@@ -17,8 +19,21 @@ pub(crate) struct Sample {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Outcome {
     pub(crate) sent: Option<u32>,
+    pub(crate) sent_length: u32,
     pub(crate) marked: bool,
     pub(crate) dropped: Vec<u32>,
+}
+
+impl Outcome {
+    /// What a discipline did.
+    pub(crate) fn of(sent: Option<Packet>, dropped: Vec<u32>) -> Self {
+        Self {
+            sent: sent.map(|packet| packet.handle),
+            sent_length: sent.map_or(0, |packet| packet.length),
+            marked: sent.is_some_and(|packet| packet.marked),
+            dropped,
+        }
+    }
 }
 
 /// RFC 8289 5.3.
@@ -130,6 +145,94 @@ impl CodelQueue {
             self.lastcount = self.count;
         }
         outcome.sent = handle(packet);
+        outcome.sent_length = packet.map_or(0, |packet| packet.length);
         outcome
+    }
+}
+
+/// RFC 8290 4.1 and 4.2.
+pub(crate) struct FqCodelQueue {
+    pub(crate) constants: Constants,
+    pub(crate) limit: usize,
+    pub(crate) quantum: i64,
+    /// Whether what waits in other queues counts where CoDel asks what waits.
+    pub(crate) floor_is_all: bool,
+    pub(crate) queues: Vec<(CodelQueue, i64)>,
+    pub(crate) new: VecDeque<usize>,
+    pub(crate) old: VecDeque<usize>,
+}
+
+impl FqCodelQueue {
+    /// Returns what was dropped.
+    pub(crate) fn enqueue(&mut self, queue: usize, packet: Sample) -> Vec<u32> {
+        self.queues[queue].0.push(packet);
+        if !self.new.contains(&queue) && !self.old.contains(&queue) {
+            self.new.push_back(queue);
+            self.queues[queue].1 = self.quantum;
+        }
+        let mut dropped = Vec::new();
+        if self.packets() > self.limit {
+            let most = self.queues.iter().map(|(queue, _)| queue.bytes()).max();
+            let fattest = self
+                .queues
+                .iter_mut()
+                .map(|(queue, _)| queue)
+                .find(|queue| Some(queue.bytes()) == most)
+                .expect("one is the longest");
+            for _ in 0..(fattest.packets() / 2).clamp(1, 64) {
+                dropped.extend(fattest.pop().map(|packet| packet.handle));
+            }
+        }
+        dropped
+    }
+
+    pub(crate) fn packets(&self) -> usize {
+        self.queues.iter().map(|(queue, _)| queue.packets()).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queues.iter().map(|(queue, _)| queue.bytes()).sum()
+    }
+
+    pub(crate) fn dequeue(&mut self, now: i64) -> Outcome {
+        let mut dropped = Vec::new();
+        loop {
+            let all = self.bytes();
+            let from_new = !self.new.is_empty();
+            let list = if from_new {
+                &mut self.new
+            } else {
+                &mut self.old
+            };
+            let Some(&index) = list.front() else {
+                return Outcome {
+                    dropped,
+                    ..Outcome::default()
+                };
+            };
+            let (queue, credits) = &mut self.queues[index];
+            if *credits <= 0 {
+                *credits += self.quantum;
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            let others = if self.floor_is_all {
+                all - queue.bytes()
+            } else {
+                0
+            };
+            let mut outcome = queue.dequeue(&self.constants, now, others);
+            dropped.append(&mut outcome.dropped);
+            if outcome.sent.is_some() {
+                *credits -= i64::from(outcome.sent_length);
+                outcome.dropped = dropped;
+                return outcome;
+            }
+            list.pop_front();
+            if from_new {
+                self.old.push_back(index);
+            }
+        }
     }
 }

@@ -1,0 +1,220 @@
+//! Deficit round robin: classes served in turn, each for its quantum of octets: tc's `drr`.
+//!
+//! M. Shreedhar, G. Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995. As in Linux, a class whose next
+//! packet is larger than its deficit passes its turn on, and its deficit grows by its quantum; so the packet is taken
+//! from the class's queue first and waits here.
+
+use base::Instant;
+
+use crate::account::Account;
+use crate::discipline::{self, Backlog, Classify, Discipline, Statistics};
+use crate::packet::{Id, Pool};
+use crate::round::{Link, Member, Round};
+
+/// What a class is made from.
+#[derive(Debug)]
+pub struct Class {
+    /// Its handle: "1:10".
+    pub name: String,
+    /// What the classifier calls it: the number behind the colon, in the handle hexadecimal.
+    pub number: u16,
+    /// Octets on the line for each turn; 0 counts as 1. At least the largest packet's, or turns pass for nothing.
+    pub quantum: u32,
+    /// Where its packets wait.
+    pub child: Box<dyn Discipline>,
+}
+
+/// No class has this number.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Turn {
+    class: Class,
+    deficit: u64,
+    link: Link,
+    /// The next packet, taken from the child, and its length.
+    head: Option<(Id, u32)>,
+    statistics: Statistics,
+}
+
+impl Member for Turn {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+/// Classes served in turn.
+#[derive(Debug)]
+pub struct Drr {
+    classes: Vec<Turn>,
+    /// Which of them has which number.
+    by_number: Vec<u32>,
+    classifier: Box<dyn Classify>,
+    round: Round,
+    account: Account,
+}
+
+impl Drr {
+    /// A packet's class is what `classifier` says; of two with the same number the last one. A packet is discarded if it
+    /// has none.
+    #[must_use]
+    pub fn new(classes: Vec<Class>, classifier: Box<dyn Classify>) -> Self {
+        let numbers = classes.iter().map(|class| usize::from(class.number) + 1);
+        let mut by_number = vec![NONE; numbers.max().unwrap_or(0)];
+        for (index, class) in (0..).zip(&classes) {
+            by_number[usize::from(class.number)] = index;
+        }
+        let classes = classes.into_iter().map(|class| Turn {
+            class: Class {
+                quantum: class.quantum.max(1),
+                ..class
+            },
+            deficit: 0,
+            link: Link::default(),
+            head: None,
+            statistics: Statistics::default(),
+        });
+        Self {
+            classes: classes.collect(),
+            by_number,
+            classifier,
+            round: Round::default(),
+            account: Account::default(),
+        }
+    }
+
+    /// Gives a packet to its class, with or without that one's limit.
+    fn put(&mut self, pool: &mut Pool, id: Id, now: Instant, limited: bool) -> bool {
+        let chosen = self.classifier.class(pool.keys(id));
+        let number = chosen.map(|class| usize::from(class as u16));
+        let index = number.and_then(|number| self.by_number.get(number));
+        let index = index.copied().unwrap_or(NONE);
+        let Some(turn) = self.classes.get_mut(index as usize) else {
+            self.account.discard(pool, id);
+            return false;
+        };
+        let child = &mut *turn.class.child;
+        let lost = self.account.statistics.dropped;
+        let taken = if limited {
+            self.account.enqueue(child, pool, id, now)
+        } else {
+            self.account.restore(child, pool, id, now)
+        };
+        turn.statistics.dropped += self.account.statistics.dropped - lost;
+        if !turn.link.is_waiting() && child.backlog().packets > 0 {
+            turn.deficit = turn.class.quantum.into();
+            self.round.push(&mut self.classes, index);
+        }
+        taken
+    }
+}
+
+impl Discipline for Drr {
+    fn kind(&self) -> &'static str {
+        "drr"
+    }
+
+    fn enqueue(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
+        self.put(pool, id, now, true)
+    }
+
+    fn restore(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
+        self.put(pool, id, now, false)
+    }
+
+    fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id> {
+        let mut held_back = 0;
+        while let Some(index) = self.round.first() {
+            let turn = &mut self.classes[index as usize];
+            let child = &mut *turn.class.child;
+            if turn.head.is_none() {
+                let lost = self.account.statistics.dropped;
+                let head = self.account.dequeue(child, pool, now);
+                turn.head = head.map(|id| (id, pool.length(id)));
+                turn.statistics.dropped += self.account.statistics.dropped - lost;
+            }
+            let Some((id, length)) = turn.head else {
+                let waits = child.backlog().packets > 0;
+                self.round.pop(&mut self.classes);
+                if waits {
+                    self.round.push(&mut self.classes, index);
+                    held_back += 1;
+                    if held_back == self.round.length() {
+                        return None;
+                    }
+                }
+                continue;
+            };
+            if u64::from(length) > turn.deficit {
+                turn.deficit += u64::from(turn.class.quantum);
+                self.round.pop(&mut self.classes);
+                self.round.push(&mut self.classes, index);
+                held_back = 0;
+                continue;
+            }
+            turn.deficit -= u64::from(length);
+            turn.head = None;
+            turn.statistics.count_sent(length);
+            self.account.send(length);
+            if child.backlog().packets == 0 {
+                self.round.pop(&mut self.classes);
+            }
+            return Some(id);
+        }
+        None
+    }
+
+    fn next_time(&self, now: Instant) -> Option<Instant> {
+        let time = |turn: &Turn| match turn.head {
+            Some(_) => Some(now),
+            None => turn.class.child.next_time(now),
+        };
+        let first = &self.classes[self.round.first()? as usize];
+        match time(first) {
+            Some(at) if at <= now => Some(at),
+            _ => self.classes.iter().filter_map(time).min(),
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.account.backlog
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.account.statistics
+    }
+
+    fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>) {
+        while let Some(index) = self.round.pop(&mut self.classes) {
+            let turn = &mut self.classes[index as usize];
+            into.extend(turn.head.take().map(|(id, _)| id));
+            turn.class.child.drain(pool, into);
+        }
+        self.account.backlog = Backlog::default();
+    }
+
+    fn classes(&self) -> Vec<discipline::Class> {
+        let classes = self.classes.iter().map(|turn| {
+            let mut backlog = turn.class.child.backlog();
+            if let Some((_, length)) = turn.head {
+                backlog.add(length);
+            }
+            discipline::Class {
+                name: turn.class.name.clone(),
+                parent: None,
+                options: format!("quantum {}", turn.class.quantum),
+                statistics: turn.statistics,
+                backlog,
+                details: vec![("deficit", turn.deficit.try_into().unwrap_or(i64::MAX))],
+            }
+        });
+        classes.collect()
+    }
+
+    fn children(&self) -> Vec<(String, &dyn Discipline)> {
+        let children = self.classes.iter();
+        children
+            .map(|turn| (turn.class.name.clone(), &*turn.class.child))
+            .collect()
+    }
+}

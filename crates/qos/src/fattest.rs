@@ -1,0 +1,119 @@
+//! Which of many queues is the longest, without a walk over all of them.
+
+/// Queues to a group, and groups to a group: what one cache line holds.
+const GROUP: usize = 16;
+const SHIFT: u32 = GROUP.trailing_zeros();
+
+/// Finds the longest of a fixed number of queues.
+///
+/// A tree of upper bounds. A queue that grows raises its bound, and those above it as far as they are lower, which is
+/// seldom further than one step; a queue that shrinks touches nothing. Only [`Fattest::find`] sets right what it meets
+/// on its way, so its cost, some cache lines per step, is paid by the packets that left since the last time: O(log n)
+/// amortised.
+#[derive(Debug, Default)]
+pub(crate) struct Fattest {
+    /// From the queues up to at most [`GROUP`] bounds.
+    levels: Vec<Vec<u32>>,
+}
+
+impl Fattest {
+    /// For `queues` queues, all empty.
+    pub(crate) fn new(queues: usize) -> Self {
+        let mut levels = Vec::new();
+        let mut length = queues;
+        loop {
+            levels.push(vec![0; length]);
+            if length <= GROUP {
+                return Self { levels };
+            }
+            length = length.div_ceil(GROUP);
+        }
+    }
+
+    /// A queue grew to `size`.
+    #[inline]
+    pub(crate) fn raise(&mut self, queue: usize, size: u32) {
+        let mut index = queue;
+        for level in &mut self.levels {
+            let Some(bound) = level.get_mut(index).filter(|bound| **bound < size) else {
+                return;
+            };
+            *bound = size;
+            index >>= SHIFT;
+        }
+    }
+
+    /// The longest queue, the first of several, by what `size` says each has now; `None` when all are empty.
+    pub(crate) fn find(&mut self, size: impl Fn(usize) -> u32) -> Option<usize> {
+        loop {
+            let mut queue = 0;
+            let mut bound = 0;
+            for level in self.levels.iter().rev() {
+                let start = queue << SHIFT;
+                let end = level.len().min(start + GROUP);
+                (queue, bound) = largest(&level[start..end]);
+                queue += start;
+            }
+            if bound == 0 {
+                return None;
+            }
+            let actual = size(queue);
+            if actual >= bound {
+                return Some(queue);
+            }
+            self.lower(queue, actual);
+        }
+    }
+
+    /// Sets a queue's bound, and those above it, to what they are.
+    fn lower(&mut self, queue: usize, size: u32) {
+        let mut index = queue;
+        let mut bound = size;
+        for level in &mut self.levels {
+            if level[index] == bound {
+                return;
+            }
+            level[index] = bound;
+            let start = index / GROUP * GROUP;
+            let end = level.len().min(start + GROUP);
+            bound = largest(&level[start..end]).1;
+            index >>= SHIFT;
+        }
+    }
+}
+
+/// The first of the largest values, and its place.
+fn largest(values: &[u32]) -> (usize, u32) {
+    let largest = values.iter().copied().max().unwrap_or(0);
+    let place = values.iter().position(|&value| value == largest);
+    (place.unwrap_or(0), largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_walk_finds(
+            queues in 1usize..600,
+            steps in prop::collection::vec((any::<prop::sample::Index>(), 0u32..50, any::<bool>()), 1..400),
+        ) {
+            let mut fattest = Fattest::new(queues);
+            let mut sizes = vec![0u32; queues];
+            for (index, size, search) in steps {
+                let index = index.index(queues);
+                if size > sizes[index] {
+                    fattest.raise(index, size);
+                }
+                sizes[index] = size;
+                if search {
+                    let most = *sizes.iter().max().expect("not empty");
+                    let walked = sizes.iter().position(|&size| size == most && size > 0);
+                    prop_assert_eq!(fattest.find(|queue| sizes[queue]), walked);
+                }
+            }
+        }
+    }
+}

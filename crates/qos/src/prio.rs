@@ -1,0 +1,126 @@
+//! Bands of which one is served while those before it have nothing to send: tc's `prio`.
+
+use base::Instant;
+
+use crate::account::Account;
+use crate::discipline::{Backlog, Class, Classify, Discipline, Statistics};
+use crate::packet::{Id, Pool};
+use crate::pfifo_fast::Bands;
+
+/// One band.
+#[derive(Debug)]
+pub struct Band {
+    /// Its class's handle: "1:1".
+    pub name: String,
+    /// Where its packets wait.
+    pub child: Box<dyn Discipline>,
+}
+
+/// Bands, the first first.
+#[derive(Debug)]
+pub struct Prio {
+    bands: Vec<Band>,
+    filter: Option<Box<dyn Classify>>,
+    priomap: Bands,
+    account: Account,
+}
+
+impl Prio {
+    /// A packet's band is what `filter` says, whose class 1 is the first band. Where that says nothing, or names no
+    /// band, it is what `priomap` says of the TOS octet, or the last band if there are not so many. Without any band all
+    /// packets are discarded.
+    #[must_use]
+    pub fn new(bands: Vec<Band>, filter: Option<Box<dyn Classify>>, priomap: Bands) -> Self {
+        Self {
+            bands,
+            filter,
+            priomap,
+            account: Account::default(),
+        }
+    }
+
+    fn band(&self, pool: &Pool, id: Id) -> Option<usize> {
+        let filter = self.filter.as_ref();
+        let class = filter.and_then(|filter| filter.class(pool.keys(id)));
+        let number = usize::from(class.unwrap_or(0) as u16);
+        if (1..=self.bands.len()).contains(&number) {
+            return Some(number - 1);
+        }
+        let band = self.priomap.band(pool.traffic_class(id));
+        let last = self.bands.len().checked_sub(1)?;
+        Some(last.min(band.into()))
+    }
+}
+
+impl Discipline for Prio {
+    fn kind(&self) -> &'static str {
+        "prio"
+    }
+
+    fn enqueue(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
+        let Some(band) = self.band(pool, id) else {
+            self.account.discard(pool, id);
+            return false;
+        };
+        let child = &mut *self.bands[band].child;
+        self.account.enqueue(child, pool, id, now)
+    }
+
+    fn restore(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
+        let Some(band) = self.band(pool, id) else {
+            self.account.discard(pool, id);
+            return false;
+        };
+        let child = &mut *self.bands[band].child;
+        self.account.restore(child, pool, id, now)
+    }
+
+    fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id> {
+        for band in &mut self.bands {
+            if let Some(id) = self.account.dequeue(&mut *band.child, pool, now) {
+                self.account.send(pool.length(id));
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    fn next_time(&self, now: Instant) -> Option<Instant> {
+        let times = self.bands.iter();
+        times.filter_map(|band| band.child.next_time(now)).min()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.account.backlog
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.account.statistics
+    }
+
+    fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>) {
+        for band in &mut self.bands {
+            band.child.drain(pool, into);
+        }
+        self.account.backlog = Backlog::default();
+    }
+
+    fn classes(&self) -> Vec<Class> {
+        let classes = self.bands.iter().map(|band| Class {
+            name: band.name.clone(),
+            parent: None,
+            options: String::new(),
+            statistics: band.child.statistics(),
+            backlog: band.child.backlog(),
+            details: Vec::new(),
+        });
+        classes.collect()
+    }
+
+    fn children(&self) -> Vec<(String, &dyn Discipline)> {
+        let children = self.bands.iter();
+        children
+            .map(|band| (band.name.clone(), &*band.child))
+            .collect()
+    }
+}

@@ -1,0 +1,226 @@
+//! Stochastic fair queuing: flows served in turn by octets, the longest of them loses packets. tc's `sfq`.
+//!
+//! P. E. McKenney, "Stochastic Fairness Queueing", 1990. There, flows whose hash falls into one bucket share a queue, and
+//! the hash changes from time to time so that none has to for long. The change has a price: whoever shared no queue may
+//! share a flood's now and wait behind it, and if packets that wait stay in the old buckets, new ones overtake them.
+//! [`Perturb`] has both, and what avoids both. Left out: Linux's RED within a queue.
+
+mod slots;
+
+use base::{Duration, Instant};
+
+use crate::classify::{Hash, KeySet};
+use crate::discipline::{Backlog, Discipline, Statistics};
+use crate::packet::{Id, Pool, Reason};
+use slots::Slots;
+
+/// What a change of the hash does to packets that wait, and who shares a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Perturb {
+    /// A flow is known by all of its hash's 64 bits, so that two in one bucket have a queue each. Packets that wait go
+    /// where their flow goes, in order.
+    #[default]
+    Apart,
+    /// Flows in one bucket share a queue. Packets that wait go where their flow goes, in order: Linux since 2.6.39.
+    Rehash,
+    /// Flows in one bucket share a queue. Packets that wait stay where they are, so that later ones may overtake them:
+    /// the old design.
+    Stay,
+}
+
+/// What an [`Sfq`] is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Packets in all queues.
+    pub limit: u32,
+    /// Packets in one queue.
+    pub depth: u32,
+    /// Octets on the line for each queue and turn, 1 to 2^30; what is beyond counts as these.
+    pub quantum: u32,
+    /// Buckets, rounded up to a power of two, at most 65,536.
+    pub divisor: u32,
+    /// Whether the oldest packet of a queue that is too long is discarded, in place of the newest.
+    pub head_drop: bool,
+    /// How often the hash changes; zero is never. The first time is one period after the first packet.
+    pub period: Duration,
+    /// What a change does.
+    pub perturb: Perturb,
+    /// What tells one flow from another.
+    pub keys: KeySet,
+    /// Chooses the first hash, and those that follow it.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    /// As in Linux, on Ethernet; but flows are told apart inside of tunnels too.
+    fn default() -> Self {
+        Self {
+            limit: 127,
+            depth: 127,
+            quantum: 1514,
+            divisor: 1024,
+            head_drop: false,
+            period: Duration::ZERO,
+            perturb: Perturb::default(),
+            keys: KeySet::FLOW,
+            seed: 0,
+        }
+    }
+}
+
+/// A queue for each flow, or for each bucket of flows.
+#[derive(Debug)]
+pub struct Sfq {
+    options: Options,
+    hash: Hash,
+    /// Bits of a flow's hash that its queue is known by.
+    known_by: u64,
+    slots: Slots,
+    perturbations: u64,
+    /// `None` before the first packet, and when the hash never changes.
+    perturb_at: Option<Instant>,
+    backlog: Backlog,
+    statistics: Statistics,
+}
+
+impl Sfq {
+    /// Empty queues.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let divisor = options.divisor.clamp(1, 1 << 16).next_power_of_two();
+        Self {
+            options,
+            hash: Self::hash(&options, 0),
+            known_by: match options.perturb {
+                Perturb::Apart => u64::MAX,
+                Perturb::Rehash | Perturb::Stay => !(u64::MAX >> divisor.trailing_zeros()),
+            },
+            slots: Slots::new(divisor, options.quantum.clamp(1, 1 << 30) as i32),
+            perturbations: 0,
+            perturb_at: None,
+            backlog: Backlog::default(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// The hash after so many changes: for who wants to know which flows meet in a bucket.
+    #[must_use]
+    pub fn hash(options: &Options, perturbations: u64) -> Hash {
+        let divisor = options.divisor.clamp(1, 1 << 16).next_power_of_two();
+        let seed = options.seed.wrapping_add(perturbations);
+        Hash::new(options.keys, divisor, seed, 0)
+    }
+
+    /// What tells a packet's queue from others.
+    #[inline]
+    fn key(&self, pool: &Pool, id: Id) -> u64 {
+        self.hash.value(pool.keys(id)) & self.known_by
+    }
+
+    /// Changes the hash if that is due.
+    fn perturb(&mut self, pool: &mut Pool, now: Instant) {
+        let period = self.options.period.as_nanos();
+        if period == 0 {
+            return;
+        }
+        let at = *self.perturb_at.get_or_insert(now + self.options.period);
+        if now < at {
+            return;
+        }
+        let late = now.since(at).as_nanos() / period;
+        self.perturb_at = Some(at + self.options.period.saturating_mul(late + 1));
+        self.perturbations += late + 1;
+        self.hash = Self::hash(&self.options, self.perturbations);
+        if self.options.perturb == Perturb::Stay {
+            return;
+        }
+        let mut waiting = Vec::with_capacity(self.backlog.packets as usize);
+        self.slots.drain(pool, &mut waiting);
+        for id in waiting {
+            let slot = self.slots.find(self.key(pool, id));
+            self.slots.push(slot, pool, id);
+        }
+    }
+
+    fn lose(&mut self, pool: &mut Pool, id: Id, reason: Reason) {
+        self.backlog.remove(pool.length(id));
+        self.statistics.dropped += 1;
+        pool.discard(id, reason);
+    }
+
+    fn take_from(&mut self, slot: u32, pool: &mut Pool) -> Option<Id> {
+        if self.options.head_drop {
+            self.slots.pop(slot, pool)
+        } else {
+            self.slots.pop_last(slot, pool)
+        }
+    }
+}
+
+impl Discipline for Sfq {
+    fn kind(&self) -> &'static str {
+        "sfq"
+    }
+
+    fn enqueue(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
+        self.perturb(pool, now);
+        let slot = self.slots.find(self.key(pool, id));
+        self.backlog.add(pool.length(id));
+        self.slots.push(slot, pool, id);
+        let mut kept = true;
+        if self.slots.packets(slot) > self.options.depth
+            && let Some(lost) = self.take_from(slot, pool)
+        {
+            kept = lost != id;
+            self.lose(pool, lost, Reason::Full);
+        }
+        if self.backlog.packets > self.options.limit
+            && let Some(longest) = self.slots.longest()
+            && let Some(lost) = self.take_from(longest, pool)
+        {
+            kept &= lost != id;
+            self.lose(pool, lost, Reason::Overlimit);
+        }
+        kept
+    }
+
+    fn restore(&mut self, pool: &mut Pool, id: Id, _: Instant) -> bool {
+        let slot = self.slots.find(self.key(pool, id));
+        self.backlog.add(pool.length(id));
+        self.slots.push(slot, pool, id);
+        true
+    }
+
+    fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id> {
+        self.perturb(pool, now);
+        let id = self.slots.next(pool)?;
+        let length = pool.length(id);
+        self.backlog.remove(length);
+        self.statistics.count_sent(length);
+        Some(id)
+    }
+
+    fn next_time(&self, now: Instant) -> Option<Instant> {
+        (self.backlog.packets > 0).then_some(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>) {
+        self.slots.drain(pool, into);
+        self.backlog = Backlog::default();
+    }
+
+    fn details(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("flows", self.slots.flows().into()),
+            ("perturbations", self.perturbations),
+        ]
+    }
+}
