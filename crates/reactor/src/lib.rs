@@ -27,6 +27,7 @@ mod stats;
 #[allow(unsafe_code)]
 mod sys;
 mod syscalls;
+pub mod timed;
 mod token;
 pub mod unix;
 pub mod usage;

@@ -17,20 +17,20 @@ type Control = [u64; CONTROL_WORDS];
 /// An IPv4 or IPv6 socket address as the kernel writes it.
 #[derive(Clone, Copy)]
 #[repr(C)]
-union RawAddress {
+pub(crate) union RawAddress {
     family: libc::sa_family_t,
     v4: libc::sockaddr_in,
     v6: libc::sockaddr_in6,
 }
 
 impl RawAddress {
-    fn zeroed() -> Self {
+    pub(crate) fn zeroed() -> Self {
         // SAFETY: all zeros is a valid value of each of the union's plain C structs.
         unsafe { mem::zeroed() }
     }
 
     /// Writes `address`; returns its length.
-    fn set(&mut self, address: SocketAddr) -> libc::socklen_t {
+    pub(crate) fn set(&mut self, address: SocketAddr) -> libc::socklen_t {
         match address {
             SocketAddr::V4(address) => {
                 self.v4 = libc::sockaddr_in {
@@ -54,7 +54,7 @@ impl RawAddress {
         }
     }
 
-    fn get(&self) -> Option<SocketAddr> {
+    pub(crate) fn get(&self) -> Option<SocketAddr> {
         // SAFETY: the union was zeroed or written whole, so that every variant's
         // bytes are initialised; all of them start with the family.
         unsafe {
@@ -87,7 +87,7 @@ fn in6_addr(ip: Ipv6Addr) -> libc::in6_addr {
     }
 }
 
-fn empty_header() -> libc::mmsghdr {
+pub(crate) fn empty_header() -> libc::mmsghdr {
     // SAFETY: all zeros (null pointers, no lengths) is a valid `mmsghdr`.
     unsafe { mem::zeroed() }
 }
@@ -329,34 +329,38 @@ impl SendSlots {
 
 /// Writes the source address and segment size of `message`; returns the length.
 fn write_controls(buffer: &mut Control, message: &Outgoing) -> usize {
-    let mut used = 0;
-    match message.local {
-        Some(IpAddr::V4(ip)) => {
-            let info = libc::in_pktinfo {
-                ipi_ifindex: 0,
-                ipi_spec_dst: in_addr(ip),
-                ipi_addr: in_addr(Ipv4Addr::UNSPECIFIED),
-            };
-            used += write_control(buffer, used, libc::IPPROTO_IP, libc::IP_PKTINFO, info);
-        }
-        Some(IpAddr::V6(ip)) => {
-            let info = libc::in6_pktinfo {
-                ipi6_addr: in6_addr(ip),
-                ipi6_ifindex: 0,
-            };
-            used += write_control(buffer, used, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
-        }
-        None => {}
-    }
+    let mut used = write_source(buffer, 0, message.local);
     if let Some(size) = message.segment {
         used += write_control(buffer, used, libc::SOL_UDP, libc::UDP_SEGMENT, size);
     }
     used
 }
 
+/// Writes the address to send from, if there is one, at `offset`; returns the space it takes.
+pub(crate) fn write_source(buffer: &mut [u64], offset: usize, source: Option<IpAddr>) -> usize {
+    match source {
+        Some(IpAddr::V4(ip)) => {
+            let info = libc::in_pktinfo {
+                ipi_ifindex: 0,
+                ipi_spec_dst: in_addr(ip),
+                ipi_addr: in_addr(Ipv4Addr::UNSPECIFIED),
+            };
+            write_control(buffer, offset, libc::IPPROTO_IP, libc::IP_PKTINFO, info)
+        }
+        Some(IpAddr::V6(ip)) => {
+            let info = libc::in6_pktinfo {
+                ipi6_addr: in6_addr(ip),
+                ipi6_ifindex: 0,
+            };
+            write_control(buffer, offset, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info)
+        }
+        None => 0,
+    }
+}
+
 /// Writes one message at `offset`, a multiple of 8; returns the space it takes.
-fn write_control<T: Copy>(
-    buffer: &mut Control,
+pub(crate) fn write_control<T: Copy>(
+    buffer: &mut [u64],
     offset: usize,
     level: libc::c_int,
     kind: libc::c_int,
@@ -365,8 +369,8 @@ fn write_control<T: Copy>(
     const HEADER: usize = size_of::<libc::cmsghdr>();
     let space = HEADER + size_of::<T>().next_multiple_of(size_of::<usize>());
     assert!(
-        offset + space <= size_of::<Control>(),
-        "room for both messages"
+        offset.is_multiple_of(8) && offset + space <= size_of_val(buffer),
+        "room for all messages"
     );
     // SAFETY: the space lies within the buffer, which is aligned for a `cmsghdr`, as
     // are all offsets; all zeros is a valid `cmsghdr`.

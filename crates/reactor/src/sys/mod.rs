@@ -7,6 +7,7 @@ pub(crate) mod poll;
 pub(crate) mod process;
 pub(crate) mod signal;
 pub(crate) mod socket;
+pub(crate) mod timed;
 pub(crate) mod uring;
 
 use std::io;

@@ -1,0 +1,392 @@
+//! Sockets whose packets the kernel stamps with the time, both ways.
+//!
+//! [`TimedSocket::send`] gives each packet a number; [`TimedSocket::send_times`] says later when the numbered packet
+//! left, [`TimedSocket::recv`] when one came, with its hop limit and traffic class. Errors that routers and hosts
+//! report come as [`NetworkError`]s from [`TimedSocket::errors`], not as failures of a call. The descriptor is readable
+//! for both: an error's or a stamp's presence is [`crate::Readiness::error`].
+//!
+//! ICMP goes through ping sockets, which need no privilege where `net.ipv4.ping_group_range` has the caller's group,
+//! and else through raw sockets. Messages are ICMP's own, without an IP header, in both.
+//!
+//! Left out: hardware time stamps, and IP options.
+
+mod filter;
+mod receive;
+mod send;
+mod stamp;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use libc::c_int;
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, ipproto};
+
+pub use receive::{ErrorSource, NetworkError, TimedBatch, TimedPacket};
+pub use send::{Outgoing, Sent};
+pub use stamp::Stamp;
+
+use crate::buffers::{self, BufferReport, BufferSide};
+use crate::sys::socket::{attach_filter, bind_to_device, set_number};
+use crate::sys::timed::{RecvSlots, SendSlots};
+use crate::syscalls::{Call, SysCounts};
+use stamp::RealClock;
+
+/// Messages in one system call.
+const SLOTS: usize = 64;
+
+/// Octets of a packet that an error tells of which are kept: enough for ICMP's and UDP's headers and a time stamp.
+const QUOTE_BYTES: usize = 64;
+
+/// Errors kept until [`TimedSocket::errors`] is called; more are counted and forgotten.
+const ERRORS_MAX: usize = 1_024;
+
+/// Stamps of software both ways, each of those sent with a number and without the packet.
+const FLAGS: libc::c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_SOFTWARE
+    | libc::SOF_TIMESTAMPING_OPT_ID
+    | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+
+/// IPv4 or IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// That of an address.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        if address.is_ipv4() {
+            Self::V4
+        } else {
+            Self::V6
+        }
+    }
+}
+
+/// How a socket is to be set up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TimedOptions {
+    /// The address to send from; for UDP it is that of `bind`.
+    pub source: Option<IpAddr>,
+    /// The interface to send and receive through.
+    pub interface: Option<String>,
+    /// Time to live, or hop limit; the kernel's default if `None`.
+    pub hop_limit: Option<u8>,
+    /// Receive buffer in bytes; the kernel's default if `None`.
+    pub recv_buffer_bytes: Option<usize>,
+    /// Send buffer in bytes; the kernel's default if `None`.
+    pub send_buffer_bytes: Option<usize>,
+    /// Refuses to send, and lets routers refuse, what would have to be fragmented.
+    pub dont_fragment: bool,
+    /// ICMP on a raw socket: the identifier of its requests; one of the kernel's or process's choice if `None`.
+    pub identifier: Option<u16>,
+}
+
+/// Which kind of socket it became.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SocketKind {
+    /// Sends ICMP echo requests without privilege. The kernel writes identifier and checksum.
+    Ping,
+    /// Sends any ICMP message, as it is given but for ICMPv6's checksum.
+    Raw,
+    /// UDP.
+    Udp,
+}
+
+/// What went through a socket, and what share of it the kernel stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TimedStats {
+    /// Packets sent.
+    pub sent: u64,
+    /// Of those, how many the kernel said the time of so far.
+    pub sent_stamped: u64,
+    /// Packets received.
+    pub received: u64,
+    /// Of those, how many came with the kernel's time.
+    pub received_stamped: u64,
+    /// Errors in [`TimedSocket::errors`].
+    pub errors: u64,
+    /// Errors lost since nobody asked for them.
+    pub errors_lost: u64,
+    /// How often the real clock was found to have been set.
+    pub clock_steps: u64,
+}
+
+/// A non-blocking socket for ICMP or UDP whose packets are stamped.
+pub struct TimedSocket {
+    fd: OwnedFd,
+    kind: SocketKind,
+    family: Family,
+    local: SocketAddr,
+    identifier: u16,
+    clock: RealClock,
+    stats: TimedStats,
+    /// The number of the next packet.
+    next: u32,
+    /// Whether the kernel takes numbers; else it counts by itself.
+    numbers: bool,
+    /// The number of the packet that the kernel counts as 0.
+    base: u32,
+    send_slots: SendSlots,
+    error_slots: RecvSlots,
+    errors: VecDeque<NetworkError>,
+    receive_buffer: Option<BufferReport>,
+    send_buffer: Option<BufferReport>,
+}
+
+impl std::fmt::Debug for TimedSocket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TimedSocket")
+            .field("kind", &self.kind)
+            .field("local", &self.local)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TimedSocket {
+    /// Opens a socket for ICMP (RFC 792) or ICMPv6 (RFC 4443): a ping socket if the kernel allows it, else a raw one.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::PermissionDenied`] when neither is allowed, or what the kernel said of the options.
+    pub fn icmp(family: Family, options: &TimedOptions) -> io::Result<Self> {
+        match open(family, SocketType::DGRAM, Some(icmp_protocol(family))) {
+            Ok(fd) => Self::icmp_on(fd, SocketKind::Ping, family, options),
+            Err(_) => Self::icmp_raw(family, options),
+        }
+    }
+
+    /// Opens a raw socket for ICMP or ICMPv6.
+    ///
+    /// # Errors
+    /// As [`TimedSocket::icmp`].
+    pub fn icmp_raw(family: Family, options: &TimedOptions) -> io::Result<Self> {
+        let fd = open(family, SocketType::RAW, Some(icmp_protocol(family)))?;
+        Self::icmp_on(fd, SocketKind::Raw, family, options)
+    }
+
+    fn icmp_on(
+        fd: OwnedFd,
+        kind: SocketKind,
+        family: Family,
+        options: &TimedOptions,
+    ) -> io::Result<Self> {
+        let any = match family {
+            Family::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            Family::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let mut socket = Self::set_up(fd, kind, family, options)?;
+        if kind == SocketKind::Raw {
+            socket.identifier = options.identifier.unwrap_or_else(fresh_identifier);
+            attach_filter(
+                socket.fd.as_fd(),
+                &filter::echo_replies(family, socket.identifier),
+            )?;
+            if let Some(source) = options.source {
+                socket.bind(SocketAddr::new(source, 0))?;
+            }
+            socket.local.set_ip(options.source.unwrap_or(any));
+        } else {
+            socket.bind(SocketAddr::new(options.source.unwrap_or(any), 0))?;
+            socket.identifier = socket.local.port();
+        }
+        Ok(socket)
+    }
+
+    /// Opens a UDP socket at `address`; port 0 lets the kernel choose. IPv6 sockets take IPv6 alone.
+    ///
+    /// # Errors
+    /// What the kernel said, for example that the address is in use.
+    pub fn udp(address: SocketAddr, options: &TimedOptions) -> io::Result<Self> {
+        let family = Family::of(address.ip());
+        let fd = open(family, SocketType::DGRAM, None)?;
+        if family == Family::V6 {
+            set_number(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
+        }
+        let mut socket = Self::set_up(fd, SocketKind::Udp, family, options)?;
+        socket.bind(address)?;
+        Ok(socket)
+    }
+
+    fn set_up(
+        fd: OwnedFd,
+        kind: SocketKind,
+        family: Family,
+        options: &TimedOptions,
+    ) -> io::Result<Self> {
+        if let Some(interface) = &options.interface {
+            bind_to_device(fd.as_fd(), interface)?;
+        }
+        for (level, name, value) in numbers(family, options) {
+            set_number(fd.as_fd(), level, name, value)?;
+        }
+        ask_for_stamps(fd.as_fd(), FLAGS)?;
+        let sized = |side, bytes: Option<usize>| {
+            bytes
+                .map(|bytes| buffers::size(&fd, side, bytes))
+                .transpose()
+        };
+        let receive_buffer = sized(BufferSide::Receive, options.recv_buffer_bytes)?;
+        let send_buffer = sized(BufferSide::Send, options.send_buffer_bytes)?;
+        let local = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        Ok(Self {
+            fd,
+            kind,
+            family,
+            local,
+            identifier: 0,
+            clock: RealClock::new(),
+            stats: TimedStats::default(),
+            next: 0,
+            numbers: true,
+            base: 0,
+            send_slots: SendSlots::new(SLOTS),
+            error_slots: RecvSlots::new(SLOTS, QUOTE_BYTES),
+            errors: VecDeque::new(),
+            receive_buffer,
+            send_buffer,
+        })
+    }
+
+    fn bind(&mut self, address: SocketAddr) -> io::Result<()> {
+        SysCounts::note(Call::Bind);
+        rustix::net::bind(&self.fd, &address)?;
+        SysCounts::note(Call::Getsockname);
+        let local = rustix::net::getsockname(&self.fd)?;
+        self.local = SocketAddr::try_from(local).map_err(io::Error::from)?;
+        Ok(())
+    }
+
+    /// Which kind of socket it became.
+    #[must_use]
+    pub fn kind(&self) -> SocketKind {
+        self.kind
+    }
+
+    /// Its family.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The address it is bound to; of ICMP without the port.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The identifier of ICMP echo requests that replies come back for; 0 of UDP. Requests on a raw socket must have
+    /// it, those on a ping socket are given it by the kernel.
+    #[must_use]
+    pub fn identifier(&self) -> u16 {
+        self.identifier
+    }
+
+    /// What went through so far.
+    #[must_use]
+    pub fn stats(&self) -> TimedStats {
+        TimedStats {
+            clock_steps: self.clock.steps(),
+            ..self.stats
+        }
+    }
+
+    /// What became of the wish for a receive buffer, `None` if there was none.
+    #[must_use]
+    pub fn receive_buffer(&self) -> Option<BufferReport> {
+        self.receive_buffer
+    }
+
+    /// What became of the wish for a send buffer, `None` if there was none.
+    #[must_use]
+    pub fn send_buffer(&self) -> Option<BufferReport> {
+        self.send_buffer
+    }
+}
+
+impl AsFd for TimedSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn ask_for_stamps(fd: BorrowedFd<'_>, flags: libc::c_uint) -> io::Result<()> {
+    set_number(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as c_int)
+}
+
+fn icmp_protocol(family: Family) -> Protocol {
+    match family {
+        Family::V4 => ipproto::ICMP,
+        Family::V6 => ipproto::ICMPV6,
+    }
+}
+
+fn open(family: Family, kind: SocketType, protocol: Option<Protocol>) -> io::Result<OwnedFd> {
+    let family = match family {
+        Family::V4 => AddressFamily::INET,
+        Family::V6 => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    SysCounts::note(Call::Socket);
+    Ok(rustix::net::socket_with(family, kind, flags, protocol)?)
+}
+
+/// An identifier that no other socket of this process has, and another process hardly.
+fn fresh_identifier() -> u16 {
+    static COUNT: AtomicU16 = AtomicU16::new(0);
+    let nth = COUNT.fetch_add(1, Ordering::Relaxed);
+    (std::process::id() as u16).wrapping_add(nth.wrapping_mul(0x9e37))
+}
+
+/// The options that are numbers: level, name, value.
+fn numbers(family: Family, options: &TimedOptions) -> Vec<(c_int, c_int, c_int)> {
+    let mut list = match family {
+        Family::V4 => vec![
+            (libc::IPPROTO_IP, libc::IP_RECVERR, 1),
+            (libc::IPPROTO_IP, libc::IP_RECVTTL, 1),
+            (libc::IPPROTO_IP, libc::IP_RECVTOS, 1),
+            (libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+        ],
+        Family::V6 => vec![
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1),
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1),
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+        ],
+    };
+    let (level, limit, discover, does, dont) = match family {
+        Family::V4 => (
+            libc::IPPROTO_IP,
+            libc::IP_TTL,
+            libc::IP_MTU_DISCOVER,
+            libc::IP_PMTUDISC_DO,
+            libc::IP_PMTUDISC_DONT,
+        ),
+        Family::V6 => (
+            libc::IPPROTO_IPV6,
+            libc::IPV6_UNICAST_HOPS,
+            libc::IPV6_MTU_DISCOVER,
+            libc::IPV6_PMTUDISC_DO,
+            libc::IPV6_PMTUDISC_DONT,
+        ),
+    };
+    let discovery = if options.dont_fragment { does } else { dont };
+    list.push((level, discover, discovery));
+    list.extend(
+        options
+            .hop_limit
+            .map(|hops| (level, limit, c_int::from(hops))),
+    );
+    list
+}
+
+#[cfg(test)]
+mod tests;
