@@ -9,7 +9,7 @@ use base::Instant;
 const OCTET: i64 = 8_000_000_000;
 
 /// The most octets that a bucket can hold, or owe.
-pub const BURST_MAX: u32 = 1 << 28;
+pub(crate) const BURST_MAX: u32 = 1 << 28;
 
 const DEBT_MAX: i64 = BURST_MAX as i64 * OCTET;
 

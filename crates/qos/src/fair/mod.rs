@@ -2,7 +2,8 @@
 //!
 //! Hosts take turns by deficit round robin, and so do the flows of a host, as RFC 8290 has it for flows: new ones before
 //! old ones, CoDel (RFC 8289) on each, marks in place of drops where the sender understands them (RFC 3168). Beyond the
-//! RFC: a host is known by its address and not by a bucket that others may fall into; only what has packets, or had some
+//! RFC: a host is known by its address (128 bits of a keyed
+//! hash of it) and not by a bucket that others may fall into; only what has packets, or had some
 //! a moment ago, takes memory; new flows cannot starve old ones, however many come. At the limit the longest flow of the
 //! host with the most bytes loses its first packet.
 //!
@@ -15,27 +16,12 @@ mod tests;
 
 use base::Instant;
 
+use crate::classify::KeySet;
 use crate::codel::Parameters;
 use crate::codel::control::{Law, Queue, Tally, Turn};
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, Pool, Reason};
 use table::{NONE, Opened, Table, Turns};
-
-/// Which of a packet's addresses is the host that it counts for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HostBy {
-    /// The source: of the innermost header of a tunnel's packet. For what goes up.
-    #[default]
-    Source,
-    /// The destination, likewise. For what comes down.
-    Destination,
-    /// The source that routers see, a tunnel's own.
-    OuterSource,
-    /// The destination that routers see.
-    OuterDestination,
-    /// None: all flows are one host's.
-    Nobody,
-}
 
 /// What a [`Fair`] is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +32,11 @@ pub struct Options {
     pub memory_limit: u64,
     /// Octets that a flow, and a host, may send in its turn.
     pub quantum: u32,
-    /// Whose a packet is.
-    pub hosts: HostBy,
+    /// What tells hosts apart: [`KeySet::HOST`] for what goes up, [`KeySet::HOST_DST`] for what comes down; nothing for
+    /// flows alone.
+    pub hosts: KeySet,
+    /// What tells the flows of a host apart.
+    pub flows: KeySet,
     /// Hosts told apart at one time; those that come when there are so many share one place.
     pub hosts_max: u32,
     /// Flows told apart at one time; those that come when there are so many share one place per host.
@@ -63,7 +52,8 @@ impl Default for Options {
             limit: 10_240,
             memory_limit: 32 << 20,
             quantum: 1514,
-            hosts: HostBy::default(),
+            hosts: KeySet::HOST,
+            flows: KeySet::INNERMOST,
             hosts_max: 16_384,
             flows_max: 65_536,
             codel: Parameters {
@@ -99,7 +89,7 @@ impl Fair {
             memory_limit: options.memory_limit,
             quantum: options.quantum.max(1).into(),
             law: Law::new(&options.codel),
-            table: Table::new(options.hosts, options.hosts_max, options.flows_max, seed),
+            table: Table::new(options, seed),
             turns: Turns::default(),
             backlog: Backlog::default(),
             sent: Statistics::default(),

@@ -1,20 +1,21 @@
 //! Hosts and flows that have packets: found by key, kept in slabs, gone when they are idle.
 
 use hashbrown::HashTable;
-use wire::flow::{Flow as Header, Keys};
+use wire::flow::Keys;
 
-use super::HostBy;
+use super::Options;
 use super::heaviest::{Heaviest, Weighed};
+use crate::classify::{Hash, KeySet};
 use crate::codel::control::{Control, Queue};
 use crate::packet::{Chain, Id, Pool};
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Who a host is: its address, or all those that found no place.
+/// Who a host is: what its keys come to under two secrets, or all those that found no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HostKey {
-    address: u128,
-    rest: bool,
+enum HostKey {
+    One(u64, u64),
+    Rest,
 }
 
 /// Hosts, or flows of a host, in the order of their turns.
@@ -214,8 +215,8 @@ impl Weighed for Host {
 /// All hosts and flows.
 #[derive(Debug)]
 pub(super) struct Table {
-    by: HostBy,
-    seeds: [u64; 4],
+    host_hashes: [Hash; 2],
+    flow_hash: Hash,
     hosts_max: usize,
     flows_max: usize,
     pub(super) hosts: Vec<Host>,
@@ -232,12 +233,14 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(by: HostBy, hosts_max: u32, flows_max: u32, seed: u64) -> Self {
+    pub(super) fn new(options: &Options, seed: u64) -> Self {
+        let all: Vec<_> = options.hosts.iter().chain(options.flows.iter()).collect();
+        let hash = |keys, nth: u64| Hash::new(keys, 0, seed.rotate_left(20) ^ nth, 0);
         Self {
-            by,
-            seeds: seeds(seed),
-            hosts_max: hosts_max as usize,
-            flows_max: flows_max as usize,
+            host_hashes: [hash(options.hosts, 1), hash(options.hosts, 2)],
+            flow_hash: hash(KeySet::of(&all), 3),
+            hosts_max: options.hosts_max as usize,
+            flows_max: options.flows_max as usize,
             hosts: Vec::new(),
             flows: Vec::new(),
             free_host: NONE,
@@ -268,58 +271,15 @@ impl Table {
             .copied()
     }
 
-    /// What names the flow of a packet with `keys`: 64 bits of its addresses, ports and protocol.
+    /// What names the flow of a packet with `keys`: 64 bits that depend on all that tells hosts and flows apart.
     #[inline]
     pub(super) fn hash(&self, keys: &Keys) -> u64 {
-        let header = self.header(keys);
-        let [source, source_high] = halves(header.source);
-        let [destination, destination_high] = halves(header.destination);
-        let ports = u64::from(header.source_port) << 32
-            | u64::from(header.destination_port) << 16
-            | u64::from(header.protocol);
-        let source = fold(source ^ self.seeds[0], source_high ^ self.seeds[1]);
-        let destination = fold(
-            destination ^ self.seeds[2],
-            destination_high ^ self.seeds[3],
-        );
-        fold(
-            source ^ ports ^ self.seeds[2],
-            destination.rotate_left(32) ^ self.seeds[1],
-        )
-    }
-
-    #[inline]
-    fn header<'k>(&self, keys: &'k Keys) -> &'k Header {
-        match self.by {
-            HostBy::OuterSource | HostBy::OuterDestination => &keys.outer,
-            HostBy::Source | HostBy::Destination | HostBy::Nobody => keys.innermost(),
-        }
-    }
-
-    fn host_key(&self, keys: &Keys) -> HostKey {
-        let header = self.header(keys);
-        let address = match self.by {
-            HostBy::Source | HostBy::OuterSource => u128::from_ne_bytes(header.source),
-            HostBy::Destination | HostBy::OuterDestination => {
-                u128::from_ne_bytes(header.destination)
-            }
-            HostBy::Nobody => 0,
-        };
-        HostKey {
-            address,
-            rest: false,
-        }
-    }
-
-    fn host_hash(&self, key: HostKey) -> u64 {
-        let low = key.address as u64 ^ self.seeds[3];
-        let high = (key.address >> 64) as u64 ^ self.seeds[2];
-        fold(fold(low, high) ^ u64::from(key.rest), self.seeds[0])
+        self.flow_hash.value(keys)
     }
 
     /// A new flow for the packet that has `hash`, or the one it has to share; and whether its host is new.
     pub(super) fn open(&mut self, keys: &Keys, hash: u64, quantum: i64) -> Opened {
-        let (host_index, host_is_new) = self.open_host(self.host_key(keys), quantum);
+        let (host_index, host_is_new) = self.open_host(keys, quantum);
         let shared = self.hosts[host_index as usize].shared;
         let is_full = self.flow_index.len() >= self.flows_max;
         if shared != NONE || is_full {
@@ -363,25 +323,22 @@ impl Table {
         }
     }
 
-    fn open_host(&mut self, key: HostKey, quantum: i64) -> (u32, bool) {
-        let mut key = key;
+    fn open_host(&mut self, keys: &Keys, quantum: i64) -> (u32, bool) {
+        let [first, second] = &self.host_hashes;
+        let mut key = HostKey::One(first.value(keys), second.value(keys));
         if let Some(host) = self.find_host(key) {
             return (host, false);
         }
-        let rest = HostKey {
-            address: 0,
-            rest: true,
-        };
-        let found = self.find_host(rest);
+        let found = self.find_host(HostKey::Rest);
         let in_use = found.is_some_and(|host| self.hosts[host as usize].shared != NONE);
         if in_use || self.host_index.len() >= self.hosts_max {
             self.shared_host += 1;
-            key = rest;
+            key = HostKey::Rest;
             if let Some(host) = found {
                 return (host, false);
             }
         }
-        let hash = self.host_hash(key);
+        let hash = key.hash();
         let index = if self.free_host == NONE {
             self.hosts.push(Host::new(key, hash));
             self.hosts.len() as u32 - 1
@@ -405,9 +362,7 @@ impl Table {
 
     fn find_host(&self, key: HostKey) -> Option<u32> {
         self.host_index
-            .find(self.host_hash(key), |&host| {
-                self.hosts[host as usize].key == key
-            })
+            .find(key.hash(), |&host| self.hosts[host as usize].key == key)
             .copied()
     }
 
@@ -473,6 +428,15 @@ pub(super) enum Opened {
     Shared { flow: u32 },
 }
 
+impl HostKey {
+    fn hash(self) -> u64 {
+        match self {
+            HostKey::One(first, _) => first,
+            HostKey::Rest => 0,
+        }
+    }
+}
+
 impl Host {
     fn new(key: HostKey, hash: u64) -> Self {
         Self {
@@ -488,27 +452,4 @@ impl Host {
             flows: Heaviest::default(),
         }
     }
-}
-
-fn halves(address: [u8; 16]) -> [u64; 2] {
-    let address = u128::from_ne_bytes(address);
-    [address as u64, (address >> 64) as u64]
-}
-
-/// The halves of a product, one on the other.
-#[inline]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
-}
-
-/// Numbers that whoever does not know `seed` does not know (splitmix64).
-fn seeds(seed: u64) -> [u64; 4] {
-    let mut state = seed;
-    [(); 4].map(|()| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    })
 }

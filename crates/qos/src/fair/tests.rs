@@ -1,4 +1,5 @@
 use super::*;
+use crate::classify::Key;
 use crate::packet::Packet;
 use wire::flow::{Flow, Keys};
 
@@ -158,10 +159,14 @@ fn a_stream_of_new_hosts_does_not_starve_an_old_one() {
 
 #[test]
 fn a_tunnels_flows_are_told_apart_unless_the_outer_header_is_asked_for() {
-    for (hosts, flows) in [(HostBy::Source, 8), (HostBy::OuterSource, 1)] {
+    for (hosts, flows, count) in [
+        (KeySet::HOST, KeySet::INNERMOST, 8),
+        (KeySet::of(&[Key::Src]), KeySet::PLAIN, 1),
+    ] {
         let mut pool = Pool::new(100);
         let options = Options {
             hosts,
+            flows,
             ..Options::default()
         };
         let mut fair = Fair::new(&options, 1);
@@ -171,7 +176,7 @@ fn a_tunnels_flows_are_told_apart_unless_the_outer_header_is_asked_for() {
             packet.inner = keys(50, port).outer;
             offer(&mut fair, &mut pool, packet, 100);
         }
-        assert_eq!(fair.details()[..2], [("hosts", 1), ("flows", flows)]);
+        assert_eq!(fair.details()[..2], [("hosts", 1), ("flows", count)]);
     }
 }
 

@@ -1,12 +1,11 @@
 //! Shares of hosts and flows on a link in virtual time.
 
-mod tree_world;
-
+use crate::world::{World, keys, time_of};
 use base::{Duration, Instant};
 use proptest::prelude::*;
 use qos::Discipline;
-use qos::fair::{Fair, HostBy, Options};
-use tree_world::{World, keys, time_of};
+use qos::classify::KeySet;
+use qos::fair::{Fair, Options};
 
 /// Jain's index of fairness.
 fn jain(shares: &[u64]) -> f64 {
@@ -56,7 +55,7 @@ fn nine_flows_of_one_host_and_one_of_another_share_by_host() {
 #[test]
 fn without_hosts_the_nine_flows_get_nine_tenths() {
     let options = Options {
-        hosts: HostBy::Nobody,
+        hosts: KeySet::default(),
         ..Options::default()
     };
     let mut world = World::new(Fair::new(&options, 7));
@@ -86,10 +85,7 @@ fn a_sparse_host_waits_for_one_packet_though_another_floods() {
         }
     }
     world.check();
-    assert!(
-        longest <= time_of(1_514, 10_000_000),
-        "{longest:?}"
-    );
+    assert!(longest <= time_of(1_514, 10_000_000), "{longest:?}");
 }
 
 #[test]

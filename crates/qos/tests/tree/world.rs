@@ -1,5 +1,4 @@
 //! A discipline in virtual time: what is offered to it, and what leaves it when.
-#![allow(dead_code)]
 
 use base::{Duration, Instant};
 use qos::{Discipline, Packet, Pool};
@@ -7,23 +6,23 @@ use wire::flow::{Flow, Keys};
 
 /// A packet that left.
 #[derive(Debug, Clone, Copy)]
-pub struct Sent {
-    pub at: Instant,
-    pub packet: Packet,
+pub(crate) struct Sent {
+    pub(crate) at: Instant,
+    pub(crate) packet: Packet,
 }
 
 /// One discipline, its packets and its time.
-pub struct World<D> {
-    pub pool: Pool,
-    pub now: Instant,
-    pub discipline: D,
-    pub sent: Vec<Sent>,
-    pub offered: u64,
-    pub lost: u64,
+pub(crate) struct World<D> {
+    pub(crate) pool: Pool,
+    pub(crate) now: Instant,
+    pub(crate) discipline: D,
+    pub(crate) sent: Vec<Sent>,
+    pub(crate) offered: u64,
+    pub(crate) lost: u64,
 }
 
 impl<D: Discipline> World<D> {
-    pub fn new(discipline: D) -> Self {
+    pub(crate) fn new(discipline: D) -> Self {
         Self {
             pool: Pool::new(100_000),
             now: Instant::ZERO,
@@ -35,7 +34,7 @@ impl<D: Discipline> World<D> {
     }
 
     /// Offers a packet now; its handle counts up.
-    pub fn offer(&mut self, keys: Keys, length: u32) -> bool {
+    pub(crate) fn offer(&mut self, keys: Keys, length: u32) -> bool {
         let packet = Packet {
             handle: self.offered as u32,
             length,
@@ -55,7 +54,7 @@ impl<D: Discipline> World<D> {
     }
 
     /// Takes one packet now.
-    pub fn take(&mut self) -> Option<Packet> {
+    pub(crate) fn take(&mut self) -> Option<Packet> {
         let id = self.discipline.dequeue(&mut self.pool, self.now);
         self.count_lost();
         let packet = self.pool.take(id?);
@@ -68,7 +67,7 @@ impl<D: Discipline> World<D> {
 
     /// Lets time pass until `end`, taking whatever may leave, each as soon as it may; checks on the way that
     /// `next_time` is right: nothing leaves before it, and something at it.
-    pub fn run_until(&mut self, end: Instant) {
+    pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
             let Some(next) = self.discipline.next_time(self.now) else {
                 assert_eq!(self.discipline.backlog().packets, 0);
@@ -90,7 +89,7 @@ impl<D: Discipline> World<D> {
     }
 
     /// Lets a link of `rate_bps` take packets until `end`.
-    pub fn link_until(&mut self, rate_bps: u64, end: Instant) {
+    pub(crate) fn link_until(&mut self, rate_bps: u64, end: Instant) {
         while self.now < end {
             match self.take() {
                 Some(packet) => self.now += time_of(packet.length, rate_bps),
@@ -102,14 +101,19 @@ impl<D: Discipline> World<D> {
     }
 
     /// Every packet offered has left, is lost, or waits.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         let waits = u64::from(self.discipline.backlog().packets);
         assert_eq!(self.offered, self.sent.len() as u64 + self.lost + waits);
         assert_eq!(waits, u64::from(self.pool.len()));
     }
 
     /// Octets sent from `start` to before `end` of the packets that `which` says.
-    pub fn bytes(&self, start: Instant, end: Instant, which: impl Fn(&Packet) -> bool) -> u64 {
+    pub(crate) fn bytes(
+        &self,
+        start: Instant,
+        end: Instant,
+        which: impl Fn(&Packet) -> bool,
+    ) -> u64 {
         let among = self
             .sent
             .iter()
@@ -119,12 +123,12 @@ impl<D: Discipline> World<D> {
 }
 
 /// How long a packet takes on a link.
-pub fn time_of(length: u32, rate_bps: u64) -> Duration {
+pub(crate) fn time_of(length: u32, rate_bps: u64) -> Duration {
     Duration::from_nanos((u64::from(length) * 8_000_000_000).div_ceil(rate_bps))
 }
 
 /// Asserts that over every span that starts and ends with a packet no more than `rate * span + burst` left.
-pub fn assert_ceiling<'s>(sent: impl Iterator<Item = &'s Sent>, rate_bps: u64, burst: u32) {
+pub(crate) fn assert_ceiling<'s>(sent: impl Iterator<Item = &'s Sent>, rate_bps: u64, burst: u32) {
     let allowed = |at: Instant| u128::from(rate_bps) * u128::from(at.as_nanos());
     let unit = 8_000_000_000_u128;
     let mut total = 0_u128;
@@ -143,7 +147,7 @@ pub fn assert_ceiling<'s>(sent: impl Iterator<Item = &'s Sent>, rate_bps: u64, b
 }
 
 /// Keys of a UDP packet between numbered hosts.
-pub fn keys(source: u32, destination: u32, port: u16) -> Keys {
+pub(crate) fn keys(source: u32, destination: u32, port: u16) -> Keys {
     let address = |host: u32| {
         let mut address = [0; 16];
         address[10..12].fill(0xff);

@@ -1,13 +1,11 @@
 //! TBF in virtual time: what leaves, and when.
 
-mod tree_world;
-
+use crate::world::{World, assert_ceiling, keys};
 use base::{Duration, Instant};
 use proptest::prelude::*;
 use qos::Discipline;
 use qos::fifo::{Fifo, Limit};
 use qos::tbf::{Options, Peak, Tbf};
-use tree_world::{World, assert_ceiling, keys};
 
 fn tbf(options: Options, limit: u64) -> World<Tbf> {
     let child = Box::new(Fifo::new(Limit::Bytes(limit)));

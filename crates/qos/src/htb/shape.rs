@@ -1,0 +1,475 @@
+//! Which classes may send, and in which order: the part of HTB that knows no packet.
+//!
+//! A class offers its parent what waits below it in one of two ways. *Green*: somebody, up to this class, pays for it out
+//! of a rate that is not used up; the payer's height and the priority are the key, and the lowest key goes first. *Yellow*:
+//! nobody has paid yet, an ancestor may lend. A class whose ceiling is reached offers nothing, so no ceiling is ever
+//! passed by what is below it. Each class has a ring of children for each key and for each yellow priority and takes
+//! turns in it by deficit round robin. What changes below goes up only as far as it changes an offer, so an idle class
+//! costs nothing.
+
+use base::Instant;
+
+use super::heap::Heap;
+use crate::bucket::Bucket;
+
+/// Levels of classes that a tree may have.
+pub(super) const HEIGHT_MAX: u8 = 8;
+/// Priorities, 0 first.
+pub(super) const PRIORITIES: u8 = 8;
+/// The discipline itself, above all classes.
+pub(super) const TOP: u32 = 0;
+const NONE: u32 = u32::MAX;
+const YELLOW: u32 = 64;
+
+/// Whether a class may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Within its own rate.
+    Can,
+    /// Above its rate: if somebody lends.
+    May,
+    /// At its ceiling: not now.
+    Cannot,
+}
+
+/// What is offered: green keys (height of the payer times 8, plus priority) and yellow priorities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Offer {
+    green: u64,
+    yellow: u8,
+}
+
+/// A class as a part of the tree.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) parent: u32,
+    pub(super) height: u8,
+    pub(super) priority: u8,
+    pub(super) quantum: u32,
+    /// Its number among the leaves, if it is one.
+    pub(super) leaf: Option<u32>,
+    pub(super) rate: Bucket,
+    pub(super) ceil: Bucket,
+    /// Packets and octets that left, and packets that were paid for by this class or by one above.
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    pub(super) lent: u64,
+    pub(super) borrowed: u64,
+    /// The discipline of a leaf gives nothing before this.
+    asleep_until: u64,
+    inward: Offer,
+    outward: Offer,
+    /// Its first place in `links` and in `rings`.
+    links: u32,
+    rings: u32,
+}
+
+/// A class's place in one ring of its parent. Who goes keeps it until its turn comes, so that whoever is back by then
+/// has lost nothing; who comes back later goes on with its turn if that was cut short.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    previous: u32,
+    /// [`NONE`] when it is in no ring.
+    next: u32,
+    class: u32,
+    is_there: bool,
+    deficit: i64,
+}
+
+/// Places in the order of their turns.
+#[derive(Debug, Clone, Copy)]
+struct Ring {
+    /// Whose turn it is.
+    first: u32,
+    /// Members that are there.
+    members: u32,
+}
+
+/// What [`Shape::new`] is told of a class.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) parent: u32,
+    pub(super) priority: u8,
+    pub(super) quantum: u32,
+    pub(super) rate: Bucket,
+    pub(super) ceil: Bucket,
+}
+
+/// The tree of classes.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) nodes: Vec<Node>,
+    links: Vec<Link>,
+    rings: Vec<Ring>,
+    /// When a class's mode is to be looked at again, or earlier.
+    events: Heap,
+    /// Links from the top to the leaf that was picked last.
+    path: [u32; HEIGHT_MAX as usize + 1],
+    path_length: usize,
+    /// The height of the class that pays for what was picked last.
+    payer: u8,
+}
+
+impl Shape {
+    /// A tree of `plans`, which stand in places 1 and on, parents before children; heights are at most [`HEIGHT_MAX`].
+    pub(super) fn new(plans: Vec<Plan>, now: Instant) -> Self {
+        let full = Bucket::new(u64::MAX, 0, 0, now);
+        let mut nodes = vec![Node::new(Plan {
+            parent: NONE,
+            priority: 0,
+            quantum: 1,
+            rate: full,
+            ceil: full,
+        })];
+        nodes.extend(plans.into_iter().map(Node::new));
+        for index in (1..nodes.len()).rev() {
+            let (parent, height) = (nodes[index].parent as usize, nodes[index].height);
+            nodes[parent].height = nodes[parent].height.max(height + 1);
+        }
+        let (mut links, mut rings) = (Vec::new(), Vec::new());
+        for (class, node) in (0..).zip(&mut nodes) {
+            node.links = links.len() as u32;
+            node.rings = rings.len() as u32;
+            let height = usize::from(node.height);
+            let (places, lists) = match height {
+                0 => (2, 0),
+                height => ((height + 2) * 8, (height + 1) * 8),
+            };
+            let link = Link {
+                previous: NONE,
+                next: NONE,
+                class,
+                is_there: false,
+                deficit: node.quantum.into(),
+            };
+            let ring = Ring {
+                first: NONE,
+                members: 0,
+            };
+            links.resize(links.len() + places, link);
+            rings.resize(rings.len() + lists, ring);
+        }
+        let events = Heap::new(nodes.len());
+        Self {
+            nodes,
+            links,
+            rings,
+            events,
+            path: [NONE; HEIGHT_MAX as usize + 1],
+            path_length: 0,
+            payer: 0,
+        }
+    }
+
+    /// Says whether the leaf `class` has packets, and from when on it gives them.
+    pub(super) fn set_leaf(&mut self, class: u32, waits: bool, from: Instant, now: Instant) {
+        let node = &mut self.nodes[class as usize];
+        node.inward.yellow = u8::from(waits) << node.priority;
+        node.asleep_until = from.as_nanos();
+        self.settle(class, now);
+    }
+
+    /// Says that the leaf `class` has nothing any more.
+    pub(super) fn empty_leaf(&mut self, class: u32) {
+        self.nodes[class as usize].inward.yellow = 0;
+        // At no time later than that of which all is known already: nothing but this leaf changes.
+        self.settle(class, Instant::ZERO);
+    }
+
+    /// Whether a leaf is known to have packets that it would give at `now`.
+    pub(super) fn is_awake(&self, class: u32, now: Instant) -> bool {
+        let node = &self.nodes[class as usize];
+        node.inward.yellow != 0 && node.asleep_until <= now.as_nanos()
+    }
+
+    /// The leaf that sends next, if one may; [`Shape::sent`] is to follow if it does.
+    pub(super) fn pick(&mut self, now: Instant) -> Option<u32> {
+        while let Some(class) = self.events.pop(now.as_nanos()) {
+            self.settle(class, now);
+        }
+        let green = self.nodes[TOP as usize].inward.green;
+        if green == 0 {
+            return None;
+        }
+        let key = green.trailing_zeros();
+        let mut class = TOP;
+        self.payer = (key / 8) as u8;
+        self.path_length = 0;
+        loop {
+            let node = &self.nodes[class as usize];
+            if node.height == 0 {
+                return Some(class);
+            }
+            let ring = if node.height > self.payer {
+                node.ring(key)
+            } else {
+                node.ring(YELLOW + key % 8)
+            };
+            let link = self.turn(ring);
+            self.path[self.path_length] = link;
+            self.path_length += 1;
+            class = self.links[link as usize].class;
+        }
+    }
+
+    /// The leaf that was picked last sent a packet; it has more, or not, and gives none before `from`.
+    pub(super) fn sent(
+        &mut self,
+        leaf: u32,
+        length: u32,
+        waits: bool,
+        from: Instant,
+        now: Instant,
+    ) {
+        for &link in &self.path[..self.path_length] {
+            self.links[link as usize].deficit -= i64::from(length);
+        }
+        let payer = self.payer;
+        let node = &mut self.nodes[leaf as usize];
+        node.inward.yellow = u8::from(waits) << node.priority;
+        node.asleep_until = from.as_nanos();
+        let mut class = leaf;
+        while class != TOP {
+            let node = &mut self.nodes[class as usize];
+            node.packets += 1;
+            node.bytes += u64::from(length);
+            node.ceil.fill(now);
+            node.ceil.take(length);
+            if node.height < payer {
+                node.borrowed += 1;
+            } else {
+                node.lent += u64::from(node.height == payer && payer > 0);
+                node.rate.fill(now);
+                node.rate.take(length);
+            }
+            self.settle_one(class, now);
+            class = self.nodes[class as usize].parent;
+        }
+    }
+
+    /// Brings the offers of `class` and of those above it up to date, as far as they change.
+    fn settle(&mut self, mut class: u32, now: Instant) {
+        while class != TOP && self.settle_one(class, now) {
+            class = self.nodes[class as usize].parent;
+        }
+    }
+
+    /// The earliest time that a packet may leave, given that none may at `now`.
+    pub(super) fn next_time(&self, now: Instant) -> Instant {
+        if self.nodes[TOP as usize].inward.green != 0 {
+            return now;
+        }
+        Instant::from_nanos(self.events.least(|class| self.sends_at(class)))
+    }
+
+    /// When something below `class`, as far as it waits for nothing below `class`, can leave.
+    fn sends_at(&self, mut class: u32) -> u64 {
+        const NEVER: u64 = u64::MAX;
+        let inward = self.nodes[class as usize].inward;
+        let mut green = if inward.green == 0 { NEVER } else { 0 };
+        let mut yellow = if inward.yellow == 0 { NEVER } else { 0 };
+        while class != TOP {
+            let node = &self.nodes[class as usize];
+            let open = node.opens_at();
+            yellow = yellow.max(open);
+            let paid = yellow.max(node.rate.holds_at(0).as_nanos());
+            green = green.max(open).min(paid);
+            class = node.parent;
+        }
+        green
+    }
+
+    /// Looks at what `class` may do, tells its parent, and says whether that is another thing than before.
+    fn settle_one(&mut self, class: u32, now: Instant) -> bool {
+        let node = &mut self.nodes[class as usize];
+        let mut offer = Offer::default();
+        if node.inward != Offer::default() {
+            let mode = node.mode(now);
+            match mode {
+                Mode::Cannot => self.events.lower(class, node.opens_at()),
+                Mode::May => {
+                    offer = node.inward;
+                    if offer.yellow != 0 {
+                        self.events.lower(class, node.rate.holds_at(0).as_nanos());
+                    }
+                    if node.parent == TOP {
+                        offer.yellow = 0;
+                    }
+                }
+                Mode::Can => {
+                    offer.green =
+                        node.inward.green | u64::from(node.inward.yellow) << (node.height * 8);
+                }
+            }
+        }
+        let before = node.outward;
+        if before == offer {
+            return false;
+        }
+        node.outward = offer;
+        self.tell(class, before, offer);
+        true
+    }
+
+    /// Puts `class` into its parent's rings of `offer` and takes it out of those of `before` that are not among them.
+    fn tell(&mut self, class: u32, before: Offer, offer: Offer) {
+        let parent = self.nodes[class as usize].parent;
+        for (was, is, first) in [
+            (before.green, offer.green, 0),
+            (before.yellow.into(), offer.yellow.into(), YELLOW),
+        ] {
+            for key in bits(was & !is) {
+                self.leave(class, parent, first + key);
+            }
+        }
+        for (was, is, first) in [
+            (before.green, offer.green, 0),
+            (before.yellow.into(), offer.yellow.into(), YELLOW),
+        ] {
+            for key in bits(is & !was) {
+                self.join(class, parent, first + key);
+            }
+        }
+    }
+
+    fn join(&mut self, class: u32, parent: u32, key: u32) {
+        let index = self.nodes[class as usize].link(key);
+        let parent = &mut self.nodes[parent as usize];
+        let ring = &mut self.rings[parent.ring(key)];
+        parent.inward.set(key, true);
+        ring.members += 1;
+        let link = &mut self.links[index as usize];
+        link.is_there = true;
+        if link.next != NONE {
+            return;
+        }
+        let goes_on = link.deficit < i64::from(self.nodes[class as usize].quantum);
+        let first = ring.first;
+        if first == NONE || goes_on {
+            ring.first = index;
+        }
+        let (next, previous) = match first {
+            NONE => (index, index),
+            first => (first, self.links[first as usize].previous),
+        };
+        self.links[index as usize].next = next;
+        self.links[index as usize].previous = previous;
+        self.links[previous as usize].next = index;
+        self.links[next as usize].previous = index;
+    }
+
+    fn leave(&mut self, class: u32, parent: u32, key: u32) {
+        let link = self.nodes[class as usize].link(key);
+        self.links[link as usize].is_there = false;
+        let parent = &mut self.nodes[parent as usize];
+        let ring = &mut self.rings[parent.ring(key)];
+        ring.members -= 1;
+        if ring.members == 0 {
+            parent.inward.set(key, false);
+        }
+    }
+
+    /// Whose turn it is in a ring that has members.
+    fn turn(&mut self, ring: usize) -> u32 {
+        let mut index = self.rings[ring].first;
+        loop {
+            let link = &mut self.links[index as usize];
+            let Link { previous, next, .. } = *link;
+            if link.is_there && link.deficit > 0 {
+                self.rings[ring].first = index;
+                return index;
+            }
+            if link.deficit <= 0 {
+                link.deficit += i64::from(self.nodes[link.class as usize].quantum);
+            }
+            if !link.is_there {
+                link.next = NONE;
+                self.links[previous as usize].next = next;
+                self.links[next as usize].previous = previous;
+            }
+            index = next;
+        }
+    }
+}
+
+impl Node {
+    fn new(plan: Plan) -> Self {
+        Self {
+            parent: plan.parent,
+            height: 0,
+            priority: plan.priority,
+            quantum: plan.quantum,
+            leaf: None,
+            rate: plan.rate,
+            ceil: plan.ceil,
+            packets: 0,
+            bytes: 0,
+            lent: 0,
+            borrowed: 0,
+            asleep_until: 0,
+            inward: Offer::default(),
+            outward: Offer::default(),
+            links: 0,
+            rings: 0,
+        }
+    }
+
+    fn mode(&mut self, now: Instant) -> Mode {
+        self.ceil.fill(now);
+        if !self.ceil.is_even() || self.asleep_until > now.as_nanos() {
+            return Mode::Cannot;
+        }
+        self.rate.fill(now);
+        if self.rate.is_even() {
+            Mode::Can
+        } else {
+            Mode::May
+        }
+    }
+
+    /// When it can pass something up, paid for or not.
+    fn opens_at(&self) -> u64 {
+        self.ceil.holds_at(0).as_nanos().max(self.asleep_until)
+    }
+
+    /// Its place in the parent's ring of `key`. A leaf has one priority, so two places.
+    fn link(&self, key: u32) -> u32 {
+        match self.height {
+            0 => self.links + u32::from(key >= YELLOW),
+            height => self.links + place(key, u32::from(height) + 1),
+        }
+    }
+
+    /// Its own ring of `key`.
+    fn ring(&self, key: u32) -> usize {
+        (self.rings + place(key, self.height.into())) as usize
+    }
+}
+
+impl Offer {
+    fn set(&mut self, key: u32, on: bool) {
+        if key < YELLOW {
+            self.green = self.green & !(1 << key) | u64::from(on) << key;
+        } else {
+            let bit = 1 << (key - YELLOW);
+            self.yellow = self.yellow & !bit | if on { bit } else { 0 };
+        }
+    }
+}
+
+/// Green keys of `heights` heights stand first, yellow ones behind.
+fn place(key: u32, heights: u32) -> u32 {
+    if key < YELLOW {
+        key
+    } else {
+        key - YELLOW + heights * 8
+    }
+}
+
+fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        let bit = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
+}

@@ -1,0 +1,3 @@
+//! The one file that an operator writes.
+
+pub mod units;

@@ -1,0 +1,6 @@
+//! Shapers, fair queues, trees and policies in virtual time.
+
+mod fair;
+mod htb;
+mod tbf;
+mod world;
