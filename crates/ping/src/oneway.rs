@@ -171,6 +171,7 @@ fn above(mut delays: Vec<i64>, min_ns: i64) -> Option<Percentiles> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::State;
 
     /// 10 ms each way, the responder's clock 1 s ahead, every fourth reply 2 ms later.
     fn tally() -> (Tally, Vec<Sample>, Vec<OneWay>) {
@@ -184,7 +185,9 @@ mod tests {
                 turn_ns: 0,
                 count: index as u32 + 1,
             };
-            let sample = Sample::from_columns(0, Some(rtt), 0, 0, 1).unwrap();
+            let mut sample = Sample::new(0);
+            sample.set_reply(rtt, 0, 0);
+            sample.set_state(State::Replied);
             tally.add(index, up_ns, delay.down_ns(sample.rtt().unwrap()), delay.count);
             samples.push(sample);
             delays.push(delay);

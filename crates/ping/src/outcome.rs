@@ -166,10 +166,12 @@ impl StreamOutcome {
             lateness: None,
             directions,
         };
+        let mut runs = stream.runs;
+        runs.truncate(runs.partition_point(|run| run.index < samples.len() as u64));
         let mut outcome = StreamOutcome {
             plan,
             summary,
-            runs: stream.runs,
+            runs,
             samples,
             one_ways,
         };

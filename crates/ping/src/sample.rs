@@ -36,6 +36,8 @@ pub mod flag {
 }
 
 const STATE: u8 = flag::REPLIED | flag::LATE | flag::LOST | flag::FAILED;
+/// While a sample is read from columns: its round trip has been.
+const HAS_RTT: u8 = 0x80;
 const RTT_BITS: u32 = 40;
 /// The longest round trip that is told from longer ones, in nanoseconds: 18 minutes.
 pub const RTT_MAX_NS: u64 = (1 << RTT_BITS) - 1;
@@ -56,24 +58,44 @@ impl Sample {
         Self { sent_ns, rest }
     }
 
-    /// A sample from the columns of a file. `None` where flags or round trip contradict themselves.
-    #[must_use]
-    pub fn from_columns(
-        sent_ns: i64,
-        rtt_ns: Option<u64>,
-        ttl: u8,
-        tos: u8,
-        flags: u8,
-    ) -> Option<Self> {
-        let known = matches!(flags & STATE, 0 | 1 | 3 | 4 | 8) && flags & 0x80 == 0;
-        let replied = flags & flag::REPLIED != 0;
-        if !known || replied != rtt_ns.is_some() || rtt_ns.is_some_and(|rtt| rtt > RTT_MAX_NS) {
-            return None;
+    /// Adds to the time of sending of a sample that is being read; `None` when that overflows.
+    pub(crate) fn load_sent(&mut self, ns: i64) -> Option<()> {
+        self.sent_ns = self.sent_ns.checked_add(ns)?;
+        Some(())
+    }
+
+    /// The round trip of a sample that is being read, -1 for none; `None` when it cannot be one.
+    pub(crate) fn load_rtt(&mut self, ns: i64) -> Option<()> {
+        if ns == -1 {
+            return Some(());
         }
-        let mut sample = Self { sent_ns, rest: 0 };
-        sample.set_reply(rtt_ns.unwrap_or(0), ttl, tos);
-        sample.set_flags(flags);
-        Some(sample)
+        let ns = u64::try_from(ns).ok().filter(|ns| *ns <= RTT_MAX_NS)?;
+        self.rest |= ns | u64::from(HAS_RTT) << 56;
+        Some(())
+    }
+
+    /// The TTL of a sample that is being read.
+    pub(crate) fn load_ttl(&mut self, ttl: u8) {
+        self.rest |= u64::from(ttl) << RTT_BITS;
+    }
+
+    /// The traffic class of a sample that is being read.
+    pub(crate) fn load_tos(&mut self, tos: u8) {
+        self.rest |= u64::from(tos) << 48;
+    }
+
+    /// The flags of a sample that is being read; `None` when they cannot be.
+    pub(crate) fn load_flags(&mut self, flags: i64) -> Option<()> {
+        let flags = u8::try_from(flags).ok().filter(|flags| *flags < HAS_RTT)?;
+        self.rest |= u64::from(flags) << 56;
+        matches!(flags & STATE, 0 | 1 | 3 | 4 | 8).then_some(())
+    }
+
+    /// Ends the reading of a sample: whether flags and round trip agree.
+    pub(crate) fn finish_load(&mut self) -> bool {
+        let flags = self.flags();
+        self.set_flags(flags & !HAS_RTT);
+        (flags & flag::REPLIED != 0) == (flags & HAS_RTT != 0)
     }
 
     /// When it was sent, in nanoseconds since the start.
@@ -257,18 +279,29 @@ mod tests {
         assert_eq!((sample.state(), sample.sent_ns()), (State::Late, -7));
         let flags = flag::REPLIED | flag::LATE | flag::REORDERED;
         assert_eq!(sample.flags(), flags);
-        let again = Sample::from_columns(-7, Some(RTT_MAX_NS), 64, 0xb8, flags);
+        let again = read(-7, RTT_MAX_NS as i64, 64, 0xb8, flags.into());
         assert_eq!(again, Some(sample));
+    }
+
+    fn read(sent: i64, rtt: i64, ttl: u8, tos: u8, flags: i64) -> Option<Sample> {
+        let mut sample = Sample::default();
+        sample.load_sent(sent)?;
+        sample.load_rtt(rtt)?;
+        sample.load_ttl(ttl);
+        sample.load_tos(tos);
+        sample.load_flags(flags)?;
+        sample.finish_load().then_some(sample)
     }
 
     #[test]
     fn contradictions_are_no_samples() {
-        for flags in [2, 5, 9, 12, 0x81] {
-            assert_eq!(Sample::from_columns(0, Some(1), 0, 0, flags), None);
+        for flags in [2, 5, 9, 12, 0x81, 256, -1] {
+            assert_eq!(read(0, 1, 0, 0, flags), None);
         }
-        assert_eq!(Sample::from_columns(0, None, 0, 0, flag::REPLIED), None);
-        assert_eq!(Sample::from_columns(0, Some(1), 0, 0, flag::LOST), None);
-        assert_eq!(Sample::from_columns(0, Some(1 << 40), 0, 0, 1), None);
+        assert_eq!(read(0, -1, 0, 0, flag::REPLIED.into()), None);
+        assert_eq!(read(0, 1, 0, 0, flag::LOST.into()), None);
+        assert_eq!(read(0, 1 << 40, 0, 0, 1), None);
+        assert_eq!(read(0, -2, 0, 0, 1), None);
     }
 
     #[test]
