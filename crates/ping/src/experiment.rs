@@ -202,22 +202,43 @@ impl Experiment {
     /// The kernel says when a packet was sent. Ignored once the packet is answered or given up.
     pub fn sent(&mut self, stream: u32, sequence: u64, at: Instant) {
         let at_ns = ns_after(self.start, at);
-        if let (Some(stream), Some(index)) =
-            (self.streams.get_mut(stream as usize), sequence.checked_sub(1))
-        {
+        if let (Some(stream), Some(index)) = (
+            self.streams.get_mut(stream as usize),
+            sequence.checked_sub(1),
+        ) {
             stream.sent(index, at_ns);
         }
     }
 
     /// The kernel refused to send a packet.
     pub fn failed(&mut self, stream: u32, sequence: u64) {
-        if let (Some(entry), Some(index)) =
-            (self.streams.get_mut(stream as usize), sequence.checked_sub(1))
-        {
+        if let (Some(entry), Some(index)) = (
+            self.streams.get_mut(stream as usize),
+            sequence.checked_sub(1),
+        ) {
             let was_over = entry.is_over();
             entry.failed(index);
             self.note_end(stream, was_over);
         }
+    }
+
+    /// Counts an ICMP error that came for a stream's packet: the packet may still be answered.
+    pub fn note_error(&mut self, stream: u32) {
+        if let Some(stream) = self.streams.get_mut(stream as usize) {
+            stream.statistics.errors += 1;
+        }
+    }
+
+    /// The packet that a reply or an error means; `None` when there is none.
+    #[must_use]
+    pub fn resolve(&self, stream: u32, sequence: Sequence) -> Option<u64> {
+        let stream = self.streams.get(stream as usize)?;
+        let last = stream.samples.length();
+        let sequence = match sequence {
+            Sequence::Full(sequence) => sequence,
+            Sequence::Low(low) => expand(last, low),
+        };
+        (1..=last).contains(&sequence).then_some(sequence)
     }
 
     /// Books a reply.
@@ -231,15 +252,13 @@ impl Experiment {
     }
 
     fn book(&mut self, reply: &Reply) -> Result<Accepted, Ignored> {
+        let sequence = self.resolve(reply.stream, reply.sequence);
         let stream = self
             .streams
             .get_mut(reply.stream as usize)
             .ok_or(Ignored::UnknownStream)?;
-        let sequence = match reply.sequence {
-            Sequence::Full(sequence) => sequence,
-            Sequence::Low(low) => expand(stream.samples.length(), low),
-        };
-        let index = sequence.checked_sub(1).ok_or(Ignored::UnknownSequence)?;
+        let sequence = sequence.ok_or(Ignored::UnknownSequence)?;
+        let index = sequence - 1;
         let arrival = Arrival {
             at_ns: ns_after(self.start, reply.at),
             ttl: reply.ttl,
@@ -343,7 +362,13 @@ impl Experiment {
     pub fn finish(self, started_unix_ns: u64, interrupted: bool) -> Outcome {
         let finished = self.streams.into_iter().zip(self.plan.streams);
         let finished = finished.map(|(stream, plan)| Finished { stream, plan });
-        Outcome::of(finished, self.plan.wait, started_unix_ns, interrupted, self.ignored)
+        Outcome::of(
+            finished,
+            self.plan.wait,
+            started_unix_ns,
+            interrupted,
+            self.ignored,
+        )
     }
 
     fn note_end(&mut self, stream: u32, was_over: bool) {

@@ -111,11 +111,7 @@ impl Tally {
         let sent = self.reached.saturating_sub(failed);
         let lost_until_then = sent.saturating_sub(self.replies).min(lost);
         let up = sent.saturating_sub(self.counted).min(lost_until_then);
-        (
-            Some(up),
-            Some(lost_until_then - up),
-            lost - lost_until_then,
-        )
+        (Some(up), Some(lost_until_then - up), lost - lost_until_then)
     }
 
     /// What it comes to; `None` when there was no reply.
@@ -188,7 +184,12 @@ mod tests {
             let mut sample = Sample::new(0);
             sample.set_reply(rtt, 0, 0);
             sample.set_state(State::Replied);
-            tally.add(index, up_ns, delay.down_ns(sample.rtt().unwrap()), delay.count);
+            tally.add(
+                index,
+                up_ns,
+                delay.down_ns(sample.rtt().unwrap()),
+                delay.count,
+            );
             samples.push(sample);
             delays.push(delay);
         }
@@ -200,7 +201,10 @@ mod tests {
         let (tally, samples, delays) = tally();
         let found = tally.finish(0, &samples, &delays).unwrap();
         assert_eq!(found.clock_offset_ns, 1_000_000_000);
-        assert_eq!((found.up.min_ns, found.down.min_ns), (10_000_000, 10_000_000));
+        assert_eq!(
+            (found.up.min_ns, found.down.min_ns),
+            (10_000_000, 10_000_000)
+        );
         assert_eq!((found.up.jitter_ns, found.up.lost), (0, Some(0)));
         // 25 steps up and 24 down, of 2 ms, in 99 differences.
         assert_eq!(found.down.jitter_ns, 49 * 2_000_000 / 99);

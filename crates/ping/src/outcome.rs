@@ -66,8 +66,12 @@ pub struct Summary {
     pub reordered: u64,
     /// Turns left out because the sender was too far behind.
     pub skipped: u64,
+    /// ICMP errors that routers or hosts reported.
+    pub errors: u64,
     /// Packets in flight at most when a reply came.
     pub pipe: u64,
+    /// From its first packet to its last packet or reply, in nanoseconds.
+    pub span_ns: u64,
     /// As ping prints them; `None` when no reply came.
     pub rtt: Option<RoundTrips>,
     /// Percentiles of the round trips, without duplicates.
@@ -138,7 +142,9 @@ impl Outcome {
     /// Whether each stream got a reply.
     #[must_use]
     pub fn all_answered(&self) -> bool {
-        self.streams.iter().all(|stream| stream.summary.received > 0)
+        self.streams
+            .iter()
+            .all(|stream| stream.summary.received > 0)
     }
 }
 
@@ -160,7 +166,12 @@ impl StreamOutcome {
             duplicates: statistics.duplicates,
             reordered: statistics.reordered,
             skipped: statistics.skipped,
+            errors: statistics.errors,
             pipe: statistics.pipe,
+            span_ns: stream
+                .last_sent_ns
+                .max(stream.last_reply_ns)
+                .abs_diff(stream.first_sent_ns),
             rtt: statistics.round_trips(),
             rtt_percentiles: statistics.percentiles(),
             lateness: None,

@@ -143,7 +143,9 @@ impl Responder {
     fn count(&mut self, nonce: u64, from: IpAddr, now: Instant) -> u32 {
         let row = self.place(from, nonce) % ROWS;
         let row = &mut self.streams[row];
-        let known = row.iter().position(|entry| entry.nonce == nonce && entry.count > 0);
+        let known = row
+            .iter()
+            .position(|entry| entry.nonce == nonce && entry.count > 0);
         let place = known.unwrap_or_else(|| {
             let silent = (0..WAYS).min_by_key(|&way| row[way].last);
             let place = silent.unwrap_or(0);

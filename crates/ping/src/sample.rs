@@ -107,8 +107,7 @@ impl Sample {
     /// The round trip of its first reply; `None` when there was none.
     #[must_use]
     pub fn rtt(self) -> Option<Duration> {
-        (self.flags() & flag::REPLIED != 0)
-            .then(|| Duration::from_nanos(self.rest & RTT_MAX_NS))
+        (self.flags() & flag::REPLIED != 0).then(|| Duration::from_nanos(self.rest & RTT_MAX_NS))
     }
 
     /// The reply's TTL or hop limit; 0 when it is not known.

@@ -24,6 +24,8 @@ pub struct Statistics {
     pub reordered: u64,
     /// Turns left out because the sender was more than a second behind.
     pub skipped: u64,
+    /// ICMP errors that routers or hosts reported.
+    pub errors: u64,
     /// Packets in flight at most when a reply came, as ping's "pipe".
     pub pipe: u64,
     /// Sum of round trips, and of their squares, in whole microseconds, duplicates included.

@@ -56,6 +56,7 @@ pub(crate) struct Stream {
     overdue: u64,
     /// One more than the highest index answered.
     answered: u64,
+    pub(crate) first_sent_ns: i64,
     pub(crate) last_sent_ns: i64,
     pub(crate) last_reply_ns: i64,
     pub(crate) timer: Option<TimerId>,
@@ -81,6 +82,7 @@ impl Stream {
             watched: 0,
             overdue: 0,
             answered: 0,
+            first_sent_ns: 0,
             last_sent_ns: 0,
             last_reply_ns: 0,
             timer: None,
@@ -134,6 +136,9 @@ impl Stream {
         }
         self.statistics.transmitted += 1;
         self.last_sent_ns = sent_ns;
+        if index == 0 {
+            self.first_sent_ns = sent_ns;
+        }
         self.left = self.left.map(|left| left - 1);
         self.next_due = due + self.interval;
         (index, due)
@@ -246,7 +251,11 @@ impl Stream {
         let oldest = self.samples.get(self.oldest)?.sent_ns();
         let last = saturating(self.last_sent_ns, self.linger(wait));
         let by_wait = saturating(oldest, wait);
-        Some(if self.sends() { by_wait } else { by_wait.min(last) })
+        Some(if self.sends() {
+            by_wait
+        } else {
+            by_wait.min(last)
+        })
     }
 
     /// How long after its last packet a stream waits: as ping, twice the longest round trip and at least an interval
@@ -256,7 +265,11 @@ impl Stream {
             return wait;
         }
         let twice = self.statistics.rtt_max().saturating_mul(2);
-        let least = if self.stopped { Duration::ZERO } else { self.interval };
+        let least = if self.stopped {
+            Duration::ZERO
+        } else {
+            self.interval
+        };
         twice.max(least).min(wait)
     }
 

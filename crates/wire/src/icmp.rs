@@ -74,6 +74,18 @@ impl<'a> Echo<'a> {
     /// # Errors
     /// As [`EchoError`] says.
     pub fn parse(version: Version, octets: &'a [u8]) -> Result<Self, EchoError> {
+        let echo = Self::parse_quoted(version, octets)?;
+        if version == Version::V4 && checksum::sum(octets) != 0xffff {
+            return Err(EchoError::Checksum);
+        }
+        Ok(echo)
+    }
+
+    /// Reads what an ICMP error quotes of a message: its data may be cut short, and its checksum is not looked at.
+    ///
+    /// # Errors
+    /// As [`EchoError`] says.
+    pub fn parse_quoted(version: Version, octets: &'a [u8]) -> Result<Self, EchoError> {
         let Some((head, data)) = octets.split_first_chunk::<HEADER>() else {
             return Err(EchoError::Truncated);
         };
@@ -81,9 +93,6 @@ impl<'a> Echo<'a> {
             .into_iter()
             .find(|kind| kind.number(version) == head[0] && head[1] == 0)
             .ok_or(EchoError::NotEcho)?;
-        if version == Version::V4 && checksum::sum(octets) != 0xffff {
-            return Err(EchoError::Checksum);
-        }
         Ok(Self {
             kind,
             identifier: u16::from_be_bytes([head[4], head[5]]),
@@ -105,16 +114,6 @@ impl<'a> Echo<'a> {
             out[start + 2..start + 4].copy_from_slice(&sum.to_be_bytes());
         }
     }
-}
-
-/// What follows the IPv4 header that a raw socket delivers; `None` where the header is not whole, or none.
-#[must_use]
-pub fn after_ip(packet: &[u8]) -> Option<&[u8]> {
-    let first = *packet.first()?;
-    let length = usize::from(first & 0x0f) * 4;
-    (first >> 4 == 4 && length >= 20)
-        .then(|| packet.get(length..))
-        .flatten()
 }
 
 #[cfg(test)]
@@ -152,14 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_socket_s_ip_header_is_stepped_over() {
-        let mut packet = vec![0x46; 24];
-        packet.extend(REQUEST);
-        assert_eq!(after_ip(&packet), Some(&REQUEST[..]));
-        assert_eq!(after_ip(&packet[..20]), None);
-        assert_eq!(after_ip(&[0x43; 24]), None);
-        assert_eq!(after_ip(&[0x60; 40]), None);
-        assert_eq!(after_ip(&[]), None);
+    fn a_quoted_message_is_read_as_far_as_it_is_there() {
+        let quoted = Echo::parse_quoted(Version::V4, &REQUEST[..9]).unwrap();
+        assert_eq!((quoted.sequence, quoted.data), (1, &[0x2a][..]));
+        let quoted = Echo::parse_quoted(Version::V4, &REQUEST[..7]);
+        assert_eq!(quoted, Err(EchoError::Truncated));
     }
 
     proptest! {
@@ -179,7 +175,7 @@ mod tests {
         fn no_bytes_make_it_panic(octets: Vec<u8>) {
             let _ = Echo::parse(Version::V4, &octets);
             let _ = Echo::parse(Version::V6, &octets);
-            let _ = after_ip(&octets);
+            let _ = Echo::parse_quoted(Version::V4, &octets);
         }
     }
 }

@@ -126,7 +126,10 @@ fn a_known_pattern_gives_exactly_the_known_counts() {
     let rtt = summary.rtt.unwrap();
     assert_eq!((rtt.min_us, rtt.max_us), (2_000, 300_000));
     let percentiles = summary.rtt_percentiles.unwrap();
-    assert_eq!((percentiles.p50_ns, percentiles.p999_ns), (2 * MS, 300 * MS));
+    assert_eq!(
+        (percentiles.p50_ns, percentiles.p999_ns),
+        (2 * MS, 300 * MS)
+    );
     let rows: Vec<Row> = outcome.streams[0].rows().collect();
     let flags = |sequence: usize| rows[sequence - 1].sample.flags();
     assert_eq!((flags(3), flags(4)), (flag::LOST, flag::REPLIED));
@@ -190,7 +193,12 @@ fn whatever_a_link_does_the_counts_are_those_of_what_came() {
         let outcome = link.experiment.finish(0, false);
         for (number, stream) in outcome.streams.iter().enumerate() {
             let found = &stream.summary;
-            let counts = [found.received, found.late, found.duplicates, found.reordered];
+            let counts = [
+                found.received,
+                found.late,
+                found.duplicates,
+                found.reordered,
+            ];
             assert_eq!(counts, counted(&arrived, number as u32, wait), "{number}");
             assert_eq!(found.transmitted, count);
             assert_eq!(found.received + found.lost, count);
@@ -283,8 +291,14 @@ fn memory_is_bounded_and_counts_are_not() {
     })
     .run();
     let stream = &outcome.streams[0];
-    assert_eq!((stream.kept(), stream.summary.transmitted), (1_000, 200_000));
-    assert_eq!((stream.summary.received, stream.summary.lost), (150_000, 50_000));
+    assert_eq!(
+        (stream.kept(), stream.summary.transmitted),
+        (1_000, 200_000)
+    );
+    assert_eq!(
+        (stream.summary.received, stream.summary.lost),
+        (150_000, 50_000)
+    );
 }
 
 #[test]
@@ -319,7 +333,10 @@ fn the_kernel_s_stamp_is_the_time_of_sending_until_the_reply_is_there() {
     assert!(experiment.is_over());
     let outcome = experiment.finish(0, false);
     let rows: Vec<Row> = outcome.streams[0].rows().collect();
-    assert_eq!((rows[0].sent_ns, rows[0].late_ns()), (3 * MS as i64, 3 * MS as i64));
+    assert_eq!(
+        (rows[0].sent_ns, rows[0].late_ns()),
+        (3 * MS as i64, 3 * MS as i64)
+    );
     assert_eq!(rows[1].sample.flags(), flag::FAILED | flag::UNSTAMPED);
     assert_eq!(outcome.streams[0].summary.failed, 1);
 }

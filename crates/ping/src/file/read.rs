@@ -42,10 +42,7 @@ pub enum ReadError {
 /// As [`ReadError`] says.
 pub fn read<R: Read>(input: R) -> Result<Outcome, ReadError> {
     let head = Head::default();
-    let input = Input {
-        input,
-        head: &head,
-    };
+    let input = Input { input, head: &head };
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(PIECE, input));
     let outcome = Document { head: &head }
         .deserialize(&mut json)
@@ -297,7 +294,12 @@ impl Columns {
                 0 => {
                     self.deltas.due_ns = self.deltas.due_ns.checked_add(number)?;
                     let delta = u64::try_from(number).ok()?;
-                    if self.deltas.changes.last().is_none_or(|last| last.1 != delta) {
+                    if self
+                        .deltas
+                        .changes
+                        .last()
+                        .is_none_or(|last| last.1 != delta)
+                    {
                         self.deltas.changes.push((index as u64, delta));
                     }
                     sample.load_sent(self.deltas.due_ns)

@@ -128,7 +128,7 @@ fn a_file_is_as_documented() {
 "interrupted":false,
 "streams":[
 {{"plan":{{"name":"192.0.2.1","host":"192.0.2.1","address":"192.0.2.1","protocol":"icmp","tos":184,"size":56,"interval_ns":10000000,"offset_ns":0,"count":3}},
-"summary":{{"transmitted":3,"received":2,"late":0,"lost":1,"failed":0,"waiting":0,"duplicates":0,"reordered":0,"skipped":0,"pipe":1,"rtt":{{"min_us":2345,"avg_us":2345,"max_us":2345,"mdev_us":0}},"rtt_percentiles":{{"p50_ns":2345678,"p90_ns":2345678,"p99_ns":2345678,"p999_ns":2345678}},"lateness":{{"p50_ns":50007,"p90_ns":50007,"p99_ns":50007,"p999_ns":50007}},"directions":null}},
+"summary":{{"transmitted":3,"received":2,"late":0,"lost":1,"failed":0,"waiting":0,"duplicates":0,"reordered":0,"skipped":0,"errors":0,"pipe":1,"span_ns":22345685,"rtt":{{"min_us":2345,"avg_us":2345,"max_us":2345,"mdev_us":0}},"rtt_percentiles":{{"p50_ns":2345678,"p90_ns":2345678,"p99_ns":2345678,"p999_ns":2345678}},"lateness":{{"p50_ns":50007,"p90_ns":50007,"p99_ns":50007,"p999_ns":50007}},"directions":null}},
 "samples":{{"due_delta_ns":[0,10000000,10000000],
 "late_ns":[50007,50007,50007],
 "rtt_ns":[2345678,-1,2345678],
@@ -181,7 +181,11 @@ fn contradictions_are_refused_with_what_is_wrong() {
         ("\"ttl\":[", "\"ttl\":[300,", "300 cannot be"),
         ("\"ttl\":[", "\"ttl\":[3,", "columns are too long"),
         ("\"rtt_ns\":[", "\"rtt_ns\":[-2,", "-2 cannot be"),
-        ("\"tool\":", "\"extra\":1,\"tool\":", "unknown key \"extra\""),
+        (
+            "\"tool\":",
+            "\"extra\":1,\"tool\":",
+            "unknown key \"extra\"",
+        ),
         ("\"late\":", "\"later\":", "unknown field `later`"),
         ("\"interrupted\":", "\"tool\":", "invalid type"),
         ("\"ttl\":", "\"tos\":", "duplicate field `tos`"),
@@ -189,7 +193,10 @@ fn contradictions_are_refused_with_what_is_wrong() {
     for (from, to, why) in cases {
         let found = read(good.replacen(from, to, 1).as_bytes());
         let text = found.unwrap_err().to_string();
-        assert!(text.starts_with("damaged: ") && text.contains(why), "{text}");
+        assert!(
+            text.starts_with("damaged: ") && text.contains(why),
+            "{text}"
+        );
     }
     assert!(matches!(read(after.as_bytes()), Err(ReadError::Damaged(_))));
 }
