@@ -2,7 +2,9 @@
 //! that no caller can misuse them.
 
 pub(crate) mod epoll;
+pub(crate) mod interface;
 pub(crate) mod mmsg;
+pub(crate) mod namespace;
 pub(crate) mod poll;
 pub(crate) mod process;
 pub(crate) mod signal;

@@ -1,0 +1,388 @@
+//! Interfaces, addresses and routes by rtnetlink(7): the few requests that an experiment in namespaces needs.
+//!
+//! A [`Netlink`] speaks to the network namespace of the thread that opened it. Left out: everything else, listening to
+//! changes among it.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
+
+use crate::syscalls::{Call, SysCounts};
+
+/// `struct nlmsghdr`.
+const HEADER: usize = 16;
+
+/// An open conversation with the kernel about one network namespace.
+#[derive(Debug)]
+pub struct Netlink {
+    fd: OwnedFd,
+    sequence: u32,
+}
+
+/// A request that is being written.
+struct Request(Vec<u8>);
+
+impl Request {
+    fn new(kind: u16, flags: i32) -> Self {
+        let mut bytes = vec![0; HEADER];
+        let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+        Self(bytes)
+    }
+
+    /// `struct ifinfomsg`.
+    fn link(kind: u16, flags: i32, index: u32, up: Option<bool>) -> Self {
+        let mut request = Self::new(kind, flags);
+        request.0.extend(link_head(index, up));
+        request
+    }
+
+    fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
+        let length = (4 + value.len()) as u16;
+        self.0.extend(length.to_ne_bytes());
+        self.0.extend(kind.to_ne_bytes());
+        self.0.extend(value);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self
+    }
+
+    fn text(&mut self, kind: u16, value: &str) -> &mut Self {
+        let mut bytes = value.as_bytes().to_vec();
+        bytes.push(0);
+        self.attribute(kind, &bytes)
+    }
+
+    fn number(&mut self, kind: u16, value: u32) -> &mut Self {
+        self.attribute(kind, &value.to_ne_bytes())
+    }
+
+    /// An attribute of what `fill` writes.
+    fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
+        let start = self.0.len();
+        self.attribute(kind, &[]);
+        fill(self);
+        let length = (self.0.len() - start) as u16;
+        self.0[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        self
+    }
+}
+
+/// `struct ifinfomsg`: the interface, and whether it is to be up or down.
+fn link_head(index: u32, up: Option<bool>) -> [u8; 16] {
+    let mut head = [0; 16];
+    head[4..8].copy_from_slice(&index.to_ne_bytes());
+    let flag = libc::IFF_UP as u32;
+    if let Some(up) = up {
+        let value = if up { flag } else { 0 };
+        head[8..12].copy_from_slice(&value.to_ne_bytes());
+        head[12..16].copy_from_slice(&flag.to_ne_bytes());
+    }
+    head
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+fn family(address: IpAddr) -> u8 {
+    let family = if address.is_ipv4() {
+        libc::AF_INET
+    } else {
+        libc::AF_INET6
+    };
+    family as u8
+}
+
+/// `IFLA_VETH_INFO_PEER`, whose value is again a link.
+const VETH_PEER: u16 = 1;
+
+impl Netlink {
+    /// Opens one to the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn open() -> io::Result<Self> {
+        SysCounts::note(Call::Socket);
+        let fd = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            // Protocol 0, which is rtnetlink.
+            None,
+        )?;
+        Ok(Self { fd, sequence: 0 })
+    }
+
+    /// Makes a pair of virtual interfaces, of which what one sends the other receives: `name` here, `peer` in the
+    /// namespace `peer_namespace`, or here as well. Both are down.
+    ///
+    /// # Errors
+    /// What the kernel said, for example that a name is taken or the privilege is missing.
+    pub fn add_veth(
+        &mut self,
+        name: &str,
+        peer: &str,
+        peer_namespace: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let mut request = Request::link(libc::RTM_NEWLINK, flags, 0, None);
+        request.text(libc::IFLA_IFNAME, checked(name)?);
+        let peer = checked(peer)?;
+        request.nest(libc::IFLA_LINKINFO, |info| {
+            info.text(libc::IFLA_INFO_KIND, "veth");
+            info.nest(libc::IFLA_INFO_DATA, |data| {
+                data.nest(VETH_PEER, |link| {
+                    link.0.extend(link_head(0, None));
+                    link.text(libc::IFLA_IFNAME, peer);
+                    if let Some(namespace) = peer_namespace {
+                        let fd = namespace.as_raw_fd().cast_unsigned();
+                        link.number(libc::IFLA_NET_NS_FD, fd);
+                    }
+                });
+            });
+        });
+        self.ask(request)
+    }
+
+    /// Makes an interface without any of its own that carries IPv4 in IPv4 (RFC 2003) between two addresses.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] when the kernel has no such tunnels, or what it said.
+    pub fn add_ipip(
+        &mut self,
+        name: &str,
+        local: std::net::Ipv4Addr,
+        remote: std::net::Ipv4Addr,
+    ) -> io::Result<()> {
+        // `IFLA_IPTUN_LOCAL` and `IFLA_IPTUN_REMOTE`.
+        const LOCAL: u16 = 2;
+        const REMOTE: u16 = 3;
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let mut request = Request::link(libc::RTM_NEWLINK, flags, 0, None);
+        request.text(libc::IFLA_IFNAME, checked(name)?);
+        request.nest(libc::IFLA_LINKINFO, |info| {
+            info.text(libc::IFLA_INFO_KIND, "ipip");
+            info.nest(libc::IFLA_INFO_DATA, |data| {
+                data.attribute(LOCAL, &local.octets());
+                data.attribute(REMOTE, &remote.octets());
+            });
+        });
+        self.ask(request)
+    }
+
+    /// Deletes an interface, and with a virtual one its peer.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn delete(&mut self, name: &str) -> io::Result<()> {
+        self.change(libc::RTM_DELLINK, name, None, |_| {})
+    }
+
+    /// Sets an interface up, or down.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn set_up(&mut self, name: &str, up: bool) -> io::Result<()> {
+        self.change(libc::RTM_NEWLINK, name, Some(up), |_| {})
+    }
+
+    /// Sets the largest packet, in octets without the link layer's header, that an interface takes.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn set_mtu(&mut self, name: &str, mtu: u32) -> io::Result<()> {
+        self.change(libc::RTM_NEWLINK, name, None, |request| {
+            request.number(libc::IFLA_MTU, mtu);
+        })
+    }
+
+    /// Sets an interface's hardware address.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn set_hardware_address(&mut self, name: &str, address: [u8; 6]) -> io::Result<()> {
+        self.change(libc::RTM_NEWLINK, name, None, |request| {
+            request.attribute(libc::IFLA_ADDRESS, &address);
+        })
+    }
+
+    /// Limits the packets that wait in an interface's default queue; a virtual interface has one from then on.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn set_queue_length(&mut self, name: &str, packets: u32) -> io::Result<()> {
+        self.change(libc::RTM_NEWLINK, name, None, |request| {
+            request.number(libc::IFLA_TXQLEN, packets);
+        })
+    }
+
+    /// Gives an interface an address. IPv6's is usable at once: nobody is asked whether he has it already.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn add_address(&mut self, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
+        let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+        let flags = libc::IFA_F_NODAD as u8;
+        // `struct ifaddrmsg`.
+        request.0.extend([family(address), prefix, flags, 0]);
+        request.0.extend(self.index(name)?.to_ne_bytes());
+        request.attribute(libc::IFA_LOCAL, &octets(address));
+        request.attribute(libc::IFA_ADDRESS, &octets(address));
+        self.ask(request)
+    }
+
+    /// Routes a prefix through an interface, by way of the router `via` or directly.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn add_route(
+        &mut self,
+        destination: IpAddr,
+        prefix: u8,
+        via: Option<IpAddr>,
+        name: &str,
+    ) -> io::Result<()> {
+        let mut request =
+            Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+        let scope = if via.is_some() || destination.is_ipv6() {
+            libc::RT_SCOPE_UNIVERSE
+        } else {
+            libc::RT_SCOPE_LINK
+        };
+        let (table, origin, kind) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RTN_UNICAST);
+        // `struct rtmsg`.
+        request.0.extend([
+            family(destination),
+            prefix,
+            0,
+            0,
+            table,
+            origin,
+            scope,
+            kind,
+        ]);
+        request.0.extend([0; 4]);
+        if prefix > 0 {
+            request.attribute(libc::RTA_DST, &octets(destination));
+        }
+        if let Some(via) = via {
+            request.attribute(libc::RTA_GATEWAY, &octets(via));
+        }
+        request.number(libc::RTA_OIF, self.index(name)?);
+        self.ask(request)
+    }
+
+    /// The number of an interface.
+    ///
+    /// # Errors
+    /// `ENODEV` when there is none of that name.
+    pub fn index(&self, name: &str) -> io::Result<u32> {
+        Ok(netdevice_index(&self.fd, checked(name)?)?)
+    }
+
+    fn change(
+        &mut self,
+        kind: u16,
+        name: &str,
+        up: Option<bool>,
+        fill: impl FnOnce(&mut Request),
+    ) -> io::Result<()> {
+        let mut request = Request::link(kind, 0, self.index(name)?, up);
+        fill(&mut request);
+        self.ask(request)
+    }
+
+    /// Sends a request and waits for its acknowledgement.
+    fn ask(&mut self, mut request: Request) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let length = request.0.len() as u32;
+        request.0[..4].copy_from_slice(&length.to_ne_bytes());
+        request.0[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
+        SysCounts::note(Call::Sendto);
+        let to = netlink::SocketAddrNetlink::new(0, 0);
+        rustix::net::sendto(&self.fd, &request.0, SendFlags::empty(), &to)?;
+        let mut buffer = vec![0; 16_384];
+        loop {
+            SysCounts::note(Call::Recvfrom);
+            let (length, _) = match rustix::net::recv(&self.fd, &mut buffer[..], RecvFlags::empty())
+            {
+                Err(rustix::io::Errno::INTR) => continue,
+                result => result?,
+            };
+            if let Some(code) = acknowledged(&buffer[..length], self.sequence) {
+                return match code {
+                    0 => Ok(()),
+                    code => Err(io::Error::from_raw_os_error(-code)),
+                };
+            }
+        }
+    }
+}
+
+fn netdevice_index(fd: &OwnedFd, name: &str) -> rustix::io::Result<u32> {
+    rustix::net::netdevice::name_to_index(fd, name)
+}
+
+/// Names that the kernel would cut short are refused.
+fn checked(name: &str) -> io::Result<&str> {
+    let fits = !name.is_empty() && name.len() < libc::IFNAMSIZ && !name.contains(['/', '\0']);
+    fits.then_some(name)
+        .ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
+}
+
+/// The error code in the answer to request `sequence`: 0 when it was done; `None` when this is not that answer.
+fn acknowledged(answer: &[u8], sequence: u32) -> Option<i32> {
+    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+    let of = u32::from_ne_bytes(answer.get(8..12)?.try_into().ok()?);
+    let code = i32::from_ne_bytes(answer.get(HEADER..HEADER + 4)?.try_into().ok()?);
+    (i32::from(kind) == libc::NLMSG_ERROR && of == sequence).then_some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_padded_and_nested_lengths_include_what_is_within() {
+        let mut request = Request::new(libc::RTM_NEWLINK, 0);
+        request.nest(7, |inner| {
+            inner.text(3, "abcd");
+        });
+        let attributes = &request.0[HEADER..];
+        // RFC 3549 2.3.1: length, type, value; the padding is not in an attribute's own length.
+        assert_eq!(attributes[..2], 16_u16.to_ne_bytes());
+        assert_eq!(attributes[4..6], 9_u16.to_ne_bytes());
+        assert_eq!(attributes[8..], *b"abcd\0\0\0\0");
+    }
+
+    #[test]
+    fn an_unknown_or_impossible_name_is_no_device() {
+        let mut netlink = Netlink::open().unwrap();
+        for name in [
+            "no-such-if0",
+            "",
+            "a-name-longer-than-the-kernel-takes",
+            "a/b",
+        ] {
+            let error = netlink.set_up(name, true).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ENODEV), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_answer_to_another_request_is_not_ours() {
+        assert_eq!(acknowledged(&[], 1), None);
+        let mut answer = vec![0; 36];
+        answer[4..6].copy_from_slice(&(libc::NLMSG_ERROR as u16).to_ne_bytes());
+        answer[8..12].copy_from_slice(&7_u32.to_ne_bytes());
+        answer[16..20].copy_from_slice(&(-libc::EPERM).to_ne_bytes());
+        assert_eq!(acknowledged(&answer, 1), None);
+        assert_eq!(acknowledged(&answer, 7), Some(-libc::EPERM));
+    }
+}

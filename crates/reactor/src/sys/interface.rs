@@ -1,0 +1,97 @@
+//! ioctls on network interfaces (netdevice(7)).
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::sys::check;
+
+/// An interface's name as ioctls take it.
+fn named(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: all zeros is a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || bytes.len() >= request.ifr_name.len() || bytes.contains(&0) {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
+        *to = *from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Makes the TUN device `name` and attaches it to `/dev/net/tun`, opened.
+pub(crate) fn attach_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let mut request = named(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: `TUNSETIFF` reads and writes one `ifreq`.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) }).map(drop)
+}
+
+/// An interface's flags, such as `IFF_UP`.
+pub(crate) fn flags(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_int> {
+    let mut request = named(name)?;
+    // SAFETY: `SIOCGIFFLAGS` reads the name of one `ifreq` and writes its flags, which are plain numbers.
+    let flags = unsafe {
+        check(libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCGIFFLAGS as _,
+            &raw mut request,
+        ))?;
+        request.ifr_ifru.ifru_flags
+    };
+    Ok(libc::c_int::from(flags.cast_unsigned()))
+}
+
+/// An interface's MTU in octets.
+pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
+    let mut request = named(name)?;
+    // SAFETY: `SIOCGIFMTU` reads the name of one `ifreq` and writes its MTU, a plain number.
+    let mtu = unsafe {
+        check(libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCGIFMTU as _,
+            &raw mut request,
+        ))?;
+        request.ifr_ifru.ifru_mtu
+    };
+    Ok(u32::try_from(mtu).unwrap_or(0))
+}
+
+/// The kind of link an interface is (`ARPHRD_ETHER` and others).
+pub(crate) fn link_type(socket: BorrowedFd<'_>, name: &str) -> io::Result<u16> {
+    let mut request = named(name)?;
+    // SAFETY: `SIOCGIFHWADDR` reads the name of one `ifreq` and writes a `sockaddr`, whose family is a plain number.
+    let family = unsafe {
+        check(libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCGIFHWADDR as _,
+            &raw mut request,
+        ))?;
+        request.ifr_ifru.ifru_hwaddr.sa_family
+    };
+    Ok(family)
+}
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// One of ethtool's commands that read or write a number. Returns the number read, or the one given.
+pub(crate) fn ethtool(
+    socket: BorrowedFd<'_>,
+    name: &str,
+    command: u32,
+    data: u32,
+) -> io::Result<u32> {
+    let mut value = EthtoolValue { command, data };
+    let mut request = named(name)?;
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: `SIOCETHTOOL` reads one `ifreq` and, by the commands that callers give, reads or writes the one
+    // `ethtool_value` that it points to, which outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })?;
+    Ok(value.data)
+}

@@ -1,0 +1,78 @@
+//! unshare(2), and what a child does between fork and exec.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+/// Gives the calling thread a network namespace of its own.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: what is unsafe of unsharing is a descriptor table apart (`FILES`); a network namespace is no memory or
+    // descriptor of other threads.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+/// Makes the calling process, which must have one thread, root of namespaces of its own (user_namespaces(7)). Allocates
+/// nothing.
+pub(crate) fn become_root() -> io::Result<()> {
+    let uid = rustix::process::geteuid().as_raw();
+    let gid = rustix::process::getegid().as_raw();
+    // SAFETY: as above; the kernel refuses `NEWUSER` to a process with several threads.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }?;
+    write(c"/proc/self/setgroups", format_args!("deny"))?;
+    write(c"/proc/self/uid_map", format_args!("0 {uid} 1"))?;
+    write(c"/proc/self/gid_map", format_args!("0 {gid} 1"))
+}
+
+/// Writes a file that is there, in one call and without allocating.
+fn write(path: &CStr, text: fmt::Arguments<'_>) -> io::Result<()> {
+    let mut buffer = [0_u8; 32];
+    let mut free = &mut buffer[..];
+    free.write_fmt(text)?;
+    let left = free.len();
+    let used = buffer.len() - left;
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, &buffer[..used])?;
+    Ok(())
+}
+
+/// Kills this process when the thread that started it ends, also if that was before this call.
+fn die_with(parent: Pid) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() == Some(parent) {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESRCH))
+    }
+}
+
+/// Starts `command`'s process in a network namespace, to die with the thread that starts it.
+pub(crate) fn start_in(command: &mut Command, namespace: OwnedFd) {
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only system calls are made, on memory that is there already.
+    unsafe {
+        command.pre_exec(move || {
+            die_with(parent)?;
+            let kind = Some(LinkNameSpaceType::Network);
+            Ok(move_into_link_name_space(namespace.as_fd(), kind)?)
+        });
+    }
+}
+
+/// Starts `command`'s process as root of namespaces of its own, to die with the thread that starts it.
+pub(crate) fn start_as_root(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only system calls are made, on memory that is there already.
+    unsafe {
+        command.pre_exec(move || {
+            become_root()?;
+            die_with(parent)
+        });
+    }
+}
