@@ -90,35 +90,52 @@ impl Decoder {
         }
     }
 
-    /// Adds the segment that a record has, if any, to those of its flow's shard.
+    /// Adds the segment that a record has, if any, to those of its flow's shard. `packet` is room to work in.
     #[inline(always)]
-    pub(super) fn decode(&mut self, block: &Block, record: &Record, to: &mut [Decoded]) -> Step {
-        let mut packet = Packet::new();
+    pub(super) fn decode<'p>(
+        &mut self,
+        block: &'p Block,
+        record: &Record,
+        packet: &mut Packet<'p>,
+        to: &mut [Decoded],
+    ) -> Step {
+        // Of the most frequent ones, nothing but the segment need ever be in memory.
+        let mut plain = Packet::new();
         if record.link == LinkType::ETHERNET
-            && packet::plain_tcp(block.bytes(record), &mut packet)
-            && let Some(tcp) = Tcp::plain(&packet)
+            && packet::plain_tcp(block.bytes(record), &mut plain)
+            && let Some(tcp) = Tcp::plain(&plain)
         {
-            let step = self.count(record, &packet);
+            let step = self.count(record, &plain);
             if step == Step::Packet {
-                self.segment(&packet, &tcp, to);
+                self.segment(&plain, &tcp, to);
             }
             return step;
         }
-        self.decode_any(block, record, to)
+        self.decode_any(block, record, packet, to)
     }
 
     /// The same for those that are not the most frequent ones.
     #[inline(never)]
-    fn decode_any(&mut self, block: &Block, record: &Record, to: &mut [Decoded]) -> Step {
-        let mut packet = Packet::new();
-        let step = self.record(block, record, &mut packet);
-        if step == Step::Packet {
-            match Tcp::parse(&packet) {
-                Ok(tcp) => {
-                    self.segment(&packet, &tcp, to);
-                }
-                Err(error) => self.tally.not_tcp(&packet, error),
+    fn decode_any<'p>(
+        &mut self,
+        block: &'p Block,
+        record: &Record,
+        packet: &mut Packet<'p>,
+        to: &mut [Decoded],
+    ) -> Step {
+        let step = self.record(block, record, packet);
+        if step != Step::Packet {
+            return step;
+        }
+        if let Some(tcp) = Tcp::plain(packet) {
+            self.segment(packet, &tcp, to);
+            return step;
+        }
+        match Tcp::parse(packet) {
+            Ok(ref tcp) => {
+                self.segment(packet, tcp, to);
             }
+            Err(error) => self.tally.not_tcp(packet, error),
         }
         step
     }

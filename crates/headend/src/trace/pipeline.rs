@@ -115,12 +115,13 @@ impl<W: Watch> Machine<W> {
         if W::WANTED {
             return self.watched(block);
         }
+        let mut packet = Packet::new();
         for records in block.records().chunks(AHEAD) {
             self.ahead.clear();
             let ahead = std::slice::from_mut(&mut self.ahead);
             let mut steps = records
                 .iter()
-                .map(|record| self.decoder.decode(block, record, ahead));
+                .map(|record| self.decoder.decode(block, record, &mut packet, ahead));
             let past = steps.any(|step| step == Step::Past);
             take(&mut self.analyzer, &mut self.ahead, 0);
             if past {

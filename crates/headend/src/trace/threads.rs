@@ -14,6 +14,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use capfile::Block;
 use trace::{Analyzer, Clock, Finished, Limits};
+use wire::packet::Packet;
 
 use super::decoder::{Decoded, Decoder};
 use super::pipeline::{self, Plan};
@@ -328,8 +329,9 @@ impl Lot {
         let decoder = &mut self.decoder;
         decoder.number = 0;
         decoder.tally.first_time = None;
+        let mut packet = Packet::new();
         for record in self.block.records() {
-            decoder.decode(&self.block, record, &mut self.decoded);
+            decoder.decode(&self.block, record, &mut packet, &mut self.decoded);
         }
         // A thread's blocks come in the order of the capture.
         if let Some(first) = decoder.tally.first_time {
