@@ -1,15 +1,16 @@
 //! Finds each packet's connection, and keeps as many connections as there is memory for.
 //!
 //! A connection is *hot* while it has packets: its statistics stand ready. One that has not been touched for a while
-//! makes room by being frozen into some two hundred octets, from which it comes back whole; that changes nothing but
-//! speed. It is *finished*, and leaves, when its time-out has passed, when another connection takes its addresses and
+//! makes room by being frozen into some three hundred octets, from which it comes back whole; that changes nothing but
+//! speed. The hot ones have a table of their own, small enough for the processor's caches. It is *finished*, and leaves, when its time-out has passed, when another connection takes its addresses and
 //! ports, or, as the last resort, when memory runs out. All rules depend on the packets alone, so that the parts of a
 //! capture that is analysed in pieces agree.
 
 use crate::connection::Connection;
+use crate::frozen::{Head, Room};
 use crate::key::FlowKey;
 use crate::segment::Segment;
-use crate::verdict::Observer;
+use crate::verdict::{Observer, Verdict};
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 use wire::packet::Layer;
@@ -71,29 +72,45 @@ pub struct Finished {
 #[derive(Debug)]
 enum Place {
     Hot(u32),
+    /// Its octets; none where there is no connection.
     Frozen(Box<[u8]>),
-    Free,
 }
 
+/// What a connection has for as long as it is held, so few octets.
 #[derive(Debug)]
 struct Slot {
-    key: FlowKey,
-    /// The capture's clock at its last packet; of a hot one, the connection knows.
-    clock: i64,
+    hash: u64,
     /// Number of its first packet.
     first_packet: u64,
+    place: Place,
     /// How often the slot has been given to another connection.
     generation: u32,
-    place: Place,
 }
 
-#[derive(Debug)]
+impl Slot {
+    /// The frozen connection here is the one with that key.
+    fn is_frozen(&self, hash: u64, key: &FlowKey) -> bool {
+        self.hash == hash
+            && matches!(&self.place, Place::Frozen(octets) if Head::of(octets).key == *key)
+    }
+}
+
+#[derive(Debug, Default)]
 struct Hot {
     connection: Connection,
+    hash: u64,
+    /// `NONE` when there is no connection here.
     slot: u32,
     /// It had a packet since the hand passed.
     touched: bool,
+    /// It has closed.
+    closed: bool,
+    /// It is in the list of those that have nothing left to say.
+    quiet: bool,
 }
+
+/// No slot.
+const NONE: u32 = u32::MAX;
 
 /// When to look at a connection again.
 #[derive(Debug, Clone, Copy)]
@@ -107,14 +124,17 @@ struct Due {
 #[derive(Debug)]
 pub struct Analyzer {
     config: Config,
-    table: HashTable<u32>,
+    /// Places of hot connections.
+    warm: HashTable<u32>,
+    /// Slots of frozen ones.
+    cold: HashTable<u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     hot: Vec<Hot>,
     /// Hot places that are free.
     spare: Vec<u32>,
-    /// Hot connections that closed, the oldest first: where they are, and which they were.
-    ended: VecDeque<(u32, u32)>,
+    /// Hot connections that closed and have all acknowledged, the oldest first: their places, and their slots.
+    quiet: VecDeque<(u32, u32)>,
     /// The hand of the clock that looks for a hot connection to freeze.
     hand: usize,
     /// Connections to look at when the idle time-out may have passed, and when that of closed ones may have.
@@ -128,11 +148,15 @@ pub struct Analyzer {
     connections: u64,
     file: u32,
     limits: Limits,
-    scratch: Vec<u8>,
+    scratch: Room,
 }
 
-/// Closed connections that stay hot for what may still come, the newest ones.
-const LINGER: usize = 256;
+/// Connections with nothing left to say that stay hot for copies of their last packets. Few, so that they are frozen
+/// while they are in the processor's caches, and so are their places for the next ones.
+const LINGER: usize = 16;
+
+/// FIN or RST.
+const FIN_RST: u16 = 5;
 
 /// What a hot connection takes, its lists included.
 const HOT_SIZE: u64 = core::mem::size_of::<Hot>() as u64 + 1024;
@@ -149,12 +173,13 @@ impl Analyzer {
         let hot = config.hot.min(usize::try_from(room).unwrap_or(usize::MAX));
         Analyzer {
             config: Config { hot, ..config },
-            table: HashTable::new(),
+            warm: HashTable::new(),
+            cold: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
             hot: Vec::new(),
             spare: Vec::new(),
-            ended: VecDeque::new(),
+            quiet: VecDeque::new(),
             hand: 0,
             open: VecDeque::new(),
             closed: VecDeque::new(),
@@ -164,7 +189,7 @@ impl Analyzer {
             connections: 0,
             file: 0,
             limits: Limits::default(),
-            scratch: Vec::new(),
+            scratch: Room::default(),
         }
     }
 
@@ -182,15 +207,15 @@ impl Analyzer {
     /// Connections held now.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.table.len()
+        self.warm.len() + self.cold.len()
     }
 
     /// Octets that they take, as the limit counts them.
     #[must_use]
     pub fn memory(&self) -> u64 {
         self.frozen
-            + (self.hot.len() - self.spare.len()) as u64 * HOT_SIZE
-            + self.table.len() as u64 * SLOT_SIZE
+            + self.warm.len() as u64 * HOT_SIZE
+            + self.held() as u64 * SLOT_SIZE
             + self.many * core::mem::size_of::<crate::segments::Sent>() as u64
     }
 
@@ -213,16 +238,17 @@ impl Analyzer {
     #[must_use]
     pub fn touch<'a>(&self, keys: impl Iterator<Item = (u64, &'a FlowKey)>) -> u64 {
         let mut sum = 0u64;
-        for (hash, key) in keys {
-            let slots = &self.slots;
-            let found = self
-                .table
-                .find(hash, |&slot| slots[slot as usize].key == *key);
-            if let Some(&slot) = found
-                && let Place::Hot(at) = slots[slot as usize].place
-            {
+        let (mut places, mut count) = ([0; 64], 0);
+        // To compare keys would be to wait for each. Another connection is read once in a hundred times instead.
+        for (hash, _) in keys.take(places.len()) {
+            if let Some(&at) = self.warm.find(hash, |_| true) {
                 sum = sum.wrapping_add(self.hot[at as usize].connection.touch());
+                places[count] = at;
+                count += 1;
             }
+        }
+        for &at in &places[..count] {
+            sum = sum.wrapping_add(self.hot[at as usize].connection.touch_lists());
         }
         sum
     }
@@ -236,21 +262,22 @@ impl Analyzer {
         layers: &[Layer],
         observer: &mut O,
     ) {
-        let slots = &self.slots;
+        let hot = &self.hot;
         let found = self
-            .table
-            .find(hash, |&slot| slots[slot as usize].key == segment.key)
+            .warm
+            .find(hash, |&at| hot[at as usize].connection.key == segment.key)
             .copied();
-        let at = match found.map(|slot| &self.slots[slot as usize].place) {
-            Some(&Place::Hot(at)) if !self.is_another(at, segment) => at,
+        let at = match found {
+            Some(at) if !self.is_another(at, segment) => at,
             _ => self.slow(found, hash, segment),
         };
         let hot = &mut self.hot[at as usize];
         hot.touched = true;
+        let closed = hot.closed;
         let connection = &mut hot.connection;
         let many = connection.a.segments.many() + connection.b.segments.many();
-        let closed = connection.is_closed();
-        let verdict = connection.receive(segment, layers);
+        let mut verdict = Verdict::default();
+        connection.receive(segment, layers, &mut verdict);
         if O::WANTED {
             observer.observe(connection, segment, &verdict);
         }
@@ -258,8 +285,8 @@ impl Analyzer {
         if now != many {
             self.count_many(at, many, now);
         }
-        if segment.flags & 5 != 0 && !closed && self.hot[at as usize].connection.is_closed() {
-            self.watch_closed(at, segment.clock);
+        if closed || segment.flags & FIN_RST != 0 {
+            self.close(at, segment.clock);
         }
     }
 
@@ -274,45 +301,36 @@ impl Analyzer {
         segment.syn() && begins_another(connection, segment)
     }
 
-    /// A packet of no connection that is hot.
+    /// A packet of no connection that is hot, or of another than `found`.
     #[inline(never)]
     fn slow(&mut self, found: Option<u32>, hash: u64, segment: &Segment) -> u32 {
-        if let Some(slot) = found {
-            let at = self.warm(slot);
+        if let Some(at) = found.or_else(|| self.thaw(hash, &segment.key)) {
             if !self.is_another(at, segment) {
                 return at;
             }
-            self.end(slot, hash);
+            self.end(self.hot[at as usize].slot);
         }
         self.reclaim(segment.clock);
         let at = self.room();
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
-                key: segment.key,
-                clock: 0,
+                hash: 0,
                 first_packet: 0,
+                place: Place::Frozen(Box::default()),
                 generation: 0,
-                place: Place::Free,
             });
             (self.slots.len() - 1) as u32
         });
         let entry = &mut self.slots[slot as usize];
-        entry.key = segment.key;
+        entry.hash = hash;
         entry.first_packet = segment.number;
-        entry.place = Place::Hot(at);
-        let generation = entry.generation;
-        let (slots, seed) = (&self.slots, self.config.seed);
-        self.table
-            .insert_unique(hash, slot, |&slot| slots[slot as usize].key.hash(seed));
         self.open.push_back(Due {
             clock: segment.clock.saturating_add(self.config.idle),
             slot,
-            generation,
+            generation: entry.generation,
         });
         self.connections += 1;
-        let hot = &mut self.hot[at as usize];
-        hot.slot = slot;
-        let connection = &mut hot.connection;
+        let connection = &mut self.hot[at as usize].connection;
         connection.reset();
         connection.first_packet = segment.number;
         connection.file = self.file;
@@ -321,29 +339,44 @@ impl Analyzer {
         connection.first_time = segment.time;
         connection.last_time = segment.time;
         connection.last_clock = segment.now();
+        self.place(slot, at);
         at
     }
 
-    /// Makes a connection hot. Returns where it is.
-    fn warm(&mut self, slot: u32) -> u32 {
-        if let Place::Hot(at) = self.slots[slot as usize].place {
-            return at;
-        }
+    /// Makes the frozen connection with that key hot. Returns where it is.
+    fn thaw(&mut self, hash: u64, key: &FlowKey) -> Option<u32> {
+        let slots = &self.slots;
+        let entry = self
+            .cold
+            .find_entry(hash, |&slot| slots[slot as usize].is_frozen(hash, key))
+            .ok()?;
+        let (slot, _) = entry.remove();
         let at = self.room();
-        let entry = &mut self.slots[slot as usize];
-        let octets = match core::mem::replace(&mut entry.place, Place::Hot(at)) {
-            Place::Frozen(octets) => octets,
-            Place::Hot(_) | Place::Free => Box::default(),
+        let Place::Frozen(octets) = &self.slots[slot as usize].place else {
+            return None;
         };
         self.frozen -= octets.len() as u64;
-        let hot = &mut self.hot[at as usize];
-        hot.slot = slot;
-        hot.connection
-            .thaw(&octets)
-            .expect("what was frozen here thaws");
-        let many = hot.connection.a.segments.many() + hot.connection.b.segments.many();
+        let connection = &mut self.hot[at as usize].connection;
+        connection.thaw(octets).expect("what was frozen here thaws");
+        let many = connection.a.segments.many() + connection.b.segments.many();
         self.many += many as u64;
-        at
+        self.place(slot, at);
+        Some(at)
+    }
+
+    /// The connection at `at`, new or thawed, is the one of that slot.
+    fn place(&mut self, slot: u32, at: u32) {
+        let entry = &mut self.slots[slot as usize];
+        entry.place = Place::Hot(at);
+        let hash = entry.hash;
+        let hot = &mut self.hot[at as usize];
+        hot.hash = hash;
+        hot.slot = slot;
+        hot.closed = hot.connection.is_closed();
+        hot.quiet = false;
+        let hot = &self.hot;
+        self.warm
+            .insert_unique(hash, at, |&at| hot[at as usize].hash);
     }
 
     /// A hot place for one more: a new one, or that of one that is frozen for it.
@@ -351,8 +384,8 @@ impl Analyzer {
         if let Some(at) = self.spare.pop() {
             return at;
         }
-        while self.ended.len() > LINGER
-            && let Some((at, slot)) = self.ended.pop_front()
+        while self.quiet.len() > LINGER
+            && let Some((at, slot)) = self.quiet.pop_front()
         {
             if self.hot[at as usize].slot == slot {
                 self.freeze(at);
@@ -360,11 +393,7 @@ impl Analyzer {
             }
         }
         if self.hot.len() < self.config.hot.max(1) {
-            self.hot.push(Hot {
-                connection: Connection::default(),
-                slot: u32::MAX,
-                touched: false,
-            });
+            self.hot.push(Hot::default());
             return (self.hot.len() - 1) as u32;
         }
         loop {
@@ -381,55 +410,54 @@ impl Analyzer {
 
     /// Freezes the hot connection at `at`, whose place is free then.
     fn freeze(&mut self, at: u32) {
+        let (slot, octets) = self.take(at);
+        self.frozen += octets.len() as u64;
+        self.slots[slot as usize].place = Place::Frozen(octets);
+        let slots = &self.slots;
+        self.cold
+            .insert_unique(slots[slot as usize].hash, slot, |&slot| {
+                slots[slot as usize].hash
+            });
+    }
+
+    /// Takes the connection at `at` from its place. Returns its slot and its octets.
+    fn take(&mut self, at: u32) -> (u32, Box<[u8]>) {
         let hot = &mut self.hot[at as usize];
-        if hot.slot == u32::MAX {
-            return;
+        if let Ok(entry) = self.warm.find_entry(hot.hash, |&other| other == at) {
+            entry.remove();
         }
         let connection = &mut hot.connection;
         let many = connection.a.segments.many() + connection.b.segments.many();
         self.many -= many as u64;
-        self.scratch.clear();
-        connection.freeze(&mut self.scratch);
-        let slot = &mut self.slots[hot.slot as usize];
-        slot.clock = connection.last_clock;
-        slot.place = Place::Frozen(self.scratch.as_slice().into());
-        self.frozen += self.scratch.len() as u64;
-        hot.slot = u32::MAX;
+        connection.freeze_in(&mut self.scratch);
+        hot.touched = false;
+        let slot = core::mem::replace(&mut hot.slot, NONE);
+        (slot, self.scratch.octets().into())
     }
 
     /// A connection has finished.
-    fn end(&mut self, slot: u32, hash: u64) {
-        if let Ok(entry) = self.table.find_entry(hash, |&other| other == slot) {
-            entry.remove();
-        }
+    fn end(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        let octets = match core::mem::replace(&mut entry.place, Place::Frozen(Box::default())) {
+            Place::Hot(at) => {
+                self.spare.push(at);
+                self.take(at).1
+            }
+            Place::Frozen(octets) => {
+                if let Ok(entry) = self.cold.find_entry(entry.hash, |&other| other == slot) {
+                    entry.remove();
+                }
+                self.frozen -= octets.len() as u64;
+                octets
+            }
+        };
         let entry = &mut self.slots[slot as usize];
         entry.generation = entry.generation.wrapping_add(1);
         self.free.push(slot);
-        match core::mem::replace(&mut entry.place, Place::Free) {
-            Place::Hot(at) => {
-                let hot = &mut self.hot[at as usize];
-                let connection = &mut hot.connection;
-                let many = connection.a.segments.many() + connection.b.segments.many();
-                self.many -= many as u64;
-                self.scratch.clear();
-                connection.freeze(&mut self.scratch);
-                self.finished.push(Finished {
-                    first_packet: connection.first_packet,
-                    octets: self.scratch.as_slice().into(),
-                });
-                hot.slot = u32::MAX;
-                hot.touched = false;
-                self.spare.push(at);
-            }
-            Place::Frozen(octets) => {
-                self.frozen -= octets.len() as u64;
-                self.finished.push(Finished {
-                    first_packet: entry.first_packet,
-                    octets,
-                });
-            }
-            Place::Free => {}
-        }
+        self.finished.push(Finished {
+            first_packet: entry.first_packet,
+            octets,
+        });
     }
 
     /// Finishes connections whose time-out has passed, and the least recently used ones while memory is short.
@@ -457,9 +485,9 @@ impl Analyzer {
         if entry.generation != due.generation {
             return;
         }
-        let last = match entry.place {
-            Place::Hot(at) => self.hot[at as usize].connection.last_clock,
-            _ => entry.clock,
+        let last = match &entry.place {
+            &Place::Hot(at) => self.hot[at as usize].connection.last_clock,
+            Place::Frozen(octets) => Head::of(octets).last_clock,
         };
         let limit = if closed {
             self.config.idle_closed
@@ -467,8 +495,7 @@ impl Analyzer {
             self.config.idle
         };
         if clock.saturating_sub(last) > limit {
-            let hash = entry.key.hash(self.config.seed);
-            self.end(due.slot, hash);
+            self.end(due.slot);
             return;
         }
         let queue = if closed {
@@ -482,15 +509,22 @@ impl Analyzer {
         });
     }
 
-    #[cold]
-    fn watch_closed(&mut self, at: u32, clock: i64) {
-        let slot = self.hot[at as usize].slot;
-        self.ended.push_back((at, slot));
-        self.closed.push_back(Due {
-            clock: clock.saturating_add(self.config.idle_closed),
-            slot,
-            generation: self.slots[slot as usize].generation,
-        });
+    /// A packet with FIN or RST, or one of a connection that is closed.
+    #[inline(never)]
+    fn close(&mut self, at: u32, clock: i64) {
+        let hot = &mut self.hot[at as usize];
+        if !hot.closed && hot.connection.is_closed() {
+            hot.closed = true;
+            self.closed.push_back(Due {
+                clock: clock.saturating_add(self.config.idle_closed),
+                slot: hot.slot,
+                generation: self.slots[hot.slot as usize].generation,
+            });
+        }
+        if hot.closed && !hot.quiet && hot.connection.is_quiet() {
+            hot.quiet = true;
+            self.quiet.push_back((at, hot.slot));
+        }
     }
 
     /// Memory is short: the oldest go.
@@ -514,8 +548,7 @@ impl Analyzer {
                 self.open.push_back(due);
                 continue;
             }
-            let hash = entry.key.hash(self.config.seed);
-            self.end(due.slot, hash);
+            self.end(due.slot);
             self.limits.finished_early += 1;
         }
     }
@@ -550,19 +583,22 @@ impl Analyzer {
 
     /// The capture is at its end: finishes all connections.
     pub fn finish(&mut self) {
-        self.table.clear();
+        self.finished.reserve_exact(self.held());
+        (self.warm, self.cold) = (HashTable::new(), HashTable::new());
         for slot in 0..self.slots.len() as u32 {
-            if !matches!(self.slots[slot as usize].place, Place::Free) {
-                self.end(slot, 0);
+            if !matches!(&self.slots[slot as usize].place, Place::Frozen(octets) if octets.is_empty())
+            {
+                self.end(slot);
             }
         }
-        self.slots.clear();
-        self.hot.clear();
-        self.spare.clear();
-        self.ended.clear();
-        self.free.clear();
-        self.open.clear();
-        self.closed.clear();
+        let finished = core::mem::take(&mut self.finished);
+        *self = Analyzer {
+            finished,
+            connections: self.connections,
+            file: self.file,
+            limits: self.limits,
+            ..Analyzer::new(self.config)
+        };
     }
 }
 

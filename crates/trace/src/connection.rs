@@ -74,6 +74,12 @@ impl Connection {
         self.fins() == 2 || self.is_reset()
     }
 
+    /// All that both ends sent is acknowledged.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let quiet = |direction: &Direction| direction.segments.acked() >= direction.segments.top();
+        quiet(&self.a) && quiet(&self.b)
+    }
+
     /// From its first packet to its last, in nanoseconds; 0 when the time stamps ran backwards.
     #[must_use]
     pub fn elapsed(&self) -> i64 {
@@ -93,25 +99,19 @@ impl Connection {
         (idle(&self.a), idle(&self.b))
     }
 
-    /// Reads one number of each part that most packets change.
+    /// Reads a number of each cache line that most packets need.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        let direction = |d: &Direction| {
-            d.packets
-                .wrapping_add(d.segments.touch())
-                .wrapping_add(d.rtt_percentiles.touch())
-                .wrapping_add(d.owin.max)
-                .wrapping_add(d.windows.total)
-                .wrapping_add(d.rtt.count)
-                .wrapping_add(d.rtt_full.count)
-                .wrapping_add(u64::from(d.rtt_full_size))
-                .wrapping_add(u64::from(d.remembered[0]))
-                .wrapping_add(u64::from(d.syns))
-                .wrapping_add(d.keep_alives)
-        };
         self.packets
-            .wrapping_add(direction(&self.a))
-            .wrapping_add(direction(&self.b))
+            .wrapping_add(self.key.touch())
+            .wrapping_add(self.a.touch())
+            .wrapping_add(self.b.touch())
+    }
+
+    /// The same for what lies elsewhere.
+    #[inline]
+    pub(crate) fn touch_lists(&self) -> u64 {
+        self.a.touch_lists().wrapping_add(self.b.touch_lists())
     }
 
     /// Makes it a new connection, keeping the room its parts have.

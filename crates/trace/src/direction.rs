@@ -10,79 +10,113 @@ pub(crate) const REMEMBERED: usize = 8;
 ///
 /// Times are nanoseconds; counts of bytes are of TCP payload unless they say otherwise. Names in parentheses are those
 /// of `tcptrace -l`.
+/// What is needed together stands together, so that a packet waits for few of the processor's cache lines.
 #[derive(Debug, Clone, Default)]
+#[repr(C, align(64))]
 pub struct Direction {
-    // What every packet changes stands first, so that it shares cache lines.
+    // What an acknowledgement by the other end changes.
+    /// What was sent and what of it is acknowledged.
+    pub segments: Segments,
+    /// Duplicate ACKs in a row for what this end sent.
+    pub(crate) duplicates_in_row: u32,
+    /// A keep-alive awaits its answer, which is not a duplicate ACK.
+    pub(crate) keep_alive_pending: bool,
+    /// Some of its payload has been acknowledged.
+    pub data_acked: bool,
+    /// IP identification of the packet that carried its highest sequence number.
+    pub(crate) top_id: u16,
+
+    // What every packet changes.
     /// Time of its last packet; `None` before its first.
     pub last_time: Option<i64>,
     /// Packets (total packets).
     pub packets: u64,
     /// Packets with ACK set (ack pkts sent).
     pub ack_packets: u64,
-    /// Last window advertised, scaled, in bytes.
-    pub window: u32,
     /// Last acknowledgement number sent; `None` before the first ACK.
     pub ack: Option<u32>,
     /// Time of that acknowledgement.
     pub ack_time: Option<i64>,
+    /// Last window advertised, scaled, in bytes.
+    pub window: u32,
     /// Acknowledgement number plus window of the last ACK.
     pub window_end: u32,
-    /// Bytes of payload (actual data bytes).
-    pub data_bytes: u64,
-    /// Packets with payload (actual data pkts).
-    pub data_packets: u64,
-    /// Payload bytes seen for the first time (unique bytes sent).
-    pub unique_bytes: u64,
-    /// The sequence number after the last octet of the last packet.
-    pub latest: u32,
-    /// What was sent and what of it is acknowledged.
-    pub segments: Segments,
     /// Sum, count and bounds of the bytes in flight, taken at each segment that leaves some in flight.
     pub owin: Owin,
-    /// Longest time between two of its packets (idletime max).
-    pub idle_max: i64,
-    /// Duplicate ACKs in a row for what this end sent.
-    pub(crate) duplicates_in_row: u32,
     /// Windows advertised.
     pub windows: Windows,
-    /// Round trips of segments sent once (RTT samples, min, max, avg, stdev).
-    pub rtt: Times,
-    /// Round trips of the largest segments (RTT full_sz).
-    pub rtt_full: Times,
-    /// What "largest" is, in octets of sequence space.
-    pub rtt_full_size: u32,
-    /// The distribution of [`Direction::rtt`].
-    pub rtt_percentiles: Percentiles,
+    /// The sequence number after the last octet of the last packet.
+    pub latest: u32,
+    /// Shift of its windows (adv wind scale); 0 where the SYN of either end did not ask.
+    pub scale: u8,
+    /// Asked for window scaling, RFC 7323.
+    pub asked_scale: bool,
+    /// Sent time stamps, RFC 7323.
+    pub asked_timestamps: bool,
+    /// Sent SACK permitted, RFC 2018.
+    pub asked_sack: bool,
+    /// Longest time between two of its packets (idletime max).
+    pub idle_max: i64,
     /// Packets with ACK and nothing else (pure acks sent).
     pub pure_acks: u64,
-    /// Packets with payload and PSH (pushed data pkts).
-    pub pushed_packets: u64,
-    /// Largest payload (max segm size).
-    pub segment_max: u32,
-    /// Smallest payload that is not empty (min segm size); 0 before any.
-    pub segment_min: u32,
-    /// Time of the first packet with payload.
-    pub first_data_time: Option<i64>,
-    /// Time of the last packet with payload (data xmit time lies between).
-    pub last_data_time: Option<i64>,
-    /// Segments acknowledged by an ACK for a later one (segs cum acked).
-    pub cumulative_acks: u64,
     /// Fingerprints of its last packets.
     pub(crate) remembered: [u32; REMEMBERED],
-    /// The highest octet that was acknowledged selectively, as offset.
-    pub(crate) sacked_above: u64,
-    /// IP identification of the packet that carried its highest sequence number.
-    pub(crate) top_id: u16,
-
-    // What few packets change.
     /// Packets with SYN (SYN pkts sent).
     pub syns: u32,
     /// Packets with FIN (FIN pkts sent).
     pub fins: u32,
     /// Packets with RST (resets sent).
     pub resets: u32,
+    /// Maximum segment size it announced; 0 before.
+    pub mss: u16,
+    /// A SYN or FIN came again with another sequence number.
+    pub bad_behaviour: bool,
+
+    // What one with payload changes.
+    /// Bytes of payload (actual data bytes).
+    pub data_bytes: u64,
+    /// Packets with payload (actual data pkts).
+    pub data_packets: u64,
+    /// Payload bytes seen for the first time (unique bytes sent).
+    pub unique_bytes: u64,
+    /// Packets with payload and PSH (pushed data pkts).
+    pub pushed_packets: u64,
+    /// Time of the last packet with payload (data xmit time lies between).
+    pub last_data_time: Option<i64>,
+    /// Largest payload (max segm size).
+    pub segment_max: u32,
+    /// Smallest payload that is not empty (min segm size); 0 before any.
+    pub segment_min: u32,
+    /// Payload bytes before the first ACK for payload (initial window).
+    pub initial_bytes: u64,
+    /// Packets with them.
+    pub initial_packets: u64,
+    /// Time of the first packet with payload.
+    pub first_data_time: Option<i64>,
     /// Its initial sequence number, as sequence offset; `None` before its SYN.
     pub syn: Option<u64>,
+    /// Offset of the octet that the last probe into a zero window had, until it is acknowledged; 0 when there is none.
+    pub(crate) probed: u64,
+
+    // What a round trip changes.
+    /// Round trip of its SYN (RTT from 3WHS), in nanoseconds; 0 when it gave no sample.
+    pub rtt_handshake: i64,
+    /// Last round trip sampled; 0 when the last ACK gave none.
+    pub rtt_last: i64,
+    /// Round trips of segments sent once (RTT samples, min, max, avg, stdev).
+    pub rtt: Times,
+    /// Round trips of the largest segments (RTT full_sz).
+    pub rtt_full: Times,
+    /// The distribution of [`Direction::rtt`].
+    pub rtt_percentiles: Percentiles,
+    /// Segments acknowledged by an ACK for a later one (segs cum acked).
+    pub cumulative_acks: u64,
+    /// What "largest" is, in octets of sequence space.
+    pub rtt_full_size: u32,
+
+    // What few packets change.
+    /// The highest octet that was acknowledged selectively, as offset.
+    pub(crate) sacked_above: u64,
     /// Sequence offset of its FIN; `None` before it.
     pub fin: Option<u64>,
     /// Sequence number of its first packet; graphs count from it.
@@ -107,44 +141,20 @@ pub struct Direction {
     pub probe_packets: u64,
     /// Bytes in them (zwnd probe bytes).
     pub probe_bytes: u64,
-    /// Offset of the octet that the last of them had, until it is acknowledged; 0 when there is none.
-    pub(crate) probed: u64,
     /// Keep-alives, RFC 9293 3.8.4: at most one octet, from just below what is all acknowledged.
     pub keep_alives: u64,
-    /// A keep-alive awaits its answer, which is not a duplicate ACK.
-    pub(crate) keep_alive_pending: bool,
     /// Packets that came out of order (outoforder pkts).
     pub out_of_order_packets: u64,
     /// Exact copies of a packet, by a span port or the like (hardware dups).
     pub hardware_duplicates: u64,
-    /// Asked for window scaling, RFC 7323.
-    pub asked_scale: bool,
-    /// Sent time stamps, RFC 7323.
-    pub asked_timestamps: bool,
-    /// Sent SACK permitted, RFC 2018.
-    pub asked_sack: bool,
-    /// Shift of its windows (adv wind scale); 0 where the SYN of either end did not ask.
-    pub scale: u8,
-    /// Maximum segment size it announced; 0 before.
-    pub mss: u16,
     /// Packets with payload and URG (urgent data pkts).
     pub urgent_packets: u64,
     /// Sum of their urgent pointers (urgent data bytes).
     pub urgent_bytes: u64,
-    /// Payload bytes before the first ACK for payload (initial window).
-    pub initial_bytes: u64,
-    /// Packets with them.
-    pub initial_packets: u64,
-    /// Some of its payload has been acknowledged.
-    pub data_acked: bool,
     /// Payload bytes the capture cut off (truncated data).
     pub truncated_bytes: u64,
     /// Packets that were cut (truncated packets).
     pub truncated_packets: u64,
-    /// Round trip of its SYN (RTT from 3WHS), in nanoseconds; 0 when it gave no sample.
-    pub rtt_handshake: i64,
-    /// Last round trip sampled; 0 when the last ACK gave none.
-    pub rtt_last: i64,
     /// Round trips of retransmitted segments, from their last transmission (RTT min (last)).
     pub rtt_ambiguous: Times,
     /// ACKs of segments sent before a retransmission that they waited for (post-loss acks).
@@ -165,8 +175,6 @@ pub struct Direction {
     pub ece_packets: u64,
     /// Packets with CWR.
     pub cwr_packets: u64,
-    /// A SYN or FIN came again with another sequence number.
-    pub bad_behaviour: bool,
     /// Times when it advertised a zero window.
     pub zero_windows: Episodes,
     /// Times when its data was in flight and the connection stood still.
@@ -251,6 +259,31 @@ impl Episodes {
 }
 
 impl Direction {
+    /// Reads a number of each cache line up to what few packets change.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let numbers = [
+            self.segments.top(),
+            u64::from(self.duplicates_in_row),
+            self.packets,
+            self.owin.last,
+            u64::from(self.latest),
+            self.pure_acks,
+            self.data_bytes,
+            self.rtt_last as u64,
+            self.rtt.count,
+            u64::from(self.rtt_full_size),
+        ];
+        numbers.into_iter().fold(0, u64::wrapping_add)
+    }
+
+    /// The same for what lies elsewhere.
+    #[inline]
+    pub(crate) fn touch_lists(&self) -> u64 {
+        let (segments, percentiles) = (&self.segments, &self.rtt_percentiles);
+        segments.touch().wrapping_add(percentiles.touch())
+    }
+
     /// Octets of payload between SYN and FIN (or the last packet of one that was reset), where both were seen
     /// (ttl stream length).
     #[must_use]

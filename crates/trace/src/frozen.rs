@@ -1,321 +1,56 @@
 //! A connection as octets: how one that is idle, finished, or on its way to another machine is kept.
 //!
-//! Each type lists its parts once, in `exchange`, and a [`Codec`] reads or writes them: what is kept is what comes
+//! Each type lists its numbers once, in `exchange`, and a [`Codec`] reads or writes them: what is kept is what comes
 //! back. Numbers take as many octets as they need and zeros a bit; times and offsets are kept as the difference to one
 //! that is near, and what can be guessed as the difference to the guess.
+
+mod codec;
 
 use crate::connection::Connection;
 use crate::direction::{Direction, Episodes, Owin, Windows};
 use crate::key::FlowKey;
 use crate::rtt::{Percentiles, Times};
+use codec::Reader;
+pub(crate) use codec::{Codec, Room};
 
 /// Octets that are not a connection as this version of the program keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a kept connection")]
 pub struct NotFrozen;
 
-/// Reads or writes a part.
-pub(crate) trait Codec {
-    /// It reads: parts get the values that were written.
-    const READS: bool;
-    /// One number.
-    fn unsigned(&mut self, value: &mut u64);
-    /// What times and offsets are relative to from here on.
-    fn base(&mut self) -> &mut Base;
-    /// True when reading came to the end too soon.
-    fn is_over(&self) -> bool;
-    /// What was read cannot be.
-    fn fail(&mut self);
-
-    fn small(&mut self, value: &mut u32) {
-        let mut wide = u64::from(*value);
-        self.unsigned(&mut wide);
-        *value = wide as u32;
-    }
-
-    fn signed(&mut self, value: &mut i64) {
-        let mut wide = ((*value << 1) ^ (*value >> 63)) as u64;
-        self.unsigned(&mut wide);
-        *value = (wide >> 1) as i64 ^ -((wide & 1) as i64);
-    }
-
-    /// A time, with 0 for none.
-    fn time(&mut self, value: &mut i64) {
-        let mut some = (*value != 0).then_some(*value);
-        self.maybe_time(&mut some);
-        *value = some.unwrap_or(0);
-    }
-
-    /// An offset, with 0 for none.
-    fn offset(&mut self, value: &mut u64) {
-        let base = self.base().offset;
-        let mut wide = if *value == 0 {
-            0
-        } else {
-            let delta = value.wrapping_sub(base) as i64;
-            (((delta << 1) ^ (delta >> 63)) as u64).wrapping_add(1)
-        };
-        self.unsigned(&mut wide);
-        *value = match wide.checked_sub(1) {
-            None => 0,
-            Some(zigzag) => base.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg()),
-        };
-    }
-
-    /// A number that is often `guess`.
-    fn guessed(&mut self, value: &mut u64, guess: u64) {
-        let mut delta = value.wrapping_sub(guess) as i64;
-        self.signed(&mut delta);
-        *value = guess.wrapping_add(delta as u64);
-    }
-
-    /// A number that is often `guess`.
-    fn guessed_small(&mut self, value: &mut u32, guess: u32) {
-        self.sequence(value, guess);
-    }
-
-    /// A number that is often `guess`.
-    fn guessed_signed(&mut self, value: &mut i64, guess: i64) {
-        let mut delta = value.wrapping_sub(guess);
-        self.signed(&mut delta);
-        *value = guess.wrapping_add(delta);
-    }
-
-    /// An offset or a sequence number that may be absent, near `base`.
-    fn maybe_near(&mut self, value: &mut Option<u64>, base: u64) {
-        let before = core::mem::replace(&mut self.base().offset, base);
-        let mut some = value.map_or(0, |value| value.wrapping_add(1));
-        self.offset(&mut some);
-        *value = some.checked_sub(1);
-        self.base().offset = before;
-    }
-
-    /// A sequence number near `base`.
-    fn sequence(&mut self, value: &mut u32, base: u32) {
-        let delta = value.wrapping_sub(base) as i32;
-        let mut wide = i64::from(delta);
-        self.signed(&mut wide);
-        *value = base.wrapping_add(wide as u32);
-    }
-
-    fn maybe_time(&mut self, value: &mut Option<i64>) {
-        let base = self.base().time;
-        let mut wide = value.map_or(0, |time| {
-            let delta = time.wrapping_sub(base);
-            (((delta << 1) ^ (delta >> 63)) as u64).wrapping_add(1)
-        });
-        self.unsigned(&mut wide);
-        *value = (wide != 0).then(|| {
-            let zigzag = wide.wrapping_sub(1);
-            base.wrapping_add((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
-        });
-    }
-
-    fn maybe(&mut self, value: &mut Option<u64>) {
-        let mut wide = value.map_or(0, |value| value.wrapping_add(1));
-        self.unsigned(&mut wide);
-        *value = wide.checked_sub(1);
-    }
-
-    fn maybe_small(&mut self, value: &mut Option<u32>) {
-        let mut wide = value.map(u64::from);
-        self.maybe(&mut wide);
-        *value = wide.map(|wide| wide as u32);
-    }
-
-    fn float(&mut self, value: &mut f64) {
-        let mut wide = value.to_bits().swap_bytes();
-        self.unsigned(&mut wide);
-        *value = f64::from_bits(wide.swap_bytes());
-    }
-
-    /// Up to 64 yes or no, as one number.
-    fn flags(&mut self, flags: &mut [&mut bool]) {
-        let mut wide = 0;
-        for (at, flag) in flags.iter().enumerate() {
-            wide |= u64::from(**flag) << at;
-        }
-        self.unsigned(&mut wide);
-        for (at, flag) in flags.iter_mut().enumerate() {
-            **flag = wide >> at & 1 == 1;
-        }
-    }
-
-    fn text(&mut self, text: &mut String) {
-        let mut length = text.len() as u64;
-        self.unsigned(&mut length);
-        if !Self::READS {
-            for octet in text.bytes() {
-                self.unsigned(&mut u64::from(octet));
-            }
-            return;
-        }
-        let mut octets = Vec::new();
-        for _ in 0..length {
-            let mut octet = 0;
-            self.unsigned(&mut octet);
-            if self.is_over() {
-                break;
-            }
-            octets.push(octet as u8);
-        }
-        *text = String::from_utf8_lossy(&octets).into_owned();
-    }
-}
-
-/// What is near to most times and offsets of a direction, so that the difference is small.
+/// What is needed of a frozen connection while it stays frozen; its octets begin with it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Base {
-    time: i64,
-    offset: u64,
+pub(crate) struct Head {
+    pub(crate) key: FlowKey,
+    pub(crate) last_clock: i64,
 }
 
-/// Writes eight numbers at a time: an octet that says which of them are not 0, then those.
-struct Writer<'a> {
-    /// What is written, and room for more.
-    out: &'a mut Vec<u8>,
-    /// Where what is written ends.
-    at: usize,
-    /// Where the octet of the present eight is.
-    group: usize,
-    /// Which of the eight is next, as a bit.
-    next: u8,
-    base: Base,
-}
-
-/// Octets that there is always room for: one of a group and a number.
-const ROOM: usize = 11;
-
-impl Writer<'_> {
-    #[inline(never)]
-    fn begin_group(&mut self) {
-        self.reserve();
-        self.group = self.at;
-        self.next = 1;
-        self.out[self.at] = 0;
-        self.at += 1;
+impl Head {
+    /// The head of what [`Connection::freeze`] wrote; of other octets, something.
+    pub(crate) fn of(octets: &[u8]) -> Head {
+        let mut head = Head::default();
+        head.exchange(&mut Reader::new(octets));
+        head
     }
-
-    #[inline]
-    fn reserve(&mut self) {
-        if self.out.len() - self.at < ROOM {
-            let length = self.out.len();
-            self.out.resize(length + 512, 0);
-        }
-    }
-
-    #[inline(never)]
-    fn nonzero(&mut self, mut value: u64) {
-        self.reserve();
-        self.out[self.group] |= self.next;
-        let mut length = 0;
-        if let Some(room) = self.out[self.at..].first_chunk_mut::<10>() {
-            while value >= 0x80 && length < 9 {
-                room[length] = value as u8 | 0x80;
-                length += 1;
-                value >>= 7;
-            }
-            room[length] = value as u8;
-        }
-        self.at += length + 1;
-    }
-}
-
-impl Codec for Writer<'_> {
-    const READS: bool = false;
 
     #[inline(always)]
-    fn unsigned(&mut self, value: &mut u64) {
-        if self.next == 0 {
-            self.begin_group();
-        }
-        if *value != 0 {
-            self.nonzero(*value);
-        }
-        self.next <<= 1;
-    }
-
-    fn base(&mut self) -> &mut Base {
-        &mut self.base
-    }
-
-    fn is_over(&self) -> bool {
-        false
-    }
-
-    fn fail(&mut self) {}
-}
-
-struct Reader<'a> {
-    octets: &'a [u8],
-    /// What is left of the octet that says which are not 0, below a 1 that ends it.
-    group: u32,
-    base: Base,
-    over: bool,
-}
-
-impl Reader<'_> {
-    fn octet(&mut self) -> u8 {
-        let Some((&octet, rest)) = self.octets.split_first() else {
-            self.over = true;
-            return 0;
-        };
-        self.octets = rest;
-        octet
-    }
-
-    fn varint(&mut self) -> u64 {
-        let mut value = 0;
-        for shift in (0..70).step_by(7) {
-            let octet = self.octet();
-            value |= u64::from(octet & 0x7f).wrapping_shl(shift);
-            if octet < 0x80 {
-                break;
-            }
-        }
-        value
-    }
-}
-
-impl Codec for Reader<'_> {
-    const READS: bool = true;
-
-    #[inline]
-    fn unsigned(&mut self, value: &mut u64) {
-        if self.group <= 1 {
-            self.group = 0x100 | u32::from(self.octet());
-        }
-        let there = self.group & 1 == 1;
-        self.group >>= 1;
-        *value = if there { self.varint() } else { 0 };
-    }
-
-    fn base(&mut self) -> &mut Base {
-        &mut self.base
-    }
-
-    fn is_over(&self) -> bool {
-        self.over
-    }
-
-    fn fail(&mut self) {
-        self.over = true;
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        self.key.exchange(codec);
+        codec.signed(&mut self.last_clock);
     }
 }
 
 impl Connection {
     /// Appends the connection to `out`.
     pub fn freeze(&mut self, out: &mut Vec<u8>) {
-        let mut writer = Writer {
-            at: out.len(),
-            out,
-            group: 0,
-            next: 0,
-            base: Base::default(),
-        };
-        self.exchange(&mut writer);
-        let end = writer.at;
-        out.truncate(end);
+        let mut room = Room::default();
+        self.freeze_in(&mut room);
+        out.extend_from_slice(room.octets());
+    }
+
+    /// Writes it to `room`, instead of what is there.
+    pub(crate) fn freeze_in(&mut self, room: &mut Room) {
+        self.exchange(&mut room.writer());
     }
 
     /// Makes this the connection that was frozen, of which nothing is lost.
@@ -324,37 +59,40 @@ impl Connection {
     /// The octets end too soon or are too many.
     pub fn thaw(&mut self, octets: &[u8]) -> Result<(), NotFrozen> {
         self.reset();
-        let mut reader = Reader {
-            octets,
-            group: 0,
-            base: Base::default(),
-            over: false,
-        };
+        let mut reader = Reader::new(octets);
         self.exchange(&mut reader);
-        if reader.over || !reader.octets.is_empty() {
-            return Err(NotFrozen);
+        if reader.is_done() {
+            Ok(())
+        } else {
+            Err(NotFrozen)
         }
-        Ok(())
     }
 
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
-        codec.unsigned(&mut self.number);
+        codec.begin_part();
+        let mut head = Head {
+            key: self.key,
+            last_clock: self.last_clock,
+        };
+        head.exchange(codec);
+        (self.key, self.last_clock) = (head.key, head.last_clock);
         codec.unsigned(&mut self.first_packet);
-        codec.small(&mut self.file);
-        self.key.exchange(codec);
-        codec.flags(&mut [&mut self.a_is_low]);
-        codec.signed(&mut self.first_time);
-        codec.base().time = self.first_time;
-        codec.guessed_signed(&mut self.last_time, self.first_time);
-        codec.guessed_signed(&mut self.last_clock, self.last_time);
+        codec.base().time = self.last_clock;
+        codec.guessed_signed(&mut self.last_time, self.last_clock);
+        codec.guessed_signed(&mut self.first_time, self.last_time);
         codec.base().time = self.last_time;
+        codec.unsigned(&mut self.number);
+        codec.small(&mut self.file);
+        codec.flags(&mut [&mut self.a_is_low]);
         codec.unsigned(&mut self.packets);
+        codec.end_part();
         self.a.exchange(codec);
         self.b.exchange(codec);
     }
 }
 
 impl FlowKey {
+    #[inline(always)]
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         let mut parts = self.parts();
         for part in &mut parts {
@@ -365,19 +103,29 @@ impl FlowKey {
 }
 
 impl Direction {
+    #[inline(never)]
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
-        codec.maybe_small(&mut self.first_sequence);
-        codec.base().offset = 1 << 32 | u64::from(self.first_sequence.unwrap_or(0));
         let time = codec.base().time;
-        codec.maybe_time(&mut self.last_time);
+        // A codec of this function's own, which the compiler can keep in registers.
+        let mut own = core::mem::take(codec);
+        own.begin_part();
+        own.maybe_small(&mut self.first_sequence);
+        own.base().offset = 1 << 32 | u64::from(self.first_sequence.unwrap_or(0));
+        own.maybe_time(&mut self.last_time);
         // Most other times of a direction are near to its last packet's.
-        codec.base().time = self.last_time.unwrap_or(time);
-        self.exchange_common(codec);
-        self.exchange_ends(codec);
+        own.base().time = self.last_time.unwrap_or(time);
+        self.exchange_common(&mut own);
+        self.exchange_ends(&mut own);
+        *codec = own;
+        // What has no fixed length comes last.
+        self.segments.exchange_lists(codec);
+        self.rtt_percentiles.exchange(codec);
         self.exchange_rare(codec);
         codec.base().time = time;
+        codec.end_part();
     }
 
+    #[inline(always)]
     fn exchange_common<C: Codec>(&mut self, codec: &mut C) {
         self.segments.exchange(codec);
         codec.unsigned(&mut self.packets);
@@ -400,7 +148,6 @@ impl Direction {
         self.rtt.exchange(codec);
         self.rtt_full.exchange(codec);
         codec.small(&mut self.rtt_full_size);
-        self.rtt_percentiles.exchange(codec);
         codec.unsigned(&mut self.pure_acks);
         codec.unsigned(&mut self.pushed_packets);
         codec.small(&mut self.segment_max);
@@ -414,6 +161,7 @@ impl Direction {
         short(codec, &mut self.top_id);
     }
 
+    #[inline(always)]
     fn exchange_ends<C: Codec>(&mut self, codec: &mut C) {
         codec.small(&mut self.syns);
         codec.small(&mut self.fins);
@@ -441,11 +189,16 @@ impl Direction {
 
     /// What most connections have none of: one bit says so.
     fn exchange_rare<C: Codec>(&mut self, codec: &mut C) {
+        codec.room();
         let mut any = self.has_rare();
         codec.flags(&mut [&mut any]);
-        if !any {
-            return;
+        if any {
+            self.exchange_all_rare(codec);
         }
+    }
+
+    #[inline(never)]
+    fn exchange_all_rare<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.sack_packets);
         codec.unsigned(&mut self.dsack_packets);
         octet(codec, &mut self.sack_blocks_max);
@@ -507,12 +260,14 @@ impl Direction {
     }
 }
 
+#[inline(always)]
 fn short<C: Codec>(codec: &mut C, value: &mut u16) {
     let mut wide = u64::from(*value);
     codec.unsigned(&mut wide);
     *value = wide as u16;
 }
 
+#[inline(always)]
 fn octet<C: Codec>(codec: &mut C, value: &mut u8) {
     let mut wide = u64::from(*value);
     codec.unsigned(&mut wide);
@@ -520,6 +275,7 @@ fn octet<C: Codec>(codec: &mut C, value: &mut u8) {
 }
 
 impl Windows {
+    #[inline(always)]
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.small(&mut self.max);
         codec.guessed_small(&mut self.min, self.max);
@@ -534,6 +290,7 @@ impl Windows {
 }
 
 impl Owin {
+    #[inline(always)]
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.max);
         codec.guessed(&mut self.min, self.max);
@@ -545,7 +302,9 @@ impl Owin {
         ];
         codec.unsigned(&mut halves[0]);
         codec.unsigned(&mut halves[1]);
-        self.byte_nanoseconds = u128::from(halves[1]) << 64 | u128::from(halves[0]);
+        if C::READS {
+            self.byte_nanoseconds = u128::from(halves[1]) << 64 | u128::from(halves[0]);
+        }
         codec.unsigned(&mut self.last);
         codec.maybe_time(&mut self.last_time);
     }
@@ -564,27 +323,29 @@ impl Episodes {
 }
 
 impl Times {
+    #[inline(always)]
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.count);
-        if self.count == 0 {
-            return;
-        }
         codec.signed(&mut self.min);
         codec.guessed_signed(&mut self.max, self.min);
         codec.guessed_signed(&mut self.sum, self.min.wrapping_mul(self.count as i64));
-        // Of one, or of equal ones, the sum of squares is known.
-        let guess = (self.min as f64 * self.min as f64) * self.count as f64;
-        let mut known = self.squares.to_bits() == guess.to_bits();
-        codec.flags(&mut [&mut known]);
-        if known {
-            self.squares = guess;
+        // Of one, or of equal ones, this is the sum of squares; of others it is near.
+        let sum = self.sum as f64;
+        let guess = if self.count > 0 {
+            sum * (sum / self.count as f64)
         } else {
-            codec.float(&mut self.squares);
+            0.0
+        };
+        let mut delta = self.squares.to_bits() ^ guess.to_bits();
+        codec.unsigned(&mut delta);
+        if C::READS {
+            self.squares = f64::from_bits(delta ^ guess.to_bits());
         }
     }
 }
 
 impl Percentiles {
+    #[inline(always)]
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         let mut count = self.buckets().len() as u64;
         codec.unsigned(&mut count);
@@ -608,6 +369,7 @@ impl Percentiles {
             return;
         }
         for (bucket, times) in self.buckets() {
+            codec.room();
             short(codec, &mut bucket.clone());
             codec.small(&mut times.clone());
         }

@@ -94,6 +94,12 @@ impl FlowKey {
         hasher.finish()
     }
 
+    /// Reads one number of it.
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.low[1]
+    }
+
     /// Everything in it, as numbers.
     pub(crate) const fn parts(&self) -> [u64; 6] {
         let ([a, b], [c, d]) = (self.low, self.high);

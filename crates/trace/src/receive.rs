@@ -49,8 +49,9 @@ struct Sending {
 }
 
 impl Connection {
-    /// Takes in one of its packets.
-    pub(crate) fn receive(&mut self, segment: &Segment, layers: &[Layer]) -> Verdict {
+    /// Takes in one of its packets, and says in `verdict` what became of it, in place, since most times nobody wants to
+    /// know.
+    pub(crate) fn receive(&mut self, segment: &Segment, layers: &[Layer], verdict: &mut Verdict) {
         let from_a = segment.from_low == self.a_is_low;
         let first = self.packets == 0;
         let gap = segment.time.saturating_sub(self.last_time);
@@ -67,7 +68,7 @@ impl Connection {
         self.last_time = segment.time;
         self.last_clock = self.last_clock.max(segment.now());
 
-        let mut verdict = Verdict {
+        *verdict = Verdict {
             from_a,
             first,
             ack_before: this.ack,
@@ -92,7 +93,7 @@ impl Connection {
                     this.pure_acks += 1;
                 }
             }
-            return verdict;
+            return;
         }
         let mut sending = Sending::default();
         if segment.payload > 0 || flags & (SYN | FIN) != 0 {
@@ -109,12 +110,12 @@ impl Connection {
         }
         if segment.rst() {
             if segment.ack() {
-                other.acknowledged_by_reset(segment, &mut verdict);
+                other.acknowledged_by_reset(segment, verdict);
             }
-            return verdict;
+            return;
         }
         if segment.ack() {
-            this.acknowledge(other, segment, &mut verdict);
+            this.acknowledge(other, segment, verdict);
         }
         this.advertise(segment, verdict.window, scaled);
         if segment.payload > 0 && !this.data_acked && sending.retransmitted == 0 {
@@ -128,7 +129,6 @@ impl Connection {
         {
             verdict.in_flight = Some(this.sample_in_flight(segment));
         }
-        verdict
     }
 }
 

@@ -200,6 +200,7 @@ impl Flight {
         self.tree = None;
     }
 
+    #[inline(always)]
     pub(super) fn exchange<C: Codec>(&mut self, codec: &mut C) {
         let mut count = self.len() as u64;
         codec.unsigned(&mut count);
@@ -229,11 +230,13 @@ impl Flight {
             .iter()
             .flat_map(|tree| tree.chunks.values().flatten());
         for sent in older.chain(&self.ring) {
+            codec.room();
             exchange_sent(&mut sent.clone(), codec);
         }
     }
 }
 
+#[inline(always)]
 fn exchange_sent<C: Codec>(sent: &mut Sent, codec: &mut C) {
     codec.offset(&mut sent.first);
     codec.time(&mut sent.time);

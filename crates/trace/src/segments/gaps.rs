@@ -102,6 +102,7 @@ impl Gaps {
                 .is_none_or(|(_, gap_end)| *gap_end <= first)
     }
 
+    #[inline(always)]
     pub(super) fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.offset(&mut self.floor);
         codec.unsigned(&mut self.forgotten);
@@ -125,6 +126,7 @@ impl Gaps {
             return;
         }
         for (first, end) in &self.inner {
+            codec.room();
             codec.offset(&mut first.clone());
             codec.offset(&mut end.clone());
         }

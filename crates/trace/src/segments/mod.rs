@@ -26,7 +26,7 @@ pub const GAPS_MAX: usize = 1 << 16;
 const WINDOW_MAX: u64 = 1 << 30;
 
 /// A segment in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
     /// Offset of its first octet.
     pub first: u64,
@@ -188,6 +188,7 @@ impl Segments {
     }
 
     /// Takes in an acknowledgement of all octets below `ack`, unless that cannot be.
+    #[inline]
     pub fn acknowledge(&mut self, ack: u64) -> Acknowledged {
         let mut covered = Acknowledged::default();
         if ack <= self.acked || (ack > self.top && self.is_absurd(ack)) {
@@ -196,6 +197,7 @@ impl Segments {
         self.acked = ack;
         let mut edge = self.edge;
         let mut latest = self.acked_time;
+        let mut last = Sent::default();
         while let Some(sent) = self.flight.pop_below(ack) {
             covered.segments += 1;
             if sent.first > edge {
@@ -203,10 +205,12 @@ impl Segments {
             }
             edge = edge.max(sent.end());
             latest = latest.max(sent.time);
-            if sent.end() == ack {
-                covered.exact = Some(sent);
-                covered.waited = latest > sent.time;
-            }
+            last = sent;
+        }
+        // None but the last one can end where the acknowledgement does.
+        if last.end() == ack {
+            covered.waited = latest > last.time;
+            covered.exact = Some(last);
         }
         if edge < ack {
             self.gaps.add(edge, ack);
@@ -282,13 +286,19 @@ impl Segments {
         };
     }
 
-    /// Shows all its parts to a codec, which reads or writes them.
+    /// Shows its numbers to a codec, which reads or writes them.
+    #[inline(always)]
     pub(crate) fn exchange<C: crate::frozen::Codec>(&mut self, codec: &mut C) {
         codec.offset(&mut self.top);
         codec.guessed(&mut self.acked, self.top);
         codec.guessed(&mut self.edge, self.acked);
         codec.time(&mut self.acked_time);
         codec.unsigned(&mut self.forgotten);
+    }
+
+    /// The same for its lists, after its numbers.
+    #[inline(always)]
+    pub(crate) fn exchange_lists<C: crate::frozen::Codec>(&mut self, codec: &mut C) {
         self.flight.exchange(codec);
         self.gaps.exchange(codec);
     }
