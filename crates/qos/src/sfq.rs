@@ -192,6 +192,9 @@ impl Discipline for Sfq {
     }
 
     fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id> {
+        if self.backlog.packets == 0 {
+            return None;
+        }
         self.perturb(pool, now);
         let id = self.slots.next(pool)?;
         let length = pool.length(id);

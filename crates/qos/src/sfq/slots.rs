@@ -57,7 +57,7 @@ impl Slots {
     /// The bucket of a key: its uppermost bits.
     #[inline]
     fn bucket(&self, key: u64) -> usize {
-        ((key >> 32) * u64::from(self.divisor) >> 32) as usize
+        (((key >> 32) * u64::from(self.divisor)) >> 32) as usize
     }
 
     /// The slot of a key, which is to be given a packet.

@@ -48,7 +48,7 @@ fn compare(seed: u64, options: Options, flows: u64) -> u64 {
             while draw.chance(load) {
                 let flow = draw.below(flows).min(draw.below(flows)) as u32;
                 let length = 60 + draw.below(1455) as u32;
-                let capable = flow % 3 == 0;
+                let capable = flow.is_multiple_of(3);
                 let sample = Sample {
                     handle: arrivals,
                     length,
