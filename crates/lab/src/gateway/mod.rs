@@ -2,4 +2,5 @@
 
 pub mod model;
 pub mod rows;
+pub mod topology;
 pub mod traffic;
