@@ -7,15 +7,19 @@
 //! - [`tcp`], [`udp`]: the segment or datagram that is in there.
 //! - [`icmp`]: echo requests and replies.
 //! - [`checksum`]: whether it is undamaged.
+//! - [`segment`]: frames that a local stack left for the network card to cut.
+//! - [`ecn`]: marking a packet "congestion experienced".
 //! - [`flow`]: whose packet it is, for queues and filters, in front of a tunnel and within.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
 #![forbid(unsafe_code)]
 
 pub mod checksum;
+pub mod ecn;
 pub mod flow;
 pub mod icmp;
 pub mod l2tp;
 pub mod link;
 pub mod packet;
+pub mod segment;
 pub mod tcp;
 pub mod udp;

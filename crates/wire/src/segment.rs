@@ -1,0 +1,287 @@
+//! Cutting a frame that a local stack left for the network card to cut (generic segmentation offload) into frames that
+//! a link takes, and completing a checksum that it left open: TCP (RFC 9293 3.1), UDP (RFC 768), over IPv4 (RFC 791)
+//! and IPv6 (RFC 8200), also where IP is in IP (RFC 2003, 2473, 4213).
+//!
+//! Left out: what is within GRE or UDP tunnels, fragments, and jumbograms (RFC 2675).
+
+use crate::checksum;
+use crate::{tcp, udp};
+
+/// Octets of an Ethernet header without tags.
+const ETHERNET: usize = 14;
+/// VLAN tags and IP headers that are looked through.
+const TAGS_MAX: usize = 2;
+const IP_MAX: usize = 3;
+
+const CWR: u8 = 0x80;
+const PSH: u8 = 0x08;
+const FIN: u8 = 0x01;
+
+/// What is to be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// One TCP segment into several.
+    Tcp,
+    /// One UDP datagram into several.
+    Udp,
+}
+
+/// Why a frame cannot be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum SegmentError {
+    /// It ends within a header.
+    #[error("truncated header")]
+    Truncated,
+    /// What it carries is not what was to be cut, or cannot be reached.
+    #[error("no TCP or UDP packet that can be cut")]
+    Unsupported,
+    /// Segments of no octets.
+    #[error("segment size of 0")]
+    Size,
+}
+
+/// Where the IP packet begins in an Ethernet frame, behind up to two VLAN tags. None when there is none.
+#[must_use]
+pub fn ip_offset(frame: &[u8]) -> Option<usize> {
+    let mut at = ETHERNET;
+    for _ in 0..=TAGS_MAX {
+        match frame.get(at - 2..at)? {
+            [0x08, 0x00] | [0x86, 0xdd] => return (at < frame.len()).then_some(at),
+            [0x81, 0x00] | [0x88, 0xa8] => at += 4,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Completes a checksum: sums the octets from `start` on, over what is in the checksum's place already (the pseudo
+/// header's sum), and puts the result there, `offset` octets behind `start`. Says whether the frame has such a place.
+pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {
+    let Some(octets) = frame.get_mut(start..) else {
+        return false;
+    };
+    let sum = !checksum::sum(octets);
+    let Some(place) = offset
+        .checked_add(2)
+        .and_then(|end| octets.get_mut(offset..end))
+    else {
+        return false;
+    };
+    // A UDP checksum of 0 means none (RFC 768); in ones' complement 0xffff is the same.
+    let sum = if sum == 0 { 0xffff } else { sum };
+    place.copy_from_slice(&sum.to_be_bytes());
+    true
+}
+
+/// An IP header of a frame.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ip {
+    at: usize,
+    length: usize,
+    is_v6: bool,
+}
+
+/// A frame and how it is cut.
+#[derive(Debug, Clone)]
+pub struct Segments<'a> {
+    frame: &'a [u8],
+    kind: Kind,
+    size: usize,
+    ips: [Ip; IP_MAX],
+    levels: usize,
+    transport: usize,
+    payload: usize,
+    /// A UDP datagram without checksum, whose segments have none either.
+    unchecked: bool,
+}
+
+impl<'a> Segments<'a> {
+    /// Cuts an Ethernet frame into segments with up to `size` octets of payload each.
+    ///
+    /// # Errors
+    /// It is cut short, or not of this kind.
+    pub fn new(frame: &'a [u8], kind: Kind, size: u16) -> Result<Self, SegmentError> {
+        if size == 0 {
+            return Err(SegmentError::Size);
+        }
+        let mut segments = Self {
+            frame,
+            kind,
+            size: size.into(),
+            ips: [Ip::default(); IP_MAX],
+            levels: 0,
+            transport: 0,
+            payload: 0,
+            unchecked: false,
+        };
+        let wanted = match kind {
+            Kind::Tcp => tcp::PROTOCOL,
+            Kind::Udp => udp::PROTOCOL,
+        };
+        let mut at = ip_offset(frame).ok_or(SegmentError::Unsupported)?;
+        loop {
+            let (ip, protocol) = read_ip(frame, at)?;
+            *segments
+                .ips
+                .get_mut(segments.levels)
+                .ok_or(SegmentError::Unsupported)? = ip;
+            segments.levels += 1;
+            at += ip.length;
+            match protocol {
+                4 | 41 => {}
+                _ if protocol == wanted => break,
+                _ => return Err(SegmentError::Unsupported),
+            }
+        }
+        segments.transport = at;
+        let head = frame.get(at..).ok_or(SegmentError::Truncated)?;
+        let length = match kind {
+            Kind::Tcp => usize::from(*head.get(12).ok_or(SegmentError::Truncated)? >> 4) * 4,
+            Kind::Udp => 8,
+        };
+        if length < 8 || (kind == Kind::Tcp && length < 20) {
+            return Err(SegmentError::Unsupported);
+        }
+        if head.len() < length {
+            return Err(SegmentError::Truncated);
+        }
+        segments.payload = at + length;
+        segments.unchecked = kind == Kind::Udp && head[6..8] == [0, 0];
+        Ok(segments)
+    }
+
+    /// How many segments there are; at least one.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        (self.frame.len() - self.payload).div_ceil(self.size).max(1)
+    }
+
+    /// Octets of the longest one, with all headers.
+    #[must_use]
+    pub fn length_max(&self) -> usize {
+        self.frame.len().min(self.payload + self.size)
+    }
+
+    /// Writes segment `n`, a frame with all checksums made, to the front of `out`. Returns its length; `None` when
+    /// there is no such segment, or it does not fit.
+    pub fn write(&self, n: usize, out: &mut [u8]) -> Option<usize> {
+        let count = self.count();
+        let start = self.payload + n.checked_mul(self.size)?;
+        let end = self.frame.len().min(start + self.size);
+        if n >= count {
+            return None;
+        }
+        let length = self.payload + (end - start);
+        let out = out.get_mut(..length)?;
+        out[..self.payload].copy_from_slice(&self.frame[..self.payload]);
+        out[self.payload..].copy_from_slice(&self.frame[start..end]);
+        for ip in &self.ips[..self.levels] {
+            write_ip(&mut out[ip.at..], ip, n as u16);
+        }
+        let ip = self.ips[self.levels - 1];
+        let (head, transport) = out.split_at_mut(self.transport);
+        let place = match self.kind {
+            Kind::Tcp => {
+                write_tcp(transport, (n * self.size) as u32, n == 0, n + 1 == count);
+                16
+            }
+            Kind::Udp => {
+                let length = transport.len() as u16;
+                transport[4..6].copy_from_slice(&length.to_be_bytes());
+                6
+            }
+        };
+        if !self.unchecked {
+            let sum = pseudo_sum(&head[ip.at..], &ip, self.kind, transport.len());
+            transport[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+            complete_checksum(transport, 0, place);
+        }
+        Some(length)
+    }
+}
+
+fn read_ip(frame: &[u8], at: usize) -> Result<(Ip, u8), SegmentError> {
+    let head = frame.get(at..).ok_or(SegmentError::Truncated)?;
+    match head.first().ok_or(SegmentError::Truncated)? >> 4 {
+        4 => {
+            let length = usize::from(head[0] & 0x0f) * 4;
+            if head.len() < length.max(20) {
+                return Err(SegmentError::Truncated);
+            }
+            let is_fragment = u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0;
+            if length < 20 || is_fragment {
+                return Err(SegmentError::Unsupported);
+            }
+            let is_v6 = false;
+            Ok((Ip { at, length, is_v6 }, head[9]))
+        }
+        6 => {
+            let mut next = *head.get(6).ok_or(SegmentError::Truncated)?;
+            let mut length = 40;
+            // Hop-by-hop options, routing, destination options.
+            while matches!(next, 0 | 43 | 60) {
+                let extension = head
+                    .get(length..length + 2)
+                    .ok_or(SegmentError::Truncated)?;
+                next = extension[0];
+                length += usize::from(extension[1]) * 8 + 8;
+            }
+            if head.len() < length {
+                return Err(SegmentError::Truncated);
+            }
+            let is_v6 = true;
+            Ok((Ip { at, length, is_v6 }, next))
+        }
+        _ => Err(SegmentError::Unsupported),
+    }
+}
+
+/// Writes what differs in the IP header of segment `n`: lengths, IPv4's identification and checksum.
+fn write_ip(packet: &mut [u8], ip: &Ip, n: u16) {
+    if ip.is_v6 {
+        let length = (packet.len() - 40) as u16;
+        packet[4..6].copy_from_slice(&length.to_be_bytes());
+        return;
+    }
+    let length = packet.len() as u16;
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    let identification = u16::from_be_bytes([packet[4], packet[5]]).wrapping_add(n);
+    packet[4..6].copy_from_slice(&identification.to_be_bytes());
+    packet[10..12].fill(0);
+    let sum = !checksum::sum(&packet[..ip.length]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Writes what differs in the TCP header: the sequence number, and the flags that belong to the first octet (CWR, RFC
+/// 3168 6.1.2) or to the last one (FIN, PSH).
+fn write_tcp(segment: &mut [u8], offset: u32, is_first: bool, is_last: bool) {
+    let sequence = u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]);
+    segment[4..8].copy_from_slice(&sequence.wrapping_add(offset).to_be_bytes());
+    if !is_first {
+        segment[13] &= !CWR;
+    }
+    if !is_last {
+        segment[13] &= !(FIN | PSH);
+    }
+}
+
+/// The sum of the pseudo header: addresses, protocol and length.
+fn pseudo_sum(packet: &[u8], ip: &Ip, kind: Kind, length: usize) -> u16 {
+    let addresses = if ip.is_v6 {
+        &packet[8..40]
+    } else {
+        &packet[12..20]
+    };
+    let protocol = match kind {
+        Kind::Tcp => tcp::PROTOCOL,
+        Kind::Udp => udp::PROTOCOL,
+    };
+    let mut total = u32::from(checksum::sum(addresses)) + u32::from(protocol) + length as u32;
+    while total > 0xffff {
+        total = (total >> 16) + (total & 0xffff);
+    }
+    total as u16
+}
+
+#[cfg(test)]
+mod tests;
