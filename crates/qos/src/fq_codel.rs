@@ -1,9 +1,10 @@
 //! Fair queuing with controlled delay: a queue for each flow, served in turn by octets, new flows first, and no packet
 //! waits for long for long in any. tc's `fq_codel`.
 //!
-//! RFC 8290, RFC 8289 (each queue's control), RFC 3168 (marks). Linux departs from the RFC in two points: it counts
-//! packets dropped at the limit as if CoDel had dropped them, which is left out here, and lets CoDel drop as long as more
-//! than one packet waits in all queues together, which is [`Floor::All`].
+//! RFC 8290, RFC 8289 (each queue's control), RFC 3168 (marks). Linux departs from the RFC's text, and is not followed
+//! here: it counts packets dropped at the limit as if CoDel had dropped them, drops half of a queue's octets there and not
+//! half of its packets, and forgets a new flow that is empty at once where there is no old one. It also lets CoDel drop as
+//! long as more than one packet waits in all queues together, which is [`Floor::All`].
 
 use base::Instant;
 
