@@ -87,3 +87,49 @@ fn the_same_seed_gives_the_same_result_to_the_last_bit() {
     let once = probe(unshaped(Load::Bulk));
     assert_eq!(once, probe(unshaped(Load::Bulk)));
 }
+
+/// The gateway's policy: everything at 96 % of the line, per host, then per flow.
+fn shaped(load: Load) -> Setup {
+    let fair = |rate_bps, down| -> Box<dyn Discipline> {
+        let options = Options {
+            rate_bps,
+            burst: 1_600,
+            peak: None,
+        };
+        let mut queue = qos::fair::Options::default();
+        if down {
+            queue.hosts = qos::classify::KeySet::HOST_DST;
+        }
+        Box::new(Tbf::new(
+            &options,
+            Box::new(qos::fair::Fair::new(&queue, 1)),
+            None,
+            Instant::ZERO,
+        ))
+    };
+    Setup {
+        router: Queues {
+            up: fair(2_400_000, false),
+            down: fair(19_000_000, true),
+        },
+        ..unshaped(load)
+    }
+}
+
+#[test]
+fn with_the_policy_a_host_notices_little_of_its_neighbours_load() {
+    let idle = probe(shaped(Load::None));
+    let base = idle.ping_percentile_ms(0.5).expect("replies");
+    for load in [Load::Bulk, Load::Flood] {
+        let result = probe(shaped(load));
+        assert_eq!(result.loss_percent, 0.0, "{load:?}");
+        assert_eq!(result.ping_loss_percent(), 0.0, "{load:?}");
+        let p99 = result.ping_percentile_ms(0.99).expect("replies");
+        assert!(p99 <= base + 60.0, "{load:?}: {p99} over {base}");
+        let (page, before) = (result.page_mean_ms(), idle.page_mean_ms());
+        let (page, before) = (page.expect("pages"), before.expect("pages"));
+        assert!(page <= 1.25 * before, "{load:?}: {page} over {before}");
+        let (share, _) = share(shaped(load));
+        assert!((0.45..=0.55).contains(&share), "{load:?}: {share}");
+    }
+}
