@@ -46,7 +46,8 @@ impl Flow {
     #[must_use]
     #[inline]
     pub fn exists(&self) -> bool {
-        u128::from_ne_bytes(self.source) | u128::from_ne_bytes(self.destination) != 0
+        let [[a, b], [c, d]] = [self.destination, self.source].map(halves);
+        b != 0 || a != 0 || c != 0 || d != 0
     }
 }
 
@@ -54,11 +55,6 @@ impl Flow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(C)]
 pub struct Keys {
-    /// The header that routers see.
-    pub outer: Flow,
-    /// The innermost header of a tunnel; all zeros when the packet is no tunnel's, or a fragment of one, or when what
-    /// the tunnel carries is cut short or too deep in tunnels ([`LEVELS_MAX`]).
-    pub inner: Flow,
     /// Mark, as set by whoever took the packet in.
     pub mark: u32,
     /// VLAN identifier of the frame's first tag, 0 when untagged. Not in the IP packet: whoever reads the frame fills
@@ -66,6 +62,11 @@ pub struct Keys {
     pub vlan: u16,
     /// TOS octet or traffic class of the outer header: DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: u8,
+    /// The header that routers see.
+    pub outer: Flow,
+    /// The innermost header of a tunnel; all zeros when the packet is no tunnel's, or a fragment of one, or when what
+    /// the tunnel carries is cut short or too deep in tunnels ([`LEVELS_MAX`]).
+    pub inner: Flow,
 }
 
 impl Keys {
@@ -74,11 +75,14 @@ impl Keys {
     #[inline]
     pub fn read(packet: &[u8]) -> Keys {
         match packet.first_chunk() {
-            Some(head) if header::is_plain(head) => Keys {
-                outer: header::plain(head),
-                traffic_class: head[1],
-                ..Keys::default()
-            },
+            Some(head) if header::is_plain(head) => {
+                let mut keys = Keys {
+                    traffic_class: head[1],
+                    ..Keys::default()
+                };
+                header::plain(head, &mut keys.outer);
+                keys
+            }
             _ => {
                 let mut keys = Keys::default();
                 keys.fill_any(packet);
@@ -105,18 +109,28 @@ impl Keys {
     /// them takes longer than to read them.
     #[inline]
     pub fn replace(&mut self, packet: &[u8]) {
-        *self = Keys::default();
+        self.clear();
         self.fill(packet);
     }
 
     /// Makes these the keys of a frame, as [`Keys::read_frame`] has them.
     #[inline]
     pub fn replace_frame(&mut self, frame: &[u8]) {
-        *self = Keys::default();
+        self.clear();
         match frame.split_first_chunk::<14>() {
             Some((head, packet)) if be16(head, 12) == tunnel::ETHERTYPE_IPV4 => self.fill(packet),
             _ => self.fill_any_frame(frame),
         }
+    }
+
+    /// Makes all of it 0, a field at a time: the whole at once is copied from a zero elsewhere.
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.mark = 0;
+        self.vlan = 0;
+        self.traffic_class = 0;
+        self.outer = Flow::default();
+        self.inner = Flow::default();
     }
 
     /// Reads a packet into keys that are all 0.
@@ -124,8 +138,8 @@ impl Keys {
     fn fill(&mut self, packet: &[u8]) {
         match packet.first_chunk() {
             Some(head) if header::is_plain(head) => {
-                self.outer = header::plain(head);
                 self.traffic_class = head[1];
+                header::plain(head, &mut self.outer);
             }
             _ => self.fill_any(packet),
         }
@@ -210,4 +224,11 @@ fn innermost(mut inside: Inside<'_>, flow: &mut Flow) -> Result<(), End> {
         Inside::Other => Ok(()),
         _ => Err(End::Cut),
     }
+}
+
+/// An address in two numbers, which are read as they were written.
+#[inline(always)]
+fn halves(address: [u8; 16]) -> [u64; 2] {
+    let bits = u128::from_ne_bytes(address);
+    [bits as u64, (bits >> 64) as u64]
 }
