@@ -39,8 +39,11 @@ impl Bucket {
     /// Lets the time until `now` fill it.
     #[inline]
     pub(crate) fn fill(&mut self, now: Instant) {
-        self.level = self.level_at(now);
-        self.at = self.at.max(now.as_nanos());
+        // Many packets leave at one time.
+        if now.as_nanos() > self.at {
+            self.level = self.level_at(now);
+            self.at = now.as_nanos();
+        }
     }
 
     #[inline]
@@ -81,6 +84,11 @@ impl Bucket {
     /// Whole octets in it as of the last [`Bucket::fill`], negative when it owes, rounded down.
     pub(crate) fn octets(&self) -> i64 {
         self.level.div_euclid(OCTET)
+    }
+
+    /// Whole octets in it at `now`.
+    pub(crate) fn octets_at(&self, now: Instant) -> i64 {
+        self.level_at(now).div_euclid(OCTET)
     }
 }
 

@@ -143,6 +143,12 @@ pub trait Discipline: Debug + Send {
         self.enqueue(pool, id, now)
     }
 
+    /// What its token buckets hold at `now`, for who takes its place: a class's number, and the octets of its rate and
+    /// of its ceiling, negative when it owes.
+    fn levels(&self, _now: Instant) -> Vec<(u16, i64, i64)> {
+        Vec::new()
+    }
+
     /// The classes it has, those without a discipline of their own too.
     fn classes(&self) -> Vec<Class> {
         Vec::new()

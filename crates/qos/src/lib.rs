@@ -24,6 +24,7 @@ pub mod discipline;
 pub mod drr;
 mod fattest;
 pub mod tbf;
+pub mod tree;
 pub mod fair;
 mod bucket;
 pub mod fifo;

@@ -61,8 +61,8 @@ pub struct Tbf {
 }
 
 impl Tbf {
-    /// Shapes what leaves `child`. The bucket is full, or holds `level` octets: what [`Tbf::level`] said of the one that
-    /// this one replaces.
+    /// Shapes what leaves `child`. The bucket is full, or holds `level` octets: what [`Discipline::levels`] said of the
+    /// one that this one replaces.
     #[must_use]
     pub fn new(
         options: &Options,
@@ -81,13 +81,6 @@ impl Tbf {
             held: None,
             own: Statistics::default(),
         }
-    }
-
-    /// Octets that may leave at once, as of the last packet: for the one that replaces this one.
-    #[must_use]
-    pub fn level(&self) -> i64 {
-        let level = self.bucket.octets();
-        self.peak.map_or(level, |peak| level.min(peak.octets()))
     }
 
     fn hold(&mut self, pool: &mut Pool, now: Instant) {
@@ -176,11 +169,17 @@ impl Discipline for Tbf {
         taken
     }
 
+    fn levels(&self, now: Instant) -> Vec<(u16, i64, i64)> {
+        let level = self.bucket.octets_at(now);
+        let peak = self.peak.map_or(level, |peak| peak.octets_at(now));
+        vec![(0, level, level.min(peak))]
+    }
+
     fn children(&self) -> Vec<(String, &dyn Discipline)> {
         vec![("1:1".to_owned(), self.child.as_ref())]
     }
 
     fn details(&self) -> Vec<(&'static str, u64)> {
-        vec![("tokens", u64::try_from(self.level()).unwrap_or(0))]
+        vec![("tokens", u64::try_from(self.bucket.octets()).unwrap_or(0))]
     }
 }

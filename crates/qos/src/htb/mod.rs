@@ -21,7 +21,7 @@ use crate::bucket::{BURST_MAX, Bucket};
 use crate::discipline::{Backlog, Class, Classify, Discipline, Statistics};
 use crate::packet::{Id, List, Pool, Reason};
 use crate::policy::units::{Octets, Rate};
-use shape::{HEIGHT_MAX, PRIORITIES, Plan, Shape, TOP};
+use shape::{HEIGHT_MAX, Node, PRIORITIES, Plan, Shape, TOP};
 
 /// A class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,9 +96,9 @@ pub enum Levels {
     /// Full.
     #[default]
     Full,
-    /// As they were in the one that this replaces: minor, tokens, ctokens. Those of other classes start in debt, so that
-    /// no ceiling is passed over the change.
-    Kept(Vec<(u16, i64, i64)>),
+    /// As [`Discipline::levels`] said of the one that this replaces. Those of other classes start in debt, so that no
+    /// ceiling is passed over the change.
+    Kept(HashMap<u16, (i64, i64)>),
 }
 
 /// Burst in octets that lets a rate be reached by who wakes up a millisecond late.
@@ -209,7 +209,7 @@ impl Htb {
         let classifier = self.classifier.as_ref();
         let minor = classifier.and_then(|classifier| classifier.class(keys));
         minor
-            .and_then(|minor| *self.leaf_of.get(minor as usize)?)
+            .and_then(|minor| *self.leaf_of.get(usize::from(minor as u16))?)
             .or(self.default)
     }
 
@@ -351,6 +351,15 @@ impl Discipline for Htb {
         }
     }
 
+    fn levels(&self, now: Instant) -> Vec<(u16, i64, i64)> {
+        let nodes = self.shape.nodes[1..].iter().zip(&self.classes);
+        let level = |(node, class): (&Node, &ClassOptions)| {
+            let (rate, ceil) = (node.rate.octets_at(now), node.ceil.octets_at(now));
+            (class.minor, rate, ceil)
+        };
+        nodes.map(level).collect()
+    }
+
     fn classes(&self) -> Vec<Class> {
         let mut shown: Vec<Class> = self.classes.iter().map(|class| self.show(class)).collect();
         for (node, class) in self.shape.nodes[1..].iter().zip(&mut shown) {
@@ -462,10 +471,7 @@ fn plan(
     let debt = -i64::from(mtu);
     let (tokens, ctokens) = match levels {
         Levels::Full => (i64::MAX, i64::MAX),
-        Levels::Kept(kept) => kept
-            .iter()
-            .find(|(minor, ..)| *minor == class.minor)
-            .map_or((debt, debt), |&(_, tokens, ctokens)| (tokens, ctokens)),
+        Levels::Kept(kept) => *kept.get(&class.minor).unwrap_or(&(debt, debt)),
     };
     // A packet may leave while nothing is owed, so the bucket holds one packet less than may leave at once.
     let bucket =

@@ -12,6 +12,10 @@ pub struct Rate(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Octets(pub u64);
 
+/// A time; prints as tc does: `5ms`, `1.5s` as `1500ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time(pub Duration);
+
 const BITS: [(&str, u64); 18] = [
     ("", 1),
     ("bit", 1),
@@ -155,6 +159,22 @@ impl fmt::Display for Octets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         scaled(f, self.0, &[(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")])?;
         f.write_str("b")
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0.as_nanos();
+        let units = [
+            (1_000_000_000, "s"),
+            (1_000_000, "ms"),
+            (1_000, "us"),
+            (1, "ns"),
+        ];
+        match units.iter().find(|(unit, _)| ns >= *unit && ns % unit == 0) {
+            Some((unit, name)) => write!(f, "{}{name}", ns / unit),
+            None => f.write_str("0s"),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Shapers, fair queues, trees and policies in virtual time.
 
+mod change;
 mod fair;
 mod htb;
 mod tbf;
