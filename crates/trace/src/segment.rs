@@ -201,11 +201,11 @@ impl Segment {
     }
 }
 
-const FIN: u16 = 0x01;
-const SYN: u16 = 0x02;
-const RST: u16 = 0x04;
-const PSH: u16 = 0x08;
-const ACK: u16 = 0x10;
-const URG: u16 = 0x20;
-const ECE: u16 = 0x40;
-const CWR: u16 = 0x80;
+pub(crate) const FIN: u16 = 0x01;
+pub(crate) const SYN: u16 = 0x02;
+pub(crate) const RST: u16 = 0x04;
+pub(crate) const PSH: u16 = 0x08;
+pub(crate) const ACK: u16 = 0x10;
+pub(crate) const URG: u16 = 0x20;
+pub(crate) const ECE: u16 = 0x40;
+pub(crate) const CWR: u16 = 0x80;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use trace::text::Names;
-use trace::xplot::{FileId, Graphs, Options, Plots, Sink};
+use trace::xplot::{Direct, FileId, Graphs, Options, Plots, Sink};
 use trace::{Analyzer, Config, Segment};
 use wire::packet::{Packet, decode};
 use wire::tcp::Tcp;
@@ -74,7 +74,7 @@ impl Names for FourDigits {
 
 /// Draws the first packets of a capture.
 fn draw(capture: &Path, packets_max: u64, options: Options) -> BTreeMap<String, Vec<u8>> {
-    let mut plots = Plots::new(options, Files::default());
+    let mut plots = Plots::new(options, Direct::new(Files::default()));
     plots.set_names(Box::new(FourDigits));
     let mut reader = Reader::new(File::open(capture).unwrap()).unwrap();
     let mut block = Block::new();
@@ -96,7 +96,7 @@ fn draw(capture: &Path, packets_max: u64, options: Options) -> BTreeMap<String, 
             }
         }
     }
-    plots.finish().0.by_name()
+    plots.finish().0.into_sink().by_name()
 }
 
 fn testdata(path: &str) -> PathBuf {

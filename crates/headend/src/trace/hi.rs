@@ -89,6 +89,11 @@ impl HiArgs {
         if live || !whole || self.low.continuous {
             return 1;
         }
+        self.painters()
+    }
+
+    /// How many threads to paint graphs on.
+    pub(super) fn painters(&self) -> usize {
         let there_are = || std::thread::available_parallelism().map_or(1, usize::from);
         self.low.threads.unwrap_or_else(there_are).min(THREADS_MAX)
     }

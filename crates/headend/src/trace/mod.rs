@@ -12,6 +12,7 @@
 //! | `capture` | from files to what was found |
 //! | `watch` | who looks at packets as they pass: printing, saving, graphs |
 //! | `files` | the many files that watchers write |
+//! | `painters` | plot files, painted on several threads |
 //! | `tally` | what was seen and what was skipped |
 //! | `store` | connections that have finished |
 //! | `filter` | tcptrace's filter language |
@@ -32,6 +33,7 @@ mod input;
 mod json;
 mod low;
 mod names;
+mod painters;
 mod parquet;
 mod part;
 mod pipeline;

@@ -149,28 +149,35 @@ impl<W: Watch> Machine<W> {
             if !self.watch.packet(&seen, &mut self.decoder.tally) {
                 continue;
             }
-            let tcp = match Tcp::parse(&packet) {
-                Ok(tcp) => tcp,
+            if let Some(tcp) = Tcp::plain(&packet) {
+                self.look(&seen, &tcp);
+                continue;
+            }
+            match Tcp::parse(&packet) {
+                Ok(ref tcp) => self.look(&seen, tcp),
                 Err(error) => {
                     self.decoder.tally.not_tcp(&packet, error);
                     self.watch.other(&seen);
-                    continue;
                 }
-            };
-            self.ahead.clear();
-            let ahead = std::slice::from_mut(&mut self.ahead);
-            if let Some((hash, segment)) = self.decoder.segment(&packet, &tcp, ahead) {
-                let mut eye = Eye {
-                    watch: &mut self.watch,
-                    seen: &seen,
-                    tcp: &tcp,
-                };
-                let layers = packet.layers.as_slice();
-                self.analyzer
-                    .packet_hashed(*hash, segment, layers, &mut eye);
             }
         }
         true
+    }
+
+    #[inline]
+    fn look(&mut self, seen: &Seen<'_, '_>, tcp: &Tcp<'_>) {
+        self.ahead.clear();
+        let ahead = std::slice::from_mut(&mut self.ahead);
+        if let Some((hash, segment)) = self.decoder.segment(seen.packet, tcp, ahead) {
+            let mut eye = Eye {
+                watch: &mut self.watch,
+                seen,
+                tcp,
+            };
+            let layers = seen.packet.layers.as_slice();
+            self.analyzer
+                .packet_hashed(*hash, segment, layers, &mut eye);
+        }
     }
 }
 

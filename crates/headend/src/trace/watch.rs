@@ -28,6 +28,7 @@ use super::files::Files;
 use super::hi::HiArgs;
 use super::low::Graphs;
 use super::names::Lookup;
+use super::painters::Painters;
 use super::pipeline::{Plan, Seen, Watch, realm_of};
 use super::report::Style;
 use super::tally::Tally;
@@ -44,7 +45,7 @@ pub(super) struct Watchers<'a> {
     save: Option<Save>,
     contents: Option<Contents>,
     rtt: Option<RttDump>,
-    plots: Option<Plots<Files>>,
+    plots: Option<Plots<Painters>>,
     pictures: Option<Pictures>,
     live: Option<Live>,
 }
@@ -117,7 +118,7 @@ impl<'a> Watchers<'a> {
             },
             contents: low.contents.then(|| Contents::new(files(), prefix.clone())),
             rtt: low.rtt_dump.then(|| RttDump::new(files(), prefix.clone())),
-            plots: plots(args, files()),
+            plots: plots(args),
             pictures: Pictures::new(args, files()),
             live: live.then(Live::default),
             args,
@@ -171,15 +172,16 @@ impl<'a> Watchers<'a> {
     /// A file cannot be written.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let mut all = Vec::new();
+        let mut wrong = None;
         if let Some(plots) = self.plots {
-            let (files, summary) = plots.finish();
+            let (painters, summary) = plots.finish();
             if summary.left_out > 0 {
                 eprintln!(
                     "headend: {} connections were not drawn: too many at a time",
                     summary.left_out
                 );
             }
-            all.push(files);
+            wrong = painters.finish();
         }
         if let Some(pictures) = self.pictures {
             all.push(pictures.finish());
@@ -193,10 +195,9 @@ impl<'a> Watchers<'a> {
         if let Some(save) = self.save {
             save.finish()?;
         }
-        for mut files in all {
-            if let Some((path, error)) = files.wrong() {
-                anyhow::bail!("cannot write {}: {error}", path.display());
-            }
+        let others = all.iter_mut().filter_map(Files::wrong);
+        if let Some((path, error)) = wrong.into_iter().chain(others).next() {
+            anyhow::bail!("cannot write {}: {error}", path.display());
         }
         Ok(())
     }
@@ -320,7 +321,7 @@ impl Watch for Watchers<'_> {
 }
 
 /// The graphs for xplot, if they are wanted.
-fn plots(args: &HiArgs, files: Files) -> Option<Plots<Files>> {
+fn plots(args: &HiArgs) -> Option<Plots<Painters>> {
     use trace::xplot;
     let low = &args.low;
     let Graphs {
@@ -368,7 +369,8 @@ fn plots(args: &HiArgs, files: Files) -> Option<Plots<Files>> {
         ignore: low.ignored.ranges().collect(),
         ..xplot::Options::default()
     };
-    let mut plots = Plots::new(options, files);
+    let painters = Painters::new(args.painters(), low.output_dir.clone());
+    let mut plots = Plots::new(options, painters);
     if low.host_names || low.port_names {
         let names = Lookup::new(low.host_names, low.port_names, low.short_names);
         plots.set_names(Box::new(names));

@@ -1,8 +1,7 @@
 //! The graphs of one end that are lines over time: round trips, throughput, bytes in flight, sizes of segments.
 
-use super::line::{Line, Style};
-use super::pen::{Pen, Token};
-use super::plot::Plot;
+use super::plot::{Plot, Pool, Studio};
+use super::stroke::{Stroke, What};
 
 /// Microseconds from one time to another, 0 backwards.
 fn elapsed(from: i64, to: i64) -> i64 {
@@ -15,30 +14,39 @@ fn rate(octets: u64, micros: i64) -> i32 {
     (octets as f64 / (micros as f64 / 1e6)) as i32
 }
 
-/// Round trips.
-#[derive(Debug)]
-pub(super) struct RoundTrips {
-    pub(super) plot: Plot,
-    pub(super) line: Line,
+/// A line grows; `which` is its place among the graph's styles.
+#[inline]
+fn line(which: u16, time: i64, y: i32) -> Stroke {
+    Stroke {
+        bits: which,
+        ..Stroke::one(What::Line, time, y as u32)
+    }
 }
 
-impl RoundTrips {
-    /// One of so many microseconds, at a time.
-    pub(super) fn sample(&mut self, pen: &mut Pen, now: i64, micros: i64) {
-        const STYLE: Style = Style::new("red", "rtt");
-        if micros > 1 {
-            let milliseconds = i32::try_from(micros / 1000).unwrap_or(i32::MAX);
-            self.line.extend(&self.plot, pen, &STYLE, now, milliseconds);
-        }
+/// Draws a round trip of so many microseconds, at a time.
+pub(super) fn round_trip<S: Studio>(plot: &mut Plot, pool: &mut Pool<S>, now: i64, micros: i64) {
+    if micros > 1 {
+        let milliseconds = i32::try_from(micros / 1000).unwrap_or(i32::MAX);
+        plot.draw(pool, line(0, now, milliseconds));
     }
+}
+
+/// Draws the size of a segment; `mean` is that of all so far.
+pub(super) fn size<S: Studio>(
+    plot: &mut Plot,
+    pool: &mut Pool<S>,
+    now: i64,
+    octets: u32,
+    mean: u64,
+) {
+    plot.draw(pool, line(0, now, octets as i32));
+    plot.draw(pool, line(1, now, mean as i32));
 }
 
 /// Throughput: at each packet, over some packets, and since the beginning.
 #[derive(Debug)]
 pub(super) struct Throughput {
     pub(super) plot: Plot,
-    mean: Line,
-    some: Line,
     /// When the present few packets began, how many there are, and how many octets.
     first: i64,
     packets: u64,
@@ -59,8 +67,6 @@ impl Throughput {
     pub(super) fn new(plot: Plot, now: i64, octets: u32) -> Throughput {
         Throughput {
             plot,
-            mean: Line::default(),
-            some: Line::default(),
             first: now,
             packets: 1,
             octets: u64::from(octets),
@@ -69,26 +75,28 @@ impl Throughput {
     }
 
     /// A packet passes; `interval` is how many make an average, `instant` draws each.
-    pub(super) fn pass(&mut self, pen: &mut Pen, passed: &Passed, interval: u64, instant: bool) {
-        const MEAN: Style = Style::new("blue", "avg. tput");
-        const SOME: Style = Style::new("red", "inst. tput");
-        const DOT: Token = Token::word("dot ");
-        const YELLOW: Token = Token::word("yellow");
+    pub(super) fn pass<S: Studio>(
+        &mut self,
+        pool: &mut Pool<S>,
+        passed: &Passed,
+        interval: u64,
+        instant: bool,
+    ) {
         if passed.octets == 0 {
             return;
         }
         let now = passed.now;
         if self.packets + 1 >= interval {
             let some = rate(self.octets, elapsed(self.first, now));
-            self.some.extend(&self.plot, pen, &SOME, now, some);
+            self.plot.draw(pool, line(0, now, some));
             let mean = rate(passed.total, elapsed(passed.began, now));
-            self.mean.extend(&self.plot, pen, &MEAN, now, mean);
+            self.plot.draw(pool, line(1, now, mean));
             (self.first, self.packets, self.octets) = (now, 0, 0);
         }
         if instant {
             let rate = rate(u64::from(passed.octets), elapsed(self.last, now));
-            let time = self.plot.time(pen, now);
-            pen.mark_in(&YELLOW, &DOT, &time, &Token::number(rate as u32));
+            self.plot
+                .draw(pool, Stroke::one(What::Dot, now, rate as u32));
         }
         self.last = now;
         self.packets += 1;
@@ -100,10 +108,6 @@ impl Throughput {
 #[derive(Debug)]
 pub(super) struct Outstanding {
     pub(super) plot: Plot,
-    now: Line,
-    window: Line,
-    mean: Line,
-    weighted: Line,
     total: i64,
     count: u64,
     /// Byte-seconds, each part cut to a whole number.
@@ -115,10 +119,6 @@ impl Outstanding {
     pub(super) fn new(plot: Plot) -> Outstanding {
         Outstanding {
             plot,
-            now: Line::default(),
-            window: Line::default(),
-            mean: Line::default(),
-            weighted: Line::default(),
             total: 0,
             count: 0,
             area: 0,
@@ -128,18 +128,14 @@ impl Outstanding {
 
     /// So many octets are in flight; `window` is what the other end has room for, if that is drawn, `began` when the
     /// connection did.
-    pub(super) fn sample(
+    pub(super) fn sample<S: Studio>(
         &mut self,
-        pen: &mut Pen,
+        pool: &mut Pool<S>,
         now: i64,
         octets: i64,
         window: Option<u32>,
         began: i64,
     ) {
-        const NOW: Style = Style::new("red", "owin");
-        const WINDOW: Style = Style::new("yellow", "rwin");
-        const MEAN: Style = Style::new("blue", "avg owin");
-        const WEIGHTED: Style = Style::new("green", "wavg owin");
         self.total = self.total.wrapping_add(octets);
         self.count += 1;
         if let Some((time, last)) = self.last {
@@ -151,34 +147,14 @@ impl Outstanding {
             } else {
                 0
             };
-            self.weighted
-                .extend(&self.plot, pen, &WEIGHTED, time, weighted as i32);
+            self.plot.draw(pool, line(3, time, weighted as i32));
         }
         self.last = Some((now, octets));
-        self.now.extend(&self.plot, pen, &NOW, now, octets as i32);
+        self.plot.draw(pool, line(0, now, octets as i32));
         if let Some(window) = window {
-            self.window
-                .extend(&self.plot, pen, &WINDOW, now, window as i32);
+            self.plot.draw(pool, line(1, now, window as i32));
         }
         let mean = self.total as u64 / self.count;
-        self.mean.extend(&self.plot, pen, &MEAN, now, mean as i32);
-    }
-}
-
-/// Sizes of segments.
-#[derive(Debug)]
-pub(super) struct Sizes {
-    pub(super) plot: Plot,
-    pub(super) each: Line,
-    pub(super) mean: Line,
-}
-
-impl Sizes {
-    /// A segment; `mean` is that of all so far.
-    pub(super) fn sample(&mut self, pen: &mut Pen, now: i64, octets: u32, mean: u64) {
-        const EACH: Style = Style::new("red", "segsize");
-        const MEAN: Style = Style::new("blue", "avg segsize");
-        self.each.extend(&self.plot, pen, &EACH, now, octets as i32);
-        self.mean.extend(&self.plot, pen, &MEAN, now, mean as i32);
+        self.plot.draw(pool, line(2, now, mean as i32));
     }
 }

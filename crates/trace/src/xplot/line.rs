@@ -1,73 +1,130 @@
 //! A line of a plot that grows to the right, with its label beside its first part that is not zero.
 
-use super::pen::{Pen, Token};
-use super::plot::Plot;
+use super::pen::{Number, Pen, Point, Word};
 
 /// How a line looks.
+#[derive(Debug)]
 pub(super) struct Style {
-    colour: Token,
-    label: Token,
+    /// What stands before its next dot: without and with colours.
+    dot: [Word; 2],
+    /// The colour by itself.
+    colour: Word,
+    label: Word,
 }
 
 impl Style {
-    pub(super) const fn new(colour: &str, label: &str) -> Style {
+    /// `dot` is its colour, a line feed and "dot "; `colour` and `label` end with a line feed.
+    const fn new(dot: &str, colour: &str, label: &str) -> Style {
         Style {
-            colour: Token::word(colour),
-            label: Token::word(label),
+            dot: [Word::new("dot "), Word::new(dot)],
+            colour: Word::new(colour),
+            label: Word::new(label),
         }
     }
 }
+
+/// Round trips.
+pub(super) static ROUND_TRIPS: [Style; 1] = [Style::new("red\ndot ", "red\n", "rtt\n")];
+
+/// Throughput: over some packets, and since the beginning.
+pub(super) static THROUGHPUT: [Style; 2] = [
+    Style::new("red\ndot ", "red\n", "inst. tput\n"),
+    Style::new("blue\ndot ", "blue\n", "avg. tput\n"),
+];
+
+/// Bytes in flight, the window, and averages by packets and by time.
+pub(super) static OUTSTANDING: [Style; 4] = [
+    Style::new("red\ndot ", "red\n", "owin\n"),
+    Style::new("yellow\ndot ", "yellow\n", "rwin\n"),
+    Style::new("blue\ndot ", "blue\n", "avg owin\n"),
+    Style::new("green\ndot ", "green\n", "wavg owin\n"),
+];
+
+/// Sizes of segments, and their average.
+pub(super) static SIZES: [Style; 2] = [
+    Style::new("red\ndot ", "red\n", "segsize\n"),
+    Style::new("blue\ndot ", "blue\n", "avg segsize\n"),
+];
 
 /// A line so far.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    last: Option<Point>,
+    last: Option<Last>,
     labelled: bool,
 }
 
 #[derive(Debug)]
-struct Point {
+struct Last {
     time: i64,
     y: i32,
-    time_text: Token,
-    y_text: Token,
+    point: Point,
 }
 
 impl Line {
-    /// Draws it on to a point; `time` is in microseconds.
-    pub(super) fn extend(&mut self, plot: &Plot, pen: &mut Pen, style: &Style, time: i64, y: i32) {
-        const DOT: Token = Token::word("dot ");
+    /// Draws it on to a point; `time` is in microseconds, not before `zero`.
+    #[inline]
+    pub(super) fn extend(
+        &mut self,
+        (pen, at): (&mut Pen, usize),
+        (style, colour): (&Style, bool),
+        zero: Zero,
+        time: i64,
+        y: i32,
+    ) -> usize {
+        const LINE: Word = Word::new("line ");
+        let mut at = at;
         if y != 0 && !self.labelled {
-            self.label(plot, pen, style, time, y);
+            at = self.label((pen, at), (style, colour), zero, time, y);
         }
-        let (time_text, y_text) = (plot.time(pen, time), Token::number(y as u32));
-        pen.colour(&style.colour);
-        pen.mark(&DOT, &time_text, &y_text);
+        let time_text = pen.clock.time(zero.relative(time));
+        let point = Point::new(&time_text, &Number::new(y as u32));
+        let ink = &mut *pen.ink;
+        at = ink.mark(at, &style.dot[usize::from(colour)], &point);
         if let Some(last) = &self.last {
-            pen.line((&time_text, &y_text), (&last.time_text, &last.y_text));
+            at = ink.line(at, &LINE, &point, &last.point);
         }
-        self.last = Some(Point {
-            time,
-            y,
-            time_text,
-            y_text,
-        });
+        self.last = Some(Last { time, y, point });
+        at
     }
 
     /// Writes the label where the line from its last point to this one is to be.
     #[cold]
-    fn label(&mut self, plot: &Plot, pen: &mut Pen, style: &Style, time: i64, y: i32) {
-        const LABEL: Token = Token::word("ltext ");
+    fn label(
+        &mut self,
+        (pen, at): (&mut Pen, usize),
+        (style, colour): (&Style, bool),
+        zero: Zero,
+        time: i64,
+        y: i32,
+    ) -> usize {
+        const LABEL: Word = Word::new("ltext ");
         let Some(last) = &self.last else {
-            return;
+            return at;
         };
         let elapsed = time.saturating_sub(last.time).max(0);
         // tcptrace halves seconds and microseconds each for itself.
         let half = elapsed / 2_000_000 * 1_000_000 + elapsed % 1_000_000 / 2;
         let middle = last.y.wrapping_add(y).wrapping_add(1) / 2;
-        let at = plot.time(pen, last.time.saturating_add(half));
-        pen.mark_in(&style.colour, &LABEL, &at, &Token::number(middle as u32));
-        pen.put_line(&style.label);
+        let there = zero.relative(last.time.saturating_add(half));
+        let point = Point::new(&pen.clock.time(there), &Number::new(middle as u32));
         self.labelled = true;
+        let at = (pen.ink).mark_in(at, &LABEL, &point, colour.then_some(&style.colour));
+        pen.ink.word(at, &style.label)
+    }
+}
+
+/// What the times of a file count from, in microseconds; 0 for none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Zero(pub(super) i64);
+
+impl Zero {
+    /// A time as the file shows it; before the file's first, it is the first.
+    #[inline]
+    pub(super) fn relative(self, time: i64) -> i64 {
+        if self.0 == 0 {
+            time
+        } else {
+            time.saturating_sub(self.0).max(0)
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! Graphs as files for xplot, drawn as tcptrace draws them: flags `-S -R -T -N -F -L -G` and what goes with them.
 //!
-//! [`Plots`] observes the analyser and writes to a [`Sink`], which owns the files; there is no I/O here.
+//! [`Plots`] observes the analyser and turns packets into [`Stroke`]s, which are few numbers. A [`Studio`] paints
+//! them, which is to have their [`Page`] turn them into text: [`Direct`] at once into a [`Sink`], which owns the
+//! files, others elsewhere. There is no I/O here.
 //!
 //! ```text
-//! let mut plots = Plots::new(Options { graphs: Graphs::ALL, ..Options::default() }, sink);
+//! let mut plots = Plots::new(Options { graphs: Graphs::ALL, ..Options::default() }, Direct::new(sink));
 //! analyzer.packet(&segment, layers, &mut plots);     // for each packet
 //! plots.close(first_packet);                         // for each connection of `Analyzer::take_finished`
-//! let (sink, summary) = plots.finish();
+//! let (direct, summary) = plots.finish();
 //! ```
 //!
 //! | flag | file | graph |
@@ -18,23 +20,28 @@
 //! | `-F` | `a2b_ssize.xpl` | sizes of segments |
 //! | `-L` | `a_b_tline.xpl` | segments as arrows between both ends |
 //!
-//! A file is buffered and appended to its sink in blocks, so there may be far more files than descriptors. Memory has
+//! Strokes of a file are painted many at a time, so there may be far more files than descriptors. Memory has
 //! two bounds, [`Options::buffers_max`] and [`Options::connections_max`]; what they did is in [`Summary`].
 //!
 //! Left out: `-Z` (`_rttraw.dat`), and `_rwin.xpl`, which tcptrace 6.6.7 cannot be asked for.
 
 mod ends;
 mod line;
+mod page;
 mod pair;
 mod pen;
 pub(crate) mod places;
 mod plot;
 mod plots;
 mod sequence;
+mod stroke;
 mod timeline;
 
-pub use plot::{FileId, Sink};
+pub use page::Page;
+pub use pen::Pen;
+pub use plot::{Direct, FileId, Sink, Studio};
 pub use plots::{Plots, Summary};
+pub use stroke::Stroke;
 
 use core::ops::RangeInclusive;
 
@@ -123,7 +130,7 @@ pub struct Options {
     pub only: Vec<RangeInclusive<u64>>,
     /// `-i`: not these connections.
     pub ignore: Vec<RangeInclusive<u64>>,
-    /// Octets that wait for their files, at most.
+    /// Octets that strokes waiting for their files take, at most.
     pub buffers_max: usize,
     /// Connections drawn at a time, at most: each takes about 1 kB besides buffers for one graph, 2 kB for all.
     pub connections_max: usize,

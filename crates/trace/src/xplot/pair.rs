@@ -1,11 +1,13 @@
 //! A connection's graphs: which files it has, and what a packet draws in each.
 
+use core::net::IpAddr;
+
 use super::Options;
-use super::ends::{Outstanding, Passed, RoundTrips, Sizes, Throughput};
-use super::line::Line;
-use super::pen::{Pen, Token};
-use super::plot::{Head, Plot, Pool, Sink};
-use super::sequence::{self, LastAck};
+use super::ends::{self, Outstanding, Passed, Throughput};
+use super::line::{self, Zero};
+use super::page::Page;
+use super::plot::{Plot, Pool, Studio};
+use super::stroke::{Stroke, What, bits};
 use super::timeline;
 use crate::connection::Connection;
 use crate::direction::Direction;
@@ -18,7 +20,6 @@ pub(super) struct Drawing<'a, S> {
     pub(super) options: &'a Options,
     pub(super) names: &'a dyn Names,
     pub(super) pool: &'a mut Pool<S>,
-    pub(super) pen: &'a mut Pen,
     /// What sequence numbers of all time lines count from.
     pub(super) bases: &'a mut [u32; 2],
 }
@@ -34,12 +35,11 @@ struct Side {
     window_end: u32,
     /// The window of its last packet that was no reset.
     window: u32,
-    said: LastAck,
-    sequence: Option<Box<Plot>>,
-    rtt: Option<Box<RoundTrips>>,
+    sequence: Option<Plot>,
+    rtt: Option<Plot>,
     throughput: Option<Box<Throughput>>,
     outstanding: Option<Box<Outstanding>>,
-    sizes: Option<Box<Sizes>>,
+    sizes: Option<Plot>,
 }
 
 /// A connection's graphs.
@@ -60,85 +60,85 @@ const fn micros(nanoseconds: i64) -> i64 {
     nanoseconds.saturating_add(500).div_euclid(1000)
 }
 
+/// What a file shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sequence,
+    Rtt,
+    Throughput,
+    Outstanding,
+    Sizes,
+    TimeLine,
+}
+
 /// A graph's file name, its title, and its y axis.
-struct Kind {
+struct Words {
     file: &'static str,
     title: &'static str,
     y: &'static str,
 }
 
-const SEQUENCE: Kind = Kind {
-    file: "_tsg.xpl",
-    title: "time sequence graph",
-    y: "sequence number",
-};
-const RTT: Kind = Kind {
-    file: "_rtt.xpl",
-    title: "rtt samples",
-    y: "rtt (ms)",
-};
-const THROUGHPUT: Kind = Kind {
-    file: "_tput.xpl",
-    title: "throughput",
-    y: "thruput (bytes/sec)",
-};
-const OUTSTANDING: Kind = Kind {
-    file: "_owin.xpl",
-    title: "outstanding data",
-    y: "Outstanding Data (bytes)",
-};
-const SIZES: Kind = Kind {
-    file: "_ssize.xpl",
-    title: "segment size graph",
-    y: "segment size (bytes)",
-};
-const TIME_LINE: Kind = Kind {
-    file: "_tline.xpl",
-    title: "time line graph",
-    y: "relative time",
-};
+impl Kind {
+    fn words(self) -> Words {
+        let (file, title, y) = match self {
+            Kind::Sequence => ("_tsg.xpl", "time sequence graph", "sequence number"),
+            Kind::Rtt => ("_rtt.xpl", "rtt samples", "rtt (ms)"),
+            Kind::Throughput => ("_tput.xpl", "throughput", "thruput (bytes/sec)"),
+            Kind::Outstanding => ("_owin.xpl", "outstanding data", "Outstanding Data (bytes)"),
+            Kind::Sizes => ("_ssize.xpl", "segment size graph", "segment size (bytes)"),
+            Kind::TimeLine => ("_tline.xpl", "time line graph", "relative time"),
+        };
+        Words { file, title, y }
+    }
+}
 
-impl<S: Sink> Drawing<'_, S> {
+impl<S: Studio> Drawing<'_, S> {
     /// A file for one direction of a connection, beginning at `now`. `x` names its axis, unless times are relative.
     fn file(
         &mut self,
         connection: &Connection,
         letters_of: u64,
         from_a: bool,
-        kind: &Kind,
+        kind: Kind,
         now: i64,
     ) -> Plot {
         let options = self.options;
-        let is = |other: &Kind| kind.file == other.file;
-        let time_line = is(&TIME_LINE);
-        let numbers = is(&SEQUENCE);
-        // Throughput and round trips are as old as tcptrace itself, and do not name relative time.
-        let old = is(&RTT) || is(&THROUGHPUT);
         let (mut from, mut to) = letters(letters_of);
         let (mut near, mut far) = (connection.a_end(), connection.b_end());
         if !from_a {
             core::mem::swap(&mut from, &mut to);
             core::mem::swap(&mut near, &mut far);
         }
-        let between = if time_line { "_" } else { "2" };
-        let name = format!("{}{from}{between}{to}{}", options.prefix, kind.file);
-        let mut title = String::with_capacity(128);
-        if !options.title_prefix.is_empty() {
-            title.push_str(&options.title_prefix);
-            title.push(' ');
-        }
-        for (end, after) in [(near, "_==>_"), (far, "")] {
-            // Writing to a string does not fail, and what a resolver fails to name stays unnamed.
-            let _ = self.names.host(end.0, &mut title);
-            title.push(':');
-            let _ = self.names.port(end.1, &mut title);
-            title.push_str(after);
-        }
-        title.push_str(" (");
-        title.push_str(kind.title);
-        title.push(')');
-        let head = Head {
-            axes: match (
+        let between = if kind == Kind::TimeLine { "_" } else { "2" };
+        let name = format!("{}{from}{between}{to}{}", options.prefix, kind.words().file);
+        let head = self.head(near, far, kind);
+        let zero = if kind == Kind::TimeLine || options.zero_time {
+            now
+        } else {
+            0
+        };
+        let zero = Zero(zero);
+        let began = micros(connection.first_time);
+        let page = match kind {
+            Kind::Sequence => Page::sequence(head, options, zero, began),
+            Kind::TimeLine => Page::time_line(head, options, zero, began),
+            Kind::Rtt => Page::lines(head, options, zero, &line::ROUND_TRIPS),
+            Kind::Throughput => Page::lines(head, options, zero, &line::THROUGHPUT),
+            Kind::Outstanding => Page::lines(head, options, zero, &line::OUTSTANDING),
+            Kind::Sizes => Page::lines(head, options, zero, &line::SIZES),
+        };
+        Plot::new(self.pool, &name, page)
+    }
+
+    /// What stands at the head of a file of the data from one end to the other.
+    fn head(&self, near: (IpAddr, u16), far: (IpAddr, u16), kind: Kind) -> String {
+        let options = self.options;
+        let (time_line, numbers) = (kind == Kind::TimeLine, kind == Kind::Sequence);
+        // Throughput and round trips are as old as tcptrace itself, and do not name relative time.
+        let old = kind == Kind::Rtt || kind == Kind::Throughput;
+        let mut head = String::with_capacity(200);
+        head.push_str(
+            match (
                 time_line,
                 options.zero_time,
                 numbers && !options.zero_sequence,
@@ -149,29 +149,46 @@ impl<S: Sink> Drawing<'_, S> {
                 (false, false, true) => "timeval double",
                 (false, false, false) => "timeval signed",
             },
-            title: options.title.then_some(&*title),
-            x: match (time_line, options.zero_time && !old) {
-                (true, _) => "segments",
-                (false, true) => "relative time",
-                (false, false) => "time",
-            },
-            y: if numbers && options.zero_sequence {
-                "sequence offset"
-            } else {
-                kind.y
-            },
-        };
-        let zero = if time_line || options.zero_time {
-            now
+        );
+        if options.title {
+            head.push_str("\ntitle\n");
+            if !options.title_prefix.is_empty() {
+                head.push_str(&options.title_prefix);
+                head.push(' ');
+            }
+            for (end, after) in [(near, "_==>_"), (far, " (")] {
+                // Writing to a string does not fail, and what a resolver fails to name stays unnamed.
+                let _ = self.names.host(end.0, &mut head);
+                head.push(':');
+                let _ = self.names.port(end.1, &mut head);
+                head.push_str(after);
+            }
+            head.push_str(kind.words().title);
+            head.push(')');
+        }
+        head.push_str(match (time_line, options.zero_time && !old) {
+            (true, _) => "\nxlabel\nsegments\nylabel\n",
+            (false, true) => "\nxlabel\nrelative time\nylabel\n",
+            (false, false) => "\nxlabel\ntime\nylabel\n",
+        });
+        head.push_str(if numbers && options.zero_sequence {
+            "sequence offset"
         } else {
-            0
-        };
-        Plot::new(self.pool, &name, &head, zero)
+            kind.words().y
+        });
+        head.push('\n');
+        if kind == Kind::Rtt && options.colour {
+            head.push_str("red\n");
+        }
+        if time_line {
+            head.push_str(timeline::ROOM);
+        }
+        head
     }
 }
 
 impl Side {
-    fn new<S: Sink>(
+    fn new<S: Studio>(
         drawing: &mut Drawing<'_, S>,
         connection: &Connection,
         segment: &Segment,
@@ -187,29 +204,22 @@ impl Side {
             ack: 0,
             window_end: 0,
             window: 0,
-            said: LastAck::none(),
-            sequence: (graphs.sequence && begins).then(|| Box::new(file(&SEQUENCE))),
+            sequence: (graphs.sequence && begins).then(|| file(Kind::Sequence)),
             rtt: None,
             throughput: None,
             outstanding: (graphs.outstanding && begins)
-                .then(|| Box::new(Outstanding::new(file(&OUTSTANDING)))),
-            sizes: graphs.sizes.then(|| {
-                Box::new(Sizes {
-                    plot: file(&SIZES),
-                    each: Line::default(),
-                    mean: Line::default(),
-                })
-            }),
+                .then(|| Box::new(Outstanding::new(file(Kind::Outstanding)))),
+            sizes: graphs.sizes.then(|| file(Kind::Sizes)),
         }
     }
 
     fn plots(&mut self) -> impl Iterator<Item = &mut Plot> {
         [
-            self.sequence.as_deref_mut(),
-            self.rtt.as_deref_mut().map(|graph| &mut graph.plot),
+            self.sequence.as_mut(),
+            self.rtt.as_mut(),
             self.throughput.as_deref_mut().map(|graph| &mut graph.plot),
             self.outstanding.as_deref_mut().map(|graph| &mut graph.plot),
-            self.sizes.as_deref_mut().map(|graph| &mut graph.plot),
+            self.sizes.as_mut(),
         ]
         .into_iter()
         .flatten()
@@ -217,19 +227,26 @@ impl Side {
 
     fn into_plots(self) -> impl Iterator<Item = Plot> {
         [
-            self.sequence.map(|plot| *plot),
-            self.rtt.map(|graph| graph.plot),
+            self.sequence,
+            self.rtt,
             self.throughput.map(|graph| graph.plot),
             self.outstanding.map(|graph| graph.plot),
-            self.sizes.map(|graph| graph.plot),
+            self.sizes,
         ]
         .into_iter()
         .flatten()
     }
+
+    /// Draws in its time sequence graph, if it has one.
+    fn draw<S: Studio>(&mut self, pool: &mut Pool<S>, stroke: Stroke) {
+        if let Some(plot) = &mut self.sequence {
+            plot.draw(pool, stroke);
+        }
+    }
 }
 
 impl Pair {
-    pub(super) fn new<S: Sink>(
+    pub(super) fn new<S: Studio>(
         drawing: &mut Drawing<'_, S>,
         connection: &Connection,
         segment: &Segment,
@@ -246,16 +263,13 @@ impl Pair {
         let begins = !drawing.options.complete_only || segment.syn();
         if drawing.options.graphs.time_line && begins {
             let now = micros(segment.time);
-            let mut plot = drawing.file(connection, letters, true, &TIME_LINE, now);
-            timeline::begin(drawing.pen, &plot, now);
-            plot.draw(drawing.pool, drawing.pen);
-            pair.time_line = Some(plot);
+            pair.time_line = Some(drawing.file(connection, letters, true, Kind::TimeLine, now));
         }
         pair
     }
 
     /// Empties its buffers.
-    pub(super) fn flush<S: Sink>(&mut self, pool: &mut Pool<S>) {
+    pub(super) fn flush<S: Studio>(&mut self, pool: &mut Pool<S>) {
         for plot in self
             .a
             .plots()
@@ -267,7 +281,7 @@ impl Pair {
     }
 
     /// Ends its files; unless it is complete, they are discarded if that was asked for.
-    pub(super) fn close<S: Sink>(self, pool: &mut Pool<S>, complete_only: bool) {
+    pub(super) fn close<S: Studio>(self, pool: &mut Pool<S>, complete_only: bool) {
         let wanted = self.complete || !complete_only;
         for plot in self
             .a
@@ -281,7 +295,7 @@ impl Pair {
 
     /// Draws a packet.
     #[inline]
-    pub(super) fn observe<S: Sink>(
+    pub(super) fn observe<S: Studio>(
         &mut self,
         drawing: &mut Drawing<'_, S>,
         connection: &Connection,
@@ -306,19 +320,16 @@ impl Pair {
             && segment.payload > 0
         {
             let mean = packet.sender.data_bytes / packet.sender.data_packets.max(1);
-            sizes.sample(drawing.pen, packet.now, segment.payload, mean);
-            sizes.plot.draw(drawing.pool, drawing.pen);
+            ends::size(sizes, drawing.pool, packet.now, segment.payload, mean);
         }
         if segment.syn() {
             other.ack = segment.sequence;
-            other
-                .said
-                .other_began(segment.sequence, based(drawing, this.base));
+            this.draw(drawing.pool, Stroke::one(What::Began, 0, segment.sequence));
         }
         if this.base == 0 && segment.sequence != 0 {
             this.base = segment.sequence;
             if drawing.options.zero_sequence {
-                other.said.rebase(this.base);
+                this.draw(drawing.pool, Stroke::one(What::Base, 0, segment.sequence));
             }
         }
         if graphs.rtt && verdict.sample.is_some() {
@@ -331,7 +342,7 @@ impl Pair {
         if segment.ack() {
             this.window_end = segment.acknowledgment.wrapping_add(verdict.window);
             if segment.rst() {
-                this.said.moved(this.window_end, based(drawing, other.base));
+                other.draw(drawing.pool, Stroke::one(What::Moved, 0, this.window_end));
             }
         }
         if segment.rst() {
@@ -344,15 +355,6 @@ impl Pair {
         if graphs.outstanding && !segment.syn() && !packet.again && !verdict.out_of_order {
             packet.outstanding(drawing, this, other);
         }
-    }
-}
-
-/// What sequence numbers on a graph count from, where a direction's first is `base`.
-fn based<S>(drawing: &Drawing<'_, S>, base: u32) -> u32 {
-    if drawing.options.zero_sequence {
-        base
-    } else {
-        0
     }
 }
 
@@ -387,11 +389,11 @@ impl<'a> Packet<'a> {
         }
     }
 
-    fn throughput<S: Sink>(&self, drawing: &mut Drawing<'_, S>, this: &mut Side, letters: u64) {
+    fn throughput<S: Studio>(&self, drawing: &mut Drawing<'_, S>, this: &mut Side, letters: u64) {
         let octets = self.segment.payload;
         let Some(graph) = &mut this.throughput else {
             let from_a = self.verdict.from_a;
-            let plot = drawing.file(self.connection, letters, from_a, &THROUGHPUT, self.now);
+            let plot = drawing.file(self.connection, letters, from_a, Kind::Throughput, self.now);
             this.throughput = Some(Box::new(Throughput::new(plot, self.now, octets)));
             return;
         };
@@ -403,71 +405,108 @@ impl<'a> Packet<'a> {
         };
         let options = drawing.options;
         graph.pass(
-            drawing.pen,
+            drawing.pool,
             &passed,
             u64::from(options.interval),
             options.instant,
         );
-        graph.plot.draw(drawing.pool, drawing.pen);
     }
 
     /// The packet measured a round trip of what the other end sent.
-    fn round_trip<S: Sink>(&self, drawing: &mut Drawing<'_, S>, other: &mut Side, letters: u64) {
+    fn round_trip<S: Studio>(&self, drawing: &mut Drawing<'_, S>, other: &mut Side, letters: u64) {
         let Some(sample) = self.verdict.sample else {
             return;
         };
-        let graph = match &mut other.rtt {
-            Some(graph) => graph,
+        let plot = match &mut other.rtt {
+            Some(plot) => plot,
             None => {
                 let from_a = !self.verdict.from_a;
-                let plot = drawing.file(self.connection, letters, from_a, &RTT, self.now);
-                drawing.pen.colour(&Token::word("red"));
-                let line = Line::default();
-                other.rtt.insert(Box::new(RoundTrips { plot, line }))
+                let plot = drawing.file(self.connection, letters, from_a, Kind::Rtt, self.now);
+                other.rtt.insert(plot)
             }
         };
-        graph.sample(drawing.pen, self.now, micros(sample.time));
-        graph.plot.draw(drawing.pool, drawing.pen);
+        ends::round_trip(plot, drawing.pool, self.now, micros(sample.time));
+    }
+
+    /// The packet's bits in strokes.
+    #[inline]
+    fn bits(&self) -> u16 {
+        let (segment, verdict) = (self.segment, self.verdict);
+        let bit = |set: bool, bit: u16| if set { bit } else { 0 };
+        segment.flags & bits::FLAGS
+            | bit(segment.ce(), bits::CE)
+            | bit(self.again, bits::AGAIN)
+            | bit(verdict.out_of_order, bits::OUT_OF_ORDER)
+            | bit(verdict.probe, bits::PROBE)
+            | bit(verdict.hardware_duplicate, bits::COPY)
+            | bit(verdict.from_a, bits::FROM_A)
     }
 
     #[inline]
-    fn sequence<S: Sink>(&self, drawing: &mut Drawing<'_, S>, this: &mut Side, other: &mut Side) {
-        let (segment, verdict) = (self.segment, self.verdict);
-        let look = sequence::Look {
-            segment,
-            again: self.again,
-            out_of_order: verdict.out_of_order,
-            probe: verdict.probe,
-            copy: verdict.hardware_duplicate,
-            ack: verdict.ack,
-            window: verdict.window,
-            time: self.now,
-            first_time: micros(self.connection.first_time),
-        };
-        if let Some(plot) = &mut this.sequence {
-            let base = based(drawing, this.base);
-            sequence::sent(drawing.pen, plot, drawing.options, &look, base);
-            plot.draw(drawing.pool, drawing.pen);
-        }
-        let base = based(drawing, other.base);
-        let Some(plot) = &mut other.sequence else {
+    fn sequence<S: Studio>(&self, drawing: &mut Drawing<'_, S>, this: &mut Side, other: &mut Side) {
+        let segment = self.segment;
+        let (time, pool) = (self.now, &mut *drawing.pool);
+        let (Some(own), Some(others)) = (&mut this.sequence, &mut other.sequence) else {
             return;
         };
+        let sent = Stroke {
+            time,
+            a: segment.sequence,
+            b: segment.payload,
+            c: 0,
+            bits: self.bits(),
+            what: What::Sent,
+        };
+        own.draw(pool, sent);
         if segment.rst() {
             let at = if segment.ack() {
                 segment.acknowledgment
             } else {
                 this.ack
             };
-            sequence::reset(drawing.pen, plot, self.now, at.wrapping_sub(base));
+            others.draw(pool, Stroke::one(What::ResetIn, time, at));
         } else if segment.ack() {
-            let said = &mut this.said;
-            sequence::acknowledged(drawing.pen, plot, drawing.options, &look, said, base);
+            let ack = Stroke {
+                a: segment.acknowledgment,
+                b: self.verdict.window,
+                c: Stroke::number_of(self.verdict.ack),
+                what: What::Ack,
+                ..sent
+            };
+            others.draw(pool, ack);
+            if !segment.options.sack().is_empty() {
+                self.selective(others, pool);
+            }
         }
-        plot.draw(drawing.pool, drawing.pen);
     }
 
-    fn time_line<S: Sink>(
+    /// Draws SACK blocks.
+    #[cold]
+    fn selective<S: Studio>(&self, plot: &mut Plot, pool: &mut Pool<S>) {
+        let blocks = self.segment.options.sack();
+        let higher = |one: u32, other: u32| {
+            if other.wrapping_sub(one) as i32 > 0 {
+                other
+            } else {
+                one
+            }
+        };
+        let top = blocks.iter().map(|block| block.1).reduce(higher);
+        let count = blocks.len() as u16;
+        for (index, &(left, right)) in (1..).zip(blocks) {
+            let block = Stroke {
+                time: self.now,
+                a: left,
+                b: right,
+                c: top.unwrap_or(right),
+                bits: index | count << 4,
+                what: What::Sack,
+            };
+            plot.draw(pool, block);
+        }
+    }
+
+    fn time_line<S: Studio>(
         &self,
         drawing: &mut Drawing<'_, S>,
         plot: &mut Plot,
@@ -485,22 +524,34 @@ impl<'a> Packet<'a> {
         if shown == 0 && !self.segment.syn() {
             bases[this] = first;
         }
-        let look = timeline::Look {
-            segment: self.segment,
-            from_a: self.verdict.from_a,
-            time: self.now,
-            first_time: micros(self.connection.first_time),
-            round_trip: micros(self.sender.rtt_last),
-            window: self.verdict.window,
-            again: self.again,
-            copy: self.verdict.hardware_duplicate,
-            bases: (shown, bases[other]),
+        let segment = self.segment;
+        // Captured at one end, its time at the other is guessed from a third of the round trip.
+        let third = micros(self.sender.rtt_last) / 3;
+        let there = if self.verdict.from_a {
+            self.now.saturating_add(third)
+        } else {
+            self.now.saturating_sub(third).max(0)
         };
-        timeline::draw(drawing.pen, plot, &look);
-        plot.draw(drawing.pool, drawing.pen);
+        let arrow = Stroke {
+            time: self.now,
+            a: segment.sequence.wrapping_sub(shown),
+            b: segment.end().wrapping_sub(shown),
+            c: segment.payload,
+            bits: self.bits(),
+            what: What::Arrow,
+        };
+        let head = Stroke {
+            b: self.verdict.window,
+            ..Stroke::one(
+                What::Head,
+                there,
+                segment.acknowledgment.wrapping_sub(bases[other]),
+            )
+        };
+        plot.draw_both(drawing.pool, [arrow, head]);
     }
 
-    fn outstanding<S: Sink>(&self, drawing: &mut Drawing<'_, S>, this: &mut Side, other: &Side) {
+    fn outstanding<S: Studio>(&self, drawing: &mut Drawing<'_, S>, this: &mut Side, other: &Side) {
         let Some(graph) = &mut this.outstanding else {
             return;
         };
@@ -513,7 +564,6 @@ impl<'a> Packet<'a> {
         };
         let window = drawing.options.window_line.then_some(other.window);
         let began = micros(self.connection.first_time);
-        graph.sample(drawing.pen, self.now, octets, window, began);
-        graph.plot.draw(drawing.pool, drawing.pen);
+        graph.sample(drawing.pool, self.now, octets, window, began);
     }
 }

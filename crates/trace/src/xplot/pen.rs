@@ -1,43 +1,39 @@
-//! Text written fast: words and numbers as tokens of a fixed size, which are copied whole.
+//! Text written fast: words, numbers and points as tokens of a fixed size, which are copied whole. Whoever writes keeps
+//! the place of the next octet, so that it stays in a register.
 
-/// Room of a token.
-const ROOM: usize = 24;
-
-/// A short text; behind it stands a line feed, which does not count. It is kept in words, the first octet in the
-/// lowest, because octets written one by one are slow to read together.
+/// A fixed text of at most 16 octets, the first in the lowest.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
-    low: u128,
-    high: u64,
+pub(super) struct Word {
+    octets: u128,
     length: u8,
 }
 
-impl Token {
-    /// A fixed word of at most 15 octets.
-    pub(super) const fn word(word: &str) -> Token {
-        let word = word.as_bytes();
-        assert!(word.len() < 16, "a token's word is short");
-        let (mut low, mut at) = (b'\n' as u128, word.len());
+impl Word {
+    pub(super) const fn new(text: &str) -> Word {
+        let text = text.as_bytes();
+        assert!(text.len() <= 16, "a word is short");
+        let (mut octets, mut at) = (0, text.len());
         while at > 0 {
             at -= 1;
-            low = low << 8 | word[at] as u128;
+            octets = octets << 8 | text[at] as u128;
         }
-        Token {
-            low,
-            high: 0,
-            length: word.len() as u8,
+        Word {
+            octets,
+            length: text.len() as u8,
         }
     }
+}
 
-    /// Without its last octet.
-    pub(super) const fn bare(mut self) -> Token {
-        self.length = self.length.saturating_sub(1);
-        self
-    }
+/// A number in decimal with a space behind, which does not count.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Number {
+    octets: u128,
+    length: u8,
+}
 
-    /// A number in decimal.
+impl Number {
     #[inline]
-    pub(super) fn number(number: u32) -> Token {
+    pub(super) fn new(number: u32) -> Number {
         let (high, low) = (number / 100_000_000, number % 100_000_000);
         let digits = digits(low);
         let zeros = match high {
@@ -47,9 +43,14 @@ impl Token {
         };
         let two = u64::from(high / 10) | u64::from(high % 10) << 8;
         let text = u128::from(two | 0x3030) | u128::from(digits | ZEROS) << 16;
-        Token {
-            low: (text | u128::from(b'\n') << 80) >> (8 * zeros),
-            high: 0,
+        let text = text | u128::from(b' ') << 80;
+        Number {
+            // Sequence numbers are long.
+            octets: if zeros == 0 {
+                text
+            } else {
+                text >> (8 * zeros)
+            },
             length: (10 - zeros) as u8,
         }
     }
@@ -69,155 +70,236 @@ fn digits(number: u32) -> u64 {
     tens | (twos - 10 * tens) << 8
 }
 
-/// Room for the text of one packet in one file: 40 lines at most, of less than 100 octets.
-const SIZE: usize = 1 << 13;
-
-/// Writes lines of one packet, before they are appended to a file.
-#[derive(Debug)]
-pub(super) struct Pen {
-    octets: Box<[u8; SIZE + ROOM]>,
-    length: usize,
-    /// Colours are written.
-    colour: bool,
-    /// The last time written, in microseconds.
-    time: i64,
-    time_text: Token,
-    /// Its second, as "seconds.", with nothing behind.
-    second: u32,
-    second_text: Token,
+/// A time as seconds with six decimals, and a space behind, which does not count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Time {
+    low: u128,
+    high: u64,
+    length: u8,
 }
 
-impl Pen {
-    pub(super) fn new(colour: bool) -> Pen {
-        Pen {
-            octets: Box::new([0; SIZE + ROOM]),
-            length: 0,
-            colour,
-            time: 0,
-            time_text: Token::word("0.000000 "),
-            second: 0,
-            second_text: Token {
-                low: 0x2e30,
-                high: 0,
-                length: 2,
-            },
+/// A time and a number, and a space behind, which does not count.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Point {
+    low: u128,
+    high: u128,
+    length: u8,
+}
+
+impl Point {
+    #[inline]
+    pub(super) fn new(time: &Time, y: &Number) -> Point {
+        // The space between them counts here.
+        let length = u32::from(time.length) + 1;
+        let (low, high) = match length {
+            // Of our days.
+            18 => (time.low, u128::from(time.high) | y.octets << 16),
+            0..16 => {
+                let room = 8 * length;
+                (time.low | y.octets << room, y.octets >> (128 - room))
+            }
+            _ => {
+                let room = 8 * (length - 16);
+                (time.low, u128::from(time.high) | y.octets << room)
+            }
+        };
+        Point {
+            low,
+            high,
+            length: length as u8 + y.length,
         }
     }
 
-    /// What was written, which is forgotten.
     #[inline]
-    pub(super) fn take(&mut self) -> &[u8] {
-        let length = core::mem::take(&mut self.length);
-        &self.octets[..length]
+    pub(super) fn set(&mut self, to: &Point) {
+        self.low = to.low;
+        self.high = to.high;
+        self.length = to.length;
+    }
+}
+
+/// Writes times; most are in the second of the one before.
+#[derive(Debug)]
+pub(super) struct Clock {
+    /// The last time written, in microseconds.
+    time: i64,
+    text: Time,
+    second: u32,
+    /// The second, with a point behind.
+    second_text: u128,
+    second_length: u8,
+}
+
+impl Clock {
+    fn new() -> Clock {
+        let mut clock = Clock {
+            time: 0,
+            text: Time::default(),
+            second: 0,
+            second_text: u128::from(u16::from_le_bytes(*b"0.")),
+            second_length: 2,
+        };
+        clock.text = clock.new_time(0);
+        clock
     }
 
+    /// A time in microseconds.
     #[inline]
-    pub(super) fn put(&mut self, token: &Token) {
-        let at = self.length & (SIZE - 1);
-        self.octets[at..at + 16].copy_from_slice(&token.low.to_le_bytes());
-        self.length = at + usize::from(token.length);
-    }
-
-    /// A token that [`Pen::time`] made: a long one.
-    #[inline]
-    pub(super) fn put_time(&mut self, token: &Token) {
-        let at = self.length & (SIZE - 1);
-        self.octets[at..at + 16].copy_from_slice(&token.low.to_le_bytes());
-        self.octets[at + 16..at + ROOM].copy_from_slice(&token.high.to_le_bytes());
-        self.length = at + usize::from(token.length);
-    }
-
-    /// The token and the line feed behind it.
-    #[inline]
-    pub(super) fn put_line(&mut self, token: &Token) {
-        self.put(token);
-        self.length += 1;
-    }
-
-    #[inline]
-    pub(super) fn space(&mut self) {
-        let at = self.length & (SIZE - 1);
-        self.octets[at] = b' ';
-        self.length = at + 1;
-    }
-
-    /// A time in microseconds, as seconds with six decimals and a space behind.
-    #[inline]
-    pub(super) fn time(&mut self, time: i64) -> Token {
+    pub(super) fn time(&mut self, time: i64) -> Time {
         if time != self.time {
             self.time = time;
-            self.time_text = self.new_time(time);
+            self.text = self.new_time(time);
         }
-        self.time_text
+        self.text
     }
 
     #[inline]
-    fn new_time(&mut self, time: i64) -> Token {
+    fn new_time(&mut self, time: i64) -> Time {
         let second = time.div_euclid(1_000_000) as u32;
         if second != self.second {
-            self.second = second;
-            let mut text = Token::number(second);
-            let room = 8 * u32::from(text.length);
-            text.low = text.low & !(0xff << room) | u128::from(b'.') << room;
-            text.length += 1;
-            self.second_text = text;
+            self.new_second(second);
         }
-        let second = self.second_text;
         let decimals = (digits(time.rem_euclid(1_000_000) as u32) | ZEROS) >> 16;
-        let decimals = u128::from(decimals | u64::from(b' ') << 48);
-        let length = u32::from(second.length);
-        Token {
-            low: second.low | decimals << (8 * length),
-            high: (decimals >> 8 >> (120 - 8 * length)) as u64,
-            length: second.length + 7,
+        let decimals = decimals | u64::from(b' ') << 48;
+        let length = u32::from(self.second_length);
+        let (low, high) = match length {
+            11 => (u128::from(decimals) << 88, decimals >> 40),
+            _ => {
+                let decimals = u128::from(decimals);
+                let room = 8 * length;
+                (decimals << room, (decimals >> 8 >> (120 - room)) as u64)
+            }
+        };
+        Time {
+            low: self.second_text | low,
+            high,
+            length: self.second_length + 6,
         }
     }
 
-    /// Everything from here on has this colour.
+    #[inline(never)]
+    fn new_second(&mut self, second: u32) {
+        self.second = second;
+        let number = Number::new(second);
+        let room = 8 * u32::from(number.length);
+        self.second_text = number.octets & !(0xff << room) | u128::from(b'.') << room;
+        self.second_length = number.length + 1;
+    }
+}
+
+/// Octets that are written before they go to a file.
+const SIZE: usize = 1 << 17;
+
+/// What is written farthest beyond its place.
+const BEYOND: usize = 32;
+
+/// Room for text. Every method takes the place to write at and returns the one behind what it wrote.
+#[derive(Debug)]
+pub(super) struct Ink([u8; SIZE + BEYOND]);
+
+impl Ink {
+    /// Places up to which what some strokes draw can begin.
+    pub(super) const FULL: usize = SIZE - (1 << 14);
+
     #[inline]
-    pub(super) fn colour(&mut self, colour: &Token) {
-        if self.colour {
-            self.put_line(colour);
-        }
+    pub(super) fn word(&mut self, at: usize, word: &Word) -> usize {
+        let at = at & (SIZE - 1);
+        self.0[at..at + 16].copy_from_slice(&word.octets.to_le_bytes());
+        at + usize::from(word.length)
+    }
+
+    /// A number without the space.
+    #[inline]
+    pub(super) fn number(&mut self, at: usize, number: &Number) -> usize {
+        let at = at & (SIZE - 1);
+        self.0[at..at + 16].copy_from_slice(&number.octets.to_le_bytes());
+        at + usize::from(number.length)
+    }
+
+    /// A time without the space.
+    #[inline]
+    pub(super) fn time(&mut self, at: usize, time: &Time) -> usize {
+        let at = at & (SIZE - 1);
+        self.0[at..at + 16].copy_from_slice(&time.low.to_le_bytes());
+        self.0[at + 16..at + 24].copy_from_slice(&time.high.to_le_bytes());
+        at + usize::from(time.length)
+    }
+
+    /// A point and a space.
+    #[inline]
+    pub(super) fn point(&mut self, at: usize, point: &Point) -> usize {
+        let at = at & (SIZE - 1);
+        self.0[at..at + 16].copy_from_slice(&point.low.to_le_bytes());
+        self.0[at + 16..at + 32].copy_from_slice(&point.high.to_le_bytes());
+        at + usize::from(point.length) + 1
+    }
+
+    /// A point at the end of a line.
+    #[inline]
+    pub(super) fn last(&mut self, at: usize, point: &Point) -> usize {
+        let behind = self.point(at, point);
+        self.0[(behind - 1) & (SIZE - 1)] = b'\n';
+        behind
     }
 
     /// A command with one point.
     #[inline]
-    pub(super) fn mark(&mut self, command: &Token, time: &Token, y: &Token) {
-        self.put(command);
-        self.put_time(time);
-        self.put_line(y);
+    pub(super) fn mark(&mut self, at: usize, command: &Word, point: &Point) -> usize {
+        let at = self.word(at, command);
+        self.last(at, point)
     }
 
-    /// The same in a colour of its own.
-    pub(super) fn mark_in(&mut self, colour: &Token, command: &Token, time: &Token, y: &Token) {
-        self.put(command);
-        self.put_time(time);
-        self.put(y);
-        if self.colour {
-            self.space();
-            self.put(colour);
-        }
-        self.feed();
+    /// The same in a colour of its own, a word with a line feed.
+    pub(super) fn mark_in(
+        &mut self,
+        at: usize,
+        command: &Word,
+        point: &Point,
+        colour: Option<&Word>,
+    ) -> usize {
+        let Some(colour) = colour else {
+            return self.mark(at, command, point);
+        };
+        let at = self.word(at, command);
+        let at = self.point(at, point);
+        self.word(at, colour)
     }
 
     /// A line from one point to another.
     #[inline]
-    pub(super) fn line(&mut self, from: (&Token, &Token), to: (&Token, &Token)) {
-        const LINE: Token = Token::word("line ");
-        self.put(&LINE);
-        self.put_time(from.0);
-        self.put(from.1);
-        self.space();
-        self.put_time(to.0);
-        self.put_line(to.1);
+    pub(super) fn line(&mut self, at: usize, command: &Word, from: &Point, to: &Point) -> usize {
+        let at = self.word(at, command);
+        let at = self.point(at, from);
+        self.last(at, to)
     }
 
-    /// Ends the line.
-    pub(super) fn feed(&mut self) {
-        let at = self.length & (SIZE - 1);
-        self.octets[at] = b'\n';
-        self.length = at + 1;
+    /// Any text, cut where there is no room for it.
+    pub(super) fn text(&mut self, at: usize, text: &[u8]) -> usize {
+        let room = &mut self.0[at..];
+        let length = text.len().min(room.len());
+        room[..length].copy_from_slice(&text[..length]);
+        at + length
+    }
+
+    /// What was written before that place.
+    pub(super) fn written(&self, at: usize) -> &[u8] {
+        &self.0[..at]
+    }
+}
+
+/// What writing text takes: one for each thread that paints.
+#[derive(Debug)]
+pub struct Pen {
+    pub(super) ink: Box<Ink>,
+    pub(super) clock: Clock,
+}
+
+impl Default for Pen {
+    fn default() -> Pen {
+        Pen {
+            ink: Box::new(Ink([0; SIZE + BEYOND])),
+            clock: Clock::new(),
+        }
     }
 }
 
@@ -225,12 +307,10 @@ impl Pen {
 mod tests {
     use super::*;
 
-    fn text(token: &Token) -> String {
-        let octets: Vec<u8> = (token.low.to_le_bytes().into_iter())
-            .chain(token.high.to_le_bytes())
-            .take(usize::from(token.length))
-            .collect();
-        String::from_utf8(octets).expect("digits are UTF-8")
+    fn text(write: impl FnOnce(&mut Ink) -> usize) -> String {
+        let mut pen = Pen::default();
+        let end = write(&mut pen.ink);
+        String::from_utf8(pen.ink.written(end).to_vec()).expect("digits are UTF-8")
     }
 
     #[test]
@@ -239,44 +319,44 @@ mod tests {
         while number <= u64::from(u32::MAX) {
             for number in [number - 1, number, number + 1, number * 3, number * 9 + 7] {
                 let number = number as u32;
-                let token = Token::number(number);
-                assert_eq!(text(&token), number.to_string());
-                let behind = token.low >> (8 * u32::from(token.length));
-                assert_eq!(behind as u8, b'\n');
+                let token = Number::new(number);
+                assert_eq!(text(|ink| ink.number(0, &token)), number.to_string());
+                let behind = token.octets >> (8 * u32::from(token.length));
+                assert_eq!(behind, u128::from(b' '));
             }
             number *= 10;
         }
-        assert_eq!(text(&Token::number(u32::MAX)), "4294967295");
+        let most = Number::new(u32::MAX);
+        assert_eq!(text(|ink| ink.number(0, &most)), "4294967295");
     }
 
     #[test]
-    fn writes_times_with_six_decimals() {
-        let mut pen = Pen::new(true);
+    fn writes_times_with_six_decimals_and_points_of_any_length() {
+        let mut clock = Clock::new();
         for (time, written) in [
-            (0, "0.000000 "),
-            (1, "0.000001 "),
-            (999_999, "0.999999 "),
-            (1_000_000, "1.000000 "),
-            (1_234_567_890_123_456, "1234567890.123456 "),
-            (1_234_567_890_000_056, "1234567890.000056 "),
-            (59_120_034, "59.120034 "),
+            (0, "0.000000"),
+            (1, "0.000001"),
+            (999_999, "0.999999"),
+            (1_000_000, "1.000000"),
+            (1_234_567_890_123_456, "1234567890.123456"),
+            (1_234_567_890_000_056, "1234567890.000056"),
+            (12_345_678_000_056, "12345678.000056"),
+            (1_234_567_000_056, "1234567.000056"),
+            (59_120_034, "59.120034"),
         ] {
-            assert_eq!(text(&pen.time(time)), written);
+            let time = clock.time(time);
+            assert_eq!(text(|ink| ink.time(0, &time)), written);
+            for number in [0, 17, 1_234_567_890] {
+                let point = Point::new(&time, &Number::new(number));
+                let line = format!("dot {written} {number}\n");
+                assert_eq!(text(|ink| ink.mark(0, &Word::new("dot "), &point)), line);
+            }
         }
     }
 
     #[test]
-    fn leaves_colours_out_of_monochrome_plots() {
-        let red = Token::word("red");
-        for (colour, written) in [
-            (true, "red\ndot 0.000005 7 red\n"),
-            (false, "dot 0.000005 7\n"),
-        ] {
-            let mut pen = Pen::new(colour);
-            pen.colour(&red);
-            let time = pen.time(5);
-            pen.mark_in(&red, &Token::word("dot "), &time, &Token::number(7));
-            assert_eq!(pen.take(), written.as_bytes());
-        }
+    fn text_that_is_too_long_is_cut() {
+        let long = vec![b'x'; 2 * SIZE];
+        assert_eq!(text(|ink| ink.text(5, &long)).len(), SIZE + BEYOND);
     }
 }

@@ -1,12 +1,14 @@
-//! A plot file in the making: its head, and a buffer that is appended to the file when it is full.
+//! Strokes of a file, gathered until there are enough to be painted; and who paints them.
 
-use super::pen::{Pen, Token};
+use super::page::Page;
+use super::pen::Pen;
+use super::stroke::Stroke;
 
-/// A file, as its [`Sink`] numbers it.
+/// A file, as its [`Sink`] or [`Studio`] numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId(pub u32);
 
-/// Where plot files go. There may be more of them than descriptors: a sink may close a file between two writes and
+/// Where files go. There may be more of them than descriptors: a sink may close a file between two writes and
 /// open it again to append. A sink keeps its own errors.
 pub trait Sink {
     /// A new, empty file of this name.
@@ -19,14 +21,85 @@ pub trait Sink {
     fn discard(&mut self, file: FileId);
 }
 
-/// A buffer is appended to its file at this size.
-const BUFFER: usize = 1 << 15;
+/// Who paints plot files, now or later, here or on another thread: those of one file in their order.
+pub trait Studio {
+    /// A new file of this name.
+    fn open(&mut self, name: &str, page: Page) -> FileId;
+    /// Strokes for it. They are taken, and what is left in their place is empty.
+    fn paint(&mut self, file: FileId, strokes: &mut Vec<Stroke>);
+    /// The last strokes for it.
+    fn close(&mut self, file: FileId, strokes: Vec<Stroke>);
+    /// It is not wanted after all.
+    fn discard(&mut self, file: FileId);
+}
 
-/// Files, and the octets that wait for them.
+/// Paints at once.
+#[derive(Debug, Default)]
+pub struct Direct<S> {
+    sink: S,
+    pen: Pen,
+    pages: Vec<Option<Page>>,
+}
+
+impl<S: Sink> Direct<S> {
+    /// Into that sink.
+    pub fn new(sink: S) -> Direct<S> {
+        Direct {
+            sink,
+            pen: Pen::default(),
+            pages: Vec::new(),
+        }
+    }
+
+    /// The sink.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    fn put(&mut self, file: FileId, strokes: &[Stroke], last: bool) {
+        let Direct { sink, pen, pages } = self;
+        if let Some(Some(page)) = pages.get_mut(file.0 as usize) {
+            page.paint(strokes, last, pen, |octets| sink.write(file, octets));
+        }
+    }
+}
+
+impl<S: Sink> Studio for Direct<S> {
+    fn open(&mut self, name: &str, page: Page) -> FileId {
+        let file = self.sink.open(name);
+        let at = file.0 as usize;
+        if self.pages.len() <= at {
+            self.pages.resize_with(at + 1, || None);
+        }
+        self.pages[at] = Some(page);
+        file
+    }
+
+    fn paint(&mut self, file: FileId, strokes: &mut Vec<Stroke>) {
+        self.put(file, strokes, false);
+        strokes.clear();
+    }
+
+    fn close(&mut self, file: FileId, strokes: Vec<Stroke>) {
+        self.put(file, &strokes, true);
+        self.pages[file.0 as usize] = None;
+        self.sink.close(file);
+    }
+
+    fn discard(&mut self, file: FileId) {
+        self.pages[file.0 as usize] = None;
+        self.sink.discard(file);
+    }
+}
+
+/// Strokes of a file that are painted together.
+const STROKES: usize = 1 << 10;
+
+/// Who paints, and what waits for it.
 #[derive(Debug)]
 pub(super) struct Pool<S> {
-    pub(super) sink: S,
-    /// Octets that buffers take.
+    pub(super) studio: S,
+    /// Octets that strokes take.
     pub(super) held: usize,
 }
 
@@ -34,112 +107,68 @@ pub(super) struct Pool<S> {
 #[derive(Debug)]
 pub(super) struct Plot {
     file: FileId,
-    buffer: Vec<u8>,
-    /// What its times count from, in microseconds.
-    zero: i64,
+    strokes: Vec<Stroke>,
 }
 
-/// What stands at the head of a file.
-pub(super) struct Head<'a> {
-    /// Kinds of the axes.
-    pub(super) axes: &'a str,
-    /// `None` without titles.
-    pub(super) title: Option<&'a str>,
-    pub(super) x: &'a str,
-    pub(super) y: &'a str,
+/// Octets that so many strokes take.
+const fn octets(strokes: usize) -> usize {
+    strokes * size_of::<Stroke>()
 }
 
 impl Plot {
-    /// Creates a file. Its times count from `zero`.
-    pub(super) fn new<S: Sink>(pool: &mut Pool<S>, name: &str, head: &Head<'_>, zero: i64) -> Plot {
-        let file = pool.sink.open(name);
-        let mut plot = Plot {
-            file,
-            buffer: Vec::new(),
-            zero,
-        };
-        let mut text = String::with_capacity(200);
-        text.push_str(head.axes);
-        if let Some(title) = head.title {
-            text.push_str("\ntitle\n");
-            text.push_str(title);
-        }
-        for part in ["\nxlabel\n", head.x, "\nylabel\n", head.y, "\n"] {
-            text.push_str(part);
-        }
-        plot.append(pool, text.as_bytes());
-        plot
-    }
-
-    /// A time in microseconds as this file shows it; before the file's first, it is the first.
-    #[inline]
-    pub(super) fn time(&self, pen: &mut Pen, time: i64) -> Token {
-        pen.time(self.relative(time))
-    }
-
-    /// The same without the space behind.
-    pub(super) fn bare_time(&self, pen: &mut Pen, time: i64) -> Token {
-        self.time(pen, time).bare()
-    }
-
-    /// A time, counted as this file does.
-    #[inline]
-    fn relative(&self, time: i64) -> i64 {
-        if self.zero == 0 {
-            time
-        } else {
-            time.saturating_sub(self.zero).max(0)
-        }
-    }
-
-    /// Appends what the pen wrote.
-    #[inline]
-    pub(super) fn draw<S: Sink>(&mut self, pool: &mut Pool<S>, pen: &mut Pen) {
-        let text = pen.take();
-        if !text.is_empty() {
-            self.append(pool, text);
+    pub(super) fn new<S: Studio>(pool: &mut Pool<S>, name: &str, page: Page) -> Plot {
+        Plot {
+            file: pool.studio.open(name, page),
+            strokes: Vec::new(),
         }
     }
 
     #[inline]
-    fn append<S: Sink>(&mut self, pool: &mut Pool<S>, octets: &[u8]) {
-        if self.buffer.capacity() - self.buffer.len() < octets.len() {
-            self.make_room(pool, octets.len());
+    pub(super) fn draw<S: Studio>(&mut self, pool: &mut Pool<S>, stroke: Stroke) {
+        if self.strokes.len() == self.strokes.capacity() {
+            self.make_room(pool);
         }
-        self.buffer.extend_from_slice(octets);
+        self.strokes.push(stroke);
+    }
+
+    /// Two strokes that are painted together.
+    #[inline]
+    pub(super) fn draw_both<S: Studio>(&mut self, pool: &mut Pool<S>, both: [Stroke; 2]) {
+        if self.strokes.capacity() - self.strokes.len() < both.len() {
+            self.make_room(pool);
+        }
+        self.strokes.extend_from_slice(&both);
     }
 
     #[cold]
-    fn make_room<S: Sink>(&mut self, pool: &mut Pool<S>, length: usize) {
-        if self.buffer.capacity() >= BUFFER {
-            pool.sink.write(self.file, &self.buffer);
-            self.buffer.clear();
+    fn make_room<S: Studio>(&mut self, pool: &mut Pool<S>) {
+        let before = self.strokes.capacity();
+        if self.strokes.len() >= STROKES {
+            pool.studio.paint(self.file, &mut self.strokes);
         }
-        let before = self.buffer.capacity();
-        let wanted = (self.buffer.len() + length).clamp(256, BUFFER);
-        self.buffer
-            .reserve_exact(wanted.next_power_of_two().max(length) - self.buffer.len());
-        pool.held += self.buffer.capacity() - before;
+        // Room doubles from 8 on.
+        let wanted = (2 * before).clamp(8, STROKES);
+        self.strokes
+            .reserve_exact(wanted.saturating_sub(self.strokes.len()));
+        pool.held = pool.held.saturating_sub(octets(before)) + octets(self.strokes.capacity());
     }
 
-    /// Appends what waits to the file, and frees its room.
-    pub(super) fn flush<S: Sink>(&mut self, pool: &mut Pool<S>) {
-        let buffer = core::mem::take(&mut self.buffer);
-        pool.held -= buffer.capacity();
-        if !buffer.is_empty() {
-            pool.sink.write(self.file, &buffer);
+    /// Has all painted, and frees its room.
+    pub(super) fn flush<S: Studio>(&mut self, pool: &mut Pool<S>) {
+        let mut strokes = core::mem::take(&mut self.strokes);
+        pool.held = pool.held.saturating_sub(octets(strokes.capacity()));
+        if !strokes.is_empty() {
+            pool.studio.paint(self.file, &mut strokes);
         }
     }
 
     /// Ends the file.
-    pub(super) fn close<S: Sink>(mut self, pool: &mut Pool<S>, wanted: bool) {
+    pub(super) fn close<S: Studio>(self, pool: &mut Pool<S>, wanted: bool) {
+        pool.held = pool.held.saturating_sub(octets(self.strokes.capacity()));
         if wanted {
-            self.append(pool, b"go\n");
-            self.flush(pool);
-            pool.sink.close(self.file);
+            pool.studio.close(self.file, self.strokes);
         } else {
-            pool.held -= self.buffer.capacity();
-            pool.sink.discard(self.file);
+            pool.studio.discard(self.file);
         }
     }
 }

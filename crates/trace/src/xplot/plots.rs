@@ -2,9 +2,8 @@
 
 use super::Options;
 use super::pair::{Drawing, Pair};
-use super::pen::Pen;
 use super::places::{NOWHERE, Places};
-use super::plot::{Pool, Sink};
+use super::plot::{Pool, Studio};
 use crate::connection::Connection;
 use crate::segment::Segment;
 use crate::text::{Names, Numeric};
@@ -26,7 +25,6 @@ pub struct Plots<S> {
     options: Options,
     names: Box<dyn Names + Send>,
     pool: Pool<S>,
-    pen: Pen,
     pairs: Vec<Option<Box<Pair>>>,
     free: Vec<u32>,
     places: Places,
@@ -40,15 +38,14 @@ pub struct Plots<S> {
     summary: Summary,
 }
 
-impl<S: Sink> Plots<S> {
-    /// Draws into `sink`, with addresses and port numbers in the titles.
+impl<S: Studio> Plots<S> {
+    /// Has `studio` paint, with addresses and port numbers in the titles.
     #[must_use]
-    pub fn new(options: Options, sink: S) -> Plots<S> {
+    pub fn new(options: Options, studio: S) -> Plots<S> {
         Plots {
-            pen: Pen::new(options.colour),
             options,
             names: Box::new(Numeric),
-            pool: Pool { sink, held: 0 },
+            pool: Pool { studio, held: 0 },
             pairs: Vec::new(),
             free: Vec::new(),
             places: Places::new(),
@@ -91,7 +88,7 @@ impl<S: Sink> Plots<S> {
         for pair in self.pairs.iter_mut().filter_map(Option::take) {
             pair.close(&mut self.pool, self.options.complete_only);
         }
-        (self.pool.sink, self.summary)
+        (self.pool.studio, self.summary)
     }
 
     /// A connection's first packet.
@@ -125,7 +122,6 @@ impl<S: Sink> Plots<S> {
             options: &self.options,
             names: &*self.names,
             pool: &mut self.pool,
-            pen: &mut self.pen,
             bases: &mut self.bases,
         };
         let pair = Pair::new(&mut drawing, connection, segment, letters);
@@ -149,7 +145,7 @@ impl<S: Sink> Plots<S> {
     }
 }
 
-impl<S: Sink> Observer for Plots<S> {
+impl<S: Studio> Observer for Plots<S> {
     #[inline]
     fn observe(&mut self, connection: &Connection, segment: &Segment, verdict: &Verdict) {
         let place = match self.places.get(connection.first_packet) {
@@ -163,7 +159,6 @@ impl<S: Sink> Observer for Plots<S> {
             options: &self.options,
             names: &*self.names,
             pool: &mut self.pool,
-            pen: &mut self.pen,
             bases: &mut self.bases,
         };
         pair.observe(&mut drawing, connection, segment, verdict);

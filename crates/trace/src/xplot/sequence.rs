@@ -1,339 +1,464 @@
 //! The time sequence graph: what one end sent, and what the other acknowledged and had room for.
 
 use super::Options;
-use super::pen::{Pen, Token};
-use super::plot::Plot;
-use crate::segment::Segment;
+use super::line::Zero;
+use super::pen::{Ink, Number, Pen, Point, Time, Word};
+use super::stroke::{Stroke, What, bits};
 use crate::verdict::AckKind;
 
-const WHITE: Token = Token::word("white");
-const GREEN: Token = Token::word("green");
-const YELLOW: Token = Token::word("yellow");
-const RED: Token = Token::word("red");
-const BLUE: Token = Token::word("blue");
-const PINK: Token = Token::word("pink");
-const ORANGE: Token = Token::word("orange");
-const PURPLE: Token = Token::word("purple");
-const MAGENTA: Token = Token::word("magenta");
+const WHITE: Word = Word::new("white\n");
+const GREEN: Word = Word::new("green\n");
+const YELLOW: Word = Word::new("yellow\n");
+const RED: Word = Word::new("red\n");
+const BLUE: Word = Word::new("blue\n");
+const PINK: Word = Word::new("pink\n");
+const ORANGE: Word = Word::new("orange\n");
+const PURPLE: Word = Word::new("purple\n");
+const MAGENTA: Word = Word::new("magenta\n");
 
-const ABOVE: Token = Token::word("atext ");
-const BELOW: Token = Token::word("btext ");
-const RIGHT: Token = Token::word("rtext ");
-const DIAMOND: Token = Token::word("diamond ");
-const DOT: Token = Token::word("dot ");
-const BOX: Token = Token::word("box ");
-const UP: Token = Token::word("uarrow ");
-const DOWN: Token = Token::word("darrow ");
-const UP_TICK: Token = Token::word("utick ");
-const DOWN_TICK: Token = Token::word("dtick ");
-const ACROSS_TICK: Token = Token::word("htick ");
+const ABOVE: Word = Word::new("atext ");
+const BELOW: Word = Word::new("btext ");
+const RIGHT: Word = Word::new("rtext ");
+const DIAMOND: Word = Word::new("diamond ");
+const DOT: Word = Word::new("dot ");
+const BOX: Word = Word::new("box ");
+const UP: Word = Word::new("uarrow ");
+const DOWN: Word = Word::new("darrow ");
+const UP_TICK: Word = Word::new("utick ");
+const DOWN_TICK: Word = Word::new("dtick ");
+const ACROSS_TICK: Word = Word::new("htick ");
+const LINE: Word = Word::new("line ");
 
-/// What the last ACK of an end said, for the graph of the other end's data.
+/// Beginnings of lines, without and with colours.
+const WHITE_DOWN: [Word; 2] = [DOWN, Word::new("white\ndarrow ")];
+const GREEN_LINE: [Word; 2] = [LINE, Word::new("green\nline ")];
+const YELLOW_LINE: [Word; 2] = [LINE, Word::new("yellow\nline ")];
+
+/// What is drawn of what could be: see [`Options`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LastAck {
-    /// When, as written; `None` before the first.
-    time: Option<Token>,
+struct Show {
+    colour: bool,
+    sacks: bool,
+    retransmissions: bool,
+    out_of_order: bool,
+    zero_windows: bool,
+    urgent: bool,
+    rtt_marks: bool,
+    triple_duplicates: bool,
+    empty_segments: bool,
+    probes: bool,
+}
+
+/// The graph of one end's data so far.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    show: Show,
+    zero: Zero,
+    /// When the connection began, in microseconds.
+    began: i64,
+    /// What its sequence numbers count from.
+    base: u32,
+    /// What the other end's last ACK said.
+    last: Last,
+}
+
+/// What an ACK said.
+#[derive(Debug)]
+struct Last {
+    /// There was one.
+    any: bool,
+    time: Time,
     number: u32,
-    number_text: Token,
+    number_text: Number,
     window_end: u32,
-    window_end_text: Token,
+    window_end_text: Number,
+    /// Its point, and that of its window's end.
+    point: Point,
+    window_point: Point,
 }
 
-impl LastAck {
-    /// Before the first.
-    pub(super) fn none() -> LastAck {
-        LastAck {
-            time: None,
-            number: 0,
-            number_text: Token::number(0),
-            window_end: 0,
-            window_end_text: Token::number(0),
+impl Last {
+    fn place(&mut self) {
+        self.point = Point::new(&self.time, &self.number_text);
+        self.window_point = Point::new(&self.time, &self.window_end_text);
+    }
+}
+
+fn label(ink: &mut Ink, at: usize, place: &Word, point: &Point, text: &str) -> usize {
+    let at = ink.mark(at, place, point);
+    ink.text(at, text.as_bytes())
+}
+
+impl Sequence {
+    pub(super) fn new(options: &Options, zero: Zero, began: i64) -> Sequence {
+        let nothing = Number::new(0);
+        let time = Time::default();
+        let point = Point::new(&time, &nothing);
+        Sequence {
+            show: Show {
+                colour: options.colour,
+                sacks: options.sacks,
+                retransmissions: options.retransmissions,
+                out_of_order: options.out_of_order,
+                zero_windows: options.zero_windows,
+                urgent: options.urgent,
+                rtt_marks: options.rtt_marks,
+                triple_duplicates: options.triple_duplicates,
+                empty_segments: options.empty_segments,
+                probes: options.probes,
+            },
+            zero,
+            began,
+            base: 0,
+            last: Last {
+                any: false,
+                time,
+                number: 0,
+                number_text: nothing,
+                window_end: 0,
+                window_end_text: nothing,
+                point,
+                window_point: point,
+            },
         }
     }
 
-    /// The data it acknowledges begins with this number, which it was not known to do.
-    pub(super) fn rebase(&mut self, base: u32) {
-        self.number_text = Token::number(self.number.wrapping_sub(base));
-        self.window_end_text = Token::number(self.window_end.wrapping_sub(base));
+    /// A number as the graph counts them.
+    #[inline]
+    fn number(&self, number: u32) -> Number {
+        Number::new(number.wrapping_sub(self.base))
     }
 
-    /// A SYN from the other end is as good as an ACK of what comes before it.
-    pub(super) fn other_began(&mut self, start: u32, base: u32) {
-        self.number = start;
-        self.number_text = Token::number(start.wrapping_sub(base));
+    #[inline]
+    pub(super) fn draw(&mut self, pen: &mut Pen, at: usize, stroke: &Stroke) -> usize {
+        match stroke.what {
+            What::Sent => self.sent(pen, at, stroke),
+            What::Ack => self.acknowledged(pen, at, stroke),
+            _ => self.rare(pen, at, stroke),
+        }
     }
 
-    /// The window's end moves without an ACK being drawn.
-    pub(super) fn moved(&mut self, window_end: u32, base: u32) {
-        self.window_end = window_end;
-        self.window_end_text = Token::number(window_end.wrapping_sub(base));
+    #[inline(never)]
+    fn rare(&mut self, pen: &mut Pen, at: usize, stroke: &Stroke) -> usize {
+        match stroke.what {
+            What::Sack => self.selective(pen, at, stroke),
+            What::ResetIn => {
+                let time = pen.clock.time(self.zero.relative(stroke.time));
+                let point = Point::new(&time, &self.number(stroke.a));
+                let at = self.coloured(&mut pen.ink, at, &MAGENTA, &ABOVE, &point);
+                pen.ink.word(at, &Word::new("RST_IN\n"))
+            }
+            What::Began => {
+                self.last.number = stroke.a;
+                self.moved(at)
+            }
+            What::Base => {
+                self.base = stroke.a;
+                self.moved(at)
+            }
+            What::Moved => {
+                self.last.window_end = stroke.a;
+                self.moved(at)
+            }
+            What::Sent | What::Ack | What::Line | What::Dot | What::Arrow | What::Head => at,
+        }
     }
-}
 
-/// A packet as the graph needs it.
-pub(super) struct Look<'a> {
-    pub(super) segment: &'a Segment,
-    /// It was sent before.
-    pub(super) again: bool,
-    pub(super) out_of_order: bool,
-    pub(super) probe: bool,
-    pub(super) copy: bool,
-    pub(super) ack: AckKind,
-    /// Window in bytes.
-    pub(super) window: u32,
-    /// When, in microseconds.
-    pub(super) time: i64,
-    /// The connection's first time.
-    pub(super) first_time: i64,
-}
-
-fn label(pen: &mut Pen, place: &Token, time: &Token, y: &Token, text: &Token) {
-    pen.mark(place, time, y);
-    pen.put_line(text);
-}
-
-/// Draws what the packet sends, in its sender's graph. `base` is what sequence numbers count from.
-pub(super) fn sent(pen: &mut Pen, plot: &Plot, options: &Options, look: &Look<'_>, base: u32) {
-    let segment = look.segment;
-    let length = segment.payload;
-    let time = plot.time(pen, look.time);
-    let first = segment.sequence.wrapping_sub(base);
-    let (start, end) = (
-        Token::number(first),
-        Token::number(first.wrapping_add(length)),
-    );
-    if look.out_of_order | look.again | look.probe {
-        marks(pen, options, look, &time, &end);
+    /// What the last ACK said is elsewhere, or to be written otherwise.
+    fn moved(&mut self, at: usize) -> usize {
+        self.last.number_text = self.number(self.last.number);
+        self.last.window_end_text = self.number(self.last.window_end);
+        self.last.place();
+        at
     }
-    pen.colour(&WHITE);
-    if segment.flags & 3 != 0 {
-        if segment.syn() {
-            syn(pen, plot, look, &time, first);
+
+    /// Everything from here on has this colour.
+    #[inline]
+    fn colour(&self, ink: &mut Ink, at: usize, colour: &Word) -> usize {
+        if self.show.colour {
+            ink.word(at, colour)
         } else {
-            fin(pen, look, &time, first);
+            at
         }
-    } else if length > 0 {
-        if look.copy {
-            pen.colour(&BLUE);
-        } else if look.again {
-            pen.colour(&RED);
+    }
+
+    /// A mark in a colour of its own.
+    fn coloured(
+        &self,
+        ink: &mut Ink,
+        at: usize,
+        colour: &Word,
+        command: &Word,
+        point: &Point,
+    ) -> usize {
+        ink.mark_in(at, command, point, self.show.colour.then_some(colour))
+    }
+
+    /// Draws what a packet sends.
+    #[inline]
+    fn sent(&mut self, pen: &mut Pen, at: usize, sent: &Stroke) -> usize {
+        let length = sent.b;
+        let time = pen.clock.time(self.zero.relative(sent.time));
+        let first = sent.a.wrapping_sub(self.base);
+        let start = Point::new(&time, &Number::new(first));
+        let end = Point::new(&time, &Number::new(first.wrapping_add(length)));
+        let colour = usize::from(self.show.colour);
+        let ink = &mut *pen.ink;
+        let mut at = at;
+        if sent.has(bits::OUT_OF_ORDER | bits::AGAIN | bits::PROBE) {
+            at = self.marks(ink, at, sent, &end);
         }
-        pen.mark(&DOWN, &time, &start);
-        if segment.psh() {
-            pen.mark_in(&WHITE, &DIAMOND, &time, &end);
-            pen.mark_in(&WHITE, &DOT, &time, &end);
+        if sent.has(bits::SYN | bits::FIN) {
+            at = self.colour(ink, at, &WHITE);
+            at = if sent.has(bits::SYN) {
+                self.syn(pen, at, sent, &time)
+            } else {
+                self.fin(ink, at, sent, &time)
+            };
+        } else if length > 0 {
+            if sent.has(bits::COPY | bits::AGAIN) {
+                at = self.colour(ink, at, &WHITE);
+                let red_or_blue = if sent.has(bits::COPY) { &BLUE } else { &RED };
+                at = self.colour(ink, at, red_or_blue);
+                at = ink.mark(at, &DOWN, &start);
+            } else {
+                at = ink.mark(at, &WHITE_DOWN[colour], &start);
+            }
+            if sent.has(bits::PSH) {
+                at = self.coloured(ink, at, &WHITE, &DIAMOND, &end);
+                at = self.coloured(ink, at, &WHITE, &DOT, &end);
+            } else {
+                at = ink.mark(at, &UP, &end);
+            }
+            at = ink.line(at, &LINE, &start, &end);
+        } else if self.show.empty_segments {
+            at = ink.mark(at, &WHITE_DOWN[colour], &start);
+            at = ink.mark(at, &UP, &start);
         } else {
-            pen.mark(&UP, &time, &end);
+            at = self.colour(ink, at, &WHITE);
         }
-        pen.line((&time, &start), (&time, &end));
-    } else if options.empty_segments {
-        pen.mark(&DOWN, &time, &start);
-        pen.mark(&UP, &time, &start);
+        if sent.has(bits::CWR | bits::CE | bits::URG | bits::RST) {
+            at = self.flags(&mut pen.ink, at, sent, (&start, &end));
+        }
+        at
     }
-    if segment.cwr() || segment.ce() {
-        congestion(pen, segment, &time, &start);
+
+    /// Letters above and below what is no plain segment.
+    #[cold]
+    fn marks(&self, ink: &mut Ink, at: usize, sent: &Stroke, end: &Point) -> usize {
+        let mut at = at;
+        if sent.has(bits::OUT_OF_ORDER) && self.show.out_of_order {
+            at = self.colour(ink, at, &PINK);
+            at = label(ink, at, &ABOVE, end, "O\n");
+        }
+        let flag = sent.has(bits::SYN | bits::FIN);
+        if sent.has(bits::AGAIN) && !flag && self.show.retransmissions {
+            at = self.colour(ink, at, &RED);
+            let letter = if sent.has(bits::COPY) { "HD\n" } else { "R\n" };
+            at = label(ink, at, &ABOVE, end, letter);
+        }
+        if sent.has(bits::PROBE) && self.show.probes {
+            at = self.colour(ink, at, &ORANGE);
+            at = label(ink, at, &BELOW, end, "P\n");
+        }
+        at
     }
-    if length > 0 && segment.urg() && options.urgent {
-        pen.colour(&RED);
-        label(pen, &ABOVE, &time, &end, &Token::word("U"));
+
+    /// What flags beside SYN and FIN draw.
+    #[cold]
+    fn flags(
+        &self,
+        ink: &mut Ink,
+        at: usize,
+        sent: &Stroke,
+        (start, end): (&Point, &Point),
+    ) -> usize {
+        let mut at = at;
+        if sent.has(bits::CWR | bits::CE) {
+            at = self.colour(ink, at, &YELLOW);
+            at = ink.mark(at, &DIAMOND, start);
+            let text = match (sent.has(bits::CWR), sent.has(bits::CE)) {
+                (true, true) => "CWR CE\n",
+                (true, false) => "CWR\n",
+                (false, _) => "CE\n",
+            };
+            at = label(ink, at, &ABOVE, start, text);
+        }
+        if sent.b > 0 && sent.has(bits::URG) && self.show.urgent {
+            at = self.colour(ink, at, &RED);
+            at = label(ink, at, &ABOVE, end, "U\n");
+        }
+        if sent.has(bits::RST) {
+            at = self.coloured(ink, at, &MAGENTA, &ABOVE, start);
+            at = ink.text(at, b"RST_OUT\n");
+        }
+        at
     }
-    if segment.rst() {
-        pen.mark_in(&MAGENTA, &ABOVE, &time, &start);
-        pen.put_line(&Token::word("RST_OUT"));
+
+    #[inline(never)]
+    fn syn(&self, pen: &mut Pen, at: usize, sent: &Stroke, time: &Time) -> usize {
+        let start = self.number(sent.a);
+        let end = Point::new(time, &self.number(sent.a.wrapping_add(1)));
+        let mut at = at;
+        if sent.has(bits::ACK) {
+            // Both graphs of a connection then begin at the same time.
+            let beginning = pen.clock.time(self.zero.relative(self.began));
+            let beginning = Point::new(&beginning, &start);
+            at = self.coloured(&mut pen.ink, at, &GREEN, &DOT, &beginning);
+        }
+        let ink = &mut *pen.ink;
+        let start = Point::new(time, &start);
+        at = self.colour(ink, at, colour_of_flag(sent));
+        at = ink.mark(at, &DIAMOND, &start);
+        let text = match (sent.has(bits::COPY), sent.has(bits::AGAIN)) {
+            (true, _) => "HD SYN\n",
+            (false, true) => "R SYN\n",
+            (false, false) => "SYN\n",
+        };
+        at = label(ink, at, &ABOVE, &end, text);
+        at = ink.mark(at, &UP, &end);
+        ink.line(at, &LINE, &start, &end)
+    }
+
+    #[inline(never)]
+    fn fin(&self, ink: &mut Ink, at: usize, sent: &Stroke, time: &Time) -> usize {
+        let last = sent.a.wrapping_add(sent.b);
+        let end = Point::new(time, &self.number(last));
+        let after = Point::new(time, &self.number(last.wrapping_add(1)));
+        let mut at = at;
+        if sent.b > 0 {
+            let start = Point::new(time, &self.number(sent.a));
+            at = ink.mark(at, &DOWN, &start);
+            at = ink.line(at, &LINE, &start, &end);
+            at = self.colour(ink, at, colour_of_flag(sent));
+        } else {
+            at = self.colour(ink, at, colour_of_flag(sent));
+            at = ink.mark(at, &DOWN, &end);
+        }
+        at = ink.line(at, &LINE, &end, &after);
+        at = ink.mark(at, &BOX, &after);
+        let text = match (sent.has(bits::COPY), sent.has(bits::AGAIN)) {
+            (true, _) => "HD FIN\n",
+            (false, true) => "R FIN\n",
+            (false, false) => "FIN\n",
+        };
+        label(ink, at, &ABOVE, &after, text)
+    }
+
+    /// Draws what a packet of the other end acknowledges.
+    #[inline]
+    fn acknowledged(&mut self, pen: &mut Pen, at: usize, ack: &Stroke) -> usize {
+        let time = pen.clock.time(self.zero.relative(ack.time));
+        let number = ack.a;
+        let window_end = number.wrapping_add(ack.b);
+        let same_number = number == self.last.number;
+        let same_window = window_end == self.last.window_end;
+        let number_text = if same_number {
+            self.last.number_text
+        } else {
+            self.number(number)
+        };
+        let window_end_text = if same_window {
+            self.last.window_end_text
+        } else {
+            self.number(window_end)
+        };
+        let point = Point::new(&time, &number_text);
+        let window_point = Point::new(&time, &window_end_text);
+        let ink = &mut *pen.ink;
+        let mut at = at;
+        if ack.b == 0 && self.show.zero_windows {
+            at = self.coloured(ink, at, &MAGENTA, &ABOVE, &window_point);
+            at = ink.word(at, &Word::new("Z\n"));
+        }
+        if self.last.any {
+            let colour = usize::from(self.show.colour);
+            if same_number {
+                at = ink.line(at, &GREEN_LINE[colour], &self.last.point, &point);
+                at = ink.mark(at, &DOWN_TICK, &point);
+                if ack.did(AckKind::Triple) && self.show.triple_duplicates {
+                    at = label(ink, at, &ABOVE, &point, "3\n");
+                }
+            } else {
+                let corner = Point::new(&time, &self.last.number_text);
+                at = ink.line(at, &GREEN_LINE[colour], &self.last.point, &corner);
+                at = ink.line(at, &LINE, &corner, &point);
+                if self.show.rtt_marks {
+                    at = self.dongle(ink, at, ack, &point);
+                }
+            }
+            if ack.bits & (bits::ECE | bits::SYN) == bits::ECE {
+                at = self.colour(ink, at, &YELLOW);
+                at = ink.mark(at, &DIAMOND, &point);
+            }
+            let from = &self.last.window_point;
+            if same_window {
+                at = ink.line(at, &YELLOW_LINE[colour], from, &window_point);
+                at = ink.mark(at, &UP_TICK, &window_point);
+            } else {
+                let corner = Point::new(&time, &self.last.window_end_text);
+                at = ink.line(at, &YELLOW_LINE[colour], from, &corner);
+                at = ink.line(at, &LINE, &corner, &window_point);
+            }
+        }
+        // One by one: what was just written in pieces is slow to copy.
+        let last = &mut self.last;
+        last.any = true;
+        last.time = time;
+        (last.number, last.number_text) = (number, number_text);
+        (last.window_end, last.window_end_text) = (window_end, window_end_text);
+        last.point.set(&point);
+        last.window_point.set(&window_point);
+        at
+    }
+
+    /// Marks ACKs that measure no round trip.
+    fn dongle(&self, ink: &mut Ink, at: usize, ack: &Stroke, point: &Point) -> usize {
+        let colour = if ack.did(AckKind::Ambiguous) {
+            &RED
+        } else if ack.did(AckKind::PostLoss) {
+            &BLUE
+        } else {
+            return at;
+        };
+        self.coloured(ink, at, colour, &DIAMOND, point)
+    }
+
+    /// Draws a SACK block of the ACK before it.
+    fn selective(&self, pen: &mut Pen, at: usize, block: &Stroke) -> usize {
+        if !self.show.sacks {
+            return at;
+        }
+        let time = pen.clock.time(self.zero.relative(block.time));
+        let place = |number| Point::new(&time, &self.number(number));
+        let (low, high) = (place(block.a), place(block.b));
+        let (index, count) = (block.bits & 0xf, block.bits >> 4);
+        let ink = &mut *pen.ink;
+        let mut at = at;
+        if index == 1 {
+            at = self.colour(ink, at, &PURPLE);
+        }
+        at = ink.line(at, &LINE, &low, &high);
+        at = ink.mark(at, &ACROSS_TICK, &low);
+        at = ink.mark(at, &ACROSS_TICK, &high);
+        if count > 1 {
+            at = ink.mark(at, &RIGHT, &high);
+            at = ink.number(at, &Number::new(u32::from(index)));
+            at = ink.word(at, &Word::new("\n"));
+        }
+        if index == count {
+            at = label(ink, at, &ABOVE, &place(block.c), "S\n");
+        }
+        at
     }
 }
 
-/// Letters above and below what is no plain segment.
-#[cold]
-fn marks(pen: &mut Pen, options: &Options, look: &Look<'_>, time: &Token, end: &Token) {
-    if look.out_of_order && options.out_of_order {
-        pen.colour(&PINK);
-        label(pen, &ABOVE, time, end, &Token::word("O"));
-    }
-    if look.again && look.segment.flags & 3 == 0 && options.retransmissions {
-        pen.colour(&RED);
-        let letter = if look.copy { "HD" } else { "R" };
-        label(pen, &ABOVE, time, end, &Token::word(letter));
-    }
-    if look.probe && options.probes {
-        pen.colour(&ORANGE);
-        label(pen, &BELOW, time, end, &Token::word("P"));
-    }
-}
-
-fn colour_of_flag(look: &Look<'_>) -> &'static Token {
-    if look.copy {
+fn colour_of_flag(sent: &Stroke) -> &'static Word {
+    if sent.has(bits::COPY) {
         &BLUE
-    } else if look.again {
+    } else if sent.has(bits::AGAIN) {
         &RED
     } else {
         &ORANGE
-    }
-}
-
-#[inline(never)]
-fn syn(pen: &mut Pen, plot: &Plot, look: &Look<'_>, time: &Token, first: u32) {
-    let (start, end) = (Token::number(first), Token::number(first.wrapping_add(1)));
-    if look.segment.ack() {
-        // Both graphs of a connection then begin at the same time.
-        let beginning = plot.time(pen, look.first_time);
-        pen.mark_in(&GREEN, &DOT, &beginning, &start);
-    }
-    pen.colour(colour_of_flag(look));
-    pen.mark(&DIAMOND, time, &start);
-    let text = match (look.copy, look.again) {
-        (true, _) => "HD SYN",
-        (false, true) => "R SYN",
-        (false, false) => "SYN",
-    };
-    label(pen, &ABOVE, time, &end, &Token::word(text));
-    pen.mark(&UP, time, &end);
-    pen.line((time, &start), (time, &end));
-}
-
-#[inline(never)]
-fn fin(pen: &mut Pen, look: &Look<'_>, time: &Token, first: u32) {
-    let length = look.segment.payload;
-    let last = first.wrapping_add(length);
-    let (start, end) = (Token::number(first), Token::number(last));
-    let after = Token::number(last.wrapping_add(1));
-    if length > 0 {
-        pen.mark(&DOWN, time, &start);
-        pen.line((time, &start), (time, &end));
-        pen.colour(colour_of_flag(look));
-    } else {
-        pen.colour(colour_of_flag(look));
-        pen.mark(&DOWN, time, &end);
-    }
-    pen.line((time, &end), (time, &after));
-    pen.mark(&BOX, time, &after);
-    let text = match (look.copy, look.again) {
-        (true, _) => "HD FIN",
-        (false, true) => "R FIN",
-        (false, false) => "FIN",
-    };
-    label(pen, &ABOVE, time, &after, &Token::word(text));
-}
-
-#[cold]
-fn congestion(pen: &mut Pen, segment: &Segment, time: &Token, start: &Token) {
-    pen.colour(&YELLOW);
-    pen.mark(&DIAMOND, time, start);
-    let text = match (segment.cwr(), segment.ce()) {
-        (true, true) => "CWR CE",
-        (true, false) => "CWR",
-        (false, _) => "CE",
-    };
-    label(pen, &ABOVE, time, start, &Token::word(text));
-}
-
-/// Draws that a reset came, in the graph of the end that it came to.
-pub(super) fn reset(pen: &mut Pen, plot: &Plot, time: i64, at: u32) {
-    let time = plot.time(pen, time);
-    pen.mark_in(&MAGENTA, &ABOVE, &time, &Token::number(at));
-    pen.put_line(&Token::word("RST_IN"));
-}
-
-/// Draws what the packet acknowledges, in the graph of the end that it goes to; `base` is what that one's sequence
-/// numbers count from.
-pub(super) fn acknowledged(
-    pen: &mut Pen,
-    plot: &Plot,
-    options: &Options,
-    look: &Look<'_>,
-    last: &mut LastAck,
-    base: u32,
-) {
-    let segment = look.segment;
-    let time = plot.time(pen, look.time);
-    let number = segment.acknowledgment;
-    let window_end = number.wrapping_add(look.window);
-    let (same_number, same_window) = (number == last.number, window_end == last.window_end);
-    let number_text = if same_number {
-        last.number_text
-    } else {
-        Token::number(number.wrapping_sub(base))
-    };
-    let window_end_text = if same_window {
-        last.window_end_text
-    } else {
-        Token::number(window_end.wrapping_sub(base))
-    };
-    if look.window == 0 && options.zero_windows {
-        pen.mark_in(&MAGENTA, &ABOVE, &time, &window_end_text);
-        pen.put_line(&Token::word("Z"));
-    }
-    if let Some(last_time) = &last.time {
-        pen.colour(&GREEN);
-        pen.line((last_time, &last.number_text), (&time, &last.number_text));
-        if same_number {
-            pen.mark(&DOWN_TICK, &time, &number_text);
-            if look.ack == AckKind::Triple && options.triple_duplicates {
-                label(pen, &ABOVE, &time, &number_text, &Token::word("3"));
-            }
-        } else {
-            pen.line((&time, &last.number_text), (&time, &number_text));
-            if options.rtt_marks {
-                dongle(pen, look.ack, &time, &number_text);
-            }
-        }
-        if segment.ece() && !segment.syn() {
-            pen.colour(&YELLOW);
-            pen.mark(&DIAMOND, &time, &number_text);
-        }
-        pen.colour(&YELLOW);
-        pen.line(
-            (last_time, &last.window_end_text),
-            (&time, &last.window_end_text),
-        );
-        if same_window {
-            pen.mark(&UP_TICK, &time, &window_end_text);
-        } else {
-            pen.line((&time, &last.window_end_text), (&time, &window_end_text));
-        }
-    }
-    if options.sacks && !segment.options.sack().is_empty() {
-        selective(pen, segment, &time, base);
-    }
-    *last = LastAck {
-        time: Some(time),
-        number,
-        number_text,
-        window_end,
-        window_end_text,
-    };
-}
-
-/// Marks ACKs that measure no round trip.
-fn dongle(pen: &mut Pen, ack: AckKind, time: &Token, number: &Token) {
-    let colour = match ack {
-        AckKind::Ambiguous => &RED,
-        AckKind::PostLoss => &BLUE,
-        AckKind::None | AckKind::Normal | AckKind::Cumulative | AckKind::Triple => return,
-    };
-    pen.mark_in(colour, &DIAMOND, time, number);
-}
-
-#[cold]
-fn selective(pen: &mut Pen, segment: &Segment, time: &Token, base: u32) {
-    let blocks = segment.options.sack();
-    pen.colour(&PURPLE);
-    let mut top: Option<u32> = None;
-    for (index, &(left, right)) in (1..).zip(blocks) {
-        let (low, high) = (left.wrapping_sub(base), right.wrapping_sub(base));
-        let (low, high) = (Token::number(low), Token::number(high));
-        pen.line((time, &low), (time, &high));
-        pen.mark(&ACROSS_TICK, time, &low);
-        pen.mark(&ACROSS_TICK, time, &high);
-        if blocks.len() > 1 {
-            label(pen, &RIGHT, time, &high, &Token::number(index));
-        }
-        if top.is_none_or(|top| right.wrapping_sub(top) as i32 > 0) {
-            top = Some(right);
-        }
-    }
-    if let Some(top) = top {
-        let top = Token::number(top.wrapping_sub(base));
-        label(pen, &ABOVE, time, &top, &Token::word("S"));
     }
 }

@@ -47,12 +47,13 @@ fn options() -> Options {
 }
 
 fn draw(segments: &[Segment], options: Options) -> (Files, Summary) {
-    let mut plots = Plots::new(options, Files::default());
+    let mut plots = Plots::new(options, Direct::new(Files::default()));
     let mut analyzer = Analyzer::new(Config::default());
     for segment in segments {
         analyzer.packet(segment, &[], &mut plots);
     }
-    let (files, summary) = plots.finish();
+    let (direct, summary) = plots.finish();
+    let files = direct.into_sink();
     assert!(files.0.iter().all(|file| file.3), "every file ends");
     (files, summary)
 }
@@ -185,7 +186,7 @@ fn leaves_out_connections_beyond_its_limit_and_counts_them() {
 
 #[test]
 fn gives_the_next_letters_after_a_closed_connection_and_a_flow() {
-    let mut plots = Plots::new(options(), Files::default());
+    let mut plots = Plots::new(options(), Direct::new(Files::default()));
     let mut analyzer = Analyzer::new(Config::default());
     let segments = transfer(3, 9);
     for segment in &segments {
@@ -200,7 +201,8 @@ fn gives_the_next_letters_after_a_closed_connection_and_a_flow() {
         segment.number += 100;
         analyzer.packet(&segment, &[], &mut plots);
     }
-    let (files, summary) = plots.finish();
+    let (direct, summary) = plots.finish();
+    let files = direct.into_sink();
     assert_eq!(summary.connections, 2);
     assert_eq!(files.text("a2b_ssize.xpl"), files.text("e2f_ssize.xpl"));
 }

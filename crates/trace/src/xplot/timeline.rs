@@ -1,128 +1,135 @@
 //! The time line graph: segments as arrows between two lines, time running down.
 
-use super::pen::{Pen, Token};
-use super::plot::Plot;
-use crate::segment::Segment;
+use super::line::Zero;
+use super::pen::{Ink, Number, Pen, Time, Word};
+use super::stroke::{Stroke, bits};
 
-const LEFT: Token = Token::word("40");
-const RIGHT: Token = Token::word("60");
+/// Makes room beside the lines for the segments' texts. Times count from the first packet.
+pub(super) const ROOM: &str = "invisible 0 -0.000000\ninvisible 100 -0.000000\n";
 
-/// A packet as the graph needs it.
-pub(super) struct Look<'a> {
-    pub(super) segment: &'a Segment,
-    pub(super) from_a: bool,
-    /// When, in microseconds.
-    pub(super) time: i64,
-    /// The connection's first time.
-    pub(super) first_time: i64,
-    /// The sender's last round trip, in microseconds.
-    pub(super) round_trip: i64,
-    pub(super) window: u32,
-    pub(super) again: bool,
-    pub(super) copy: bool,
-    /// What the sender's and the other end's sequence numbers count from.
-    pub(super) bases: (u32, u32),
+/// The graph.
+#[derive(Debug)]
+pub(super) struct TimeLine {
+    colour: bool,
+    zero: Zero,
+    /// When the connection began, in microseconds.
+    began: i64,
+    began_text: Option<Time>,
 }
 
-/// Makes room beside the lines for the segments' texts.
-pub(super) fn begin(pen: &mut Pen, plot: &Plot, time: i64) {
-    for x in [Token::word("0"), Token::word("100")] {
-        pen.put(&Token::word("invisible "));
-        point(pen, plot, &x, time);
-        pen.feed();
+/// From one point to another; time runs down, so it is negative. `words` stand before and between, each ends with -.
+fn line(ink: &mut Ink, at: usize, words: (&Word, &Word), from: &Time, to: &Time) -> usize {
+    let at = ink.word(at, words.0);
+    let at = ink.time(at, from);
+    let at = ink.word(at, words.1);
+    let at = ink.time(at, to);
+    feed(ink, at)
+}
+
+fn point(ink: &mut Ink, at: usize, word: &Word, time: &Time) -> usize {
+    let at = ink.word(at, word);
+    let at = ink.time(at, time);
+    feed(ink, at)
+}
+
+fn feed(ink: &mut Ink, at: usize) -> usize {
+    ink.word(at, &Word::new("\n"))
+}
+
+const TO_LEFT: Word = Word::new(" 40 -");
+const TO_RIGHT: Word = Word::new(" 60 -");
+const LINE_LEFT: Word = Word::new("line 40 -");
+const LINE_RIGHT: Word = Word::new("line 60 -");
+
+impl TimeLine {
+    pub(super) fn new(colour: bool, zero: Zero, began: i64) -> TimeLine {
+        TimeLine {
+            colour,
+            zero,
+            began,
+            began_text: None,
+        }
     }
-}
 
-/// A point: time runs down, so it is negative.
-fn point(pen: &mut Pen, plot: &Plot, x: &Token, time: i64) {
-    pen.put(x);
-    pen.put(&Token::word(" -"));
-    let time = plot.bare_time(pen, time);
-    pen.put_time(&time);
-}
-
-fn line(pen: &mut Pen, plot: &Plot, from: (&Token, i64), to: (&Token, i64)) {
-    pen.put(&Token::word("line "));
-    point(pen, plot, from.0, from.1);
-    pen.space();
-    point(pen, plot, to.0, to.1);
-    pen.feed();
-}
-
-/// Draws a packet. Captured at one end, its time at the other is guessed from a third of the round trip.
-pub(super) fn draw(pen: &mut Pen, plot: &Plot, look: &Look<'_>) {
-    const SYN_FIN_RST: u16 = 7;
-    let third = look.round_trip / 3;
-    let there = if look.from_a {
-        look.time.saturating_add(third)
-    } else {
-        look.time.saturating_sub(third).max(0)
-    };
-    line(pen, plot, (&LEFT, look.first_time), (&LEFT, there));
-    line(pen, plot, (&RIGHT, look.first_time), (&RIGHT, there));
-    let colour = if look.segment.flags & SYN_FIN_RST != 0 {
-        Token::word("orange")
-    } else if look.from_a {
-        Token::word("green")
-    } else {
-        Token::word("yellow")
-    };
-    pen.colour(&colour);
-    let (arrow, x, time) = if look.from_a {
-        line(pen, plot, (&LEFT, look.time), (&RIGHT, there));
-        (Token::word("rarrow "), &RIGHT, there)
-    } else {
-        line(pen, plot, (&RIGHT, there), (&LEFT, look.time));
-        (Token::word("larrow "), &LEFT, look.time)
-    };
-    pen.put(&arrow);
-    point(pen, plot, x, time);
-    pen.feed();
-    pen.colour(&Token::word("white"));
-    let (place, x, time) = if look.from_a {
-        (Token::word("ltext "), &LEFT, look.time)
-    } else {
-        (Token::word("rtext "), &RIGHT, there)
-    };
-    pen.put(&place);
-    point(pen, plot, x, time);
-    pen.feed();
-    describe(pen, look);
+    /// Draws a packet: its arrow and the rest of it.
+    pub(super) fn draw(
+        &mut self,
+        pen: &mut Pen,
+        at: usize,
+        arrow: &Stroke,
+        head: &Stroke,
+    ) -> usize {
+        let mut time = |time| pen.clock.time(self.zero.relative(time));
+        let from_a = arrow.has(bits::FROM_A);
+        let began = *self.began_text.get_or_insert_with(|| time(self.began));
+        let (here, there) = (time(arrow.time), time(head.time));
+        let ink = &mut *pen.ink;
+        let mut at = line(ink, at, (&LINE_LEFT, &TO_LEFT), &began, &there);
+        at = line(ink, at, (&LINE_RIGHT, &TO_RIGHT), &began, &there);
+        if self.colour {
+            let colour = if arrow.has(bits::SYN | bits::FIN | bits::RST) {
+                Word::new("orange\n")
+            } else if from_a {
+                Word::new("green\n")
+            } else {
+                Word::new("yellow\n")
+            };
+            at = ink.word(at, &colour);
+        }
+        if from_a {
+            at = line(ink, at, (&LINE_LEFT, &TO_RIGHT), &here, &there);
+            at = point(ink, at, &Word::new("rarrow 60 -"), &there);
+        } else {
+            at = line(ink, at, (&LINE_RIGHT, &TO_LEFT), &there, &here);
+            at = point(ink, at, &Word::new("larrow 40 -"), &here);
+        }
+        if self.colour {
+            at = ink.word(at, &Word::new("white\n"));
+        }
+        at = if from_a {
+            point(ink, at, &Word::new("ltext 40 -"), &here)
+        } else {
+            point(ink, at, &Word::new("rtext 60 -"), &there)
+        };
+        describe(ink, at, arrow, head)
+    }
 }
 
 /// What the segment says, in a line.
-fn describe(pen: &mut Pen, look: &Look<'_>) {
-    let segment = look.segment;
-    for (set, text) in [
-        (segment.syn(), "SYN "),
-        (segment.fin(), "FIN "),
-        (segment.rst(), "RST "),
-        (segment.psh(), "PSH "),
-        (segment.urg(), "URG "),
+fn describe(ink: &mut Ink, at: usize, arrow: &Stroke, head: &Stroke) -> usize {
+    let mut at = at;
+    for (bit, text) in [
+        (bits::SYN, Word::new("SYN ")),
+        (bits::FIN, Word::new("FIN ")),
+        (bits::RST, Word::new("RST ")),
+        (bits::PSH, Word::new("PSH ")),
+        (bits::URG, Word::new("URG ")),
     ] {
-        if set {
-            pen.put(&Token::word(text));
+        if arrow.has(bit) {
+            at = ink.word(at, &text);
         }
     }
-    let (own, other) = look.bases;
-    pen.put(&Token::number(segment.sequence.wrapping_sub(own)));
-    pen.put(&Token::word(":"));
-    pen.put(&Token::number(segment.end().wrapping_sub(own)));
-    pen.put(&Token::word("("));
-    pen.put(&Token::number(segment.payload));
-    pen.put(&Token::word(") "));
-    if segment.ack() {
-        pen.put(&Token::word("ack "));
-        pen.put(&Token::number(segment.acknowledgment.wrapping_sub(other)));
-        pen.space();
+    at = ink.number(at, &Number::new(arrow.a));
+    at = ink.word(at, &Word::new(":"));
+    at = ink.number(at, &Number::new(arrow.b));
+    at = ink.word(at, &Word::new("("));
+    at = ink.number(at, &Number::new(arrow.c));
+    at = ink.word(at, &Word::new(") "));
+    if arrow.has(bits::ACK) {
+        at = ink.word(at, &Word::new("ack "));
+        at = ink.number(at, &Number::new(head.a));
+        at = ink.word(at, &Word::new(" "));
     }
-    pen.put(&Token::word("win "));
-    pen.put(&Token::number(look.window));
-    pen.space();
-    for (set, text) in [(look.again, "R "), (look.copy, "HD ")] {
-        if set {
-            pen.put(&Token::word(text));
+    at = ink.word(at, &Word::new("win "));
+    at = ink.number(at, &Number::new(head.b));
+    at = ink.word(at, &Word::new(" "));
+    for (bit, text) in [
+        (bits::AGAIN, Word::new("R ")),
+        (bits::COPY, Word::new("HD ")),
+    ] {
+        if arrow.has(bit) {
+            at = ink.word(at, &text);
         }
     }
-    pen.feed();
+    feed(ink, at)
 }
