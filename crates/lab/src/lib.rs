@@ -9,7 +9,6 @@
 //! | `segments` | the 2005 harness of segment lists |
 //! | `timers`, `poll` | curves of the timer stores and of the pollers |
 //! | `fit` | exponents of measured curves, and where they lead |
-//! | `plot` | charts as SVG |
 //! | `report` | tables and charts as text, JSON, CSV and SVG, with the machine |
 //! | `history` | the page of published figures re-run here |
 #![forbid(unsafe_code)]
@@ -19,8 +18,10 @@ pub mod fit;
 pub mod gateway;
 pub mod generator;
 pub mod history;
-pub mod plot;
 pub mod poll;
 pub mod report;
 pub mod segments;
 pub mod timers;
+
+/// The benchmarks' charts.
+pub use ::plot::figure as plot;

@@ -1,2 +1,48 @@
 //! Pictures of measurements: SVG and PNG to print, HTML to look into.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `samples` | a [`Thinner`] takes any number of samples and keeps what can be seen: columns with their extremes |
+//! | `chart` | a [`Chart`] of [`Series`]: as a line, as dots, over time, or as a distribution |
+//! | `picture`, `png` | a chart as one picture, [`Chart::to_svg`] and [`Chart::to_png`] |
+//! | `page` | a [`Page`] of charts, figures, tables and text as one HTML file that zooms, pans and reads values |
+//! | [`figure`] | small charts of known points and bars, as the benchmarks draw them |
+//! | [`number`] | numbers as people read them |
+//!
+//! ```
+//! use plot::{Axis, Chart, Kind, Page, Thinner};
+//!
+//! let mut thinner = Thinner::new();
+//! for second in 0..100 {
+//!     thinner.push(f64::from(second), 20.0);
+//! }
+//! thinner.push_lost(100.0);
+//! let pings = thinner.finish("host a");
+//! let axes = (Axis::linear("time", "s"), Axis::linear("round-trip time", "ms"));
+//! let mut chart = Chart::new(Kind::OverTime, "Pings", axes.0, axes.1);
+//! chart.series.push(pings);
+//! let distribution = chart.to_cdf("How the round-trip times are distributed");
+//! let page = Page::new("Pings").with(chart).with(distribution);
+//! assert!(page.to_html().starts_with("<!doctype html>"));
+//! ```
+//!
+//! Nothing here opens a file: pictures are returned as text or octets. Left out: maps, stacked areas, second axes.
 #![forbid(unsafe_code)]
+
+mod axis;
+mod chart;
+pub mod figure;
+pub mod number;
+mod page;
+mod picture;
+mod png;
+mod samples;
+mod scale;
+mod svg;
+
+pub use axis::Axis;
+pub use chart::{Chart, Kind, Series};
+pub use page::{Block, Page};
+pub use png::{PngError, svg_to_png};
+pub use samples::{Samples, Thinner};
+pub use svg::escape;

@@ -5,9 +5,9 @@ mod verdict;
 use super::Chapter;
 use super::published::{self, BRINGUP_REFERENCE, BRINGUP_TARGET, BUILDS};
 use crate::fit;
-use crate::plot::number::{grouped, human_seconds};
-use crate::plot::{Axis, COLOUR_OURS, Chart, Series, Style};
 use crate::report::{Cell, Table};
+use plot::figure::{Axis, COLOUR_OURS, Chart, Series, Style};
+use plot::number::{grouped, human_seconds};
 
 /// The part of a curve that its exponent is fitted over: from this share of its end onwards.
 const TAIL: f64 = 0.25;

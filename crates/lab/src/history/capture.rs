@@ -4,10 +4,10 @@ use super::published::{
     self, CAPTURE_CONNECTION_PACKETS as OF_CONNECTION, CAPTURE_PACKETS as OF_CAPTURE, WALKS, Walk,
 };
 use super::{Chapter, Claim, Verdict};
-use crate::plot::number::{grouped, human_seconds, short};
-use crate::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
 use crate::report::{Cell, Table};
 use crate::segments::{Case, FLOOR, SegmentsReport, Subject};
+use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
+use plot::number::{grouped, human_seconds, short};
 
 /// The name of our own structure among the lists.
 const OURS: &str = "ours";

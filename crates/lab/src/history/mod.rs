@@ -18,8 +18,8 @@ pub use capture::{Whole, chapter_capture};
 pub use page::page;
 pub use poll::{PollRow, chapter_poll};
 
-use crate::plot::Figure;
 use crate::report::Table;
+use plot::figure::Figure;
 use serde::Serialize;
 
 /// Whether a published account held here.

@@ -1,8 +1,9 @@
 //! The chapters as one HTML file: styles and pictures inline, no script, no request.
 
 use super::{Chapter, Outcome, Verdict};
-use crate::plot::{Figure, STYLE_SHEET, WIDTH_DEFAULT, WIDTH_NARROW, escape};
 use crate::report::MachineInfo;
+use plot::escape;
+use plot::figure::{Figure, STYLE_SHEET, WIDTH_DEFAULT, WIDTH_NARROW};
 
 /// Colours come as variables so that the dark scheme replaces them in one place.
 const STYLES: &str = "\

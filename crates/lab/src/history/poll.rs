@@ -3,9 +3,9 @@
 use super::published::{self, DROPS_AT_PEERS, EPOLL_SAVED_PERCENT, QUADRATIC_UP_TO_PEERS};
 use super::{Chapter, Claim, Verdict};
 use crate::fit;
-use crate::plot::number::{grouped, short};
-use crate::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
 use crate::report::{Cell, Table};
+use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
+use plot::number::{grouped, short};
 
 /// Exponents that count as linear growth at the top end.
 const LINEAR: std::ops::RangeInclusive<f64> = 0.8..=1.2;

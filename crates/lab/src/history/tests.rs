@@ -150,7 +150,7 @@ fn a_run_without_time_or_samples_is_said_to_have_stopped() {
 
 #[test]
 fn published_curves_are_dashed_re_runs_full_estimates_dotted_and_ours_bold() {
-    use crate::plot::Style;
+    use plot::figure::Style;
     let chapter = chapter_bringup(&as_published());
     let Figure::Lines(chart) = &chapter.charts[0] else {
         panic!("curves")

@@ -14,7 +14,7 @@ pub use table::{Cell, Column, Row, Table};
 pub use witness::{CoreUse, CoreWitness};
 pub use write::{WriteError, Written, slug};
 
-use crate::plot::Figure;
+use plot::figure::Figure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! Tables of figures, as text, CSV and HTML.
 
-use crate::plot::{escape, number::grouped};
+use plot::escape;
+use plot::number::grouped;
 use serde::{Serialize, Serializer};
 
 /// A column's name and unit.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plot::{Axis, Chart};
+use plot::figure::{Axis, Chart};
 
 fn table() -> Table {
     let mut table = Table::new(

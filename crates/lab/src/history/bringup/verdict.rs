@@ -2,7 +2,7 @@
 
 use super::{BringupRun, Runs, standing};
 use crate::history::{Claim, Verdict, published};
-use crate::plot::number::{grouped, human_seconds, short};
+use plot::number::{grouped, human_seconds, short};
 
 /// Two times within this factor of each other are taken as equal.
 const TIE: f64 = 1.05;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::history::Outcome;
-use crate::plot::Figure;
 use crate::segments::Row;
+use plot::figure::Figure;
 
 /// Made-up lists: each takes `factor * n^exponent` seconds for n packets, not measured beyond `measured_to`.
 fn lists(laws: &[(&'static str, f64, f64, usize)]) -> SegmentsReport {

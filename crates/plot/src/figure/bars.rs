@@ -1,8 +1,8 @@
 //! Groups of horizontal bars.
 
-use super::scale::Scale;
-use super::svg::{Anchor, Font, Svg, fill, stroke};
 use super::{Bar, BarChart, Style, number};
+use crate::scale::Scale;
+use crate::svg::{Anchor, Font, Svg, fill, stroke};
 
 const BAR: f64 = 18.0;
 const LABEL: Font = Font::plain(13.0);

@@ -1,8 +1,8 @@
 //! Lines and points over two axes.
 
-use super::scale::Scale;
-use super::svg::{Anchor, Font, Svg, stroke};
 use super::{Chart, Marks, Series, Style, number};
+use crate::scale::Scale;
+use crate::svg::{Anchor, Font, Svg, stroke};
 
 /// Markers on one line, at most or so, if it has more than [`POINTS_MARKED`] points.
 const MARKERS_PER_LINE: f64 = 9.0;
@@ -10,18 +10,18 @@ const MARKERS_PER_LINE: f64 = 9.0;
 const POINTS_MARKED: usize = 20;
 
 /// The rectangle that the data is drawn into, in user units.
-struct Frame {
-    left: f64,
-    top: f64,
-    width: f64,
-    height: f64,
+pub(crate) struct Frame {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
     x: Scale,
     y: Scale,
 }
 
 impl Frame {
     /// Where a point is drawn; `None` if an axis has no place for it.
-    fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+    pub(crate) fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
         let (x, y) = (self.x.position(x)?, self.y.position(y)?);
         Some((
             self.left + x * self.width,
@@ -29,8 +29,13 @@ impl Frame {
         ))
     }
 
+    /// How far along the horizontal axis a value is, 0 to 1 inside.
+    pub(crate) fn along(&self, x: f64) -> Option<f64> {
+        self.x.position(x)
+    }
+
     /// Whether a placed point lies inside.
-    fn holds(&self, (x, y): (f64, f64)) -> bool {
+    pub(crate) fn holds(&self, (x, y): (f64, f64)) -> bool {
         let margin = 1.0;
         (self.left - margin..=self.left + self.width + margin).contains(&x)
             && (self.top - margin..=self.top + self.height + margin).contains(&y)
@@ -70,21 +75,22 @@ pub(super) fn render(chart: &Chart, width: f64, standalone: bool) -> String {
     svg.finish(&chart.title, &description(chart), standalone)
 }
 
-/// Chooses the scales, then draws the grid, the axes and their ticks.
+/// Chooses a scale with at most so many ticks or so.
+type Fit<'a> = &'a dyn Fn(usize) -> Scale;
+
+/// The scales of a chart's points.
 fn axes(svg: &mut Svg, chart: &Chart) -> Frame {
+    let points = || chart.series.iter().flat_map(|s| &s.points);
+    let fit_x = |room| Scale::fit(points().map(|p| p.0), &chart.x, room);
+    let fit_y = |room| Scale::fit(points().map(|p| p.1), &chart.y, room);
+    frame(svg, &fit_x, &fit_y)
+}
+
+/// Chooses the scales, each for at most so many ticks, then draws the grid, the axes and their ticks.
+pub(crate) fn frame(svg: &mut Svg, fit_x: Fit<'_>, fit_y: Fit<'_>) -> Frame {
     let font = Font::plain(12.0);
-    let xs = || {
-        chart
-            .series
-            .iter()
-            .flat_map(|s| s.points.iter().map(|p| p.0))
-    };
-    let ys = chart
-        .series
-        .iter()
-        .flat_map(|s| s.points.iter().map(|p| p.1));
     let height = (svg.width * 0.44).clamp(250.0, 420.0);
-    let y = Scale::fit(ys, &chart.y, (height / 42.0) as usize);
+    let y = fit_y((height / 42.0) as usize);
     let label_width = |scale: &Scale| {
         let labels = scale.ticks.iter().filter_map(|t| t.label.as_deref());
         labels.map(|l| font.width(l)).fold(0.0, f64::max)
@@ -92,13 +98,13 @@ fn axes(svg: &mut Svg, chart: &Chart) -> Frame {
     let left = 16.0 + label_width(&y) + 8.0;
     let width = svg.width - left - 28.0;
     let mut room = 12;
-    let mut x = Scale::fit(xs(), &chart.x, room);
+    let mut x = fit_x(room);
     while room > 2
         && x.ticks.iter().filter(|t| t.label.is_some()).count() as f64 * (label_width(&x) + 16.0)
             > width
     {
         room -= 1;
-        x = Scale::fit(xs(), &chart.x, room);
+        x = fit_x(room);
     }
     let frame = Frame {
         left,

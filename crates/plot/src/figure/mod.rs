@@ -10,19 +10,18 @@
 //! palette is Okabe and Ito's, which stays distinct for colour-blind readers;
 //! their yellow, unreadable on white, is replaced by a grey.
 //!
-//! Left out: stacked areas, second axes, interaction.
+//! Left out: stacked areas, second axes; interaction is for a [`Page`](crate::Page).
 
 mod bars;
-mod lines;
-pub mod number;
-mod scale;
-mod svg;
+pub(crate) mod lines;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use svg::escape;
+pub use crate::axis::Axis;
+pub use crate::number;
 
+use crate::svg;
 use serde::Serialize;
 
 /// Width in user units of a picture made by `to_svg`.
@@ -37,58 +36,6 @@ pub const COLOUR_OURS: usize = 6;
 /// The style sheet of every picture, for a page that holds several of them;
 /// [`Figure::to_inline_svg`] leaves it out.
 pub const STYLE_SHEET: &str = svg::STYLE_SHEET;
-
-/// What an axis shows: its name, its unit, and how values are laid along it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Axis {
-    /// What is measured, e.g. `time`.
-    pub label: String,
-    /// The unit, e.g. `s`; empty for a count.
-    pub unit: String,
-    /// Whether equal distances mean equal ratios; values of zero and below are then not drawn.
-    pub log: bool,
-    /// Where the axis ends when that is not the largest value; lines leave the picture there.
-    pub max: Option<f64>,
-}
-
-impl Axis {
-    /// An axis on which equal distances mean equal differences.
-    pub fn linear(label: impl Into<String>, unit: impl Into<String>) -> Self {
-        Self {
-            label: label.into(),
-            unit: unit.into(),
-            log: false,
-            max: None,
-        }
-    }
-
-    /// An axis on which equal distances mean equal ratios.
-    pub fn log(label: impl Into<String>, unit: impl Into<String>) -> Self {
-        Self {
-            log: true,
-            ..Self::linear(label, unit)
-        }
-    }
-
-    /// Ends the axis at `max`, in the axis's unit.
-    #[must_use]
-    pub fn up_to(self, max: f64) -> Self {
-        Self {
-            max: Some(max),
-            ..self
-        }
-    }
-
-    /// The label with its unit and scale, as written beside the axis.
-    fn caption(&self) -> String {
-        match (self.unit.is_empty(), self.log) {
-            (true, false) => self.label.clone(),
-            (true, true) => format!("{} (log scale)", self.label),
-            (false, false) => format!("{} ({})", self.label, self.unit),
-            (false, true) => format!("{} ({}, log scale)", self.label, self.unit),
-        }
-    }
-}
 
 /// How a series or bar is drawn, which says where its values come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 /// Light and dark colour of each index: Okabe and Ito's, with a grey for their yellow.
-const PALETTE: [(&str, &str); 8] = [
+pub(crate) const PALETTE: [(&str, &str); 8] = [
     ("#0072b2", "#4fa8e0"),
     ("#d55e00", "#f5853f"),
     ("#009e73", "#2cc598"),
@@ -18,7 +18,7 @@ const PALETTE: [(&str, &str); 8] = [
 ];
 
 /// What the dark scheme and a page need; each line overrides one class of attribute.
-pub(super) const STYLE_SHEET: &str = "\
+pub(crate) const STYLE_SHEET: &str = "\
 .hc{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',Arial,sans-serif}
 @media screen and (prefers-color-scheme:dark){
 .hc .ground{fill:#16191d}.hc .text{fill:#e8e8e8}.hc .muted{fill:#b4b9c0}
@@ -32,7 +32,7 @@ pub(super) const STYLE_SHEET: &str = "\
 
 /// Where a text's `x` is.
 #[derive(Clone, Copy)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -40,14 +40,14 @@ pub(super) enum Anchor {
 
 /// How a text is set.
 #[derive(Clone, Copy)]
-pub(super) struct Font {
-    pub(super) size: f64,
-    pub(super) bold: bool,
-    pub(super) muted: bool,
+pub(crate) struct Font {
+    pub(crate) size: f64,
+    pub(crate) bold: bool,
+    pub(crate) muted: bool,
 }
 
 impl Font {
-    pub(super) const fn plain(size: f64) -> Self {
+    pub(crate) const fn plain(size: f64) -> Self {
         Self {
             size,
             bold: false,
@@ -55,14 +55,14 @@ impl Font {
         }
     }
 
-    pub(super) const fn bold(size: f64) -> Self {
+    pub(crate) const fn bold(size: f64) -> Self {
         Self {
             bold: true,
             ..Self::plain(size)
         }
     }
 
-    pub(super) const fn muted(size: f64) -> Self {
+    pub(crate) const fn muted(size: f64) -> Self {
         Self {
             muted: true,
             ..Self::plain(size)
@@ -70,13 +70,13 @@ impl Font {
     }
 
     /// An estimate, on the wide side, of how many user units `text` takes.
-    pub(super) fn width(self, text: &str) -> f64 {
+    pub(crate) fn width(self, text: &str) -> f64 {
         let ems: f64 = text.chars().map(ems).sum();
         ems * self.size * if self.bold { 1.08 } else { 1.0 }
     }
 
     /// `text` broken into lines of at most `width` user units, between words where that is possible.
-    pub(super) fn wrap(self, text: &str, width: f64) -> Vec<String> {
+    pub(crate) fn wrap(self, text: &str, width: f64) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for word in text.split_whitespace() {
             if let Some(line) = lines.last_mut()
@@ -115,7 +115,7 @@ fn ems(c: char) -> f64 {
 /// `text` safe as SVG or HTML content and as an attribute's value.
 ///
 /// Characters that XML 1.0 forbids become U+FFFD.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -134,15 +134,15 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// A picture being written, from the top down.
-pub(super) struct Svg {
+pub(crate) struct Svg {
     body: String,
-    pub(super) width: f64,
+    pub(crate) width: f64,
     /// How far down the picture reaches so far.
-    pub(super) y: f64,
+    pub(crate) y: f64,
 }
 
 impl Svg {
-    pub(super) fn new(width: f64) -> Self {
+    pub(crate) fn new(width: f64) -> Self {
         Self {
             body: String::new(),
             width: width.clamp(200.0, 4000.0),
@@ -151,17 +151,17 @@ impl Svg {
     }
 
     /// Appends an element as it stands.
-    pub(super) fn raw(&mut self, element: &str) {
+    pub(crate) fn raw(&mut self, element: &str) {
         self.body.push_str(element);
         self.body.push('\n');
     }
 
     /// Appends what another picture of the same size holds, over what is there.
-    pub(super) fn append(&mut self, other: Svg) {
+    pub(crate) fn append(&mut self, other: Svg) {
         self.body.push_str(&other.body);
     }
 
-    pub(super) fn text(&mut self, x: f64, y: f64, anchor: Anchor, font: Font, text: &str) {
+    pub(crate) fn text(&mut self, x: f64, y: f64, anchor: Anchor, font: Font, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -187,14 +187,14 @@ impl Svg {
     }
 
     /// Sets `text` over the whole width at the present height, and moves down.
-    pub(super) fn paragraph(&mut self, x: f64, font: Font, text: &str) {
+    pub(crate) fn paragraph(&mut self, x: f64, font: Font, text: &str) {
         for line in font.wrap(text, self.width - x - 16.0) {
             self.y += font.size * 1.3;
             self.text(x, self.y, Anchor::Start, font, &line);
         }
     }
 
-    pub(super) fn grid_line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), faint: bool) {
+    pub(crate) fn grid_line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), faint: bool) {
         let width = if faint { 0.5 } else { 1.0 };
         let _ = writeln!(
             self.body,
@@ -203,7 +203,7 @@ impl Svg {
         );
     }
 
-    pub(super) fn axis_line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+    pub(crate) fn axis_line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         let _ = writeln!(
             self.body,
             "<path class=\"axis\" stroke=\"#55595f\" d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\"/>"
@@ -211,7 +211,7 @@ impl Svg {
     }
 
     /// A marker whose shape follows from `colour`, with a text shown on hovering unless empty.
-    pub(super) fn marker(&mut self, x: f64, y: f64, colour: usize, hollow: bool, hover: &str) {
+    pub(crate) fn marker(&mut self, x: f64, y: f64, colour: usize, hollow: bool, hover: &str) {
         let (classes, ink) = if hollow {
             (
                 format!("hollow {}", stroke(colour).0),
@@ -236,7 +236,7 @@ impl Svg {
     }
 
     /// The whole document; without its own style sheet when a page provides it.
-    pub(super) fn finish(self, title: &str, description: &str, standalone: bool) -> String {
+    pub(crate) fn finish(self, title: &str, description: &str, standalone: bool) -> String {
         let (width, height) = (self.width, (self.y + 14.0).ceil());
         let (title, description) = (escape(title), escape(description));
         // Inside of a page the style sheet sizes the picture.
@@ -261,15 +261,20 @@ impl Svg {
 }
 
 /// Class and attribute that stroke with a palette colour.
-pub(super) fn stroke(colour: usize) -> (String, String) {
+pub(crate) fn stroke(colour: usize) -> (String, String) {
     let i = colour % PALETTE.len();
     (format!("s{i}"), format!("stroke=\"{}\"", PALETTE[i].0))
 }
 
 /// Class and attribute that fill with a palette colour.
-pub(super) fn fill(colour: usize) -> (String, String) {
+pub(crate) fn fill(colour: usize) -> (String, String) {
     let i = colour % PALETTE.len();
     (format!("f{i}"), format!("fill=\"{}\"", PALETTE[i].0))
+}
+
+/// The dash of a colour's line, so that lines differ without colour too; empty for a full line.
+pub(crate) fn dash(colour: usize) -> &'static str {
+    ["", "9 4", "2 3", "12 3 2 3", "5 2", "14 4 5 4", "", "1 4"][colour % PALETTE.len()]
 }
 
 /// The outline of a colour's marker around a point.

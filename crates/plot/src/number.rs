@@ -71,8 +71,19 @@ pub fn human_seconds(seconds: f64) -> String {
     }
 }
 
+/// Whole `seconds` as a clock shows them: `0:30`, `12:00`, `1:00:00`.
+pub(crate) fn clock(seconds: f64) -> String {
+    let all = seconds.abs().round() as u64;
+    let (hours, minutes, rest) = (all / 3600, all / 60 % 60, all % 60);
+    let sign = if seconds <= -0.5 { "-" } else { "" };
+    match hours {
+        0 => format!("{sign}{minutes}:{rest:02}"),
+        _ => format!("{sign}{hours}:{minutes:02}:{rest:02}"),
+    }
+}
+
 /// A tick's label for a log axis.
-pub(super) fn log_tick(value: f64) -> String {
+pub(crate) fn log_tick(value: f64) -> String {
     let exponent = value.log10().floor();
     if (-4.0..7.0).contains(&exponent) {
         grouped(value, (-exponent).max(0.0) as usize)

@@ -1,26 +1,27 @@
 //! Where an axis begins and ends, and where its ticks are.
 
-use super::{Axis, number};
+use crate::axis::Axis;
+use crate::number;
 
 /// A place on an axis: with a label, a major tick; without, a faint line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tick {
-    pub(super) at: f64,
-    pub(super) label: Option<String>,
+pub(crate) struct Tick {
+    pub(crate) at: f64,
+    pub(crate) label: Option<String>,
 }
 
 /// An axis with its ends chosen.
 #[derive(Clone, Debug)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     lo: f64,
     hi: f64,
     log: bool,
-    pub(super) ticks: Vec<Tick>,
+    pub(crate) ticks: Vec<Tick>,
 }
 
 impl Scale {
     /// Chooses round ends that hold all `values`, and at most `room` labelled ticks or so.
-    pub(super) fn fit(values: impl Iterator<Item = f64>, axis: &Axis, room: usize) -> Self {
+    pub(crate) fn fit(values: impl Iterator<Item = f64>, axis: &Axis, room: usize) -> Self {
         let room = room.clamp(2, 20);
         let usable = values.filter(|v| v.is_finite() && (!axis.log || *v > 0.0));
         let (mut lo, mut hi) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| {
@@ -75,6 +76,36 @@ impl Scale {
             log: false,
             ticks,
         }
+    }
+
+    /// Seconds as minutes or hours, where there are enough of them; `None` where plain seconds read better.
+    ///
+    /// Ends at the last value, not at a round one.
+    pub(crate) fn fit_time(lo: f64, hi: f64, room: usize) -> Option<Self> {
+        const STEPS: [f64; 16] = [
+            10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 10_800.0,
+            21_600.0, 43_200.0, 86_400.0, 604_800.0,
+        ];
+        if !(hi - lo >= 120.0 && hi < 1e8) {
+            return None;
+        }
+        let least = (hi - lo) / room.clamp(2, 20) as f64;
+        let step = STEPS
+            .into_iter()
+            .find(|step| *step >= least)
+            .unwrap_or(least);
+        let ticks = ((lo / step).ceil() as i64..=(hi / step).floor() as i64)
+            .map(|i| i as f64 * step)
+            .map(|at| Tick {
+                at,
+                label: Some(number::clock(at)),
+            });
+        Some(Self {
+            lo,
+            hi,
+            log: false,
+            ticks: ticks.collect(),
+        })
     }
 
     fn fit_log(lo: f64, hi: f64, room: usize) -> Self {
@@ -134,7 +165,7 @@ impl Scale {
     }
 
     /// How far along the axis `value` is, 0 at its start and 1 at its end; `None` if it has no place.
-    pub(super) fn position(&self, value: f64) -> Option<f64> {
+    pub(crate) fn position(&self, value: f64) -> Option<f64> {
         if !value.is_finite() || (self.log && value <= 0.0) {
             return None;
         }
