@@ -245,6 +245,8 @@ impl Analyzer {
                 sum = sum.wrapping_add(self.hot[at as usize].connection.touch());
                 places[count] = at;
                 count += 1;
+            } else if let Some(&slot) = self.cold.find(hash, |_| true) {
+                sum = sum.wrapping_add(u64::from(slot));
             }
         }
         for &at in &places[..count] {

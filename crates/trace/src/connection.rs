@@ -132,14 +132,7 @@ impl Connection {
         (*number, *first_packet, *file, *packets) = (0, 0, 0, 0);
         (*key, *a_is_low) = (FlowKey::default(), false);
         (*first_time, *last_time, *last_clock) = (0, 0, 0);
-        for direction in [a, b] {
-            let segments = core::mem::take(&mut direction.segments);
-            let percentiles = core::mem::take(&mut direction.rtt_percentiles);
-            *direction = Direction::default();
-            direction.segments = segments;
-            direction.segments.clear();
-            direction.rtt_percentiles = percentiles;
-            direction.rtt_percentiles.clear();
-        }
+        a.reset();
+        b.reset();
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::rtt::{Percentiles, Times};
 use crate::segments::Segments;
+use core::ops::{Deref, DerefMut};
 
 /// Packets remembered, by what is the same in two copies of one, to tell copies from retransmissions.
 pub(crate) const REMEMBERED: usize = 8;
@@ -114,13 +115,27 @@ pub struct Direction {
     /// What "largest" is, in octets of sequence space.
     pub rtt_full_size: u32,
 
-    // What few packets change.
+    // What comes once, or always or never.
     /// The highest octet that was acknowledged selectively, as offset.
     pub(crate) sacked_above: u64,
     /// Sequence offset of its FIN; `None` before it.
     pub fin: Option<u64>,
     /// Sequence number of its first packet; graphs count from it.
     pub first_sequence: Option<u32>,
+    /// Payload bytes the capture cut off (truncated data).
+    pub truncated_bytes: u64,
+    /// Packets that were cut (truncated packets).
+    pub truncated_packets: u64,
+    /// Segments carried in IPv6.
+    pub ipv6_packets: u64,
+    /// What few connections have: see [`Rare`].
+    rare: Option<Box<Rare>>,
+}
+
+/// What few connections have any of. A [`Direction`] has none until it is written to; it is read and written as if it
+/// were part of the direction.
+#[derive(Debug, Clone)]
+pub struct Rare {
     /// ACKs with SACK blocks (sack pkts sent).
     pub sack_packets: u64,
     /// ACKs whose first SACK block reports a duplicate, RFC 2883 (dsack pkts sent).
@@ -151,10 +166,6 @@ pub struct Direction {
     pub urgent_packets: u64,
     /// Sum of their urgent pointers (urgent data bytes).
     pub urgent_bytes: u64,
-    /// Payload bytes the capture cut off (truncated data).
-    pub truncated_bytes: u64,
-    /// Packets that were cut (truncated packets).
-    pub truncated_packets: u64,
     /// Round trips of retransmitted segments, from their last transmission (RTT min (last)).
     pub rtt_ambiguous: Times,
     /// ACKs of segments sent before a retransmission that they waited for (post-loss acks).
@@ -167,8 +178,6 @@ pub struct Direction {
     pub retransmissions_max: u32,
     /// Times between a segment and its retransmission (min retr time).
     pub retransmission_times: Times,
-    /// Segments carried in IPv6.
-    pub ipv6_packets: u64,
     /// Packets marked "congestion experienced", RFC 3168.
     pub ce_packets: u64,
     /// Packets with ECE outside the handshake.
@@ -181,6 +190,53 @@ pub struct Direction {
     pub stalls: Episodes,
     /// Encapsulation of its first packet, as the path of [`wire::packet::Layer`]s printed; empty for none.
     pub layers: String,
+}
+
+impl Rare {
+    const NONE: Rare = Rare {
+        sack_packets: 0,
+        dsack_packets: 0,
+        sack_blocks_max: 0,
+        sacks_sent: 0,
+        retransmitted_packets: 0,
+        retransmitted_bytes: 0,
+        spurious_retransmissions: 0,
+        fast_retransmissions: 0,
+        probe_packets: 0,
+        probe_bytes: 0,
+        keep_alives: 0,
+        out_of_order_packets: 0,
+        hardware_duplicates: 0,
+        urgent_packets: 0,
+        urgent_bytes: 0,
+        rtt_ambiguous: Times::NONE,
+        post_loss_acks: 0,
+        duplicate_acks: 0,
+        triple_duplicate_acks: 0,
+        retransmissions_max: 0,
+        retransmission_times: Times::NONE,
+        ce_packets: 0,
+        ece_packets: 0,
+        cwr_packets: 0,
+        zero_windows: Episodes::NONE,
+        stalls: Episodes::NONE,
+        layers: String::new(),
+    };
+}
+
+impl Deref for Direction {
+    type Target = Rare;
+
+    fn deref(&self) -> &Rare {
+        const NONE: &Rare = &Rare::NONE;
+        self.rare.as_deref().unwrap_or(NONE)
+    }
+}
+
+impl DerefMut for Direction {
+    fn deref_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(|| Box::new(Rare::NONE))
+    }
 }
 
 /// Windows that one end advertised, in bytes.
@@ -233,6 +289,14 @@ pub struct Episodes {
 }
 
 impl Episodes {
+    /// None at all.
+    const NONE: Episodes = Episodes {
+        count: 0,
+        total: 0,
+        longest: 0,
+        since: None,
+    };
+
     /// One begins, unless one is under way.
     pub(crate) fn begin(&mut self, now: i64) {
         if self.since.is_none() {
@@ -259,6 +323,130 @@ impl Episodes {
 }
 
 impl Direction {
+    /// Makes it one that has sent nothing, keeping the room its lists have.
+    pub(crate) fn reset(&mut self) {
+        // Part by part: a new one would be made elsewhere and copied, and its lists be moved there and back.
+        let Direction {
+            segments,
+            duplicates_in_row,
+            keep_alive_pending,
+            data_acked,
+            top_id,
+            last_time,
+            packets,
+            ack_packets,
+            ack,
+            ack_time,
+            window,
+            window_end,
+            owin,
+            windows,
+            latest,
+            scale,
+            asked_scale,
+            asked_timestamps,
+            asked_sack,
+            idle_max,
+            pure_acks,
+            remembered,
+            syns,
+            fins,
+            resets,
+            mss,
+            bad_behaviour,
+            data_bytes,
+            data_packets,
+            unique_bytes,
+            pushed_packets,
+            last_data_time,
+            segment_max,
+            segment_min,
+            initial_bytes,
+            initial_packets,
+            first_data_time,
+            syn,
+            probed,
+            rtt_handshake,
+            rtt_last,
+            rtt,
+            rtt_full,
+            rtt_percentiles,
+            cumulative_acks,
+            rtt_full_size,
+            sacked_above,
+            fin,
+            first_sequence,
+            truncated_bytes,
+            truncated_packets,
+            ipv6_packets,
+            rare,
+        } = self;
+        segments.clear();
+        rtt_percentiles.clear();
+        *rare = None;
+        for number in [
+            packets,
+            ack_packets,
+            pure_acks,
+            data_bytes,
+            data_packets,
+            unique_bytes,
+            pushed_packets,
+            initial_bytes,
+            initial_packets,
+            probed,
+            cumulative_acks,
+            sacked_above,
+            truncated_bytes,
+            truncated_packets,
+            ipv6_packets,
+        ] {
+            *number = 0;
+        }
+        for number in [
+            duplicates_in_row,
+            window,
+            window_end,
+            latest,
+            syns,
+            fins,
+            resets,
+            segment_max,
+            segment_min,
+            rtt_full_size,
+        ] {
+            *number = 0;
+        }
+        for number in [idle_max, rtt_handshake, rtt_last] {
+            *number = 0;
+        }
+        for number in [top_id, mss] {
+            *number = 0;
+        }
+        for flag in [
+            keep_alive_pending,
+            data_acked,
+            asked_scale,
+            asked_timestamps,
+            asked_sack,
+            bad_behaviour,
+        ] {
+            *flag = false;
+        }
+        for time in [last_time, ack_time, last_data_time, first_data_time] {
+            *time = None;
+        }
+        (*ack, *first_sequence, *syn, *fin) = (None, None, None, None);
+        (*owin, *windows) = (Owin::default(), Windows::default());
+        (*rtt, *rtt_full) = (Times::NONE, Times::NONE);
+        (*scale, *remembered) = (0, [0; REMEMBERED]);
+    }
+
+    /// Whether it has anything that few have.
+    pub(crate) fn has_rare(&self) -> bool {
+        self.rare.is_some()
+    }
+
     /// Reads a number of each cache line up to what few packets change.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {

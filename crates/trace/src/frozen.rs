@@ -7,7 +7,7 @@
 mod codec;
 
 use crate::connection::Connection;
-use crate::direction::{Direction, Episodes, Owin, Windows};
+use crate::direction::{Direction, Episodes, Owin, Rare, Windows};
 use crate::key::FlowKey;
 use crate::rtt::{Percentiles, Times};
 use codec::Reader;
@@ -183,34 +183,38 @@ impl Direction {
         codec.unsigned(&mut self.initial_packets);
         codec.unsigned(&mut self.truncated_bytes);
         codec.unsigned(&mut self.truncated_packets);
+        codec.unsigned(&mut self.ipv6_packets);
+        codec.offset(&mut self.sacked_above);
+        codec.offset(&mut self.probed);
         codec.guessed_signed(&mut self.rtt_handshake, self.rtt.min);
         codec.guessed_signed(&mut self.rtt_last, self.rtt.max);
     }
 
-    /// What most connections have none of: one bit says so.
+    /// What most directions have none of: one bit says so.
     fn exchange_rare<C: Codec>(&mut self, codec: &mut C) {
         codec.room();
         let mut any = self.has_rare();
         codec.flags(&mut [&mut any]);
         if any {
-            self.exchange_all_rare(codec);
+            let rare: &mut Rare = self;
+            rare.exchange(codec);
         }
     }
+}
 
+impl Rare {
     #[inline(never)]
-    fn exchange_all_rare<C: Codec>(&mut self, codec: &mut C) {
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.sack_packets);
         codec.unsigned(&mut self.dsack_packets);
         octet(codec, &mut self.sack_blocks_max);
         codec.unsigned(&mut self.sacks_sent);
-        codec.offset(&mut self.sacked_above);
         codec.unsigned(&mut self.retransmitted_packets);
         codec.unsigned(&mut self.retransmitted_bytes);
         codec.unsigned(&mut self.spurious_retransmissions);
         codec.unsigned(&mut self.fast_retransmissions);
         codec.unsigned(&mut self.probe_packets);
         codec.unsigned(&mut self.probe_bytes);
-        codec.offset(&mut self.probed);
         codec.unsigned(&mut self.keep_alives);
         codec.unsigned(&mut self.out_of_order_packets);
         codec.unsigned(&mut self.hardware_duplicates);
@@ -222,41 +226,12 @@ impl Direction {
         codec.unsigned(&mut self.triple_duplicate_acks);
         codec.small(&mut self.retransmissions_max);
         self.retransmission_times.exchange(codec);
-        codec.unsigned(&mut self.ipv6_packets);
         codec.unsigned(&mut self.ce_packets);
         codec.unsigned(&mut self.ece_packets);
         codec.unsigned(&mut self.cwr_packets);
         self.zero_windows.exchange(codec);
         self.stalls.exchange(codec);
         codec.text(&mut self.layers);
-    }
-
-    /// Whether anything of [`Direction::exchange_rare`] is there.
-    fn has_rare(&self) -> bool {
-        let counts = self.sacks_sent
-            | self.sack_packets
-            | self.dsack_packets
-            | self.sacked_above
-            | self.retransmitted_packets
-            | self.retransmitted_bytes
-            | self.probe_packets
-            | self.probed
-            | self.keep_alives
-            | self.out_of_order_packets
-            | self.hardware_duplicates
-            | self.urgent_packets
-            | self.rtt_ambiguous.count
-            | self.post_loss_acks
-            | self.duplicate_acks
-            | u64::from(self.retransmissions_max)
-            | self.retransmission_times.count
-            | self.ipv6_packets
-            | self.ce_packets
-            | self.ece_packets
-            | self.cwr_packets
-            | u64::from(self.zero_windows.count)
-            | u64::from(self.stalls.count);
-        counts != 0 || !self.layers.is_empty()
     }
 }
 

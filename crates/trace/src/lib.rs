@@ -28,7 +28,7 @@ pub mod xplot;
 pub use analyzer::{Analyzer, Config, Finished, IDLE, IDLE_CLOSED, Limits};
 pub use clock::Clock;
 pub use connection::Connection;
-pub use direction::{Direction, Episodes, Owin, Windows};
+pub use direction::{Direction, Episodes, Owin, Rare, Windows};
 pub use frozen::NotFrozen;
 pub use key::FlowKey;
 pub use rtt::{Percentiles, Times};

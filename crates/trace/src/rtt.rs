@@ -16,6 +16,15 @@ pub struct Times {
 }
 
 impl Times {
+    /// None at all.
+    pub(crate) const NONE: Times = Times {
+        count: 0,
+        min: 0,
+        max: 0,
+        sum: 0,
+        squares: 0.0,
+    };
+
     /// Adds one.
     pub fn add(&mut self, time: i64) {
         if self.count == 0 {

@@ -32,6 +32,14 @@ impl Gaps {
         }
     }
 
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        (self.floor, self.forgotten) = (0, 0);
+        if !self.inner.is_empty() {
+            self.inner.clear();
+        }
+    }
+
     /// Adds a gap that lies above all.
     pub(super) fn add(&mut self, first: u64, end: u64) {
         if first == 0 {

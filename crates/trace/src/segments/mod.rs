@@ -278,12 +278,10 @@ impl Segments {
 
     /// Forgets all, and keeps the room.
     pub fn clear(&mut self) {
-        let mut flight = core::mem::take(&mut self.flight);
-        flight.clear();
-        *self = Segments {
-            flight,
-            ..Segments::default()
-        };
+        (self.acked, self.edge, self.acked_time, self.top) = (0, 0, 0, 0);
+        self.flight.clear();
+        self.gaps.clear();
+        self.forgotten = 0;
     }
 
     /// Shows its numbers to a codec, which reads or writes them.
