@@ -6,21 +6,33 @@ use super::{FlowMatch, Match, Ports, Prefix, small};
 
 /// Rules and the classes that they give, as u32 and flower have them in Linux.
 ///
-/// Each rule is kept as the tests that it asks for, the ones that most packets fail first: what no rule asks for costs
-/// nothing.
+/// Protocol and exact ports, which most rules ask for and most packets fail, are one comparison for each rule. What
+/// else a rule asks for is a list of tests behind it: what no rule asks for costs nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
+    rules: Vec<Rule>,
     tests: Vec<Test>,
-    /// Where each rule's tests end, and its class.
-    rules: Vec<(usize, u32)>,
+    /// Whether any rule begins with the header within a tunnel, or with the innermost one.
+    looks_inside: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    /// Whose protocol and ports it begins with, the bits of them that it looks at, and what they are.
+    header: Header,
+    mask: u64,
+    value: u64,
+    /// Where its tests end; they begin where those of the rule before it end.
+    end: usize,
+    class: u32,
 }
 
 /// Which header is asked.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Header {
-    Outer,
-    Tunnel,
-    Innermost,
+    Outer = 0,
+    Tunnel = 1,
+    Innermost = 2,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +79,15 @@ impl Filter {
             (Header::Tunnel, &rule.tunnel),
             (Header::Innermost, &rule.innermost),
         ];
-        for (header, asked) in headers {
-            self.push_small(header, asked);
-        }
+        let mut exact = headers
+            .into_iter()
+            .map(|(header, asked)| (header, small_bits(asked)))
+            .filter(|(_, (mask, _))| *mask != 0);
+        let (header, (mask, value)) = exact.next().unwrap_or((Header::Outer, (0, 0)));
+        let others = exact.map(|(header, (mask, value))| Test::Small(header, mask, value));
+        self.tests.extend(others);
+        self.looks_inside |= header != Header::Outer;
+
         self.tests.extend(rule.dscp.map(Test::Dscp));
         let mark = rule.mark.map(|mark| Test::Mark {
             value: mark.value,
@@ -78,33 +96,20 @@ impl Filter {
         self.tests.extend(mark);
         self.tests.extend(rule.vlan.map(Test::Vlan));
         for (header, asked) in headers {
+            let source = asked.proto_src.filter(|ports| !ports.is_one());
+            let destination = asked.proto_dst.filter(|ports| !ports.is_one());
+            let source = source.map(|ports| Test::SourcePort(header, ports));
+            let destination = destination.map(|ports| Test::DestinationPort(header, ports));
+            self.tests.extend(source.into_iter().chain(destination));
             self.push_addresses(header, asked);
         }
-        self.rules.push((self.tests.len(), class));
-    }
-
-    fn push_small(&mut self, header: Header, asked: &FlowMatch) {
-        let (mut mask, mut value) = (0, 0);
-        if let Some(proto) = asked.proto {
-            mask |= 0xffff_ffff << 32;
-            value |= u64::from(proto) << 32;
-        }
-        let mut one = |ports: Option<Ports>, shift: u32| {
-            let port = ports.filter(|ports| ports.low == ports.high);
-            if let Some(port) = port {
-                mask |= 0xffff << shift;
-                value |= u64::from(port.low) << shift;
-            }
-            ports.filter(|ports| ports.low != ports.high)
-        };
-        let source = one(asked.proto_src, 16);
-        let destination = one(asked.proto_dst, 0);
-        if mask != 0 {
-            self.tests.push(Test::Small(header, mask, value));
-        }
-        let source = source.map(|ports| Test::SourcePort(header, ports));
-        let destination = destination.map(|ports| Test::DestinationPort(header, ports));
-        self.tests.extend(source.into_iter().chain(destination));
+        self.rules.push(Rule {
+            header,
+            mask,
+            value,
+            end: self.tests.len(),
+            class,
+        });
     }
 
     fn push_addresses(&mut self, header: Header, asked: &FlowMatch) {
@@ -127,12 +132,21 @@ impl Filter {
     #[must_use]
     #[inline]
     pub fn class(&self, keys: &Keys) -> Option<u32> {
+        let mut smalls = [small(&keys.outer), 0, 0];
+        if self.looks_inside {
+            smalls[1] = small(&keys.inner);
+            smalls[2] = small(keys.innermost());
+        }
         let mut start = 0;
-        for &(end, class) in &self.rules {
-            if self.tests[start..end].iter().all(|test| test.holds(keys)) {
-                return Some(class);
+        for rule in &self.rules {
+            if smalls[rule.header as usize] & rule.mask == rule.value
+                && self.tests[start..rule.end]
+                    .iter()
+                    .all(|test| test.holds(keys))
+            {
+                return Some(rule.class);
             }
-            start = end;
+            start = rule.end;
         }
         None
     }
@@ -148,6 +162,24 @@ impl Filter {
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
+}
+
+/// Bits of [`small`] that are asked for exactly, and what they are.
+fn small_bits(asked: &FlowMatch) -> (u64, u64) {
+    let proto = asked
+        .proto
+        .map(|proto| (0xffff_ffff << 32, u64::from(proto) << 32));
+    let port = |ports: Option<Ports>, shift: u32| {
+        let one = ports.filter(|ports| ports.is_one());
+        one.map(|ports| (0xffff << shift, u64::from(ports.low) << shift))
+    };
+    let parts = [proto, port(asked.proto_src, 16), port(asked.proto_dst, 0)];
+    parts
+        .into_iter()
+        .flatten()
+        .fold((0, 0), |(mask, value), part| {
+            (mask | part.0, value | part.1)
+        })
 }
 
 impl Header {

@@ -116,6 +116,11 @@ impl Ports {
         }
     }
 
+    /// Whether it is one port.
+    pub(super) const fn is_one(self) -> bool {
+        self.low == self.high
+    }
+
     /// Whether a port is one of them.
     #[must_use]
     pub const fn has(self, port: u16) -> bool {
@@ -125,7 +130,7 @@ impl Ports {
 
 impl fmt::Display for Ports {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.low == self.high {
+        match self.is_one() {
             true => write!(f, "{}", self.low),
             false => write!(f, "{}-{}", self.low, self.high),
         }
