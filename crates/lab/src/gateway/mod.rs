@@ -1,6 +1,25 @@
 //! The home gateway: two hosts behind a slow link, what they do to each other, and what a queue can do about it.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `rows` | the six rows of the published table, and its figures |
+//! | `treatment` | the link, and queues by name |
+//! | `topology`, `line`, `stage` | the hosts in namespaces, the boxes between them, and a run of both |
+//! | `traffic`, `pinger` | loads and probes of hosts in namespaces |
+//! | `model` | the same hosts, loads and probes in virtual time |
+//! | `run` | a row, here or there |
+//! | `outcome`, `report` | what came of it, as a value and for people |
 
+mod line;
 pub mod model;
+pub mod outcome;
+mod pinger;
+pub mod report;
 pub mod rows;
+pub mod run;
+mod stage;
 pub mod topology;
 pub mod traffic;
+pub mod treatment;
+
+pub use stage::Error;

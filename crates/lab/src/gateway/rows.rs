@@ -104,6 +104,10 @@ pub struct Result {
     pub page_ms: Vec<f64>,
     /// Page loads that were given up.
     pub page_failures: u32,
+    /// How long a browser took for each, in milliseconds.
+    pub browser_ms: Vec<f64>,
+    /// Page loads that the browser did not finish.
+    pub browser_failures: u32,
     /// Round trips of B's pings, in milliseconds by when they were sent in seconds; `None` for one without reply.
     pub pings: Vec<(f64, Option<f64>)>,
     /// B's share of the bulk data through the link, with one connection against A's load.
@@ -116,8 +120,13 @@ impl Result {
     /// The mean page load in milliseconds; `None` when no load was finished.
     #[must_use]
     pub fn page_mean_ms(&self) -> Option<f64> {
-        let count = self.page_ms.len();
-        (count > 0).then(|| self.page_ms.iter().sum::<f64>() / count as f64)
+        mean(&self.page_ms)
+    }
+
+    /// The mean of the browser's page loads in milliseconds; `None` when no load was finished.
+    #[must_use]
+    pub fn browser_mean_ms(&self) -> Option<f64> {
+        mean(&self.browser_ms)
     }
 
     /// The round trip that a share `p` of the answered pings did not exceed.
@@ -138,6 +147,12 @@ impl Result {
         let lost = self.pings.iter().filter(|ping| ping.1.is_none()).count();
         100.0 * lost as f64 / self.pings.len().max(1) as f64
     }
+}
+
+/// The mean; `None` of nothing.
+#[must_use]
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Jain's index of fairness of what each got: 1 when all got the same, 1/n when one got everything.

@@ -22,7 +22,7 @@ use base::{Duration, Instant};
 use qos::Discipline;
 use sim::{Link, NodeHandle, World};
 
-use super::rows::{self, BULK_CONNECTIONS, FLOOD_BPS, Load};
+use super::rows::{self, FLOOD_BPS, Load};
 use super::traffic::page;
 pub use host::Echo;
 use host::Host;
@@ -70,6 +70,8 @@ pub struct Setup {
     pub ecn: bool,
     /// What A does.
     pub load: Load,
+    /// Connections of [`Load::Bulk`].
+    pub bulk: usize,
     /// How long is measured.
     pub seconds: u64,
 }
@@ -124,10 +126,10 @@ impl Model {
         Self { world, a, b, far }
     }
 
-    fn load(&mut self, load: Load, end: Instant) {
+    fn load(&mut self, (load, bulk): (Load, usize), end: Instant) {
         self.world.with(self.a, |a, now| match load {
             Load::None => {}
-            Load::Bulk => (0..BULK_CONNECTIONS).for_each(|_| a.bulk(FAR, now)),
+            Load::Bulk => (0..bulk).for_each(|_| a.bulk(FAR, now)),
             Load::Flood => a.flood(FAR, FLOOD_BPS, now, end),
         });
     }
@@ -136,7 +138,7 @@ impl Model {
 /// The first half of a row: stream, pings and pages of B beside the load of A.
 #[must_use]
 pub fn probe(setup: Setup) -> rows::Result {
-    let (load, seconds) = (setup.load, setup.seconds);
+    let (load, seconds) = ((setup.load, setup.bulk), setup.seconds);
     let mut model = Model::new(setup);
     let end = Instant::ZERO + SETTLE + Duration::from_secs(seconds);
     model.load(load, end);
@@ -187,8 +189,7 @@ pub fn probe(setup: Setup) -> rows::Result {
                 )
             })
             .collect(),
-        share: None,
-        goodput_bps: None,
+        ..rows::Result::default()
     }
 }
 
@@ -196,7 +197,7 @@ pub fn probe(setup: Setup) -> rows::Result {
 /// in bits a second.
 #[must_use]
 pub fn share(setup: Setup) -> (f64, f64) {
-    let (load, seconds) = (setup.load, setup.seconds);
+    let (load, seconds) = ((setup.load, setup.bulk), setup.seconds);
     let mut model = Model::new(setup);
     let end = Instant::ZERO + SETTLE + Duration::from_secs(seconds);
     model.load(load, end);

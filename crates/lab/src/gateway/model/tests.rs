@@ -35,6 +35,7 @@ fn unshaped(load: Load) -> Setup {
         delay: Duration::from_millis(10),
         ecn: false,
         load,
+        bulk: crate::gateway::rows::BULK_CONNECTIONS,
         seconds: 20,
     }
 }

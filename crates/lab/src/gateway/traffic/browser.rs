@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use reactor::namespace::Namespace;
+
 /// What Chromium is called.
 const NAMES: [&str; 4] = [
     "chromium",
@@ -44,12 +46,17 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts `program` on the page of `server`, with its profile in `profile`. It runs in the calling thread's network
-    /// namespace. How long the page took, the page itself tells its server.
+    /// Starts `program` on the page of `server`, with its profile in `profile`, in `namespace`; it is ended when the
+    /// calling thread ends too. How long the page took, the page itself tells its server.
     ///
     /// # Errors
     /// The program cannot be started.
-    pub fn start(program: &Path, server: SocketAddr, profile: &Path) -> std::io::Result<Self> {
+    pub fn start(
+        program: &Path,
+        server: SocketAddr,
+        profile: &Path,
+        namespace: &Namespace,
+    ) -> std::io::Result<Self> {
         let mut command = Command::new(program);
         command.args(FLAGS);
         // Its own sandbox needs namespaces that root, and we, may not make again.
@@ -57,7 +64,8 @@ impl Browser {
         command.arg(format!("--user-data-dir={}", profile.display()));
         command.arg("--remote-debugging-port=0");
         command.arg(format!("http://{server}/"));
-        let child = command
+        let child = namespace
+            .command(&mut command)?
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

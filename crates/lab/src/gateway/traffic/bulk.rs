@@ -10,13 +10,22 @@ use super::{LOOK_EVERY, Span};
 /// Longest wait for a connection through a link that is full.
 const CONNECT_MAX: Duration = Duration::from_secs(30);
 
-/// Sends until the span ends; returns the octets that the system took.
+/// Longest time before the end at which the other end may close first.
+const CLOSING: Duration = Duration::from_millis(500);
+
+/// Sends until the span ends; returns the octets that the system took, none when no connection was there in time.
 ///
 /// # Errors
-/// The connection is refused, breaks, or is not there within 30 seconds.
+/// The connection is refused or breaks.
 pub fn send(span: Span) -> std::io::Result<u64> {
     span.wait();
-    let mut stream = TcpStream::connect_timeout(&span.to, CONNECT_MAX)?;
+    let left = span.end.saturating_duration_since(Instant::now());
+    let limit = left.clamp(Duration::from_millis(1), CONNECT_MAX);
+    let mut stream = match TcpStream::connect_timeout(&span.to, limit) {
+        Ok(stream) => stream,
+        Err(error) if is_patience(&error) => return Ok(0),
+        Err(error) => return Err(error),
+    };
     stream.set_write_timeout(Some(LOOK_EVERY))?;
     let block = [0; 1 << 14];
     let mut sent = 0;
@@ -25,6 +34,7 @@ pub fn send(span: Span) -> std::io::Result<u64> {
             Ok(0) => break,
             Ok(octets) => sent += octets as u64,
             Err(error) if is_patience(&error) => {}
+            Err(_) if Instant::now() + CLOSING > span.end => break,
             Err(error) => return Err(error),
         }
     }

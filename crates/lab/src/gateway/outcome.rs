@@ -1,0 +1,325 @@
+//! What came out of the experiment, as a value and as `results.json`.
+
+use serde::Serialize;
+
+use super::rows::{Published, Result, Row, jain, mean};
+use super::treatment::Link;
+use crate::report::MachineInfo;
+
+/// The version of `results.json`; it rises when a field changes its meaning.
+pub const SCHEMA: u32 = 1;
+
+/// All that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// `headend-home-gateway`.
+    pub kind: &'static str,
+    /// `namespaces` or `virtual time`.
+    pub place: &'static str,
+    /// The link.
+    pub link: Link,
+    /// What the gateway did in the rows with a policy.
+    pub treatment: String,
+    /// Seconds of each measurement.
+    pub seconds: u64,
+    /// Chance of everything that has any.
+    pub seed: u64,
+    /// Whether it was stopped before all was measured.
+    pub interrupted: bool,
+    /// The rows that were measured.
+    pub rows: Vec<RowOutcome>,
+    /// Nine connections of A against one of B.
+    pub fairness: Vec<Fairness>,
+    /// Further experiments.
+    pub experiments: Vec<Experiment>,
+    /// How it was measured, a sentence each.
+    pub method: Vec<String>,
+    /// Where.
+    pub machine: MachineInfo,
+}
+
+/// A row, as often as it was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RowOutcome {
+    /// Which.
+    #[serde(flatten)]
+    pub row: Row,
+    /// What was published of it.
+    pub published: &'static Published,
+    /// Each measurement.
+    pub runs: Vec<Result>,
+}
+
+/// Nine connections of A against one of B.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fairness {
+    /// What the gateway did.
+    pub treatment: String,
+    /// B's share of each measurement, 0 to 1.
+    pub shares: Vec<f64>,
+    /// Jain's index of both hosts' shares, of each measurement.
+    pub jain: Vec<f64>,
+}
+
+impl Fairness {
+    /// That of these shares of B.
+    #[must_use]
+    pub fn new(treatment: String, shares: Vec<f64>) -> Self {
+        let jain = shares.iter().map(|&b| jain(&[1.0 - b, b])).collect();
+        Self {
+            treatment,
+            shares,
+            jain,
+        }
+    }
+}
+
+/// An experiment beside the rows: pings in several settings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Experiment {
+    /// `tunnel`, `bands` or `perturb`.
+    pub name: &'static str,
+    /// What it shows, as a heading.
+    pub title: &'static str,
+    /// How it was done, in some sentences.
+    pub how: Vec<String>,
+    /// The settings that are compared.
+    pub settings: Vec<Setting>,
+}
+
+/// One setting of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setting {
+    /// What is different in it.
+    pub name: String,
+    /// Streams of pings.
+    pub streams: Vec<Stream>,
+}
+
+/// A stream of pings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stream {
+    /// What it is called.
+    pub name: String,
+    /// Round trips in milliseconds by when they were sent in seconds; null for one without reply.
+    pub pings: Vec<(f64, Option<f64>)>,
+}
+
+impl Stream {
+    /// The round trip that a share `p` of the answered pings did not exceed, in milliseconds.
+    #[must_use]
+    pub fn percentile_ms(&self, p: f64) -> Option<f64> {
+        self.as_result().ping_percentile_ms(p)
+    }
+
+    /// Pings without reply, in per cent.
+    #[must_use]
+    pub fn loss_percent(&self) -> f64 {
+        self.as_result().ping_loss_percent()
+    }
+
+    fn as_result(&self) -> Result {
+        Result {
+            pings: self.pings.clone(),
+            ..Result::default()
+        }
+    }
+}
+
+/// Several measurements of one figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// How many.
+    pub count: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+    /// Half of the interval about the mean in which the true mean is with 95 % (Student's t); `None` of fewer than two.
+    pub half_95: Option<f64>,
+}
+
+/// Student's t for 95 %, two-sided, by degrees of freedom from 1; 1.96 beyond 30.
+const T_95: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+
+impl Spread {
+    /// The spread of `values`; `None` of none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mean = mean(values)?;
+        let count = values.len();
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let half_95 = (count > 1).then(|| {
+            let t = T_95.get(count - 2).copied().unwrap_or(1.96);
+            t * (squares / (count - 1) as f64 / count as f64).sqrt()
+        });
+        Some(Self {
+            count,
+            mean,
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            half_95,
+        })
+    }
+}
+
+impl RowOutcome {
+    /// A row that was not measured yet.
+    #[must_use]
+    pub fn new(row: Row) -> Self {
+        Self {
+            row,
+            published: row.published(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// The spread of a figure over the measurements that have it.
+    pub fn spread(&self, figure: impl Fn(&Result) -> Option<f64>) -> Option<Spread> {
+        let values: Vec<f64> = self.runs.iter().filter_map(figure).collect();
+        Spread::of(&values)
+    }
+
+    /// The mean of a figure.
+    pub fn mean(&self, figure: impl Fn(&Result) -> Option<f64>) -> Option<f64> {
+        self.spread(figure).map(|spread| spread.mean)
+    }
+}
+
+impl Outcome {
+    /// The row of this number, if it was measured.
+    #[must_use]
+    pub fn row(&self, number: u8) -> Option<&RowOutcome> {
+        let measured = |row: &&RowOutcome| row.row.number == number && !row.runs.is_empty();
+        self.rows.iter().find(measured)
+    }
+
+    /// It as `results.json`.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let json = serde_json::to_string_pretty(self);
+        json.expect("an outcome holds only strings, numbers and lists of them") + "\n"
+    }
+
+    /// All pings as `pings.csv`: where they were sent, in which measurement, when, and their round trip.
+    #[must_use]
+    pub fn pings_csv(&self) -> String {
+        let mut out = String::from("part,setting,stream,run,sent_s,rtt_ms\r\n");
+        let mut add = |place: &str, run: usize, pings: &[(f64, Option<f64>)]| {
+            for (sent, rtt) in pings {
+                let rtt = rtt.map_or(String::new(), |rtt| format!("{rtt:.3}"));
+                out += &format!("{place},{run},{sent:.6},{rtt}\r\n");
+            }
+        };
+        for row in &self.rows {
+            for (run, result) in (1..).zip(&row.runs) {
+                add(&format!("row {},,B", row.row.number), run, &result.pings);
+            }
+        }
+        for experiment in &self.experiments {
+            for setting in &experiment.settings {
+                for stream in &setting.streams {
+                    let place = format!("{},{},{}", experiment.name, setting.name, stream.name);
+                    add(&place, 1, &stream.pings);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// What is to be reached, and whether it was; `None` where it was not measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// In words.
+    pub what: String,
+    /// What was found.
+    pub found: String,
+    /// Whether that is enough.
+    pub reached: Option<bool>,
+}
+
+/// What is to be reached by the rows and by `fair` between the hosts.
+#[must_use]
+pub fn targets(outcome: &Outcome) -> Vec<Target> {
+    let figure = |number: u8, figure: &dyn Fn(&Result) -> Option<f64>| {
+        outcome.row(number).and_then(|row| row.mean(figure))
+    };
+    let mut targets = Vec::new();
+    let mut add = |what: String, found: Option<(String, bool)>| {
+        let (found, reached) = match found {
+            Some((found, reached)) => (found, Some(reached)),
+            None => ("not measured".to_owned(), None),
+        };
+        targets.push(Target {
+            what,
+            found,
+            reached,
+        });
+    };
+    let loss = |number| figure(number, &|result| Some(result.loss_percent));
+    add(
+        "row 5: the stream loses at least 50 %".to_owned(),
+        loss(5).map(|loss| (format!("{loss:.1} %"), loss >= 50.0)),
+    );
+    add(
+        "row 6: the stream loses nothing".to_owned(),
+        loss(6).map(|loss| (format!("{loss:.2} %"), loss == 0.0)),
+    );
+    let page = |number| figure(number, &Result::page_mean_ms);
+    let p99 = |number| figure(number, &|result| result.ping_percentile_ms(0.99));
+    let base = figure(2, &|result| result.ping_percentile_ms(0.5));
+    for number in [4, 6] {
+        let share = figure(number, &|result| result.share);
+        add(
+            format!("row {number}: B gets half of the link"),
+            share.map(|share| (format!("{share:.3}"), (0.45..=0.55).contains(&share))),
+        );
+        let pages = page(number).zip(page(2));
+        add(
+            format!("row {number}: a page takes at most 1.25 times that of row 2"),
+            pages.map(|(page, idle)| {
+                let ratio = page / idle;
+                (format!("{ratio:.2} times"), ratio <= 1.25)
+            }),
+        );
+        let pings = p99(number).zip(base);
+        add(
+            format!("row {number}: 99 % of the pings within 60 ms above the idle line's median"),
+            pings.map(|(p99, base)| {
+                let above = p99 - base;
+                (format!("{above:.1} ms above {base:.1} ms"), above <= 60.0)
+            }),
+        );
+    }
+    let fair = outcome.fairness.iter().find(|one| one.treatment == "fair");
+    add(
+        "fair: nine connections against one, Jain's index of the hosts at least 0.99".to_owned(),
+        fair.and_then(|fair| mean(&fair.jain))
+            .map(|jain| (format!("{jain:.4}"), jain >= 0.99)),
+    );
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_student_s() {
+        // 1, 2, 3: s = 1, so 4.303 / sqrt(3).
+        let spread = Spread::of(&[1.0, 2.0, 3.0]).expect("values");
+        assert_eq!((spread.mean, spread.min, spread.max), (2.0, 1.0, 3.0));
+        assert!((spread.half_95.expect("three") - 2.484).abs() < 0.001);
+        assert_eq!(Spread::of(&[7.0]).expect("one").half_95, None);
+        assert_eq!(Spread::of(&[]), None);
+    }
+}

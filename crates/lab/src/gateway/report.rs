@@ -1,0 +1,514 @@
+//! The outcome for people: tables, and one page with every picture.
+
+use plot::figure::{
+    Bar, BarChart, BarGroup, Figure, STYLE_SHEET, Style, WIDTH_DEFAULT, WIDTH_NARROW,
+};
+use plot::{Axis, Chart, Kind, Series, escape};
+
+use super::outcome::{Experiment, Outcome, RowOutcome, Spread, targets};
+use super::rows::{Load, Result};
+use crate::report::{Cell, Table};
+
+/// Colours of what was published, of what was measured here, and of a browser here.
+const PUBLISHED: usize = 0;
+const HERE: usize = plot::figure::COLOUR_OURS;
+const BROWSER: usize = 2;
+
+const STYLES: &str = "\
+:root{color-scheme:light dark;--ground:#fff;--text:#1b1d20;--muted:#55595f;--line:#d8dbdf;--yes:#00694c;--no:#a33b00}
+@media screen and (prefers-color-scheme:dark){:root{--ground:#16191d;--text:#e8e8e8;--muted:#b4b9c0;
+--line:#343a41;--yes:#2cc598;--no:#f5853f}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--ground);color:var(--text);font:16px/1.55 system-ui,-apple-system,'Segoe UI','DejaVu Sans',Arial,sans-serif}
+main{max-width:980px;margin:0 auto;padding:24px 16px 64px}
+h1{font-size:1.8rem;line-height:1.2;margin:.4em 0}
+h2{font-size:1.3rem;margin:2em 0 .3em;border-top:2px solid var(--line);padding-top:1em}
+p{margin:.6em 0}.small,.small li{color:var(--muted);font-size:.9rem}
+figure{margin:1.6em 0}figure svg{display:block;width:100%;height:auto}.narrow{display:none}
+.scroll{overflow-x:auto;margin:1.2em 0}
+table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;width:100%}
+caption{text-align:left;font-weight:600;padding-bottom:.4em}
+th,td{text-align:left;vertical-align:top;padding:5px 12px 5px 0;border-bottom:1px solid var(--line);white-space:nowrap}
+th{color:var(--muted);font-weight:600;vertical-align:bottom;white-space:normal}
+.n{text-align:right}
+.yes{color:var(--yes);font-weight:700}.no{color:var(--no);font-weight:700}
+@media (max-width:640px){.wide{display:none}.narrow{display:block}}
+@media print{figure{break-inside:avoid}}
+";
+
+/// What A does in a row, in words.
+#[must_use]
+pub fn load_words(load: Load) -> &'static str {
+    match load {
+        Load::None => "nothing",
+        Load::Bulk => "3 uploads",
+        Load::Flood => "8.2 Mbit/s UDP",
+    }
+}
+
+/// Tables of the outcome, for the terminal, the page and CSV.
+#[must_use]
+pub fn tables(outcome: &Outcome) -> Vec<Table> {
+    let mut tables = Vec::new();
+    if !outcome.rows.is_empty() {
+        tables.push(rows_table(outcome));
+        if outcome.rows.iter().any(|row| row.runs.len() > 1) {
+            tables.push(spread_table(outcome));
+        }
+    }
+    if !outcome.fairness.is_empty() {
+        tables.push(fairness_table(outcome));
+    }
+    tables.extend(outcome.experiments.iter().map(experiment_table));
+    if outcome.row(6).is_some() || !outcome.fairness.is_empty() {
+        tables.push(targets_table(outcome));
+    }
+    tables
+}
+
+/// A published figure beside ours.
+fn both(published: Option<f64>, here: Option<f64>, decimals: usize) -> Cell {
+    let shown = |value: Option<f64>, digits: usize| {
+        value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    // Published figures have the digits that they have.
+    let published = published.map_or("-".to_owned(), |value| value.to_string());
+    Cell::Text(format!("{published} | {}", shown(here, decimals)))
+}
+
+fn rows_table(outcome: &Outcome) -> Table {
+    let title = format!(
+        "The six rows, published | here ({}, policy: {})",
+        outcome.place, outcome.treatment
+    );
+    let mut table = Table::new(
+        title,
+        &[
+            ("row", ""),
+            ("A does", ""),
+            ("policy", ""),
+            ("loss", "%"),
+            ("jitter", "ms"),
+            ("page", "ms"),
+            ("browser", "ms"),
+            ("B's share", ""),
+            ("ping p50", "ms"),
+            ("ping p99", "ms"),
+            ("ping loss", "%"),
+        ],
+    );
+    for row in &outcome.rows {
+        let mean = |figure: &dyn Fn(&Result) -> Option<f64>| row.mean(figure);
+        let number = |value: Option<f64>, decimals| {
+            value.map_or(Cell::Missing, |value| Cell::num(value, decimals))
+        };
+        let published = row.published;
+        let is_row_without_page = row.runs.iter().all(|run| run.page_ms.is_empty());
+        let failures: u32 = row.runs.iter().map(|run| run.page_failures).sum();
+        let page = if is_row_without_page && failures > 0 {
+            let published = published
+                .page_ms
+                .map_or("none".to_owned(), |ms| ms.to_string());
+            Cell::Text(format!("{published} | none"))
+        } else {
+            both(published.page_ms, mean(&Result::page_mean_ms), 0)
+        };
+        let browsed: u32 = row.runs.iter().map(|run| run.browser_failures).sum();
+        let browser = match mean(&Result::browser_mean_ms) {
+            None if browsed > 0 => Cell::Text("none".to_owned()),
+            ms => number(ms, 0),
+        };
+        table.row([
+            Cell::from(u64::from(row.row.number)),
+            Cell::from(load_words(row.row.load)),
+            Cell::from(if row.row.shaped { "yes" } else { "no" }),
+            both(
+                Some(published.loss_percent),
+                mean(&|run| Some(run.loss_percent)),
+                2,
+            ),
+            both(
+                Some(published.jitter_ms),
+                mean(&|run| Some(run.jitter_ms)),
+                2,
+            ),
+            page,
+            browser,
+            both(published.share, mean(&|run| run.share), 3),
+            number(mean(&|run| run.ping_percentile_ms(0.5)), 1),
+            number(mean(&|run| run.ping_percentile_ms(0.99)), 1),
+            number(mean(&|run| Some(run.ping_loss_percent())), 1),
+        ]);
+    }
+    table
+}
+
+/// Each row's figures that are spread over its measurements.
+const FIGURES: [(&str, fn(&Result) -> Option<f64>); 6] = [
+    ("loss (%)", |run| Some(run.loss_percent)),
+    ("jitter (ms)", |run| Some(run.jitter_ms)),
+    ("page (ms)", |run| run.page_mean_ms()),
+    ("browser (ms)", |run| run.browser_mean_ms()),
+    ("ping p99 (ms)", |run| run.ping_percentile_ms(0.99)),
+    ("B's share", |run| run.share),
+];
+
+fn spread_table(outcome: &Outcome) -> Table {
+    let mut table = Table::new(
+        "Spread over the measurements",
+        &[
+            ("row", ""),
+            ("figure", ""),
+            ("n", ""),
+            ("mean", ""),
+            ("min", ""),
+            ("max", ""),
+            ("95 % +-", ""),
+        ],
+    );
+    for row in &outcome.rows {
+        for (name, figure) in FIGURES {
+            let Some(spread) = row.spread(figure) else {
+                continue;
+            };
+            table.row([
+                Cell::from(u64::from(row.row.number)),
+                Cell::from(name),
+                Cell::from(spread.count),
+                Cell::num(spread.mean, 3),
+                Cell::num(spread.min, 3),
+                Cell::num(spread.max, 3),
+                spread
+                    .half_95
+                    .map_or(Cell::Missing, |half| Cell::num(half, 3)),
+            ]);
+        }
+    }
+    table
+}
+
+fn fairness_table(outcome: &Outcome) -> Table {
+    let mut table = Table::new(
+        "Nine uploads of A against one of B",
+        &[
+            ("policy", ""),
+            ("B's share", ""),
+            ("Jain's index of the hosts", ""),
+        ],
+    );
+    for one in &outcome.fairness {
+        let mean = |values: &[f64]| {
+            Spread::of(values).map_or(Cell::Missing, |spread| Cell::num(spread.mean, 4))
+        };
+        table.row([
+            Cell::from(one.treatment.as_str()),
+            mean(&one.shares),
+            mean(&one.jain),
+        ]);
+    }
+    table
+}
+
+fn experiment_table(experiment: &Experiment) -> Table {
+    let mut table = Table::new(
+        experiment.title,
+        &[
+            ("setting", ""),
+            ("pings", ""),
+            ("p50", "ms"),
+            ("p99", "ms"),
+            ("max", "ms"),
+            ("lost", "%"),
+        ],
+    );
+    for setting in &experiment.settings {
+        for stream in &setting.streams {
+            let at = |p| {
+                let value = stream.percentile_ms(p);
+                value.map_or(Cell::Missing, |value| Cell::num(value, 1))
+            };
+            table.row([
+                Cell::from(setting.name.as_str()),
+                Cell::from(stream.name.as_str()),
+                at(0.5),
+                at(0.99),
+                at(1.0),
+                Cell::num(stream.loss_percent(), 1),
+            ]);
+        }
+    }
+    table
+}
+
+fn targets_table(outcome: &Outcome) -> Table {
+    let mut table = Table::new(
+        "What is to be reached",
+        &[("target", ""), ("found", ""), ("reached", "")],
+    );
+    for target in targets(outcome) {
+        let reached = match target.reached {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "-",
+        };
+        table.row([
+            Cell::Text(target.what),
+            Cell::Text(target.found),
+            Cell::from(reached),
+        ]);
+    }
+    table
+}
+
+/// All of it as one HTML file: styles and pictures inline, no script, no request.
+#[must_use]
+pub fn page(outcome: &Outcome) -> String {
+    let mut out = String::from(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <title>The home gateway</title>\n",
+    );
+    out += &format!("<style>\n{STYLES}{STYLE_SHEET}</style>\n</head>\n<body>\n<main>\n");
+    out += "<h1>The home gateway</h1>\n<p>Hosts A and B share a slow link. A uploads, or floods; what that does to a \
+            thin stream, to pings and to pages of B is measured without and with a policy in the gateway, beside \
+            what was published (Dan Siemon, 2009 to 2014).</p>\n";
+    if outcome.interrupted {
+        out += "<p class=\"no\">It was stopped: what was not measured until then is missing.</p>\n";
+    }
+    let tables = tables(outcome);
+    out += "<h2>Figures</h2>\n";
+    for table in &tables {
+        out += &format!("<div class=\"scroll\">{}</div>\n", table.to_html());
+    }
+    let charts = ping_charts(outcome);
+    if !charts.is_empty() {
+        out += "<h2>Pings of B</h2>\n";
+    }
+    for chart in charts {
+        out += &picture(|width| chart.to_inline_svg(width));
+    }
+    let bars = bar_charts(outcome);
+    if !bars.is_empty() {
+        out += "<h2>Stream, pages and shares</h2>\n";
+    }
+    for figure in bars {
+        out += &picture(|width| figure.to_inline_svg(width));
+    }
+    for experiment in &outcome.experiments {
+        out += &format!("<h2>{}</h2>\n", escape(experiment.title));
+        for sentence in &experiment.how {
+            out += &format!("<p>{}</p>\n", escape(sentence));
+        }
+        for chart in experiment_charts(experiment) {
+            out += &picture(|width| chart.to_inline_svg(width));
+        }
+    }
+    out += "<h2>How and where it was measured</h2>\n<ul class=\"small\">\n";
+    for line in outcome
+        .method
+        .iter()
+        .cloned()
+        .chain(outcome.machine.lines())
+    {
+        out += &format!("<li>{}</li>\n", escape(&line));
+    }
+    out + "</ul>\n</main>\n</body>\n</html>\n"
+}
+
+/// A picture for screens, and one for phones.
+fn picture(svg: impl Fn(f64) -> String) -> String {
+    format!(
+        "<figure><div class=\"wide\">{}</div><div class=\"narrow\">{}</div></figure>\n",
+        svg(WIDTH_DEFAULT),
+        svg(WIDTH_NARROW)
+    )
+}
+
+fn trips(name: impl Into<String>, pings: &[(f64, Option<f64>)]) -> Series {
+    let answered = pings
+        .iter()
+        .filter_map(|(sent, rtt)| Some((*sent, (*rtt)?)));
+    let lost = pings.iter().filter(|ping| ping.1.is_none());
+    Series::from_points(name, answered, lost.map(|ping| ping.0))
+}
+
+fn over_time(title: String) -> Chart {
+    let time = Axis::linear("time", "s");
+    Chart::new(
+        Kind::OverTime,
+        title,
+        time,
+        Axis::linear("round trip", "ms"),
+    )
+}
+
+fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
+    let series = |row: &RowOutcome| {
+        let name = format!(
+            "row {}: A does {}",
+            row.row.number,
+            load_words(row.row.load)
+        );
+        // Of several measurements the first is drawn.
+        row.runs.first().map(|run| trips(name, &run.pings))
+    };
+    let mut charts = Vec::new();
+    for shaped in [false, true] {
+        let of = |row: &&RowOutcome| row.row.shaped == shaped;
+        let title = match shaped {
+            false => "Without policy".to_owned(),
+            true => format!("With policy: {}", outcome.treatment),
+        };
+        let mut chart = over_time(title);
+        chart.series = outcome.rows.iter().filter(of).filter_map(series).collect();
+        if !chart.series.is_empty() {
+            charts.push(chart);
+        }
+    }
+    let mut all = over_time(String::new());
+    let with = |row: &RowOutcome| {
+        let policy = if row.row.shaped { "with" } else { "without" };
+        let load = load_words(row.row.load);
+        let name = format!("row {}: {load}, {policy} policy", row.row.number);
+        row.runs.first().map(|run| trips(name, &run.pings))
+    };
+    all.series = outcome.rows.iter().filter_map(with).collect();
+    if !all.series.is_empty() {
+        charts.push(all.to_cdf("How the round trips are distributed"));
+    }
+    charts
+}
+
+fn experiment_charts(experiment: &Experiment) -> Vec<Chart> {
+    let chart = |setting: &super::outcome::Setting| {
+        let mut chart = over_time(setting.name.clone());
+        let streams = setting.streams.iter();
+        chart.series = streams
+            .map(|stream| trips(stream.name.as_str(), &stream.pings))
+            .collect();
+        chart
+    };
+    experiment.settings.iter().map(chart).collect()
+}
+
+fn group(row: &RowOutcome, bars: Vec<Bar>) -> BarGroup {
+    let policy = if row.row.shaped { "with" } else { "without" };
+    BarGroup {
+        name: format!(
+            "Row {}: A does {}, {policy} policy",
+            row.row.number,
+            load_words(row.row.load)
+        ),
+        bars,
+    }
+}
+
+/// A bar of the mean, and its spread in words where there is one.
+fn bar(name: &str, colour: usize, spread: Option<Spread>, decimals: usize) -> Bar {
+    let Some(spread) = spread else {
+        return Bar::missing(name, colour, "none");
+    };
+    let bar = Bar::new(name, Style::Solid, colour, spread.mean);
+    if spread.count < 2 {
+        return bar.labelled(format!("{:.decimals$}", spread.mean));
+    }
+    bar.labelled(format!(
+        "{:.decimals$} ({:.decimals$} to {:.decimals$}, n = {})",
+        spread.mean, spread.min, spread.max, spread.count
+    ))
+}
+
+fn published_bar(value: Option<f64>, missing: &str) -> Bar {
+    match value {
+        Some(value) => Bar::new("published", Style::Dashed, PUBLISHED, value),
+        None => Bar::missing("published", PUBLISHED, missing),
+    }
+}
+
+fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
+    if outcome.rows.is_empty() {
+        return Vec::new();
+    }
+    let chart = |title: &str, subtitle: &str, value, groups| {
+        Figure::from(BarChart {
+            title: title.to_owned(),
+            subtitle: subtitle.to_owned(),
+            value,
+            groups,
+            notes: Vec::new(),
+        })
+    };
+    let groups = |bars: &dyn Fn(&RowOutcome) -> Vec<Bar>| {
+        let rows = outcome.rows.iter();
+        rows.map(|row| group(row, bars(row))).collect::<Vec<_>>()
+    };
+    let stream = "A stream of 200 kbit/s in datagrams of 500 octets from B to the far side";
+    let mut charts = vec![
+        chart(
+            "Loss of the stream",
+            stream,
+            Axis::linear("loss", "%"),
+            groups(&|row| {
+                let here = row.spread(|run| Some(run.loss_percent));
+                vec![
+                    published_bar(Some(row.published.loss_percent), ""),
+                    bar("here", HERE, here, 2),
+                ]
+            }),
+        ),
+        chart(
+            "Jitter of the stream",
+            stream,
+            Axis::linear("jitter", "ms"),
+            groups(&|row| {
+                let here = row.spread(|run| Some(run.jitter_ms));
+                vec![
+                    published_bar(Some(row.published.jitter_ms), ""),
+                    bar("here", HERE, here, 2),
+                ]
+            }),
+        ),
+        chart(
+            "Page loads",
+            "A page of a dozen objects, 150 kB, loaded by B: each load, and of a browser each load",
+            Axis::linear("time", "ms"),
+            groups(&|row| page_bars(row)),
+        ),
+    ];
+    if outcome
+        .rows
+        .iter()
+        .any(|row| row.runs.iter().any(|run| run.share.is_some()))
+    {
+        charts.push(chart(
+            "B's share of the link",
+            "One upload of B against what A does",
+            Axis::linear("share", "").up_to(1.0),
+            groups(&|row| {
+                let here = row.spread(|run| run.share);
+                vec![
+                    published_bar(row.published.share, "not published"),
+                    bar("here", HERE, here, 3),
+                ]
+            }),
+        ));
+    }
+    charts
+}
+
+/// The loads of all measurements together, so that their spread is that of single loads.
+fn page_bars(row: &RowOutcome) -> Vec<Bar> {
+    let all = |loads: fn(&Result) -> &Vec<f64>| {
+        let each = row.runs.iter().flat_map(loads).copied();
+        Spread::of(&each.collect::<Vec<f64>>())
+    };
+    let mut bars = vec![
+        published_bar(row.published.page_ms, "no page within 120 s"),
+        bar("here", HERE, all(|run| &run.page_ms), 0),
+    ];
+    let browsed = |run: &Result| !run.browser_ms.is_empty() || run.browser_failures > 0;
+    if row.runs.iter().any(browsed) {
+        bars.push(bar("browser", BROWSER, all(|run| &run.browser_ms), 0));
+    }
+    bars
+}

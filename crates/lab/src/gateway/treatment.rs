@@ -1,0 +1,233 @@
+//! The link, and what the gateway does about it: queues by name, or those of a policy.
+
+use base::Duration;
+use qos::classify::KeySet;
+use qos::fifo::Limit;
+use qos::tree::{Spec, SpecError, Tree};
+use qos::{fair, fq_codel, sfq, tbf};
+use serde::Serialize;
+
+use super::model::Queues;
+
+/// Packets that the published modem's FIFO is taken to hold: 0.48 s at 2.5 Mbit/s, which a page of three round trips
+/// shows as its additional second. Limited in packets it loses 69 % of a flood of three times the link, of small and
+/// large ones alike; limited in octets it would let most small ones in.
+pub const FIFO_DEFAULT: u32 = 100;
+
+/// Share of the link that a treatment uses, in per cent, so that packets wait in its queues and not in the modem's.
+const SHAPED_PERCENT: u64 = 96;
+
+/// Octets on the line of a full packet.
+const FULL: u32 = 1_514;
+
+/// Packets that the gateway holds of what it does not shape.
+const OPEN: u32 = 1_000;
+
+/// The slow link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Towards the far side, in bits a second on the line.
+    pub up_bps: u64,
+    /// Towards the hosts.
+    pub down_bps: u64,
+    /// Packets that the modem holds in each direction.
+    pub fifo_packets: u32,
+    /// Length of each way in nanoseconds.
+    pub delay_ns: u64,
+}
+
+impl Default for Link {
+    /// 2.5 Mbit/s up and 20 Mbit/s down, 10 ms each way.
+    fn default() -> Self {
+        Self {
+            up_bps: 2_500_000,
+            down_bps: 20_000_000,
+            fifo_packets: FIFO_DEFAULT,
+            delay_ns: 10_000_000,
+        }
+    }
+}
+
+impl Link {
+    /// Length of each way.
+    #[must_use]
+    pub fn delay(&self) -> Duration {
+        Duration::from_nanos(self.delay_ns)
+    }
+
+    /// What the modem does: a rate and a FIFO for each direction.
+    #[must_use]
+    pub fn modem(&self) -> Both {
+        let way = |rate_bps| shaped(rate_bps, Spec::Fifo(Limit::Packets(self.fifo_packets)));
+        Both {
+            up: way(self.up_bps),
+            down: way(self.down_bps),
+        }
+    }
+
+    /// The longest that a packet can take up and down, in milliseconds.
+    #[must_use]
+    pub fn longest_ms(&self) -> u64 {
+        let full = u64::from(self.fifo_packets) * u64::from(FULL) * 8_000;
+        full / self.up_bps.max(1) + full / self.down_bps.max(1) + self.delay_ns / 500_000
+    }
+}
+
+/// Disciplines of both directions, as plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Both {
+    /// Towards the far side.
+    pub up: Spec,
+    /// Towards the hosts.
+    pub down: Spec,
+}
+
+impl Both {
+    /// The disciplines, empty; `seed` chooses what is hashed where.
+    ///
+    /// # Errors
+    /// When parts of them do not fit together.
+    pub fn queues(&self, seed: u64, now: base::Instant) -> Result<Queues, SpecError> {
+        Ok(Queues {
+            up: Box::new(Tree::new(&self.up, seed, now)?),
+            down: Box::new(Tree::new(&self.down, seed.rotate_left(17), now)?),
+        })
+    }
+}
+
+/// What the gateway does in the rows with a policy.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Treatment {
+    /// Nothing.
+    None,
+    /// A rate below the link's, and a FIFO.
+    Pfifo,
+    /// A rate, and a queue for each flow.
+    Sfq,
+    /// A rate, and a queue with controlled delay for each flow.
+    FqCodel,
+    /// A rate, and the same share for each host, then for each flow.
+    Fair,
+    /// An operator's policy.
+    Policy {
+        /// What it is called.
+        name: String,
+        /// Its disciplines.
+        both: Box<Both>,
+    },
+}
+
+impl Treatment {
+    /// Those with a name, the least first.
+    pub const NAMED: [(&'static str, Treatment); 5] = [
+        ("none", Treatment::None),
+        ("pfifo", Treatment::Pfifo),
+        ("sfq", Treatment::Sfq),
+        ("fq_codel", Treatment::FqCodel),
+        ("fair", Treatment::Fair),
+    ];
+
+    /// The treatment of this name; `None` if there is none.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let mut named = Self::NAMED.into_iter();
+        named
+            .find(|(known, _)| *known == name)
+            .map(|(_, treatment)| treatment)
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        if let Self::Policy { name, .. } = self {
+            return name;
+        }
+        let named = Self::NAMED.iter().find(|(_, treatment)| treatment == self);
+        named.map_or("none", |(name, _)| name)
+    }
+
+    /// Its disciplines on this link.
+    #[must_use]
+    pub fn both(&self, link: &Link) -> Both {
+        let (up_bps, down_bps) = (share(link.up_bps), share(link.down_bps));
+        let both = |queue: &dyn Fn(u64, bool) -> Spec| Both {
+            up: shaped(up_bps, queue(up_bps, false)),
+            down: shaped(down_bps, queue(down_bps, true)),
+        };
+        match self {
+            Self::None => Both {
+                up: Spec::Fifo(Limit::Packets(OPEN)),
+                down: Spec::Fifo(Limit::Packets(OPEN)),
+            },
+            Self::Pfifo => both(&|_, _| Spec::Fifo(Limit::Packets(link.fifo_packets))),
+            Self::Sfq => both(&|_, _| Spec::Sfq(sfq::Options::default())),
+            Self::FqCodel => both(&|rate_bps, _| {
+                let mut options = fq_codel::Options::default();
+                options.parameters.target = target(rate_bps);
+                Spec::FqCodel(options)
+            }),
+            Self::Fair => both(&|rate_bps, is_down| {
+                let mut options = fair::Options::default();
+                options.codel.target = target(rate_bps);
+                if is_down {
+                    options.hosts = KeySet::HOST_DST;
+                }
+                Spec::Fair(options)
+            }),
+            Self::Policy { both, .. } => (**both).clone(),
+        }
+    }
+}
+
+/// What is shaped to, of a link.
+fn share(rate_bps: u64) -> u64 {
+    (u128::from(rate_bps) * u128::from(SHAPED_PERCENT) / 100) as u64
+}
+
+/// RFC 8290 5.2.2: the target is no less than what one full packet takes; a half more, since another may be leaving.
+fn target(rate_bps: u64) -> Duration {
+    let packet_ns = u64::from(FULL) * 8 * 1_000_000_000 / rate_bps.max(1);
+    Duration::from_nanos((packet_ns + packet_ns / 2).max(5_000_000))
+}
+
+/// A rate above a queue. The bucket holds 4 ms, so that a thread that wakes late loses no octet of the rate, and two
+/// full packets at least.
+pub(super) fn shaped(rate_bps: u64, queue: Spec) -> Spec {
+    let burst = u32::try_from(rate_bps / 8 / 250).unwrap_or(u32::MAX);
+    Spec::Tbf {
+        options: tbf::Options {
+            rate_bps,
+            burst: burst.max(2 * FULL + 72),
+            peak: None,
+        },
+        child: Box::new(queue),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_treatment_is_found_by_its_name_and_can_be_made() {
+        for (name, treatment) in Treatment::NAMED {
+            assert_eq!(Treatment::named(name), Some(treatment.clone()));
+            assert_eq!(treatment.name(), name);
+            let both = treatment.both(&Link::default());
+            assert!(both.queues(1, base::Instant::ZERO).is_ok(), "{name}");
+        }
+        assert_eq!(Treatment::named("cake"), None);
+    }
+
+    #[test]
+    fn the_target_is_never_below_a_packet_s_time() {
+        assert_eq!(target(1_000_000_000), Duration::from_millis(5));
+        assert!(target(1_000_000) > Duration::from_millis(12));
+    }
+
+    #[test]
+    fn the_longest_way_is_both_buffers_and_both_delays() {
+        // 100 packets of 1,514 octets: 484 ms at 2.5 Mbit/s, 60 ms at 20 Mbit/s.
+        assert_eq!(Link::default().longest_ms(), 484 + 60 + 20);
+    }
+}
