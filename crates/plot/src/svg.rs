@@ -278,7 +278,7 @@ pub(crate) fn dash(colour: usize) -> &'static str {
 }
 
 /// The outline of a colour's marker around a point.
-fn shape(colour: usize, x: f64, y: f64) -> String {
+pub(crate) fn shape(colour: usize, x: f64, y: f64) -> String {
     let polygon = |corners: &[(f64, f64)]| -> String {
         let corners: Vec<String> = corners
             .iter()

@@ -1,5 +1,11 @@
 //! Several charts in one HTML file that needs nothing else: it zooms, pans, hides series and reads values.
 
+mod data;
+mod render;
+
+#[cfg(test)]
+mod tests;
+
 use crate::chart::Chart;
 use crate::figure::Figure;
 

@@ -1,0 +1,226 @@
+//! What a page's script draws, as text that is also safe in a page: numbers in base64, names quoted.
+
+use crate::chart::{Chart, Kind};
+use crate::samples::{Column, Samples, halve};
+use crate::svg::{PALETTE, dash, shape};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Octets of columns in a page, at most; as base64 they take a third more.
+const OCTETS_MAX: usize = 3_300_000;
+
+/// Steps of x in a column of average width.
+const STEPS: f64 = 1024.0;
+
+/// The samples of one series as they go into the page.
+struct Set<'a> {
+    samples: &'a Arc<Samples>,
+    columns: Vec<Column>,
+    each: u64,
+    /// Whether a chart shows its distribution, and whether one shows its columns.
+    uses: (bool, bool),
+}
+
+impl Set<'_> {
+    /// About how many octets the columns take.
+    fn octets(&self) -> usize {
+        let each = if self.each > 1 { 13 } else { 6 };
+        self.columns.len() * each
+    }
+}
+
+/// Everything about `charts` as a JavaScript object; series that share samples share them here too.
+pub(super) fn object(charts: &[&Chart]) -> String {
+    let mut sets: Vec<Set<'_>> = Vec::new();
+    let mut about = String::new();
+    for chart in charts {
+        let cdf = chart.kind == Kind::Cdf;
+        let _ = write!(
+            about,
+            "{{kind:\"{}\",x:{},y:{},series:[",
+            match chart.kind {
+                Kind::Line => "line",
+                Kind::Scatter => "scatter",
+                Kind::Cdf => "cdf",
+                Kind::OverTime => "over_time",
+            },
+            axis(&chart.x),
+            axis(&chart.y),
+        );
+        for (i, series) in chart.series.iter().enumerate() {
+            let known = |set: &Set<'_>| Arc::ptr_eq(set.samples, &series.samples);
+            let place = sets.iter().position(known).unwrap_or_else(|| {
+                sets.push(Set {
+                    samples: &series.samples,
+                    columns: Vec::new(),
+                    each: series.samples.per_column,
+                    uses: (false, false),
+                });
+                sets.len() - 1
+            });
+            let set = &mut sets[place];
+            if cdf {
+                set.uses.0 = true;
+            } else if !std::mem::replace(&mut set.uses.1, true) {
+                set.columns = series.samples.columns.clone();
+            }
+            let (name, colour) = (quoted(&series.name), chart.colour(i) % PALETTE.len());
+            let _ = write!(about, "{{name:{name},colour:{colour},data:{place}}},");
+        }
+        about.push_str("]},");
+    }
+    fit(&mut sets);
+    let mut text = format!("{{charts:[{about}],\ndata:[");
+    for set in &sets {
+        write_set(&mut text, set);
+    }
+    text.push_str("],\ncolours:[");
+    for (light, dark) in PALETTE {
+        let _ = write!(text, "[\"{light}\",\"{dark}\"],");
+    }
+    text.push_str("],\nshapes:[");
+    for colour in 0..PALETTE.len() {
+        let _ = write!(text, "\"{}\",", shape(colour, 0.0, 0.0));
+    }
+    text.push_str("],\ndashes:[");
+    for colour in 0..PALETTE.len() {
+        let _ = write!(text, "[{}],", dash(colour).replace(' ', ","));
+    }
+    text.push_str("]}");
+    text
+}
+
+/// Halves the largest set until all fit.
+fn fit(sets: &mut [Set<'_>]) {
+    while sets.iter().map(Set::octets).sum::<usize>() > OCTETS_MAX {
+        let Some(largest) = sets.iter_mut().max_by_key(|set| set.octets()) else {
+            return;
+        };
+        if largest.columns.len() < 2 {
+            return;
+        }
+        largest.columns = halve(&largest.columns);
+        largest.each *= 2;
+    }
+}
+
+fn axis(axis: &crate::Axis) -> String {
+    let (label, unit) = (quoted(&axis.label), quoted(&axis.unit));
+    format!("{{label:{label},unit:{unit},log:{}}}", axis.log)
+}
+
+/// One set: x as steps from the one before, then the columns' values; then the lost.
+fn write_set(text: &mut String, set: &Set<'_>) {
+    let samples = set.samples;
+    let mut octets = Vec::with_capacity(set.octets());
+    let lost: &[_] = if set.uses.1 { &samples.lost } else { &[] };
+    let starts = set.columns.first().map(|c| c.x.0);
+    let low = lost.first().map(|l| l.x.0).into_iter().chain(starts);
+    let low = low.reduce(f64::min).unwrap_or(0.0);
+    let end = set.columns.iter().map(|c| c.x.1).reduce(f64::max);
+    let high = lost.last().map(|l| l.x.1).into_iter().chain(end);
+    let high = high.reduce(f64::max).unwrap_or(0.0);
+    let places = (set.columns.len() + lost.len()) as f64;
+    // Half of each first, since the difference of the largest numbers is not one.
+    let step = (high / 2.0 - low / 2.0) / (places * STEPS).max(1e6) * 2.0;
+    let step = if step > 0.0 { step } else { 1.0 };
+    let place = |x: f64| ((x / 2.0 - low / 2.0) / step * 2.0).round().max(0.0) as u64;
+    let mut before = 0;
+    let mut after = |octets: &mut Vec<u8>, x: f64| {
+        let at = place(x).max(before);
+        integer(octets, at - before);
+        before = at;
+    };
+    for column in &set.columns {
+        after(&mut octets, column.x.0);
+    }
+    let float = |value: f64| (value as f32).to_le_bytes();
+    octets.extend(set.columns.iter().flat_map(|c| float(c.min)));
+    if set.each > 1 {
+        octets.extend(set.columns.iter().flat_map(|c| float(c.max)));
+        octets.extend(set.columns.iter().map(|c| part(c, c.first)));
+        octets.extend(set.columns.iter().map(|c| part(c, c.last)));
+    }
+    write_lost(&mut octets, lost, place);
+    let _ = write!(
+        text,
+        "{{columns:{},each:{},x:{low:?},step:{step:?},end:{:?},lost:{},octets:\"{}\"",
+        set.columns.len(),
+        set.each,
+        end.unwrap_or(low),
+        lost.len(),
+        base64(&octets),
+    );
+    if set.uses.0 {
+        let mut octets = Vec::with_capacity(samples.shares.len() * 8 + 3);
+        integer(&mut octets, samples.shares.len() as u64);
+        octets.extend(samples.shares.iter().flat_map(|s| float(s.0)));
+        octets.extend(samples.shares.iter().flat_map(|s| float(s.1)));
+        let _ = write!(text, ",cdf:\"{}\"", base64(&octets));
+    }
+    text.push_str("},\n");
+}
+
+/// The lost: each span's distance from the end of the one before, its width, and how many.
+fn write_lost(octets: &mut Vec<u8>, lost: &[crate::samples::Lost], place: impl Fn(f64) -> u64) {
+    let mut before = 0;
+    for span in lost {
+        let (from, to) = (place(span.x.0).max(before), place(span.x.1));
+        let to = to.max(from);
+        integer(octets, from - before);
+        integer(octets, to - from);
+        integer(octets, span.count);
+        before = to;
+    }
+}
+
+/// Where a value lies between the lowest and the highest of its column, in 255ths.
+fn part(column: &Column, value: f64) -> u8 {
+    let share = (value - column.min) / (column.max - column.min);
+    (share * 255.0).round() as u8
+}
+
+/// An integer as seven bits an octet, the least first, all but the last with the high bit.
+fn integer(octets: &mut Vec<u8>, mut value: u64) {
+    while value >= 128 {
+        octets.push(value as u8 | 128);
+        value >>= 7;
+    }
+    octets.push(value as u8);
+}
+
+/// A string of JavaScript that is also safe in a page.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            ' '..='~' if !"\"\\<>&'".contains(character) => quoted.push(character),
+            character => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(quoted, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// RFC 4648, section 4.
+pub(super) fn base64(octets: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
+    for three in octets.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for (at, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+            let digit = DIGITS[(word >> shift & 63) as usize];
+            text.push(if at <= three.len() {
+                char::from(digit)
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}

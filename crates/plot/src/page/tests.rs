@@ -1,0 +1,150 @@
+use super::*;
+use crate::{Axis, Kind, Series, Thinner};
+
+/// Round-trip times that wander, with a spike and some losses.
+fn series(name: &str, count: u32, base: f64) -> Series {
+    let mut thinner = Thinner::new();
+    let mut noise = 12_345_u32;
+    for i in 0..count {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let second = f64::from(i) / 100.0;
+        if noise >> 24 == 7 {
+            thinner.push_lost(second);
+        } else {
+            let jitter = f64::from(noise >> 16) / 65_536.0;
+            let spike = if i == count / 3 { 480.0 } else { 0.0 };
+            thinner.push(second, base + jitter * jitter * 9.0 + spike);
+        }
+    }
+    thinner.finish(name)
+}
+
+fn chart(kind: Kind, series: Vec<Series>) -> Chart {
+    let (x, y) = (
+        Axis::linear("time since the start", "s"),
+        Axis::linear("round-trip time", "ms"),
+    );
+    let mut chart = Chart::new(kind, "Round-trip times", x, y);
+    chart.series = series;
+    chart
+}
+
+/// A page with every kind of chart of the same series.
+fn page(series: Vec<Series>) -> Page {
+    let chart = chart(Kind::OverTime, series);
+    let (dots, line) = (
+        chart.drawn_as(Kind::Scatter, "Dots"),
+        chart.drawn_as(Kind::Line, "A line"),
+    );
+    let distribution = chart.to_cdf("Distribution");
+    Page::new("Pings")
+        .with(chart)
+        .with(distribution)
+        .with(dots)
+        .with(line)
+}
+
+#[test]
+fn a_million_samples_in_four_charts_stay_below_the_limit_and_are_there_once() {
+    let html = page(vec![
+        series("one", 500_000, 20.0),
+        series("two", 500_000, 30.0),
+    ])
+    .to_html();
+    assert!(html.len() < 5_000_000, "{} octets", html.len());
+    assert_eq!(html.matches("octets:\"").count(), 2);
+    assert!(
+        html.contains("498,0") && html.contains("480"),
+        "the counts and the spike are in the table"
+    );
+}
+
+#[test]
+fn many_large_series_share_the_limit() {
+    let large = series("a", 262_144, 1.0);
+    let samples = large.samples().clone();
+    let all = (0..12).map(|i| Series::new(format!("{i}"), samples.clone()));
+    let html = page(all.collect()).to_html();
+    assert!(html.len() < 5_000_000, "{} octets", html.len());
+}
+
+#[test]
+fn names_cannot_leave_their_places() {
+    let evil = "</script><script>alert(1)</script>\"'&@DATA@ \u{2028}";
+    let mut hostile = chart(Kind::OverTime, vec![series(evil, 50, 20.0)]);
+    hostile.title = evil.into();
+    hostile.subtitle = evil.into();
+    hostile.x.label = evil.into();
+    hostile.y.unit = evil.into();
+    hostile.notes.push(evil.into());
+    let mut page = Page::new(evil).with(hostile);
+    page.subtitle = evil.into();
+    page.blocks.push(Block::Heading(evil.into()));
+    page.blocks.push(Block::Text(evil.into()));
+    page.blocks.push(Block::Table {
+        head: vec![evil.into()],
+        rows: vec![vec![evil.into()]],
+    });
+    let html = page.to_html();
+    assert_eq!(html.matches("<script>").count(), 1);
+    assert_eq!(html.matches("</script>").count(), 1);
+    assert!(!html.contains("alert(1)</script>"));
+    assert!(!html.contains("\"'&@"));
+    assert_eq!(html.matches("const PAGE = {").count(), 1);
+}
+
+#[test]
+fn a_page_asks_for_nothing_and_its_script_is_small() {
+    let html = page(vec![series("a", 100, 20.0)]).to_html();
+    for forbidden in [
+        "http:", "https:", "src=", "href=", "@import", "url(", "fetch(",
+    ] {
+        assert!(!html.contains(forbidden), "{forbidden}");
+    }
+    assert!(html.starts_with("<!doctype html>"));
+    assert!(html.len() < 60_000, "{} octets", html.len());
+}
+
+#[test]
+fn a_chart_is_described_in_words_and_in_a_table() {
+    let html = page(vec![series("host a", 3000, 20.0)]).to_html();
+    assert!(html.contains("role=\"img\""));
+    assert!(html.contains("host a: 2,98") && html.contains("99th percentile 28."));
+    for head in ["samples", "loss", "p50", "p99", "max"] {
+        assert!(
+            html.contains(&format!("<th scope=\"col\" class=\"n\">{head}</th>")),
+            "{head}"
+        );
+    }
+}
+
+#[test]
+fn empty_and_extreme_charts_make_a_page() {
+    let none = chart(Kind::Line, Vec::new());
+    let empty = chart(Kind::Cdf, vec![Series::from_points("", [], [])]);
+    let points = [
+        (f64::MIN, f64::MAX),
+        (f64::MAX, f64::MIN),
+        (5e-324, -5e-324),
+    ];
+    let extreme = Series::from_points("x", points, [f64::MAX, 0.0]);
+    let html = page(vec![extreme]).with(none).with(empty).to_html();
+    assert!(!html.contains("NaN") && !html.contains("inf"));
+}
+
+#[test]
+fn numbers_are_packed_as_rfc_4648_and_seven_bits_have_it() {
+    for (octets, text) in [
+        ("", ""),
+        ("f", "Zg=="),
+        ("fo", "Zm8="),
+        ("foo", "Zm9v"),
+        ("foobar", "Zm9vYmFy"),
+    ] {
+        assert_eq!(data::base64(octets.as_bytes()), text);
+    }
+    assert_eq!(
+        data::quoted("a</script>\"\\\n"),
+        "\"a\\u003c/script\\u003e\\u0022\\u005c\\u000a\""
+    );
+}
