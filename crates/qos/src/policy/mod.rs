@@ -1,3 +1,266 @@
-//! The one file that an operator writes.
+//! The one file that an operator writes: text in, disciplines out. docs/qos-policy.md is its reference.
+//!
+//! ```text
+//! let (policy, advice) = Policy::parse(text)?;     // all faults at once, each with line, column, key and remedy
+//! let tree = Tree::new(&policy.up_spec(), seed, now)?;
+//! let length = policy.overhead().on_line(ip_length);
+//! ```
+//!
+//! No I/O: who reads the file and prints the remarks is the caller.
 
+mod build;
+mod classes;
+mod link;
+mod near;
+mod reader;
+mod remark;
+mod rules;
+mod shape;
+#[cfg(test)]
+mod tests;
 pub mod units;
+
+use base::Instant;
+use toml::de::DeTable;
+
+use crate::tree::{Overhead, Spec, Tree};
+use classes::{Class, First};
+use link::Link;
+use reader::known_keys;
+use remark::Remarks;
+use shape::{Queue, Shape, Template};
+use units::Rate;
+
+pub use remark::Remark;
+
+/// Sections of the file.
+const SECTIONS: [&str; 4] = ["link", "shape", "first", "class"];
+/// Explicit classes.
+const CLASSES_MAX: usize = 1_024;
+
+/// What an operator wants of a link.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    link: Link,
+    shape: Shape,
+    firsts: Vec<First>,
+    classes: Vec<Class>,
+}
+
+impl Policy {
+    /// Reads a policy; gives it with what is unwise in it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the text.
+    pub fn parse(text: &str) -> Result<(Policy, Vec<Remark>), Vec<Remark>> {
+        let mut remarks = Remarks::new(text);
+        let (root, errors) = DeTable::parse_recoverable(text);
+        for error in errors {
+            let at = error.span().map_or(0, |span| span.start);
+            let message = error.message().replace('\n', "; ");
+            let right = match message.as_str() {
+                "duplicate key" => "give each key once",
+                _ => "",
+            };
+            remarks.fault(at, "", message, right);
+        }
+        let policy = remarks
+            .is_faultless()
+            .then(|| read(root.get_ref(), &mut remarks));
+        let is_faultless = remarks.is_faultless();
+        let (faults, advice) = remarks.sorted();
+        match policy.filter(|_| is_faultless) {
+            Some(policy) => Ok((policy, advice)),
+            None => Err(faults),
+        }
+    }
+
+    /// Bits per second that go up; `None`: this direction is not shaped.
+    #[must_use]
+    pub fn up_bps(&self) -> Option<u64> {
+        self.link.up.map(|rate| rate.value)
+    }
+
+    /// Bits per second that come down, likewise.
+    #[must_use]
+    pub fn down_bps(&self) -> Option<u64> {
+        self.link.down.map(|rate| rate.value)
+    }
+
+    /// What the link layer adds to each packet.
+    #[must_use]
+    pub fn overhead(&self) -> Overhead {
+        self.link.overhead
+    }
+
+    /// Octets of the longest IP packet.
+    #[must_use]
+    pub fn mtu(&self) -> u32 {
+        self.link.mtu
+    }
+
+    /// What the class "1:`minor`" of either direction is called: `link`, `first`, `rest`, or a section's name.
+    #[must_use]
+    pub fn class_name(&self, minor: u16) -> Option<&str> {
+        build::name_of(self, minor)
+    }
+
+    /// The disciplines for what goes up. Lengths are octets on the line, by [`Policy::overhead`].
+    #[must_use]
+    pub fn up_spec(&self) -> Spec {
+        build::spec(self, true)
+    }
+
+    /// The disciplines for what comes down.
+    #[must_use]
+    pub fn down_spec(&self) -> Spec {
+        build::spec(self, false)
+    }
+}
+
+fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Policy {
+    for key in root.keys() {
+        let name: &str = key.get_ref();
+        if !SECTIONS.contains(&name) {
+            let right = known_keys(name, &SECTIONS);
+            remarks.fault(key.span().start, name, "is no section", right);
+        }
+    }
+    let link = link::read(root, remarks);
+    let mut shape = shape::read(root, remarks);
+    let gives_share = root
+        .get("shape")
+        .and_then(|shape| shape.get_ref().as_table())
+        .is_some_and(|shape| shape.contains_key("first_share"));
+    if shape.template == Template::Gamer && !gives_share {
+        shape.first_share = 500;
+    }
+    let (firsts, classes) = classes::read(root, remarks);
+    let policy = Policy {
+        link,
+        shape,
+        firsts,
+        classes,
+    };
+    check(&policy, root, remarks);
+    policy
+}
+
+/// What can be said of all sections together.
+fn check(policy: &Policy, root: &DeTable<'_>, remarks: &mut Remarks<'_>) {
+    let place_of = |name: &str| root.get(name).map_or(0, |value| value.span().start);
+    let is_unshaped = policy.shape.template == Template::None;
+    if is_unshaped {
+        for name in ["first", "class"] {
+            if root.contains_key(name) {
+                let message = "has no effect: the template \"none\" orders nothing";
+                remarks.fault(place_of(name), name, message, "use the template \"home\"");
+            }
+        }
+        return;
+    }
+    if !root.contains_key("link") {
+        let right = "give [link] with up = \"2.3mbit\", down = \"19mbit\" or both";
+        remarks.fault(0, "link", "is missing", right);
+    } else if policy.link.up.is_none() && policy.link.down.is_none() && remarks.is_faultless() {
+        let right = "give up = \"2.3mbit\", down = \"19mbit\" or both, or the template \"none\"";
+        remarks.fault(place_of("link"), "link", "has neither up nor down", right);
+    }
+    let own_shares = policy.firsts.iter().filter(|first| first.share.is_some());
+    for (name, count, most) in [
+        ("class", policy.classes.len(), CLASSES_MAX),
+        ("first", own_shares.count(), build::OWN_SHARES_MAX),
+    ] {
+        if count > most {
+            let message = format!("there are more than {most} with a class of their own");
+            remarks.fault(place_of(name), name, message, "give fewer");
+            return;
+        }
+    }
+    for (rate, is_up) in [(policy.link.up, true), (policy.link.down, false)] {
+        let Some(rate) = rate.map(|rate| rate.value) else {
+            continue;
+        };
+        let firsts = build::firsts_bps(policy, rate);
+        if firsts > rate {
+            let message = format!("the shares come to {} of {}", Rate(firsts), Rate(rate));
+            let right = "lower first_share or the sections' own shares";
+            remarks.advise(place_of("first"), "first", message, right);
+        }
+        classes::check_sums(rate, is_up, firsts, &policy.classes, remarks);
+        check_limits(policy, rate, is_up, place_of("shape"), remarks);
+        let spec = build::spec(policy, is_up);
+        if remarks.is_faultless()
+            && let Err(error) = Tree::new(&spec, 0, Instant::ZERO)
+        {
+            let key = if policy.classes.is_empty() {
+                "shape"
+            } else {
+                "class"
+            };
+            remarks.fault(place_of(key), key, error.to_string(), "");
+        }
+    }
+}
+
+/// Queues that are too long or too short, and bursts that no packet fits in.
+fn check_limits(
+    policy: &Policy,
+    rate: u64,
+    is_up: bool,
+    shape_at: usize,
+    remarks: &mut Remarks<'_>,
+) {
+    let mtu = policy.overhead().on_line(policy.mtu());
+    let direction = if is_up { "up" } else { "down" };
+    if let Some(burst) = policy.shape.burst.filter(|burst| burst.value < mtu.into()) {
+        let message =
+            format!("is smaller than a packet on the line ({mtu} octets): it counts as that");
+        let right = format!(
+            "leave it out, or give a packet and what the rate carries in a millisecond: {}",
+            crate::htb::burst_of(rate, mtu)
+        );
+        remarks.advise(burst.at, "shape.burst", message, right);
+    }
+    let shape_queue = policy.shape.queue();
+    let shape_limit = policy.shape.limit.map(|limit| (limit.at, limit.value));
+    let mut queues = vec![(
+        "shape.limit".to_owned(),
+        shape_queue,
+        shape_limit,
+        shape_at,
+        rate,
+    )];
+    for (place, class) in (1..).zip(&policy.classes) {
+        if !class.is_parent && class.directions[usize::from(!is_up)] {
+            let queue = class.queue.unwrap_or(shape_queue);
+            let limit = class.limit.map(|limit| (limit.at, limit.value));
+            let inherited = shape_limit.filter(|_| queue == shape_queue);
+            if limit.is_none() && inherited.is_some() {
+                continue;
+            }
+            let slowest = class.rate.value.of(rate);
+            let key = format!("class[{place}].limit");
+            queues.push((key, queue, limit, class.rate.at, slowest));
+        }
+    }
+    for (key, queue, limit, at, rate) in queues {
+        let is_given = limit.is_some();
+        let (at, limit) = limit.unwrap_or((at, build::default_limit(queue)));
+        let packets = build::packets_of(limit, rate, mtu);
+        let wait_ms = u128::from(packets) * u128::from(mtu) * 8_000 / u128::from(rate.max(1));
+        let is_controlled = matches!(queue, Queue::Fair | Queue::Flows | Queue::Codel);
+        if is_given && packets < 2 {
+            let message =
+                format!("{packets} packets {direction}: whoever sends two at once loses one");
+            remarks.advise(at, &key, message, "give 2 packets or more");
+        } else if !is_controlled && wait_ms > 1_000 {
+            let message = format!(
+                "{packets} packets take {wait_ms} ms {direction} at {}: everyone waits that long behind a full queue",
+                Rate(rate)
+            );
+            let right = "give limit = \"200ms\", or use the template \"home\"";
+            remarks.advise(at, &key, message, right);
+        }
+    }
+}

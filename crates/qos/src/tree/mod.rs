@@ -19,6 +19,8 @@ use crate::discipline::{Backlog, Class, Discipline, Statistics};
 use crate::packet::{Id, Pool};
 
 pub use overhead::Overhead;
+#[cfg(test)]
+pub(crate) use show::describe;
 pub use show::{Node, Rule};
 pub use spec::{Classifier, DrrClass, HtbSpec, Spec, SpecError};
 

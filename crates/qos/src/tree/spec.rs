@@ -257,9 +257,15 @@ impl Maker<'_> {
         Ok(match spec {
             Spec::Fifo(limit) => Box::new(Fifo::new(*limit)),
             Spec::PfifoFast(options) => Box::new(PfifoFast::new(*options)),
-            Spec::Sfq(options) => Box::new(Sfq::new(*options)),
+            Spec::Sfq(options) => Box::new(Sfq::new(sfq::Options {
+                seed: options.seed ^ self.seed,
+                ..*options
+            })),
             Spec::Codel(options) => Box::new(Codel::new(*options)),
-            Spec::FqCodel(options) => Box::new(FqCodel::new(*options)),
+            Spec::FqCodel(options) => Box::new(FqCodel::new(fq_codel::Options {
+                seed: options.seed ^ self.seed,
+                ..*options
+            })),
             Spec::Fair(options) => Box::new(Fair::new(
                 options,
                 self.seed ^ u64::from(major).rotate_left(32),

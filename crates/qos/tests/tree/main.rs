@@ -3,5 +3,6 @@
 mod change;
 mod fair;
 mod htb;
+mod policy;
 mod tbf;
 mod world;

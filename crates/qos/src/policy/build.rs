@@ -1,0 +1,345 @@
+//! The disciplines that a policy means.
+
+use base::Duration;
+use wire::flow::Dscp;
+
+use super::Policy;
+use super::classes::{Class, First, share_of};
+use super::shape::{Limit, Queue, Template};
+use crate::classify::{FlowMatch, KeySet, Match, Ports};
+use crate::codel::{self, Parameters};
+use crate::fifo;
+use crate::htb::{ClassOptions, burst_of};
+use crate::pfifo_fast;
+use crate::tree::{Classifier, HtbSpec, Spec};
+use crate::{fair, fq_codel, sfq};
+
+/// Class numbers: the link, first of the first ones, the rest, first of the explicit ones.
+const ROOT: u16 = 0x1;
+const FIRST: u16 = 0x10;
+const REST: u16 = 0x20;
+const CLASS: u16 = 0x30;
+/// Sections `[[first]]` with a share, and so a class, of their own.
+pub(super) const OWN_SHARES_MAX: usize = (REST - FIRST - 1) as usize;
+
+/// DSCPs of calls and games, for the template "gamer".
+const LIVELY: [u8; 8] = [46, 44, 32, 40, 48, 34, 36, 38];
+
+/// One direction while its disciplines are put together.
+struct Builder<'p> {
+    policy: &'p Policy,
+    is_up: bool,
+    link_bps: u64,
+    /// Octets on the line of the longest packet.
+    mtu: u32,
+    classes: Vec<ClassOptions>,
+    leaves: Vec<(u16, Spec)>,
+    rules: Vec<(Match, u32)>,
+}
+
+/// What one direction of `policy` means.
+pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
+    let rate = if is_up {
+        policy.up_bps()
+    } else {
+        policy.down_bps()
+    };
+    let rate = rate.filter(|_| policy.shape.template != Template::None);
+    let Some(link_bps) = rate else {
+        return Spec::Fifo(fifo::Limit::Packets(1_000));
+    };
+    let mut builder = Builder {
+        policy,
+        is_up,
+        link_bps,
+        mtu: policy.overhead().on_line(policy.mtu()),
+        classes: Vec::new(),
+        leaves: Vec::new(),
+        rules: Vec::new(),
+    };
+    builder.add_class(ROOT, None, link_bps, link_bps, 0);
+    builder.add_firsts();
+    builder.add_explicit();
+    let sure: u64 = builder.classes[1..]
+        .iter()
+        .filter(|class| class.parent == Some(ROOT))
+        .map(|class| class.rate_bps)
+        .sum();
+    // Something is left for the rest, whatever was promised.
+    let rest = link_bps.saturating_sub(sure).max(link_bps / 100);
+    builder.add_class(REST, Some(ROOT), rest, link_bps, 3);
+    let queue = builder.queue(policy.shape.queue(), None);
+    builder.leaves.push((REST, queue));
+    Spec::Htb(HtbSpec {
+        mtu: builder.mtu,
+        classes: builder.classes,
+        leaves: builder.leaves,
+        classifier: (!builder.rules.is_empty()).then_some(Classifier::Rules(builder.rules)),
+        default: Some(REST),
+        direct_limit: 0,
+    })
+}
+
+/// Bits per second that the `[[first]]` sections of a policy are sure of.
+pub(super) fn firsts_bps(policy: &Policy, link_bps: u64) -> u64 {
+    let shared = policy.firsts.iter().any(|first| first.share.is_none());
+    let shared = shared || policy.shape.template == Template::Gamer;
+    let own = policy.firsts.iter().filter_map(|first| first.share);
+    let shares = own.chain(shared.then_some(policy.shape.first_share));
+    shares.map(|share| share_of(link_bps, share)).sum()
+}
+
+/// What the policy calls the class of a number.
+pub(super) fn name_of(policy: &Policy, minor: u16) -> Option<&str> {
+    let mut own = policy.firsts.iter().filter(|first| first.share.is_some());
+    match minor {
+        ROOT => Some("link"),
+        FIRST => Some("first"),
+        REST => Some("rest"),
+        0x11..REST => own
+            .nth(usize::from(minor - FIRST - 1))
+            .map(|first| first.name.as_str()),
+        CLASS.. => policy
+            .classes
+            .get(usize::from(minor - CLASS))
+            .map(|class| class.name.as_str()),
+        _ => None,
+    }
+}
+
+impl Builder<'_> {
+    fn add_class(&mut self, minor: u16, parent: Option<u16>, rate: u64, ceil: u64, priority: u8) {
+        let burst = self.policy.shape.burst.map(|burst| burst.value as u32);
+        let at_once = |bps| burst.unwrap_or(burst_of(bps, self.mtu)).max(self.mtu);
+        // The guarantee is to outlast the packets of others that are on the line first.
+        let sure = burst_of(rate.saturating_mul(10), self.mtu * 5);
+        self.classes.push(ClassOptions {
+            minor,
+            parent,
+            rate_bps: rate.max(1),
+            ceil_bps: ceil.max(rate).max(1),
+            burst: sure.max(at_once(rate)),
+            cburst: at_once(ceil),
+            priority,
+            quantum: None,
+        });
+    }
+
+    fn matches<'f>(&self, rules: &'f super::rules::Rules) -> &'f [Match] {
+        if self.is_up { &rules.up } else { &rules.down }
+    }
+
+    fn add_rules(&mut self, matches: &[Match], minor: u16) {
+        let rules = matches.iter().map(|rule| (*rule, u32::from(minor)));
+        self.rules.extend(rules);
+    }
+
+    fn add_firsts(&mut self) {
+        let policy = self.policy;
+        let mut own = FIRST;
+        let mut shared = policy.shape.template == Template::Gamer;
+        for First { share, rules, .. } in &policy.firsts {
+            let minor = if let Some(share) = share {
+                own += 1;
+                self.add_first(own, *share);
+                own
+            } else {
+                shared = true;
+                FIRST
+            };
+            self.add_rules(self.matches(rules), minor);
+        }
+        if shared {
+            self.add_first(FIRST, policy.shape.first_share);
+        }
+        if policy.shape.template == Template::Gamer {
+            self.add_rules(&lively(), FIRST);
+        }
+    }
+
+    fn add_first(&mut self, minor: u16, share: u32) {
+        let rate = share_of(self.link_bps, share);
+        self.add_class(minor, Some(ROOT), rate, self.link_bps, 0);
+        let queue = self.queue(Queue::Fair, None);
+        self.leaves.push((minor, queue));
+    }
+
+    fn add_explicit(&mut self) {
+        let policy = self.policy;
+        let is_here = |class: &Class| class.directions[usize::from(!self.is_up)];
+        let here: Vec<bool> = policy.classes.iter().map(is_here).collect();
+        for (place, class) in policy.classes.iter().enumerate() {
+            let minor = CLASS + place as u16;
+            // A class whose parent is not for this direction stands in the parent's place.
+            let mut parent = class.parent;
+            while let Some(above) = parent.filter(|above| !here[*above]) {
+                parent = policy.classes[above].parent;
+            }
+            if !here[place] {
+                continue;
+            }
+            let parent = parent.map_or(ROOT, |parent| CLASS + parent as u16);
+            let rate = class.rate.value.of(self.link_bps).min(self.link_bps);
+            let ceil = class
+                .ceil
+                .map_or(self.link_bps, |ceil| ceil.value.of(self.link_bps));
+            let ceil = ceil.min(self.link_bps);
+            self.add_class(minor, Some(parent), rate, ceil, class.priority);
+            let has_children = (0..)
+                .zip(&policy.classes)
+                .any(|(child, below)| here[child] && below.parent == Some(place));
+            if !has_children {
+                let kind = class.queue.unwrap_or(policy.shape.queue());
+                let queue = self.queue(kind, class.limit.map(|limit| limit.value));
+                self.leaves.push((minor, queue));
+            }
+            self.add_rules(self.matches(&class.rules), minor);
+        }
+    }
+
+    fn queue(&self, queue: Queue, limit: Option<Limit>) -> Spec {
+        let shape = &self.policy.shape;
+        // The section's limit is that of its own template's queues.
+        let own = shape.limit.filter(|_| queue == shape.queue());
+        let limit = limit.or(own.map(|limit| limit.value));
+        let limit = limit.unwrap_or(default_limit(queue));
+        let quantum = match (shape.quantum, shape.template) {
+            (Some(quantum), _) => quantum,
+            (None, Template::Gamer) => 300,
+            (None, _) => self.mtu,
+        };
+        let packets = self.packets(limit);
+        match queue {
+            Queue::Fair => Spec::Fair(fair::Options {
+                limit: packets,
+                memory_limit: self.memory(),
+                quantum,
+                hosts: match (shape.by_host, self.is_up) {
+                    (false, _) => KeySet::default(),
+                    (true, true) => KeySet::HOST,
+                    (true, false) => KeySet::HOST_DST,
+                },
+                flows: shape.flow_keys,
+                codel: self.codel(),
+                ..fair::Options::default()
+            }),
+            Queue::Flows => Spec::FqCodel(fq_codel::Options {
+                limit: packets,
+                memory_limit: self.memory(),
+                quantum,
+                keys: shape.flow_keys,
+                parameters: self.codel(),
+                ..fq_codel::Options::default()
+            }),
+            Queue::Codel => Spec::Codel(codel::Options {
+                limit: packets,
+                parameters: self.codel(),
+            }),
+            Queue::Sfq => Spec::Sfq(sfq::Options {
+                limit: packets,
+                depth: packets.min(127),
+                quantum,
+                period: shape.perturb,
+                keys: shape.flow_keys,
+                ..sfq::Options::default()
+            }),
+            Queue::Bands => Spec::PfifoFast(pfifo_fast::Options {
+                limit: packets,
+                ..pfifo_fast::Options::default()
+            }),
+            Queue::Fifo | Queue::Pfifo => Spec::Fifo(match limit {
+                Limit::Packets(packets) => fifo::Limit::Packets(packets),
+                Limit::Octets(octets) => fifo::Limit::Bytes(octets.max(self.mtu.into())),
+                Limit::Time(time) => {
+                    fifo::Limit::Bytes(octets_in(self.link_bps, time).max(self.mtu.into()))
+                }
+            }),
+        }
+    }
+
+    fn packets(&self, limit: Limit) -> u32 {
+        packets_of(limit, self.link_bps, self.mtu).max(1)
+    }
+
+    /// What the link carries in 0.4 s, 256 KiB to 32 MiB.
+    fn memory(&self) -> u64 {
+        let given = self.policy.shape.memory;
+        given.unwrap_or_else(|| {
+            octets_in(self.link_bps, Duration::from_millis(400)).clamp(256 << 10, 32 << 20)
+        })
+    }
+
+    /// RFC 8289 4.4: the target is at least what a packet and a half take, or every packet would be late.
+    fn codel(&self) -> Parameters {
+        let shape = &self.policy.shape;
+        let packet = u64::from(self.mtu) * 12_000_000_000 / self.link_bps;
+        let least = Duration::from_millis(5);
+        let target = shape
+            .target
+            .unwrap_or(least.max(Duration::from_nanos(packet)));
+        let more = Duration::from_nanos(target.as_nanos().saturating_sub(least.as_nanos()));
+        let interval = shape.interval.unwrap_or(Duration::from_millis(100) + more);
+        Parameters {
+            target,
+            interval,
+            mtu: self.mtu,
+            ecn: shape.ecn,
+            ce_threshold: None,
+        }
+    }
+}
+
+/// The limit of a queue where none is given.
+pub(super) fn default_limit(queue: Queue) -> Limit {
+    match queue {
+        Queue::Fair | Queue::Flows => Limit::Packets(10_240),
+        Queue::Codel => Limit::Packets(1_000),
+        Queue::Sfq => Limit::Packets(127),
+        Queue::Bands | Queue::Pfifo => Limit::Packets(100),
+        Queue::Fifo => Limit::Time(Duration::from_millis(100)),
+    }
+}
+
+/// Full packets that a limit comes to.
+pub(super) fn packets_of(limit: Limit, link_bps: u64, mtu: u32) -> u32 {
+    let packets = |octets: u64| u32::try_from(octets / u64::from(mtu)).unwrap_or(u32::MAX);
+    match limit {
+        Limit::Packets(count) => count,
+        Limit::Octets(octets) => packets(octets),
+        Limit::Time(time) => packets(octets_in(link_bps, time)),
+    }
+}
+
+fn octets_in(link_bps: u64, time: Duration) -> u64 {
+    let units = u128::from(link_bps) * u128::from(time.as_nanos());
+    u64::try_from(units / 8_000_000_000).unwrap_or(u64::MAX)
+}
+
+/// What the template "gamer" puts first: names, pings, calls and games.
+fn lively() -> Vec<Match> {
+    let flow = |flow: FlowMatch| Match {
+        innermost: flow,
+        ..Match::default()
+    };
+    let mut matches: Vec<Match> = LIVELY
+        .into_iter()
+        .map(|code| Match {
+            dscp: Dscp::new(code),
+            ..Match::default()
+        })
+        .collect();
+    for proto in [1, 58] {
+        matches.push(flow(FlowMatch {
+            proto: Some(proto),
+            ..FlowMatch::default()
+        }));
+    }
+    for (proto_src, proto_dst) in [(Some(Ports::one(53)), None), (None, Some(Ports::one(53)))] {
+        matches.push(flow(FlowMatch {
+            proto_src,
+            proto_dst,
+            ..FlowMatch::default()
+        }));
+    }
+    matches
+}

@@ -1,0 +1,300 @@
+//! `[[first]]` and `[[class]]`: who goes first, and who has a rate of its own.
+
+use toml::de::DeTable;
+
+use super::reader::{At, Section};
+use super::remark::Remarks;
+use super::rules::{self, CONDITIONS, Rules, covers};
+use super::shape::{Limit, QUEUES, Queue, limit};
+use super::units::{self, Rate};
+use crate::classify::Match;
+
+/// A rate, or a share of the link's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Amount {
+    Rate(u64),
+    /// In thousandths.
+    Share(u32),
+}
+
+impl Amount {
+    /// Bits per second on a link of `link_bps`.
+    pub(super) fn of(self, link_bps: u64) -> u64 {
+        match self {
+            Self::Rate(rate) => rate,
+            Self::Share(share) => share_of(link_bps, share),
+        }
+    }
+}
+
+/// So many thousandths of a rate.
+pub(super) fn share_of(link_bps: u64, share: u32) -> u64 {
+    (u128::from(link_bps) * u128::from(share) / 1_000) as u64
+}
+
+/// A `[[first]]`.
+#[derive(Debug, Clone)]
+pub(super) struct First {
+    pub(super) name: String,
+    /// Thousandths of the link, of a class of its own.
+    pub(super) share: Option<u32>,
+    pub(super) rules: Rules,
+}
+
+/// A `[[class]]`.
+#[derive(Debug, Clone)]
+pub(super) struct Class {
+    pub(super) name: String,
+    /// Place of its parent among the classes.
+    pub(super) parent: Option<usize>,
+    pub(super) is_parent: bool,
+    pub(super) rate: At<Amount>,
+    pub(super) ceil: Option<At<Amount>>,
+    pub(super) priority: u8,
+    pub(super) queue: Option<Queue>,
+    pub(super) limit: Option<At<Limit>>,
+    /// Which directions it is for: up, down.
+    pub(super) directions: [bool; 2],
+    pub(super) rules: Rules,
+}
+
+/// Reads all sections of both kinds.
+pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> (Vec<First>, Vec<Class>) {
+    let mut earlier = Vec::new();
+    let mut names = Vec::new();
+    let mut firsts = Vec::new();
+    for mut section in Section::open_each(root, "first", remarks) {
+        let name = name(&mut section, &mut names, remarks);
+        let share = section.parsed("share", units::share, remarks);
+        let rules = rules::read(&mut section, remarks);
+        check_reach(&section, &rules, [true; 2], &mut earlier, remarks);
+        section.finish(remarks);
+        firsts.push(First {
+            name,
+            share: share.map(|share| share.value),
+            rules,
+        });
+    }
+    let mut sections = Section::open_each(root, "class", remarks);
+    let parents: Vec<Option<At<String>>> = sections
+        .iter_mut()
+        .map(|section| section.text("parent", remarks))
+        .collect();
+    let mut classes = Vec::new();
+    for mut section in sections {
+        let name = name(&mut section, &mut names, remarks);
+        let is_parent = parents.iter().flatten().any(|parent| parent.value == name);
+        let class = class(&mut section, name, is_parent, remarks);
+        if let Some(class) = &class {
+            check_reach(
+                &section,
+                &class.rules,
+                class.directions,
+                &mut earlier,
+                remarks,
+            );
+        }
+        section.finish(remarks);
+        classes.push(class);
+    }
+    if classes.iter().any(Option::is_none) {
+        return (firsts, Vec::new());
+    }
+    let mut classes: Vec<Class> = classes.into_iter().flatten().collect();
+    for (place, parent) in parents.into_iter().enumerate() {
+        let Some(At { value, at }) = parent else {
+            continue;
+        };
+        let found = classes.iter().position(|class| class.name == value);
+        let key = format!("class[{}].parent", place + 1);
+        match found {
+            Some(found) if found < place => classes[place].parent = Some(found),
+            Some(_) => {
+                let message = format!("\"{value}\" comes later, or is this class");
+                remarks.fault(at, &key, message, "write parents before their children");
+            }
+            None => {
+                let known: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+                let message = format!("there is no class \"{value}\"");
+                let right = format!("there are {}", known.join(", "));
+                remarks.fault(at, &key, message, right);
+            }
+        }
+    }
+    (firsts, classes)
+}
+
+fn class(
+    section: &mut Section<'_, '_>,
+    name: String,
+    is_parent: bool,
+    remarks: &mut Remarks<'_>,
+) -> Option<Class> {
+    let rate = section.parsed("rate", amount, remarks);
+    if rate.is_none() && !section.has("rate") {
+        let right = "give what the class is sure of: rate = \"20%\" or rate = \"1mbit\"";
+        remarks.fault(section.at, &section.key("rate"), "is missing", right);
+    }
+    let ceil = section.parsed("ceil", amount, remarks);
+    let priority = section.integer("priority", 1..=7, remarks);
+    let queue = section.choice("queue", &QUEUES, remarks);
+    let limit = section.parsed("limit", limit, remarks);
+    let directions = [
+        ("both", [true, true]),
+        ("up", [true, false]),
+        ("down", [false, true]),
+    ];
+    let directions = section.choice("direction", &directions, remarks);
+    let has_conditions = CONDITIONS.iter().any(|key| section.has(key));
+    if is_parent && has_conditions {
+        let message = "has conditions, and classes below it";
+        let right = "give the conditions to the classes below";
+        remarks.fault(section.at, &section.name, message, right);
+    }
+    let rules = if is_parent && !has_conditions {
+        Rules::default()
+    } else {
+        rules::read(section, remarks)
+    };
+    Some(Class {
+        name,
+        parent: None,
+        is_parent,
+        rate: rate?,
+        ceil,
+        priority: priority.map_or(2, |priority| priority.value as u8),
+        queue: queue.map(|queue| queue.value),
+        limit,
+        directions: directions.map_or([true; 2], |directions| directions.value),
+        rules,
+    })
+}
+
+fn amount(text: &str) -> Result<Amount, String> {
+    if text.trim_end().ends_with('%') {
+        units::share(text).map(Amount::Share)
+    } else {
+        units::rate(text).map(Amount::Rate)
+    }
+}
+
+/// A section's name, which no other has.
+fn name(
+    section: &mut Section<'_, '_>,
+    names: &mut Vec<String>,
+    remarks: &mut Remarks<'_>,
+) -> String {
+    let given = section.text("name", remarks);
+    let name = given
+        .as_ref()
+        .map_or(section.name.clone(), |name| name.value.clone());
+    if let Some(given) = given.filter(|_| names.contains(&name)) {
+        let message = format!("\"{name}\" is another section's name");
+        remarks.fault(given.at, &section.key("name"), message, "give each its own");
+    }
+    names.push(name.clone());
+    name
+}
+
+/// Notes that a section can match nothing, since what it matches is always taken before.
+fn check_reach(
+    section: &Section<'_, '_>,
+    rules: &Rules,
+    directions: [bool; 2],
+    earlier: &mut Vec<(bool, Match, usize)>,
+    remarks: &mut Remarks<'_>,
+) {
+    let line = remarks.line(section.at);
+    let mut own = Vec::new();
+    for (is_up, matches) in [(true, &rules.up), (false, &rules.down)] {
+        if directions[usize::from(!is_up)] {
+            own.extend(matches.iter().map(|rule| (is_up, *rule, line)));
+        }
+    }
+    let takers = own.iter().map(|(is_up, rule, _)| {
+        let mut before = earlier.iter();
+        before.find(|(before_up, before, _)| before_up == is_up && covers(before, rule))
+    });
+    let takers: Option<Vec<usize>> = takers
+        .map(|taker| taker.map(|(_, _, line)| *line))
+        .collect();
+    if let Some(mut lines) = takers.filter(|lines| !lines.is_empty()) {
+        lines.sort_unstable();
+        lines.dedup();
+        let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+        let message = format!(
+            "can never match: line {} takes all such packets",
+            lines.join(" and line ")
+        );
+        let right = "put it before, or leave it out";
+        remarks.advise(section.at, &section.name, message, right);
+    }
+    earlier.extend(own);
+}
+
+/// Notes guarantees that add up to more than there is, in one direction.
+pub(super) fn check_sums(
+    link_bps: u64,
+    is_up: bool,
+    firsts_bps: u64,
+    classes: &[Class],
+    remarks: &mut Remarks<'_>,
+) {
+    let direction = if is_up { "up" } else { "down" };
+    let mut sums = vec![0_u64; classes.len()];
+    let mut whole = firsts_bps;
+    for (place, class) in classes.iter().enumerate() {
+        if !class.directions[usize::from(!is_up)] {
+            continue;
+        }
+        let rate = class.rate.value.of(link_bps);
+        let (sum, most, of) = match class.parent {
+            Some(parent) => {
+                let above = &classes[parent];
+                let of = format!("its parent \"{}\" has", above.name);
+                (&mut sums[parent], above.rate.value.of(link_bps), of)
+            }
+            None => (
+                &mut whole,
+                link_bps,
+                format!("the link carries {direction}"),
+            ),
+        };
+        let before = *sum;
+        *sum = sum.saturating_add(rate);
+        if before <= most && *sum > most {
+            let key = format!("class[{}].rate", place + 1);
+            let message = format!(
+                "with this the guaranteed rates come to {}, more than {of} ({})",
+                Rate(*sum),
+                Rate(most)
+            );
+            let right = "lower them: what is guaranteed twice is guaranteed to nobody";
+            remarks.advise(class.rate.at, &key, message, right);
+        }
+        let Some(ceil) = class.ceil else { continue };
+        let key = format!("class[{}].ceil", place + 1);
+        let bps = ceil.value.of(link_bps);
+        if bps < rate {
+            let message = format!("{} is less than its rate ({})", Rate(bps), Rate(rate));
+            remarks.fault(
+                ceil.at,
+                &key,
+                message,
+                "give the rate or more, or leave it out",
+            );
+        } else if bps > link_bps {
+            let message = format!(
+                "{} is more than the link carries {direction} ({})",
+                Rate(bps),
+                Rate(link_bps)
+            );
+            remarks.advise(
+                ceil.at,
+                &key,
+                message,
+                "leave it out: the link's rate is the ceiling",
+            );
+        }
+    }
+}
