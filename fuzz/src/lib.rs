@@ -105,6 +105,21 @@ pub const TARGETS: &[Target] = &[
         len_max: 128,
     },
     Target {
+        name: "flow_keys",
+        run: targets::flow_keys::target,
+        len_max: 300,
+    },
+    Target {
+        name: "classify_packet",
+        run: targets::classify_packet::target,
+        len_max: 300,
+    },
+    Target {
+        name: "classify_text",
+        run: targets::classify_text::target,
+        len_max: 64,
+    },
+    Target {
         name: "trace_analyzer",
         run: targets::trace_analyzer::target,
         len_max: 1200,

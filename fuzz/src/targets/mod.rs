@@ -3,6 +3,9 @@
 
 pub mod capfile_compressed;
 pub mod capfile_formats;
+pub mod classify_packet;
+pub mod classify_text;
+pub mod flow_keys;
 pub mod l2tp_digest;
 pub mod l2tp_header;
 pub mod l2tp_message;

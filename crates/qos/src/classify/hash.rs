@@ -248,7 +248,7 @@ impl Hash {
         let value = (self.value(keys) >> 32) as u32;
         match self.divisor {
             0 => value,
-            divisor => (u64::from(value) * u64::from(divisor) >> 32) as u32,
+            divisor => ((u64::from(value) * u64::from(divisor)) >> 32) as u32,
         }
     }
 
