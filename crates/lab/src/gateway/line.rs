@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 use base::{Duration, Instant};
+use qos::tree::Overhead;
 use qos::{Discipline, Packet, Pool};
 use reactor::namespace::Namespace;
 use reactor::port::{BATCH, Frames, Port, PortError, PortOptions, Received};
@@ -14,11 +16,14 @@ use reactor::{Interest, PollerKind, Reactor, StoreKind, clock};
 use wire::flow::Keys;
 
 use super::model::Queues;
+use super::tunnel;
 
 /// Frames that wait or are on their way, of both directions.
 const FRAMES_MAX: u32 = 16_384;
 /// Largest packet on the wires.
 const MTU: u32 = 1_500;
+/// Octets of Ethernet's header.
+const HEADER: usize = 14;
 /// Longest sleep, after which the thread looks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -26,6 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Line {
     stop: Arc<AtomicBool>,
+    /// Whose packets go through a tunnel from here, as a number; 0 for nobody's.
+    wrapped: Arc<AtomicU32>,
     thread: Option<JoinHandle<io::Result<io::Result<()>>>>,
 }
 
@@ -55,6 +62,9 @@ impl Line {
         })?;
         let stop = Arc::new(AtomicBool::new(false));
         let stops = Arc::clone(&stop);
+        let wrapped = Arc::new(AtomicU32::new(0));
+        let wraps = Arc::clone(&wrapped);
+        let overhead = queues.overhead;
         let ways = [queues.up, queues.down].map(Way::new);
         let thread = namespace.spawn(lan, move || {
             let frames = Frames::new(FRAMES_MAX, MTU);
@@ -63,14 +73,23 @@ impl Line {
                 ways,
                 frames,
                 delay,
+                overhead,
+                wraps,
                 received: Vec::new(),
             }
             .run(&stops)
         })?;
         Ok(Self {
             stop,
+            wrapped,
             thread: Some(thread),
         })
+    }
+
+    /// Puts what the host with this address sends into a tunnel before it is queued. The end of the tunnel is any other
+    /// box, where a packet in a tunnel is taken out behind the queue.
+    pub(super) fn wrap(&self, host: Ipv4Addr) {
+        self.wrapped.store(host.to_bits(), Ordering::Relaxed);
     }
 }
 
@@ -102,11 +121,12 @@ impl Way {
         }
     }
 
-    fn put(&mut self, frames: &mut Frames, handle: u32, now: Instant) {
+    fn put(&mut self, frames: &mut Frames, handle: u32, overhead: Overhead, now: Instant) {
         let frame = frames.get(handle);
+        let packet = frame.len().saturating_sub(HEADER);
         let packet = Packet {
             handle,
-            length: u32::try_from(frame.len()).unwrap_or(u32::MAX),
+            length: overhead.on_line(u32::try_from(packet).unwrap_or(u32::MAX)),
             keys: Keys::read_frame(frame),
             arrived: now,
             ..Packet::default()
@@ -151,6 +171,8 @@ struct Middle {
     ways: [Way; 2],
     frames: Frames,
     delay: Duration,
+    overhead: Overhead,
+    wraps: Arc<AtomicU32>,
     received: Vec<Received>,
 }
 
@@ -184,6 +206,9 @@ impl Middle {
                 && at <= now
             {
                 travelling.pop_front();
+                if self.wraps.load(Ordering::Relaxed) == 0 {
+                    tunnel::unwrap_frame(&mut self.frames, handle);
+                }
                 // What the wire does not take is lost.
                 self.ports[1 - side].send(&self.frames, &[handle])?;
                 self.frames.give_back(handle);
@@ -198,7 +223,11 @@ impl Middle {
         for received in self.received.drain(..) {
             // With all offloads off there is nothing to be cut.
             if let Received::Frame(handle) = received {
-                self.ways[side].put(&mut self.frames, handle, now);
+                let host = self.wraps.load(Ordering::Relaxed);
+                if side == 0 && host != 0 {
+                    tunnel::wrap_frame(&mut self.frames, handle, Ipv4Addr::from_bits(host));
+                }
+                self.ways[side].put(&mut self.frames, handle, self.overhead, now);
             }
         }
         Ok(count)

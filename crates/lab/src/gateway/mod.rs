@@ -8,8 +8,10 @@
 //! | `traffic`, `pinger` | loads and probes of hosts in namespaces |
 //! | `model` | the same hosts, loads and probes in virtual time |
 //! | `run` | a row, here or there |
+//! | `experiments`, `tunnel` | tunnels, bands and SFQ's perturb |
 //! | `outcome`, `report` | what came of it, as a value and for people |
 
+pub mod experiments;
 mod line;
 pub mod model;
 pub mod outcome;
@@ -21,5 +23,6 @@ mod stage;
 pub mod topology;
 pub mod traffic;
 pub mod treatment;
+mod tunnel;
 
 pub use stage::Error;

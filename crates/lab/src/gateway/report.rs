@@ -1,9 +1,7 @@
 //! The outcome for people: tables, and one page with every picture.
 
-use plot::figure::{
-    Bar, BarChart, BarGroup, Figure, STYLE_SHEET, Style, WIDTH_DEFAULT, WIDTH_NARROW,
-};
-use plot::{Axis, Chart, Kind, Series, escape};
+use plot::figure::{Bar, BarChart, BarGroup, Figure, Style};
+use plot::{Axis, Block, Chart, Kind, Page, Series};
 
 use super::outcome::{Experiment, Outcome, RowOutcome, Spread, targets};
 use super::rows::{Load, Result};
@@ -13,28 +11,6 @@ use crate::report::{Cell, Table};
 const PUBLISHED: usize = 0;
 const HERE: usize = plot::figure::COLOUR_OURS;
 const BROWSER: usize = 2;
-
-const STYLES: &str = "\
-:root{color-scheme:light dark;--ground:#fff;--text:#1b1d20;--muted:#55595f;--line:#d8dbdf;--yes:#00694c;--no:#a33b00}
-@media screen and (prefers-color-scheme:dark){:root{--ground:#16191d;--text:#e8e8e8;--muted:#b4b9c0;
---line:#343a41;--yes:#2cc598;--no:#f5853f}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--ground);color:var(--text);font:16px/1.55 system-ui,-apple-system,'Segoe UI','DejaVu Sans',Arial,sans-serif}
-main{max-width:980px;margin:0 auto;padding:24px 16px 64px}
-h1{font-size:1.8rem;line-height:1.2;margin:.4em 0}
-h2{font-size:1.3rem;margin:2em 0 .3em;border-top:2px solid var(--line);padding-top:1em}
-p{margin:.6em 0}.small,.small li{color:var(--muted);font-size:.9rem}
-figure{margin:1.6em 0}figure svg{display:block;width:100%;height:auto}.narrow{display:none}
-.scroll{overflow-x:auto;margin:1.2em 0}
-table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;width:100%}
-caption{text-align:left;font-weight:600;padding-bottom:.4em}
-th,td{text-align:left;vertical-align:top;padding:5px 12px 5px 0;border-bottom:1px solid var(--line);white-space:nowrap}
-th{color:var(--muted);font-weight:600;vertical-align:bottom;white-space:normal}
-.n{text-align:right}
-.yes{color:var(--yes);font-weight:700}.no{color:var(--no);font-weight:700}
-@media (max-width:640px){.wide{display:none}.narrow{display:block}}
-@media print{figure{break-inside:avoid}}
-";
 
 /// What A does in a row, in words.
 #[must_use]
@@ -260,68 +236,65 @@ fn targets_table(outcome: &Outcome) -> Table {
     table
 }
 
-/// All of it as one HTML file: styles and pictures inline, no script, no request.
+/// All of it as one HTML file that needs nothing else.
 #[must_use]
 pub fn page(outcome: &Outcome) -> String {
-    let mut out = String::from(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <title>The home gateway</title>\n",
+    let mut page = Page::new("The home gateway");
+    page.subtitle = format!(
+        "Hosts A and B share a slow link. What A does to a thin stream, to pings and to pages of B, without and with a \
+         policy ({}) in the gateway, in {}, beside what was published (Dan Siemon, 2009 to 2014).",
+        outcome.treatment, outcome.place
     );
-    out += &format!("<style>\n{STYLES}{STYLE_SHEET}</style>\n</head>\n<body>\n<main>\n");
-    out += "<h1>The home gateway</h1>\n<p>Hosts A and B share a slow link. A uploads, or floods; what that does to a \
-            thin stream, to pings and to pages of B is measured without and with a policy in the gateway, beside \
-            what was published (Dan Siemon, 2009 to 2014).</p>\n";
+    let blocks = &mut page.blocks;
+    let heading = |text: &str| Block::Heading(text.to_owned());
     if outcome.interrupted {
-        out += "<p class=\"no\">It was stopped: what was not measured until then is missing.</p>\n";
+        let text = "It was stopped: what was not measured until then is missing.";
+        blocks.push(Block::Text(text.to_owned()));
     }
-    let tables = tables(outcome);
-    out += "<h2>Figures</h2>\n";
-    for table in &tables {
-        out += &format!("<div class=\"scroll\">{}</div>\n", table.to_html());
+    for table in tables(outcome) {
+        blocks.push(heading(&table.title));
+        blocks.push(as_block(&table));
     }
     let charts = ping_charts(outcome);
     if !charts.is_empty() {
-        out += "<h2>Pings of B</h2>\n";
+        blocks.push(heading("Pings of B"));
     }
-    for chart in charts {
-        out += &picture(|width| chart.to_inline_svg(width));
-    }
+    blocks.extend(charts.into_iter().map(Block::from));
     let bars = bar_charts(outcome);
     if !bars.is_empty() {
-        out += "<h2>Stream, pages and shares</h2>\n";
+        blocks.push(heading("Stream, pages and shares"));
     }
-    for figure in bars {
-        out += &picture(|width| figure.to_inline_svg(width));
-    }
+    blocks.extend(bars.into_iter().map(Block::from));
     for experiment in &outcome.experiments {
-        out += &format!("<h2>{}</h2>\n", escape(experiment.title));
-        for sentence in &experiment.how {
-            out += &format!("<p>{}</p>\n", escape(sentence));
-        }
-        for chart in experiment_charts(experiment) {
-            out += &picture(|width| chart.to_inline_svg(width));
-        }
+        blocks.push(heading(experiment.title));
+        blocks.extend(experiment.how.iter().cloned().map(Block::Text));
+        let charts = experiment_charts(experiment);
+        blocks.extend(charts.into_iter().map(Block::from));
     }
-    out += "<h2>How and where it was measured</h2>\n<ul class=\"small\">\n";
-    for line in outcome
-        .method
-        .iter()
-        .cloned()
-        .chain(outcome.machine.lines())
-    {
-        out += &format!("<li>{}</li>\n", escape(&line));
-    }
-    out + "</ul>\n</main>\n</body>\n</html>\n"
+    blocks.push(heading("How and where it was measured"));
+    let lines = outcome.method.iter().cloned();
+    let lines = lines.chain(outcome.machine.lines());
+    blocks.extend(lines.map(Block::Text));
+    page.to_html()
 }
 
-/// A picture for screens, and one for phones.
-fn picture(svg: impl Fn(f64) -> String) -> String {
-    format!(
-        "<figure><div class=\"wide\">{}</div><div class=\"narrow\">{}</div></figure>\n",
-        svg(WIDTH_DEFAULT),
-        svg(WIDTH_NARROW)
-    )
+fn as_block(table: &Table) -> Block {
+    let columns = 0..table.columns.len();
+    let head = table
+        .columns
+        .iter()
+        .map(|column| match column.unit.as_str() {
+            "" => column.name.clone(),
+            unit => format!("{} ({unit})", column.name),
+        });
+    let rows = table.rows.iter().map(|row| {
+        let cell = |at: usize| row.cells.get(at).unwrap_or(&Cell::Missing).shown();
+        columns.clone().map(cell).collect()
+    });
+    Block::Table {
+        head: head.collect(),
+        rows: rows.collect(),
+    }
 }
 
 fn trips(name: impl Into<String>, pings: &[(f64, Option<f64>)]) -> Series {

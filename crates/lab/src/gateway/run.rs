@@ -16,7 +16,7 @@ use super::traffic::page;
 use super::treatment::{Both, Link, Treatment};
 
 /// How often B pings.
-const PING_EVERY: base::Duration = base::Duration::from_millis(100);
+pub(super) const PING_EVERY: base::Duration = base::Duration::from_millis(100);
 
 /// Wait between one page and the next.
 const PAGE_PAUSE: Duration = Duration::from_millis(500);
@@ -54,7 +54,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    fn settle(&self) -> Duration {
+    pub(super) fn settle(&self) -> Duration {
         Duration::from_secs(self.settle)
     }
 
@@ -63,7 +63,7 @@ impl Plan {
         if shaped { &self.treatment } else { none }.both(&self.link)
     }
 
-    fn setup(&self, load: Load, bulk: usize, shaped: bool) -> Result<Setup, Error> {
+    pub(super) fn setup(&self, load: Load, bulk: usize, shaped: bool) -> Result<Setup, Error> {
         let start = base::Instant::ZERO;
         Ok(Setup {
             seed: self.seed,

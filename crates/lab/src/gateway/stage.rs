@@ -13,10 +13,12 @@ use reactor::port::offloads::OffloadsOff;
 
 use super::line::Line;
 use super::model::Queues;
+use super::pinger::{self, Target};
 use super::rows::{FLOOD_BPS, Load};
 use super::topology::{FAR, MODEM, SHAPER, Topology};
 use super::traffic::{Span, bulk, flood, stream};
 use super::treatment::{Both, Link};
+use super::tunnel;
 
 /// First port of the bulk connections of A, and the port of B's.
 const BULK_A: u16 = 2_200;
@@ -119,6 +121,25 @@ impl Stage {
         }
     }
 
+    /// Makes a tunnel of what the host with this address sends, from the gateway through the line.
+    pub(super) fn tunnel(&self, host: Ipv4Addr) {
+        self.lines[0].wrap(host);
+    }
+
+    /// Starts pings of A, one to each target every `interval`.
+    pub(super) fn ping_flood(
+        &mut self,
+        targets: Vec<Target>,
+        interval: base::Duration,
+        count: u64,
+    ) -> io::Result<()> {
+        let wait = base::Duration::from_millis(100);
+        self.job(
+            |topology| &topology.a,
+            move || pinger::run(&targets, interval, count, wait).map(drop),
+        )
+    }
+
     /// Starts a bulk connection of B.
     pub(super) fn bulk_of_b(&mut self, span: (Instant, Instant)) -> io::Result<()> {
         let octets = Arc::clone(&self.from_b);
@@ -213,6 +234,11 @@ fn prepare(topology: &Topology) -> io::Result<Vec<OffloadsOff>> {
         (line, &[SHAPER.0, SHAPER.1, MODEM.0, MODEM.1]),
         (far, &["eth0"]),
     ];
+    // Room for a tunnel's header between shaper and modem.
+    for name in [SHAPER.1, MODEM.0] {
+        line.netlink()?
+            .set_mtu(name, 1_500 + tunnel::HEADER as u32)?;
+    }
     let mut offloads = Vec::new();
     for (namespace, names) in interfaces {
         for name in names {

@@ -21,6 +21,13 @@ pub const B: Ipv4Addr = Ipv4Addr::new(192, 168, 2, 20);
 /// The far side of the link.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
+/// All addresses of the far side, so that there are several to be asked.
+pub const FARS: [Ipv4Addr; 3] = [
+    FAR,
+    Ipv4Addr::new(198, 51, 100, 3),
+    Ipv4Addr::new(198, 51, 100, 4),
+];
+
 const GATEWAY_TO_A: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
 const GATEWAY_TO_B: Ipv4Addr = Ipv4Addr::new(192, 168, 2, 1);
 const GATEWAY_TO_FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
@@ -79,7 +86,9 @@ impl Topology {
         address(b, "eth0", B)?;
         address(gateway, "b0", GATEWAY_TO_B)?;
         address(gateway, "wan0", GATEWAY_TO_FAR)?;
-        address(far, "eth0", FAR)?;
+        for one in FARS {
+            address(far, "eth0", one)?;
+        }
         default_route(a, GATEWAY_TO_A)?;
         default_route(b, GATEWAY_TO_B)?;
         default_route(far, GATEWAY_TO_FAR)?;

@@ -3,7 +3,7 @@
 use base::Duration;
 use qos::classify::KeySet;
 use qos::fifo::Limit;
-use qos::tree::{Spec, SpecError, Tree};
+use qos::tree::{Overhead, Spec, SpecError, Tree};
 use qos::{fair, fq_codel, sfq, tbf};
 use serde::Serialize;
 
@@ -19,6 +19,13 @@ const SHAPED_PERCENT: u64 = 96;
 
 /// Octets on the line of a full packet.
 const FULL: u32 = 1_514;
+
+/// What counts on the line beside an IP packet: Ethernet's header.
+pub(super) const ETHERNET: Overhead = Overhead {
+    per_packet: 14,
+    mpu: 0,
+    atm: false,
+};
 
 /// Packets that the gateway holds of what it does not shape.
 const OPEN: u32 = 1_000;
@@ -62,6 +69,7 @@ impl Link {
         Both {
             up: way(self.up_bps),
             down: way(self.down_bps),
+            overhead: ETHERNET,
         }
     }
 
@@ -80,6 +88,8 @@ pub struct Both {
     pub up: Spec,
     /// Towards the hosts.
     pub down: Spec,
+    /// What the link layer adds to each packet.
+    pub overhead: Overhead,
 }
 
 impl Both {
@@ -91,6 +101,7 @@ impl Both {
         Ok(Queues {
             up: Box::new(Tree::new(&self.up, seed, now)?),
             down: Box::new(Tree::new(&self.down, seed.rotate_left(17), now)?),
+            overhead: self.overhead,
         })
     }
 }
@@ -153,11 +164,13 @@ impl Treatment {
         let both = |queue: &dyn Fn(u64, bool) -> Spec| Both {
             up: shaped(up_bps, queue(up_bps, false)),
             down: shaped(down_bps, queue(down_bps, true)),
+            overhead: ETHERNET,
         };
         match self {
             Self::None => Both {
                 up: Spec::Fifo(Limit::Packets(OPEN)),
                 down: Spec::Fifo(Limit::Packets(OPEN)),
+                overhead: ETHERNET,
             },
             Self::Pfifo => both(&|_, _| Spec::Fifo(Limit::Packets(link.fifo_packets))),
             Self::Sfq => both(&|_, _| Spec::Sfq(sfq::Options::default())),

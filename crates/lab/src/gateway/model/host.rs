@@ -11,6 +11,7 @@ use super::packet::{self, ICMP, SYN, TCP, UDP};
 use super::tcp::Tcp;
 use crate::gateway::traffic::stream::{self, Account, Receiver};
 use crate::gateway::traffic::{flood, page};
+use crate::gateway::tunnel;
 
 /// Where bulk data go.
 pub(super) const BULK: u16 = 22;
@@ -90,6 +91,8 @@ pub(super) struct Host {
     out: VecDeque<Vec<u8>>,
     receiver: Receiver,
     flooded: u64,
+    /// Whether all that it sends goes through a tunnel (RFC 2003).
+    pub(super) tunnelled: bool,
     pub(super) echoes: Vec<Echo>,
     /// How long each page took that was loaded.
     pub(super) loads: Vec<Duration>,
@@ -109,6 +112,7 @@ impl Host {
             out: VecDeque::new(),
             receiver: Receiver::default(),
             flooded: 0,
+            tunnelled: false,
             echoes: Vec::new(),
             loads: Vec::new(),
         }
@@ -404,14 +408,14 @@ impl Machine for Host {
     type Discard = Infallible;
 
     fn handle(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Infallible> {
-        if let Some(&[_, _, _, _, _, _, _, _, _, protocol, _, _, a, b, c, d]) =
-            input.bytes.first_chunk()
+        let octets = tunnel::unwrapped(input.bytes).unwrap_or(input.bytes);
+        if let Some(&[_, _, _, _, _, _, _, _, _, protocol, _, _, a, b, c, d]) = octets.first_chunk()
         {
             let from = Ipv4Addr::new(a, b, c, d);
             if protocol == TCP {
-                self.take_tcp(input.bytes, from, now);
+                self.take_tcp(octets, from, now);
             } else {
-                self.take_other(input.bytes, protocol, from, now);
+                self.take_other(octets, protocol, from, now);
             }
             self.drain();
         }
@@ -427,7 +431,10 @@ impl Machine for Host {
     }
 
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Route> {
-        let packet = self.out.pop_front()?;
+        let mut packet = self.out.pop_front()?;
+        if self.tunnelled {
+            packet = tunnel::wrapped(&packet);
+        }
         out.extend_from_slice(&packet);
         Some(Route {
             peer: self.gateway,

@@ -5,16 +5,14 @@ use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use base::{Datagram, Duration, Instant, Machine, Route};
+use qos::tree::Overhead;
 use qos::{Discipline, Packet, Pool};
 use wire::flow::Keys;
 
-use super::packet;
+use super::{Queues, packet};
 
 /// Packets that may wait in both directions together.
 const PACKETS_MAX: u32 = 65_536;
-
-/// Octets of an Ethernet header, which count on the line.
-pub(super) const ETHERNET: u32 = 14;
 
 /// One direction.
 #[derive(Debug)]
@@ -35,13 +33,13 @@ impl Way {
         }
     }
 
-    fn put(&mut self, octets: &[u8], now: Instant) {
+    fn put(&mut self, octets: &[u8], overhead: Overhead, now: Instant) {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.octets.push(Vec::new());
             u32::try_from(self.octets.len() - 1).expect("fewer than the pool's limit")
         });
         self.octets[handle as usize] = octets.to_vec();
-        let length = u32::try_from(octets.len()).unwrap_or(u32::MAX) + ETHERNET;
+        let length = overhead.on_line(u32::try_from(octets.len()).unwrap_or(u32::MAX));
         let packet = Packet {
             handle,
             length,
@@ -82,6 +80,7 @@ impl Way {
 pub(super) struct Middle {
     up: Way,
     down: Way,
+    overhead: Overhead,
     /// Where what goes up goes next.
     above: SocketAddr,
     /// Where what goes down to a host goes next.
@@ -95,14 +94,14 @@ pub(super) struct Middle {
 
 impl Middle {
     pub(super) fn new(
-        up: Box<dyn Discipline>,
-        down: Box<dyn Discipline>,
+        queues: Queues,
         above: SocketAddr,
         below: BTreeMap<Ipv4Addr, SocketAddr>,
     ) -> Self {
         Self {
-            up: Way::new(up),
-            down: Way::new(down),
+            up: Way::new(queues.up),
+            down: Way::new(queues.down),
+            overhead: queues.overhead,
             above,
             below,
             delay: Duration::ZERO,
@@ -149,7 +148,7 @@ impl Machine for Middle {
     fn handle(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Infallible> {
         let down = destination(input.bytes).is_some_and(|to| self.below.contains_key(&to));
         let way = if down { &mut self.down } else { &mut self.up };
-        way.put(input.bytes, now);
+        way.put(input.bytes, self.overhead, now);
         self.serve(now);
         Ok(())
     }

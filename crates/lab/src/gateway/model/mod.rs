@@ -20,6 +20,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use base::{Duration, Instant};
 use qos::Discipline;
+use qos::tree::Overhead;
 use sim::{Link, NodeHandle, World};
 
 use super::rows::{self, FLOOD_BPS, Load};
@@ -53,6 +54,8 @@ pub struct Queues {
     pub up: Box<dyn Discipline>,
     /// Towards the hosts.
     pub down: Box<dyn Discipline>,
+    /// What the link layer adds to each packet.
+    pub overhead: Overhead,
 }
 
 /// What a run needs to know.
@@ -95,19 +98,9 @@ impl Model {
         let hosts = [A, B];
         let to_hosts = hosts.map(|ip| (ip, at(ip)));
         let to_router = hosts.map(|ip| (ip, at(ROUTER)));
-        let router = Middle::new(
-            setup.router.up,
-            setup.router.down,
-            at(MODEM),
-            BTreeMap::from(to_hosts),
-        );
-        let modem = Middle::new(
-            setup.modem.up,
-            setup.modem.down,
-            at(FAR),
-            BTreeMap::from(to_router),
-        )
-        .with_delay(setup.delay);
+        let router = Middle::new(setup.router, at(MODEM), BTreeMap::from(to_hosts));
+        let modem =
+            Middle::new(setup.modem, at(FAR), BTreeMap::from(to_router)).with_delay(setup.delay);
         world.add("router", router, [at(ROUTER)]);
         world.add("modem", modem, [at(MODEM)]);
         let mut host = |name: &str, ip, gateway| {
@@ -212,4 +205,56 @@ pub fn share(setup: Setup) -> (f64, f64) {
     let after = got(&model);
     let [a, b] = [after[0] - before[0], after[1] - before[1]].map(|octets| octets as f64);
     (b / (a + b).max(1.0), (a + b) * 8.0 / seconds.max(1) as f64)
+}
+
+/// What goes on beside pings.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// Floods of A: where to, and at which rate of payload.
+    pub floods: Vec<(Ipv4Addr, u64)>,
+    /// Whether B has a bulk connection too.
+    pub bulk_of_b: bool,
+    /// Whether what B sends goes through one tunnel.
+    pub tunnelled: bool,
+}
+
+/// Pings of B to several destinations with several traffic classes at once, beside the load and what else goes on: the
+/// round trips of each in milliseconds, by when they were sent in seconds.
+#[must_use]
+pub fn pings(
+    setup: Setup,
+    beside: &Beside,
+    targets: &[(Ipv4Addr, u8)],
+) -> Vec<Vec<(f64, Option<f64>)>> {
+    let (load, seconds) = ((setup.load, setup.bulk), setup.seconds);
+    let mut model = Model::new(setup);
+    let end = Instant::ZERO + SETTLE + Duration::from_secs(seconds);
+    model.load(load, end);
+    model.world.with(model.a, |a, now| {
+        for &(to, rate_bps) in &beside.floods {
+            a.flood(to, rate_bps, now, end);
+        }
+    });
+    model.world.with(model.b, |b, now| {
+        b.tunnelled = beside.tunnelled;
+        if beside.bulk_of_b {
+            b.bulk(FAR, now);
+        }
+    });
+    model.world.run_for(SETTLE);
+    model.world.with(model.b, |b, now| {
+        for &(to, class) in targets {
+            b.ping(to, class, PING_EVERY, now, end);
+        }
+    });
+    model.world.run_for(Duration::from_secs(seconds + 5));
+    let start = (Instant::ZERO + SETTLE).as_nanos();
+    let mut trips = vec![Vec::new(); targets.len()];
+    // All begin together and keep step, so that they were sent in turn.
+    for (number, echo) in model.world[model.b].echoes.iter().enumerate() {
+        let sent = (echo.sent.as_nanos() - start) as f64 / 1e9;
+        let time = echo.round_trip.map(|time| time.as_secs_f64() * 1e3);
+        trips[number % targets.len()].push((sent, time));
+    }
+    trips
 }

@@ -5,6 +5,7 @@ use qos::tbf::{Options, Tbf};
 
 use super::{Queues, Setup, probe, share};
 use crate::gateway::rows::Load;
+use crate::gateway::treatment::ETHERNET;
 
 /// The line as published: what goes up at 2.5 Mbit/s waits in a FIFO of a hundred packets.
 fn line(rate_bps: u64) -> Box<dyn Discipline> {
@@ -27,10 +28,12 @@ fn unshaped(load: Load) -> Setup {
         router: Queues {
             up: open(),
             down: open(),
+            overhead: ETHERNET,
         },
         modem: Queues {
             up: line(2_500_000),
             down: line(20_000_000),
+            overhead: ETHERNET,
         },
         delay: Duration::from_millis(10),
         ecn: false,
@@ -112,6 +115,7 @@ fn shaped(load: Load) -> Setup {
         router: Queues {
             up: fair(2_400_000, false),
             down: fair(19_000_000, true),
+            overhead: ETHERNET,
         },
         ..unshaped(load)
     }
