@@ -359,3 +359,6 @@ pub(crate) fn describe(chart: &Chart) -> String {
     }
     text.replace(" .", ".").trim_start().to_owned()
 }
+
+#[cfg(test)]
+mod tests;

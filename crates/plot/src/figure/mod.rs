@@ -16,7 +16,7 @@ mod bars;
 pub(crate) mod lines;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::axis::Axis;
 pub use crate::number;

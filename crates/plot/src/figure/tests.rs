@@ -53,7 +53,7 @@ fn bars() -> BarChart {
 }
 
 /// Checks that tags nest and close; returns how many elements of each name there are.
-fn well_formed(svg: &str) -> std::collections::HashMap<String, usize> {
+pub(crate) fn well_formed(svg: &str) -> std::collections::HashMap<String, usize> {
     let (mut open, mut seen) = (Vec::new(), std::collections::HashMap::new());
     for tag in svg.split('<').skip(1) {
         let (tag, _) = tag.split_once('>').expect("a tag ends");
