@@ -10,7 +10,10 @@
 //! protocol machine, collects its answers in a [`SendBatch`] and flushes it with
 //! [`UdpSocket::send`]; [`Reactor::lap`] books the time on the handler.
 //!
-//! Left out so far: TUN devices, raw and packet sockets, namespaces.
+//! Beside the loop: [`timed`] sockets, whose packets the kernel stamps; a [`port::Port`], all frames of an interface;
+//! [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments.
+//!
+//! Left out so far: several queues of one interface, and kernel bypass.
 #![deny(unsafe_code)]
 
 pub mod bare;
@@ -24,6 +27,7 @@ pub mod limits;
 pub mod namespace;
 pub mod netlink;
 mod poller;
+pub mod port;
 mod signal;
 mod stats;
 #[allow(unsafe_code)]

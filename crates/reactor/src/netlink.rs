@@ -7,8 +7,11 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use base::Duration;
+use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
+use crate::clock::{now, sleep};
 use crate::syscalls::{Call, SysCounts};
 
 /// `struct nlmsghdr`.
@@ -98,6 +101,9 @@ fn family(address: IpAddr) -> u8 {
     };
     family as u8
 }
+
+/// `IF_OPER_UP`.
+const OPERATIONAL: u8 = 6;
 
 /// `IFLA_VETH_INFO_PEER`, whose value is again a link.
 const VETH_PEER: u16 = 1;
@@ -192,6 +198,37 @@ impl Netlink {
         self.change(libc::RTM_NEWLINK, name, Some(up), |_| {})
     }
 
+    /// Waits until an interface that is up sends what it is given, for at most `limit`: the kernel drops it without a
+    /// word between a wire's other end coming up and a moment, at times a second, later.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`], or what the kernel said.
+    pub fn wait_until_running(&mut self, name: &str, limit: Duration) -> io::Result<()> {
+        let end = now() + limit;
+        while self.operational_state(name)? != OPERATIONAL {
+            if now() >= end {
+                let text = format!("{name}: still not running after {limit:?}");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// `IFLA_OPERSTATE` (RFC 2863 ifOperStatus).
+    fn operational_state(&mut self, name: &str) -> io::Result<u8> {
+        let request = Request::link(libc::RTM_GETLINK, 0, self.index(name)?, None);
+        let mut state = 0;
+        self.converse(request, |kind, body| {
+            if kind == libc::RTM_NEWLINK {
+                let attributes = body.get(size_of::<[u32; 4]>()..).unwrap_or_default();
+                let found = attribute(attributes, libc::IFLA_OPERSTATE);
+                state = found.and_then(|value| value.first().copied()).unwrap_or(0);
+            }
+        })?;
+        Ok(state)
+    }
+
     /// Sets the largest packet, in octets without the link layer's header, that an interface takes.
     ///
     /// # Errors
@@ -283,7 +320,7 @@ impl Netlink {
     /// # Errors
     /// `ENODEV` when there is none of that name.
     pub fn index(&self, name: &str) -> io::Result<u32> {
-        Ok(netdevice_index(&self.fd, checked(name)?)?)
+        Ok(name_to_index(&self.fd, checked(name)?)?)
     }
 
     fn change(
@@ -299,7 +336,17 @@ impl Netlink {
     }
 
     /// Sends a request and waits for its acknowledgement.
-    fn ask(&mut self, mut request: Request) -> io::Result<()> {
+    fn ask(&mut self, request: Request) -> io::Result<()> {
+        self.converse(request, |_, _| {})
+    }
+
+    /// Sends a request, gives what is answered to `hear`, by its kind and what is behind the header, and waits for the
+    /// acknowledgement.
+    fn converse(
+        &mut self,
+        mut request: Request,
+        mut hear: impl FnMut(u16, &[u8]),
+    ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let length = request.0.len() as u32;
         request.0[..4].copy_from_slice(&length.to_ne_bytes());
@@ -321,12 +368,24 @@ impl Netlink {
                     code => Err(io::Error::from_raw_os_error(-code)),
                 };
             }
+            if let Some((head, body)) = buffer[..length].split_at_checked(HEADER) {
+                hear(u16::from_ne_bytes([head[4], head[5]]), body);
+            }
         }
     }
 }
 
-fn netdevice_index(fd: &OwnedFd, name: &str) -> rustix::io::Result<u32> {
-    rustix::net::netdevice::name_to_index(fd, name)
+/// The value of the first attribute of a kind.
+fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let (head, rest) = attributes.split_first_chunk::<4>()?;
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]])).checked_sub(4)?;
+        let value = rest.get(..length)?;
+        if u16::from_ne_bytes([head[2], head[3]]) == wanted {
+            return Some(value);
+        }
+        attributes = rest.get(length.next_multiple_of(4)..)?;
+    }
 }
 
 /// Names that the kernel would cut short are refused.
@@ -359,6 +418,20 @@ mod tests {
         assert_eq!(attributes[..2], 16_u16.to_ne_bytes());
         assert_eq!(attributes[4..6], 9_u16.to_ne_bytes());
         assert_eq!(attributes[8..], *b"abcd\0\0\0\0");
+    }
+
+    #[test]
+    fn attributes_are_found_and_broken_ones_are_none() {
+        let mut request = Request::new(libc::RTM_NEWLINK, 0);
+        request.text(3, "ab").number(16, 6).number(16, 7);
+        let attributes = &request.0[HEADER..];
+        assert_eq!(attribute(attributes, 16), Some(&6_u32.to_ne_bytes()[..]));
+        assert_eq!(attribute(attributes, 3), Some(&b"ab\0"[..]));
+        assert_eq!(attribute(attributes, 4), None);
+        for length in 0..attributes.len() {
+            let _ = attribute(&attributes[..length], 4);
+        }
+        assert_eq!(attribute(&[0; 8], 4), None);
     }
 
     #[test]

@@ -25,6 +25,12 @@ fn pair() -> (Namespace, Namespace) {
             netlink.add_address(name, address, bits).unwrap();
         }
     }
+    for (namespace, name) in [(&a, "a0"), (&b, "b0")] {
+        let mut netlink = namespace.netlink().unwrap();
+        netlink
+            .wait_until_running(name, base::Duration::from_secs(10))
+            .unwrap();
+    }
     (a, b)
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod epoll;
 pub(crate) mod interface;
 pub(crate) mod mmsg;
 pub(crate) mod namespace;
+pub(crate) mod packet;
 pub(crate) mod poll;
 pub(crate) mod process;
 pub(crate) mod signal;

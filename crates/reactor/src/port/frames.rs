@@ -1,0 +1,239 @@
+//! Where frames are while they wait.
+
+/// Octets in front of a frame that was received: room for a VLAN tag that is put back, and such that the IP header is
+/// aligned to a line of the processor's cache.
+const HEADROOM: usize = 50;
+
+/// Octets of a slot, for frames of common size and for jumbo frames.
+const SMALL: usize = 2_048;
+const JUMBO: usize = 10_240;
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// A checksum that is still to be made: over the octets from `start` on, to be put `offset` octets behind it, where the
+/// pseudo header's sum is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OpenChecksum {
+    /// Where the summed octets begin in the frame.
+    pub start: u16,
+    /// Where the checksum is, from there.
+    pub offset: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Where the frame begins.
+    start: u16,
+    length: u16,
+    checksum: Option<OpenChecksum>,
+    /// The next free slot.
+    next: u32,
+}
+
+/// Slots for frames, named by handles. All are of one size; memory is used only as far as slots ever were.
+#[derive(Debug)]
+pub struct Frames {
+    octets: Vec<u8>,
+    slots: Vec<Slot>,
+    size: usize,
+    free: u32,
+    limit: u32,
+    used: u32,
+}
+
+impl Frames {
+    /// Slots for `limit` frames of links whose largest packet is `mtu` octets; jumbo frames of up to 10,000 octets.
+    #[must_use]
+    pub fn new(limit: u32, mtu: u32) -> Self {
+        // Room for two VLAN tags more.
+        let small = SMALL - HEADROOM - 14 - 8;
+        let size = if mtu as usize <= small { SMALL } else { JUMBO };
+        let limit = limit.clamp(1, NONE - 1);
+        Self {
+            // Zeroed memory from the system, which it gives when it is first written.
+            octets: vec![0; limit as usize * size],
+            slots: Vec::new(),
+            size,
+            free: NONE,
+            limit,
+            used: 0,
+        }
+    }
+
+    /// Octets of the longest frame that a slot takes.
+    #[must_use]
+    pub fn frame_max(&self) -> usize {
+        self.size - HEADROOM
+    }
+
+    /// Slots in use.
+    #[must_use]
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// Slots there are.
+    #[must_use]
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Takes a slot, with an empty frame; `None` when all are in use.
+    pub fn take(&mut self) -> Option<u32> {
+        let slot = Slot {
+            start: HEADROOM as u16,
+            length: 0,
+            checksum: None,
+            next: NONE,
+        };
+        let handle = if self.free == NONE {
+            let handle = u32::try_from(self.slots.len()).ok()?;
+            if handle >= self.limit {
+                return None;
+            }
+            self.slots.push(slot);
+            handle
+        } else {
+            let handle = self.free;
+            let place = &mut self.slots[handle as usize];
+            self.free = place.next;
+            *place = slot;
+            handle
+        };
+        self.used += 1;
+        Some(handle)
+    }
+
+    /// Gives a slot back. A handle is given back once.
+    pub fn give_back(&mut self, handle: u32) {
+        self.slots[handle as usize].next = self.free;
+        self.free = handle;
+        self.used -= 1;
+    }
+
+    /// The frame in a slot.
+    #[must_use]
+    pub fn get(&self, handle: u32) -> &[u8] {
+        let slot = self.slots[handle as usize];
+        let start = handle as usize * self.size + usize::from(slot.start);
+        &self.octets[start..start + usize::from(slot.length)]
+    }
+
+    /// The frame in a slot, to be changed in place.
+    pub fn get_mut(&mut self, handle: u32) -> &mut [u8] {
+        let slot = self.slots[handle as usize];
+        let start = handle as usize * self.size + usize::from(slot.start);
+        &mut self.octets[start..start + usize::from(slot.length)]
+    }
+
+    /// Writes a frame into a slot: `fill` gets the room and says how much it used. Octets past the room count as none.
+    pub fn fill(&mut self, handle: u32, fill: impl FnOnce(&mut [u8]) -> usize) {
+        let room = self.room(handle);
+        let length = fill(room).min(room.len());
+        self.set(handle, length, None);
+    }
+
+    /// The checksum that is to be made of the frame in a slot before it is on a wire. [`super::Port::send`] leaves that
+    /// to the interface, which can.
+    #[must_use]
+    pub fn open_checksum(&self, handle: u32) -> Option<OpenChecksum> {
+        self.slots[handle as usize].checksum
+    }
+
+    fn room(&mut self, handle: u32) -> &mut [u8] {
+        let range = self.range(handle);
+        &mut self.octets[range]
+    }
+
+    /// The part of a slot that frames are received into, as a part of [`Frames::octets`].
+    pub(super) fn range(&self, handle: u32) -> std::ops::Range<usize> {
+        let start = handle as usize * self.size;
+        start + HEADROOM..start + self.size
+    }
+
+    /// All slots.
+    pub(super) fn octets(&mut self) -> &mut [u8] {
+        &mut self.octets
+    }
+
+    /// Says what was received into a slot's room.
+    pub(super) fn set(&mut self, handle: u32, length: usize, checksum: Option<OpenChecksum>) {
+        let slot = &mut self.slots[handle as usize];
+        slot.start = HEADROOM as u16;
+        // Slots are smaller than 64 KiB.
+        slot.length = length.min(self.size - HEADROOM) as u16;
+        slot.checksum = checksum;
+    }
+
+    /// Puts a VLAN tag (IEEE 802.1Q) behind the addresses, where the kernel took it away.
+    pub(super) fn insert_tag(&mut self, handle: u32, tag: [u8; 4]) {
+        let slot = &mut self.slots[handle as usize];
+        if slot.length < 12 || slot.start < 4 {
+            return;
+        }
+        slot.start -= 4;
+        slot.length += 4;
+        if let Some(checksum) = &mut slot.checksum {
+            checksum.start = checksum.start.saturating_add(4);
+        }
+        let frame = self.get_mut(handle);
+        frame.copy_within(4..16, 0);
+        frame[12..16].copy_from_slice(&tag);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_limited_and_used_again() {
+        let mut frames = Frames::new(2, 1500);
+        let (a, b) = (frames.take().unwrap(), frames.take().unwrap());
+        assert_eq!(frames.take(), None);
+        frames.fill(a, |room| {
+            room[..3].copy_from_slice(b"one");
+            3
+        });
+        frames.fill(b, |room| {
+            room[..5].copy_from_slice(b"other");
+            5
+        });
+        assert_eq!((frames.get(a), frames.get(b)), (&b"one"[..], &b"other"[..]));
+        frames.give_back(a);
+        assert_eq!(frames.used(), 1);
+        let again = frames.take().unwrap();
+        assert_eq!(again, a);
+        assert!(frames.get(again).is_empty());
+        assert_eq!(frames.get(b), b"other");
+    }
+
+    #[test]
+    fn jumbo_frames_have_larger_slots() {
+        assert!(Frames::new(1, 1500).frame_max() >= 1500 + 14 + 8);
+        assert!(Frames::new(1, 9000).frame_max() >= 9000 + 14 + 8);
+        let mut frames = Frames::new(1, 1500);
+        let handle = frames.take().unwrap();
+        frames.fill(handle, |_| usize::MAX);
+        assert_eq!(frames.get(handle).len(), frames.frame_max());
+    }
+
+    #[test]
+    fn a_tag_goes_behind_the_addresses_and_moves_nothing_behind_it() {
+        let mut frames = Frames::new(1, 1500);
+        let handle = frames.take().unwrap();
+        frames.room(handle)[..16].copy_from_slice(b"destinsource\x08\x00IP");
+        let open = OpenChecksum {
+            start: 34,
+            offset: 16,
+        };
+        frames.set(handle, 16, Some(open));
+        frames.insert_tag(handle, [0x81, 0, 0x20, 7]);
+        assert_eq!(
+            frames.get(handle),
+            b"destinsource\x81\x00\x20\x07\x08\x00IP"
+        );
+        assert_eq!(frames.open_checksum(handle).unwrap().start, 38);
+    }
+}

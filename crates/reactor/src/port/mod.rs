@@ -1,0 +1,410 @@
+//! All frames of an Ethernet interface, from it and to it.
+//!
+//! A [`Port`] is a packet socket (packet(7)): what comes to the interface, whoever it is for, is received into slots of
+//! [`Frames`] and named by handles; what is sent leaves as it is. The host's own stack goes on to see what comes; give
+//! the interface no address where it is not to answer.
+//!
+//! A frame whose checksum a local stack left open keeps it so: [`Port::send`] leaves it to the interface. One that was
+//! left to be cut into several is a [`Large`], for `wire::segment`. VLAN tags that the kernel took away are put back.
+//!
+//! Left out: rings mapped into memory (`PACKET_MMAP`; a batch for each call was as fast for two ports on one core), and
+//! links that are no Ethernet.
+
+mod frames;
+pub mod offloads;
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::netdevice::name_to_index;
+
+pub use frames::{Frames, OpenChecksum};
+
+use crate::buffers::{self, BufferReport, BufferSide};
+use crate::sys::interface;
+use crate::sys::packet::{self, Offload, RecvSlots, SendSlots};
+
+/// Frames in one system call.
+pub const BATCH: usize = 64;
+
+/// How a port is to be set up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortOptions {
+    /// Receive buffer in bytes, the kernel's overhead included; its default if `None`.
+    pub recv_buffer_bytes: Option<usize>,
+    /// Send buffer in bytes; the kernel's default if `None`.
+    pub send_buffer_bytes: Option<usize>,
+    /// Hands frames to the driver past the interface's own queue, whose queue discipline is not asked then.
+    pub bypass_queue: bool,
+}
+
+/// Why a port cannot be opened, or goes on no more for now.
+#[derive(Debug)]
+pub enum PortError {
+    /// There is no interface of this name.
+    Unknown(String),
+    /// The interface is no Ethernet.
+    NotEthernet(String),
+    /// The interface was down, or went down. It may come up again, and the port with it.
+    Down(String),
+    /// The interface has vanished.
+    Gone(String),
+    /// The privilege to open packet sockets (`CAP_NET_RAW`) is missing.
+    Denied(String),
+    /// What else the kernel said.
+    Other(String, io::Error),
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => write!(f, "{name}: no such interface"),
+            Self::NotEthernet(name) => write!(f, "{name}: not an Ethernet interface"),
+            Self::Down(name) => write!(f, "{name}: the interface is down"),
+            Self::Gone(name) => write!(f, "{name}: the interface has vanished"),
+            Self::Denied(name) => {
+                write!(f, "{name}: packet sockets take root or CAP_NET_RAW")
+            }
+            Self::Other(name, error) => write!(f, "{name}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PortError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Other(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// What went through a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PortStats {
+    /// Frames received.
+    pub received: u64,
+    /// Of those, how many were to be cut.
+    pub received_large: u64,
+    /// Their octets.
+    pub received_bytes: u64,
+    /// Frames that the kernel dropped since they were not read in time, as far as [`Port::drops`] asked.
+    pub missed: u64,
+    /// Frames that were received and dropped, since [`Frames`] had no slot.
+    pub no_room: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Their octets.
+    pub sent_bytes: u64,
+    /// Frames that the kernel or the interface's queue refused.
+    pub refused: u64,
+    /// Times that the send buffer was full.
+    pub blocked: u64,
+}
+
+/// A frame that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// It is in this slot.
+    Frame(u32),
+    /// It did not fit a slot, or is to be cut: [`Port::large`] has it until the next call of [`Port::receive`].
+    Large(usize),
+}
+
+/// What a local stack left to be cut into segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// TCP, into segments of this many octets of payload.
+    Tcp(u16),
+    /// UDP, into datagrams of this many octets of payload.
+    Udp(u16),
+}
+
+/// A frame that is larger than what a link takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Large<'a> {
+    /// Its octets.
+    pub bytes: &'a [u8],
+    /// What it is to be cut into; `None` for a frame that is just too long for a slot, or is to be cut otherwise.
+    pub cut: Option<Cut>,
+}
+
+/// An Ethernet interface, all of whose frames are received and on which any may be sent.
+pub struct Port {
+    fd: OwnedFd,
+    name: String,
+    index: u32,
+    recv_slots: RecvSlots,
+    send_slots: SendSlots,
+    /// Slots for the next frames to come.
+    spare: Vec<u32>,
+    /// The large frames of the last call.
+    large: Vec<(Range<usize>, Option<Cut>)>,
+    stats: PortStats,
+    receive_buffer: Option<BufferReport>,
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port")
+            .field("name", &self.name)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Port {
+    /// Opens the interface `name` of the calling thread's network namespace. It receives from then on, and wherever it
+    /// is used.
+    ///
+    /// # Errors
+    /// There is no such interface, it is no Ethernet, it is down, or the privilege is missing.
+    pub fn open(name: &str, options: &PortOptions) -> Result<Self, PortError> {
+        let other = |error: io::Error| PortError::Other(name.to_owned(), error);
+        let fd = packet::open().map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => PortError::Denied(name.to_owned()),
+            _ => other(error),
+        })?;
+        let flags =
+            interface::flags(fd.as_fd(), name).map_err(|error| match error.raw_os_error() {
+                Some(libc::ENODEV) => PortError::Unknown(name.to_owned()),
+                _ => other(error),
+            })?;
+        let index = name_to_index(&fd, name).map_err(|error| other(error.into()))?;
+        let link = interface::link_type(fd.as_fd(), name).map_err(other)?;
+        if link != libc::ARPHRD_ETHER {
+            return Err(PortError::NotEthernet(name.to_owned()));
+        }
+        if flags & libc::IFF_UP == 0 {
+            return Err(PortError::Down(name.to_owned()));
+        }
+        let sized = |side, bytes: Option<usize>| {
+            let report = bytes.map(|bytes| buffers::size(&fd, side, bytes));
+            report.transpose().map_err(other)
+        };
+        let receive_buffer = sized(BufferSide::Receive, options.recv_buffer_bytes)?;
+        sized(BufferSide::Send, options.send_buffer_bytes)?;
+        packet::bind(&fd, index, options.bypass_queue).map_err(other)?;
+        Ok(Self {
+            fd,
+            name: name.to_owned(),
+            index,
+            recv_slots: RecvSlots::new(BATCH),
+            send_slots: SendSlots::new(BATCH),
+            spare: Vec::with_capacity(BATCH),
+            large: Vec::with_capacity(BATCH),
+            stats: PortStats::default(),
+            receive_buffer,
+        })
+    }
+
+    /// The interface's name when it was opened.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The largest packet that the interface takes now, in octets without the Ethernet header.
+    ///
+    /// # Errors
+    /// The interface has vanished.
+    pub fn mtu(&self) -> Result<u32, PortError> {
+        interface::mtu(self.fd.as_fd(), &self.name).map_err(|error| self.fault(error))
+    }
+
+    /// What went through so far.
+    #[must_use]
+    pub fn stats(&self) -> PortStats {
+        self.stats
+    }
+
+    /// What became of the wish for a receive buffer, `None` if there was none.
+    #[must_use]
+    pub fn receive_buffer(&self) -> Option<BufferReport> {
+        self.receive_buffer
+    }
+
+    /// Asks the kernel how many frames it dropped so far since they were not read in time: [`PortStats::missed`].
+    pub fn drops(&mut self) -> u64 {
+        self.stats.missed += packet::drops(&self.fd).map_or(0, u64::from);
+        self.stats.missed
+    }
+
+    /// Receives what is there, up to [`BATCH`] frames, with one call, and appends it to `received`. Returns how many
+    /// frames that were; fewer than [`BATCH`] when no more are there. Without a free slot, frames are dropped.
+    ///
+    /// # Errors
+    /// [`PortError::Down`] once when the interface goes down, [`PortError::Gone`] when it has vanished.
+    pub fn receive(
+        &mut self,
+        frames: &mut Frames,
+        received: &mut Vec<Received>,
+    ) -> Result<usize, PortError> {
+        self.large.clear();
+        while self.spare.len() < BATCH
+            && let Some(handle) = frames.take()
+        {
+            self.spare.push(handle);
+        }
+        let mut ranges = [const { 0..0 }; BATCH];
+        for (range, &handle) in ranges.iter_mut().zip(&self.spare) {
+            *range = frames.range(handle);
+        }
+        let slots = match self.spare.len() {
+            // Into no room, to be dropped.
+            0 => BATCH,
+            slots => slots,
+        };
+        let rooms = ranges.into_iter().take(slots);
+        let count = loop {
+            match self
+                .recv_slots
+                .receive(&self.fd, frames.octets(), rooms.clone())
+            {
+                Ok(count) => break count,
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => return Ok(0),
+                    Some(libc::EINTR) => {}
+                    // A frame that is to be cut in a way that the kernel cannot tell us; it is taken off the queue.
+                    Some(libc::EINVAL) => self.stats.missed += 1,
+                    _ => return Err(self.fault(error)),
+                },
+            }
+        };
+        self.stats.received += count as u64;
+        if self.spare.is_empty() {
+            self.stats.no_room += count as u64;
+        } else {
+            self.sort(count, frames, received);
+        }
+        Ok(count)
+    }
+
+    /// Gives each frame of the last call its slot, or keeps it as a large one.
+    fn sort(&mut self, count: usize, frames: &mut Frames, received: &mut Vec<Received>) {
+        let room = frames.frame_max();
+        // Slots that were not used stay, at the front.
+        let mut kept = 0;
+        for index in 0..self.spare.len() {
+            let handle = self.spare[index];
+            if index < count {
+                let arrival = self.recv_slots.arrival(index);
+                let offload = arrival.offload;
+                self.stats.received_bytes += arrival.length as u64;
+                if arrival.length <= room && offload.gso_type == packet::GSO_NONE {
+                    let open =
+                        (offload.flags & packet::NEEDS_CHECKSUM != 0).then_some(OpenChecksum {
+                            start: offload.checksum_start,
+                            offset: offload.checksum_offset,
+                        });
+                    frames.set(handle, arrival.length, open);
+                    if let Some(tag) = arrival.tag {
+                        frames.insert_tag(handle, tag);
+                    }
+                    received.push(Received::Frame(handle));
+                    continue;
+                }
+                self.stats.received_large += 1;
+                frames.set(handle, room, None);
+                let range = self
+                    .recv_slots
+                    .put_together(index, &arrival, frames.get(handle));
+                received.push(Received::Large(self.large.len()));
+                self.large.push((range, cut(&offload)));
+            }
+            self.spare[kept] = handle;
+            kept += 1;
+        }
+        self.spare.truncate(kept);
+    }
+
+    /// A frame that the last call of [`Port::receive`] called [`Received::Large`].
+    #[must_use]
+    pub fn large(&self, index: usize) -> Large<'_> {
+        let (range, cut) = &self.large[index];
+        Large {
+            bytes: self.recv_slots.large(range.clone()),
+            cut: *cut,
+        }
+    }
+
+    /// Sends the frames in these slots, in order, with few calls. Returns how many were taken care of, those that the
+    /// kernel refused among them; fewer than there are when the send buffer is full: try again when the port is
+    /// writable. The slots stay the caller's.
+    ///
+    /// # Errors
+    /// [`PortError::Down`] while the interface is down, [`PortError::Gone`] when it has vanished.
+    pub fn send(&mut self, frames: &Frames, handles: &[u32]) -> Result<usize, PortError> {
+        let mut done = 0;
+        while done < handles.len() {
+            let batch = handles[done..].iter().map(|&handle| {
+                let offload = frames.open_checksum(handle).map(|open| Offload {
+                    flags: packet::NEEDS_CHECKSUM,
+                    checksum_start: open.start,
+                    checksum_offset: open.offset,
+                    ..Offload::default()
+                });
+                (frames.get(handle), offload.unwrap_or_default())
+            });
+            match self.send_slots.send(&self.fd, batch) {
+                Ok(count) => {
+                    let sent = handles[done..done + count].iter();
+                    self.stats.sent_bytes += sent
+                        .map(|&handle| frames.get(handle).len() as u64)
+                        .sum::<u64>();
+                    self.stats.sent += count as u64;
+                    done += count;
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => {
+                        self.stats.blocked += 1;
+                        return Ok(done);
+                    }
+                    Some(libc::EINTR) => {}
+                    Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                        return Err(self.fault(error));
+                    }
+                    // The interface's queue is full, or the frame is too long or too short for it.
+                    _ => {
+                        self.stats.refused += 1;
+                        done += 1;
+                    }
+                },
+            }
+        }
+        Ok(done)
+    }
+
+    /// Whether the interface is down or gone, where the kernel says the same of both.
+    fn fault(&self, error: io::Error) -> PortError {
+        match error.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                let is_there = name_to_index(&self.fd, &self.name) == Ok(self.index);
+                let kind = if is_there {
+                    PortError::Down
+                } else {
+                    PortError::Gone
+                };
+                kind(self.name.clone())
+            }
+            _ => PortError::Other(self.name.clone(), error),
+        }
+    }
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// What the kernel says that a frame is to be cut into.
+fn cut(offload: &Offload) -> Option<Cut> {
+    match offload.gso_type & !packet::GSO_ECN {
+        packet::GSO_TCPV4 | packet::GSO_TCPV6 => Some(Cut::Tcp(offload.gso_size)),
+        packet::GSO_UDP => Some(Cut::Udp(offload.gso_size)),
+        _ => None,
+    }
+}

@@ -1,0 +1,295 @@
+//! Ports on virtual wires between namespaces.
+
+mod common;
+
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use common::privileged;
+use reactor::namespace::{Namespace, veth};
+use reactor::port::offloads::OffloadsOff;
+use reactor::port::{BATCH, Cut, Frames, Port, PortError, PortOptions, Received};
+
+/// Two namespaces with a wire between, up, 192.0.2.1 at the first one's end; no IPv6, so that nothing is sent unasked.
+fn pair() -> (Namespace, Namespace) {
+    let (a, b) = (Namespace::new().unwrap(), Namespace::new().unwrap());
+    for namespace in [&a, &b] {
+        namespace
+            .set("ipv6/conf/default/disable_ipv6", "1")
+            .unwrap();
+    }
+    veth((&a, "a0"), (&b, "b0")).unwrap();
+    for (namespace, name) in [(&a, "a0"), (&b, "b0")] {
+        namespace.netlink().unwrap().set_up(name, true).unwrap();
+    }
+    for (namespace, name) in [(&a, "a0"), (&b, "b0")] {
+        let mut netlink = namespace.netlink().unwrap();
+        netlink
+            .wait_until_running(name, base::Duration::from_secs(10))
+            .unwrap();
+    }
+    let address = "192.0.2.1".parse().unwrap();
+    a.netlink().unwrap().add_address("a0", address, 24).unwrap();
+    (a, b)
+}
+
+fn open(namespace: &Namespace, name: &str) -> Result<Port, PortError> {
+    let options = PortOptions {
+        recv_buffer_bytes: Some(4 << 20),
+        ..PortOptions::default()
+    };
+    namespace.run(|| Port::open(name, &options)).unwrap()
+}
+
+/// Receives until `count` frames have come.
+fn receive(port: &mut Port, frames: &mut Frames, count: usize) -> Vec<Received> {
+    let mut received = Vec::new();
+    while received.len() < count {
+        port.receive(frames, &mut received).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    received
+}
+
+/// An Ethernet frame to `last` octet's address, of an EtherType for experiments.
+fn frame(last: u8, payload: usize) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, last, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+    frame.extend((0..payload).map(|n| n as u8));
+    frame
+}
+
+fn put(frames: &mut Frames, bytes: &[u8]) -> u32 {
+    let handle = frames.take().unwrap();
+    frames.fill(handle, |room| {
+        room[..bytes.len()].copy_from_slice(bytes);
+        bytes.len()
+    });
+    handle
+}
+
+#[test]
+fn frames_for_anyone_cross_in_their_order_and_our_own_do_not_come_back() {
+    let name = "frames_for_anyone_cross_in_their_order_and_our_own_do_not_come_back";
+    privileged(name, || {
+        let (a, b) = pair();
+        let (mut one, mut other) = (open(&a, "a0").unwrap(), open(&b, "b0").unwrap());
+        let mut frames = Frames::new(1000, one.mtu().unwrap());
+        let sent: Vec<_> = (0..3 * BATCH as u8)
+            .map(|n| frame(n, 46 + usize::from(n)))
+            .collect();
+        let handles: Vec<_> = sent.iter().map(|bytes| put(&mut frames, bytes)).collect();
+        assert_eq!(one.send(&frames, &handles).unwrap(), sent.len());
+        let received = receive(&mut other, &mut frames, sent.len());
+        for (received, sent) in received.iter().zip(&sent) {
+            let Received::Frame(handle) = *received else {
+                panic!("a large frame");
+            };
+            assert_eq!(frames.get(handle), sent);
+        }
+        let mut own = Vec::new();
+        assert_eq!(one.receive(&mut frames, &mut own).unwrap(), 0);
+        let (sent_by, received_by) = (one.stats(), other.stats());
+        assert_eq!((sent_by.sent, received_by.received), (192, 192));
+        assert_eq!(sent_by.sent_bytes, received_by.received_bytes);
+        assert_eq!(other.drops(), 0);
+    });
+}
+
+#[test]
+fn a_vlan_tag_arrives_where_it_was() {
+    privileged("a_vlan_tag_arrives_where_it_was", || {
+        let (a, b) = pair();
+        let (mut one, mut other) = (open(&a, "a0").unwrap(), open(&b, "b0").unwrap());
+        let mut frames = Frames::new(200, 1500);
+        // The kernel lets only the first kind of tag come on top of the MTU.
+        for (kind, payload) in [(0x8100_u16, 1500), (0x88a8, 1496)] {
+            let mut tagged = frame(9, payload);
+            let tag = [&kind.to_be_bytes()[..], &[0x20, 7]].concat();
+            tagged.splice(12..12, tag);
+            let handle = put(&mut frames, &tagged);
+            assert_eq!(one.send(&frames, &[handle]).unwrap(), 1);
+            let Received::Frame(got) = receive(&mut other, &mut frames, 1)[0] else {
+                panic!("a large frame");
+            };
+            assert_eq!(frames.get(got), tagged);
+        }
+    });
+}
+
+/// The first `count` IPv4 frames with UDP. A large one must be the last to come.
+fn datagrams(port: &mut Port, frames: &mut Frames, count: usize) -> Vec<Received> {
+    let mut datagrams = Vec::new();
+    while datagrams.len() < count {
+        datagrams.extend(receive(port, frames, 1).into_iter().filter(|&received| {
+            let bytes = match received {
+                Received::Frame(handle) => frames.get(handle),
+                Received::Large(index) => port.large(index).bytes,
+            };
+            bytes.get(12..14) == Some(&[8, 0]) && bytes.get(23) == Some(&17)
+        }));
+    }
+    datagrams
+}
+
+/// Lets `a` know the hardware address of 192.0.2.2, which nobody has.
+fn neighbour(a: &Namespace) {
+    let mut command = std::process::Command::new("ip");
+    command.args([
+        "neigh",
+        "add",
+        "192.0.2.2",
+        "lladdr",
+        "02:00:00:00:00:02",
+        "dev",
+        "a0",
+    ]);
+    assert!(a.command(&mut command).unwrap().status().unwrap().success());
+}
+
+#[test]
+fn a_checksum_that_the_stack_left_open_is_known_and_one_left_to_the_interface_goes_through() {
+    let name =
+        "a_checksum_that_the_stack_left_open_is_known_and_one_left_to_the_interface_goes_through";
+    privileged(name, || {
+        let (a, b) = pair();
+        neighbour(&a);
+        let mut port = open(&b, "b0").unwrap();
+        let mut frames = Frames::new(300, 1500);
+        let socket = a
+            .run(|| UdpSocket::bind("192.0.2.1:4000").unwrap())
+            .unwrap();
+        socket.send_to(b"open", "192.0.2.2:5000").unwrap();
+        let Received::Frame(handle) = datagrams(&mut port, &mut frames, 1)[0] else {
+            panic!("a large frame");
+        };
+        let open = frames.open_checksum(handle).expect("a checksum left open");
+        assert_eq!((open.start, open.offset), (34, 6));
+        // Back to where it came from: whoever receives it believes the checksum that the interface promises.
+        let frame = frames.get_mut(handle);
+        let (to, from) = (frame[..6].to_vec(), frame[6..12].to_vec());
+        frame[..6].copy_from_slice(&from);
+        frame[6..12].copy_from_slice(&to);
+        let addresses = [&frame[30..34], &frame[26..30]].concat();
+        frame[26..34].copy_from_slice(&addresses);
+        let ports = [&frame[36..38], &frame[34..36]].concat();
+        frame[34..38].copy_from_slice(&ports);
+        assert_eq!(port.send(&frames, &[handle]).unwrap(), 1);
+        socket
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let mut buffer = [0; 10];
+        let (length, from) = socket.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..length], from.port()), (&b"open"[..], 5000));
+    });
+}
+
+#[test]
+fn what_the_stack_left_to_be_cut_is_known_as_such_until_offloads_are_off() {
+    let name = "what_the_stack_left_to_be_cut_is_known_as_such_until_offloads_are_off";
+    privileged(name, || {
+        let (a, b) = pair();
+        neighbour(&a);
+        let mut port = open(&b, "b0").unwrap();
+        let mut frames = Frames::new(300, 1500);
+        let address = "192.0.2.1:4000".parse().unwrap();
+        let socket = || {
+            let options = reactor::UdpOptions::default();
+            a.run(|| reactor::UdpSocket::bind(address, &options).unwrap())
+                .unwrap()
+        };
+        let send = |socket: &mut reactor::UdpSocket| {
+            let mut batch = reactor::SendBatch::new(16);
+            for n in 0..10 {
+                batch.push(&[n; 1000], "192.0.2.2:5000".parse().unwrap(), None);
+            }
+            assert_eq!(socket.send(&mut batch).sent, 10);
+        };
+        let mut sender = socket();
+        send(&mut sender);
+        let Received::Large(index) = datagrams(&mut port, &mut frames, 1)[0] else {
+            panic!("ten datagrams are larger than a slot");
+        };
+        let large = port.large(index);
+        assert_eq!(large.cut, Some(Cut::Udp(1000)));
+        assert_eq!(large.bytes.len(), 14 + 20 + 8 + 10_000);
+        assert_eq!(
+            large.bytes[42..],
+            [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(|n| [n; 1000]).concat()
+        );
+        drop(sender);
+        let off = a.run(|| OffloadsOff::new("a0").unwrap()).unwrap();
+        assert!(off.turned_off().any(|name| name == "tx checksum"));
+        let mut sender = socket();
+        send(&mut sender);
+        let received = datagrams(&mut port, &mut frames, 10);
+        for (n, received) in (0..).zip(received) {
+            let Received::Frame(handle) = received else {
+                panic!("a large frame");
+            };
+            assert_eq!(frames.open_checksum(handle), None);
+            assert_eq!(frames.get(handle)[42..], [n; 1000]);
+        }
+        drop((off, sender));
+        send(&mut socket());
+        let received = datagrams(&mut port, &mut frames, 1);
+        assert!(matches!(received[..], [Received::Large(_)]));
+    });
+}
+
+#[test]
+fn an_interface_that_goes_down_or_vanishes_says_so() {
+    privileged("an_interface_that_goes_down_or_vanishes_says_so", || {
+        let (a, b) = pair();
+        let mut port = open(&a, "a0").unwrap();
+        let mut frames = Frames::new(200, 1500);
+        let handle = put(&mut frames, &frame(1, 46));
+        let mut netlink = a.netlink().unwrap();
+        netlink.set_up("a0", false).unwrap();
+        let error = port.receive(&mut frames, &mut Vec::new()).unwrap_err();
+        assert!(matches!(error, PortError::Down(_)), "{error}");
+        let error = port.send(&frames, &[handle]).unwrap_err();
+        assert!(matches!(error, PortError::Down(_)), "{error}");
+        assert!(matches!(open(&a, "a0"), Err(PortError::Down(_))));
+        netlink.set_up("a0", true).unwrap();
+        // As good as new.
+        let mut other = open(&b, "b0").unwrap();
+        assert_eq!(port.send(&frames, &[handle]).unwrap(), 1);
+        receive(&mut other, &mut frames, 1);
+        netlink.delete("a0").unwrap();
+        for port in [&mut port, &mut other] {
+            let error = port.receive(&mut frames, &mut Vec::new()).unwrap_err();
+            assert!(matches!(error, PortError::Gone(_)), "{error}");
+            let error = port.send(&frames, &[handle]).unwrap_err();
+            assert!(matches!(error, PortError::Gone(_)), "{error}");
+        }
+    });
+}
+
+#[test]
+fn what_is_no_ethernet_or_not_there_is_refused() {
+    privileged("what_is_no_ethernet_or_not_there_is_refused", || {
+        let a = Namespace::new().unwrap();
+        assert!(matches!(open(&a, "lo"), Err(PortError::NotEthernet(_))));
+        let error = open(&a, "no-such-if0").unwrap_err();
+        assert_eq!(error.to_string(), "no-such-if0: no such interface");
+    });
+}
+
+#[test]
+fn without_a_free_slot_frames_are_dropped_and_counted() {
+    privileged("without_a_free_slot_frames_are_dropped_and_counted", || {
+        let (a, b) = pair();
+        let (mut one, mut other) = (open(&a, "a0").unwrap(), open(&b, "b0").unwrap());
+        let mut ours = Frames::new(100, 1500);
+        let handles: Vec<_> = (0..90).map(|n| put(&mut ours, &frame(n, 100))).collect();
+        assert_eq!(one.send(&ours, &handles).unwrap(), 90);
+        let mut few = Frames::new(20, 1500);
+        let mut received = Vec::new();
+        while other.stats().received < 90 {
+            other.receive(&mut few, &mut received).unwrap();
+        }
+        assert_eq!((received.len(), other.stats().no_room), (20, 70));
+        assert!(other.as_fd().try_clone_to_owned().is_ok());
+    });
+}
