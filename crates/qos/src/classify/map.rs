@@ -7,7 +7,7 @@ use super::Key;
 /// The upper half of a class's name, its major number: the queue that it belongs to.
 const MAJOR: u32 = 0xffff_0000;
 
-/// `tc`'s `flow map`: `((key & mask) ^ xor) >> rshift) + addend`, modulo `divisor`, counted from `baseclass`.
+/// `tc`'s `flow map`: `(((key & mask) ^ xor) >> rshift) + addend`, modulo `divisor`, counted from `baseclass`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Map {
     /// What is calculated with.

@@ -77,7 +77,7 @@ fn set_ports(ports: [u8; 4], flow: &mut Flow) {
 /// An IPv4 address as an IPv6 one (RFC 4291 2.5.5.2).
 #[inline(always)]
 fn mapped(address: [u8; 4]) -> [u8; 16] {
-    // In one store as well.
+    // One number in one store, for the same reason.
     let low = u64::from(u32::from_le_bytes(address)) << 32 | 0xffff_0000;
     let mut mapped = [0; 16];
     mapped[8..].copy_from_slice(&low.to_le_bytes());
