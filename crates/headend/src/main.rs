@@ -9,6 +9,7 @@
 //! | `control` | the control protocol and its client |
 //! | `daemon` | `headend run` |
 //! | `demo` | `headend demo` |
+//! | `lab` | `headend lab` |
 //! | `trace` | `headend trace` |
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod config;
 mod control;
 mod daemon;
 mod demo;
+mod lab;
 mod trace;
 
 use std::process::ExitCode;

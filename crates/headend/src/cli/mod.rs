@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 use crate::control::DEFAULT_SOCKET;
 use crate::control::client::Client;
-use crate::{bench, daemon, demo, trace};
+use crate::{bench, daemon, demo, lab, trace};
 
 /// An L2TP access concentrator and network server, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -49,6 +49,8 @@ enum Verb {
     Show(show::Args),
     /// TCP connections in captures: tcptrace's flags, statistics and graphs
     Trace(trace::Args),
+    /// Experiments with hosts and links of their own
+    Lab(lab::Args),
     /// Measure curves on this machine, beside what they are compared to
     Bench(bench::Args),
 }
@@ -77,6 +79,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),
         Verb::Trace(args) => trace::run(&args),
+        Verb::Lab(args) => lab::run(&args),
         Verb::Bench(args) => bench::run(&args),
     };
     match outcome {
@@ -90,7 +93,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

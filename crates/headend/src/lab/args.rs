@@ -1,0 +1,243 @@
+//! What was typed after `headend lab home-gateway`, and what it means.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use clap::ValueEnum;
+use lab::gateway::rows::Row;
+use lab::gateway::run::{Place, Plan};
+use lab::gateway::traffic::browser;
+use lab::gateway::treatment::{Both, FIFO_DEFAULT, Link, Treatment};
+use qos::policy::{Policy, units};
+
+/// Two hosts behind a slow link: what one's load does to the other, without and with a policy.
+#[derive(Debug, clap::Args)]
+pub(super) struct GatewayArgs {
+    /// What the gateway does in the rows with a policy: none, pfifo, sfq, fq_codel, fair, or a policy file
+    #[arg(long, value_name = "NAME|FILE", default_value = "fair")]
+    treatment: String,
+    /// Rate of the link towards the far side
+    #[arg(long, value_name = "RATE", default_value = "2.5mbit", value_parser = rate)]
+    rate: u64,
+    /// Rate of the link towards the hosts
+    #[arg(long, value_name = "RATE", default_value = "20mbit", value_parser = rate)]
+    down: u64,
+    /// Packets that the modem holds in each direction
+    #[arg(long, value_name = "PACKETS", default_value_t = FIFO_DEFAULT, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    fifo: u32,
+    /// Length of each way between the modem and the far side
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = delay)]
+    delay: base::Duration,
+    /// Seconds of each measurement [default: 20, with --quick 2]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: Option<u64>,
+    /// How often all is measured; the report has the spread
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: u32,
+    /// The rows to measure, as 1-6 or 2,4,6
+    #[arg(long, value_name = "ROWS", default_value = "1-6")]
+    rows: String,
+    /// What is measured
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "rows"
+    )]
+    experiment: Vec<Part>,
+    /// The browser that loads pages too: auto takes a Chromium where there is one
+    #[arg(long, value_name = "auto|none|PATH", default_value = "auto")]
+    browser: String,
+    /// In a model in virtual time, in place of namespaces: the same seed gives the same result
+    #[arg(long = "virtual")]
+    is_virtual: bool,
+    /// Chance of everything that has any
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// In some 40 seconds: short measurements, no browser, only the rows
+    #[arg(long)]
+    quick: bool,
+    /// The directory for results.json, rows.csv, pings.csv and report.html
+    #[arg(
+        short = 'o',
+        long = "out",
+        value_name = "DIR",
+        default_value = "lab-results/home-gateway"
+    )]
+    directory: PathBuf,
+    /// Print results.json
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print rows.csv
+    #[arg(long)]
+    csv: bool,
+}
+
+/// A part of the experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Part {
+    /// The six rows, and nine uploads against one
+    Rows,
+    /// Pings beside an upload in one tunnel
+    Tunnel,
+    /// TOS octets with ECN bits in pfifo_fast
+    Bands,
+    /// SFQ that changes its hash under load
+    Perturb,
+    /// All of these
+    All,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub(super) struct Task {
+    pub(super) plan: Plan,
+    pub(super) rows: Vec<Row>,
+    pub(super) parts: Vec<Part>,
+    pub(super) repeat: u32,
+    pub(super) browser: Option<PathBuf>,
+    /// Whether nine uploads are held against one too.
+    pub(super) fairness: bool,
+    pub(super) directory: PathBuf,
+    pub(super) json: bool,
+    pub(super) csv: bool,
+}
+
+impl Task {
+    pub(super) fn new(args: &GatewayArgs) -> Result<Task> {
+        let link = Link {
+            up_bps: args.rate,
+            down_bps: args.down,
+            fifo_packets: args.fifo,
+            delay_ns: args.delay.as_nanos(),
+        };
+        let place = if args.is_virtual {
+            Place::Model
+        } else {
+            Place::Namespaces
+        };
+        let plan = Plan {
+            place,
+            link,
+            treatment: treatment(&args.treatment)?,
+            seconds: args.seconds.unwrap_or(if args.quick { 2 } else { 20 }),
+            settle: if args.quick { 1 } else { 3 },
+            seed: args.seed,
+        };
+        let browser = match args.browser.as_str() {
+            _ if args.quick || args.is_virtual => None,
+            "none" => None,
+            "auto" => browser::find(),
+            path if Path::new(path).is_file() => Some(path.into()),
+            path => bail!("--browser {path}: no such program"),
+        };
+        let rows = rows(&args.rows)?;
+        let parts = match args.experiment.contains(&Part::All) {
+            true => vec![Part::Rows, Part::Tunnel, Part::Bands, Part::Perturb],
+            false => args.experiment.clone(),
+        };
+        Ok(Task {
+            plan,
+            fairness: !args.quick && rows.len() == Row::ALL.len(),
+            rows,
+            parts,
+            repeat: args.repeat,
+            browser,
+            directory: args.directory.clone(),
+            json: args.json,
+            csv: args.csv,
+        })
+    }
+
+    pub(super) fn has(&self, part: Part) -> bool {
+        self.parts.contains(&part)
+    }
+}
+
+fn treatment(text: &str) -> Result<Treatment> {
+    if let Some(treatment) = Treatment::named(text) {
+        return Ok(treatment);
+    }
+    let path = Path::new(text);
+    let policy = match std::fs::read_to_string(path) {
+        Ok(policy) => policy,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!("--treatment {text}: neither none, pfifo, sfq, fq_codel or fair, nor a file")
+        }
+        Err(error) => bail!("--treatment {text}: {error}"),
+    };
+    let (policy, advice) = Policy::parse(&policy).map_err(|faults| {
+        // The first; `headend qos check` tells all.
+        let first = faults.first().map_or(String::new(), ToString::to_string);
+        anyhow!("{text}:{first}")
+    })?;
+    for remark in advice {
+        eprintln!("headend lab: {text}:{remark}");
+    }
+    Ok(Treatment::Policy {
+        name: path.file_name().unwrap_or_default().display().to_string(),
+        both: Box::new(Both {
+            up: policy.up_spec(),
+            down: policy.down_spec(),
+            overhead: policy.overhead(),
+        }),
+    })
+}
+
+/// A rate that a line has and threads can keep.
+fn rate(text: &str) -> Result<u64, String> {
+    let rate = units::rate(text)?;
+    if (64_000..=1_000_000_000).contains(&rate) {
+        return Ok(rate);
+    }
+    Err("a rate is 64kbit to 1gbit".into())
+}
+
+fn delay(text: &str) -> Result<base::Duration, String> {
+    let delay = units::time(text)?;
+    if delay <= base::Duration::from_secs(2) {
+        return Ok(delay);
+    }
+    Err("a delay is at most 2s".into())
+}
+
+/// Rows by their numbers: "1-6", "2,4,6".
+fn rows(text: &str) -> Result<Vec<Row>> {
+    let number = |text: &str| text.trim().parse::<u8>().ok();
+    let mut wanted = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if 1 <= first && first <= last && last <= 6 => {
+                wanted.extend(first..=last);
+            }
+            _ => bail!("--rows {text}: write rows from 1 to 6, as 1-6 or 2,4,6"),
+        }
+    }
+    let is_wanted = |row: &Row| wanted.contains(&row.number);
+    Ok(Row::ALL.into_iter().filter(is_wanted).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_ranges_and_lists_in_the_published_order() {
+        let numbers = |text| {
+            let rows = rows(text).expect("rows");
+            rows.iter().map(|row| row.number).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers("1-6"), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(numbers("6,2,3-4"), [2, 3, 4, 6]);
+        for wrong in ["", "0", "7", "4-2", "1-", "two"] {
+            assert!(rows(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_neither_a_name_nor_a_file_is_refused_in_one_line() {
+        let error = treatment("cake-of-yesterday").expect_err("no such treatment");
+        assert_eq!(error.to_string().lines().count(), 1);
+    }
+}

@@ -1,0 +1,238 @@
+//! What is measured, in which order.
+
+use std::sync::mpsc::Sender;
+
+use anyhow::{Context, Result};
+use lab::gateway::Error;
+use lab::gateway::outcome::{Experiment, Fairness, Outcome, RowOutcome, SCHEMA};
+use lab::gateway::rows::{self, BULK_CONNECTIONS, Load, Row};
+use lab::gateway::run::{Place, Plan};
+use lab::gateway::treatment::Treatment;
+use lab::report::MachineInfo;
+
+use super::args::{Part, Task};
+
+/// Connections of A that one of B is held against.
+const NINE: usize = 9;
+
+/// What those are held against each other under.
+const FAIRNESS: [Treatment; 3] = [Treatment::Fair, Treatment::FqCodel, Treatment::Sfq];
+
+/// A step of the course.
+pub(super) enum Step {
+    /// What begins now.
+    Begins(String),
+    /// The first half of a row is there.
+    Probed(u8, Box<rows::Result>),
+    /// The second half of the last row.
+    Shared(u8, f64, f64),
+    /// A browser's page loads of the last row, and how many were not there in time.
+    Browsed(u8, Vec<f64>, u32),
+    /// B's share against nine connections.
+    Fair(&'static str, f64),
+    /// An experiment is there.
+    Done(Box<Experiment>),
+}
+
+/// How many steps will come that are no beginnings.
+pub(super) fn parts(task: &Task) -> u64 {
+    let mut parts = 0;
+    if task.has(Part::Rows) {
+        let browser = usize::from(task.browser.is_some());
+        let loaded = task.rows.iter().filter(|row| row.load != Load::None);
+        parts += task.rows.len() * (1 + browser) + loaded.count();
+        if task.fairness {
+            parts += FAIRNESS.len();
+        }
+        parts *= task.repeat as usize;
+    }
+    let others = task.parts.iter().filter(|part| **part != Part::Rows);
+    (parts + others.count()) as u64
+}
+
+/// An outcome of nothing yet.
+pub(super) fn empty(task: &Task, machine: MachineInfo) -> Outcome {
+    Outcome {
+        schema: SCHEMA,
+        kind: "headend-home-gateway",
+        place: match task.plan.place {
+            Place::Namespaces => "namespaces",
+            Place::Model => "virtual time",
+        },
+        link: task.plan.link,
+        treatment: task.plan.treatment.name().to_owned(),
+        seconds: task.plan.seconds,
+        seed: task.plan.seed,
+        interrupted: false,
+        rows: Vec::new(),
+        fairness: Vec::new(),
+        experiments: Vec::new(),
+        method: method(task),
+        machine,
+    }
+}
+
+/// Books a step.
+pub(super) fn keep(outcome: &mut Outcome, step: Step) {
+    match step {
+        Step::Begins(_) => {}
+        Step::Probed(number, result) => {
+            let rows = &mut outcome.rows;
+            let known = rows.iter().position(|row| row.row.number == number);
+            let at = known.unwrap_or_else(|| {
+                let row = Row::ALL.iter().find(|row| row.number == number);
+                rows.extend(row.map(|row| RowOutcome::new(*row)));
+                rows.len() - 1
+            });
+            rows[at].runs.push(*result);
+        }
+        Step::Shared(number, share, goodput_bps) => {
+            if let Some(run) = last(&mut outcome.rows, number) {
+                run.share = Some(share);
+                run.goodput_bps = Some(goodput_bps);
+            }
+        }
+        Step::Browsed(number, took, failures) => {
+            if let Some(run) = last(&mut outcome.rows, number) {
+                run.browser_ms = took;
+                run.browser_failures = failures;
+            }
+        }
+        Step::Fair(name, share) => {
+            let fairness = &mut outcome.fairness;
+            let known = fairness.iter_mut().find(|one| one.treatment == name);
+            let mut shares = known.map_or(Vec::new(), |one| std::mem::take(&mut one.shares));
+            shares.push(share);
+            fairness.retain(|one| one.treatment != name);
+            fairness.push(Fairness::new(name.to_owned(), shares));
+        }
+        Step::Done(experiment) => outcome.experiments.push(*experiment),
+    }
+}
+
+/// The last measurement of a row.
+fn last(rows: &mut [RowOutcome], number: u8) -> Option<&mut rows::Result> {
+    let row = rows.iter_mut().find(|row| row.row.number == number);
+    row.and_then(|row| row.runs.last_mut())
+}
+
+/// Measures all of it; ends early when nobody takes the steps any more.
+pub(super) fn run(task: &Task, steps: &Sender<Step>) -> Result<()> {
+    let course = Course { task, steps };
+    if task.has(Part::Rows) {
+        for round in 1..=task.repeat {
+            course.rows(round)?;
+        }
+    }
+    for part in &task.parts {
+        let plan = &task.plan;
+        let experiment = match part {
+            Part::Rows | Part::All => continue,
+            Part::Tunnel => course.experiment("tunnel", || plan.tunnel())?,
+            Part::Bands => course.experiment("bands", || plan.bands())?,
+            Part::Perturb => course.experiment("perturb", || plan.perturb())?,
+        };
+        course.say(Step::Done(Box::new(experiment)))?;
+    }
+    Ok(())
+}
+
+struct Course<'a> {
+    task: &'a Task,
+    steps: &'a Sender<Step>,
+}
+
+impl Course<'_> {
+    fn say(&self, step: Step) -> Result<()> {
+        self.steps.send(step).ok().context("stopped")
+    }
+
+    fn begin(&self, what: String) -> Result<()> {
+        self.say(Step::Begins(what))
+    }
+
+    fn experiment(
+        &self,
+        name: &str,
+        measure: impl FnOnce() -> Result<Experiment, Error>,
+    ) -> Result<Experiment> {
+        self.begin(name.to_owned())?;
+        Ok(measure()?)
+    }
+
+    fn rows(&self, round: u32) -> Result<()> {
+        let plan = &Plan {
+            // Each round has a chance of its own, and the first the one that was asked for.
+            seed: self.task.plan.seed.wrapping_add(u64::from(round - 1)),
+            ..self.task.plan.clone()
+        };
+        for row in &self.task.rows {
+            let number = row.number;
+            let what = |part: &str| format!("round {round}, row {number}: {part}");
+            self.begin(what("stream, pings, pages"))?;
+            self.say(Step::Probed(number, Box::new(plan.probe(*row)?)))?;
+            if row.load != Load::None {
+                self.begin(what("uploads"))?;
+                let (share, goodput) = plan.share(row.load, BULK_CONNECTIONS, row.shaped)?;
+                self.say(Step::Shared(number, share, goodput))?;
+            }
+            if let Some(program) = &self.task.browser {
+                self.begin(what("browser"))?;
+                let (took, failures) = plan.browse(*row, program)?;
+                self.say(Step::Browsed(number, took, failures))?;
+            }
+        }
+        if self.task.fairness {
+            for (name, treatment) in Treatment::NAMED {
+                if !FAIRNESS.contains(&treatment) {
+                    continue;
+                }
+                self.begin(format!("round {round}: nine uploads against one, {name}"))?;
+                let plan = Plan {
+                    treatment,
+                    ..plan.clone()
+                };
+                let (share, _) = plan.share(Load::Bulk, NINE, true)?;
+                self.say(Step::Fair(name, share))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn method(task: &Task) -> Vec<String> {
+    let plan = &task.plan;
+    let link = &plan.link;
+    let mut lines = vec![format!(
+        "The link: {} kbit/s up and {} kbit/s down of Ethernet frames, a FIFO of {} packets in each direction, {:.1} ms each way.",
+        link.up_bps / 1_000,
+        link.down_bps / 1_000,
+        link.fifo_packets,
+        link.delay_ns as f64 / 1e6
+    )];
+    lines.push(match plan.place {
+        Place::Namespaces => format!(
+            "Hosts in network namespaces of one machine, with the kernel's TCP (cubic) and all offloads off; shaper and modem are threads between two packet sockets each. Each measurement has hosts of its own, {} s for the load to settle, then {} s.",
+            plan.settle, plan.seconds
+        ),
+        Place::Model => format!(
+            "Hosts in a model in virtual time, with a TCP of its own (Reno with selective acknowledgements), seed {}; 5 s for the load to settle, then {} s.",
+            plan.seed, plan.seconds
+        ),
+    });
+    lines.push(
+        "Stream, pings (10 a second) and pages run together beside A's load; shares are of payload, measured apart, with one upload of B."
+            .into(),
+    );
+    lines.push(match &task.browser {
+        Some(program) => format!(
+            "Pages are loaded by a loader of our own over six connections, and apart from that by {}.",
+            program.file_name().unwrap_or_default().display()
+        ),
+        None => "Pages are loaded by a loader of our own over six connections.".into(),
+    });
+    if cfg!(debug_assertions) {
+        lines.push("This is a build without optimisation.".into());
+    }
+    lines
+}
