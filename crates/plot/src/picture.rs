@@ -17,8 +17,9 @@ const DOTS: usize = 6000;
 /// A line of at most this many points has a marker on each.
 const POINTS_MARKED: usize = 20;
 
-/// How high a mark of a lost packet is.
+/// How high a mark of a lost packet is, and a row of them.
 const LOST_HEIGHT: f64 = 7.0;
+const LOST_ROW: f64 = 9.0;
 
 pub(crate) fn render(chart: &Chart, width: f64, standalone: bool) -> String {
     let mut svg = Svg::new(width);
@@ -40,6 +41,7 @@ pub(crate) fn render(chart: &Chart, width: f64, standalone: bool) -> String {
     let fit_x =
         |room| as_clock(room).unwrap_or_else(|| Scale::fit(span.into_iter(), &chart.x, room));
     let fit_y = |room| Scale::fit(heights.into_iter(), &chart.y, room);
+    svg.y += lost_rows(chart) as f64 * LOST_ROW;
     let frame = frame(&mut svg, &fit_x, &fit_y);
     let caption = match as_clock(2) {
         Some(_) => format!("{} (h:min:s)", chart.x.label),
@@ -216,15 +218,24 @@ fn apart(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
     }
 }
 
-/// Draws when packets were lost: ticks that stand on the foot of the picture, one row for each series.
+/// Series that have a row of ticks above the picture.
+fn lost_rows(chart: &Chart) -> usize {
+    let lost = chart.series.iter().filter(|s| s.samples().lost() > 0);
+    if chart.kind == Kind::Cdf {
+        0
+    } else {
+        lost.count()
+    }
+}
+
+/// Draws when packets were lost: ticks above the picture, one row for each series.
 fn draw_lost(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) {
     let lost = &chart.series[index].samples().lost;
-    let row = chart.series[..index]
+    let below = chart.series[index..]
         .iter()
-        .filter(|s| s.samples().lost() > 0)
-        .count();
-    let foot = frame.top + frame.height - row as f64 * (LOST_HEIGHT + 2.0);
-    if lost.is_empty() || foot - LOST_HEIGHT < frame.top {
+        .filter(|s| s.samples().lost() > 0);
+    let foot = frame.top - 4.0 - (below.count() as f64 - 1.0) * LOST_ROW;
+    if lost.is_empty() {
         return;
     }
     let mut path = String::new();
@@ -293,9 +304,9 @@ fn legend(svg: &mut Svg, chart: &Chart) {
     }
 }
 
-/// What the marks at the foot are.
+/// What the marks above the picture are.
 pub(crate) const LOST_KEY: &str =
-    "Ticks at the foot: when packets were lost, in the colour of their series.";
+    "Ticks above the picture: when packets were lost, in the colour of their series.";
 
 /// A series' name, and what it lost.
 fn entry(series: &Series) -> String {

@@ -334,14 +334,28 @@ fn shares(sorted: &[u32], highest: Option<f64>) -> Vec<(f64, f64)> {
     points
 }
 
-/// Lost packets, in ascending order, as at most 2^14 spans.
+/// Lost packets, in ascending order, as at most 2^14 spans, none wider than that part of the whole.
 fn spans(lost: &[f64]) -> Vec<Lost> {
-    let each = lost.len().div_ceil(1 << 14).max(1);
-    let span = |chunk: &[f64]| Lost {
-        x: (chunk[0], chunk[chunk.len() - 1]),
-        count: chunk.len() as u64,
+    let (Some(&low), Some(&high)) = (lost.first(), lost.last()) else {
+        return Vec::new();
     };
-    lost.chunks(each).map(span).collect()
+    // Half of each first, since the difference of the largest numbers is not one.
+    let width = high / 2.0 - low / 2.0;
+    let part = |x: f64| ((x / 2.0 - low / 2.0) / width * 16_383.0) as u32;
+    let mut spans: Vec<Lost> = Vec::new();
+    for &x in lost {
+        match spans.last_mut() {
+            Some(span) if part(span.x.0) == part(x) => {
+                span.x.1 = x;
+                span.count += 1;
+            }
+            _ => spans.push(Lost {
+                x: (x, x),
+                count: 1,
+            }),
+        }
+    }
+    spans
 }
 
 #[cfg(test)]

@@ -327,7 +327,8 @@ class Chart {
     this.ink = night
       ? { text: "#e8e8e8", muted: "#b4b9c0", grid: "#343a41", axis: "#8b939c", colours: PAGE.colours.map(c => c[1]) }
       : { text: "#1b1d20", muted: "#55595f", grid: "#d8dbdf", axis: "#55595f", colours: PAGE.colours.map(c => c[0]) };
-    this.top = 28;
+    const rows = this.cdf ? 0 : this.series.filter(series => series.shown && series.lost.x.length).length;
+    this.top = 28 + rows * 10;
     this.height = h - this.top - 46;
     this.left = 20;
     this.width = w - this.left - 16;
@@ -335,7 +336,7 @@ class Chart {
     this.axes(w, h);
     context.save();
     context.beginPath();
-    context.rect(this.left, this.top - 4, this.width, this.height + 4);
+    context.rect(this.left, 24, this.width, this.top + this.height - 24);
     context.clip();
     this.drawn = 0;
     for (const series of this.series) if (series.shown) this.plot(series);
@@ -529,10 +530,10 @@ class Chart {
     context.setLineDash([]);
     for (const [x, y] of marks) this.marker(series.colour, x, y);
   }
-  // Ticks at the foot, a row for each series that lost packets.
+  // Ticks above the picture, a row for each series that lost packets.
   losses() {
     const { context } = this;
-    let foot = this.top + this.height - 1;
+    let foot = 34;
     for (const series of this.series) {
       const { x, end } = series.lost;
       if (!series.shown || !x.length) continue;
@@ -545,7 +546,7 @@ class Chart {
         context.fillRect(from - 0.75, foot - 8, Math.max(to - from, 1.5), 8);
         reached = to;
       }
-      foot -= 10;
+      foot += 10;
     }
   }
   shade() {
