@@ -2,6 +2,7 @@
 
 mod golac;
 mod goldens;
+mod home_gateway;
 mod kernel_queues;
 mod l2tpns;
 mod many;
@@ -73,6 +74,14 @@ pub(crate) const ALL: &[Case] = &[
         secrets::our_lac_refuses_l2tpns,
     ),
     case("tshark_confirms_our_version_3_digests", version_3::decodes),
+    case(
+        "a_row_of_the_home_gateway_is_measured",
+        home_gateway::measures_a_row,
+    ),
+    case(
+        "a_killed_home_gateway_leaves_nothing",
+        home_gateway::leaves_nothing_when_killed,
+    ),
     case("tshark_decodes_every_golden_message", goldens::decode),
     case(
         "every_stream_of_real_captures_is_as_tshark_sees_it",

@@ -42,19 +42,9 @@ pub fn tables(outcome: &Outcome) -> Vec<Table> {
     tables
 }
 
-/// A published figure beside ours.
-fn both(published: Option<f64>, here: Option<f64>, decimals: usize) -> Cell {
-    let shown = |value: Option<f64>, digits: usize| {
-        value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
-    };
-    // Published figures have the digits that they have.
-    let published = published.map_or("-".to_owned(), |value| value.to_string());
-    Cell::Text(format!("{published} | {}", shown(here, decimals)))
-}
-
 fn rows_table(outcome: &Outcome) -> Table {
     let title = format!(
-        "The six rows, published | here ({}, policy: {})",
+        "The six rows, published (publ.) and here ({}, policy: {})",
         outcome.place, outcome.treatment
     );
     let mut table = Table::new(
@@ -63,57 +53,46 @@ fn rows_table(outcome: &Outcome) -> Table {
             ("row", ""),
             ("A does", ""),
             ("policy", ""),
+            ("loss publ.", "%"),
             ("loss", "%"),
+            ("jitter publ.", "ms"),
             ("jitter", "ms"),
+            ("page publ.", "ms"),
             ("page", "ms"),
+            ("failed", ""),
             ("browser", "ms"),
+            ("share publ.", ""),
             ("B's share", ""),
             ("ping p50", "ms"),
-            ("ping p99", "ms"),
-            ("ping loss", "%"),
+            ("p99", "ms"),
+            ("lost", "%"),
         ],
     );
     for row in &outcome.rows {
-        let mean = |figure: &dyn Fn(&Result) -> Option<f64>| row.mean(figure);
+        let published = row.published;
         let number = |value: Option<f64>, decimals| {
             value.map_or(Cell::Missing, |value| Cell::num(value, decimals))
         };
-        let published = row.published;
-        let is_row_without_page = row.runs.iter().all(|run| run.page_ms.is_empty());
-        let failures: u32 = row.runs.iter().map(|run| run.page_failures).sum();
-        let page = if is_row_without_page && failures > 0 {
-            let published = published
-                .page_ms
-                .map_or("none".to_owned(), |ms| ms.to_string());
-            Cell::Text(format!("{published} | none"))
-        } else {
-            both(published.page_ms, mean(&Result::page_mean_ms), 0)
-        };
-        let browsed: u32 = row.runs.iter().map(|run| run.browser_failures).sum();
-        let browser = match mean(&Result::browser_mean_ms) {
-            None if browsed > 0 => Cell::Text("none".to_owned()),
-            ms => number(ms, 0),
-        };
+        let mean =
+            |figure: fn(&Result) -> Option<f64>, decimals| number(row.mean(figure), decimals);
+        let failures = row.runs.iter().map(|run| u64::from(run.page_failures));
         table.row([
             Cell::from(u64::from(row.row.number)),
             Cell::from(load_words(row.row.load)),
             Cell::from(if row.row.shaped { "yes" } else { "no" }),
-            both(
-                Some(published.loss_percent),
-                mean(&|run| Some(run.loss_percent)),
-                2,
-            ),
-            both(
-                Some(published.jitter_ms),
-                mean(&|run| Some(run.jitter_ms)),
-                2,
-            ),
-            page,
-            browser,
-            both(published.share, mean(&|run| run.share), 3),
-            number(mean(&|run| run.ping_percentile_ms(0.5)), 1),
-            number(mean(&|run| run.ping_percentile_ms(0.99)), 1),
-            number(mean(&|run| Some(run.ping_loss_percent())), 1),
+            Cell::num(published.loss_percent, 1),
+            mean(|run| Some(run.loss_percent), 2),
+            Cell::num(published.jitter_ms, 2),
+            mean(|run| Some(run.jitter_ms), 2),
+            number(published.page_ms, 0),
+            mean(Result::page_mean_ms, 0),
+            Cell::from(failures.sum::<u64>()),
+            mean(Result::browser_mean_ms, 0),
+            number(published.share, 2),
+            mean(|run| run.share, 3),
+            mean(|run| run.ping_percentile_ms(0.5), 1),
+            mean(|run| run.ping_percentile_ms(0.99), 1),
+            mean(|run| Some(run.ping_loss_percent()), 1),
         ]);
     }
     table

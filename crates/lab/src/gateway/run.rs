@@ -58,6 +58,11 @@ impl Plan {
         Duration::from_secs(self.settle)
     }
 
+    /// Half of a measurement, 2 s at least.
+    fn half(&self) -> Duration {
+        Duration::from_secs((self.seconds / 2).max(2))
+    }
+
     fn shaper(&self, shaped: bool) -> Both {
         let none = &Treatment::None;
         if shaped { &self.treatment } else { none }.both(&self.link)
@@ -135,7 +140,8 @@ impl Plan {
     }
 
     /// The second half of a row: B's share of the link with one bulk connection against the load of A, of which there
-    /// are `bulk` if it is such, and what both got in bits of payload a second.
+    /// are `bulk` if it is such, and what both got in bits of payload a second. In namespaces it is measured for half of
+    /// the time.
     ///
     /// # Errors
     /// As [`Plan::probe`].
@@ -146,7 +152,7 @@ impl Plan {
         let mut stage = self.stage(shaped)?;
         let begin = Instant::now() + Duration::from_millis(50);
         let from = begin + self.settle();
-        let end = from + Duration::from_secs(self.seconds);
+        let end = from + self.half();
         stage.load(load, bulk, (begin, end))?;
         stage.bulk_of_b((begin, end))?;
         let both = |stage: &Stage| {
@@ -171,7 +177,7 @@ impl Plan {
     pub fn browse(&self, row: Row, program: &Path) -> Result<(Vec<f64>, u32), Error> {
         let mut stage = self.stage(row.shaped)?;
         let begin = Instant::now() + Duration::from_millis(50);
-        let end = begin + self.settle() + Duration::from_secs(self.seconds);
+        let end = begin + self.settle() + self.half();
         stage.load(row.load, BULK_CONNECTIONS, (begin, end))?;
         let listener = stage.topology.far.run(|| TcpListener::bind(web()))??;
         let (loads, heard) = mpsc::channel();

@@ -197,10 +197,10 @@ fn share(rate_bps: u64) -> u64 {
     (u128::from(rate_bps) * u128::from(SHAPED_PERCENT) / 100) as u64
 }
 
-/// RFC 8290 5.2.2: the target is no less than what one full packet takes; a half more, since another may be leaving.
+/// RFC 8290 5.2.2: the target is no less than what one full packet takes.
 fn target(rate_bps: u64) -> Duration {
     let packet_ns = u64::from(FULL) * 8 * 1_000_000_000 / rate_bps.max(1);
-    Duration::from_nanos((packet_ns + packet_ns / 2).max(5_000_000))
+    Duration::from_nanos(packet_ns.max(5_000_000))
 }
 
 /// A rate above a queue. The bucket holds 4 ms, so that a thread that wakes late loses no octet of the rate, and two

@@ -1,0 +1,244 @@
+//! One way through the engine.
+
+use std::collections::VecDeque;
+
+use base::{Duration, Instant};
+use qos::tree::{Overhead, Spec, SpecError, Tree};
+use qos::{Discipline, Packet, Pool, Reason};
+use reactor::port::{BATCH, Cut, Frames, Large, Port, PortError};
+use wire::ecn;
+use wire::flow::Keys;
+use wire::segment::{self, Kind, Segments};
+
+use super::control::LaneSnapshot;
+use super::{Direction, EngineError};
+
+/// Frames that wait for the other interface to take them; beyond that the queue keeps them.
+const OUTGOING: usize = BATCH;
+
+/// Frames without IP that may wait before the interface; more are lost.
+const PAST_MAX: usize = 256;
+
+/// What one way has done, beside what its queues count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LaneStats {
+    /// IP packets taken in.
+    pub packets: u64,
+    /// Frames without IP, let past the queue.
+    pub past: u64,
+    /// Large frames that were cut.
+    pub cut: u64,
+    /// Frames that were too long, or could not be cut.
+    pub too_long: u64,
+    /// Packets discarded since their queue was full.
+    pub full: u64,
+    /// Packets discarded for another's sake, since their flow had the longest queue.
+    pub overlimit: u64,
+    /// Packets discarded since they had waited too long.
+    pub late: u64,
+    /// Packets discarded since no class takes them.
+    pub unclassified: u64,
+    /// Packets lost since there was no room for one more in all queues, or for a segment.
+    pub no_room: u64,
+    /// Packets marked "congestion experienced".
+    pub marked: u64,
+    /// Frames lost since the other interface was down.
+    pub down: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Lane {
+    tree: Tree,
+    pool: Pool,
+    overhead: Overhead,
+    delay: Duration,
+    /// Frames behind the queue, by when they arrive.
+    travelling: VecDeque<(Instant, u32)>,
+    outgoing: Vec<u32>,
+    /// The other interface takes no more for now.
+    blocked: bool,
+    stats: LaneStats,
+}
+
+impl Lane {
+    pub(super) fn new(direction: &Direction, now: Instant) -> Result<Self, EngineError> {
+        Ok(Self {
+            tree: Tree::new(&direction.spec, direction.seed, now)?,
+            pool: Pool::new(direction.packets_max.max(1)),
+            overhead: direction.overhead,
+            delay: direction.delay,
+            travelling: VecDeque::new(),
+            outgoing: Vec::with_capacity(OUTGOING + PAST_MAX),
+            blocked: false,
+            stats: LaneStats::default(),
+        })
+    }
+
+    /// Takes in a frame that is in a slot.
+    pub(super) fn take(&mut self, frames: &mut Frames, handle: u32, now: Instant) {
+        let frame = frames.get(handle);
+        let Some(packet) = segment::ip_packet(frame) else {
+            self.stats.past += 1;
+            self.pass(frames, handle, now);
+            return;
+        };
+        self.stats.packets += 1;
+        let packet = Packet {
+            handle,
+            // Slots are smaller than that.
+            length: self.overhead.on_line(packet.len() as u32),
+            keys: Keys::read_frame(frame),
+            arrived: now,
+            marked: false,
+        };
+        match self.pool.insert(packet) {
+            Some(id) => {
+                self.tree.enqueue(&mut self.pool, id, now);
+            }
+            None => {
+                self.stats.no_room += 1;
+                frames.give_back(handle);
+            }
+        }
+    }
+
+    /// Lets a frame past the queue.
+    fn pass(&mut self, frames: &mut Frames, handle: u32, now: Instant) {
+        if self.delay == Duration::ZERO && self.outgoing.len() >= OUTGOING + PAST_MAX {
+            self.stats.no_room += 1;
+            frames.give_back(handle);
+        } else {
+            self.leave(handle, now);
+        }
+    }
+
+    /// Cuts a frame into packets and takes those in.
+    pub(super) fn cut(&mut self, frames: &mut Frames, large: Large<'_>, now: Instant) {
+        let segments = match large.cut {
+            Some(Cut::Tcp(size)) => Segments::new(large.bytes, Kind::Tcp, size).ok(),
+            Some(Cut::Udp(size)) => Segments::new(large.bytes, Kind::Udp, size).ok(),
+            None => None,
+        };
+        let fitting = segments.filter(|segments| segments.length_max() <= frames.frame_max());
+        let Some(segments) = fitting else {
+            self.stats.too_long += 1;
+            return;
+        };
+        self.stats.cut += 1;
+        for n in 0..segments.count() {
+            let Some(handle) = frames.take() else {
+                self.stats.no_room += 1;
+                continue;
+            };
+            frames.fill(handle, |room| segments.write(n, room).unwrap_or(0));
+            self.take(frames, handle, now);
+        }
+    }
+
+    /// Lets go what may go, as far as the other interface is ready for it.
+    pub(super) fn release(&mut self, frames: &mut Frames, now: Instant) {
+        if self.delay == Duration::ZERO {
+            while self.outgoing.len() < OUTGOING && self.serve(frames, now) {}
+        } else {
+            for _ in 0..OUTGOING {
+                if !self.serve(frames, now) {
+                    break;
+                }
+            }
+            while self.outgoing.len() < OUTGOING
+                && let Some(&(at, handle)) = self.travelling.front()
+                && at <= now
+            {
+                self.travelling.pop_front();
+                self.outgoing.push(handle);
+            }
+        }
+        self.reclaim(frames);
+    }
+
+    /// Lets one packet go; says whether there was one.
+    fn serve(&mut self, frames: &mut Frames, now: Instant) -> bool {
+        let Some(id) = self.tree.dequeue(&mut self.pool, now) else {
+            return false;
+        };
+        let packet = self.pool.take(id);
+        if packet.marked && ecn::mark_frame(frames.get_mut(packet.handle)) {
+            self.stats.marked += 1;
+        }
+        self.leave(packet.handle, now);
+        true
+    }
+
+    fn leave(&mut self, handle: u32, now: Instant) {
+        if self.delay == Duration::ZERO {
+            self.outgoing.push(handle);
+        } else {
+            self.travelling.push_back((now + self.delay, handle));
+        }
+    }
+
+    /// Sends what is ready; it is blocked afterwards if the interface did not take all.
+    pub(super) fn send(&mut self, port: &mut Port, frames: &mut Frames) -> Result<(), PortError> {
+        if self.blocked || self.outgoing.is_empty() {
+            return Ok(());
+        }
+        let done = port.send(frames, &self.outgoing)?;
+        for handle in self.outgoing.drain(..done) {
+            frames.give_back(handle);
+        }
+        self.blocked = !self.outgoing.is_empty();
+        Ok(())
+    }
+
+    /// Loses what is ready, since the interface is down.
+    pub(super) fn lose(&mut self, frames: &mut Frames) {
+        self.stats.down += self.outgoing.len() as u64;
+        for handle in self.outgoing.drain(..) {
+            frames.give_back(handle);
+        }
+    }
+
+    /// Gives the slots of discarded packets back.
+    pub(super) fn reclaim(&mut self, frames: &mut Frames) {
+        for (handle, reason) in self.pool.discarded() {
+            frames.give_back(handle);
+            *match reason {
+                Reason::Full => &mut self.stats.full,
+                Reason::Overlimit => &mut self.stats.overlimit,
+                Reason::Late => &mut self.stats.late,
+                Reason::Unclassified => &mut self.stats.unclassified,
+            } += 1;
+        }
+    }
+
+    /// When there is something to do; `None` when nothing waits, or the other interface is waited for.
+    pub(super) fn next(&self, now: Instant) -> Option<Instant> {
+        if self.blocked {
+            return None;
+        }
+        let arrival = self.travelling.front().map(|&(at, _)| at);
+        arrival.into_iter().chain(self.tree.next_time(now)).min()
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    pub(super) fn unblock(&mut self) {
+        self.blocked = false;
+    }
+
+    pub(super) fn replace(&mut self, spec: &Spec, now: Instant) -> Result<(), SpecError> {
+        self.tree.change(spec, &mut self.pool, now)
+    }
+
+    pub(super) fn snapshot(&self) -> LaneSnapshot {
+        LaneSnapshot {
+            nodes: self.tree.walk(),
+            statistics: self.tree.statistics(),
+            backlog: self.tree.backlog(),
+            travelling: self.travelling.len(),
+            stats: self.stats,
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Engines between two hosts in namespaces. These take root, or leave to make namespaces, and fail where there is
+//! neither.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::thread::JoinHandle;
+
+use qos::fifo::Limit;
+use qos::{codel, tbf};
+use reactor::namespace::{Namespace, veth};
+use reactor::port::PortOptions;
+use reactor::timed::{Family, TimedBatch, TimedOptions, TimedSocket};
+
+use super::*;
+
+const MILLISECOND: std::time::Duration = std::time::Duration::from_millis(1);
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// Hosts `a` (192.0.2.1) and `b` (192.0.2.2) with an engine between them that runs until this is dropped.
+struct Bench {
+    a: Namespace,
+    b: Namespace,
+    middle: Namespace,
+    control: Control,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<std::io::Result<Result<(), EngineError>>>>,
+}
+
+impl Bench {
+    fn new(up: &Direction, down: &Direction) -> Self {
+        let new = || Namespace::new().expect("root, or leave to make namespaces");
+        let (a, b, middle) = (new(), new(), new());
+        for namespace in [&a, &b, &middle] {
+            namespace
+                .set("ipv6/conf/default/disable_ipv6", "1")
+                .unwrap();
+        }
+        veth((&a, "eth0"), (&middle, "left")).unwrap();
+        veth((&b, "eth0"), (&middle, "right")).unwrap();
+        for (namespace, name) in [
+            (&a, "eth0"),
+            (&middle, "left"),
+            (&b, "eth0"),
+            (&middle, "right"),
+        ] {
+            namespace.netlink().unwrap().set_up(name, true).unwrap();
+        }
+        for (namespace, address) in [(&a, "192.0.2.1"), (&b, "192.0.2.2")] {
+            let mut netlink = namespace.netlink().unwrap();
+            let address: IpAddr = address.parse().unwrap();
+            netlink.add_address("eth0", address, 24).unwrap();
+            netlink
+                .wait_until_running("eth0", Duration::from_secs(10))
+                .unwrap();
+        }
+        let options = PortOptions {
+            recv_buffer_bytes: Some(8 << 20),
+            ..PortOptions::default()
+        };
+        let open = |name| middle.run(|| Port::open(name, &options)).unwrap().unwrap();
+        let mut engine = Engine::new(open("left"), open("right"), up, down).unwrap();
+        let control = engine.control();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stops = Arc::clone(&stop);
+        let thread = middle.spawn("engine", move || engine.run(&stops)).unwrap();
+        Self {
+            a,
+            b,
+            middle,
+            control,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    fn udp(&self, address: &str) -> UdpSocket {
+        let host = if address.starts_with("192.0.2.1:") {
+            &self.a
+        } else {
+            &self.b
+        };
+        let socket = host.run(|| UdpSocket::bind(address).unwrap()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+
+    /// Waits for what the engine ends with.
+    fn end(&mut self) -> Result<(), EngineError> {
+        self.thread.take().unwrap().join().unwrap().unwrap()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn direction(spec: Spec) -> Direction {
+    Direction {
+        spec,
+        overhead: Overhead::default(),
+        delay: Duration::ZERO,
+        packets_max: 4_000,
+        seed: 1,
+    }
+}
+
+fn plain() -> Direction {
+    direction(Spec::Fifo(Limit::Packets(3_000)))
+}
+
+/// A rate, with a burst of two packets, over a queue.
+fn shaped(rate_bps: u64, child: Spec) -> Direction {
+    let options = tbf::Options {
+        rate_bps,
+        burst: 3_000,
+        peak: None,
+    };
+    direction(Spec::Tbf {
+        options,
+        child: Box::new(child),
+    })
+}
+
+fn fifo(packets: u32) -> Spec {
+    Spec::Fifo(Limit::Packets(packets))
+}
+
+#[test]
+fn hosts_find_each_other_and_ping_with_the_delay_of_both_ways() {
+    let delay = Duration::from_millis(10);
+    let slow = Direction { delay, ..plain() };
+    let bench = Bench::new(&slow, &plain());
+    let options = TimedOptions::default();
+    let socket = bench.a.run(|| TimedSocket::icmp_raw(Family::V4, &options));
+    let mut socket = socket.unwrap().unwrap();
+    let to: SocketAddr = "192.0.2.2:0".parse().unwrap();
+    for sequence in 0..5 {
+        let mut request = Vec::new();
+        wire::icmp::Echo {
+            kind: wire::icmp::Kind::Request,
+            identifier: socket.identifier(),
+            sequence,
+            data: &[7; 56],
+        }
+        .emit(wire::icmp::Version::V4, &mut request);
+        let sent = socket.send(&request, to, 0).unwrap();
+        let mut batch = TimedBatch::new(1, 100);
+        while socket.recv(&mut batch).unwrap() == 0 {
+            std::thread::sleep(MILLISECOND);
+        }
+        let mut times = Vec::new();
+        socket.send_times(&mut times).unwrap();
+        let reply = batch.iter().next().unwrap();
+        // The first one waits for ARP as well, which is stamped later.
+        let left = times.last().map_or(sent.called, |&(_, stamp)| stamp);
+        assert!(reply.arrived.since(&left) >= delay);
+    }
+    let snapshot = bench.control.snapshot().unwrap();
+    assert_eq!(
+        (snapshot.up.stats.packets, snapshot.down.stats.packets),
+        (5, 5)
+    );
+    assert!(snapshot.up.stats.past >= 1, "ARP");
+}
+
+#[test]
+fn a_flood_gets_no_more_than_the_rate_and_every_packet_is_accounted_for() {
+    let rate_bps = 2_000_000;
+    let mut bench = Bench::new(&shaped(rate_bps, fifo(20)), &plain());
+    let (sender, receiver) = (bench.udp("192.0.2.1:4000"), bench.udp("192.0.2.2:5000"));
+    sender.connect("192.0.2.2:5000").unwrap();
+    let begin = clock::now();
+    let sent = 1_000_u64;
+    for _ in 0..sent / 10 {
+        for _ in 0..10 {
+            sender.send(&[0; 1_000]).unwrap();
+        }
+        std::thread::sleep(MILLISECOND);
+    }
+    let snapshot = loop {
+        let snapshot = bench.control.snapshot().unwrap();
+        if snapshot.up.stats.packets == sent && snapshot.up.backlog.packets == 0 {
+            break snapshot;
+        }
+        std::thread::sleep(MILLISECOND);
+    };
+    let took = snapshot.taken.since(begin);
+    let (passed, stats) = (snapshot.up.statistics, snapshot.up.stats);
+    assert_eq!(passed.sent_packets + stats.full + stats.no_room, sent);
+    assert!(stats.full > 0 && passed.dropped == stats.full);
+    assert_eq!(passed.sent_bytes, passed.sent_packets * 1_028);
+    let most = u128::from(rate_bps) * u128::from(took.as_nanos()) / 8_000_000_000 + 3_000;
+    assert!(
+        u128::from(passed.sent_bytes) <= most,
+        "{passed:?} in {took:?}"
+    );
+    let mut buffer = [0; 2_000];
+    for _ in 0..passed.sent_packets {
+        assert_eq!(receiver.recv(&mut buffer).unwrap(), 1_000);
+    }
+    assert_eq!(snapshot.ports[1].refused, 0);
+    bench.stop.store(true, Ordering::Relaxed);
+    bench.end().unwrap();
+    assert_eq!(bench.control.snapshot().unwrap_err(), ControlError::Ended);
+}
+
+#[test]
+fn a_change_of_queues_under_load_loses_and_overtakes_nothing() {
+    let bench = Bench::new(&shaped(4_000_000, fifo(2_000)), &plain());
+    let (sender, receiver) = (bench.udp("192.0.2.1:4000"), bench.udp("192.0.2.2:5000"));
+    let specs = [
+        shaped(
+            4_000_000,
+            Spec::Sfq(qos::sfq::Options {
+                limit: 2_000,
+                depth: 2_000,
+                ..Default::default()
+            }),
+        )
+        .spec,
+        shaped(8_000_000, fifo(2_000)).spec,
+        fifo(3_000),
+    ];
+    let mut specs = specs.iter();
+    for n in 0..600_u32 {
+        let mut payload = [0; 1_000];
+        payload[..4].copy_from_slice(&n.to_be_bytes());
+        sender.send_to(&payload, "192.0.2.2:5000").unwrap();
+        if n % 10 == 0 {
+            std::thread::sleep(MILLISECOND);
+        }
+        if n % 200 == 150 {
+            let waiting = bench.control.snapshot().unwrap().up.backlog;
+            assert!(waiting.packets > 0, "nothing waits at {n}");
+            bench
+                .control
+                .replace(Way::Up, specs.next().unwrap())
+                .unwrap();
+        }
+    }
+    let mut buffer = [0; 2_000];
+    for n in 0..600_u32 {
+        receiver.recv(&mut buffer).unwrap();
+        assert_eq!(buffer[..4], n.to_be_bytes());
+    }
+    let empty = Spec::Prio {
+        bands: Vec::new(),
+        classifier: None,
+        priomap: qos::pfifo_fast::Options::default().bands,
+    };
+    let error = bench.control.replace(Way::Up, &empty).unwrap_err();
+    assert!(matches!(error, ControlError::Spec(_)), "{error}");
+}
+
+#[test]
+fn a_tcp_stream_that_was_left_to_be_cut_arrives_whole() {
+    let bench = Bench::new(&shaped(200_000_000, fifo(100)), &plain());
+    let listener = bench
+        .b
+        .run(|| TcpListener::bind("192.0.2.2:80").unwrap())
+        .unwrap();
+    let data: Vec<u8> = (0..2_000_000_u32).map(|n| (n * 31 >> 3) as u8).collect();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            let mut stream = listener.accept().unwrap().0;
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).unwrap();
+            got
+        });
+        let stream = bench.a.run(|| TcpStream::connect("192.0.2.2:80").unwrap());
+        stream.unwrap().write_all(&data).unwrap();
+        assert!(serving.join().unwrap() == data);
+    });
+    let snapshot = bench.control.snapshot().unwrap();
+    assert!(snapshot.up.stats.cut > 0);
+    assert_eq!(snapshot.up.stats.too_long, 0);
+    // No packet on the line is longer than the link takes.
+    let passed = snapshot.up.statistics;
+    assert!(passed.sent_bytes <= passed.sent_packets * 1_500);
+}
+
+#[test]
+fn what_waits_too_long_is_marked_where_its_sender_understands() {
+    let codel = Spec::Codel(codel::Options {
+        limit: 2_000,
+        parameters: codel::Parameters {
+            ecn: true,
+            ..Default::default()
+        },
+        ..Default::default()
+    });
+    let bench = Bench::new(&shaped(2_000_000, codel), &plain());
+    let mut sender = bench
+        .a
+        .run(|| TimedSocket::udp("192.0.2.1:0".parse().unwrap(), &TimedOptions::default()).unwrap())
+        .unwrap();
+    let to = "192.0.2.2:5000".parse().unwrap();
+    let mut receiver = bench
+        .b
+        .run(|| TimedSocket::udp(to, &TimedOptions::default()).unwrap())
+        .unwrap();
+    for n in 0..200 {
+        sender.send(&[n; 1_000], to, 0xba).unwrap();
+        std::thread::sleep(MILLISECOND);
+    }
+    let mut classes = Vec::new();
+    let mut batch = TimedBatch::new(64, 2_000);
+    while classes.len() < 200 {
+        receiver.recv(&mut batch).unwrap();
+        classes.extend(batch.iter().map(|packet| packet.traffic_class.unwrap()));
+        std::thread::sleep(MILLISECOND);
+    }
+    let marked = classes.iter().filter(|&&class| class == 0xbb).count() as u64;
+    let snapshot = bench.control.snapshot().unwrap();
+    assert!(marked > 0);
+    assert_eq!(
+        (snapshot.up.stats.marked, snapshot.up.statistics.ecn_mark),
+        (marked, marked)
+    );
+    assert!(classes.iter().all(|class| matches!(class, 0xba | 0xbb)));
+}
+
+#[test]
+fn an_interface_that_goes_down_is_waited_for_and_one_that_vanishes_ends_it() {
+    let mut bench = Bench::new(&plain(), &plain());
+    let (sender, receiver) = (bench.udp("192.0.2.1:4000"), bench.udp("192.0.2.2:5000"));
+    let to = "192.0.2.2:5000";
+    let mut buffer = [0; 100];
+    sender.send_to(b"before", to).unwrap();
+    assert_eq!(receiver.recv(&mut buffer).unwrap(), 6);
+    let mut netlink = bench.middle.netlink().unwrap();
+    netlink.set_up("right", false).unwrap();
+    sender.send_to(b"lost", to).unwrap();
+    while bench.control.snapshot().unwrap().up.stats.down == 0 {
+        std::thread::sleep(MILLISECOND);
+    }
+    netlink.set_up("right", true).unwrap();
+    netlink
+        .wait_until_running("right", Duration::from_secs(10))
+        .unwrap();
+    let mut far = bench.b.netlink().unwrap();
+    far.wait_until_running("eth0", Duration::from_secs(10))
+        .unwrap();
+    sender.send_to(b"again", to).unwrap();
+    assert_eq!(receiver.recv(&mut buffer).unwrap(), 5);
+    netlink.delete("right").unwrap();
+    let error = bench.end().unwrap_err();
+    assert_eq!(error.to_string(), "right: the interface has vanished");
+    assert!(bench.middle.as_fd().try_clone_to_owned().is_ok());
+}
