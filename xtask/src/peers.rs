@@ -28,6 +28,10 @@ const NEEDS: &[Need] = &[
         package: "tcptrace",
     },
     Need {
+        program: "chromium",
+        package: "chromium",
+    },
+    Need {
         program: "tshark",
         package: "tshark",
     },
