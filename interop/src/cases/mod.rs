@@ -6,6 +6,7 @@ mod home_gateway;
 mod kernel_queues;
 mod l2tpns;
 mod many;
+mod page;
 mod secrets;
 mod trace;
 mod version_3;
@@ -81,6 +82,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "a_killed_home_gateway_leaves_nothing",
         home_gateway::leaves_nothing_when_killed,
+    ),
+    case(
+        "a_page_zooms_toggles_and_reads_values",
+        page::zooms_toggles_and_reads,
     ),
     case("tshark_decodes_every_golden_message", goldens::decode),
     case(
