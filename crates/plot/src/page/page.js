@@ -433,12 +433,22 @@ class Chart {
     if (this.cdf) return this.steps(series);
     if (this.about.kind === "scatter") return this.dots(series);
     const { level, start, end } = this.inView(series, this.width * 2);
-    const spread = [];
+    const spread = [], tight = end - start > this.width / 2;
+    let reached = [-Infinity, 0, 0];
     let pixel = NaN, first, low, high, last, going = false;
     context.beginPath();
     const put = (x, y) => { if (going) context.lineTo(x, y); else context.moveTo(x, y); going = true; };
     const flush = () => {
       if (pixel !== pixel) return;
+      if (tight) {
+        // Rectangles cost much less than a long line; each reaches to the one before.
+        let [top, foot] = [this.py(high), this.py(low)];
+        const range = [top, foot];
+        if (pixel - reached[0] <= 2) { top = Math.min(top, reached[2]); foot = Math.max(foot, reached[1]); }
+        context.fillRect(pixel - 0.6, top - 0.6, 1.2, foot - top + 1.2);
+        reached = [pixel, ...range];
+        return;
+      }
       put(pixel, this.py(first));
       if (low !== high) { put(pixel, this.py(low)); put(pixel, this.py(high)); put(pixel, this.py(last)); }
     };
