@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Longest a whole run may take before it is cut off.
-const RUN_MAX: Duration = Duration::from_secs(420);
+const RUN_MAX: Duration = Duration::from_secs(900);
 
 /// Exit code of a run that was cut off, as a shell gives for an interrupt.
 const CUT_OFF: i32 = 130;

@@ -1,11 +1,50 @@
 //! The same packets through Linux's queues and through ours.
 
-use crate::kernel::{self, Experiment, Timed};
+use crate::kernel::{self, Experiment, Fate, Outcome, Timed, ours};
 use crate::runner::Bench;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use base::Instant;
+use qos::classify::{Key, KeySet, Map};
+use qos::codel::{self, Codel};
+use qos::drr::{self, Drr};
+use qos::fifo::{Fifo, Limit};
+use qos::fq_codel::{self, Floor, FqCodel};
+use qos::htb::{self, ClassOptions, Htb, Levels};
+use qos::pfifo_fast::{self, Bands, PfifoFast};
+use qos::sfq::{self, Sfq};
+use qos::tbf::{self, Tbf};
+use qos::{Classify, Discipline};
+use std::fmt::Write as _;
+
+/// All queues here are served at this rate.
+const RATE_BPS: u64 = 1_000_000;
+
+/// A host's evenly spaced datagrams.
+#[derive(Clone, Copy)]
+struct Flow {
+    host: u8,
+    rate_bps: u64,
+    length: u16,
+    traffic_class: u8,
+}
+
+impl Flow {
+    const fn new(host: u8, rate_bps: u64) -> Self {
+        Self {
+            host,
+            rate_bps,
+            length: 986,
+            traffic_class: 0,
+        }
+    }
+
+    fn packet(&self) -> Vec<u8> {
+        udp(self.traffic_class, [10, 1, 0, self.host], self.length)
+    }
+}
 
 /// A UDP packet over IPv4.
-fn udp(traffic_class: u8, source: [u8; 4], ports: (u16, u16), length: u16) -> Vec<u8> {
+fn udp(traffic_class: u8, source: [u8; 4], length: u16) -> Vec<u8> {
     let mut packet = vec![0; usize::from(length)];
     packet[0] = 0x45;
     packet[1] = traffic_class;
@@ -14,38 +53,462 @@ fn udp(traffic_class: u8, source: [u8; 4], ports: (u16, u16), length: u16) -> Ve
     packet[9] = 17;
     packet[12..16].copy_from_slice(&source);
     packet[16..20].copy_from_slice(&[10, 9, 0, 1]);
-    packet[20..22].copy_from_slice(&ports.0.to_be_bytes());
-    packet[22..24].copy_from_slice(&ports.1.to_be_bytes());
+    packet[20..22].copy_from_slice(&[3, u8::MAX - source[3]]);
+    packet[22..24].copy_from_slice(&2_000_u16.to_be_bytes());
     packet[24..26].copy_from_slice(&(length - 20).to_be_bytes());
     packet
 }
 
-/// Linux's own queues in a guest.
-pub(crate) fn serve_alike(bench: &Bench<'_>) -> Result<()> {
-    let packets = (0..=255u8)
-        .map(|class| Timed {
-            at_us: u64::from(class) * 100,
-            packet: udp(class, [10, 1, 0, 1], (1000, 2000), 200),
+/// The packets of several flows, in the order of their times.
+fn mixed(flows: &[Flow], seconds: u64) -> Vec<Timed> {
+    let mut packets: Vec<Timed> = flows
+        .iter()
+        .flat_map(|flow| {
+            let every_us = u64::from(flow.length) * 8 * 1_000_000 / flow.rate_bps;
+            // Each begins at a time of its own.
+            let first = u64::from(flow.host) * 1_371;
+            (0..seconds * 1_000_000 / every_us).map(move |number| Timed {
+                at_us: first + number * every_us,
+                packet: flow.packet(),
+            })
         })
         .collect();
-    let outcomes = kernel::run(
-        bench,
-        &[Experiment {
-            setup: "tc qdisc add dev a0 root handle 1: htb default 1; tc class add dev a0 parent 1: classid 1:1 htb rate 1mbit quantum 1600; tc qdisc add dev a0 parent 1:1 handle 2: pfifo_fast".to_owned(),
-            packets,
-            seconds: 3,
-        }],
-    )?;
-    let arrived = outcomes[0]
-        .fates
+    packets.sort_by_key(|timed| timed.at_us);
+    packets
+}
+
+/// A thing to compare.
+struct Comparison {
+    name: &'static str,
+    experiment: Experiment,
+    ours: Box<dyn Discipline>,
+    compare: fn(&mut String, &[Timed], &Outcome, &[Fate]) -> Result<()>,
+}
+
+/// In the guest: `leaf` below an htb class of 1 Mbit/s.
+fn at_rate(leaf: &str) -> String {
+    format!(
+        "tc qdisc add dev a0 root handle 1: htb default 1\n\
+         tc class add dev a0 parent 1: classid 1:1 htb rate 1mbit burst 1600 cburst 1600 quantum 1600\n\
+         tc qdisc add dev a0 parent 1:1 handle 2: {leaf}"
+    )
+}
+
+/// Ours likewise.
+fn shaped(leaf: Box<dyn Discipline>) -> Box<dyn Discipline> {
+    let options = tbf::Options {
+        rate_bps: RATE_BPS,
+        burst: 1_600,
+        peak: None,
+    };
+    Box::new(Tbf::new(&options, leaf, None, Instant::ZERO))
+}
+
+/// Linux's own queues in a guest, and ours.
+pub(crate) fn serve_alike(bench: &Bench<'_>) -> Result<()> {
+    let comparisons = [
+        pfifo_fast(),
+        tbf(),
+        htb_borrows(),
+        drr_by_quantum(),
+        sfq_flows(),
+        codel_alone(),
+        fq_codel_flows(0),
+        fq_codel_flows(2),
+    ];
+    let (mut experiments, mut rest) = (Vec::new(), Vec::new());
+    for comparison in comparisons {
+        rest.push((comparison.name, comparison.ours, comparison.compare));
+        experiments.push(comparison.experiment);
+    }
+    let outcomes = kernel::run(bench, &experiments)?;
+    let mut notes = String::new();
+    for (((name, ours, compare), experiment), outcome) in
+        rest.into_iter().zip(&experiments).zip(&outcomes)
+    {
+        let ours = ours::run(ours, &experiment.packets, &outcome.fates);
+        writeln!(notes, "{name}")?;
+        let compared = compare(&mut notes, &experiment.packets, outcome, &ours);
+        // What was found is kept beside the logs, also when it is good.
+        std::fs::write(bench.directory.join("compared.txt"), &notes)?;
+        compared.with_context(|| {
+            format!(
+                "{name}: qdiscs {}, classes {}",
+                outcome.qdiscs, outcome.classes
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// How much of a flow's data left, as a share of all that did, over the time when all send.
+fn shares(packets: &[Timed], fates: &[Fate], hosts: &[u8]) -> Vec<f64> {
+    let (first, last) = (fates[0].sent_ns, fates[fates.len() - 1].sent_ns);
+    let counted = first + (last - first) / 10..last;
+    let octets = |host: u8| -> f64 {
+        packets
+            .iter()
+            .zip(fates)
+            .filter(|(timed, fate)| {
+                timed.packet[15] == host && fate.arrived_ns.is_some_and(|at| counted.contains(&at))
+            })
+            .map(|(timed, _)| timed.packet.len() as f64)
+            .sum()
+    };
+    let each: Vec<f64> = hosts.iter().map(|&host| octets(host)).collect();
+    let all: f64 = each.iter().sum();
+    each.iter().map(|octets| octets / all).collect()
+}
+
+fn lost(fates: &[Fate]) -> usize {
+    fates
         .iter()
-        .filter(|fate| fate.arrived_ns.is_some())
-        .count();
+        .filter(|fate| fate.arrived_ns.is_none())
+        .count()
+}
+
+/// Whether `a` and `b` differ by at most a share `by`, or by `least`.
+fn near(a: f64, b: f64, by: f64, least: f64) -> bool {
+    (a - b).abs() <= (by * a.max(b)).max(least)
+}
+
+fn compare_shares(
+    notes: &mut String,
+    packets: &[Timed],
+    kernel: &Outcome,
+    ours: &[Fate],
+    hosts: &[u8],
+    by: f64,
+) -> Result<()> {
+    let (theirs, own) = (
+        shares(packets, &kernel.fates, hosts),
+        shares(packets, ours, hosts),
+    );
+    writeln!(notes, "  shares: kernel {theirs:.3?}, ours {own:.3?}")?;
+    for (theirs, own) in theirs.iter().zip(&own) {
+        ensure!(
+            (theirs - own).abs() <= by,
+            "kernel {theirs:.4}, ours {own:.4}"
+        );
+    }
+    Ok(())
+}
+
+fn compare_losses(
+    notes: &mut String,
+    kernel: &Outcome,
+    ours: &[Fate],
+    by: f64,
+    least: f64,
+) -> Result<()> {
+    let (theirs, own) = (lost(&kernel.fates) as f64, lost(ours) as f64);
+    writeln!(
+        notes,
+        "  lost: kernel {theirs}, ours {own} of {}",
+        ours.len()
+    )?;
     ensure!(
-        arrived == 256,
-        "{arrived} {} {}",
-        outcomes[0].qdiscs,
-        outcomes[0].classes
+        near(theirs, own, by, least),
+        "kernel lost {theirs}, ours {own}"
     );
     Ok(())
+}
+
+/// The numbers of the packets in the order in which they arrived.
+fn order(fates: &[Fate]) -> Vec<usize> {
+    let mut arrived: Vec<(u64, usize)> = fates
+        .iter()
+        .enumerate()
+        .filter_map(|(number, fate)| Some((fate.arrived_ns?, number)))
+        .collect();
+    arrived.sort_unstable();
+    arrived.into_iter().map(|(_, number)| number).collect()
+}
+
+/// One packet of each TOS value at once: the bands show in the order in which they leave.
+fn pfifo_fast() -> Comparison {
+    let packets = (0..=255u8)
+        .map(|class| Timed {
+            at_us: 40 * u64::from(class),
+            packet: udp(class, [10, 1, 0, 1], 500),
+        })
+        .collect();
+    Comparison {
+        name: "pfifo_fast",
+        experiment: Experiment {
+            setup: at_rate("pfifo_fast"),
+            packets,
+            seconds: 3,
+        },
+        ours: shaped(Box::new(PfifoFast::new(pfifo_fast::Options {
+            limit: 1_000,
+            bands: Bands::LINUX,
+        }))),
+        compare: |notes, _, kernel, ours| {
+            let bands = |fates: &[Fate]| -> Vec<u8> {
+                let class = |number: usize| u8::try_from(number).unwrap_or(0);
+                order(fates)
+                    .into_iter()
+                    .map(|number| Bands::LINUX.band(class(number)))
+                    .collect()
+            };
+            let (theirs, own) = (bands(&kernel.fates), bands(ours));
+            // The bands follow each other in both, but for what leaves before the rest has come.
+            let same = theirs.iter().zip(&own).filter(|(a, b)| a == b).count();
+            writeln!(notes, "  the same band: {same} of {}", own.len())?;
+            ensure!(
+                theirs.len() == own.len() && same >= 245,
+                "kernel {theirs:?}, ours {own:?}"
+            );
+            Ok(())
+        },
+    }
+}
+
+/// Twice the rate for a while: when each packet leaves, and which do not.
+fn tbf() -> Comparison {
+    Comparison {
+        name: "tbf",
+        experiment: Experiment {
+            setup: "tc qdisc add dev a0 root tbf rate 1mbit burst 5000 limit 20000".to_owned(),
+            packets: mixed(&[Flow::new(1, 2 * RATE_BPS)], 3),
+            seconds: 5,
+        },
+        ours: Box::new(Tbf::new(
+            &tbf::Options {
+                rate_bps: RATE_BPS,
+                burst: 5_000,
+                peak: None,
+            },
+            Box::new(Fifo::new(Limit::Bytes(20_000))),
+            None,
+            Instant::ZERO,
+        )),
+        compare: |notes, _, kernel, ours| {
+            compare_losses(notes, kernel, ours, 0.01, 2.0)?;
+            let (theirs, own) = (order(&kernel.fates), order(ours));
+            let at = |fates: &[Fate], number: usize| fates[number].arrived_ns.unwrap_or(0);
+            // The n-th packet of both: one that is not there moves all that follow by one packet's time.
+            let worst = theirs
+                .iter()
+                .zip(&own)
+                .map(|(&a, &b)| at(&kernel.fates, a).abs_diff(at(ours, b)))
+                .max();
+            let worst_ms = worst.unwrap_or(u64::MAX) as f64 / 1e6;
+            writeln!(notes, "  leave at most {worst_ms:.2} ms apart")?;
+            ensure!(worst_ms <= 8.5, "{worst_ms} ms apart");
+            Ok(())
+        },
+    }
+}
+
+/// Two classes below one: 300 and 700 kbit/s that may both borrow, three times the rate offered by each.
+fn htb_borrows() -> Comparison {
+    let class = |minor, parent, rate_bps, ceil_bps| ClassOptions {
+        minor,
+        parent,
+        rate_bps,
+        ceil_bps,
+        burst: 1_600,
+        cburst: 1_600,
+        priority: 0,
+        quantum: Some(1_600),
+    };
+    let options = htb::Options {
+        major: 1,
+        mtu: 1_514,
+        classes: vec![
+            class(1, None, RATE_BPS, RATE_BPS),
+            class(0x11, Some(1), 100_000, RATE_BPS),
+            class(0x12, Some(1), 500_000, RATE_BPS),
+        ],
+        default: None,
+        direct_limit: 100,
+    };
+    let leaf = || -> Box<dyn Discipline> { Box::new(Fifo::new(Limit::Packets(50))) };
+    let htb = Htb::new(
+        &options,
+        vec![(0x11, leaf()), (0x12, leaf())],
+        Some(by_host(0x11)),
+        &Levels::Full,
+        Instant::ZERO,
+    )
+    .expect("a tree of two classes");
+    Comparison {
+        name: "htb",
+        experiment: Experiment {
+            setup: "tc qdisc add dev a0 root handle 1: htb\n\
+                    tc class add dev a0 parent 1: classid 1:1 htb rate 1mbit burst 1600 cburst 1600 quantum 1600\n\
+                    tc class add dev a0 parent 1:1 classid 1:11 htb rate 100kbit ceil 1mbit burst 1600 cburst 1600 quantum 1600\n\
+                    tc class add dev a0 parent 1:1 classid 1:12 htb rate 500kbit ceil 1mbit burst 1600 cburst 1600 quantum 1600\n\
+                    tc qdisc add dev a0 parent 1:11 pfifo limit 50; tc qdisc add dev a0 parent 1:12 pfifo limit 50\n\
+                    tc filter add dev a0 parent 1: handle 1 flow map key src and 0xff addend -1 baseclass 1:11"
+                .to_owned(),
+            packets: mixed(&[Flow::new(1, 3 * RATE_BPS), Flow::new(2, 3 * RATE_BPS)], 8),
+            seconds: 10,
+        },
+        ours: Box::new(htb),
+        compare: |notes, packets, kernel, ours| compare_shares(notes, packets, kernel, ours, &[1, 2], 0.02),
+    }
+}
+
+/// The last octet of the source address, counted from `baseclass` for 1.
+fn by_host(baseclass: u32) -> Box<dyn Classify> {
+    Box::new(Map {
+        addend: u32::MAX,
+        baseclass,
+        ..Map::new(Key::Src).and(0xff)
+    })
+}
+
+fn drr_by_quantum() -> Comparison {
+    let class = |number: u16, quantum| drr::Class {
+        name: format!("2:{number:x}"),
+        number,
+        quantum,
+        child: Box::new(Fifo::new(Limit::Packets(30))),
+    };
+    let drr = Drr::new(
+        vec![class(1, 1_500), class(2, 3_000), class(3, 4_500)],
+        by_host(1),
+    );
+    let mut setup = at_rate("drr");
+    for (number, quantum) in [(1, 1_500), (2, 3_000), (3, 4_500)] {
+        setup += &format!(
+            "\ntc class add dev a0 parent 2: classid 2:{number} drr quantum {quantum}\n\
+             tc qdisc add dev a0 parent 2:{number} pfifo limit 30"
+        );
+    }
+    setup += "\ntc filter add dev a0 parent 2: handle 1 flow map key src and 0xff addend -1 baseclass 2:1";
+    Comparison {
+        name: "drr",
+        experiment: Experiment {
+            setup,
+            packets: mixed(&[1, 2, 3].map(|host| Flow::new(host, RATE_BPS)), 8),
+            seconds: 10,
+        },
+        ours: shaped(Box::new(drr)),
+        compare: |notes, packets, kernel, ours| {
+            compare_shares(notes, packets, kernel, ours, &[1, 2, 3], 0.01)
+        },
+    }
+}
+
+fn sfq_flows() -> Comparison {
+    let flows = [
+        Flow::new(1, RATE_BPS / 10),
+        Flow::new(2, RATE_BPS / 2),
+        Flow::new(3, RATE_BPS),
+        Flow::new(4, 2 * RATE_BPS),
+    ];
+    Comparison {
+        name: "sfq",
+        experiment: Experiment {
+            setup: at_rate("sfq quantum 1514 divisor 1024"),
+            packets: mixed(&flows, 8),
+            seconds: 10,
+        },
+        ours: shaped(Box::new(Sfq::new(sfq::Options::default()))),
+        compare: |notes, packets, kernel, ours| {
+            compare_losses(notes, kernel, ours, 0.02, 5.0)?;
+            compare_shares(notes, packets, kernel, ours, &[1, 2, 3, 4], 0.02)
+        },
+    }
+}
+
+fn codel_alone() -> Comparison {
+    Comparison {
+        name: "codel",
+        experiment: Experiment {
+            setup: at_rate("codel limit 1000 target 15ms interval 100ms noecn"),
+            packets: mixed(&[Flow::new(1, 3 * RATE_BPS / 2)], 10),
+            seconds: 16,
+        },
+        ours: shaped(Box::new(Codel::new(codel::Options {
+            limit: 1_000,
+            parameters: codel::Parameters {
+                target: base::Duration::from_millis(15),
+                ..codel::Parameters::default()
+            },
+        }))),
+        compare: |notes, _, kernel, ours| {
+            let first = |fates: &[Fate]| fates.iter().position(|fate| fate.arrived_ns.is_none());
+            writeln!(
+                notes,
+                "  first lost: kernel {:?}, ours {:?}",
+                first(&kernel.fates),
+                first(ours)
+            )?;
+            compare_losses(notes, kernel, ours, 0.1, 3.0)
+        },
+    }
+}
+
+/// Three flows that do not yield, one of them at twice its share, and a thin one; with ECN's `ecn` bits.
+fn fq_codel_flows(ecn: u8) -> Comparison {
+    let flow = |host, rate_bps| Flow {
+        traffic_class: ecn,
+        ..Flow::new(host, rate_bps)
+    };
+    let flows = [
+        flow(1, RATE_BPS / 50),
+        flow(2, RATE_BPS / 2),
+        flow(3, RATE_BPS / 2),
+        flow(4, 3 * RATE_BPS / 4),
+    ];
+    Comparison {
+        name: if ecn == 0 {
+            "fq_codel"
+        } else {
+            "fq_codel with ECN"
+        },
+        experiment: Experiment {
+            setup: at_rate("fq_codel target 15ms interval 100ms quantum 1514"),
+            packets: mixed(&flows, 10),
+            seconds: 24,
+        },
+        ours: shaped(Box::new(FqCodel::new(fq_codel::Options {
+            parameters: codel::Parameters {
+                target: base::Duration::from_millis(15),
+                ecn: true,
+                ..codel::Parameters::default()
+            },
+            floor: Floor::All,
+            keys: KeySet::FLOW,
+            ..fq_codel::Options::default()
+        }))),
+        compare: |notes, packets, kernel, ours| {
+            let marked = |fates: &[Fate]| {
+                fates
+                    .iter()
+                    .filter(|fate| fate.arrived_ns.is_some() && fate.traffic_class & 3 == 3)
+                    .count() as f64
+            };
+            let (theirs, own) = (marked(&kernel.fates), marked(ours));
+            writeln!(notes, "  marked: kernel {theirs}, ours {own}")?;
+            ensure!(
+                near(theirs, own, 0.1, 3.0),
+                "kernel marked {theirs}, ours {own}"
+            );
+            compare_losses(notes, kernel, ours, 0.1, 5.0)?;
+            compare_shares(notes, packets, kernel, ours, &[1, 2, 3, 4], 0.02)?;
+            let thin_ms = |fates: &[Fate]| {
+                let thin = packets
+                    .iter()
+                    .zip(fates)
+                    .filter(|(timed, _)| timed.packet[15] == 1);
+                thin.filter_map(|(_, fate)| Some(fate.arrived_ns? - fate.sent_ns))
+                    .max()
+                    .unwrap_or(0) as f64
+                    / 1e6
+            };
+            let (theirs, own) = (thin_ms(&kernel.fates), thin_ms(ours));
+            writeln!(
+                notes,
+                "  the thin flow waits at most: kernel {theirs:.1} ms, ours {own:.1} ms"
+            )?;
+            ensure!((theirs - own).abs() <= 10.0, "kernel {theirs}, ours {own}");
+            Ok(())
+        },
+    }
 }

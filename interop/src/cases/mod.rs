@@ -3,6 +3,7 @@
 mod golac;
 mod goldens;
 mod home_gateway;
+mod kernel_classifier;
 mod kernel_queues;
 mod l2tpns;
 mod many;
@@ -32,6 +33,10 @@ const fn case(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
 /// Every test; the longest first, so that they do not come last alone.
 pub(crate) const ALL: &[Case] = &[
     case("queues_serve_as_the_kernels_do", kernel_queues::serve_alike),
+    case(
+        "the_classifier_is_the_kernels",
+        kernel_classifier::classify_alike,
+    ),
     case(
         "thirty_clients_recover_after_the_lns_crashes",
         many::recover_after_a_crash,
@@ -76,16 +81,16 @@ pub(crate) const ALL: &[Case] = &[
     ),
     case("tshark_confirms_our_version_3_digests", version_3::decodes),
     case(
+        "a_page_zooms_toggles_and_reads_values",
+        page::zooms_toggles_and_reads,
+    ),
+    case(
         "a_row_of_the_home_gateway_is_measured",
         home_gateway::measures_a_row,
     ),
     case(
         "a_killed_home_gateway_leaves_nothing",
         home_gateway::leaves_nothing_when_killed,
-    ),
-    case(
-        "a_page_zooms_toggles_and_reads_values",
-        page::zooms_toggles_and_reads,
     ),
     case("tshark_decodes_every_golden_message", goldens::decode),
     case(

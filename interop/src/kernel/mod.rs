@@ -8,6 +8,7 @@
 //!
 //! One guest takes some 15 seconds to boot, so a test gives it all its experiments at once.
 
+pub(crate) mod ours;
 pub(crate) mod probe;
 
 use crate::runner::Bench;
@@ -18,9 +19,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A packet and when it is to be sent, in microseconds after the experiment's start.
+#[derive(Debug, Clone)]
 pub(crate) struct Timed {
     pub(crate) at_us: u64,
-    /// From its IPv4 or IPv6 header on. Its last four octets are overwritten by its number.
+    /// From its IPv4 or IPv6 header on. Its last four octets are overwritten by its number on the way.
     pub(crate) packet: Vec<u8>,
 }
 
@@ -41,12 +43,22 @@ ip route add default dev a0; ip -6 route add default dev a0
 ip -n s route add default dev s0; ip -n s -6 route add default dev s0
 ";
 
+/// Idle time is skipped, also while the guest waits for this machine's files: so the probe and its libraries are read
+/// before anything is timed, and nothing is read or written meanwhile.
+const WARM_UP: &str = "cp probe /tmp/probe; cp warm.schedule /tmp/schedule
+cat $(ldd probe | grep -o '/[^ ]*') > /dev/null
+for again in 1 2; do
+ip netns exec b /tmp/probe listen /tmp/arrived 1 & listener=$!; sleep 0.2
+ip netns exec s /tmp/probe send /tmp/schedule /tmp/sent; wait $listener
+done
+";
+
 /// What a guest is to do.
 pub(crate) struct Experiment {
     /// Shell commands before the packets, mostly `tc ... dev a0`. Any that fails fails the test.
     pub(crate) setup: String,
     pub(crate) packets: Vec<Timed>,
-    /// How long to listen after the first packet, in seconds.
+    /// How long to listen after the first packet has arrived, in seconds.
     pub(crate) seconds: u32,
 }
 
@@ -93,7 +105,7 @@ pub(crate) fn run(bench: &Bench<'_>, experiments: &[Experiment]) -> Result<Vec<O
             })
             .collect();
         write_schedule(&directory.join("warm.schedule"), &packets)?;
-        script.push_str("ip netns exec s ./probe send warm.schedule warm.sent\n");
+        script.push_str(WARM_UP);
     }
     for (index, experiment) in experiments.iter().enumerate() {
         write_schedule(
@@ -103,8 +115,10 @@ pub(crate) fn run(bench: &Bench<'_>, experiments: &[Experiment]) -> Result<Vec<O
         write!(
             script,
             "tc qdisc del dev a0 root 2>/dev/null || true\n{}\n\
-             ip netns exec b ./probe listen {index}.arrived {} & listener=$!; sleep 0.2\n\
-             ip netns exec s ./probe send {index}.schedule {index}.sent; wait $listener\n\
+             cp {index}.schedule /tmp/schedule\n\
+             ip netns exec b /tmp/probe listen /tmp/arrived {} & listener=$!; sleep 0.2\n\
+             ip netns exec s /tmp/probe send /tmp/schedule /tmp/sent; wait $listener\n\
+             cp /tmp/sent {index}.sent; cp /tmp/arrived {index}.arrived\n\
              tc -s -j qdisc show dev a0 > {index}.qdiscs; tc -s class show dev a0 > {index}.classes\n",
             experiment.setup, experiment.seconds
         )?;
@@ -144,18 +158,18 @@ pub(crate) fn boot(bench: &Bench<'_>, script: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// A line for each packet: when, how long it is, and its octets up to the zeros that end it.
 fn write_schedule(path: &Path, packets: &[Timed]) -> Result<()> {
     let mut text = String::new();
-    for (number, timed) in (0u32..).zip(packets) {
-        let mut packet = timed.packet.clone();
-        ensure!(
-            packet.len() >= 24,
-            "packet {number} has no room for its number"
-        );
-        let end = packet.len() - 4;
-        packet[end..].copy_from_slice(&number.to_be_bytes());
-        write!(text, "{} ", timed.at_us)?;
-        packet
+    for timed in packets {
+        let packet = &timed.packet;
+        ensure!(packet.len() >= 24, "a packet has no room for its number");
+        let content = packet
+            .iter()
+            .rposition(|&octet| octet != 0)
+            .map_or(0, |last| last + 1);
+        write!(text, "{} {} ", timed.at_us, packet.len())?;
+        packet[..content]
             .iter()
             .try_for_each(|octet| write!(text, "{octet:02x}"))?;
         text.push('\n');

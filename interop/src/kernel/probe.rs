@@ -27,7 +27,11 @@ fn now_ns() -> u64 {
 /// A file that cannot be read or written, a socket that is refused.
 pub(crate) fn send(schedule: &str, log: &str) -> Result<()> {
     let text = std::fs::read_to_string(schedule).context("schedule")?;
-    let packets: Vec<(u64, Vec<u8>)> = text.lines().map(parse).collect::<Result<_>>()?;
+    let packets: Vec<(u64, Vec<u8>)> = text
+        .lines()
+        .enumerate()
+        .map(|(number, line)| parse(number, line))
+        .collect::<Result<_>>()?;
     let open = |family| {
         rustix::net::socket(
             family,
@@ -75,20 +79,29 @@ fn send_one(four: &OwnedFd, six: &OwnedFd, packet: &[u8]) -> Result<()> {
     }
 }
 
-fn parse(line: &str) -> Result<(u64, Vec<u8>)> {
-    let (at, octets) = line.split_once(' ').context("a time and a packet")?;
-    let packet = (0..octets.len() / 2)
-        .map(|index| u8::from_str_radix(&octets[2 * index..2 * index + 2], 16))
-        .collect::<Result<_, _>>()?;
+fn parse(number: usize, line: &str) -> Result<(u64, Vec<u8>)> {
+    let mut words = line.split(' ');
+    let mut word = || words.next().context("a time, a length and octets");
+    let (at, length, octets) = (word()?, word()?, word()?);
+    let mut packet = vec![0; length.parse()?];
+    for (index, octet) in packet.iter_mut().enumerate().take(octets.len() / 2) {
+        *octet = u8::from_str_radix(&octets[2 * index..2 * index + 2], 16)?;
+    }
+    let end = packet.len() - 4;
+    packet[end..].copy_from_slice(&u32::try_from(number)?.to_be_bytes());
     Ok((at.parse()?, packet))
 }
 
-/// Writes down each IP packet that arrives within `seconds`: its number, when, and its traffic class.
+/// Longest wait for the first packet, in nanoseconds.
+const FIRST_MAX_NS: u64 = 60_000_000_000;
+
+/// Writes down each IP packet that arrives within `seconds` from the first on: its number, when, and its traffic class.
 ///
 /// # Errors
 /// A socket that is refused, a log that cannot be written.
 pub(crate) fn listen(log: &str, seconds: &str) -> Result<()> {
-    let until = now_ns() + seconds.parse::<u64>()? * 1_000_000_000;
+    let span_ns = seconds.parse::<u64>()? * 1_000_000_000;
+    let mut until = now_ns() + FIRST_MAX_NS;
     let socket = rustix::net::socket(
         AddressFamily::PACKET,
         SocketType::DGRAM,
@@ -112,6 +125,9 @@ pub(crate) fn listen(log: &str, seconds: &str) -> Result<()> {
         let Some(traffic_class) = traffic_class(packet) else {
             continue;
         };
+        if out.is_empty() {
+            until = time + span_ns;
+        }
         let number = u32::from_be_bytes([
             packet[length - 4],
             packet[length - 3],
