@@ -65,6 +65,11 @@ impl Heaviest {
         }
     }
 
+    /// Whether no item is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Forgets all items.
     pub(super) fn clear(&mut self) {
         self.entries.clear();

@@ -21,7 +21,7 @@ use crate::codel::Parameters;
 use crate::codel::control::{Law, Queue, Tally, Turn};
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, Pool, Reason};
-use table::{NONE, Opened, Table, Turns};
+use table::{NONE, Table, Turns};
 
 /// What a [`Fair`] is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,21 +102,12 @@ impl Fair {
     #[inline]
     fn insert(&mut self, pool: &mut Pool, id: Id) {
         let length = u64::from(pool.length(id));
-        let keys = pool.keys(id);
-        let hash = self.table.hash(keys);
-        let flow = match self.table.find(hash) {
-            Some(flow) => flow,
-            None => match self.table.open(keys, hash, self.quantum) {
-                Opened::Shared { flow } => flow,
-                Opened::New { flow, new_host } => {
-                    self.new_flow_count += 1;
-                    if let Some(host) = new_host {
-                        self.turns.new.push(&mut self.table.hosts, host);
-                    }
-                    flow
-                }
-            },
-        };
+        let found = self.table.flow_of(pool.keys(id), self.quantum);
+        let flow = found.flow;
+        self.new_flow_count += u64::from(found.is_new);
+        if let Some(host) = found.new_host {
+            self.turns.new.push(&mut self.table.hosts, host);
+        }
         let place = &mut self.table.flows[flow as usize];
         place.line.push(pool, id);
         let host = &mut self.table.hosts[place.host as usize];
@@ -183,7 +174,7 @@ impl Fair {
                 turns.rotate(&mut self.table.flows, is_new);
             } else {
                 turns.remove(&mut self.table.flows, is_new);
-                self.table.close_flow(index);
+                self.table.rest_flow(index);
             }
             self.left(host, packets, bytes);
         }
@@ -235,7 +226,7 @@ impl Discipline for Fair {
                 self.turns.rotate(&mut self.table.hosts, is_new);
             } else {
                 self.turns.remove(&mut self.table.hosts, is_new);
-                self.table.close_host(index);
+                self.table.rest_host(index);
             }
         }
     }
@@ -269,8 +260,8 @@ impl Discipline for Fair {
 
     fn details(&self) -> Vec<(&'static str, u64)> {
         vec![
-            ("hosts", self.table.hosts_len() as u64),
-            ("flows", self.table.flows_len() as u64),
+            ("hosts", self.table.hosts_len()),
+            ("flows", self.table.flows_len()),
             ("new_flow_count", self.new_flow_count),
             ("host_collisions", self.table.shared_host),
             ("flow_collisions", self.table.shared_flow),

@@ -1,4 +1,6 @@
-//! Hosts and flows that have packets: found by key, kept in slabs, gone when they are idle.
+//! Hosts and flows that have packets: found by key, kept in slabs, forgotten some time after they are idle.
+
+use std::collections::VecDeque;
 
 use hashbrown::HashTable;
 use wire::flow::Keys;
@@ -145,6 +147,9 @@ impl Queue for Line {
     }
 }
 
+/// Idle flows that are remembered: RFC 8290 keeps what CoDel knows of a flow whose queue is empty for a moment.
+const IDLE_MAX: usize = 4_096;
+
 /// A flow that has packets, or had some a moment ago.
 #[derive(Debug)]
 pub(super) struct Flow {
@@ -155,6 +160,9 @@ pub(super) struct Flow {
     next: u32,
     pub(super) control: Control,
     place: u32,
+    /// Counts how often it was idle.
+    rests: u32,
+    is_idle: bool,
 }
 
 /// A host that has flows.
@@ -170,8 +178,10 @@ pub(super) struct Host {
     place: u32,
     /// The flow of all that found no place; while it is there they go on in it, so that none is overtaken by itself.
     shared: u32,
-    /// Its flows by size.
+    /// Its flows by size, idle ones too.
     pub(super) flows: Heaviest,
+    /// Whether it is in a ring.
+    has_turns: bool,
 }
 
 impl Linked for Flow {
@@ -226,7 +236,11 @@ pub(super) struct Table {
     host_index: HashTable<u32>,
     flow_index: HashTable<u32>,
     /// Hosts by size.
-    pub(super) heaviest: Heaviest,
+    heaviest: Heaviest,
+    /// Flows that became idle, and how often they had been by then: if that is another number now, they no longer are.
+    idle: VecDeque<(u32, u32)>,
+    hosts_with_turns: u64,
+    flows_with_turns: u64,
     /// Packets whose host, and whose flow, had to share another's place.
     pub(super) shared_host: u64,
     pub(super) shared_flow: u64,
@@ -248,45 +262,71 @@ impl Table {
             host_index: HashTable::new(),
             flow_index: HashTable::new(),
             heaviest: Heaviest::default(),
+            idle: VecDeque::new(),
+            hosts_with_turns: 0,
+            flows_with_turns: 0,
             shared_host: 0,
             shared_flow: 0,
         }
     }
 
-    /// Hosts that are there.
-    pub(super) fn hosts_len(&self) -> usize {
-        self.host_index.len()
+    /// Hosts that are not idle.
+    pub(super) fn hosts_len(&self) -> u64 {
+        self.hosts_with_turns
     }
 
-    /// Flows that are there.
-    pub(super) fn flows_len(&self) -> usize {
-        self.flow_index.len()
+    /// Flows that are not idle.
+    pub(super) fn flows_len(&self) -> u64 {
+        self.flows_with_turns
     }
 
-    /// The flow of a packet with `keys`, if there is one.
+    /// The flow of a packet with `keys`: its own, or the one that it has to share.
     #[inline]
-    pub(super) fn find(&self, hash: u64) -> Option<u32> {
-        self.flow_index
-            .find(hash, |&flow| self.flows[flow as usize].hash == hash)
-            .copied()
+    pub(super) fn flow_of(&mut self, keys: &Keys, quantum: i64) -> Found {
+        let hash = self.flow_hash.value(keys);
+        let found = self
+            .flow_index
+            .find(hash, |&flow| self.flows[flow as usize].hash == hash);
+        match found {
+            Some(&flow) if self.flows[flow as usize].is_idle => self.awake(flow, quantum),
+            Some(&flow) => Found::waiting(flow),
+            None => self.open(keys, hash, quantum),
+        }
     }
 
-    /// What names the flow of a packet with `keys`: 64 bits that depend on all that tells hosts and flows apart.
-    #[inline]
-    pub(super) fn hash(&self, keys: &Keys) -> u64 {
-        self.flow_hash.value(keys)
+    /// Gives a flow turns, and its host if it has none.
+    fn awake(&mut self, index: u32, quantum: i64) -> Found {
+        let flow = &mut self.flows[index as usize];
+        flow.is_idle = false;
+        flow.deficit = quantum;
+        let host_index = flow.host;
+        let host = &mut self.hosts[host_index as usize];
+        host.turns.new.push(&mut self.flows, index);
+        self.flows_with_turns += 1;
+        let is_new = !host.has_turns;
+        if is_new {
+            host.has_turns = true;
+            host.deficit = quantum;
+            self.hosts_with_turns += 1;
+        }
+        Found {
+            flow: index,
+            is_new: true,
+            new_host: is_new.then_some(host_index),
+        }
     }
 
-    /// A new flow for the packet that has `hash`, or the one it has to share; and whether its host is new.
-    pub(super) fn open(&mut self, keys: &Keys, hash: u64, quantum: i64) -> Opened {
-        let (host_index, host_is_new) = self.open_host(keys, quantum);
+    /// A new flow for the packet that has `hash`, or the one it has to share.
+    fn open(&mut self, keys: &Keys, hash: u64, quantum: i64) -> Found {
+        while self.flow_index.len() >= self.flows_max && self.forget_one() {}
+        let host_index = self.open_host(keys);
         let shared = self.hosts[host_index as usize].shared;
         let is_full = self.flow_index.len() >= self.flows_max;
         if shared != NONE || is_full {
             self.shared_flow += 1;
         }
         if shared != NONE {
-            return Opened::Shared { flow: shared };
+            return Found::waiting(shared);
         }
         let flow = Flow {
             hash,
@@ -296,14 +336,18 @@ impl Table {
             next: NONE,
             control: Control::default(),
             place: 0,
+            rests: 0,
+            is_idle: false,
         };
         let index = if self.free_flow == NONE {
             self.flows.push(flow);
             self.flows.len() as u32 - 1
         } else {
             let index = self.free_flow;
-            self.free_flow = self.flows[index as usize].next;
-            self.flows[index as usize] = flow;
+            let place = &mut self.flows[index as usize];
+            self.free_flow = place.next;
+            let rests = place.rests.wrapping_add(1);
+            *place = Flow { rests, ..flow };
             index
         };
         let host = &mut self.hosts[host_index as usize];
@@ -315,27 +359,24 @@ impl Table {
         let flows = &mut self.flows;
         self.flow_index
             .insert_unique(hash, index, |&flow| flows[flow as usize].hash);
-        host.turns.new.push(flows, index);
         host.flows.add(flows, index);
-        Opened::New {
-            flow: index,
-            new_host: host_is_new.then_some(host_index),
-        }
+        self.awake(index, quantum)
     }
 
-    fn open_host(&mut self, keys: &Keys, quantum: i64) -> (u32, bool) {
+    fn open_host(&mut self, keys: &Keys) -> u32 {
         let [first, second] = &self.host_hashes;
         let mut key = HostKey::One(first.value(keys), second.value(keys));
         if let Some(host) = self.find_host(key) {
-            return (host, false);
+            return host;
         }
+        while self.host_index.len() >= self.hosts_max && self.forget_one() {}
         let found = self.find_host(HostKey::Rest);
         let in_use = found.is_some_and(|host| self.hosts[host as usize].shared != NONE);
         if in_use || self.host_index.len() >= self.hosts_max {
             self.shared_host += 1;
             key = HostKey::Rest;
             if let Some(host) = found {
-                return (host, false);
+                return host;
             }
         }
         let hash = key.hash();
@@ -353,11 +394,10 @@ impl Table {
             index
         };
         let hosts = &mut self.hosts;
-        hosts[index as usize].deficit = quantum;
         self.host_index
             .insert_unique(hash, index, |&host| hosts[host as usize].hash);
         self.heaviest.add(hosts, index);
-        (index, true)
+        index
     }
 
     fn find_host(&self, key: HostKey) -> Option<u32> {
@@ -366,10 +406,53 @@ impl Table {
             .copied()
     }
 
-    /// Forgets a flow that is empty and in no ring.
-    pub(super) fn close_flow(&mut self, index: u32) {
+    /// A flow is empty and in no ring.
+    pub(super) fn rest_flow(&mut self, index: u32) {
+        self.flows_with_turns -= 1;
+        let flow = &mut self.flows[index as usize];
+        if self.hosts[flow.host as usize].shared == index {
+            self.forget_flow(index);
+            return;
+        }
+        flow.is_idle = true;
+        flow.rests = flow.rests.wrapping_add(1);
+        self.idle.push_back((index, flow.rests));
+        while self.idle.len() > IDLE_MAX {
+            self.forget_one();
+        }
+    }
+
+    /// A host has no flow in a ring, and is in none.
+    pub(super) fn rest_host(&mut self, index: u32) {
+        self.hosts_with_turns -= 1;
+        let host = &mut self.hosts[index as usize];
+        host.has_turns = false;
+        if host.flows.is_empty() {
+            self.forget_host(index);
+        }
+    }
+
+    /// Forgets the flow that is idle for the longest time, if it still is; says whether there was any.
+    fn forget_one(&mut self) -> bool {
+        let Some((index, rests)) = self.idle.pop_front() else {
+            return false;
+        };
+        let flow = &self.flows[index as usize];
+        if flow.is_idle && flow.rests == rests {
+            let host_index = flow.host;
+            self.forget_flow(index);
+            let host = &self.hosts[host_index as usize];
+            if host.flows.is_empty() && !host.has_turns {
+                self.forget_host(host_index);
+            }
+        }
+        true
+    }
+
+    fn forget_flow(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         let (hash, host) = (flow.hash, flow.host);
+        flow.is_idle = false;
         flow.next = self.free_flow;
         self.free_flow = index;
         if let Ok(entry) = self.flow_index.find_entry(hash, |&flow| flow == index) {
@@ -382,8 +465,7 @@ impl Table {
         host.flows.remove(&mut self.flows, index);
     }
 
-    /// Forgets a host without flows that is in no ring.
-    pub(super) fn close_host(&mut self, index: u32) {
+    fn forget_host(&mut self, index: u32) {
         let host = &mut self.hosts[index as usize];
         let hash = host.hash;
         host.next = self.free_host;
@@ -417,15 +499,29 @@ impl Table {
         self.host_index.clear();
         self.flow_index.clear();
         self.heaviest.clear();
+        self.idle.clear();
+        self.hosts_with_turns = 0;
+        self.flows_with_turns = 0;
     }
 }
 
-/// What [`Table::open`] found.
-pub(super) enum Opened {
-    /// A flow made for this packet, and its host if that is new too: it has no turn yet.
-    New { flow: u32, new_host: Option<u32> },
-    /// The flow that all of its host share who found no place.
-    Shared { flow: u32 },
+/// What [`Table::flow_of`] found.
+pub(super) struct Found {
+    pub(super) flow: u32,
+    /// It has turns since just now.
+    pub(super) is_new: bool,
+    /// Its host, if that is to be given turns.
+    pub(super) new_host: Option<u32>,
+}
+
+impl Found {
+    fn waiting(flow: u32) -> Self {
+        Self {
+            flow,
+            is_new: false,
+            new_host: None,
+        }
+    }
 }
 
 impl HostKey {
@@ -450,6 +546,7 @@ impl Host {
             place: 0,
             shared: NONE,
             flows: Heaviest::default(),
+            has_turns: false,
         }
     }
 }

@@ -171,7 +171,10 @@ impl fmt::Display for Time {
             (1_000, "us"),
             (1, "ns"),
         ];
-        match units.iter().find(|(unit, _)| ns >= *unit && ns % unit == 0) {
+        match units
+            .iter()
+            .find(|(unit, _)| ns >= *unit && ns.is_multiple_of(*unit))
+        {
             Some((unit, name)) => write!(f, "{}{name}", ns / unit),
             None => f.write_str("0s"),
         }
@@ -182,7 +185,7 @@ impl fmt::Display for Time {
 fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
     match units
         .iter()
-        .find(|(unit, _)| value >= *unit && value % unit == 0)
+        .find(|(unit, _)| value >= *unit && value.is_multiple_of(*unit))
     {
         Some((unit, name)) => write!(f, "{}{name}", value / unit),
         None => write!(f, "{value}"),
