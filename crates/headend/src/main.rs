@@ -10,6 +10,7 @@
 //! | `daemon` | `headend run` |
 //! | `demo` | `headend demo` |
 //! | `lab` | `headend lab` |
+//! | `ping` | `headend ping` |
 //! | `trace` | `headend trace` |
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod control;
 mod daemon;
 mod demo;
 mod lab;
+mod ping;
 mod trace;
 
 use std::process::ExitCode;

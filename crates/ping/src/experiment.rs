@@ -317,6 +317,14 @@ impl Experiment {
         self.sends = Wheel::new(SEND_TICK);
     }
 
+    /// Neither sends nor waits any more: it is over.
+    pub fn abandon(&mut self) {
+        self.streams.iter_mut().for_each(Stream::abandon);
+        self.running = 0;
+        self.sends = Wheel::new(SEND_TICK);
+        self.waits = Wheel::new(WAIT_TICK);
+    }
+
     /// Whether nothing is sent or waited for any more.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -74,14 +74,16 @@ impl Sample {
         Some(())
     }
 
-    /// The TTL of a sample that is being read.
-    pub(crate) fn load_ttl(&mut self, ttl: u8) {
-        self.rest |= u64::from(ttl) << RTT_BITS;
+    /// The TTL of a sample that is being read; `None` when it cannot be one.
+    pub(crate) fn load_ttl(&mut self, ttl: i64) -> Option<()> {
+        self.rest |= u64::from(u8::try_from(ttl).ok()?) << RTT_BITS;
+        Some(())
     }
 
-    /// The traffic class of a sample that is being read.
-    pub(crate) fn load_tos(&mut self, tos: u8) {
-        self.rest |= u64::from(tos) << 48;
+    /// The traffic class of a sample that is being read; `None` when it cannot be one.
+    pub(crate) fn load_tos(&mut self, tos: i64) -> Option<()> {
+        self.rest |= u64::from(u8::try_from(tos).ok()?) << 48;
+        Some(())
     }
 
     /// The flags of a sample that is being read; `None` when they cannot be.
@@ -282,12 +284,12 @@ mod tests {
         assert_eq!(again, Some(sample));
     }
 
-    fn read(sent: i64, rtt: i64, ttl: u8, tos: u8, flags: i64) -> Option<Sample> {
+    fn read(sent: i64, rtt: i64, ttl: i64, tos: i64, flags: i64) -> Option<Sample> {
         let mut sample = Sample::default();
         sample.load_sent(sent)?;
         sample.load_rtt(rtt)?;
-        sample.load_ttl(ttl);
-        sample.load_tos(tos);
+        sample.load_ttl(ttl)?;
+        sample.load_tos(tos)?;
         sample.load_flags(flags)?;
         sample.finish_load().then_some(sample)
     }

@@ -109,6 +109,13 @@ impl Stream {
         }
     }
 
+    /// Neither sends nor waits any more.
+    pub(crate) fn abandon(&mut self) {
+        self.stopped = true;
+        self.abandoned = true;
+        self.timer = None;
+    }
+
     /// Takes the packet that is due: its index and when it was due. Sets when the next one is.
     pub(crate) fn take(&mut self, start: Instant, now: Instant) -> (u64, Instant) {
         self.catch_up(now);

@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 use crate::control::DEFAULT_SOCKET;
 use crate::control::client::Client;
-use crate::{bench, daemon, demo, lab, trace};
+use crate::{bench, daemon, demo, lab, ping, trace};
 
 /// An L2TP access concentrator and network server, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -47,6 +47,8 @@ enum Verb {
     Session(session::Args),
     /// Show what the daemon holds and does
     Show(show::Args),
+    /// Several ping streams at once: ping's flags and text, kept, compared
+    Ping(ping::Args),
     /// TCP connections in captures: tcptrace's flags, statistics and graphs
     Trace(trace::Args),
     /// Experiments with hosts and links of their own
@@ -78,6 +80,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Tunnel(args) => tunnel::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),
+        Verb::Ping(args) => ping::run(&args),
         Verb::Trace(args) => trace::run(&args),
         Verb::Lab(args) => lab::run(&args),
         Verb::Bench(args) => bench::run(&args),

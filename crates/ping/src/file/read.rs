@@ -306,8 +306,8 @@ impl Columns {
                 }
                 1 => sample.load_sent(number),
                 2 => sample.load_rtt(number),
-                3 => Some(sample.load_ttl(u8::try_from(number).ok()?)),
-                4 => Some(sample.load_tos(u8::try_from(number).ok()?)),
+                3 => sample.load_ttl(number),
+                4 => sample.load_tos(number),
                 _ => sample.load_flags(number),
             }
         } else {

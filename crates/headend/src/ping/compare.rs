@@ -1,0 +1,183 @@
+//! Streams of several results side by side: each with the stream of the same name in the first.
+
+use std::io::{self, Write};
+
+use ping::{Outcome, Summary};
+use serde_json::{Value, json};
+
+/// A result with the name of its file.
+pub(super) struct Named {
+    pub(super) file: String,
+    pub(super) outcome: Outcome,
+}
+
+/// How a stream differs from the first of its name, later less earlier.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Difference {
+    p50_ns: Option<i64>,
+    p99_ns: Option<i64>,
+    loss: f64,
+}
+
+/// Share of packets without an answer, of those whose fate is known.
+fn loss(summary: &Summary) -> f64 {
+    let known = summary.transmitted.saturating_sub(summary.waiting);
+    let missing = known.saturating_sub(summary.received);
+    missing as f64 / known.max(1) as f64
+}
+
+fn difference(summary: &Summary, first: &Summary) -> Difference {
+    let both = summary.rtt_percentiles.zip(first.rtt_percentiles);
+    let less = |a: u64, b: u64| a.wrapping_sub(b).cast_signed();
+    Difference {
+        p50_ns: both.map(|(a, b)| less(a.p50_ns, b.p50_ns)),
+        p99_ns: both.map(|(a, b)| less(a.p99_ns, b.p99_ns)),
+        loss: loss(summary) - loss(first),
+    }
+}
+
+/// The stream to compare with: of the first file that has one of that name, unless that is this file.
+fn first<'a>(results: &'a [Named], file: usize, name: &str) -> Option<&'a Summary> {
+    let earlier = results[..file].iter();
+    let mut streams = earlier.flat_map(|named| &named.outcome.streams);
+    let found = streams.find(|stream| stream.plan.name == name);
+    found.map(|stream| &stream.summary)
+}
+
+/// Writes the table.
+///
+/// # Errors
+/// What `out` said.
+pub(super) fn table(results: &[Named], out: &mut impl Write) -> io::Result<()> {
+    let head = [
+        "file",
+        "stream",
+        "sent",
+        "received",
+        "late",
+        "loss",
+        "min",
+        "avg",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+        "sent late p99",
+        "p50 +/-",
+        "p99 +/-",
+        "loss +/-",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for (number, named) in results.iter().enumerate() {
+        for stream in &named.outcome.streams {
+            let name = &stream.plan.name;
+            let difference =
+                first(results, number, name).map(|first| difference(&stream.summary, first));
+            let mut row = vec![clean(&named.file), clean(name)];
+            row.extend(figures(&stream.summary));
+            row.extend(differences(difference));
+            rows.push(row);
+        }
+    }
+    // Without a second file there is nothing to compare.
+    if results.len() < 2 {
+        rows.iter_mut().for_each(|row| row.truncate(head.len() - 3));
+    }
+    write_rows(&rows, out)?;
+    writeln!(
+        out,
+        "times in ms; +/- is against the first file with a stream of that name"
+    )
+}
+
+fn figures(summary: &Summary) -> Vec<String> {
+    let rtt = |of: fn(ping::statistics::RoundTrips) -> u64| {
+        summary
+            .rtt
+            .map_or("-".to_owned(), |rtt| ms(of(rtt) as f64 / 1e3))
+    };
+    let share = |of: fn(ping::statistics::Percentiles) -> u64| {
+        let percentiles = summary.rtt_percentiles;
+        percentiles.map_or("-".to_owned(), |shares| ms(of(shares) as f64 / 1e6))
+    };
+    let late = summary.lateness.map(|late| ms(late.p99_ns as f64 / 1e6));
+    vec![
+        summary.transmitted.to_string(),
+        summary.received.to_string(),
+        summary.late.to_string(),
+        format!("{:.2}%", loss(summary) * 100.0),
+        rtt(|rtt| rtt.min_us),
+        rtt(|rtt| rtt.avg_us),
+        share(|shares| shares.p50_ns),
+        share(|shares| shares.p90_ns),
+        share(|shares| shares.p99_ns),
+        rtt(|rtt| rtt.max_us),
+        late.unwrap_or("-".to_owned()),
+    ]
+}
+
+fn differences(difference: Option<Difference>) -> [String; 3] {
+    let time = |ns: Option<i64>| ns.map_or("-".to_owned(), |ns| format!("{:+.3}", ns as f64 / 1e6));
+    match difference {
+        None => ["-"; 3].map(str::to_owned),
+        Some(difference) => [
+            time(difference.p50_ns),
+            time(difference.p99_ns),
+            format!("{:+.2}%", difference.loss * 100.0),
+        ],
+    }
+}
+
+fn ms(number: f64) -> String {
+    format!("{number:.3}")
+}
+
+/// Columns as wide as their widest, texts to the left and figures to the right.
+fn write_rows(rows: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max())
+        .map(|width| width.unwrap_or(0))
+        .collect();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            line += &match column {
+                0 | 1 => format!("{cell:<width$}  "),
+                _ => format!("{cell:>width$}  "),
+            };
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Without what a terminal would take for a command.
+fn clean(name: &str) -> String {
+    name.chars().filter(|letter| !letter.is_control()).collect()
+}
+
+/// The comparison as a value.
+pub(super) fn json(results: &[Named]) -> Value {
+    let files = results.iter().enumerate().map(|(number, named)| {
+        let streams = named.outcome.streams.iter().map(|stream| {
+            let difference = first(results, number, &stream.plan.name)
+                .map(|first| difference(&stream.summary, first))
+                .map(|found| json!({"p50_ns": found.p50_ns, "p99_ns": found.p99_ns, "loss": found.loss}));
+            json!({
+                "plan": stream.plan,
+                "summary": stream.summary,
+                "loss": loss(&stream.summary),
+                "difference": difference,
+            })
+        });
+        json!({
+            "file": named.file,
+            "tool": named.outcome.tool,
+            "started_unix_ns": named.outcome.started_unix_ns,
+            "interrupted": named.outcome.interrupted,
+            "streams": streams.collect::<Vec<_>>(),
+        })
+    });
+    json!({"schema": "ping-comparison/1", "files": files.collect::<Vec<_>>()})
+}

@@ -1,0 +1,475 @@
+//! The loop: what is due is sent first, then the kernel's times and what came are booked, then it waits.
+//!
+//! It waits for an absolute time with a precision of nanoseconds (`epoll_pwait2`), with the thread's timer slack taken
+//! away and, where that is permitted, with the highest ordinary priority. Text and pictures are other threads'.
+
+use std::num::NonZeroU64;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, anyhow};
+use base::{Duration, Instant};
+use ping::{Experiment, Live, Outcome, Reply, text};
+use reactor::timed::{NetworkError, Outgoing, Sent, Stamp, TimedBatch, TimedPacket};
+use reactor::{Interest, PollerKind, Reactor, Signals, StoreKind, clock};
+use rustix::io::Errno;
+
+use super::hi::{Task, View as Shown};
+use super::packets::{Nonces, Whose, explain, plain};
+use super::paper::Paper;
+use super::resolve::is_address;
+use super::screen::{RECENT_MAX, Screen};
+use super::sockets::{Lane, Lanes};
+
+/// Packets of one call.
+const BATCH: usize = 64;
+/// What a received packet has besides its data: headers, an IP header's options among them.
+const HEADERS: usize = 128;
+/// Every stream of the live view is looked at once in this time.
+const VIEW_PERIOD: Duration = Duration::from_millis(100);
+/// From opening the sockets to the first packet: time to start threads in.
+const AHEAD: Duration = Duration::from_millis(2);
+/// What the signals' descriptor is watched as.
+const SIGNALS: u64 = u64::MAX;
+
+/// A running experiment with its sockets.
+pub(super) struct Engine<'a> {
+    task: &'a Task,
+    experiment: Experiment,
+    reactor: Reactor,
+    signals: Signals,
+    lanes: Lanes,
+    nonces: Nonces,
+    paper: Paper,
+    started_unix_ns: u64,
+    stops_at: Option<Instant>,
+    stopped: bool,
+    /// Taken out while it is looked through.
+    batch: Option<TimedBatch>,
+    scratch: Scratch,
+    /// Streams whose trouble in sending was told.
+    told: Vec<bool>,
+}
+
+/// Buffers that are used again and again.
+#[derive(Default)]
+struct Scratch {
+    data: Vec<u8>,
+    octets: Vec<u8>,
+    /// What is due in one turn: its lane, stream and number, and where its octets end.
+    due: Vec<(u32, u32, u64, usize)>,
+    results: Vec<std::io::Result<Sent>>,
+    times: Vec<(u32, Stamp)>,
+    errors: Vec<NetworkError>,
+    ready: Vec<u32>,
+}
+
+impl<'a> Engine<'a> {
+    /// Opens what is needed; nothing is sent yet.
+    ///
+    /// # Errors
+    /// What is not permitted or not there.
+    pub(super) fn new(task: &'a Task, signals: Signals, paper: Paper) -> Result<Engine<'a>> {
+        // Only as much as is needed is asked for; what is missing is said when sockets are opened.
+        let _ = reactor::limits::raise_descriptor_limit();
+        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
+        reactor.add(&signals, "signals", SIGNALS, Interest::READ)?;
+        let lanes = Lanes::open(task)?;
+        for (number, lane) in lanes.lanes.iter().enumerate() {
+            reactor
+                .add(&lane.socket, "stream", number as u64, Interest::READ)
+                .context("too many streams")?;
+        }
+        let largest = task.plan.streams.iter().map(|stream| stream.size).max();
+        let slot = usize::from(largest.unwrap_or(0)) + HEADERS;
+        let start = clock::now() + AHEAD;
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unix_ns = unix.map_or(0, |unix| unix.as_nanos() as u64);
+        Ok(Engine {
+            task,
+            experiment: Experiment::new(task.plan.clone(), start),
+            reactor,
+            signals,
+            lanes,
+            nonces: Nonces::new().context("no random numbers")?,
+            paper,
+            started_unix_ns: unix_ns + AHEAD.as_nanos(),
+            stops_at: task.deadline.map(|deadline| start + deadline),
+            stopped: false,
+            batch: Some(TimedBatch::new(BATCH, slot)),
+            scratch: Scratch::default(),
+            told: vec![false; task.plan.streams.len()],
+        })
+    }
+
+    /// Prints each stream's first line.
+    pub(super) fn open(&self) {
+        for stream in &self.task.plan.streams {
+            self.paper.line(&text::opening(stream));
+        }
+    }
+
+    /// Sends and receives until all is done, or a signal or the deadline ends it.
+    ///
+    /// # Errors
+    /// What made it impossible to go on.
+    pub(super) fn run(&mut self, screen: Option<&Screen>) -> Result<()> {
+        hasten();
+        let mut now = clock::now();
+        let mut view = View::new(self.task.plan.streams.len(), now);
+        loop {
+            self.send(now)?;
+            self.collect()?;
+            self.experiment.handle_timeout(now);
+            if self.stops_at.is_some_and(|stops_at| stops_at <= now) {
+                self.stops_at = None;
+                self.experiment.stop();
+            }
+            if self.experiment.is_over() {
+                break;
+            }
+            let ends = [self.experiment.poll_timeout(), self.stops_at];
+            let mut deadline = ends.into_iter().flatten().min();
+            if let Some(screen) = screen {
+                view.refresh(&mut self.experiment, screen, now);
+                deadline = Some(deadline.map_or(view.next, |at| at.min(view.next)));
+            }
+            now = self.reactor.wait(deadline)?;
+        }
+        if let Some(screen) = screen {
+            view.refresh_all(&mut self.experiment, screen, clock::now());
+        }
+        Ok(())
+    }
+
+    /// What came of it, and the paper, on which all lines stand.
+    pub(super) fn finish(self) -> (Outcome, Paper) {
+        let outcome = self.experiment.finish(self.started_unix_ns, self.stopped);
+        (outcome, self.paper)
+    }
+
+    /// Sends what is due, a batch at a time.
+    fn send(&mut self, mut now: Instant) -> Result<()> {
+        while self.fill(now) {
+            self.flush()?;
+            if self.scratch.due.len() < BATCH {
+                break;
+            }
+            now = clock::now();
+        }
+        Ok(())
+    }
+
+    /// Makes the packets that are due, a batch at most. `false` when there is none.
+    fn fill(&mut self, now: Instant) -> bool {
+        let scratch = &mut self.scratch;
+        scratch.due.clear();
+        scratch.octets.clear();
+        while scratch.due.len() < BATCH
+            && let Some(due) = self.experiment.pop_send(now)
+        {
+            let lane = self.lanes.of_stream[due.stream as usize];
+            let plan = &self.task.plan.streams[due.stream as usize];
+            let packet = (due.stream, plan, due.sequence);
+            let Lane {
+                socket, version, ..
+            } = &self.lanes.lanes[lane as usize];
+            match version {
+                Some(version) => self.nonces.echo(
+                    *version,
+                    socket.identifier(),
+                    packet,
+                    &mut scratch.data,
+                    &mut scratch.octets,
+                ),
+                None => self.nonces.probe(packet, &mut scratch.octets),
+            }
+            let end = scratch.octets.len();
+            scratch.due.push((lane, due.stream, due.sequence, end));
+        }
+        !scratch.due.is_empty()
+    }
+
+    /// Sends what was made; neighbours that go through one socket go with one call.
+    fn flush(&mut self) -> Result<()> {
+        let Scratch {
+            octets,
+            due,
+            results,
+            ..
+        } = &mut self.scratch;
+        let mut begin = 0;
+        let mut packets = Vec::with_capacity(due.len());
+        for &(lane, stream, sequence, end) in due.iter() {
+            let packet = Outgoing {
+                bytes: &octets[begin..end],
+                to: self.task.to[stream as usize],
+                from: None,
+                traffic_class: self.task.plan.streams[stream as usize].tos,
+            };
+            packets.push((lane, stream, sequence, packet));
+            begin = end;
+        }
+        let mut fault = None;
+        for group in packets.chunk_by(|one, other| one.0 == other.0) {
+            let lane = &mut self.lanes.lanes[group[0].0 as usize];
+            let outgoing: Vec<Outgoing<'_>> = group.iter().map(|packet| packet.3).collect();
+            results.clear();
+            lane.socket.send_many(&outgoing, results);
+            let blocked = || Err(std::io::ErrorKind::WouldBlock.into());
+            let results = results.drain(..).chain(std::iter::repeat_with(blocked));
+            for (&(_, stream, sequence, _), result) in group.iter().zip(results) {
+                match result {
+                    Ok(sent) => lane.await_time(sent.id, stream, sequence),
+                    Err(error) => {
+                        self.experiment.failed(stream, sequence);
+                        let told = std::mem::replace(&mut self.told[stream as usize], true);
+                        let name = &self.task.plan.streams[stream as usize].name;
+                        let line = format!("{name}: {}", plain(&error));
+                        if is_gone(&error) {
+                            fault = fault.or(Some(anyhow!("{line}")));
+                        } else if !told {
+                            eprintln!("headend ping: {line}");
+                        }
+                    }
+                }
+            }
+        }
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// Books what sockets and signals have.
+    fn collect(&mut self) -> Result<()> {
+        let mut ready = std::mem::take(&mut self.scratch.ready);
+        ready.clear();
+        while let Some(one) = self.reactor.next_ready() {
+            match one.user {
+                SIGNALS => self.signal()?,
+                lane => ready.push(lane as u32),
+            }
+        }
+        for &lane in &ready {
+            self.collect_lane(lane as usize)?;
+        }
+        self.scratch.ready = ready;
+        Ok(())
+    }
+
+    /// The first signal ends the sending, the second everything.
+    fn signal(&mut self) -> Result<()> {
+        while self.signals.next_signal()?.is_some() {
+            if std::mem::replace(&mut self.stopped, true) {
+                self.experiment.abandon();
+            } else {
+                self.experiment.stop();
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_lane(&mut self, number: usize) -> Result<()> {
+        let mut times = std::mem::take(&mut self.scratch.times);
+        let mut errors = std::mem::take(&mut self.scratch.errors);
+        let lane = &mut self.lanes.lanes[number];
+        // Times first: the reply to a packet on this host may be there already.
+        lane.socket.send_times(&mut times)?;
+        for (id, stamp) in times.drain(..) {
+            if let Some((stream, sequence)) = lane.whose(id) {
+                self.experiment.sent(stream, sequence, stamp.at);
+            }
+        }
+        errors.extend(lane.socket.errors());
+        for error in errors.drain(..) {
+            self.network_error(number, &error);
+        }
+        (self.scratch.times, self.scratch.errors) = (times, errors);
+        let Some(mut batch) = self.batch.take() else {
+            return Ok(());
+        };
+        loop {
+            let lane = &mut self.lanes.lanes[number];
+            lane.socket.recv(&mut batch)?;
+            for packet in batch.iter() {
+                self.reply(number, &packet);
+            }
+            if !batch.is_full() {
+                break;
+            }
+        }
+        self.batch = Some(batch);
+        Ok(())
+    }
+
+    fn reply(&mut self, lane: usize, packet: &TimedPacket<'_>) {
+        let lane = &self.lanes.lanes[lane];
+        let whose = match lane.version {
+            Some(version) => {
+                let identifier = lane.socket.identifier();
+                self.nonces.of_echo(version, identifier, packet.bytes)
+            }
+            None => self.nonces.of_reply(packet.bytes, self.started_unix_ns),
+        };
+        let (stream, sequence, far) = match whose {
+            Some(Whose::Stream(stream, sequence, far)) => (stream, sequence, far),
+            Some(Whose::Untagged(sequence)) => match lane.untagged.get(&packet.from.ip()) {
+                Some(stream) => (*stream, sequence, None),
+                None => return self.experiment.note_unknown(),
+            },
+            None => return self.experiment.note_unknown(),
+        };
+        let ttl = packet.hop_limit.unwrap_or(0);
+        let accepted = self.experiment.received(Reply {
+            stream,
+            sequence,
+            at: packet.arrived.at,
+            ttl,
+            tos: packet.traffic_class.unwrap_or(0),
+            far,
+        });
+        if let (Ok(accepted), true) = (accepted, self.prints_replies()) {
+            let plan = &self.task.plan.streams[stream as usize];
+            let address = packet.from.ip();
+            let from = if self.task.numeric || address != plan.address || is_address(&plan.host) {
+                address.to_string()
+            } else {
+                format!("{} ({address})", plan.host)
+            };
+            let seen = text::Seen {
+                octets: packet.length,
+                from: &from,
+                ttl,
+            };
+            let line = text::reply(plan, seen, &accepted);
+            self.line(stream, packet.arrived.real_ns, &line);
+        }
+    }
+
+    /// An ICMP error is a line of text and a count; the packet may still be answered.
+    fn network_error(&mut self, number: usize, error: &NetworkError) {
+        let lane = &self.lanes.lanes[number];
+        let whose = match lane.version {
+            Some(version) => {
+                let identifier = lane.socket.identifier();
+                self.nonces
+                    .of_quoted_echo(version, identifier, error.quote())
+            }
+            None => self.nonces.of_quoted_probe(error.quote()),
+        };
+        let to = error.to.map(|to| to.ip());
+        let untagged = to.and_then(|to| lane.untagged.get(&to));
+        let (stream, sequence) = match (whose, untagged) {
+            (Some(Whose::Stream(stream, sequence, _)), _) => (stream, Some(sequence)),
+            (Some(Whose::Untagged(sequence)), Some(stream)) => (*stream, Some(sequence)),
+            // A UDP socket has one stream; of an ICMP error that quotes too little, any stream to there is told.
+            _ => match (0..self.lanes.of_stream.len()).find(|&stream| {
+                self.lanes.of_stream[stream] as usize == number
+                    && (lane.version.is_none() || to == Some(self.task.to[stream].ip()))
+            }) {
+                Some(stream) => (stream as u32, None),
+                None => return,
+            },
+        };
+        self.experiment.note_error(stream);
+        let known = sequence.and_then(|sequence| self.experiment.resolve(stream, sequence));
+        let plan = &self.task.plan.streams[stream as usize];
+        let what = explain(error, plan.address.is_ipv6());
+        let from = error
+            .from
+            .map_or("local error:".to_owned(), |from| format!("From {from}"));
+        let name = if lane.version.is_some() {
+            "icmp_seq"
+        } else {
+            "udp_seq"
+        };
+        let line = match known {
+            Some(sequence) => format!("{from} {name}={sequence} {what}"),
+            None => format!("{from} {what}"),
+        };
+        self.line(stream, error.at.real_ns, &line);
+    }
+
+    fn prints_replies(&self) -> bool {
+        self.task.view == Shown::Text
+    }
+
+    /// Prints a line of a stream's; with the stream's name where its host has several.
+    fn line(&mut self, stream: u32, real_ns: u64, line: &str) {
+        if !self.prints_replies() {
+            return;
+        }
+        let plan = &self.task.plan.streams[stream as usize];
+        let date = match self.task.date {
+            true => format!(
+                "[{}.{:06}] ",
+                real_ns / 1_000_000_000,
+                real_ns / 1_000 % 1_000_000
+            ),
+            false => String::new(),
+        };
+        let name = match plan.name == plan.host {
+            true => String::new(),
+            false => format!(" ({})", plan.name),
+        };
+        if !self.paper.line(&format!("{date}{line}{name}")) {
+            // Nobody reads any more.
+            self.stopped = true;
+            self.experiment.abandon();
+        }
+    }
+}
+
+/// Asks to be woken in time. What is not permitted is done without.
+fn hasten() {
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let _ = rustix::process::setpriority_process(None, -20);
+}
+
+/// Whether the interface that was asked for is no more.
+fn is_gone(error: &std::io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NODEV | Errno::NXIO)
+    )
+}
+
+/// Which streams the live view is shown next: a few at a time, so that looking does not make packets late.
+struct View {
+    streams: usize,
+    cursor: usize,
+    next: Instant,
+    live: Live,
+}
+
+impl View {
+    fn new(streams: usize, now: Instant) -> View {
+        View {
+            streams,
+            cursor: 0,
+            next: now,
+            live: Live::default(),
+        }
+    }
+
+    fn refresh(&mut self, experiment: &mut Experiment, screen: &Screen, now: Instant) {
+        if now < self.next {
+            return;
+        }
+        let turns = self.streams.clamp(1, 20);
+        for _ in 0..self.streams.div_ceil(turns) {
+            self.show(experiment, screen, now);
+        }
+        self.next = now + Duration::from_nanos(VIEW_PERIOD.as_nanos() / turns as u64);
+    }
+
+    fn refresh_all(&mut self, experiment: &mut Experiment, screen: &Screen, now: Instant) {
+        for _ in 0..self.streams {
+            self.show(experiment, screen, now);
+        }
+    }
+
+    fn show(&mut self, experiment: &mut Experiment, screen: &Screen, now: Instant) {
+        let stream = self.cursor;
+        experiment.live(stream as u32, now, RECENT_MAX, &mut self.live);
+        screen.update(stream, &mut self.live);
+        self.cursor = (stream + 1) % self.streams;
+    }
+}

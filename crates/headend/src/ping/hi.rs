@@ -1,0 +1,190 @@
+//! What the command line means.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use base::Duration;
+use ping::Plan;
+
+use super::low::{Args, PingArgs, ShowArgs, Verb};
+use super::resolve::{self, Family};
+use super::spec::{self, Spec};
+use super::{is_watched, streams};
+
+/// The shortest interval for those who may not send raw packets, as ping has it.
+const USER_INTERVAL_MIN: Duration = Duration::from_millis(2);
+
+/// How results are shown while they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    /// ping's lines.
+    Text,
+    /// A line for each stream, redrawn.
+    Live,
+    /// Nothing before the summary.
+    Quiet,
+    /// Nothing but rows at the end.
+    Csv,
+}
+
+/// Where packets come from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct From {
+    pub(super) interface: Option<String>,
+    pub(super) source: Option<IpAddr>,
+}
+
+/// An experiment to carry out.
+#[derive(Debug, Clone)]
+pub(super) struct Task {
+    pub(super) plan: Plan,
+    /// Where each stream goes, with an IPv6 address's scope.
+    pub(super) to: Vec<SocketAddr>,
+    pub(super) from: From,
+    pub(super) deadline: Option<Duration>,
+    pub(super) view: View,
+    pub(super) numeric: bool,
+    pub(super) date: bool,
+    pub(super) output: Option<PathBuf>,
+}
+
+/// What is to be done.
+pub(super) enum HiArgs<'a> {
+    /// Send.
+    Ping(Box<Task>),
+    /// Answer.
+    Respond(SocketAddr),
+    /// Compare result files.
+    Show(&'a ShowArgs),
+}
+
+impl HiArgs<'_> {
+    /// Understands what was typed; looks hosts up.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(super) fn new(args: &Args) -> Result<HiArgs<'_>> {
+        if let Some(Verb::Show(show)) = &args.verb {
+            return Ok(HiArgs::Show(show));
+        }
+        if let Some(address) = &args.ping.responder {
+            return responder(address).map(HiArgs::Respond);
+        }
+        task(&args.ping).map(|task| HiArgs::Ping(Box::new(task)))
+    }
+}
+
+fn task(args: &PingArgs) -> Result<Task> {
+    let from = args.from.as_deref().map(from).unwrap_or_default();
+    let mut specs = multiply(args)?;
+    if let Some(path) = &args.streams {
+        specs.extend(streams::read(path)?);
+    }
+    let common = Spec {
+        interval: Some(spec::seconds(&args.interval).context("-i")?),
+        count: args.count,
+        size: args.size.first().copied(),
+        udp: args.udp,
+        tos: Some(0),
+        ..Spec::default()
+    };
+    let wait = spec::seconds(&args.wait).context("-W")?;
+    let deadline = args.deadline.as_deref().map(spec::seconds).transpose();
+    let family = match (args.four, args.six, from.source) {
+        (true, _, _) | (_, false, Some(IpAddr::V4(_))) => Family::Four,
+        (_, true, _) | (_, _, Some(IpAddr::V6(_))) => Family::Six,
+        (false, false, None) => Family::Any,
+    };
+    let (streams, to) = resolve::streams(&specs, &common, family)?;
+    let mut plan = Plan::spread(streams, wait);
+    plan.samples_max = args.samples;
+    plan.check()?;
+    let shortest = plan.streams.iter().map(|stream| stream.interval).min();
+    if shortest.is_some_and(|shortest| shortest < USER_INTERVAL_MIN) && !is_privileged() {
+        bail!("the shortest interval for a user is 2 ms: use -i 0.002 or longer");
+    }
+    Ok(Task {
+        plan,
+        to,
+        from,
+        deadline: deadline.context("-w")?,
+        view: view(args),
+        numeric: args.numeric,
+        date: args.date,
+        output: args.output.clone(),
+    })
+}
+
+fn view(args: &PingArgs) -> View {
+    match (args.csv, args.quiet) {
+        (true, _) => View::Csv,
+        (_, true) => View::Quiet,
+        _ if is_watched() && !args.plain => View::Live,
+        _ => View::Text,
+    }
+}
+
+fn from(text: &str) -> From {
+    match text.parse() {
+        Ok(address) => From {
+            interface: None,
+            source: Some(address),
+        },
+        Err(_) => From {
+            interface: Some(text.to_owned()),
+            source: None,
+        },
+    }
+}
+
+/// Every host with every TOS and every size; what a host says itself does not multiply.
+fn multiply(args: &PingArgs) -> Result<Vec<Spec>> {
+    let toses: Vec<u8> = args
+        .tos
+        .iter()
+        .map(|text| spec::tos(text))
+        .collect::<Result<_>>()
+        .context("-Q")?;
+    let toses: Vec<Option<u8>> = match toses.is_empty() {
+        true => vec![None],
+        false => toses.into_iter().map(Some).collect(),
+    };
+    let mut specs = Vec::new();
+    for host in &args.hosts {
+        let typed = Spec::parse(host)?;
+        let toses = if typed.tos.is_some() {
+            &[typed.tos][..]
+        } else {
+            &toses
+        };
+        let sizes: Vec<u16> = match typed.size {
+            Some(size) => vec![size],
+            None => args.size.clone(),
+        };
+        for tos in toses {
+            for size in &sizes {
+                specs.push(Spec {
+                    tos: *tos,
+                    size: Some(*size),
+                    ..typed.clone()
+                });
+            }
+        }
+    }
+    Ok(specs)
+}
+
+/// Whether we may do what users may not.
+fn is_privileged() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn responder(text: &str) -> Result<SocketAddr> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let port = spec::port(text).context("--responder: write PORT, 192.0.2.1:PORT or [::1]:PORT")?;
+    // Takes IPv4 too.
+    Ok(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port))
+}

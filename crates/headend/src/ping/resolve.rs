@@ -1,0 +1,172 @@
+//! From hosts to addresses, and from what was typed to streams with names of their own.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+use anyhow::{Result, anyhow};
+use base::Duration;
+use ping::{Protocol, StreamPlan};
+
+use super::spec::{Spec, tos_name};
+
+/// Which addresses of a host are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    Any,
+    Four,
+    Six,
+}
+
+/// Looks every host up once, fills in what streams do not say from `common`, and names them. Also gives where each
+/// stream goes, with an IPv6 address's scope and UDP's port.
+///
+/// # Errors
+/// The first host that is not known.
+pub(super) fn streams(
+    specs: &[Spec],
+    common: &Spec,
+    family: Family,
+) -> Result<(Vec<StreamPlan>, Vec<SocketAddr>)> {
+    let mut known: HashMap<&str, SocketAddr> = HashMap::new();
+    let mut streams = Vec::with_capacity(specs.len());
+    let mut to = Vec::with_capacity(specs.len());
+    for spec in specs {
+        let address = match known.get(spec.host.as_str()) {
+            Some(address) => *address,
+            None => {
+                let address = look_up(&spec.host, family)?;
+                known.insert(&spec.host, address);
+                address
+            }
+        };
+        let udp = spec.udp.or(common.udp);
+        let mut address = address;
+        address.set_port(udp.unwrap_or(0));
+        to.push(address);
+        streams.push(StreamPlan {
+            name: spec.name.clone().unwrap_or_default(),
+            host: spec.host.clone(),
+            address: address.ip(),
+            protocol: udp.map_or(Protocol::Icmp, |port| Protocol::Udp { port }),
+            tos: spec.tos.or(common.tos).unwrap_or(0),
+            size: spec.size.or(common.size).unwrap_or(56),
+            interval: spec.interval.or(common.interval).unwrap_or(Duration::ZERO),
+            offset: Duration::ZERO,
+            count: spec.count.or(common.count),
+        });
+    }
+    name(&mut streams);
+    Ok((streams, to))
+}
+
+fn look_up(host: &str, family: Family) -> Result<SocketAddr> {
+    let found = (host, 0).to_socket_addrs().map_err(|error| {
+        let text = error.to_string();
+        let text = text.strip_prefix("failed to lookup address information: ");
+        anyhow!("{host}: {}", text.unwrap_or("Name or service not known"))
+    })?;
+    let wanted = |address: &SocketAddr| match family {
+        Family::Any => true,
+        Family::Four => address.is_ipv4(),
+        Family::Six => address.is_ipv6(),
+    };
+    let mut found = found.filter(wanted);
+    found.next().ok_or_else(|| {
+        let family = if family == Family::Four {
+            "IPv4"
+        } else {
+            "IPv6"
+        };
+        anyhow!("{host}: no {family} address")
+    })
+}
+
+/// Names the streams that have none: the host, and behind it what tells streams of that host apart.
+fn name(streams: &mut [StreamPlan]) {
+    let varies = |streams: &[StreamPlan], of: &StreamPlan, differs: Differs| {
+        let mut same_host = streams.iter().filter(|other| other.host == of.host);
+        same_host.any(|other| differs(other, of))
+    };
+    let names: Vec<String> = streams
+        .iter()
+        .map(|stream| {
+            if !stream.name.is_empty() {
+                return stream.name.clone();
+            }
+            let mut name = stream.host.clone();
+            if varies(streams, stream, |a, b| a.protocol != b.protocol) {
+                name += &match stream.protocol {
+                    Protocol::Icmp => ",icmp".to_owned(),
+                    Protocol::Udp { port } => format!(",udp={port}"),
+                };
+            }
+            if varies(streams, stream, |a, b| a.tos != b.tos) {
+                name = format!("{name},{}", tos_name(stream.tos));
+            }
+            if varies(streams, stream, |a, b| a.size != b.size) {
+                name = format!("{name},{}", stream.size);
+            }
+            name
+        })
+        .collect();
+    let mut taken = HashSet::new();
+    for (stream, name) in streams.iter_mut().zip(names) {
+        let free = (1..).map(|number| match number {
+            1 => name.clone(),
+            _ => format!("{name}#{number}"),
+        });
+        stream.name = free
+            .into_iter()
+            .find(|name| taken.insert(name.clone()))
+            .unwrap_or_default();
+    }
+}
+
+type Differs = fn(&StreamPlan, &StreamPlan) -> bool;
+
+/// Whether a host was given as its address.
+pub(super) fn is_address(host: &str) -> bool {
+    host.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_named_by_what_tells_them_apart() {
+        let spec = |host: &str, tos, size, udp| Spec {
+            host: host.into(),
+            tos: Some(tos),
+            size: Some(size),
+            udp,
+            ..Spec::default()
+        };
+        let specs = [
+            spec("127.0.0.1", 0, 56, None),
+            spec("127.0.0.1", 184, 56, None),
+            spec("127.0.0.1", 184, 56, None),
+            spec("127.0.0.1", 184, 99, Some(7)),
+            spec("127.0.0.2", 184, 56, None),
+        ];
+        let (streams, to) = streams(&specs, &Spec::default(), Family::Any).unwrap();
+        let names: Vec<&str> = streams.iter().map(|stream| &stream.name[..]).collect();
+        let expected = [
+            "127.0.0.1,icmp,be,56",
+            "127.0.0.1,icmp,ef,56",
+            "127.0.0.1,icmp,ef,56#2",
+            "127.0.0.1,udp=7,ef,99",
+            "127.0.0.2",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(to[3], "127.0.0.1:7".parse().unwrap());
+    }
+
+    #[test]
+    fn a_host_that_is_not_known_is_named() {
+        let error = look_up("nonesuch.invalid", Family::Any).unwrap_err();
+        assert!(error.to_string().starts_with("nonesuch.invalid: "));
+        let error = look_up("127.0.0.1", Family::Six).unwrap_err();
+        assert_eq!(error.to_string(), "127.0.0.1: no IPv6 address");
+    }
+}

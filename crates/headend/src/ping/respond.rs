@@ -1,0 +1,132 @@
+//! `headend ping --responder`: answers the UDP streams of others until a signal ends it.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use ping::responder::{Responder, depart};
+use reactor::timed::{Outgoing, TimedBatch, TimedOptions, TimedSocket};
+use reactor::{Interest, PollerKind, Reactor, Signals, StoreKind, clock};
+
+use super::packets::random;
+
+/// Packets of one call.
+const BATCH: usize = 64;
+/// The largest UDP payload.
+const PAYLOAD_MAX: usize = 65_535;
+const BUFFER_BYTES: usize = 4 << 20;
+/// What the signals' descriptor is watched as.
+const SIGNALS: u64 = u64::MAX;
+
+/// Answers at `address`; at the wildcard of IPv6 also for IPv4.
+///
+/// # Errors
+/// That nothing can be received there.
+pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
+    let signals = Signals::new()?;
+    let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
+    reactor.add(&signals, "signals", SIGNALS, Interest::READ)?;
+    let mut sockets = open(address).with_context(|| format!("cannot listen on {address}"))?;
+    for (number, socket) in sockets.iter().enumerate() {
+        reactor.add(socket, "responder", number as u64, Interest::READ)?;
+        println!("answering on UDP {}", socket.local_addr());
+    }
+    let mut responder = Responder::new(random()?);
+    let mut batch = TimedBatch::new(BATCH, PAYLOAD_MAX);
+    loop {
+        reactor.wait(None)?;
+        while let Some(ready) = reactor.next_ready() {
+            if ready.user == SIGNALS {
+                if signals.next_signal()?.is_some() {
+                    return Ok(end(&responder));
+                }
+            } else if let Some(socket) = sockets.get_mut(ready.user as usize) {
+                answer(socket, &mut responder, &mut batch)?;
+            }
+        }
+    }
+}
+
+fn open(address: SocketAddr) -> io::Result<Vec<TimedSocket>> {
+    let options = TimedOptions {
+        recv_buffer_bytes: Some(BUFFER_BYTES),
+        ..TimedOptions::default()
+    };
+    let mut sockets = Vec::new();
+    let wildcard = address.is_ipv6() && address.ip().is_unspecified();
+    if wildcard {
+        let four = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port());
+        sockets.push(TimedSocket::udp(four, &options)?);
+    }
+    match TimedSocket::udp(address, &options) {
+        Ok(socket) => sockets.push(socket),
+        // A host without IPv6 is answered for over IPv4 alone.
+        Err(error) if !wildcard => return Err(error),
+        Err(_) => {}
+    }
+    Ok(sockets)
+}
+
+/// Answers what is there, in the traffic class it came with and from the address it came to.
+fn answer(
+    socket: &mut TimedSocket,
+    responder: &mut Responder,
+    batch: &mut TimedBatch,
+) -> io::Result<()> {
+    // Times of sending are not looked at, but would fill the queue; errors are of those who went away.
+    socket.send_times(&mut Vec::new())?;
+    socket.errors().for_each(drop);
+    let mut answers: Vec<(Vec<u8>, SocketAddr, Option<IpAddr>, u8)> = Vec::new();
+    let mut results = Vec::new();
+    loop {
+        socket.recv(batch)?;
+        let now = clock::now();
+        answers.clear();
+        let mut last = None;
+        for packet in batch.iter() {
+            let mut out = Vec::with_capacity(packet.bytes.len());
+            let arrived = packet.arrived.real_ns;
+            let answered = responder.answer(packet.bytes, packet.from.ip(), arrived, now, &mut out);
+            if answered.is_ok() {
+                let class = packet.traffic_class.unwrap_or(0);
+                answers.push((out, packet.from, packet.to, class));
+            }
+            last = Some(packet.arrived);
+        }
+        // The real clock now, from the last stamp and the time since.
+        let real_ns = |at| {
+            last.map_or(0, |last: reactor::timed::Stamp| {
+                let since = base::Instant::since(at, last.at);
+                last.real_ns + since.as_nanos()
+            })
+        };
+        let departed = real_ns(clock::now());
+        for (out, ..) in &mut answers {
+            depart(out, departed);
+        }
+        let outgoing: Vec<Outgoing<'_>> = answers
+            .iter()
+            .map(|(bytes, to, from, class)| Outgoing {
+                bytes,
+                to: *to,
+                from: *from,
+                traffic_class: *class,
+            })
+            .collect();
+        results.clear();
+        // What cannot be sent is lost, as anything may be on the way.
+        socket.send_many(&outgoing, &mut results);
+        if !batch.is_full() {
+            return Ok(());
+        }
+    }
+}
+
+fn end(responder: &Responder) -> ExitCode {
+    println!(
+        "answered {}, above the rate {}, no probes {}",
+        responder.answered, responder.limited, responder.strange
+    );
+    ExitCode::SUCCESS
+}

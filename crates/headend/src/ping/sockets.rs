@@ -1,0 +1,164 @@
+//! Which socket sends which stream, and what the kernel has yet to say of what was sent.
+//!
+//! ICMP streams of a family share a socket, since their data carry a tag; those without room for one get another where
+//! they go to the same address. Each UDP stream has its own socket, and so is a flow of its own on the way.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use anyhow::{Result, anyhow};
+use ping::probe::Tag;
+use ping::{Protocol, StreamPlan};
+use reactor::timed::{Family, TimedOptions, TimedSocket};
+use rustix::io::Errno;
+use wire::icmp::Version;
+
+use super::hi::{From, Task};
+use super::packets::plain;
+
+/// Packets whose time of sending is still awaited.
+const AWAITED_MAX: usize = 16_384;
+/// How many packets another one's time may overtake.
+const OVERTAKEN_MAX: usize = 256;
+/// Room for what comes between two looks, at the highest rates.
+const BUFFER_BYTES: usize = 4 << 20;
+
+/// A socket and its streams.
+pub(super) struct Lane {
+    pub(super) socket: TimedSocket,
+    /// Of ICMP.
+    pub(super) version: Option<Version>,
+    /// Streams without a tag, by address.
+    pub(super) untagged: HashMap<IpAddr, u32>,
+    awaited: VecDeque<(u32, u64)>,
+    /// The socket's number of the first that is awaited.
+    first: u32,
+}
+
+/// All sockets, and each stream's.
+pub(super) struct Lanes {
+    pub(super) lanes: Vec<Lane>,
+    pub(super) of_stream: Vec<u32>,
+}
+
+impl Lanes {
+    /// Opens what the task's streams need.
+    ///
+    /// # Errors
+    /// What is not permitted or not there.
+    pub(super) fn open(task: &Task) -> Result<Lanes> {
+        let mut all = Lanes {
+            lanes: Vec::new(),
+            of_stream: Vec::new(),
+        };
+        for (number, stream) in task.plan.streams.iter().enumerate() {
+            let lane = match stream.protocol {
+                Protocol::Icmp => all.icmp(number as u32, stream, &task.from)?,
+                Protocol::Udp { .. } => all.udp(stream, &task.from)?,
+            };
+            all.of_stream.push(lane);
+        }
+        Ok(all)
+    }
+
+    fn icmp(&mut self, number: u32, stream: &StreamPlan, from: &From) -> Result<u32> {
+        let (family, version) = match stream.address {
+            IpAddr::V4(_) => (Family::V4, Version::V4),
+            IpAddr::V6(_) => (Family::V6, Version::V6),
+        };
+        let tagged = Tag::fits(stream.size);
+        let is_free = |lane: &Lane| {
+            let free = tagged || !lane.untagged.contains_key(&stream.address);
+            lane.version == Some(version) && free
+        };
+        let lane = match self.lanes.iter().position(is_free) {
+            Some(lane) => lane,
+            None => {
+                let socket = TimedSocket::icmp(family, &options(from));
+                let socket = socket.map_err(|error| refusal(&error, from, "ICMP"))?;
+                self.add(socket, Some(version))
+            }
+        };
+        if !tagged {
+            self.lanes[lane].untagged.insert(stream.address, number);
+        }
+        Ok(lane as u32)
+    }
+
+    fn udp(&mut self, stream: &StreamPlan, from: &From) -> Result<u32> {
+        let any = match stream.address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let address = SocketAddr::new(from.source.unwrap_or(any), 0);
+        let socket = TimedSocket::udp(address, &options(from));
+        let socket = socket.map_err(|error| refusal(&error, from, "UDP"))?;
+        Ok(self.add(socket, None) as u32)
+    }
+
+    fn add(&mut self, socket: TimedSocket, version: Option<Version>) -> usize {
+        self.lanes.push(Lane {
+            socket,
+            version,
+            untagged: HashMap::new(),
+            awaited: VecDeque::new(),
+            first: 0,
+        });
+        self.lanes.len() - 1
+    }
+}
+
+impl Lane {
+    /// Notes whose packet the socket's number `id` is. Numbers come in order.
+    pub(super) fn await_time(&mut self, id: u32, stream: u32, sequence: u64) {
+        if self.awaited.is_empty() {
+            self.first = id;
+        }
+        if self.awaited.len() >= AWAITED_MAX {
+            self.awaited.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        self.awaited.push_back((stream, sequence));
+    }
+
+    /// Whose packet a number is. Those before it are not asked for any more, but a few that may have been overtaken.
+    pub(super) fn whose(&mut self, id: u32) -> Option<(u32, u64)> {
+        let place = id.wrapping_sub(self.first) as usize;
+        let found = *self.awaited.get(place)?;
+        if place >= 2 * OVERTAKEN_MAX {
+            let done = place - OVERTAKEN_MAX;
+            self.awaited.drain(..done);
+            self.first = self.first.wrapping_add(done as u32);
+        }
+        Some(found)
+    }
+}
+
+fn options(from: &From) -> TimedOptions {
+    TimedOptions {
+        source: from.source,
+        interface: from.interface.clone(),
+        recv_buffer_bytes: Some(BUFFER_BYTES),
+        ..TimedOptions::default()
+    }
+}
+
+/// Why a socket could not be opened, in a line.
+fn refusal(error: &io::Error, from: &From, protocol: &str) -> anyhow::Error {
+    let interface = from.interface.as_deref();
+    let is_gone = Errno::from_io_error(error) == Some(Errno::NODEV);
+    match (error.kind(), interface, from.source) {
+        (io::ErrorKind::PermissionDenied, None, _) if protocol == "ICMP" => anyhow!(
+            "no permission to send ICMP: it takes a group in net.ipv4.ping_group_range, or CAP_NET_RAW"
+        ),
+        (io::ErrorKind::AddrNotAvailable, _, Some(source)) => {
+            anyhow!("{source} is no address of this host")
+        }
+        (_, Some(interface), _) if is_gone => anyhow!("no interface {interface}"),
+        (_, Some(interface), _) => {
+            anyhow!("cannot send {protocol} from {interface}: {}", plain(error))
+        }
+        _ => anyhow!("cannot send {protocol}: {}", plain(error)),
+    }
+}

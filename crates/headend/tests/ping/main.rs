@@ -1,0 +1,8 @@
+//! `headend ping` as its users see it: text, exit status, files. All traffic is on loopback.
+
+mod errors;
+mod files;
+mod peer;
+mod support;
+mod texts;
+mod udp;

@@ -1,0 +1,88 @@
+//! The binary under test, and a directory of one test.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+
+/// The binary under test.
+pub(crate) const HEADEND: &str = env!("CARGO_BIN_EXE_headend");
+
+/// A directory, removed at the end.
+pub(crate) struct Directory(PathBuf);
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("headend-ping-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs `headend ping`.
+pub(crate) fn ping(args: &[&str]) -> Output {
+    let mut command = Command::new(HEADEND);
+    command.arg("ping").args(args).output().unwrap()
+}
+
+/// Runs `headend ping`, which has to end with this status; returns its output.
+pub(crate) fn ping_ok(status: i32, args: &[&str]) -> String {
+    let output = ping(args);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{args:?}: {errors}{text}"
+    );
+    text
+}
+
+/// Whether ICMP can be sent here. Where it cannot, tests of it have nothing to say.
+pub(crate) fn can_ping() -> bool {
+    let output = ping(&["-c", "1", "-q", "127.0.0.1"]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let permitted = !errors.contains("no permission");
+    assert!(!permitted || output.status.success(), "{errors}");
+    permitted
+}
+
+/// A result file that is not compressed.
+pub(crate) fn json(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Text with every number replaced, so that texts can be compared.
+pub(crate) fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    for letter in text.chars() {
+        match letter {
+            '0'..='9' if shape.ends_with('N') => {}
+            '0'..='9' => shape.push('N'),
+            '.' if shape.ends_with('N') => shape.push('.'),
+            other => shape.push(other),
+        }
+    }
+    shape
+}
