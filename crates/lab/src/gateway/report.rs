@@ -12,6 +12,9 @@ const PUBLISHED: usize = 0;
 const HERE: usize = plot::figure::COLOUR_OURS;
 const BROWSER: usize = 2;
 
+/// Octets of a table's entry that is not broken into lines.
+const SHORT: usize = 20;
+
 /// What A does in a row, in words.
 #[must_use]
 pub fn load_words(load: Load) -> &'static str {
@@ -28,6 +31,7 @@ pub fn tables(outcome: &Outcome) -> Vec<Table> {
     let mut tables = Vec::new();
     if !outcome.rows.is_empty() {
         tables.push(rows_table(outcome));
+        tables.push(waits_table(outcome));
         if outcome.rows.iter().any(|row| row.runs.len() > 1) {
             tables.push(spread_table(outcome));
         }
@@ -42,58 +46,76 @@ pub fn tables(outcome: &Outcome) -> Vec<Table> {
     tables
 }
 
+/// Columns that say which row it is.
+const ROW: [(&str, &str); 3] = [("row", ""), ("A does", ""), ("policy", "")];
+
+fn row_cells(row: &RowOutcome) -> [Cell; 3] {
+    [
+        Cell::from(u64::from(row.row.number)),
+        Cell::from(load_words(row.row.load)),
+        Cell::from(if row.row.shaped { "yes" } else { "no" }),
+    ]
+}
+
+fn number(value: Option<f64>, decimals: usize) -> Cell {
+    value.map_or(Cell::Missing, |value| Cell::num(value, decimals))
+}
+
+/// Stream and shares.
 fn rows_table(outcome: &Outcome) -> Table {
     let title = format!(
         "The six rows, published (publ.) and here ({}, policy: {})",
         outcome.place, outcome.treatment
     );
-    let mut table = Table::new(
-        title,
-        &[
-            ("row", ""),
-            ("A does", ""),
-            ("policy", ""),
-            ("loss publ.", "%"),
-            ("loss", "%"),
-            ("jitter publ.", "ms"),
-            ("jitter", "ms"),
-            ("page publ.", "ms"),
-            ("page", "ms"),
-            ("failed", ""),
-            ("browser", "ms"),
-            ("share publ.", ""),
-            ("B's share", ""),
-            ("ping p50", "ms"),
-            ("p99", "ms"),
-            ("lost", "%"),
-        ],
-    );
+    let figures = [
+        ("loss publ.", "%"),
+        ("loss", "%"),
+        ("jitter publ.", "ms"),
+        ("jitter", "ms"),
+        ("B's share publ.", ""),
+        ("B's share", ""),
+    ];
+    let mut table = Table::new(title, &[&ROW[..], &figures].concat());
     for row in &outcome.rows {
         let published = row.published;
-        let number = |value: Option<f64>, decimals| {
-            value.map_or(Cell::Missing, |value| Cell::num(value, decimals))
-        };
-        let mean =
-            |figure: fn(&Result) -> Option<f64>, decimals| number(row.mean(figure), decimals);
-        let failures = row.runs.iter().map(|run| u64::from(run.page_failures));
-        table.row([
-            Cell::from(u64::from(row.row.number)),
-            Cell::from(load_words(row.row.load)),
-            Cell::from(if row.row.shaped { "yes" } else { "no" }),
+        let figures = [
             Cell::num(published.loss_percent, 1),
-            mean(|run| Some(run.loss_percent), 2),
+            number(row.mean(|run| Some(run.loss_percent)), 2),
             Cell::num(published.jitter_ms, 2),
-            mean(|run| Some(run.jitter_ms), 2),
-            number(published.page_ms, 0),
-            mean(Result::page_mean_ms, 0),
-            Cell::from(failures.sum::<u64>()),
-            mean(Result::browser_mean_ms, 0),
+            number(row.mean(|run| Some(run.jitter_ms)), 2),
             number(published.share, 2),
-            mean(|run| run.share, 3),
-            mean(|run| run.ping_percentile_ms(0.5), 1),
-            mean(|run| run.ping_percentile_ms(0.99), 1),
-            mean(|run| Some(run.ping_loss_percent()), 1),
-        ]);
+            number(row.mean(|run| run.share), 3),
+        ];
+        table.row(row_cells(row).into_iter().chain(figures));
+    }
+    table
+}
+
+/// Pages and pings.
+fn waits_table(outcome: &Outcome) -> Table {
+    let figures = [
+        ("page publ.", "ms"),
+        ("page", "ms"),
+        ("failed", ""),
+        ("browser", "ms"),
+        ("ping p50", "ms"),
+        ("ping p99", "ms"),
+        ("pings lost", "%"),
+    ];
+    let title = "How long B waits: pages and pings";
+    let mut table = Table::new(title, &[&ROW[..], &figures].concat());
+    for row in &outcome.rows {
+        let failures = row.runs.iter().map(|run| u64::from(run.page_failures));
+        let figures = [
+            number(row.published.page_ms, 0),
+            number(row.mean(Result::page_mean_ms), 0),
+            Cell::from(failures.sum::<u64>()),
+            number(row.mean(Result::browser_mean_ms), 0),
+            number(row.mean(|run| run.ping_percentile_ms(0.5)), 1),
+            number(row.mean(|run| run.ping_percentile_ms(0.99)), 1),
+            number(row.mean(|run| Some(run.ping_loss_percent())), 1),
+        ];
+        table.row(row_cells(row).into_iter().chain(figures));
     }
     table
 }
@@ -267,7 +289,16 @@ fn as_block(table: &Table) -> Block {
             unit => format!("{} ({unit})", column.name),
         });
     let rows = table.rows.iter().map(|row| {
-        let cell = |at: usize| row.cells.get(at).unwrap_or(&Cell::Missing).shown();
+        let cell = |at: usize| {
+            let shown = row.cells.get(at).unwrap_or(&Cell::Missing).shown();
+            // A few words stay on one line.
+            let is_short = shown.len() < SHORT;
+            if is_short {
+                shown.replace(' ', "\u{a0}")
+            } else {
+                shown
+            }
+        };
         columns.clone().map(cell).collect()
     });
     Block::Table {

@@ -254,3 +254,6 @@ fn load_pages(end: Instant) -> (Vec<f64>, u32) {
         std::thread::sleep(PAGE_PAUSE.min(left));
     }
 }
+
+#[cfg(test)]
+mod tests;
