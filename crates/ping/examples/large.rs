@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             random ^= random << 17;
             let sent = due.due + Duration::from_nanos(20_000 + random % 60_000);
             experiment.sent(due.stream, due.sequence, sent);
-            if random % 500 != 0 {
+            if !random.is_multiple_of(500) {
                 let queue = (due.sequence % 3_000) * 20_000 + random % 900_000;
                 let reply = Reply {
                     stream: due.stream,

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let done = match HiArgs::new(args) {
         Ok(HiArgs::Ping(task)) => measure(*task),
         Ok(HiArgs::Respond(address)) => respond::run(address),
-        Ok(HiArgs::Show(show)) => show::run(&show),
+        Ok(HiArgs::Show(show)) => show::run(show),
         Err(error) => Err(error),
     };
     done.or_else(|error| {
