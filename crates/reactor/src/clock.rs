@@ -11,6 +11,16 @@ pub fn now() -> Instant {
     Instant::from_nanos(nanos(rustix::time::clock_gettime(ClockId::Monotonic)))
 }
 
+/// Lets waits of the calling thread end as soon as the kernel can end them; else it may let them take 50 us longer, so
+/// as to wake several threads at once.
+///
+/// # Errors
+/// What the kernel said; waits are as before.
+pub fn wake_precisely() -> std::io::Result<()> {
+    let least = std::num::NonZeroU64::new(1);
+    Ok(rustix::thread::set_current_timer_slack(least)?)
+}
+
 /// Sleeps for `span`, or until a signal.
 pub(crate) fn sleep(span: Duration) {
     let request = Timespec {
@@ -38,5 +48,15 @@ mod tests {
     fn never_goes_back() {
         let readings: Vec<_> = (0..1000).map(|_| now()).collect();
         assert!(readings.is_sorted());
+    }
+
+    #[test]
+    fn a_thread_asks_to_be_woken_in_time() {
+        std::thread::spawn(|| {
+            wake_precisely().unwrap();
+            assert_eq!(rustix::thread::current_timer_slack().unwrap(), 1);
+        })
+        .join()
+        .unwrap();
     }
 }

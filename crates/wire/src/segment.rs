@@ -54,6 +54,21 @@ pub fn ip_offset(frame: &[u8]) -> Option<usize> {
     None
 }
 
+/// The IP packet in an Ethernet frame, behind up to two VLAN tags, without what pads the frame. None when there is none,
+/// or it is cut short within its header.
+#[must_use]
+pub fn ip_packet(frame: &[u8]) -> Option<&[u8]> {
+    let packet = &frame[ip_offset(frame)?..];
+    let length = match packet[0] >> 4 {
+        4 if packet.len() >= 20 => usize::from(u16::from_be_bytes([packet[2], packet[3]])),
+        6 if packet.len() >= 40 => 40 + usize::from(u16::from_be_bytes([packet[4], packet[5]])),
+        _ => return None,
+    };
+    // One that says it is longer than the frame, or shorter than a header, is taken as it came.
+    let padded = (20..packet.len()).contains(&length);
+    Some(if padded { &packet[..length] } else { packet })
+}
+
 /// Completes a checksum: sums the octets from `start` on, over what is in the checksum's place already (the pseudo
 /// header's sum), and puts the result there, `offset` octets behind `start`. Says whether the frame has such a place.
 pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {

@@ -213,3 +213,25 @@ fn fragments_and_other_protocols_are_refused() {
     );
     assert_eq!(Segments::new(&[0xff; 60], Kind::Tcp, 9).err(), unsupported);
 }
+
+#[test]
+fn a_packet_is_taken_without_the_frame_s_padding() {
+    for is_v6 in [false, true] {
+        let shape = Shape {
+            is_v6,
+            tags: 1,
+            ..PLAIN
+        };
+        let mut padded = frame(shape, Kind::Udp, 1);
+        let length = padded.len() - 18;
+        padded.resize(100, 0);
+        assert_eq!(ip_packet(&padded).map(<[u8]>::len), Some(length));
+        // A length that cannot be is not believed.
+        padded[18 + if is_v6 { 4 } else { 2 }] = 0xff;
+        assert_eq!(ip_packet(&padded).map(<[u8]>::len), Some(82));
+        for cut in 0..100 {
+            let _ = ip_packet(&padded[..cut]);
+        }
+    }
+    assert_eq!(ip_packet(&[0xff; 60]), None);
+}

@@ -15,6 +15,7 @@ mod control;
 mod lane;
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -84,8 +85,6 @@ pub struct Engine {
     ports: [Port; 2],
     lanes: [Lane; 2],
     frames: Frames,
-    reactor: Reactor,
-    tokens: [Token; 2],
     waker: Arc<Waker>,
     commands: Receiver<Command>,
     control: Control,
@@ -109,19 +108,12 @@ impl Engine {
                 limit = limit.saturating_add(TRAVELLING);
             }
         }
-        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
-        let tokens = [watch(&mut reactor, &a, 0)?, watch(&mut reactor, &b, 1)?];
         let waker = Arc::new(Waker::new()?);
-        let interest = Interest::READ;
-        let added = reactor.add(&*waker, "engine", WAKER, interest);
-        added.map_err(io::Error::other)?;
         let (sender, commands) = channel();
         Ok(Self {
             ports: [a, b],
             lanes: [Lane::new(up, now)?, Lane::new(down, now)?],
             frames: Frames::new(limit, mtu),
-            reactor,
-            tokens,
             control: Control::new(sender, Arc::clone(&waker)),
             waker,
             commands,
@@ -144,11 +136,12 @@ impl Engine {
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
         // Without it, waits are longer, and rates as they were asked all the same.
         let _ = clock::wake_precisely();
+        let mut watch = Watch::new(&self.ports, &self.waker)?;
         let mut now = clock::now();
         while !stop.load(Ordering::Relaxed) {
             let deadline = self.deadline(now);
-            now = self.reactor.wait(Some(deadline))?;
-            self.turn(now)?;
+            now = watch.reactor.wait(Some(deadline))?;
+            self.turn(&mut watch, now)?;
         }
         Ok(())
     }
@@ -162,8 +155,8 @@ impl Engine {
             .min(now + LOOK_EVERY)
     }
 
-    fn turn(&mut self, now: Instant) -> Result<(), EngineError> {
-        while let Some(ready) = self.reactor.next_ready() {
+    fn turn(&mut self, watch: &mut Watch, now: Instant) -> Result<(), EngineError> {
+        while let Some(ready) = watch.reactor.next_ready() {
             match ready.user {
                 WAKER => self.obey(now),
                 port => {
@@ -173,8 +166,7 @@ impl Engine {
                     }
                     if ready.readiness.writable() && self.lanes[1 - port].is_blocked() {
                         self.lanes[1 - port].unblock();
-                        self.reactor
-                            .set_interest(self.tokens[port], Interest::READ)?;
+                        watch.set_interest(port, Interest::READ)?;
                     }
                 }
             }
@@ -193,7 +185,7 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             }
             if lane.is_blocked() && !was_blocked {
-                self.reactor.set_interest(self.tokens[to], Interest::BOTH)?;
+                watch.set_interest(to, Interest::BOTH)?;
             }
         }
         Ok(())
@@ -256,9 +248,27 @@ impl Engine {
     }
 }
 
-fn watch(reactor: &mut Reactor, port: &Port, number: u64) -> Result<Token, EngineError> {
-    let added = reactor.add(port, "port", number, Interest::READ);
-    Ok(added.map_err(io::Error::other)?)
+/// What an engine waits for.
+struct Watch {
+    reactor: Reactor,
+    ports: [Token; 2],
+}
+
+impl Watch {
+    fn new(ports: &[Port; 2], waker: &Waker) -> io::Result<Self> {
+        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
+        let mut watch = |fd: BorrowedFd<'_>, number| {
+            let added = reactor.add(fd, "engine", number, Interest::READ);
+            added.map_err(io::Error::other)
+        };
+        watch(waker.as_fd(), WAKER)?;
+        let ports = [watch(ports[0].as_fd(), 0)?, watch(ports[1].as_fd(), 1)?];
+        Ok(Self { reactor, ports })
+    }
+
+    fn set_interest(&mut self, port: usize, interest: Interest) -> io::Result<()> {
+        self.reactor.set_interest(self.ports[port], interest)
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use reactor::timed::{Family, TimedBatch, TimedOptions, TimedSocket};
 
 use super::*;
 
+const TO: &str = "192.0.2.2:5000";
 const MILLISECOND: std::time::Duration = std::time::Duration::from_millis(1);
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
@@ -100,6 +101,41 @@ impl Drop for Bench {
     }
 }
 
+/// A socket of host `b` that holds what comes until it is read.
+fn collector(bench: &Bench) -> TimedSocket {
+    let options = TimedOptions {
+        recv_buffer_bytes: Some(8 << 20),
+        ..TimedOptions::default()
+    };
+    let address = TO.parse().unwrap();
+    bench
+        .b
+        .run(|| TimedSocket::udp(address, &options).unwrap())
+        .unwrap()
+}
+
+/// Waits for `count` datagrams; of each its first octets as a number, and its traffic class.
+fn collect(socket: &mut TimedSocket, count: usize) -> Vec<(u32, u8)> {
+    let mut all = Vec::new();
+    let mut batch = TimedBatch::new(64, 2_000);
+    while all.len() < count {
+        socket.recv(&mut batch).unwrap();
+        all.extend(batch.iter().map(|packet| {
+            let number = u32::from_be_bytes(packet.bytes[..4].try_into().unwrap());
+            (number, packet.traffic_class.unwrap())
+        }));
+        std::thread::sleep(MILLISECOND);
+    }
+    all
+}
+
+/// A datagram with a number.
+fn numbered(n: u32) -> [u8; 1_000] {
+    let mut payload = [0; 1_000];
+    payload[..4].copy_from_slice(&n.to_be_bytes());
+    payload
+}
+
 fn direction(spec: Spec) -> Direction {
     Direction {
         spec,
@@ -173,15 +209,15 @@ fn hosts_find_each_other_and_ping_with_the_delay_of_both_ways() {
 fn a_flood_gets_no_more_than_the_rate_and_every_packet_is_accounted_for() {
     let rate_bps = 2_000_000;
     let mut bench = Bench::new(&shaped(rate_bps, fifo(20)), &plain());
-    let (sender, receiver) = (bench.udp("192.0.2.1:4000"), bench.udp("192.0.2.2:5000"));
-    sender.connect("192.0.2.2:5000").unwrap();
+    let (sender, mut receiver) = (bench.udp("192.0.2.1:4000"), collector(&bench));
+    sender.connect(TO).unwrap();
     let begin = clock::now();
     let sent = 1_000_u64;
-    for _ in 0..sent / 10 {
-        for _ in 0..10 {
-            sender.send(&[0; 1_000]).unwrap();
+    for n in 0..sent {
+        sender.send(&numbered(n as u32)).unwrap();
+        if n % 10 == 0 {
+            std::thread::sleep(MILLISECOND);
         }
-        std::thread::sleep(MILLISECOND);
     }
     let snapshot = loop {
         let snapshot = bench.control.snapshot().unwrap();
@@ -200,10 +236,8 @@ fn a_flood_gets_no_more_than_the_rate_and_every_packet_is_accounted_for() {
         u128::from(passed.sent_bytes) <= most,
         "{passed:?} in {took:?}"
     );
-    let mut buffer = [0; 2_000];
-    for _ in 0..passed.sent_packets {
-        assert_eq!(receiver.recv(&mut buffer).unwrap(), 1_000);
-    }
+    let got = collect(&mut receiver, passed.sent_packets as usize);
+    assert!(got.is_sorted());
     assert_eq!(snapshot.ports[1].refused, 0);
     bench.stop.store(true, Ordering::Relaxed);
     bench.end().unwrap();
@@ -213,7 +247,7 @@ fn a_flood_gets_no_more_than_the_rate_and_every_packet_is_accounted_for() {
 #[test]
 fn a_change_of_queues_under_load_loses_and_overtakes_nothing() {
     let bench = Bench::new(&shaped(4_000_000, fifo(2_000)), &plain());
-    let (sender, receiver) = (bench.udp("192.0.2.1:4000"), bench.udp("192.0.2.2:5000"));
+    let (sender, mut receiver) = (bench.udp("192.0.2.1:4000"), collector(&bench));
     let specs = [
         shaped(
             4_000_000,
@@ -228,10 +262,8 @@ fn a_change_of_queues_under_load_loses_and_overtakes_nothing() {
         fifo(3_000),
     ];
     let mut specs = specs.iter();
-    for n in 0..600_u32 {
-        let mut payload = [0; 1_000];
-        payload[..4].copy_from_slice(&n.to_be_bytes());
-        sender.send_to(&payload, "192.0.2.2:5000").unwrap();
+    for n in 0..600 {
+        sender.send_to(&numbered(n), TO).unwrap();
         if n % 10 == 0 {
             std::thread::sleep(MILLISECOND);
         }
@@ -244,11 +276,8 @@ fn a_change_of_queues_under_load_loses_and_overtakes_nothing() {
                 .unwrap();
         }
     }
-    let mut buffer = [0; 2_000];
-    for n in 0..600_u32 {
-        receiver.recv(&mut buffer).unwrap();
-        assert_eq!(buffer[..4], n.to_be_bytes());
-    }
+    let got = collect(&mut receiver, 600);
+    assert!(got.iter().map(|&(n, _)| n).eq(0..600));
     let empty = Spec::Prio {
         bands: Vec::new(),
         classifier: None,
@@ -265,7 +294,9 @@ fn a_tcp_stream_that_was_left_to_be_cut_arrives_whole() {
         .b
         .run(|| TcpListener::bind("192.0.2.2:80").unwrap())
         .unwrap();
-    let data: Vec<u8> = (0..2_000_000_u32).map(|n| (n * 31 >> 3) as u8).collect();
+    let data: Vec<u8> = (0..2_000_000_u32)
+        .map(|n| (n.wrapping_mul(31) >> 3) as u8)
+        .collect();
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
             let mut stream = listener.accept().unwrap().0;
@@ -293,29 +324,23 @@ fn what_waits_too_long_is_marked_where_its_sender_understands() {
             ecn: true,
             ..Default::default()
         },
-        ..Default::default()
     });
     let bench = Bench::new(&shaped(2_000_000, codel), &plain());
     let mut sender = bench
         .a
         .run(|| TimedSocket::udp("192.0.2.1:0".parse().unwrap(), &TimedOptions::default()).unwrap())
         .unwrap();
-    let to = "192.0.2.2:5000".parse().unwrap();
-    let mut receiver = bench
-        .b
-        .run(|| TimedSocket::udp(to, &TimedOptions::default()).unwrap())
-        .unwrap();
+    let mut receiver = collector(&bench);
     for n in 0..200 {
-        sender.send(&[n; 1_000], to, 0xba).unwrap();
+        sender
+            .send(&numbered(n), TO.parse().unwrap(), 0xba)
+            .unwrap();
         std::thread::sleep(MILLISECOND);
     }
-    let mut classes = Vec::new();
-    let mut batch = TimedBatch::new(64, 2_000);
-    while classes.len() < 200 {
-        receiver.recv(&mut batch).unwrap();
-        classes.extend(batch.iter().map(|packet| packet.traffic_class.unwrap()));
-        std::thread::sleep(MILLISECOND);
-    }
+    let classes: Vec<u8> = collect(&mut receiver, 200)
+        .iter()
+        .map(|&(_, class)| class)
+        .collect();
     let marked = classes.iter().filter(|&&class| class == 0xbb).count() as u64;
     let snapshot = bench.control.snapshot().unwrap();
     assert!(marked > 0);
@@ -330,13 +355,12 @@ fn what_waits_too_long_is_marked_where_its_sender_understands() {
 fn an_interface_that_goes_down_is_waited_for_and_one_that_vanishes_ends_it() {
     let mut bench = Bench::new(&plain(), &plain());
     let (sender, receiver) = (bench.udp("192.0.2.1:4000"), bench.udp("192.0.2.2:5000"));
-    let to = "192.0.2.2:5000";
     let mut buffer = [0; 100];
-    sender.send_to(b"before", to).unwrap();
+    sender.send_to(b"before", TO).unwrap();
     assert_eq!(receiver.recv(&mut buffer).unwrap(), 6);
     let mut netlink = bench.middle.netlink().unwrap();
     netlink.set_up("right", false).unwrap();
-    sender.send_to(b"lost", to).unwrap();
+    sender.send_to(b"lost", TO).unwrap();
     while bench.control.snapshot().unwrap().up.stats.down == 0 {
         std::thread::sleep(MILLISECOND);
     }
@@ -347,7 +371,7 @@ fn an_interface_that_goes_down_is_waited_for_and_one_that_vanishes_ends_it() {
     let mut far = bench.b.netlink().unwrap();
     far.wait_until_running("eth0", Duration::from_secs(10))
         .unwrap();
-    sender.send_to(b"again", to).unwrap();
+    sender.send_to(b"again", TO).unwrap();
     assert_eq!(receiver.recv(&mut buffer).unwrap(), 5);
     netlink.delete("right").unwrap();
     let error = bench.end().unwrap_err();
