@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! let mut pool = Pool::new(10_000);
-//! let mut tree = Tree::new(&spec, now)?;                 // disciplines, nested
+//! let mut tree = Tree::new(&spec, seed, now)?;           // disciplines, nested
 //! if let Some(id) = pool.insert(packet) {                // keys were read once, by `wire::flow`
 //!     tree.enqueue(&mut pool, id, now);                  // may discard this packet or another
 //! }
@@ -18,24 +18,24 @@
 #![forbid(unsafe_code)]
 
 mod account;
-pub mod codel;
+mod bucket;
 pub mod classify;
+pub mod codel;
 pub mod discipline;
 pub mod drr;
-mod fattest;
-pub mod tbf;
-pub mod tree;
 pub mod fair;
-mod bucket;
+mod fattest;
 pub mod fifo;
 pub mod fq_codel;
-pub mod policy;
 pub mod htb;
 pub mod packet;
 pub mod pfifo_fast;
+pub mod policy;
 pub mod prio;
 mod round;
 pub mod sfq;
+pub mod tbf;
+pub mod tree;
 
 pub use discipline::{Backlog, Class, Classify, Discipline, Statistics};
 pub use packet::{Id, List, Packet, Pool, Reason};

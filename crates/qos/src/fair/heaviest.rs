@@ -10,6 +10,9 @@ pub(super) trait Weighed {
 
     /// Where the heap keeps it.
     fn place(&mut self) -> &mut u32;
+
+    /// A copy of the bound that the heap has, so that who stays below it need not look there.
+    fn bound(&mut self) -> &mut u64;
 }
 
 /// A heap of some of the items of a slab.
@@ -27,7 +30,9 @@ struct Entry {
 impl Heaviest {
     /// Adds an item that is empty.
     pub(super) fn add<T: Weighed>(&mut self, all: &mut [T], item: u32) {
-        *all[item as usize].place() = self.entries.len() as u32;
+        let added = &mut all[item as usize];
+        *added.place() = self.entries.len() as u32;
+        *added.bound() = 0;
         self.entries.push(Entry { bound: 0, item });
     }
 
@@ -44,9 +49,11 @@ impl Heaviest {
     /// An item grew.
     #[inline]
     pub(super) fn raise<T: Weighed>(&mut self, all: &mut [T], item: u32) {
-        let place = *all[item as usize].place() as usize;
-        let size = all[item as usize].size();
-        if self.entries[place].bound < size {
+        let grown = &mut all[item as usize];
+        let size = grown.size();
+        if *grown.bound() < size {
+            *grown.bound() = size;
+            let place = *grown.place() as usize;
             self.entries[place].bound = size;
             self.rise(all, place);
         }
@@ -56,11 +63,13 @@ impl Heaviest {
     pub(super) fn find<T: Weighed>(&mut self, all: &mut [T]) -> Option<u32> {
         loop {
             let first = self.entries.first_mut()?;
-            let size = all[first.item as usize].size();
+            let found = &mut all[first.item as usize];
+            let size = found.size();
             if size >= first.bound {
                 return Some(first.item);
             }
             first.bound = size;
+            *found.bound() = size;
             self.sink(all, 0);
         }
     }
@@ -127,6 +136,7 @@ mod tests {
     struct Item {
         size: u64,
         place: u32,
+        bound: u64,
         is_in: bool,
     }
 
@@ -137,6 +147,10 @@ mod tests {
 
         fn place(&mut self) -> &mut u32 {
             &mut self.place
+        }
+
+        fn bound(&mut self) -> &mut u64 {
+            &mut self.bound
         }
     }
 

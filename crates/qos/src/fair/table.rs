@@ -160,6 +160,7 @@ pub(super) struct Flow {
     next: u32,
     pub(super) control: Control,
     place: u32,
+    bound: u64,
     /// Counts how often it was idle.
     rests: u32,
     is_idle: bool,
@@ -176,6 +177,7 @@ pub(super) struct Host {
     pub(super) bytes: u64,
     next: u32,
     place: u32,
+    bound: u64,
     /// The flow of all that found no place; while it is there they go on in it, so that none is overtaken by itself.
     shared: u32,
     /// Its flows by size, idle ones too.
@@ -208,6 +210,11 @@ impl Weighed for Flow {
     fn place(&mut self) -> &mut u32 {
         &mut self.place
     }
+
+    #[inline]
+    fn bound(&mut self) -> &mut u64 {
+        &mut self.bound
+    }
 }
 
 impl Weighed for Host {
@@ -219,6 +226,11 @@ impl Weighed for Host {
     #[inline]
     fn place(&mut self) -> &mut u32 {
         &mut self.place
+    }
+
+    #[inline]
+    fn bound(&mut self) -> &mut u64 {
+        &mut self.bound
     }
 }
 
@@ -336,6 +348,7 @@ impl Table {
             next: NONE,
             control: Control::default(),
             place: 0,
+            bound: 0,
             rests: 0,
             is_idle: false,
         };
@@ -544,6 +557,7 @@ impl Host {
             bytes: 0,
             next: NONE,
             place: 0,
+            bound: 0,
             shared: NONE,
             flows: Heaviest::default(),
             has_turns: false,

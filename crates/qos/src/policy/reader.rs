@@ -93,6 +93,11 @@ impl<'d, 's> Section<'d, 's> {
         self.table.is_some_and(|table| table.contains_key(key))
     }
 
+    /// Where the value of `key` stands, if it is given.
+    pub(super) fn place(&self, key: &str) -> Option<usize> {
+        Some(self.table?.get(key)?.span().start)
+    }
+
     /// The name of one of its keys, for a remark.
     pub(super) fn key(&self, key: &str) -> String {
         format!("{}.{key}", self.name)

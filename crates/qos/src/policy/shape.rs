@@ -131,54 +131,46 @@ pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Shape {
         flow_keys: flow_keys.map_or(KeySet::INNERMOST, |keys| keys.value),
         first_share: first_share.map_or(300, |share| share.value),
     };
-    let places = [
-        ("hosts", hosts.map(|hosts| hosts.at), &[Queue::Fair][..]),
-        ("ecn", ecn.map(|ecn| ecn.at), &CONTROLLED),
-        ("target", target.map(|target| target.at), &CONTROLLED),
-        (
-            "interval",
-            interval.map(|interval| interval.at),
-            &CONTROLLED,
-        ),
-        (
-            "memory",
-            memory.map(|memory| memory.at),
-            &[Queue::Fair, Queue::Flows],
-        ),
-        ("perturb", perturb.map(|perturb| perturb.at), &[Queue::Sfq]),
-        (
-            "quantum",
-            quantum.map(|quantum| quantum.at),
-            &[Queue::Fair, Queue::Flows, Queue::Sfq],
-        ),
-        (
-            "flow_keys",
-            flow_keys.map(|keys| keys.at),
-            &[Queue::Fair, Queue::Flows, Queue::Sfq],
-        ),
-    ];
-    for (key, at, queues) in places {
-        if let Some(at) = at.filter(|_| !queues.contains(&shape.queue())) {
-            let message = "has no effect with this template";
-            let right = format!(
-                "leave it out, or use a template that has it: {}",
-                named(queues)
-            );
-            remarks.advise(at, &section.key(key), message, right);
-        }
-    }
-    if let Some(perturb) =
-        perturb.filter(|perturb| perturb.value > Duration::ZERO && shape.queue() == Queue::Sfq)
-    {
-        let message = "at each change of the hash, flows that wait meet in other queues: spikes of latency, on that grid";
-        let right = "leave it out, or use template \"home\" or \"flows\", which need none";
-        remarks.advise(perturb.at, &section.key("perturb"), message, right);
-    }
+    advise(&section, &shape, remarks);
     section.finish(remarks);
     shape
 }
 
 const CONTROLLED: [Queue; 3] = [Queue::Fair, Queue::Flows, Queue::Codel];
+const PER_FLOW: [Queue; 3] = [Queue::Fair, Queue::Flows, Queue::Sfq];
+
+/// Keys that only some queues have a use for.
+const USES: [(&str, &[Queue]); 8] = [
+    ("hosts", &[Queue::Fair]),
+    ("ecn", &CONTROLLED),
+    ("target", &CONTROLLED),
+    ("interval", &CONTROLLED),
+    ("memory", &[Queue::Fair, Queue::Flows]),
+    ("perturb", &[Queue::Sfq]),
+    ("quantum", &PER_FLOW),
+    ("flow_keys", &PER_FLOW),
+];
+
+/// Keys that are of no use, or do harm, with this template.
+fn advise(section: &Section<'_, '_>, shape: &Shape, remarks: &mut Remarks<'_>) {
+    let queue = shape.queue();
+    for (key, queues) in USES {
+        if let Some(at) = section.place(key).filter(|_| !queues.contains(&queue)) {
+            let message = "has no effect with this template";
+            let templates = named(queues);
+            let right = format!("leave it out, or use a template that has it: {templates}");
+            remarks.advise(at, &section.key(key), message, right);
+        }
+    }
+    if let Some(at) = section.place("perturb")
+        && shape.perturb > Duration::ZERO
+        && queue == Queue::Sfq
+    {
+        let message = "at each change of the hash, flows that wait meet in other queues: spikes of latency, on that grid";
+        let right = "leave it out, or use template \"home\" or \"flows\", which need none";
+        remarks.advise(at, &section.key("perturb"), message, right);
+    }
+}
 
 fn named(queues: &[Queue]) -> String {
     let names = TEMPLATES.iter().filter(
