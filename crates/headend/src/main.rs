@@ -11,6 +11,7 @@
 //! | `demo` | `headend demo` |
 //! | `lab` | `headend lab` |
 //! | `ping` | `headend ping` |
+//! | `qos` | `headend qos` |
 //! | `trace` | `headend trace` |
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ mod daemon;
 mod demo;
 mod lab;
 mod ping;
+mod qos;
 mod trace;
 
 use std::process::ExitCode;

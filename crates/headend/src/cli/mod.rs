@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 use crate::control::DEFAULT_SOCKET;
 use crate::control::client::Client;
-use crate::{bench, daemon, demo, lab, ping, trace};
+use crate::{bench, daemon, demo, lab, ping, qos, trace};
 
 /// An L2TP access concentrator and network server, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -49,6 +49,8 @@ enum Verb {
     Show(show::Args),
     /// Several ping streams at once: ping's flags and text, kept, compared
     Ping(ping::Args),
+    /// Queues: check a policy, draw trees of disciplines, classes and filters
+    Qos(qos::Args),
     /// TCP connections in captures: tcptrace's flags, statistics and graphs
     Trace(trace::Args),
     /// Experiments with hosts and links of their own
@@ -81,6 +83,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),
         Verb::Ping(args) => ping::run(&args),
+        Verb::Qos(args) => qos::run(&args),
         Verb::Trace(args) => trace::run(&args),
         Verb::Lab(args) => lab::run(&args),
         Verb::Bench(args) => bench::run(&args),

@@ -1,0 +1,156 @@
+//! A reader of what `tc -j` writes, which is not always JSON: iproute2 6.1 writes `"options":{default 1 }` for hfsc,
+//! `{handle 0x7 classid 1:30 }` for fw, and text after a police action. What has no key is kept as [`Item::Object`]'s
+//! members with an empty one, so that nothing is lost.
+
+/// Values within values that are read; below, all is text.
+const DEPTH_MAX: u32 = 32;
+
+/// A value. Numbers, `true` and the like are kept as they were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Item {
+    Text(String),
+    List(Vec<Item>),
+    Object(Vec<(String, Item)>),
+}
+
+impl Item {
+    /// The first member called `key`.
+    pub(super) fn get(&self, key: &str) -> Option<&Item> {
+        match self {
+            Self::Object(members) => members.iter().find(|(name, _)| name == key).map(|it| &it.1),
+            Self::Text(_) | Self::List(_) => None,
+        }
+    }
+
+    /// The first member called `key`, if it is text.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        match self.get(key) {
+            Some(Self::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a value from the start of `text`; gives it and what is behind it.
+pub(super) fn read(text: &str) -> (Item, &str) {
+    let mut reader = Reader { rest: text };
+    let item = reader.value(0);
+    (item, reader.rest)
+}
+
+struct Reader<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    fn value(&mut self, depth: u32) -> Item {
+        self.rest = self.rest.trim_start();
+        match self.rest.chars().next() {
+            Some('{') if depth < DEPTH_MAX => {
+                self.skip();
+                self.object(depth)
+            }
+            Some('[') if depth < DEPTH_MAX => {
+                self.skip();
+                self.list(depth)
+            }
+            Some('"') => Item::Text(self.string()),
+            _ => Item::Text(self.until(&[',', '}', ']']).trim().to_owned()),
+        }
+    }
+
+    fn list(&mut self, depth: u32) -> Item {
+        let mut items = Vec::new();
+        loop {
+            self.rest = self.rest.trim_start_matches([' ', ',', '\n', '\t', '\r']);
+            match self.rest.chars().next() {
+                None => return Item::List(items),
+                Some(']') => {
+                    self.skip();
+                    return Item::List(items);
+                }
+                Some('}') => self.skip(),
+                Some(_) => items.push(self.value(depth + 1)),
+            }
+        }
+    }
+
+    fn object(&mut self, depth: u32) -> Item {
+        let mut members = Vec::new();
+        let loose = |text: &str, members: &mut Vec<(String, Item)>| {
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            if !words.is_empty() {
+                members.push((String::new(), Item::Text(words)));
+            }
+        };
+        loop {
+            self.rest = self.rest.trim_start_matches([' ', ',', '\n', '\t', '\r']);
+            match self.rest.chars().next() {
+                None => return Item::Object(members),
+                Some('}') => {
+                    self.skip();
+                    return Item::Object(members);
+                }
+                Some('"') => {
+                    let key = self.string();
+                    let after = self.rest.trim_start();
+                    if let Some(after) = after.strip_prefix(':') {
+                        self.rest = after;
+                        let value = self.value(depth + 1);
+                        members.push((key, value));
+                    } else {
+                        loose(&key, &mut members);
+                    }
+                }
+                Some('{' | '[') => {
+                    let value = self.value(depth + 1);
+                    if let Item::Text(text) = value {
+                        loose(&text, &mut members);
+                    } else {
+                        members.push((String::new(), value));
+                    }
+                }
+                Some(']') => self.skip(),
+                Some(_) => {
+                    let text = self.until(&['"', '{', '}', '[', ']']);
+                    loose(text, &mut members);
+                }
+            }
+        }
+    }
+
+    /// A string from its quotation mark on. Where it does not end, it is all that is left.
+    fn string(&mut self) -> String {
+        let mut text = String::new();
+        let mut chars = self.rest.char_indices().skip(1);
+        while let Some((at, char)) = chars.next() {
+            match char {
+                '"' => {
+                    self.rest = &self.rest[at + 1..];
+                    return text;
+                }
+                '\\' => match chars.next() {
+                    Some((_, 'n' | 'r' | 't')) => text.push(' '),
+                    Some((_, other)) => text.push(other),
+                    None => {}
+                },
+                other => text.push(other),
+            }
+        }
+        self.rest = "";
+        text
+    }
+
+    /// What stands before the first of `ends`.
+    fn until(&mut self, ends: &[char]) -> &'t str {
+        let end = self.rest.find(ends).unwrap_or(self.rest.len());
+        let (text, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        text
+    }
+
+    fn skip(&mut self) {
+        let first = self.rest.chars().next().map_or(0, char::len_utf8);
+        self.rest = &self.rest[first..];
+    }
+}

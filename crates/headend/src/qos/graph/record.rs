@@ -1,0 +1,561 @@
+//! What tc prints, one record for each qdisc, class and filter, from JSON or text or both in one file.
+
+use super::loose::{self, Item};
+use super::model::Numbers;
+
+/// Words of a header line that are followed by a value which is not an option.
+const HEADER: [&str; 6] = ["dev", "parent", "refcnt", "leaf", "fh", "handle"];
+
+/// Members that say nothing about what is drawn.
+const NOISE: [&str; 15] = [
+    "refcnt",
+    "priomap",
+    "multiqueue",
+    "not_in_hw",
+    "rule_hit",
+    "success",
+    "order",
+    "key_ht",
+    "bkt",
+    "index",
+    "ref",
+    "bind",
+    "installed",
+    "last_used",
+    "first_used",
+];
+
+/// What a record is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Qdisc,
+    Class,
+    Filter,
+    Unknown,
+}
+
+/// A qdisc, class or filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) what: What,
+    /// "htb", "u32".
+    pub(super) kind: String,
+    /// Empty: the line that only announces a filter.
+    pub(super) handle: String,
+    pub(super) parent: Option<String>,
+    /// The interface, where many are in one file.
+    pub(super) dev: Option<String>,
+    /// "pref 5 ip", of filters.
+    pub(super) place: String,
+    pub(super) chain: u32,
+    /// The class that a filter chooses, or the first of them.
+    pub(super) class: Option<String>,
+    /// Of a qdisc, its default class's minor, in hexadecimal.
+    pub(super) default: Option<String>,
+    /// The table that a u32 rule goes on with.
+    pub(super) link: Option<String>,
+    /// Chain that an action goes on with.
+    pub(super) goto: Option<u32>,
+    /// Interfaces that actions send to.
+    pub(super) devices: Vec<String>,
+    /// Everything else.
+    pub(super) lines: Vec<String>,
+    pub(super) numbers: Option<Numbers>,
+}
+
+impl Record {
+    fn new(what: What) -> Self {
+        Self {
+            what,
+            kind: String::new(),
+            handle: String::new(),
+            parent: None,
+            dev: None,
+            place: String::new(),
+            chain: 0,
+            class: None,
+            default: None,
+            link: None,
+            goto: None,
+            devices: Vec::new(),
+            lines: Vec::new(),
+            numbers: None,
+        }
+    }
+
+    /// Whether a filter only announces those that follow.
+    pub(super) fn is_announcement(&self) -> bool {
+        self.what == What::Filter && self.handle.is_empty() && self.lines.is_empty()
+    }
+}
+
+/// Everything in `text`. Where tc was asked for one parent it does not repeat it: that is `parent`.
+pub(super) fn read(text: &str, parent: Option<&str>) -> Vec<Record> {
+    let mut records = Vec::new();
+    let mut rest = text.trim_start_matches('\u{feff}');
+    while !rest.trim_start().is_empty() {
+        let start = rest.trim_start();
+        if start.starts_with('[') || start.starts_with('{') {
+            let (item, after) = loose::read(start);
+            rest = after;
+            match item {
+                Item::List(items) => records.extend(items.iter().map(from_item)),
+                item => records.push(from_item(&item)),
+            }
+        } else {
+            let end = block_end(rest);
+            let (block, after) = rest.split_at(end);
+            rest = after;
+            if !block.trim().is_empty() {
+                records.push(from_text(block));
+            }
+        }
+    }
+    for record in &mut records {
+        if record.what == What::Filter && record.parent.is_none() {
+            record.parent = parent.map(str::to_owned);
+        }
+    }
+    records
+}
+
+/// Where the next block of text or list of JSON begins.
+fn block_end(text: &str) -> usize {
+    let mut at = 0;
+    let mut has_begun = false;
+    for line in text.split_inclusive('\n') {
+        let opens = ["qdisc ", "class ", "filter ", "["]
+            .iter()
+            .any(|word| line.starts_with(word));
+        if opens && has_begun {
+            return at;
+        }
+        has_begun |= !line.trim().is_empty();
+        at += line.len();
+    }
+    text.len()
+}
+
+// JSON.
+
+fn from_item(item: &Item) -> Record {
+    let is_filter = item.get("protocol").is_some() || item.get("pref").is_some();
+    let what = match item {
+        Item::Object(_) if is_filter => What::Filter,
+        Item::Object(_) if item.text("class").is_some() => What::Class,
+        Item::Object(_) if item.text("kind").is_some() => What::Qdisc,
+        _ => What::Unknown,
+    };
+    let mut record = Record::new(what);
+    let Item::Object(members) = item else {
+        record.lines = vec![flat(item)];
+        return record;
+    };
+    if what == What::Unknown {
+        record.lines = vec![flat(item)];
+        return record;
+    }
+    let mut numbers = Numbers::default();
+    let mut has_numbers = false;
+    for (key, value) in members {
+        match (key.as_str(), value) {
+            ("kind" | "class", Item::Text(text)) => record.kind = text.clone(),
+            ("handle", Item::Text(text)) => record.handle = text.clone(),
+            ("parent", Item::Text(text)) => record.parent = Some(text.clone()),
+            ("dev", Item::Text(text)) => record.dev = Some(text.clone()),
+            ("chain", Item::Text(text)) => record.chain = text.parse().unwrap_or(0),
+            ("root" | "protocol" | "pref" | "requeues", _) => {}
+            ("leaf", _) if what == What::Class => {}
+            ("options", value) => options(value, &mut record),
+            (key, Item::Text(text)) => match counter(&mut numbers, key) {
+                Some(place) => {
+                    *place = text.parse().unwrap_or(0);
+                    has_numbers = true;
+                }
+                None => member(key, value, &mut record),
+            },
+            (key, value) => member(key, value, &mut record),
+        }
+    }
+    if what == What::Filter {
+        let (pref, protocol) = (item.text("pref"), item.text("protocol"));
+        record.place = place(pref, protocol);
+        // tc's text has these in hexadecimal.
+        if let Ok(handle) = record.handle.parse::<u32>() {
+            record.handle = format!("{handle:#x}");
+        }
+    }
+    record.numbers = has_numbers.then_some(numbers);
+    record
+}
+
+fn place(pref: Option<&str>, protocol: Option<&str>) -> String {
+    let pref = pref.map(|pref| format!("pref {pref}"));
+    let both = [pref, protocol.map(str::to_owned)];
+    both.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn counter<'n>(numbers: &'n mut Numbers, key: &str) -> Option<&'n mut u64> {
+    Some(match key {
+        "bytes" => &mut numbers.bytes,
+        "packets" => &mut numbers.packets,
+        "drops" => &mut numbers.drops,
+        "overlimits" => &mut numbers.overlimits,
+        "backlog" => &mut numbers.backlog_bytes,
+        "qlen" => &mut numbers.backlog_packets,
+        "ecn_mark" => &mut numbers.ecn_mark,
+        _ => return None,
+    })
+}
+
+fn options(item: &Item, record: &mut Record) {
+    match item {
+        Item::Object(members) => {
+            let mut words = Vec::new();
+            for (key, value) in members {
+                match value {
+                    Item::Text(text) if key.is_empty() => loose_options(text, record),
+                    Item::Text(_)
+                        if record.what != What::Filter && !NOISE.contains(&key.as_str()) =>
+                    {
+                        if key == "default" {
+                            record.default = item.text(key).map(str::to_owned);
+                        }
+                        words.push(pair(key, value));
+                    }
+                    _ => member(key, value, record),
+                }
+            }
+            if !words.is_empty() {
+                record.lines.insert(0, words.join(" "));
+            }
+        }
+        other => record.lines.push(flat(other)),
+    }
+}
+
+/// Options without keys, as hfsc, fw and flow have them.
+fn loose_options(text: &str, record: &mut Record) {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let rest = header_words(&words, record);
+    if !rest.is_empty() {
+        record.lines.push(rest.join(" "));
+    }
+}
+
+/// One member of a filter's options, or of anything that has members of its own.
+fn member(key: &str, value: &Item, record: &mut Record) {
+    match (key, value) {
+        ("fh" | "handle", Item::Text(text)) => record.handle = text.clone(),
+        ("flowid" | "classid", Item::Text(text)) => record.class = Some(text.clone()),
+        ("link", Item::Text(text)) => {
+            record.link = Some(text.clone());
+            record.lines.push(format!("link {text}"));
+        }
+        ("actions", Item::List(actions)) => {
+            for one in actions {
+                action(one, record);
+            }
+        }
+        ("match", Item::Object(_)) => {
+            let part = |key| value.text(key).unwrap_or("0");
+            let (of, mask, at) = (part("value"), part("mask"), part("off"));
+            record.lines.push(format!("match {of}/{mask} at {at}"));
+        }
+        ("keys", Item::Object(keys)) => {
+            let words = keys.iter().map(|(key, value)| pair(key, value));
+            record.lines.push(words.collect::<Vec<_>>().join(" "));
+        }
+        ("kind", Item::Text(kind)) => record.lines.push(format!("action {kind}")),
+        ("control_action", _) => record.lines.push(control(value)),
+        ("bytecode", Item::Object(_)) => {
+            let length = value.text("length").unwrap_or("?");
+            record.lines.push(format!("bytecode of {length}"));
+        }
+        ("tins", Item::List(tins)) => record.lines.push(format!("{} tins", tins.len())),
+        ("", Item::Text(text)) if text.starts_with("Sent ") => {}
+        // What queues count beside the common numbers, and what is told elsewhere.
+        (_, Item::Text(_)) if record.what == What::Qdisc && !key.is_empty() => {}
+        (key, _) if NOISE.contains(&key) => {}
+        (_, value) => record.lines.push(pair(key, value)),
+    }
+}
+
+fn action(item: &Item, record: &mut Record) {
+    let Item::Object(members) = item else {
+        record.lines.push(flat(item));
+        return;
+    };
+    let mut words = vec!["action".to_owned()];
+    for (key, value) in members {
+        match (key.as_str(), value) {
+            ("kind" | "mirred_action" | "direction", Item::Text(text)) => words.push(text.clone()),
+            ("to_dev", Item::Text(text)) => {
+                words.push(format!("to {text}"));
+                record.devices.push(text.clone());
+            }
+            ("control_action", _) => {
+                if let Some(chain) = value.text("chain") {
+                    record.goto = chain.parse().ok();
+                }
+                words.push(control(value));
+            }
+            ("prob", Item::Object(_)) if value.text("random_type") == Some("none") => {}
+            ("stats", _) => {}
+            (key, _) if NOISE.contains(&key) => {}
+            (key, value) => words.push(pair(key, value)),
+        }
+    }
+    record.lines.push(words.join(" "));
+}
+
+fn control(item: &Item) -> String {
+    let kind = item.text("type").unwrap_or("?");
+    match item.text("chain") {
+        Some(chain) => format!("{kind} chain {chain}"),
+        None => kind.to_owned(),
+    }
+}
+
+/// "rate 2Mbit": a member as tc's text has it.
+fn pair(key: &str, value: &Item) -> String {
+    let text = flat(value);
+    let count = text.parse::<u64>().ok();
+    match (key, text.as_str(), count) {
+        ("", text, _) => text.to_owned(),
+        (key, "true", _) => key.to_owned(),
+        (key, "false", _) => format!("no{key}"),
+        // tc's JSON has octets per second here, and microseconds there.
+        ("rate" | "peakrate" | "bandwidth", _, Some(count)) => format!("{key} {}", bits(count)),
+        ("target" | "interval" | "rtt" | "lat" | "ce_threshold", _, Some(count)) => {
+            format!("{key} {}", micros(count))
+        }
+        (key, text, _) => format!("{key} {text}"),
+    }
+}
+
+fn bits(octets_per_second: u64) -> String {
+    let bps = octets_per_second.saturating_mul(8);
+    for (unit, name) in [
+        (1_000_000_000, "Gbit"),
+        (1_000_000, "Mbit"),
+        (1_000, "Kbit"),
+    ] {
+        if bps >= unit && bps % (unit / 1_000) == 0 {
+            let (whole, part) = (bps / unit, bps % unit / (unit / 1_000));
+            let part = format!(".{part:03}");
+            let part = part.trim_end_matches('0').trim_end_matches('.');
+            return format!("{whole}{part}{name}");
+        }
+    }
+    format!("{bps}bit")
+}
+
+fn micros(count: u64) -> String {
+    // The kernel counts in units of 1.024 us or so: 4999 is 5 ms.
+    match count.saturating_add(1) / 1_000 {
+        0 => format!("{count}us"),
+        whole if count.abs_diff(whole.saturating_mul(1_000)) <= 1 => format!("{whole}ms"),
+        _ => format!("{count}us"),
+    }
+}
+
+fn flat(item: &Item) -> String {
+    match item {
+        Item::Text(text) => text.clone(),
+        Item::List(items) => items.iter().map(flat).collect::<Vec<_>>().join(" "),
+        Item::Object(members) => {
+            let words = members.iter().map(|(key, value)| pair(key, value));
+            words.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+// Text.
+
+fn from_text(block: &str) -> Record {
+    let mut lines = block.lines().filter(|line| !line.trim().is_empty());
+    let head: Vec<&str> = lines
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let what = match head.first() {
+        Some(&"qdisc") => What::Qdisc,
+        Some(&"class") => What::Class,
+        Some(&"filter") => What::Filter,
+        _ => What::Unknown,
+    };
+    let mut record = Record::new(what);
+    if what == What::Unknown {
+        record.lines = block.lines().map(|line| line.trim().to_owned()).collect();
+        return record;
+    }
+    let rest = match what {
+        What::Filter => filter_head(&head[1..], &mut record),
+        _ => {
+            record.kind = head.get(1).copied().unwrap_or_default().to_owned();
+            record.handle = head.get(2).copied().unwrap_or_default().to_owned();
+            header_words(head.get(3..).unwrap_or_default(), &mut record)
+        }
+    };
+    if what == What::Qdisc
+        && let Some(at) = rest.iter().position(|word| *word == "default")
+    {
+        record.default = rest.get(at + 1).map(|word| (*word).to_owned());
+    }
+    if !rest.is_empty() {
+        record.lines.push(rest.join(" "));
+    }
+    let mut numbers = None;
+    let mut is_in_action = false;
+    for line in lines {
+        further(line.trim(), &mut record, &mut numbers, &mut is_in_action);
+    }
+    record.numbers = numbers;
+    record
+}
+
+/// Reads "parent", "dev" and the like out of a header; gives the other words.
+fn header_words<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
+    let mut rest = Vec::new();
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let is_filter = record.what == What::Filter;
+        let is_class = matches!(*word, "flowid" | "*flowid" | "classid" | "baseclass");
+        if HEADER.contains(word) || (is_filter && is_class) {
+            let value = words.next().copied().unwrap_or_default();
+            match *word {
+                "parent" => record.parent = Some(value.to_owned()),
+                "dev" => record.dev = Some(value.to_owned()),
+                "fh" | "handle" => record.handle = value.to_owned(),
+                "flowid" | "*flowid" | "classid" => {
+                    // "terminal flowid not_in_hw": there is none.
+                    if value.contains(':') {
+                        record.class = Some(value.to_owned());
+                    }
+                }
+                "baseclass" => {
+                    record.class = Some(value.to_owned());
+                    rest.extend([*word, value]);
+                }
+                _ => {}
+            }
+        } else if *word == "link" && is_filter {
+            record.link = words.peek().map(|value| (**value).to_owned());
+            rest.push(word);
+        } else if !matches!(*word, "root" | "not_in_hw" | "terminal") {
+            rest.push(word);
+        }
+    }
+    rest
+}
+
+/// "protocol ip pref 5 u32 chain 0 fh 800: ...".
+fn filter_head<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
+    let mut pref = None;
+    let mut protocol = None;
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let value = words.get(at + 1).copied();
+        match *word {
+            "protocol" => protocol = value,
+            "pref" => pref = value,
+            "parent" => record.parent = value.map(str::to_owned),
+            "dev" => record.dev = value.map(str::to_owned),
+            "chain" => {
+                record.chain = value.and_then(|chain| chain.parse().ok()).unwrap_or(0);
+                at += 2;
+                break;
+            }
+            kind if record.kind.is_empty() => {
+                record.kind = kind.to_owned();
+                at += 1;
+                continue;
+            }
+            _ => break,
+        }
+        at += 2;
+    }
+    record.place = place(pref, protocol);
+    let words = words.get(at..).unwrap_or_default();
+    // What u32 counts is no option.
+    let end = words.iter().position(|word| *word == "(rule");
+    let words = &words[..end.unwrap_or(words.len())];
+    let mut kept = Vec::new();
+    let mut skip = 0;
+    for (at, word) in words.iter().enumerate() {
+        if skip > 0 {
+            skip -= 1;
+        } else if *word == "order" || *word == "bkt" {
+            skip = 1;
+        } else if *word == "key" && words.get(at + 1) == Some(&"ht") {
+            skip = 2;
+        } else {
+            kept.push(*word);
+        }
+    }
+    header_words(&kept, record)
+}
+
+/// A line below the header.
+fn further(
+    line: &str,
+    record: &mut Record,
+    numbers: &mut Option<Numbers>,
+    is_in_action: &mut bool,
+) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words.as_slice() {
+        ["Sent", bytes, "bytes", packets, _, rest @ ..] if !*is_in_action => {
+            let into = numbers.get_or_insert_default();
+            into.bytes = leading(bytes);
+            into.packets = leading(packets);
+            for pair in rest.windows(2) {
+                match pair[0].trim_start_matches('(') {
+                    "dropped" => into.drops = leading(pair[1]),
+                    "overlimits" => into.overlimits = leading(pair[1]),
+                    _ => {}
+                }
+            }
+        }
+        ["backlog", bytes, packets, ..] if !*is_in_action => {
+            let into = numbers.get_or_insert_default();
+            let scale = if bytes.ends_with("Kb") { 1_024 } else { 1 };
+            into.backlog_bytes = leading(bytes).saturating_mul(scale);
+            into.backlog_packets = leading(packets);
+        }
+        ["action", "order", _, rest @ ..] => {
+            *is_in_action = true;
+            if let Some(at) = rest.iter().position(|word| *word == "device")
+                && let Some(device) = rest.get(at + 1)
+            {
+                let device = device.trim_end_matches(')');
+                record.devices.push(device.to_owned());
+            }
+            if let ["gact", "action", "goto", "chain", chain, ..] = rest {
+                record.goto = chain.parse().ok();
+            }
+            record.lines.push(format!("action {}", rest.join(" ")));
+        }
+        [
+            "Sent" | "backlog" | "Action" | "index" | "ref" | "random",
+            ..,
+        ]
+        | ["lended:" | "tokens:" | "period" | "rate", ..]
+        | ["not_in_hw", ..]
+        | [] => {}
+        _ if record.what == What::Qdisc => {}
+        _ => {
+            let line = line.split(" (success").next().unwrap_or(line);
+            record.lines.push(line.to_owned());
+        }
+    }
+}
+
+fn leading(text: &str) -> u64 {
+    let end = text
+        .find(|char: char| !char.is_ascii_digit())
+        .unwrap_or(text.len());
+    text[..end].parse().unwrap_or(0)
+}
