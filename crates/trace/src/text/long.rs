@@ -177,16 +177,12 @@ fn stream(sheet: &mut Sheet<'_>, both: Both<'_>) -> fmt::Result {
 
 fn timing(sheet: &mut Sheet<'_>, connection: &Connection, end: i64) -> fmt::Result {
     let both = [&connection.a, &connection.b];
-    let [a, b] = both.map(|d| {
+    let lasted = both.map(|d| {
         let (first, last) = (d.first_data_time, d.last_data_time);
         let lasted = last.unwrap_or(0).saturating_sub(first.unwrap_or(0));
         lasted.max(0) as f64 / 1e9
     });
-    sheet.texts(
-        "data xmit time",
-        "secs",
-        [format_args!("{a:7.3}"), format_args!("{b:7.3}")],
-    )?;
+    sheet.decimals("data xmit time", "secs", lasted, 3)?;
     let (a, b) = connection.idle_max(end);
     sheet.idle("idletime max", [a, b])?;
     if both.iter().any(|d| d.hardware_duplicates > 0) || sheet.is_separated() {

@@ -7,6 +7,7 @@
 //! The output of tcptrace 6.6.7 is the specification; there is no other.
 
 mod brief;
+mod digits;
 mod flow;
 mod head;
 mod long;

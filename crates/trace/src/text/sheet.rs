@@ -1,5 +1,6 @@
 //! One statistic after the other, both directions beside each other: as two columns, or as separated values.
 
+use super::digits::Digits;
 use core::fmt::{self, Write};
 
 /// How statistics are laid out.
@@ -14,8 +15,18 @@ pub(super) enum Layout<'a> {
 pub(super) struct Sheet<'a> {
     out: &'a mut dyn Write,
     layout: Layout<'a>,
-    /// The value to be padded.
+    /// The value to be padded, where it is no plain number.
     value: String,
+    /// The line so far.
+    line: String,
+}
+
+/// As many spaces as are ever wanted.
+const SPACES: &str = "                    ";
+
+/// So many spaces.
+fn spaces(count: usize) -> &'static str {
+    &SPACES[..count.min(SPACES.len())]
 }
 
 /// Longest label, its colon included, that is printed.
@@ -23,8 +34,12 @@ const LABEL_MAX: usize = 19;
 
 impl<'a> Sheet<'a> {
     pub(super) fn new(out: &'a mut dyn Write, layout: Layout<'a>) -> Sheet<'a> {
-        let value = String::new();
-        Sheet { out, layout, value }
+        Sheet {
+            out,
+            layout,
+            value: String::new(),
+            line: String::with_capacity(128),
+        }
     }
 
     /// Whether values alone are printed: then all of them, also those that columns leave out when they say nothing.
@@ -40,26 +55,57 @@ impl<'a> Sheet<'a> {
         value: fmt::Arguments<'_>,
         right: bool,
     ) -> fmt::Result {
-        self.value.clear();
-        self.value.write_fmt(value)?;
-        let value = &self.value;
+        let mut text = core::mem::take(&mut self.value);
+        text.clear();
+        text.write_fmt(value)?;
+        let done = self.plain(label, units, &text, right);
+        self.value = text;
+        done
+    }
+
+    /// The same of a text.
+    fn plain(&mut self, label: &str, units: &str, value: &str, right: bool) -> fmt::Result {
+        let line = &mut self.line;
         match self.layout {
-            Layout::Separated(separator) => write!(self.out, "{value:>15}{separator}"),
+            Layout::Separated(separator) => {
+                line.push_str(spaces(15usize.saturating_sub(value.len())));
+                line.push_str(value);
+                line.push_str(separator);
+            }
             Layout::Columns => {
                 let shown = label.len().min(LABEL_MAX - 1);
-                let gap = 18usize.saturating_sub(shown + 1);
-                write!(
-                    self.out,
-                    "     {}:{:gap$} {value:>9} {units:<5}",
-                    &label[..shown],
-                    ""
-                )?;
+                line.push_str("     ");
+                line.push_str(&label[..shown]);
+                line.push(':');
+                line.push_str(spaces(18usize.saturating_sub(shown + 1) + 1));
+                line.push_str(spaces(9usize.saturating_sub(value.len())));
+                line.push_str(value);
+                line.push(' ');
+                line.push_str(units);
+                line.push_str(spaces(5usize.saturating_sub(units.len())));
                 if right {
-                    self.out.write_char('\n')
-                } else {
-                    Ok(())
+                    line.push('\n');
                 }
             }
+        }
+        if right {
+            self.out.write_str(&self.line)?;
+            self.line.clear();
+        }
+        Ok(())
+    }
+
+    /// A number with so many decimals, at least as wide as its column.
+    fn fixed(
+        &mut self,
+        label: &str,
+        units: &str,
+        (value, decimals): (f64, usize),
+        right: bool,
+    ) -> fmt::Result {
+        match Digits::new().fixed(value, decimals) {
+            Some(text) => self.plain(label, units, text, right),
+            None => self.cell(label, units, format_args!("{value:.decimals$}"), right),
         }
     }
 
@@ -82,7 +128,20 @@ impl<'a> Sheet<'a> {
         values: [T; 2],
     ) -> fmt::Result {
         let [a, b] = values.map(Into::into);
-        self.texts(label, units, [format_args!("{a:8}"), format_args!("{b:8}")])
+        self.plain(label, units, Digits::new().whole(a), false)?;
+        self.plain(label, units, Digits::new().whole(b), true)
+    }
+
+    /// A pair of numbers with so many decimals, up to 3.
+    pub(super) fn decimals(
+        &mut self,
+        label: &str,
+        units: &str,
+        values: [f64; 2],
+        decimals: usize,
+    ) -> fmt::Result {
+        self.fixed(label, units, (values[0], decimals), false)?;
+        self.fixed(label, units, (values[1], decimals), true)
     }
 
     /// A pair of counts, either of which may be unknown.
@@ -94,8 +153,8 @@ impl<'a> Sheet<'a> {
     ) -> fmt::Result {
         for (value, right) in values.into_iter().zip([false, true]) {
             match value {
-                Some(value) => self.cell(label, units, format_args!("{value:8}"), right)?,
-                None => self.cell(label, "", format_args!("NA"), right)?,
+                Some(value) => self.plain(label, units, Digits::new().whole(value), right)?,
+                None => self.plain(label, "", "NA", right)?,
             }
         }
         Ok(())
@@ -103,20 +162,15 @@ impl<'a> Sheet<'a> {
 
     /// A pair of times in nanoseconds, printed in milliseconds.
     pub(super) fn times(&mut self, label: &str, values: [f64; 2]) -> fmt::Result {
-        let [a, b] = values.map(|time| time / 1e6);
-        self.texts(
-            label,
-            "ms",
-            [format_args!("{a:8.1}"), format_args!("{b:8.1}")],
-        )
+        self.decimals(label, "ms", values.map(|time| time / 1e6), 1)
     }
 
     /// A pair of times in nanoseconds, either of which may be unknown, printed in milliseconds.
     pub(super) fn idle(&mut self, label: &str, values: [Option<i64>; 2]) -> fmt::Result {
         for (value, right) in values.into_iter().zip([false, true]) {
             match value.map(|time| time as f64 / 1e6) {
-                Some(time) => self.cell(label, "ms", format_args!("{time:8.1}"), right)?,
-                None => self.cell(label, "ms", format_args!("NA"), right)?,
+                Some(time) => self.fixed(label, "ms", (time, 1), right)?,
+                None => self.plain(label, "ms", "NA", right)?,
             }
         }
         Ok(())
@@ -128,12 +182,8 @@ impl<'a> Sheet<'a> {
             return self.texts("throughput", "", [format_args!("NA"), format_args!("NA")]);
         }
         let seconds = elapsed as f64 / 1e9;
-        let [a, b] = octets.map(|octets| octets as f64 / seconds);
-        self.texts(
-            "throughput",
-            "Bps",
-            [format_args!("{a:8.0}"), format_args!("{b:8.0}")],
-        )
+        let rates = octets.map(|octets| octets as f64 / seconds);
+        self.decimals("throughput", "Bps", rates, 0)
     }
 
     /// What stands between groups of columns.
