@@ -284,21 +284,31 @@ impl Style<'_> {
         paper: &mut Paper<W>,
     ) -> Result<()> {
         let mut name = String::new();
-        let mut width = 0;
+        let mut lines = Lines::default();
         let wanted = |number| self.counts_for_width(chosen, number);
         let udp = self.args.low.udp;
         results.source.each(udp, wanted, |entry| {
             if let What::Connection(connection) = entry.what {
                 name.clear();
                 let _ = text::brief_name(&mut name, connection, self.names, entry.pair);
-                width = width.max(name.len());
+                lines.width = lines.width.max(name.len());
+                if !lines.is_full() && self.prints(chosen, connection.number) {
+                    lines.add(connection, &name, entry.pair);
+                }
             }
             Ok(())
         })?;
-        self.connections(results, chosen, |connection, entry| {
-            name.clear();
-            let _ = text::brief_name(&mut name, connection, self.names, entry.pair);
-            let _ = text::brief(paper.text(), connection, &name, width, entry.pair);
+        lines.print(paper)?;
+        if !lines.is_full() {
+            return Ok(());
+        }
+        let wanted = |number| number > lines.last && self.prints(chosen, number);
+        results.source.each(udp, wanted, |entry| {
+            if let What::Connection(connection) = entry.what {
+                name.clear();
+                let _ = text::brief_name(&mut name, connection, self.names, entry.pair);
+                let _ = text::brief(paper.text(), connection, &name, lines.width, entry.pair);
+            }
             paper.turn()
         })
     }
@@ -400,6 +410,52 @@ impl Style<'_> {
             }
             paper.turn()
         })
+    }
+}
+
+/// Octets of lines kept until it is known how wide names are; connections beyond are looked at twice.
+const KEPT: usize = 1 << 26;
+
+/// The brief report's lines, before it is known how wide names are.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    /// Where in the text each one's name and each one ends.
+    ends: Vec<(usize, usize)>,
+    /// Columns that the longest name takes.
+    width: usize,
+    /// Number of the last connection that has one.
+    last: u64,
+}
+
+impl Lines {
+    fn is_full(&self) -> bool {
+        self.text.len() >= KEPT
+    }
+
+    fn add(&mut self, connection: &Connection, name: &str, pair: u64) {
+        let start = self.text.len();
+        let _ = text::brief(&mut self.text, connection, name, 0, pair);
+        // The name stands behind the number and a colon.
+        let number = self.text[start..].find(": ").map_or(0, |colon| colon + 2);
+        self.ends
+            .push((start + number + name.len(), self.text.len()));
+        self.last = connection.number;
+    }
+
+    fn print<W: Write>(&self, paper: &mut Paper<W>) -> io::Result<()> {
+        let mut start = 0;
+        for &(name, end) in &self.ends {
+            let head = &self.text[start..name];
+            let number = head.find(": ").map_or(0, |colon| colon + 2);
+            let gap = self.width.saturating_sub(head.len() - number);
+            let rest = &self.text[name..end];
+            // Formatting into a String cannot fail.
+            let _ = write!(paper.text(), "{head}{:gap$}{rest}", "");
+            start = end;
+            paper.turn()?;
+        }
+        Ok(())
     }
 }
 
