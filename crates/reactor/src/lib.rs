@@ -11,7 +11,7 @@
 //! [`UdpSocket::send`]; [`Reactor::lap`] books the time on the handler.
 //!
 //! Beside the loop: [`timed`] sockets, whose packets the kernel stamps; a [`port::Port`], all frames of an interface;
-//! [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments.
+//! [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for those who must not be late.
 //!
 //! Left out so far: several queues of one interface, and kernel bypass.
 #![deny(unsafe_code)]
@@ -37,6 +37,7 @@ pub mod timed;
 mod token;
 pub mod tun;
 pub mod unix;
+pub mod urgency;
 pub mod usage;
 mod waker;
 

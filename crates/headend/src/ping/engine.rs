@@ -1,15 +1,15 @@
 //! The loop: what is due is sent first, then the kernel's times and what came are booked, then it waits.
 //!
-//! It waits for an absolute time with a precision of nanoseconds (`epoll_pwait2`), with the thread's timer slack taken
-//! away and, where that is permitted, with the highest ordinary priority. Text and pictures are other threads'.
+//! It waits for an absolute time with a precision of nanoseconds (`epoll_pwait2`), without timer slack and, where that is
+//! permitted, as a real-time thread. Text and pictures are other threads'.
 
-use std::num::NonZeroU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow};
 use base::{Duration, Instant};
 use ping::{Experiment, Live, Outcome, Reply, text};
 use reactor::timed::{NetworkError, Outgoing, Sent, Stamp, TimedBatch, TimedPacket};
+use reactor::urgency::hasten;
 use reactor::{Interest, PollerKind, Reactor, Signals, StoreKind, clock};
 use rustix::io::Errno;
 
@@ -28,6 +28,8 @@ const HEADERS: usize = 128;
 const VIEW_PERIOD: Duration = Duration::from_millis(100);
 /// From opening the sockets to the first packet: time to start threads in.
 const AHEAD: Duration = Duration::from_millis(2);
+/// Packets a second up to which the loop may be a real-time thread: a fifth of a processor's time at most.
+const REAL_TIME_RATE_MAX: u64 = 20_000;
 /// What the signals' descriptor is watched as.
 const SIGNALS: u64 = u64::MAX;
 
@@ -113,7 +115,7 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// What made it impossible to go on.
     pub(super) fn run(&mut self, screen: Option<&Screen>) -> Result<()> {
-        hasten();
+        hasten(self.task.plan.rate_pps() <= REAL_TIME_RATE_MAX);
         let mut now = clock::now();
         let mut view = View::new(self.task.plan.streams.len(), now);
         loop {
@@ -415,12 +417,6 @@ impl<'a> Engine<'a> {
             self.experiment.abandon();
         }
     }
-}
-
-/// Asks to be woken in time. What is not permitted is done without.
-fn hasten() {
-    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let _ = rustix::process::setpriority_process(None, -20);
 }
 
 /// Whether the interface that was asked for is no more.

@@ -118,15 +118,10 @@ fn picture(
     let widest = names.iter().map(|name| name.chars().count()).max();
     let width = widest.unwrap_or(0).clamp(6, NAME_MAX);
     let sparks = columns.saturating_sub(width + FIGURES + 2).min(RECENT_MAX);
-    let mut text = String::new();
-    if drawn > 0 {
-        let _ = write!(text, "\x1b[{drawn}A");
-    }
-    let _ = writeln!(
-        text,
-        "\r\x1b[K{:width$}  {:sparks$} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9}  ms",
+    let mut lines = vec![format!(
+        "{:width$}  {:sparks$} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9}  ms",
         "stream", "", "sent", "received", "loss", "last", "p50", "p99"
-    );
+    )];
     let room = rows.saturating_sub(3).max(1);
     let shown = if streams.len() > room {
         room - 1
@@ -135,16 +130,16 @@ fn picture(
     };
     for (name, live) in names.iter().zip(streams).take(shown) {
         let name: String = name.chars().take(NAME_MAX).collect();
-        let _ = write!(text, "\x1b[K{name:width$}  ");
-        spark(&live.recent, sparks, &mut text);
+        let mut line = format!("{name:width$}  ");
+        spark(&live.recent, sparks, &mut line);
         let settled = live.received + live.missing;
         let loss = live.missing as f64 * 100.0 / settled.max(1) as f64;
         let [p50, p99] = match live.p50_p99_ns {
             Some(both) => both.map(Some),
             None => [None; 2],
         };
-        let _ = writeln!(
-            text,
+        let _ = write!(
+            line,
             " {:>9} {:>9} {loss:>6.1}% {:>9} {:>9} {:>9}",
             live.transmitted,
             live.received,
@@ -152,13 +147,22 @@ fn picture(
             figure(p50),
             figure(p99)
         );
+        lines.push(line);
     }
-    let mut lines = shown + 1;
     if shown < streams.len() {
-        let _ = writeln!(text, "\x1b[K... and {} more streams", streams.len() - shown);
-        lines += 1;
+        lines.push(format!("... and {} more streams", streams.len() - shown));
     }
-    (text, lines)
+    let mut text = String::new();
+    if drawn > 0 {
+        let _ = write!(text, "\x1b[{drawn}A\r");
+    }
+    for line in &lines {
+        // A line that is wrapped would be two to draw over.
+        text.push_str("\x1b[K");
+        text.extend(line.chars().take(columns));
+        text.push('\n');
+    }
+    (text, lines.len())
 }
 
 /// Nanoseconds as milliseconds with the digits that there is room for.
@@ -214,13 +218,18 @@ mod tests {
         let names: Vec<String> = (0..40).map(|number| format!("host-{number}")).collect();
         let streams = vec![live(vec![Some(1_000); 50]); 40];
         let (text, lines) = picture(&names, &streams, 100, 24, 7);
-        assert!(text.starts_with("\x1b[7A\r\x1b[K"));
+        assert!(text.starts_with("\x1b[7A\r\x1b[Kstream "));
         assert_eq!((lines, text.matches('\n').count()), (22, 22));
         assert!(text.contains("... and 20 more streams"));
         for line in text.lines().map(|line| line.replace("\x1b[7A\r", "")) {
             let shown = line.replace("\x1b[K", "");
             assert!(shown.chars().count() <= 100, "{shown}");
         }
+        let (narrow, _) = picture(&names, &streams, 30, 24, 0);
+        let longest = narrow
+            .lines()
+            .map(|line| line.replace("\x1b[K", "").chars().count());
+        assert_eq!(longest.max(), Some(30));
         let line = text.lines().nth(1).unwrap();
         let loss = "        10         7   12.5%    20.100    20.000     120.0";
         assert!(line.ends_with(loss), "{line}");

@@ -8,6 +8,7 @@ pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod poll;
 pub(crate) mod process;
+pub(crate) mod schedule;
 pub(crate) mod signal;
 pub(crate) mod socket;
 pub(crate) mod timed;
