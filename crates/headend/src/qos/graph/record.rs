@@ -444,7 +444,11 @@ fn header_words<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
         } else if *word == "link" && is_filter {
             record.link = words.peek().map(|value| (**value).to_owned());
             rest.push(word);
-        } else if !matches!(*word, "root" | "not_in_hw" | "terminal") {
+        } else if *word == "priomap" {
+            while words.next_if(|word| word.parse::<u8>().is_ok()).is_some() {}
+        } else if !matches!(*word, "root" | "not_in_hw" | "terminal")
+            && !word.bytes().all(|byte| byte == b'-')
+        {
             rest.push(word);
         }
     }

@@ -135,6 +135,11 @@ fn defaults_tables_chains_sides_and_targets_are_shown() {
     ] {
         assert!(d1.contains(line), "{line}\n{d1}");
     }
+    let as_text = text::terminal(&tree("d1", "txt"));
+    assert!(
+        !as_text.contains("priomap") && !as_text.contains("---"),
+        "{as_text}"
+    );
     assert!(drawn("d3").contains("hfsc 7:1  [default]"));
     assert!(drawn("d4").contains("── egress\n"));
     assert_eq!(drawn("m0").matches("fq_codel 0:").count(), 4);
