@@ -7,8 +7,7 @@
 //! A frame whose checksum a local stack left open keeps it so: [`Port::send`] leaves it to the interface. One that was
 //! left to be cut into several is a [`Large`], for `wire::segment`. VLAN tags that the kernel took away are put back.
 //!
-//! Left out: rings mapped into memory (`PACKET_MMAP`; a batch for each call was as fast for two ports on one core), and
-//! links that are no Ethernet.
+//! Left out: rings mapped into memory (`PACKET_MMAP`), and links that are no Ethernet.
 
 mod frames;
 pub mod offloads;

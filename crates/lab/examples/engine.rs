@@ -1,0 +1,252 @@
+//! What the forwarding engine does on this machine: frames a second between two interfaces, and rates as they were asked.
+//!
+//! ```text
+//! cargo run --release -p lab --example engine -- [SECONDS]
+//! ```
+//!
+//! Everything is in network namespaces that are gone afterwards; it takes root, or leave to make them. A sender and a
+//! counter, each a port on a thread of its own, share the processors with the engine.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::{Duration, Instant};
+use lab::gateway::engine::{Direction, Engine, EngineError};
+use qos::fifo::Limit;
+use qos::tbf;
+use qos::tree::{Overhead, Spec};
+use reactor::clock;
+use reactor::namespace::{Namespace, become_root_in_user_namespace, veth};
+use reactor::port::{BATCH, Frames, Port, PortOptions, Received};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A run: what is offered, and what is asked of the queue.
+struct Case {
+    name: &'static str,
+    /// Octets of each frame.
+    frame: usize,
+    /// Frames a second that are sent; `None`: as many as go.
+    offered: Option<u64>,
+    /// Bits a second of IP packets.
+    rate_bps: Option<u64>,
+    /// Octets of the shaper's bucket.
+    burst: u32,
+}
+
+const CASES: [Case; 5] = [
+    Case {
+        name: "60-octet frames",
+        frame: 60,
+        offered: None,
+        rate_bps: None,
+        burst: 0,
+    },
+    Case {
+        name: "1514-octet frames",
+        frame: 1_514,
+        offered: None,
+        rate_bps: None,
+        burst: 0,
+    },
+    Case {
+        name: "1 Mbit/s of 5",
+        frame: 1_514,
+        offered: Some(5_000_000 / 12_000),
+        rate_bps: Some(1_000_000),
+        burst: 3_000,
+    },
+    Case {
+        name: "100 Mbit/s of 500",
+        frame: 1_514,
+        offered: Some(500_000_000 / 12_000),
+        rate_bps: Some(100_000_000),
+        burst: 15_000,
+    },
+    Case {
+        name: "1 Gbit/s of all",
+        frame: 1_514,
+        offered: None,
+        rate_bps: Some(1_000_000_000),
+        burst: 250_000,
+    },
+];
+
+fn main() -> ExitCode {
+    let seconds = std::env::args().nth(1).map_or(Ok(3), |text| text.parse());
+    let Ok(seconds @ 1..=60) = seconds else {
+        eprintln!("usage: engine [SECONDS, 1 to 60]");
+        return ExitCode::from(2);
+    };
+    if Namespace::new().is_err()
+        && let Err(error) = become_root_in_user_namespace()
+    {
+        eprintln!("{error}");
+        return ExitCode::from(2);
+    }
+    for case in &CASES {
+        match run(case, Duration::from_secs(seconds)) {
+            Ok(line) => println!("{:<20} {line}", case.name),
+            Err(error) => {
+                eprintln!("{}: {error}", case.name);
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn direction(case: &Case) -> Direction {
+    let fifo = Spec::Fifo(Limit::Packets(1_000));
+    let spec = match case.rate_bps {
+        None => fifo,
+        Some(rate_bps) => Spec::Tbf {
+            options: tbf::Options {
+                rate_bps,
+                burst: case.burst,
+                peak: None,
+            },
+            child: Box::new(fifo),
+        },
+    };
+    Direction {
+        spec,
+        overhead: Overhead::default(),
+        delay: Duration::ZERO,
+        packets_max: 2_000,
+        seed: 1,
+    }
+}
+
+fn run(case: &Case, span: Duration) -> Result<String, Failure> {
+    let (a, b, middle) = (Namespace::new()?, Namespace::new()?, Namespace::new()?);
+    for namespace in [&a, &b, &middle] {
+        namespace.set("ipv6/conf/default/disable_ipv6", "1")?;
+    }
+    veth((&a, "eth0"), (&middle, "left"))?;
+    veth((&b, "eth0"), (&middle, "right"))?;
+    let ends = [
+        (&a, "eth0"),
+        (&b, "eth0"),
+        (&middle, "left"),
+        (&middle, "right"),
+    ];
+    for (namespace, name) in ends {
+        namespace.netlink()?.set_up(name, true)?;
+    }
+    for (namespace, name) in ends {
+        namespace
+            .netlink()?
+            .wait_until_running(name, Duration::from_secs(5))?;
+    }
+    let options = PortOptions {
+        recv_buffer_bytes: Some(16 << 20),
+        bypass_queue: true,
+        ..PortOptions::default()
+    };
+    let open = |namespace: &Namespace, name| namespace.run(|| Port::open(name, &options));
+    let (left, right) = (open(&middle, "left")??, open(&middle, "right")??);
+    let (near, far) = (open(&a, "eth0")??, open(&b, "eth0")??);
+    let mut engine = Engine::new(left, right, &direction(case), &direction(case))?;
+    let control = engine.control();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stops = Arc::clone(&stop);
+    let working = middle.spawn("engine", move || -> Result<Duration, EngineError> {
+        engine.run(&stops)?;
+        Ok(reactor::usage::thread_cpu())
+    })?;
+    let (frame, offered) = (frame(case.frame), case.offered);
+    let stops = Arc::clone(&stop);
+    let sending = a.spawn("sender", move || send(near, &frame, offered, &stops))?;
+    let stops = Arc::clone(&stop);
+    let counting = b.spawn("counter", move || count(far, &stops))?;
+    // The bucket's first burst, and what the queue held, are over by then.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let first = control.snapshot()?;
+    std::thread::sleep(span.into());
+    let last = control.snapshot()?;
+    stop.store(true, Ordering::Relaxed);
+    let cpu = working.join().map_err(|_| "the engine has panicked")???;
+    let sent = sending.join().map_err(|_| "the sender has panicked")???;
+    let counted = counting
+        .join()
+        .map_err(|_| "the counter has panicked")???;
+    let took = last.taken.since(first.taken).as_secs_f64();
+    let passed = last.up.statistics.sent_packets - first.up.statistics.sent_packets;
+    let octets = last.up.statistics.sent_bytes - first.up.statistics.sent_bytes;
+    let rate = octets as f64 * 8.0 / took;
+    let off = case.rate_bps.map_or(String::new(), |asked| {
+        format!(", {:+.3} % off", (rate / asked as f64 - 1.0) * 100.0)
+    });
+    let missed = last.ports[0].missed;
+    Ok(format!(
+        "{:>9.0} frames/s {:>8.2} Mbit/s{off}; engine {:.2} s CPU of {:.1} s; sent {sent}, not read in time {missed}, arrived {counted}",
+        passed as f64 / took,
+        rate / 1e6,
+        cpu.as_secs_f64(),
+        took + 0.3,
+    ))
+}
+
+/// A UDP datagram in a frame of `length` octets.
+fn frame(length: usize) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
+    frame.extend(((length - 14) as u16).to_be_bytes());
+    frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+    frame.extend([0x0f, 0xa0, 0x13, 0x88]);
+    frame.extend(((length - 34) as u16).to_be_bytes());
+    frame.resize(length, 0);
+    frame
+}
+
+fn send(
+    mut port: Port,
+    frame: &[u8],
+    offered: Option<u64>,
+    stop: &AtomicBool,
+) -> Result<u64, Failure> {
+    let mut frames = Frames::new(BATCH as u32, 1_500);
+    let mut handles = Vec::new();
+    while let Some(handle) = frames.take() {
+        frames.fill(handle, |room| {
+            room[..frame.len()].copy_from_slice(frame);
+            frame.len()
+        });
+        handles.push(handle);
+    }
+    let begin = clock::now();
+    while !stop.load(Ordering::Relaxed) {
+        let due = offered.map_or(u64::MAX, |each| {
+            due(begin, each).saturating_sub(port.stats().sent)
+        });
+        let batch = due.min(BATCH as u64) as usize;
+        if batch == 0 {
+            std::thread::sleep(std::time::Duration::from_micros(500));
+        }
+        port.send(&frames, &handles[..batch])?;
+    }
+    Ok(port.stats().sent)
+}
+
+/// Frames that should have been sent by now.
+fn due(begin: Instant, each_second: u64) -> u64 {
+    let span = u128::from(clock::now().since(begin).as_nanos());
+    (span * u128::from(each_second) / 1_000_000_000) as u64
+}
+
+fn count(mut port: Port, stop: &AtomicBool) -> Result<u64, Failure> {
+    let mut frames = Frames::new(4 * BATCH as u32, 1_500);
+    let mut received = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        if port.receive(&mut frames, &mut received)? < BATCH {
+            std::thread::sleep(std::time::Duration::from_micros(500));
+        }
+        for received in received.drain(..) {
+            if let Received::Frame(handle) = received {
+                frames.give_back(handle);
+            }
+        }
+    }
+    Ok(port.stats().received)
+}
