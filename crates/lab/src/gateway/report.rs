@@ -120,8 +120,11 @@ fn waits_table(outcome: &Outcome) -> Table {
     table
 }
 
+/// A figure of one measurement.
+type Figure = fn(&Result) -> Option<f64>;
+
 /// Each row's figures that are spread over its measurements.
-const FIGURES: [(&str, fn(&Result) -> Option<f64>); 6] = [
+const FIGURES: [(&str, Figure); 6] = [
     ("loss (%)", |run| Some(run.loss_percent)),
     ("jitter (ms)", |run| Some(run.jitter_ms)),
     ("page (ms)", |run| run.page_mean_ms()),

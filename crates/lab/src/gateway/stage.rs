@@ -203,7 +203,7 @@ pub(super) fn join<T>(thread: JoinHandle<io::Result<io::Result<T>>>) -> io::Resu
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        .flatten()
+        .and_then(|result| result)
 }
 
 /// Counts a flood's octets.
