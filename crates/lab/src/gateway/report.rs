@@ -121,10 +121,10 @@ fn waits_table(outcome: &Outcome) -> Table {
 }
 
 /// A figure of one measurement.
-type Figure = fn(&Result) -> Option<f64>;
+type Reading = fn(&Result) -> Option<f64>;
 
 /// Each row's figures that are spread over its measurements.
-const FIGURES: [(&str, Figure); 6] = [
+const FIGURES: [(&str, Reading); 6] = [
     ("loss (%)", |run| Some(run.loss_percent)),
     ("jitter (ms)", |run| Some(run.jitter_ms)),
     ("page (ms)", |run| run.page_mean_ms()),
