@@ -341,7 +341,7 @@ fn bits(octets_per_second: u64) -> String {
         (1_000_000, "Mbit"),
         (1_000, "Kbit"),
     ] {
-        if bps >= unit && bps % (unit / 1_000) == 0 {
+        if bps >= unit && bps.is_multiple_of(unit / 1_000) {
             let (whole, part) = (bps / unit, bps % unit / (unit / 1_000));
             let part = format!(".{part:03}");
             let part = part.trim_end_matches('0').trim_end_matches('.');
@@ -429,12 +429,9 @@ fn header_words<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
                 "parent" => record.parent = Some(value.to_owned()),
                 "dev" => record.dev = Some(value.to_owned()),
                 "fh" | "handle" => record.handle = value.to_owned(),
-                "flowid" | "*flowid" | "classid" => {
-                    // "terminal flowid not_in_hw": there is none.
-                    if value.contains(':') {
-                        record.class = Some(value.to_owned());
-                    }
-                }
+                // "terminal flowid not_in_hw": there is none.
+                "flowid" | "*flowid" | "classid" if !value.contains(':') => {}
+                "flowid" | "*flowid" | "classid" => record.class = Some(value.to_owned()),
                 "baseclass" => {
                     record.class = Some(value.to_owned());
                     rest.extend([*word, value]);
