@@ -7,6 +7,7 @@
 //! | `poll` | what a wait costs with each poller |
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
 //! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
+//! | `qos` | what a packet costs in classifiers and queues, and how well a rate is kept |
 //! | `segments` | the lists of segments of 2005, and ours |
 //! | `captures` | nothing: it writes the captures that others measure with |
 //! | `trace` | what a packet and a connection cost the analyser, beside bare loops and other analysers |
@@ -16,6 +17,7 @@ mod bringup;
 mod captures;
 mod history;
 mod poll;
+mod qos;
 mod segments;
 mod timers;
 mod trace;
@@ -50,6 +52,8 @@ enum Verb {
     TunnelsBare(tunnels::bare::Args),
     /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
     Segments(segments::Args),
+    /// Classifiers, queues and shaped rates, against the flows, and a page of ten million pings
+    Qos(qos::Args),
     /// What packets and connections cost `headend trace`, beside bare loops and other analysers
     Trace(trace::Args),
     /// A bare loop that `trace` measures, or a program that it runs
@@ -78,6 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::Segments(args) => segments::run(args),
+        Verb::Qos(args) => qos::run(args),
         Verb::Trace(args) => trace::run(args),
         Verb::TraceChild(args) => trace::child::run(args),
         Verb::Captures(args) => captures::run(args),

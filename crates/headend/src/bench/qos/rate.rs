@@ -1,0 +1,158 @@
+//! The rate that leaves a shaped tree, beside the one that it was told.
+
+use anyhow::{Context, Result};
+use base::{Duration, Instant};
+use qos::htb::{ClassOptions, burst_of};
+use qos::tree::{HtbSpec, Spec, Tree};
+use qos::{Discipline, Packet, Pool};
+use reactor::clock;
+use wire::flow::Keys;
+
+use super::packets::{self, Random};
+
+/// Octets of each packet on the line.
+const LENGTH: u32 = 1_000;
+
+/// Packets that always wait.
+const WAITING: u32 = 256;
+
+/// How time passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Time {
+    /// From one instant at which something may leave to the next.
+    Virtual,
+    /// As that, but each time up to a millisecond late.
+    Late,
+    /// As it does, looked at without a pause.
+    Real,
+}
+
+impl Time {
+    pub(super) const ALL: [Time; 3] = [Time::Virtual, Time::Late, Time::Real];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Virtual => "virtual",
+            Self::Late => "virtual, woken up to 1 ms late",
+            Self::Real => "real",
+        }
+    }
+}
+
+/// A class of one rate, fair below.
+fn spec(rate_bps: u64) -> Spec {
+    let burst = burst_of(rate_bps, 1514);
+    let class = ClassOptions {
+        minor: 0x10,
+        parent: None,
+        rate_bps,
+        ceil_bps: rate_bps,
+        burst,
+        cburst: burst,
+        priority: 0,
+        quantum: None,
+    };
+    Spec::Htb(HtbSpec {
+        mtu: 1514,
+        classes: vec![class],
+        leaves: vec![(0x10, Spec::Fair(qos::fair::Options::default()))],
+        classifier: None,
+        default: Some(0x10),
+        direct_limit: 0,
+    })
+}
+
+/// A tree that is never empty.
+struct Shaped {
+    tree: Tree,
+    pool: Pool,
+    keys: Vec<Keys>,
+    random: Random,
+}
+
+impl Shaped {
+    fn fill(&mut self, now: Instant) {
+        while self.pool.len() < WAITING {
+            let packet = Packet {
+                length: LENGTH,
+                keys: self.keys[self.random.below(self.keys.len())],
+                arrived: now,
+                ..Packet::default()
+            };
+            let Some(id) = self.pool.insert(packet) else {
+                return;
+            };
+            self.tree.enqueue(&mut self.pool, id, now);
+        }
+    }
+
+    /// Octets that leave now.
+    fn leave(&mut self, now: Instant) -> u64 {
+        let mut octets = 0;
+        while let Some(id) = self.tree.dequeue(&mut self.pool, now) {
+            octets += u64::from(self.pool.take(id).length);
+            self.fill(now);
+        }
+        self.pool.discarded();
+        self.fill(now);
+        octets
+    }
+}
+
+/// Bits a second that left in `span`, from the first instant after the burst at which something left to the last.
+pub(super) fn run(rate_bps: u64, time: Time, span: Duration) -> Result<f64> {
+    let start = match time {
+        Time::Real => clock::now(),
+        Time::Virtual | Time::Late => Instant::from_nanos(1),
+    };
+    let mut shaped = Shaped {
+        tree: Tree::new(&spec(rate_bps), 1, start)?,
+        pool: Pool::new(WAITING),
+        keys: packets::keys(1_024),
+        random: Random::new(7),
+    };
+    shaped.fill(start);
+    shaped.leave(start);
+    let mut late = Random::new(11);
+    let mut now = start;
+    let (mut first, mut last, mut octets) = (None, start, 0);
+    while now.since(start) < span {
+        now = match time {
+            Time::Real => clock::now(),
+            Time::Virtual | Time::Late => {
+                let next = shaped.tree.next_time(now);
+                let next = next.context("a tree that is not empty will never send")?;
+                let late = late.below(1_000_000) as u64;
+                next + Duration::from_nanos(if time == Time::Late { late } else { 0 })
+            }
+        };
+        let left = shaped.leave(now);
+        if left == 0 {
+            continue;
+        }
+        match first {
+            None => first = Some(now),
+            Some(_) => octets += left,
+        }
+        last = now;
+    }
+    let first = first.context("nothing has left")?;
+    Ok(octets as f64 * 8.0 / last.since(first).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_virtual_time_the_rate_is_met_within_a_hundredth() {
+        for time in [Time::Virtual, Time::Late] {
+            for rate_bps in [1_000_000, 1_000_000_000] {
+                let span = Duration::from_nanos(4_000_000_000_000_000 / rate_bps);
+                let measured = run(rate_bps, time, span).unwrap();
+                let error = measured / rate_bps as f64 - 1.0;
+                assert!(error.abs() < 0.01, "{time:?} {rate_bps}: {measured}");
+            }
+        }
+    }
+}
