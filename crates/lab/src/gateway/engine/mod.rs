@@ -91,6 +91,8 @@ pub struct Engine {
     received: Vec<Received>,
     /// Times that a port was found down.
     downs: [u64; 2],
+    /// An interface that was said to be down. Its end is not said again: it is looked for.
+    down: [bool; 2],
 }
 
 impl Engine {
@@ -119,6 +121,7 @@ impl Engine {
             commands,
             received: Vec::with_capacity(BATCH),
             downs: [0; 2],
+            down: [false; 2],
         })
     }
 
@@ -142,6 +145,9 @@ impl Engine {
             let deadline = self.deadline(now);
             now = watch.reactor.wait(Some(deadline))?;
             self.turn(&mut watch, now)?;
+            for (port, _) in self.ports.iter().zip(self.down).filter(|(_, down)| *down) {
+                port.mtu()?;
+            }
         }
         Ok(())
     }
@@ -180,6 +186,7 @@ impl Engine {
                 Ok(()) => {}
                 Err(PortError::Down(_)) => {
                     self.downs[to] += 1;
+                    self.down[to] = true;
                     lane.lose(&mut self.frames);
                 }
                 Err(error) => return Err(error.into()),
@@ -196,9 +203,13 @@ impl Engine {
         self.received.clear();
         match self.ports[side].receive(&mut self.frames, &mut self.received) {
             Ok(_) => {}
-            Err(PortError::Down(_)) => self.downs[side] += 1,
+            Err(PortError::Down(_)) => {
+                self.downs[side] += 1;
+                self.down[side] = true;
+            }
             Err(error) => return Err(error.into()),
         }
+        self.down[side] &= self.received.is_empty();
         let (lane, frames) = (&mut self.lanes[side], &mut self.frames);
         for received in self.received.drain(..) {
             match received {
