@@ -1,7 +1,5 @@
 //! What came out of an experiment, as a value.
 
-use std::net::IpAddr;
-
 use base::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -223,12 +221,6 @@ impl StreamOutcome {
     pub fn kept(&self) -> usize {
         self.samples.len()
     }
-
-    /// Where its packets went.
-    #[must_use]
-    pub fn address(&self) -> IpAddr {
-        self.plan.address
-    }
 }
 
 /// When each packet was due, from the runs of the schedule.
@@ -259,6 +251,3 @@ impl<'a> Dues<'a> {
         due_ns
     }
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

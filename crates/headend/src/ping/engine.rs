@@ -149,16 +149,9 @@ impl<'a> Engine<'a> {
         (outcome, self.paper)
     }
 
-    /// Sends what is due, a batch at a time.
-    fn send(&mut self, mut now: Instant) -> Result<()> {
-        while self.fill(now) {
-            self.flush()?;
-            if self.scratch.due.len() < BATCH {
-                break;
-            }
-            now = clock::now();
-        }
-        Ok(())
+    /// Sends what is due, a batch at most: after a hold-up, replies are read between two batches.
+    fn send(&mut self, now: Instant) -> Result<()> {
+        if self.fill(now) { self.flush() } else { Ok(()) }
     }
 
     /// Makes the packets that are due, a batch at most. `false` when there is none.

@@ -81,12 +81,13 @@ fn task(args: &PingArgs) -> Result<Task> {
     if let Some(path) = &args.streams {
         specs.extend(streams::read(path)?);
     }
+    let tos = args.tos.first().map(|text| spec::tos(text)).transpose();
     let common = Spec {
         interval: Some(spec::seconds(&args.interval).context("-i")?),
         count: args.count,
         size: args.size.first().copied(),
         udp: args.udp,
-        tos: Some(0),
+        tos: tos.context("-Q")?,
         ..Spec::default()
     };
     let wait = spec::seconds(&args.wait).context("-W")?;

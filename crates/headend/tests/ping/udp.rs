@@ -86,11 +86,11 @@ fn a_responder_answers_with_stamps_counts_and_the_same_tos_and_size() {
 
 #[test]
 fn a_peer_with_known_faults_gives_exactly_the_known_counts() {
-    // Of 200 packets 20 ms apart, with a wait of 400 ms: every 20th is dropped, every 20th comes twice, every 20th
-    // 70 ms late and so behind three others, 25, 75 and
-    // 125 after 600 ms, which is too late.
+    // Of 200 packets 20 ms apart, with a wait of 1.5 s: every 20th is dropped, every 20th comes twice, every 20th
+    // 70 ms late and so behind three others, 25, 35 and
+    // 45 after 2.5 s, which is too late.
     let peer = Peer::new(|number| match number {
-        25 | 75 | 125 => vec![Duration::from_millis(600)],
+        25 | 35 | 45 => vec![Duration::from_millis(2_500)],
         n if n % 20 == 3 => vec![],
         n if n % 20 == 7 => vec![Duration::ZERO, Duration::from_millis(5)],
         n if n % 20 == 11 => vec![Duration::from_millis(70)],
@@ -99,7 +99,7 @@ fn a_peer_with_known_faults_gives_exactly_the_known_counts() {
     let directory = Directory::new();
     let file = directory.path("out.json");
     let args = [
-        "-q", "-c", "200", "-i", "0.02", "-W", "0.4", "-s", "64", "-o", &file,
+        "-q", "-c", "200", "-i", "0.02", "-W", "1.5", "-s", "64", "-o", &file,
     ];
     ping_ok(
         0,
