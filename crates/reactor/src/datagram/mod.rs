@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
+pub(crate) use recv::is_about_an_earlier_datagram;
 pub use recv::{Received, RecvBatch};
 pub use send::{SendBatch, SendOutcome};
 

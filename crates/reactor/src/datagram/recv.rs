@@ -149,7 +149,7 @@ impl UdpSocket {
 
 /// Whether an error received on a socket was caused by a datagram sent before (ip(7),
 /// `IP_RECVERR`; ICMP errors on connected sockets).
-fn is_about_an_earlier_datagram(code: i32) -> bool {
+pub(crate) fn is_about_an_earlier_datagram(code: i32) -> bool {
     matches!(
         code,
         libc::ECONNREFUSED

@@ -4,8 +4,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::clock::now;
+use crate::datagram::is_about_an_earlier_datagram;
 use crate::sys::timed::{Envelope, RecvSlots};
-use crate::timed::send::may_be_of_an_earlier_packet;
 use crate::timed::{Family, QUOTE_BYTES, SocketKind, Stamp, TimedSocket};
 
 /// How often receiving is tried again that failed for an error which an earlier packet caused.
@@ -148,7 +148,7 @@ impl TimedSocket {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(0),
                     Some(libc::EINTR) => {}
-                    Some(code) if may_be_of_an_earlier_packet(code) => {}
+                    Some(code) if is_about_an_earlier_datagram(code) => {}
                     _ => return Err(error),
                 },
             }

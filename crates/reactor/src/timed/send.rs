@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
 use crate::clock::now;
+use crate::datagram::is_about_an_earlier_datagram;
 use crate::sys::timed::{Envelope, Message, QueuedError};
 use crate::timed::receive::{ErrorSource, NetworkError};
 use crate::timed::{
@@ -82,7 +83,7 @@ impl TimedSocket {
                         self.numbers = false;
                     }
                     // An error of an earlier packet is reported once in place of sending.
-                    Some(code) if tries < RETRIES && may_be_of_an_earlier_packet(code) => {
+                    Some(code) if tries < RETRIES && is_about_an_earlier_datagram(code) => {
                         tries += 1;
                     }
                     _ => {
@@ -144,7 +145,7 @@ impl TimedSocket {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(()),
                     Some(libc::EINTR) => continue,
-                    Some(code) if may_be_of_an_earlier_packet(code) => continue,
+                    Some(code) if is_about_an_earlier_datagram(code) => continue,
                     _ => return Err(error),
                 },
             };
@@ -215,22 +216,4 @@ impl TimedSocket {
             length,
         });
     }
-}
-
-/// Whether a call on the socket may have failed for what became of an earlier packet (ip(7), `IP_RECVERR`).
-pub(super) fn may_be_of_an_earlier_packet(code: i32) -> bool {
-    matches!(
-        code,
-        libc::ECONNREFUSED
-            | libc::EHOSTUNREACH
-            | libc::ENETUNREACH
-            | libc::EHOSTDOWN
-            | libc::ENETDOWN
-            | libc::ENONET
-            | libc::ENOPROTOOPT
-            | libc::EPROTO
-            | libc::EOPNOTSUPP
-            | libc::EMSGSIZE
-            | libc::EACCES
-    )
 }

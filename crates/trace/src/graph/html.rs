@@ -3,6 +3,7 @@
 use super::series::subtitle;
 use super::svg::escape;
 use super::{ConnectionGraph, Packet, thin};
+use base64::Engine as _;
 use core::fmt::Write;
 
 const PAGE: &str = include_str!("page.html");
@@ -173,22 +174,9 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
+/// RFC 4648, section 4.
 fn base64(octets: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
-    for three in octets.chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for (at, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-            let digit = DIGITS[(word >> shift & 63) as usize];
-            text.push(if at <= three.len() {
-                char::from(digit)
-            } else {
-                '='
-            });
-        }
-    }
-    text
+    base64::engine::general_purpose::STANDARD.encode(octets)
 }
 
 #[cfg(test)]
