@@ -82,9 +82,16 @@ const ALLOWED: &[Row] = &[
     ),
     row("plot", &[], &[], "pictures are made of numbers and names"),
     row(
+        "shaper",
+        &["base", "wire", "qos", "reactor"],
+        &[],
+        "packets pass between interfaces through queues; whose policy it is, and who asks, is for others",
+    ),
+    row(
         "lab",
         &[
             "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor",
+            "shaper",
         ],
         &[],
         "experiments need the parts, never the daemon",
@@ -93,7 +100,7 @@ const ALLOWED: &[Row] = &[
         "headend",
         &[
             "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor",
-            "lab",
+            "shaper", "lab",
         ],
         &[],
         "the binary is the glue: nothing uses it",

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `rows` | the six rows of the published table, and its figures |
 //! | `treatment` | the link, and queues by name |
-//! | `engine` | two interfaces, queues between them, on a thread |
 //! | `topology`, `line`, `stage` | the hosts in namespaces, the boxes between them, and a run of both |
 //! | `traffic`, `pinger` | loads and probes of hosts in namespaces |
 //! | `model` | the same hosts, loads and probes in virtual time |
@@ -12,7 +11,6 @@
 //! | `experiments`, `tunnel` | tunnels, bands and SFQ's perturb |
 //! | `outcome`, `report` | what came of it, as a value and for people |
 
-pub mod engine;
 pub mod experiments;
 mod line;
 pub mod model;

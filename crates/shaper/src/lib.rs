@@ -11,6 +11,8 @@
 //! Left out: learning who is on which side (all that comes to one side leaves by the other), and several queues of one
 //! interface.
 
+#![forbid(unsafe_code)]
+
 mod control;
 mod lane;
 

@@ -1,7 +1,7 @@
 //! What the forwarding engine does on this machine: frames a second between two interfaces, and rates as they were asked.
 //!
 //! ```text
-//! cargo run --release -p lab --example engine -- [SECONDS]
+//! cargo run --release -p shaper --example engine -- [SECONDS]
 //! ```
 //!
 //! Everything is in network namespaces that are gone afterwards; it takes root, or leave to make them. A sender and a
@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Duration, Instant};
-use lab::gateway::engine::{Direction, Engine, EngineError};
 use qos::fifo::Limit;
 use qos::tbf;
 use qos::tree::{Overhead, Spec};
 use reactor::clock;
 use reactor::namespace::{Namespace, become_root_in_user_namespace, veth};
 use reactor::port::{BATCH, Frames, Port, PortOptions, Received};
+use shaper::{Direction, Engine, EngineError};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
