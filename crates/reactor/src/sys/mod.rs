@@ -1,6 +1,9 @@
 //! All unsafe code of the project: system calls that need raw pointers, wrapped so
 //! that no caller can misuse them.
 
+mod address;
+mod batch;
+mod control;
 pub(crate) mod epoll;
 pub(crate) mod interface;
 pub(crate) mod mmsg;

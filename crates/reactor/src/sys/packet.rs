@@ -8,8 +8,8 @@ use std::ptr;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use crate::sys::batch::empty_header;
 use crate::sys::check;
-use crate::sys::mmsg::empty_header;
 use crate::sys::socket::set_number;
 use crate::syscalls::{Call, SysCounts};
 

@@ -1,19 +1,15 @@
-//! recvmmsg(2) and sendmmsg(2) with time stamps, traffic classes and the error queue.
+//! Batches of messages with time stamps, traffic classes and the error queue.
 
 use std::io;
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::ptr;
+use std::os::fd::OwnedFd;
 
-use crate::sys::check;
-use crate::sys::mmsg::{RawAddress, empty_header, write_control, write_source};
-use crate::syscalls::{Call, SysCounts};
+use crate::sys::batch::{Headers, Incoming, Outgoing};
+use crate::sys::control::{packet_info, plain, write_control, write_source};
 
 /// Room for time stamps, a hop limit, a traffic class, packet info, and an error with its offender.
 const CONTROL_WORDS: usize = 40;
-
-type Control = [u64; CONTROL_WORDS];
 
 /// Gives a packet the number that its time stamp will carry (Linux 6.13); not yet in every libc.
 const SCM_TS_OPT_ID: libc::c_int = 81;
@@ -48,111 +44,44 @@ pub(crate) struct Envelope {
 
 /// Buffers for a batch of messages, allocated once.
 pub(crate) struct RecvSlots {
-    // The headers point into the other vectors, which never grow.
-    headers: Vec<libc::mmsghdr>,
-    _vectors: Vec<libc::iovec>,
-    names: Vec<RawAddress>,
-    controls: Vec<Control>,
-    payload: Vec<u8>,
+    slots: Incoming<CONTROL_WORDS>,
     size: usize,
-    /// Headers that the kernel has written to.
-    used: usize,
 }
-
-// SAFETY: the pointers lead only to memory that the struct itself owns.
-unsafe impl Send for RecvSlots {}
 
 impl RecvSlots {
     /// `size` bytes for each message.
     pub(crate) fn new(slots: usize, size: usize) -> Self {
-        let mut payload = vec![0_u8; slots * size];
-        let mut names = vec![RawAddress::zeroed(); slots];
-        let mut controls = vec![[0; CONTROL_WORDS]; slots];
-        let mut vectors: Vec<libc::iovec> = payload
-            .chunks_exact_mut(size)
-            .map(|chunk| libc::iovec {
-                iov_base: chunk.as_mut_ptr().cast(),
-                iov_len: size,
-            })
-            .collect();
-        let mut headers = vec![empty_header(); slots];
-        for (i, header) in headers.iter_mut().enumerate() {
-            header.msg_hdr.msg_name = (&raw mut names[i]).cast();
-            header.msg_hdr.msg_iov = &raw mut vectors[i];
-            header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_control = (&raw mut controls[i]).cast();
-        }
         Self {
-            headers,
-            _vectors: vectors,
-            names,
-            controls,
-            payload,
+            slots: Incoming::new(slots, size, size),
             size,
-            used: slots,
         }
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        self.headers.len()
+        self.slots.capacity()
     }
 
     /// One recvmmsg call, on the error queue if `errors`. Returns how many messages came.
     pub(crate) fn receive(&mut self, socket: &OwnedFd, errors: bool) -> io::Result<usize> {
-        for header in &mut self.headers[..self.used] {
-            header.msg_hdr.msg_namelen = size_of::<RawAddress>() as libc::socklen_t;
-            header.msg_hdr.msg_controllen = size_of::<Control>() as _;
-        }
-        self.used = 0;
         let queue = if errors { libc::MSG_ERRQUEUE } else { 0 };
-        SysCounts::note(Call::Recvmmsg);
-        // SAFETY: the headers point to buffers of the lengths they say, which this
-        // struct owns and nothing else refers to during the call.
-        let result = unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                self.headers.len() as libc::c_uint,
-                (libc::MSG_DONTWAIT | libc::MSG_TRUNC | queue) as _,
-                ptr::null_mut(),
-            )
-        };
-        self.used = check(result)?;
-        Ok(self.used)
+        self.slots.receive(socket, libc::MSG_TRUNC | queue)
     }
 
     /// The octets of a message, as far as there was room.
     pub(crate) fn bytes(&self, index: usize) -> &[u8] {
-        let length = (self.headers[..self.used][index].msg_len as usize).min(self.size);
-        let start = index * self.size;
-        &self.payload[start..start + length]
+        let length = self.slots.length(index) as usize;
+        self.slots.payload(index, length.min(self.size))
     }
 
     /// What the kernel said of a message of the last call.
     pub(crate) fn envelope(&self, index: usize) -> Envelope {
-        let raw = &self.headers[..self.used][index];
-        let named = raw.msg_hdr.msg_namelen > 0;
         let mut envelope = Envelope {
-            // Without a name the buffer holds that of an earlier message.
-            peer: self.names[index].get().filter(|_| named),
-            length: raw.msg_len as usize,
+            peer: self.slots.name(index),
+            length: self.slots.length(index) as usize,
             ..Envelope::default()
         };
-        let mut header = raw.msg_hdr;
-        header.msg_control = self.controls[index].as_ptr().cast_mut().cast();
-        // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed ancillary data into the aligned buffer; the
-        // slice covers the data of one message of it, whose length includes its header.
-        unsafe {
-            let mut next = libc::CMSG_FIRSTHDR(&raw const header);
-            while let Some(control) = next.as_ref() {
-                let data = libc::CMSG_DATA(next);
-                let before = data.offset_from(next.cast::<u8>()) as usize;
-                let length = control.cmsg_len.saturating_sub(before as _);
-                let data = std::slice::from_raw_parts(data, length as _);
-                envelope.note(control.cmsg_level, control.cmsg_type, data);
-                next = libc::CMSG_NXTHDR(&raw const header, next);
-            }
-        }
+        self.slots
+            .each_control(index, |level, kind, data| envelope.note(level, kind, data));
         envelope
     }
 }
@@ -169,37 +98,12 @@ impl Envelope {
             (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                 self.traffic_class = plain::<libc::c_int>(data).map(|value| value as u8);
             }
-            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                self.local = plain::<libc::in_pktinfo>(data)
-                    .map(|info| IpAddr::V4(Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes())));
-            }
-            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-                self.local = plain::<libc::in6_pktinfo>(data)
-                    .map(|info| Ipv6Addr::from(info.ipi6_addr.s6_addr))
-                    .filter(|ip| !ip.is_multicast())
-                    .map(IpAddr::V6);
-            }
             (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                 self.error = queued_error(data);
             }
-            _ => {}
+            _ => self.local = packet_info(level, kind, data).or(self.local),
         }
     }
-}
-
-/// A value of one of the kernel's plain types that control messages carry.
-trait Plain: Copy {}
-impl Plain for libc::c_int {}
-impl Plain for libc::in_pktinfo {}
-impl Plain for libc::in6_pktinfo {}
-impl Plain for libc::timespec {}
-impl Plain for libc::sock_extended_err {}
-impl Plain for libc::sockaddr_in {}
-impl Plain for libc::sockaddr_in6 {}
-
-fn plain<T: Plain>(data: &[u8]) -> Option<T> {
-    // SAFETY: there are enough bytes, and any bytes are a value of each of the types that are `Plain`.
-    (data.len() >= size_of::<T>()).then(|| unsafe { ptr::read_unaligned(data.as_ptr().cast()) })
 }
 
 /// The first of the three stamps, which is the software's; none if it is zero.
@@ -247,32 +151,11 @@ pub(crate) struct Message<'a> {
 }
 
 /// Headers for a batch of messages, allocated once.
-pub(crate) struct SendSlots {
-    headers: Vec<libc::mmsghdr>,
-    vectors: Vec<libc::iovec>,
-    names: Vec<RawAddress>,
-    controls: Vec<Control>,
-}
-
-// SAFETY: the pointers are used only within `send`, which sets them first.
-unsafe impl Send for SendSlots {}
+pub(crate) struct SendSlots(Headers<CONTROL_WORDS>);
 
 impl SendSlots {
     pub(crate) fn new(slots: usize) -> Self {
-        let vector = libc::iovec {
-            iov_base: ptr::null_mut(),
-            iov_len: 0,
-        };
-        Self {
-            headers: vec![empty_header(); slots],
-            vectors: vec![vector; slots],
-            names: vec![RawAddress::zeroed(); slots],
-            controls: vec![[0; CONTROL_WORDS]; slots],
-        }
-    }
-
-    pub(crate) fn capacity(&self) -> usize {
-        self.headers.len()
+        Self(Headers::new(slots))
     }
 
     /// One sendmmsg call for as many of `messages` as there are slots. Returns how many of them were sent; an error is
@@ -282,46 +165,30 @@ impl SendSlots {
         socket: &OwnedFd,
         messages: impl Iterator<Item = Message<'a>>,
     ) -> io::Result<usize> {
-        let mut count = 0;
-        for (index, message) in messages.take(self.capacity()).enumerate() {
-            self.fill(index, &message);
-            count = index + 1;
-        }
-        SysCounts::note(Call::Sendmmsg);
-        // SAFETY: the headers point to the messages' bytes, which live for `'a` and are only read, and to this
-        // struct's buffers, with the lengths they say.
-        check(unsafe {
-            libc::sendmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                count as libc::c_uint,
-                (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
-            )
-        })
+        self.0.send(socket, messages)
+    }
+}
+
+impl<'a> Outgoing<'a> for Message<'a> {
+    fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
-    fn fill(&mut self, index: usize, message: &Message<'_>) {
-        self.vectors[index] = libc::iovec {
-            iov_base: message.bytes.as_ptr().cast_mut().cast(),
-            iov_len: message.bytes.len(),
-        };
-        let control = &mut self.controls[index];
-        let (level, kind) = match message.to {
+    fn peer(&self) -> Option<SocketAddr> {
+        Some(self.to)
+    }
+
+    fn write_controls(&self, buffer: &mut [u64]) -> usize {
+        let (level, kind) = match self.to {
             SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
         };
-        let class = libc::c_int::from(message.traffic_class);
-        let mut used = write_control(control, 0, level, kind, class);
-        used += write_source(control, used, message.from);
-        if let Some(number) = message.number {
-            used += write_control(control, used, libc::SOL_SOCKET, SCM_TS_OPT_ID, number);
+        let class = libc::c_int::from(self.traffic_class);
+        let mut used = write_control(buffer, 0, level, kind, class);
+        used += write_source(buffer, used, self.from);
+        if let Some(number) = self.number {
+            used += write_control(buffer, used, libc::SOL_SOCKET, SCM_TS_OPT_ID, number);
         }
-        let header = &mut self.headers[index].msg_hdr;
-        header.msg_namelen = self.names[index].set(message.to);
-        header.msg_name = (&raw mut self.names[index]).cast();
-        header.msg_iov = &raw mut self.vectors[index];
-        header.msg_iovlen = 1;
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = used as _;
+        used
     }
 }

@@ -1,0 +1,214 @@
+//! recvmmsg(2) and sendmmsg(2): many messages by one call, with names and ancillary data of `N` words each.
+
+use std::io;
+use std::mem::{self, size_of};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr;
+
+use crate::sys::address::RawAddress;
+use crate::sys::check;
+use crate::sys::control::each_control;
+use crate::syscalls::{Call, SysCounts};
+
+pub(super) fn empty_header() -> libc::mmsghdr {
+    // SAFETY: all zeros (null pointers, no lengths) is a valid `mmsghdr`.
+    unsafe { mem::zeroed() }
+}
+
+/// Buffers for a batch of messages that come, allocated once.
+pub(super) struct Incoming<const N: usize> {
+    // The headers point into the other vectors, which never grow.
+    headers: Vec<libc::mmsghdr>,
+    _vectors: Vec<libc::iovec>,
+    names: Vec<RawAddress>,
+    controls: Vec<[u64; N]>,
+    payload: Vec<u8>,
+    stride: usize,
+    /// Headers that the kernel has written to.
+    used: usize,
+}
+
+// SAFETY: the pointers lead only to memory that the struct itself owns.
+unsafe impl<const N: usize> Send for Incoming<N> {}
+
+impl<const N: usize> Incoming<N> {
+    /// `stride` bytes apart, `size` of them used for each message.
+    pub(super) fn new(slots: usize, size: usize, stride: usize) -> Self {
+        let mut payload = vec![0_u8; slots * stride];
+        let mut names = vec![RawAddress::zeroed(); slots];
+        let mut controls = vec![[0; N]; slots];
+        let mut vectors: Vec<libc::iovec> = payload
+            .chunks_exact_mut(stride)
+            .map(|chunk| libc::iovec {
+                iov_base: chunk.as_mut_ptr().cast(),
+                iov_len: size.min(stride),
+            })
+            .collect();
+        let mut headers = vec![empty_header(); slots];
+        for (i, header) in headers.iter_mut().enumerate() {
+            header.msg_hdr.msg_name = (&raw mut names[i]).cast();
+            header.msg_hdr.msg_iov = &raw mut vectors[i];
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = (&raw mut controls[i]).cast();
+        }
+        Self {
+            headers,
+            _vectors: vectors,
+            names,
+            controls,
+            payload,
+            stride,
+            used: slots,
+        }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// One recvmmsg call, which does not wait. Returns how many messages came.
+    pub(super) fn receive(&mut self, socket: &OwnedFd, flags: libc::c_int) -> io::Result<usize> {
+        for header in &mut self.headers[..self.used] {
+            header.msg_hdr.msg_namelen = size_of::<RawAddress>() as libc::socklen_t;
+            header.msg_hdr.msg_controllen = size_of::<[u64; N]>() as _;
+        }
+        self.used = 0;
+        SysCounts::note(Call::Recvmmsg);
+        // SAFETY: the headers point to buffers of the lengths they say, which this
+        // struct owns and nothing else refers to during the call.
+        let result = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                self.headers.len() as libc::c_uint,
+                (libc::MSG_DONTWAIT | flags) as _,
+                ptr::null_mut(),
+            )
+        };
+        self.used = check(result)?;
+        Ok(self.used)
+    }
+
+    /// The peer's name as the kernel gave it with a message of the last call.
+    pub(super) fn name(&self, index: usize) -> Option<SocketAddr> {
+        // Without a name the buffer holds that of an earlier message.
+        let named = self.headers[..self.used][index].msg_hdr.msg_namelen > 0;
+        self.names[index].get().filter(|_| named)
+    }
+
+    /// What recvmmsg said of a message's length: what it took of the buffer, or with `MSG_TRUNC` what it had.
+    pub(super) fn length(&self, index: usize) -> u32 {
+        self.headers[..self.used][index].msg_len
+    }
+
+    /// Whether a message did not fit.
+    pub(super) fn is_truncated(&self, index: usize) -> bool {
+        self.headers[..self.used][index].msg_hdr.msg_flags & libc::MSG_TRUNC != 0
+    }
+
+    /// The first `length` bytes of a message's buffer.
+    pub(super) fn payload(&self, index: usize, length: usize) -> &[u8] {
+        let start = index * self.stride;
+        &self.payload[start..start + length]
+    }
+
+    /// Shows `f` level, type and data of a message's ancillary data.
+    pub(super) fn each_control(
+        &self,
+        index: usize,
+        f: impl FnMut(libc::c_int, libc::c_int, &[u8]),
+    ) {
+        let header = &self.headers[..self.used][index].msg_hdr;
+        each_control(header, &self.controls[index], f);
+    }
+}
+
+/// A message that is to be sent.
+pub(super) trait Outgoing<'a> {
+    /// Its octets.
+    fn bytes(&self) -> &'a [u8];
+    /// The receiver; `None` on a connected socket.
+    fn peer(&self) -> Option<SocketAddr>;
+    /// Writes its ancillary data; returns how many octets they are.
+    fn write_controls(&self, buffer: &mut [u64]) -> usize;
+}
+
+/// Headers for a batch of messages that go, allocated once.
+pub(super) struct Headers<const N: usize> {
+    headers: Vec<libc::mmsghdr>,
+    vectors: Vec<libc::iovec>,
+    names: Vec<RawAddress>,
+    controls: Vec<[u64; N]>,
+}
+
+// SAFETY: the pointers are used only within `send`, which sets them first.
+unsafe impl<const N: usize> Send for Headers<N> {}
+
+impl<const N: usize> Headers<N> {
+    pub(super) fn new(slots: usize) -> Self {
+        let vector = libc::iovec {
+            iov_base: ptr::null_mut(),
+            iov_len: 0,
+        };
+        Self {
+            headers: vec![empty_header(); slots],
+            vectors: vec![vector; slots],
+            names: vec![RawAddress::zeroed(); slots],
+            controls: vec![[0; N]; slots],
+        }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// One sendmmsg call for as many of `messages` as there are slots. Returns how many of them were sent; an error is
+    /// about the first one.
+    pub(super) fn send<'a, M: Outgoing<'a>>(
+        &mut self,
+        socket: &OwnedFd,
+        messages: impl Iterator<Item = M>,
+    ) -> io::Result<usize> {
+        let mut count = 0;
+        for (index, message) in messages.take(self.capacity()).enumerate() {
+            self.fill(index, &message);
+            count = index + 1;
+        }
+        SysCounts::note(Call::Sendmmsg);
+        // SAFETY: the headers point to the messages' bytes, which live for `'a` and are only read, and to this
+        // struct's buffers, with the lengths they say.
+        check(unsafe {
+            libc::sendmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
+            )
+        })
+    }
+
+    fn fill<'a>(&mut self, index: usize, message: &impl Outgoing<'a>) {
+        let bytes = message.bytes();
+        self.vectors[index] = libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        let controls = message.write_controls(&mut self.controls[index]);
+        let name = message.peer().map_or(0, |peer| self.names[index].set(peer));
+        let header = &mut self.headers[index].msg_hdr;
+        header.msg_name = match name {
+            0 => ptr::null_mut(),
+            _ => (&raw mut self.names[index]).cast(),
+        };
+        header.msg_namelen = name;
+        header.msg_iov = &raw mut self.vectors[index];
+        header.msg_iovlen = 1;
+        header.msg_control = match controls {
+            0 => ptr::null_mut(),
+            _ => (&raw mut self.controls[index]).cast(),
+        };
+        // No more than there is room for, whatever the message says.
+        header.msg_controllen = controls.min(size_of::<[u64; N]>()) as _;
+    }
+}
