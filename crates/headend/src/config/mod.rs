@@ -6,7 +6,6 @@
 
 mod fault;
 mod listen;
-mod near;
 mod peer;
 mod reader;
 mod secret;

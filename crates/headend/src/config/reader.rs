@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fault::Notes;
-use super::near::nearest;
+use base::nearest;
 
 /// A value and the byte of the file where it stands.
 #[derive(Clone, Debug)]

@@ -11,7 +11,6 @@
 mod build;
 mod classes;
 mod link;
-mod near;
 mod reader;
 mod remark;
 mod rules;

@@ -7,8 +7,8 @@ use core::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::near::nearest;
 use super::remark::Remarks;
+use base::nearest;
 
 /// A value and the byte of the text where it stands.
 #[derive(Debug, Clone, Copy)]
