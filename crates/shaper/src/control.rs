@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use base::Instant;
-use qos::tree::{Node, Spec, SpecError};
+use qos::tree::{Node, Overhead, Spec, SpecError};
 use qos::{Backlog, Statistics};
 use reactor::Waker;
 use reactor::port::PortStats;
@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) enum Command {
     Replace(Way, Box<Spec>, Sender<Result<(), SpecError>>),
+    ReplaceBoth(Box<[(Spec, Overhead); 2]>, Sender<Result<(), SpecError>>),
     Snapshot(Sender<Snapshot>),
 }
 
@@ -89,6 +90,17 @@ impl Control {
     pub fn replace(&self, way: Way, spec: &Spec) -> Result<(), ControlError> {
         let (answer, answers) = channel();
         let command = Command::Replace(way, Box::new(spec.clone()), answer);
+        Ok(self.ask(command, &answers)??)
+    }
+
+    /// Changes the queues of both ways at one moment, up first, and what a packet costs on the line; packets that wait
+    /// already keep their length. Nothing is lost or reordered.
+    ///
+    /// # Errors
+    /// The queues of either way cannot be: both are as before. Or the engine does not run.
+    pub fn replace_both(&self, both: [(Spec, Overhead); 2]) -> Result<(), ControlError> {
+        let (answer, answers) = channel();
+        let command = Command::ReplaceBoth(Box::new(both), answer);
         Ok(self.ask(command, &answers)??)
     }
 

@@ -232,6 +232,10 @@ impl Lane {
         self.tree.change(spec, &mut self.pool, now)
     }
 
+    pub(super) fn set_overhead(&mut self, overhead: Overhead) {
+        self.overhead = overhead;
+    }
+
     pub(super) fn snapshot(&self) -> LaneSnapshot {
         LaneSnapshot {
             nodes: self.tree.walk(),

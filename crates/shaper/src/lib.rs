@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use base::{Duration, Instant};
-use qos::tree::{Overhead, Spec, SpecError};
+use qos::tree::{Overhead, Spec, SpecError, Tree};
 use reactor::port::{BATCH, Frames, Port, PortError, PortStats, Received};
 use reactor::{Interest, PollerKind, Reactor, StoreKind, Token, Waker, clock};
 
@@ -234,11 +234,32 @@ impl Engine {
                     let _ = answer.send(lane.replace(&spec, now));
                     lane.reclaim(&mut self.frames);
                 }
+                Command::ReplaceBoth(both, answer) => {
+                    let _ = answer.send(self.replace_both(&both, now));
+                }
                 Command::Snapshot(answer) => {
                     let _ = answer.send(self.snapshot());
                 }
             }
         }
+    }
+
+    /// Changes both ways, or neither.
+    fn replace_both(
+        &mut self,
+        both: &[(Spec, Overhead); 2],
+        now: Instant,
+    ) -> Result<(), SpecError> {
+        // What can be made can be changed to.
+        for (spec, _) in both {
+            Tree::new(spec, 0, now)?;
+        }
+        for (lane, (spec, overhead)) in self.lanes.iter_mut().zip(both) {
+            lane.replace(spec, now)?;
+            lane.set_overhead(*overhead);
+            lane.reclaim(&mut self.frames);
+        }
+        Ok(())
     }
 
     /// What it has done so far, and what waits.

@@ -288,6 +288,36 @@ fn a_change_of_queues_under_load_loses_and_overtakes_nothing() {
 }
 
 #[test]
+fn both_ways_change_at_once_or_neither_does() {
+    let bench = Bench::new(&plain(), &plain());
+    let kinds = || {
+        let snapshot = bench.control.snapshot().unwrap();
+        [snapshot.up, snapshot.down].map(|lane| lane.nodes[0].kind)
+    };
+    let framed = Overhead {
+        per_packet: 100,
+        ..Overhead::default()
+    };
+    let both = [Spec::Fifo(Limit::Bytes(90_000)), fifo(90)].map(|spec| (spec, framed));
+    bench.control.replace_both(both).unwrap();
+    assert_eq!(kinds(), ["bfifo", "pfifo"]);
+    let (sender, receiver) = (bench.udp("192.0.2.1:4000"), bench.udp("192.0.2.2:5000"));
+    sender.send_to(&[0; 72], TO).unwrap();
+    assert_eq!(receiver.recv(&mut [0; 100]).unwrap(), 72);
+    let snapshot = bench.control.snapshot().unwrap();
+    assert_eq!(snapshot.up.statistics.sent_bytes, 28 + 72 + 100);
+
+    let empty = Spec::Drr {
+        classes: Vec::new(),
+        classifier: qos::tree::Classifier::Rules(Vec::new()),
+    };
+    let both = [plain().spec, empty].map(|spec| (spec, Overhead::default()));
+    let error = bench.control.replace_both(both).unwrap_err();
+    assert!(matches!(error, ControlError::Spec(_)), "{error}");
+    assert_eq!(kinds(), ["bfifo", "pfifo"]);
+}
+
+#[test]
 fn a_tcp_stream_that_was_left_to_be_cut_arrives_whole() {
     let bench = Bench::new(&shaped(200_000_000, fifo(100)), &plain());
     let listener = bench

@@ -10,6 +10,7 @@
 //! Left out: rings mapped into memory (`PACKET_MMAP`), and links that are no Ethernet.
 
 mod frames;
+mod link;
 pub mod offloads;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::netdevice::name_to_index;
 
 pub use frames::{Frames, OpenChecksum};
+pub use link::Link;
 
 use crate::buffers::{self, BufferReport, BufferSide};
 use crate::sys::interface;
