@@ -11,7 +11,7 @@ use wire::flow::Keys;
 use wire::segment::{self, Kind, Segments};
 
 use super::control::LaneSnapshot;
-use super::{Direction, EngineError};
+use super::{Direction, EngineError, Rewrite};
 
 /// Frames that wait for the other interface to take them; beyond that the queue keeps them.
 const OUTGOING: usize = BATCH;
@@ -52,6 +52,8 @@ pub(super) struct Lane {
     pool: Pool,
     overhead: Overhead,
     delay: Duration,
+    pub(super) entering: Option<Rewrite>,
+    pub(super) leaving: Option<Rewrite>,
     /// Frames behind the queue, by when they arrive.
     travelling: VecDeque<(Instant, u32)>,
     outgoing: Vec<u32>,
@@ -67,6 +69,8 @@ impl Lane {
             pool: Pool::new(direction.packets_max.max(1)),
             overhead: direction.overhead,
             delay: direction.delay,
+            entering: None,
+            leaving: None,
             travelling: VecDeque::new(),
             outgoing: Vec::with_capacity(OUTGOING + PAST_MAX),
             blocked: false,
@@ -76,6 +80,9 @@ impl Lane {
 
     /// Takes in a frame that is in a slot.
     pub(super) fn take(&mut self, frames: &mut Frames, handle: u32, now: Instant) {
+        if let Some(change) = self.entering {
+            rewrite(frames, handle, change);
+        }
         let frame = frames.get(handle);
         let Some(packet) = segment::ip_packet(frame) else {
             self.stats.past += 1;
@@ -165,6 +172,9 @@ impl Lane {
         if packet.marked && ecn::mark_frame(frames.get_mut(packet.handle)) {
             self.stats.marked += 1;
         }
+        if let Some(change) = self.leaving {
+            rewrite(frames, packet.handle, change);
+        }
         self.leave(packet.handle, now);
         true
     }
@@ -244,5 +254,17 @@ impl Lane {
             travelling: self.travelling.len(),
             stats: self.stats,
         }
+    }
+}
+
+fn rewrite(frames: &mut Frames, handle: u32, change: Rewrite) {
+    if frames.open_checksum(handle).is_none()
+        && let Some(frame) = change(frames.get(handle))
+    {
+        frames.fill(handle, |room| {
+            let length = frame.len().min(room.len());
+            room[..length].copy_from_slice(&frame[..length]);
+            length
+        });
     }
 }

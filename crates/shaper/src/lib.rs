@@ -5,6 +5,9 @@
 //! the queue, since a link is of no use without it. Frames that a local stack left to be cut are cut first, so that
 //! queues see packets as the line does. A packet that its queue marks leaves as "congestion experienced".
 //!
+//! Where one is asked for, a [`Rewrite`] changes packets before they are queued, and one those that leave: the ends of a
+//! tunnel, for example.
+//!
 //! One thread, one reading of the clock for each turn, frames in batches, and no copy between the interfaces. Another
 //! thread asks and changes it by [`Control`].
 //!
@@ -66,6 +69,10 @@ pub struct Direction {
     pub seed: u64,
 }
 
+/// Changes a frame: says what takes its place, `None` to leave it as it is. What is longer than a slot is cut off. Frames
+/// whose checksum a local stack left open are not shown to it.
+pub type Rewrite = fn(&[u8]) -> Option<Vec<u8>>;
+
 /// Why an engine cannot be made or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -125,6 +132,16 @@ impl Engine {
             downs: [0; 2],
             down: [false; 2],
         })
+    }
+
+    /// Rewrites what goes `way` before it is queued.
+    pub fn rewrite_entering(&mut self, way: Way, rewrite: Rewrite) {
+        self.lanes[way as usize].entering = Some(rewrite);
+    }
+
+    /// Rewrites what goes `way` when it leaves the queues, before its delay. What was let past them is not shown to it.
+    pub fn rewrite_leaving(&mut self, way: Way, rewrite: Rewrite) {
+        self.lanes[way as usize].leaving = Some(rewrite);
     }
 
     /// By which other threads ask and change it while it runs.

@@ -10,6 +10,7 @@ use qos::fifo::Limit;
 use qos::{codel, tbf};
 use reactor::namespace::{Namespace, veth};
 use reactor::port::PortOptions;
+use reactor::port::offloads::OffloadsOff;
 use reactor::timed::{Family, TimedBatch, TimedOptions, TimedSocket};
 
 use super::*;
@@ -30,6 +31,11 @@ struct Bench {
 
 impl Bench {
     fn new(up: &Direction, down: &Direction) -> Self {
+        Self::prepared(up, down, |_| {})
+    }
+
+    /// The same, with an engine that `prepare` has changed.
+    fn prepared(up: &Direction, down: &Direction, prepare: fn(&mut Engine)) -> Self {
         let new = || Namespace::new().expect("root, or leave to make namespaces");
         let (a, b, middle) = (new(), new(), new());
         for namespace in [&a, &b, &middle] {
@@ -61,6 +67,7 @@ impl Bench {
         };
         let open = |name| middle.run(|| Port::open(name, &options)).unwrap().unwrap();
         let mut engine = Engine::new(open("left"), open("right"), up, down).unwrap();
+        prepare(&mut engine);
         let control = engine.control();
         let stop = Arc::new(AtomicBool::new(false));
         let stops = Arc::clone(&stop);
@@ -379,6 +386,65 @@ fn what_waits_too_long_is_marked_where_its_sender_understands() {
         (marked, marked)
     );
     assert!(classes.iter().all(|class| matches!(class, 0xba | 0xbb)));
+}
+
+#[test]
+fn what_is_rewritten_on_its_way_in_is_queued_so_and_may_be_restored_on_its_way_out() {
+    /// 20 octets more in an IPv4 packet, which says so.
+    fn longer(frame: &[u8]) -> Option<Vec<u8>> {
+        let length = u16::from_be_bytes(frame.get(16..18)?.try_into().ok()?);
+        let mut out = [frame, &[0; 20]].concat();
+        out[16..18].copy_from_slice(&(length + 20).to_be_bytes());
+        (frame[12..14] == [8, 0]).then_some(out)
+    }
+    fn shorter(frame: &[u8]) -> Option<Vec<u8>> {
+        let mut out = frame.get(..frame.len().checked_sub(20)?)?.to_vec();
+        let length = u16::from_be_bytes(out[16..18].try_into().ok()?);
+        out[16..18].copy_from_slice(&(length - 20).to_be_bytes());
+        Some(out)
+    }
+    let bench = Bench::prepared(&plain(), &plain(), |engine| {
+        engine.rewrite_entering(Way::Up, longer);
+        engine.rewrite_leaving(Way::Up, shorter);
+    });
+    let off = |name| OffloadsOff::new(name).unwrap();
+    // A checksum that is left open is the interface's to make.
+    let _off = bench.a.run(|| off("eth0")).unwrap();
+    let (sender, mut receiver) = (bench.udp("192.0.2.1:4000"), collector(&bench));
+    for n in 0..3 {
+        sender.send_to(&numbered(n), TO).unwrap();
+    }
+    let numbers = collect(&mut receiver, 3);
+    assert!(numbers.iter().map(|&(n, _)| n).eq(0..3));
+    let passed = bench.control.snapshot().unwrap().up.statistics;
+    assert_eq!((passed.sent_packets, passed.sent_bytes), (3, 3 * 1_048));
+}
+
+#[test]
+fn neighbours_are_found_though_a_flood_fills_the_queue() {
+    // Each packet takes nearly a second.
+    let bench = Bench::new(&shaped(10_000, fifo(100)), &plain());
+    let mut netlink = bench.b.netlink().unwrap();
+    let other: IpAddr = "192.0.2.3".parse().unwrap();
+    netlink.add_address("eth0", other, 24).unwrap();
+    let sender = bench.udp("192.0.2.1:4000");
+    let send_and_wait = |to: &str, count: u64| {
+        let queued = || bench.control.snapshot().unwrap().up.stats;
+        let before = queued();
+        for _ in 0..count {
+            sender.send_to(&numbered(0), to).unwrap();
+        }
+        while queued().packets < before.packets + count {
+            std::thread::sleep(MILLISECOND);
+        }
+        queued().past - before.past
+    };
+    // The neighbour first, since the kernel holds few packets while it looks for one.
+    assert!(send_and_wait(TO, 1) > 0);
+    assert_eq!(send_and_wait(TO, 100), 0);
+    // To be sent there, the kernel has to have heard an answer from behind the queue.
+    assert!(send_and_wait("192.0.2.3:5000", 1) > 0);
+    assert!(bench.control.snapshot().unwrap().up.backlog.packets > 50);
 }
 
 #[test]
