@@ -127,7 +127,7 @@ fn history_writes_one_page_with_all_chapters() {
     assert!(said.contains("The page: ") && said.contains("page.html"));
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.starts_with("<!DOCTYPE html>") && text.trim_end().ends_with("</html>"));
-    assert_eq!(text.matches("<section").count(), 3);
+    assert_eq!(text.matches("<section").count(), 4);
     let report = read(&out.join("history.json"));
     check_files(&report, &out, &said);
     let ours = row(&report, "Times, also as multiples of r3125's", "headend");
@@ -135,6 +135,11 @@ fn history_writes_one_page_with_all_chapters() {
     let title = "The capture of 2.87 million packets, published and here, also as multiples of the look-up from the tail";
     let whole = row(&report, title, "headend, all of it");
     assert!(whole[2].as_str().unwrap().ends_with("measured"));
+    let title = "The six rows, published (publ.) and here (virtual time, policy: fair)";
+    let mut tables = report["tables"].as_array().unwrap().iter();
+    let rows = &tables.find(|table| table["title"] == title).unwrap()["rows"];
+    let published = rows[4]["cells"][3].as_f64();
+    assert_eq!(published, Some(69.0), "row 5's loss");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `headend bench history`: published scaling failures, re-run here, as one HTML page.
 
 mod capture;
+mod gateway;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let mut chapters = [
         bringup_chapter(args.quick)?,
         poll_chapter(args.quick)?,
+        gateway::chapter(args.quick)?,
         capture::chapter(args.quick)?,
     ];
     let machine = MachineInfo::read_with(witness);

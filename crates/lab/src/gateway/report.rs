@@ -62,7 +62,7 @@ fn number(value: Option<f64>, decimals: usize) -> Cell {
 }
 
 /// Stream and shares.
-fn rows_table(outcome: &Outcome) -> Table {
+pub(crate) fn rows_table(outcome: &Outcome) -> Table {
     let title = format!(
         "The six rows, published (publ.) and here ({}, policy: {})",
         outcome.place, outcome.treatment
@@ -92,7 +92,7 @@ fn rows_table(outcome: &Outcome) -> Table {
 }
 
 /// Pages and pings.
-fn waits_table(outcome: &Outcome) -> Table {
+pub(crate) fn waits_table(outcome: &Outcome) -> Table {
     let figures = [
         ("page publ.", "ms"),
         ("page", "ms"),
@@ -167,7 +167,7 @@ fn spread_table(outcome: &Outcome) -> Table {
     table
 }
 
-fn fairness_table(outcome: &Outcome) -> Table {
+pub(crate) fn fairness_table(outcome: &Outcome) -> Table {
     let mut table = Table::new(
         "Nine uploads of A against one of B",
         &[
@@ -189,7 +189,7 @@ fn fairness_table(outcome: &Outcome) -> Table {
     table
 }
 
-fn experiment_table(experiment: &Experiment) -> Table {
+pub(crate) fn experiment_table(experiment: &Experiment) -> Table {
     let mut table = Table::new(
         experiment.title,
         &[

@@ -1,4 +1,4 @@
-//! Chapter 3: the capture analyser that walks its whole history.
+//! Chapter 4: the capture analyser that walks its whole history.
 
 use super::published::{
     self, CAPTURE_CONNECTION_PACKETS as OF_CONNECTION, CAPTURE_PACKETS as OF_CAPTURE, WALKS, Walk,

@@ -9,12 +9,14 @@
 
 mod bringup;
 mod capture;
+mod gateway;
 mod page;
 mod poll;
 pub mod published;
 
 pub use bringup::{BringupRun, chapter_bringup};
 pub use capture::{Whole, chapter_capture};
+pub use gateway::chapter_gateway;
 pub use page::page;
 pub use poll::{PollRow, chapter_poll};
 

@@ -8,7 +8,10 @@ pub const BRINGUP_SOURCE: &str = "ProL2TP 1.5 benchmark, 2013";
 /// What the second chapter cites.
 pub const POLL_SOURCE: &str = "FRRouting issue 12852, 2023";
 
-/// What the third chapter cites.
+/// What the third chapter cites; its rows' figures are [`Row::published`](crate::gateway::rows::Row::published).
+pub const GATEWAY_SOURCE: &str = "Dan Siemon's blog, 2009 to 2014";
+
+/// What the fourth chapter cites.
 pub const CAPTURE_SOURCE: &str = "tcptrace 6.6.7 and its patches, 2005";
 
 /// Tunnels that the bring-up benchmark asked for.

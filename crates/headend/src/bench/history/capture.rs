@@ -1,4 +1,4 @@
-//! The measurements of the third chapter: the lists of 2005, and the whole way of a capture like the published one.
+//! The measurements of the fourth chapter: the lists of 2005, and the whole way of a capture like the published one.
 
 use std::hint::black_box;
 

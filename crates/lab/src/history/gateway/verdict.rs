@@ -1,0 +1,319 @@
+//! Whether the six rows and the experiments went as published.
+
+use std::ops::RangeInclusive;
+
+use super::{PERIOD_S, Run, slowest};
+use crate::gateway::outcome::{Setting, Spread};
+use crate::gateway::rows::{Result, mean};
+use crate::history::{Claim, Verdict};
+use plot::number::short;
+
+/// Half of the stream at least is lost beside the flood, of which 69 % were published.
+const LOSS_MIN_PERCENT: f64 = 50.0;
+
+/// A page that takes so many times as long is slower.
+const SLOWER: f64 = 1.5;
+
+/// A page that takes at most so many times as long is as fast: published are 1.09 and 1.00.
+const AS_FAST: f64 = 1.25;
+
+/// A published share counts as met within these parts of it.
+const SHARES: RangeInclusive<f64> = 0.75..=1.25;
+
+/// What B gets at most where it was published to get nothing.
+const NOTHING: f64 = 0.05;
+
+/// A ping that takes longer, or has no reply, waits behind others: five times the idle link's.
+const SPIKE_MS: f64 = 100.0;
+
+/// Weighs the rows, the tunnel and the change of the hash.
+pub(super) fn verdict(run: &Run<'_>) -> Verdict {
+    let claims = vec![
+        flood(run),
+        nothing_lost(run),
+        jitter(run),
+        slow_pages(run),
+        fast_pages(run),
+        shares(run, "Without the policy", [3, 5]),
+        shares(run, "With it", [4, 6]),
+        tunnel(run),
+        spikes(run),
+        no_spikes(run),
+    ];
+    let mut verdict = Verdict::from_claims(claims);
+    verdict.remarks.push(
+        "All figures are of a model in virtual time: where they differ from the published ones, the model's link, page \
+         and TCP are not the published ones, and it knows no noise."
+            .into(),
+    );
+    verdict.remarks.extend(waits(run));
+    verdict.remarks.extend(nine(run));
+    verdict.remarks.extend(bands(run));
+    verdict
+}
+
+/// A claim whose sentence is there only when it could be tested.
+fn claim(tested: Option<(bool, String)>, untested: &str) -> Claim {
+    match tested {
+        Some((holds, because)) => Claim {
+            holds: Some(holds),
+            because,
+        },
+        None => Claim {
+            holds: None,
+            because: format!("{untested} was not measured."),
+        },
+    }
+}
+
+fn loss(run: &Result) -> Option<f64> {
+    Some(run.loss_percent)
+}
+
+/// `81.7 %`, or `81.7 % (79.0 to 84.2)` of several measurements.
+fn spread(spread: Spread, decimals: usize, unit: &str) -> String {
+    let Spread { mean, min, max, .. } = spread;
+    let text = format!("{mean:.decimals$}{unit}");
+    let [low, high] = [min, max].map(|value| format!("{value:.decimals$}"));
+    if low == high {
+        text
+    } else {
+        format!("{text} ({low} to {high})")
+    }
+}
+
+fn flood(run: &Run<'_>) -> Claim {
+    let tested = || {
+        let row = run.row(5)?;
+        let here = row.spread(loss)?;
+        Some((
+            here.mean >= LOSS_MIN_PERCENT,
+            format!(
+                "Beside the flood the stream of B loses {}; published are {:.0} %.",
+                spread(here, 1, " %"),
+                row.published.loss_percent
+            ),
+        ))
+    };
+    claim(tested(), "The stream beside the flood")
+}
+
+fn nothing_lost(run: &Run<'_>) -> Claim {
+    let tested = || {
+        let lost = [run.mean(4, loss)?, run.mean(6, loss)?];
+        Some((
+            lost == [0.0, 0.0],
+            format!(
+                "With the policy it loses {} % beside uploads and {} % beside the flood; published is that nothing is lost.",
+                short(lost[0]),
+                short(lost[1])
+            ),
+        ))
+    };
+    claim(tested(), "The stream with the policy")
+}
+
+fn jitter(run: &Run<'_>) -> Claim {
+    let tested = || {
+        let of = |number| run.mean(number, |run| Some(run.jitter_ms));
+        let [up, up_with, flood, flood_with] = [of(3)?, of(4)?, of(5)?, of(6)?];
+        Some((
+            up_with < up && flood_with < flood,
+            format!(
+                "The policy takes the stream's jitter from {up:.1} to {up_with:.1} ms beside uploads and from {flood:.1} to \
+                 {flood_with:.1} ms beside the flood; published are 2.6 to 0.5 and 1.6 to 0.8."
+            ),
+        ))
+    };
+    claim(tested(), "The stream's jitter")
+}
+
+fn slow_pages(run: &Run<'_>) -> Claim {
+    let tested = || {
+        let (idle, up) = (
+            run.mean(1, Result::page_mean_ms)?,
+            run.mean(3, Result::page_mean_ms)?,
+        );
+        let under_flood = run.row(5)?.runs.iter();
+        let loaded: usize = under_flood.map(|run| run.page_ms.len()).sum();
+        let flood = match loaded {
+            0 => "beside the flood none comes".to_owned(),
+            n => format!("beside the flood {n} came"),
+        };
+        Some((
+            up / idle >= SLOWER && loaded == 0,
+            format!(
+                "Beside uploads a page takes {:.1} times as long as on the idle link, and {flood}; published are 3.1 times, \
+                 and none.",
+                up / idle
+            ),
+        ))
+    };
+    claim(tested(), "Pages without the policy")
+}
+
+fn fast_pages(run: &Run<'_>) -> Claim {
+    let tested = || {
+        let of = |number| run.mean(number, Result::page_mean_ms);
+        let idle = of(2)?;
+        let ratios = [of(4)? / idle, of(6)? / idle];
+        Some((
+            ratios.iter().all(|ratio| *ratio <= AS_FAST),
+            format!(
+                "With the policy it takes {:.2} and {:.2} times as long beside uploads and flood; published are 1.09 and 1.00.",
+                ratios[0], ratios[1]
+            ),
+        ))
+    };
+    claim(tested(), "Pages with the policy")
+}
+
+/// B's shares in two rows, against uploads and against the flood.
+fn shares(run: &Run<'_>, policy: &str, numbers: [u8; 2]) -> Claim {
+    let tested = || {
+        let of = |number: u8| {
+            let row = run.row(number)?;
+            Some((row.published.share?, row.spread(|run| run.share)?))
+        };
+        let [uploads, flood] = [of(numbers[0])?, of(numbers[1])?];
+        let holds = |(was, here): (f64, Spread)| match was {
+            0.0 => here.mean <= NOTHING,
+            _ => SHARES.contains(&(here.mean / was)),
+        };
+        Some((
+            holds(uploads) && holds(flood),
+            format!(
+                "{policy} an upload of B gets {} of the link against three of A and {} against the flood; published are {} \
+                 and {}.",
+                spread(uploads.1, 2, ""),
+                spread(flood.1, 2, ""),
+                short(uploads.0),
+                short(flood.0)
+            ),
+        ))
+    };
+    claim(tested(), &format!("{policy} B's share"))
+}
+
+/// The median of all pings of a setting; one without reply counts as the longest.
+fn median(setting: &Setting) -> Option<f64> {
+    let mut trips: Vec<f64> = slowest(setting)
+        .iter()
+        .map(|ping| ping.1.unwrap_or(f64::INFINITY))
+        .collect();
+    trips.sort_by(f64::total_cmp);
+    trips.get(trips.len() / 2).copied()
+}
+
+fn tunnel(run: &Run<'_>) -> Claim {
+    let tested = || {
+        let [before, after] = &run.experiment("tunnel")?.settings[..] else {
+            return None;
+        };
+        let (before, after) = (median(before)?, median(after)?);
+        Some((
+            before > SPIKE_MS && after < SPIKE_MS,
+            format!(
+                "In one tunnel with an upload a ping takes {before:.0} ms (median) where queues read the outer header alone, \
+                 and {after:.0} ms with tunnel keys; published is that it shares the upload's queue, and that keys part them."
+            ),
+        ))
+    };
+    claim(tested(), "The tunnel")
+}
+
+/// Of each time between two changes of the hash, whether pings waited behind a flood; and how long after its beginning
+/// that began at most, in seconds.
+fn periods(setting: &Setting) -> Option<(Vec<bool>, f64)> {
+    let mut periods: Vec<bool> = Vec::new();
+    let (mut was_slow, mut latest) = (false, 0.0_f64);
+    for (at, trip) in slowest(setting) {
+        let is_slow = trip.is_none_or(|trip| trip > SPIKE_MS);
+        // Neither negative nor large.
+        let period = (at / PERIOD_S) as usize;
+        if period >= periods.len() {
+            periods.push(false);
+        }
+        if is_slow && !was_slow {
+            latest = latest.max(at - period as f64 * PERIOD_S);
+        }
+        was_slow = is_slow;
+        *periods.last_mut()? |= is_slow;
+    }
+    (!periods.is_empty()).then_some((periods, latest))
+}
+
+fn spikes(run: &Run<'_>) -> Claim {
+    let tested = || {
+        let (periods, latest) = periods(run.experiment("perturb")?.settings.first()?)?;
+        let slow = periods.iter().filter(|slow| **slow).count();
+        Some((
+            slow > 0 && slow < periods.len() && latest <= 1.0,
+            format!(
+                "SFQ of the old design makes pings wait more than {SPIKE_MS:.0} ms in {slow} of {} periods of its hash, from \
+                 {latest:.1} s after a change at the latest; published is a spike at changes, though not at every one.",
+                periods.len()
+            ),
+        ))
+    };
+    claim(tested(), "SFQ of the old design")
+}
+
+fn no_spikes(run: &Run<'_>) -> Claim {
+    let tested = || {
+        let (periods, _) = periods(run.experiment("perturb")?.settings.last()?)?;
+        let slow = periods.iter().filter(|slow| **slow).count();
+        let of = periods.len();
+        Some((
+            slow == 0,
+            format!("Ours, which changes its hash as often, does so in {slow} of {of}."),
+        ))
+    };
+    claim(tested(), "SFQ of ours")
+}
+
+/// How long pings took.
+fn waits(run: &Run<'_>) -> Option<String> {
+    let p99 = |number| run.mean(number, |run| run.ping_percentile_ms(0.99));
+    let median = |number| run.mean(number, |run| run.ping_percentile_ms(0.5));
+    Some(format!(
+        "Beside uploads half of the pings of B take more than {:.0} ms without the policy; with it 99 % take less than {:.0} ms, \
+         and {:.0} ms beside the flood.",
+        median(3)?,
+        p99(4)?,
+        p99(6)?
+    ))
+}
+
+/// What fairness of flows alone is worth.
+fn nine(run: &Run<'_>) -> Option<String> {
+    let of = |name: &str| {
+        let one = run.0.fairness.iter().find(|one| one.treatment == name)?;
+        mean(&one.shares)
+    };
+    Some(format!(
+        "Against nine uploads of A one of B gets {:.2} of the link where hosts are served alike, {:.2} with fq_codel and {:.2} \
+         with SFQ, to which each upload is one of ten.",
+        of("fair")?,
+        of("fq_codel")?,
+        of("sfq")?
+    ))
+}
+
+/// What TOS octets do.
+fn bands(run: &Run<'_>) -> Option<String> {
+    let settings = &run.experiment("bands")?.settings;
+    let p50 = |setting: usize, begin: &str| {
+        let streams = &settings.get(setting)?.streams;
+        let stream = streams.iter().find(|one| one.name.starts_with(begin))?;
+        stream.percentile_ms(0.5)
+    };
+    Some(format!(
+        "An ECN bit chooses no band of pfifo_fast any more: beside uploads 0x00 and 0x02 take {:.0} and {:.0} ms (median); the old \
+         reading is not re-run. EF takes {:.0} ms as Linux reads the octet, and {:.0} ms as DSCP.",
+        p50(0, "0x00")?,
+        p50(0, "0x02")?,
+        p50(0, "0xb8")?,
+        p50(1, "0xb8")?
+    ))
+}
