@@ -56,6 +56,18 @@ const NEEDS: &[Need] = &[
         package: "kmod",
     },
     Need {
+        program: "ping",
+        package: "iputils-ping",
+    },
+    Need {
+        program: "fping",
+        package: "fping",
+    },
+    Need {
+        program: "tcpdump",
+        package: "tcpdump",
+    },
+    Need {
         program: "ip",
         package: "iproute2",
     },

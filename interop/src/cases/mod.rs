@@ -4,6 +4,7 @@ mod golac;
 mod goldens;
 mod home_gateway;
 mod kernel_classifier;
+mod kernel_ping;
 mod kernel_queues;
 mod l2tpns;
 mod many;
@@ -36,6 +37,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "the_classifier_is_the_kernels",
         kernel_classifier::classify_alike,
+    ),
+    case(
+        "kernel_ping_measures_what_the_wire_does",
+        kernel_ping::measures_what_the_wire_does,
     ),
     case(
         "thirty_clients_recover_after_the_lns_crashes",

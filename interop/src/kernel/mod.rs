@@ -8,6 +8,7 @@
 //!
 //! One guest takes some 15 seconds to boot, so a test gives it all its experiments at once.
 
+pub(crate) mod captured;
 pub(crate) mod ours;
 pub(crate) mod probe;
 
@@ -156,6 +157,24 @@ pub(crate) fn boot(bench: &Bench<'_>, script: &str) -> Result<String> {
         );
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Puts the headend under test into the test's directory, without what only debuggers read: that is nine tenths of it,
+/// and a guest reads slowly.
+///
+/// # Errors
+/// It cannot be copied.
+pub(crate) fn bring_headend(bench: &Bench<'_>) -> Result<()> {
+    let place = bench.directory.join("headend");
+    let stripped = Command::new("strip")
+        .arg("-o")
+        .args([&place, bench.headend])
+        .stderr(Stdio::null())
+        .status();
+    if !stripped.is_ok_and(|status| status.success()) {
+        std::fs::copy(bench.headend, &place)?;
+    }
+    Ok(())
 }
 
 /// A line for each packet: when, how long it is, and its octets up to the zeros that end it.
