@@ -7,7 +7,7 @@
 //! | `poll` | what a wait costs with each poller |
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
 //! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
-//! | `qos` | what a packet costs in classifiers and queues, and how well a rate is kept |
+//! | `qos` | what a packet costs in classifiers and queues, how well a rate is kept, how late pings leave |
 //! | `segments` | the lists of segments of 2005, and ours |
 //! | `captures` | nothing: it writes the captures that others measure with |
 //! | `trace` | what a packet and a connection cost the analyser, beside bare loops and other analysers |
@@ -52,8 +52,11 @@ enum Verb {
     TunnelsBare(tunnels::bare::Args),
     /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
     Segments(segments::Args),
-    /// Classifiers, queues and shaped rates, against the flows, and a page of ten million pings
+    /// Classifiers and queues against the flows, shaped rates, how late pings leave, a page of ten million pings
     Qos(qos::Args),
+    /// A rate between two interfaces, which `qos` measures
+    #[command(hide = true)]
+    QosChild(qos::between::Args),
     /// What packets and connections cost `headend trace`, beside bare loops and other analysers
     Trace(trace::Args),
     /// A bare loop that `trace` measures, or a program that it runs
@@ -83,6 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::Segments(args) => segments::run(args),
         Verb::Qos(args) => qos::run(args),
+        Verb::QosChild(args) => qos::between::run(args),
         Verb::Trace(args) => trace::run(args),
         Verb::TraceChild(args) => trace::child::run(args),
         Verb::Captures(args) => captures::run(args),

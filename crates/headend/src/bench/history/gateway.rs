@@ -4,6 +4,7 @@ use anyhow::Result;
 use lab::gateway::outcome::{Fairness, Outcome, RowOutcome, SCHEMA};
 use lab::gateway::rows::{BULK_CONNECTIONS, Load, Row};
 use lab::gateway::run::{Place, Plan};
+use lab::gateway::stop::Stop;
 use lab::gateway::treatment::{Link, Treatment};
 use lab::history::{Chapter, chapter_gateway};
 use lab::report::MachineInfo;
@@ -37,6 +38,7 @@ fn outcome(seconds: u64, seeds: u64) -> Result<Outcome> {
         seconds,
         settle: 0,
         seed,
+        stop: Stop::default(),
     };
     let mut rows: Vec<RowOutcome> = Row::ALL.into_iter().map(RowOutcome::new).collect();
     for row in &mut rows {

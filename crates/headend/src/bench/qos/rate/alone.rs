@@ -1,14 +1,35 @@
-//! The rate that leaves a shaped tree, beside the one that it was told.
+//! A shaped tree that is never empty: asked from one instant to the next in virtual time, or without a pause in real
+//! time.
 
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
 use qos::htb::{ClassOptions, burst_of};
 use qos::tree::{HtbSpec, Spec, Tree};
-use qos::{Discipline, Packet, Pool};
+use qos::{Discipline, Packet, Pool, tbf};
 use reactor::clock;
 use wire::flow::Keys;
 
-use super::packets::{self, Random};
+use super::super::packets::{self, Random};
+use super::super::scheduled::Account;
+use super::Kept;
+
+/// What holds the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shaper {
+    Htb,
+    Tbf,
+}
+
+impl Shaper {
+    pub(super) const ALL: [Shaper; 2] = [Self::Htb, Self::Tbf];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Htb => "htb + fair",
+            Self::Tbf => "tbf + fair",
+        }
+    }
+}
 
 /// Octets of each packet on the line.
 const LENGTH: u32 = 1_000;
@@ -28,20 +49,29 @@ pub(super) enum Time {
 }
 
 impl Time {
-    pub(super) const ALL: [Time; 3] = [Time::Virtual, Time::Late, Time::Real];
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Virtual => "virtual",
             Self::Late => "virtual, woken up to 1 ms late",
-            Self::Real => "real",
+            Self::Real => "real, the queue alone",
         }
     }
 }
 
-/// A class of one rate, fair below.
-fn spec(rate_bps: u64) -> Spec {
+/// One rate, fair below.
+pub(super) fn spec(shaper: Shaper, rate_bps: u64) -> Spec {
     let burst = burst_of(rate_bps, 1514);
+    let fair = Spec::Fair(qos::fair::Options::default());
+    if shaper == Shaper::Tbf {
+        return Spec::Tbf {
+            options: tbf::Options {
+                rate_bps,
+                burst,
+                peak: None,
+            },
+            child: Box::new(fair),
+        };
+    }
     let class = ClassOptions {
         minor: 0x10,
         parent: None,
@@ -55,7 +85,7 @@ fn spec(rate_bps: u64) -> Spec {
     Spec::Htb(HtbSpec {
         mtu: 1514,
         classes: vec![class],
-        leaves: vec![(0x10, Spec::Fair(qos::fair::Options::default()))],
+        leaves: vec![(0x10, fair)],
         classifier: None,
         default: Some(0x10),
         direct_limit: 0,
@@ -99,14 +129,15 @@ impl Shaped {
     }
 }
 
-/// Bits a second that left in `span`, from the first instant after the burst at which something left to the last.
-pub(super) fn run(rate_bps: u64, time: Time, span: Duration) -> Result<f64> {
+/// What left in `span`, from the first instant after the burst at which something left to the last.
+pub(super) fn run(shaper: Shaper, rate_bps: u64, time: Time, span: Duration) -> Result<Kept> {
+    let before = Account::of_this_thread();
     let start = match time {
         Time::Real => clock::now(),
         Time::Virtual | Time::Late => Instant::from_nanos(1),
     };
     let mut shaped = Shaped {
-        tree: Tree::new(&spec(rate_bps), 1, start)?,
+        tree: Tree::new(&spec(shaper, rate_bps), 1, start)?,
         pool: Pool::new(WAITING),
         keys: packets::keys(1_024),
         random: Random::new(7),
@@ -116,8 +147,9 @@ pub(super) fn run(rate_bps: u64, time: Time, span: Duration) -> Result<f64> {
     let mut late = Random::new(11);
     let mut now = start;
     let (mut first, mut last, mut octets) = (None, start, 0);
+    let mut absent = Duration::ZERO;
     while now.since(start) < span {
-        now = match time {
+        let next = match time {
             Time::Real => clock::now(),
             Time::Virtual | Time::Late => {
                 let next = shaped.tree.next_time(now);
@@ -126,6 +158,8 @@ pub(super) fn run(rate_bps: u64, time: Time, span: Duration) -> Result<f64> {
                 next + Duration::from_nanos(if time == Time::Late { late } else { 0 })
             }
         };
+        absent = absent.max(next.since(now));
+        now = next;
         let left = shaped.leave(now);
         if left == 0 {
             continue;
@@ -136,8 +170,18 @@ pub(super) fn run(rate_bps: u64, time: Time, span: Duration) -> Result<f64> {
         }
         last = now;
     }
-    let first = first.context("nothing has left")?;
-    Ok(octets as f64 * 8.0 / last.since(first).as_secs_f64())
+    let span = last.since(first.context("nothing has left")?);
+    let is_real = time == Time::Real;
+    let waited = Account::of_this_thread().zip(before).filter(|_| is_real);
+    Ok(Kept {
+        rate_bps,
+        measured_bps: octets as f64 * 8.0 / span.as_secs_f64(),
+        span,
+        offered_bps: None,
+        waited: waited.map(|(after, before)| after.waited_since(before)),
+        absent: is_real.then_some(absent),
+        missed: 0,
+    })
 }
 
 #[cfg(test)]
@@ -146,12 +190,14 @@ mod tests {
 
     #[test]
     fn in_virtual_time_the_rate_is_met_within_a_hundredth() {
-        for time in [Time::Virtual, Time::Late] {
-            for rate_bps in [1_000_000, 1_000_000_000] {
-                let span = Duration::from_nanos(4_000_000_000_000_000 / rate_bps);
-                let measured = run(rate_bps, time, span).unwrap();
-                let error = measured / rate_bps as f64 - 1.0;
-                assert!(error.abs() < 0.01, "{time:?} {rate_bps}: {measured}");
+        for shaper in Shaper::ALL {
+            for time in [Time::Virtual, Time::Late] {
+                for rate_bps in [1_000_000, 1_000_000_000] {
+                    let span = Duration::from_nanos(4_000_000_000_000_000 / rate_bps);
+                    let kept = run(shaper, rate_bps, time, span).unwrap();
+                    let error = kept.error();
+                    assert!(error.abs() < 0.01, "{shaper:?} {time:?} {kept:?}");
+                }
             }
         }
     }

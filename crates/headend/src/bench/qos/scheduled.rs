@@ -1,0 +1,123 @@
+//! Who had the cores: the scheduler's account of a thread, threads that keep cores busy, and threads kept to a core.
+
+use std::fs;
+use std::hint::spin_loop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use base::Duration;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// What the scheduler counted of a thread so far (proc(5): `schedstat`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Account {
+    /// It was ready to run, and others had the core.
+    waited: Duration,
+}
+
+impl Account {
+    /// The calling thread's; `None` where the kernel keeps no account.
+    pub(super) fn of_this_thread() -> Option<Self> {
+        Self::of("/proc/thread-self")
+    }
+
+    /// That of the thread whose directory in `/proc` this is.
+    pub(super) fn of(directory: &str) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("{directory}/schedstat")).ok()?)
+    }
+
+    /// Reads nanoseconds run, nanoseconds waited and slices.
+    fn parse(text: &str) -> Option<Self> {
+        let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some(Self {
+            waited: Duration::from_nanos(waited),
+        })
+    }
+
+    /// How long it waited for a core since it was started.
+    pub(super) fn waited_in_all(self) -> Duration {
+        self.waited
+    }
+
+    /// How long it waited for a core since `before`.
+    pub(super) fn waited_since(self, before: Self) -> Duration {
+        Duration::from_nanos(
+            self.waited
+                .as_nanos()
+                .saturating_sub(before.waited.as_nanos()),
+        )
+    }
+}
+
+/// The cores that this thread may use.
+pub(super) fn cores() -> Vec<usize> {
+    let allowed = sched_getaffinity(None).unwrap_or_default();
+    (0..CpuSet::MAX_CPU)
+        .filter(|&core| allowed.is_set(core))
+        .collect()
+}
+
+/// Keeps the calling thread to a core, where the kernel lets it.
+pub(super) fn stay_on(core: usize) {
+    let mut set = CpuSet::new();
+    set.set(core);
+    // Refused, it runs where the kernel puts it.
+    let _ = sched_setaffinity(None, &set);
+}
+
+/// Threads that do nothing else than keep a core busy each, until this is dropped.
+pub(super) struct Busy {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Busy {
+    pub(super) fn on(cores: &[usize]) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let threads = cores.iter().map(|&core| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                stay_on(core);
+                while !stop.load(Ordering::Relaxed) {
+                    spin_loop();
+                }
+            })
+        });
+        Self {
+            threads: threads.collect(),
+            stop,
+        }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // It cannot have panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_is_the_second_number() {
+        let of = |text| Account::parse(text);
+        let (before, after) = (of("5 1000 2\n").unwrap(), of("9 4500 3\n").unwrap());
+        assert_eq!(after.waited_since(before), Duration::from_nanos(3_500));
+        assert_eq!(before.waited_since(after), Duration::ZERO);
+        assert_eq!((of("5\n"), of(""), of("a b c")), (None, None, None));
+    }
+
+    #[test]
+    fn there_is_a_core_and_busy_threads_end() {
+        let cores = cores();
+        assert!(!cores.is_empty());
+        drop(Busy::on(&cores));
+    }
+}
