@@ -10,6 +10,7 @@
 //! - [`segment`]: frames that a local stack left for the network card to cut.
 //! - [`ecn`]: marking a packet "congestion experienced".
 //! - [`flow`]: whose packet it is, for queues and filters, in front of a tunnel and within.
+//! - [`ppp`]: PPP frames (RFC 1661), control packets and their options, PAP and CHAP.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ pub mod icmp;
 pub mod l2tp;
 pub mod link;
 pub mod packet;
+pub mod ppp;
 pub mod segment;
 pub mod tcp;
 pub mod udp;
