@@ -1,7 +1,7 @@
 //! A chart of measurements: what is drawn, and how.
 
 use crate::axis::Axis;
-use crate::picture;
+use crate::picture::{self, Place};
 use crate::png::{self, PngError};
 use crate::samples::{Samples, Thinner};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub enum Kind {
     /// A line through the samples in the order of x.
     Line,
-    /// A dot for each sample.
+    /// A dot for each sample; over seconds, with the ticks of [`Kind::OverTime`].
     Scatter,
     /// The share of samples up to a value: x is the samples' y, and y goes from 0 to 1.
     Cdf,
@@ -24,8 +24,8 @@ pub enum Kind {
 pub struct Series {
     /// The name in the legend; any text, which is escaped wherever it is written.
     pub name: String,
-    /// Index into the palette of eight, modulo eight, which fixes the marker's shape and the dash too; without one
-    /// it is the series' place in its chart.
+    /// Index into sixteen looks, modulo sixteen: eight colours, each with a marker and a dash of its own, then the same
+    /// with hollow markers and other dashes; without one it is the series' place in its chart.
     pub colour: Option<usize>,
     pub(crate) samples: Arc<Samples>,
 }
@@ -132,12 +132,12 @@ impl Chart {
 
     /// The chart as a complete SVG document that needs no other file and follows a dark colour scheme.
     pub fn to_svg(&self) -> String {
-        picture::render(self, crate::figure::WIDTH_DEFAULT, true)
+        picture::render(self, crate::figure::WIDTH_DEFAULT, Place::Alone)
     }
 
     /// The chart as SVG for a page that has [`figure::STYLE_SHEET`](crate::figure::STYLE_SHEET), `width` units wide.
     pub fn to_inline_svg(&self, width: f64) -> String {
-        picture::render(self, width, false)
+        picture::render(self, width, Place::Inline)
     }
 
     /// The chart as a PNG, light, `scale` pixels for each of its 860 units of width; its text needs no font of the
@@ -149,7 +149,7 @@ impl Chart {
         png::svg_to_png(&self.to_svg(), scale)
     }
 
-    /// The index into the palette of the series at `index`.
+    /// The look of the series at `index`.
     pub(crate) fn colour(&self, index: usize) -> usize {
         self.series[index].colour.unwrap_or(index)
     }

@@ -46,6 +46,31 @@ impl Scale {
         }
     }
 
+    /// The same of a value and its unit, each for people to read: a unit of time is one in which the ends read well, and
+    /// on a log axis each label has its own.
+    pub(crate) fn fit_units(ends: [f64; 2], axis: &Axis, room: usize) -> (Self, Axis) {
+        if let Some(seconds) = axis.seconds().filter(|_| axis.log) {
+            let mut scale = Self::fit(ends.into_iter(), axis, room);
+            for tick in scale.ticks.iter_mut().filter(|t| t.label.is_some()) {
+                tick.label = Some(number::human_seconds(tick.at * seconds));
+            }
+            let unit = String::new();
+            return (scale, Axis { unit, ..axis.clone() });
+        }
+        let most = axis.max.unwrap_or(ends[0].abs().max(ends[1].abs()));
+        let (factor, unit) = axis.unit_for(most);
+        let shown = Axis {
+            unit: unit.to_owned(),
+            max: axis.max.map(|max| max * factor),
+            ..axis.clone()
+        };
+        let mut scale = Self::fit(ends.into_iter().map(|end| end * factor), &shown, room);
+        scale.lo /= factor;
+        scale.hi /= factor;
+        scale.ticks.iter_mut().for_each(|tick| tick.at /= factor);
+        (scale, shown)
+    }
+
     fn fit_linear(mut lo: f64, mut hi: f64, room: usize) -> Self {
         // Differences only read truly from zero; leave it out only where it would crush the data.
         if lo >= 0.0 && lo <= 0.6 * hi {

@@ -17,6 +17,9 @@ pub(crate) const PALETTE: [(&str, &str); 8] = [
     ("#777777", "#a0a0a0"),
 ];
 
+/// Looks that series have: each colour with a full marker, then each with a hollow one and another dash.
+pub(crate) const LOOKS: usize = 2 * PALETTE.len();
+
 /// What the dark scheme and a page need; each line overrides one class of attribute.
 pub(crate) const STYLE_SHEET: &str = "\
 .hc{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',Arial,sans-serif}
@@ -272,9 +275,17 @@ pub(crate) fn fill(colour: usize) -> (String, String) {
     (format!("f{i}"), format!("fill=\"{}\"", PALETTE[i].0))
 }
 
-/// The dash of a colour's line, so that lines differ without colour too; empty for a full line.
-pub(crate) fn dash(colour: usize) -> &'static str {
-    ["", "9 4", "2 3", "12 3 2 3", "5 2", "14 4 5 4", "", "1 4"][colour % PALETTE.len()]
+/// Whether a look's marker is hollow.
+pub(crate) fn hollow(look: usize) -> bool {
+    look % LOOKS >= PALETTE.len()
+}
+
+/// The dash of a look's line, so that lines differ without colour too; empty for a full line.
+pub(crate) fn dash(look: usize) -> &'static str {
+    [
+        "", "9 4", "2 3", "12 3 2 3", "5 2", "14 4 5 4", "", "1 4", "3 6", "16 6", "7 2 2 2", "4 4",
+        "10 2 4 2", "1 2", "18 3", "6 6",
+    ][look % LOOKS]
 }
 
 /// The outline of a colour's marker around a point.

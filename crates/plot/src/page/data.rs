@@ -2,7 +2,7 @@
 
 use crate::chart::{Chart, Kind};
 use crate::samples::{Column, Samples, halve};
-use crate::svg::{PALETTE, dash, shape};
+use crate::svg::{LOOKS, PALETTE, dash, shape};
 use base64::Engine as _;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -28,10 +28,18 @@ impl Set<'_> {
         let each = if self.each > 1 { 13 } else { 6 };
         self.columns.len() * each
     }
+
+    /// About how many octets of the page the lost ones and the distribution take.
+    fn beside(&self) -> usize {
+        let lost = self.samples.lost.len() * usize::from(self.uses.1);
+        let shares = self.samples.shares.len() * usize::from(self.uses.0);
+        (lost * 6 + shares * 8) / 3 * 4 + 200
+    }
 }
 
-/// Everything about `charts` as a JavaScript object; series that share samples share them here too.
-pub(super) fn object(charts: &[&Chart]) -> String {
+/// Everything about `charts` as a JavaScript object of about `room` octets at most; series that share samples share
+/// them here too.
+pub(super) fn object(charts: &[&Chart], room: usize) -> String {
     let mut sets: Vec<Set<'_>> = Vec::new();
     let mut about = String::new();
     for chart in charts {
@@ -65,12 +73,13 @@ pub(super) fn object(charts: &[&Chart]) -> String {
             } else if !std::mem::replace(&mut set.uses.1, true) {
                 set.columns = series.samples.columns.clone();
             }
-            let (name, colour) = (quoted(&series.name), chart.colour(i) % PALETTE.len());
-            let _ = write!(about, "{{name:{name},colour:{colour},data:{place}}},");
+            let (name, look) = (quoted(&series.name), chart.colour(i) % LOOKS);
+            let _ = write!(about, "{{name:{name},look:{look},data:{place}}},");
         }
         about.push_str("]},");
     }
-    fit(&mut sets);
+    let beside: usize = sets.iter().map(Set::beside).sum();
+    fit(&mut sets, room.saturating_sub(beside) / 4 * 3);
     let mut text = format!("{{charts:[{about}],\ndata:[");
     for set in &sets {
         write_set(&mut text, set);
@@ -84,16 +93,16 @@ pub(super) fn object(charts: &[&Chart]) -> String {
         let _ = write!(text, "\"{}\",", shape(colour, 0.0, 0.0));
     }
     text.push_str("],\ndashes:[");
-    for colour in 0..PALETTE.len() {
-        let _ = write!(text, "[{}],", dash(colour).replace(' ', ","));
+    for look in 0..LOOKS {
+        let _ = write!(text, "[{}],", dash(look).replace(' ', ","));
     }
     text.push_str("]}");
     text
 }
 
 /// Halves the largest set until all fit.
-fn fit(sets: &mut [Set<'_>]) {
-    while sets.iter().map(Set::octets).sum::<usize>() > OCTETS_MAX {
+fn fit(sets: &mut [Set<'_>], room: usize) {
+    while sets.iter().map(Set::octets).sum::<usize>() > room.min(OCTETS_MAX) {
         let Some(largest) = sets.iter_mut().max_by_key(|set| set.octets()) else {
             return;
         };
@@ -107,7 +116,11 @@ fn fit(sets: &mut [Set<'_>]) {
 
 fn axis(axis: &crate::Axis) -> String {
     let (label, unit) = (quoted(&axis.label), quoted(&axis.unit));
-    format!("{{label:{label},unit:{unit},log:{}}}", axis.log)
+    let max = match axis.max {
+        Some(max) if max.is_finite() => format!(",max:{max:?}"),
+        _ => String::new(),
+    };
+    format!("{{label:{label},unit:{unit},log:{}{max}}}", axis.log)
 }
 
 /// One set: x as steps from the one before, then the columns' values; then the lost.

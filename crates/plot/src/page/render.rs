@@ -4,13 +4,22 @@ use super::{Block, Page, data};
 use crate::chart::{Chart, Kind};
 use crate::figure::{Figure, STYLE_SHEET, WIDTH_DEFAULT, WIDTH_NARROW};
 use crate::number;
-use crate::picture::{LOST_KEY, describe, percent};
-use crate::svg::{dash, escape, fill, shape, stroke};
+use crate::picture::{self, LOST_KEY, Place, describe, percent, value_unit};
+use crate::svg::{dash, escape, fill, hollow, shape, stroke};
 use std::fmt::Write as _;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// The script's parts, in an order in which each knows those before it.
+const SCRIPT: [&str; 4] = [
+    include_str!("numbers.js"),
+    include_str!("samples.js"),
+    include_str!("picture.js"),
+    include_str!("chart.js"),
+];
+
+/// Octets of a page beside its script and styles, at most.
+const OCTETS_MAX: usize = 4_900_000;
 
 /// How to use a chart, below the first one.
 const HELP: &str = "Wheel, pinch or a drag over a range zooms, a drag with Shift (or one finger, when zoomed) moves, a \
@@ -44,7 +53,7 @@ impl Page {
                 }
             }
         }
-        let data = data::object(&charts);
+        let data = data::object(&charts, OCTETS_MAX.saturating_sub(body.len()));
         let subtitle = match self.subtitle.as_str() {
             "" => String::new(),
             text => format!("<p class=\"sub\">{}</p>\n", escape(text)),
@@ -69,12 +78,37 @@ impl Page {
     }
 }
 
-/// The script without its indents and comments.
+/// The script without its comments, and without spaces that part nothing.
 fn write_script(page: &mut String) {
-    let lines = SCRIPT.lines().map(str::trim_start);
-    for line in lines.filter(|line| !line.starts_with("//")) {
-        page.push_str(line);
+    page.push_str("(() => {\n");
+    let lines = SCRIPT.iter().flat_map(|part| part.lines()).map(str::trim);
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        write_squeezed(page, line);
         page.push('\n');
+    }
+    page.push_str("})();\n");
+}
+
+/// One line without the spaces beside its punctuation, but for those in quotes.
+fn write_squeezed(page: &mut String, line: &str) {
+    let parts = |c: char| "{}()[],;:=<>?&|!*+-%/".contains(c);
+    let sign = |c: char| c == '+' || c == '-';
+    let (mut quote, mut before) = (None, '\n');
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        match quote {
+            Some(open) if c == open && before != '\\' => quote = None,
+            None if "\"'`".contains(c) => quote = Some(c),
+            None if c == ' ' => {
+                let next = rest.peek().copied().unwrap_or(' ');
+                if (parts(before) || parts(next)) && !(sign(before) && sign(next)) {
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        page.push(c);
+        before = c;
     }
 }
 
@@ -99,9 +133,12 @@ fn write_chart(body: &mut String, chart: &Chart, index: usize) {
          <button type=\"button\" data-do=\"reset\">Show all</button>\
          <button type=\"button\" data-do=\"log\" aria-pressed=\"{log}\">Log scale</button>\
          <p class=\"state\"></p></div>\n\
-         <div class=\"view\"><canvas tabindex=\"0\" role=\"img\" aria-label=\"{title}\" \
-         aria-description=\"{words}\">{words}</canvas><div class=\"read\" role=\"status\"></div></div>\n\
-         <div class=\"legend\" role=\"group\" aria-label=\"Series\">\n"
+         <div class=\"view\"><canvas tabindex=\"0\" role=\"application\" aria-label=\"{title}\" \
+         aria-roledescription=\"chart\" aria-description=\"{words}\">{words}</canvas><div class=\"read\" \
+         role=\"status\"></div></div>\n\
+         <noscript><div class=\"still\">{}</div></noscript>\n\
+         <div class=\"legend\" role=\"group\" aria-label=\"Series\">\n",
+        picture::render(chart, WIDTH_DEFAULT, Place::Below),
     );
     for (i, series) in chart.series.iter().enumerate() {
         let sample = sample(chart.colour(i), chart.kind != Kind::Scatter);
@@ -114,10 +151,10 @@ fn write_chart(body: &mut String, chart: &Chart, index: usize) {
     body.push_str("</div>\n");
     let lost = chart.series.iter().any(|s| s.samples().lost() > 0);
     if lost && chart.kind != Kind::Cdf {
-        let _ = writeln!(body, "<p class=\"note\">{LOST_KEY}</p>");
+        let _ = writeln!(body, "<p class=\"note script\">{LOST_KEY}</p>");
     }
     for note in &chart.notes {
-        let _ = writeln!(body, "<p class=\"note\">{}</p>", escape(note));
+        let _ = writeln!(body, "<p class=\"note script\">{}</p>", escape(note));
     }
     if index == 0 {
         let _ = writeln!(body, "<p class=\"help\">{HELP}</p>");
@@ -127,35 +164,36 @@ fn write_chart(body: &mut String, chart: &Chart, index: usize) {
 }
 
 /// How a series is drawn, as a small picture.
-fn sample(colour: usize, lined: bool) -> String {
+fn sample(look: usize, lined: bool) -> String {
     let mut svg = String::from(
         "<svg class=\"hc\" width=\"34\" height=\"14\" viewBox=\"0 0 34 14\" aria-hidden=\"true\">",
     );
     if lined {
-        let ((class, ink), dash) = (stroke(colour), dash(colour));
+        let ((class, ink), dash) = (stroke(look), dash(look));
         let _ = write!(
             svg,
             "<path class=\"{class}\" {ink} stroke-width=\"2\" stroke-dasharray=\"{}\" d=\"M0 7H34\"/>",
             if dash.is_empty() { "none" } else { dash }
         );
     }
-    let (class, ink) = fill(colour);
+    let ((f, inside), (s, edge)) = (fill(look), stroke(look));
+    let (f, inside) = if hollow(look) {
+        ("hollow".into(), "fill=\"#ffffff\"".into())
+    } else {
+        (f, inside)
+    };
     let _ = write!(
         svg,
-        "<path class=\"{class}\" {ink} d=\"{}\"/></svg>",
-        shape(colour, 17.0, 7.0)
+        "<path class=\"{f} {s}\" {inside} {edge} stroke-width=\"1.5\" d=\"{}\"/></svg>",
+        shape(look, 17.0, 7.0)
     );
     svg
 }
 
 /// A row of figures for each series.
 fn write_summary(body: &mut String, chart: &Chart) {
-    let value = if chart.kind == Kind::Cdf {
-        &chart.x
-    } else {
-        &chart.y
-    };
-    let unit = match value.unit.as_str() {
+    let (value, factor, unit) = value_unit(chart);
+    let unit = match unit {
         "" => value.label.clone(),
         unit => format!("{} in {unit}", value.label),
     };
@@ -173,7 +211,7 @@ fn write_summary(body: &mut String, chart: &Chart) {
         .map(|series| {
             let samples = series.samples();
             let count = |n: u64| number::grouped(n as f64, 0);
-            let figure = |v: Option<f64>| v.map_or("-".into(), number::short);
+            let figure = |v: Option<f64>| v.map_or("-".into(), |v| number::short(v * factor));
             let [p50, p95, p99] = samples.percentiles();
             let range = samples.range();
             let figures = [

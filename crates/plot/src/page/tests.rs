@@ -1,4 +1,5 @@
 use super::*;
+use crate::figure::tests::well_formed;
 use crate::{Axis, Kind, Series, Thinner};
 
 /// Round-trip times that wander, with a spike and some losses.
@@ -96,13 +97,28 @@ fn names_cannot_leave_their_places() {
 #[test]
 fn a_page_asks_for_nothing_and_its_script_is_small() {
     let html = page(vec![series("a", 100, 20.0)]).to_html();
+    let html = html.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
     for forbidden in [
         "http:", "https:", "src=", "href=", "@import", "url(", "fetch(",
     ] {
         assert!(!html.contains(forbidden), "{forbidden}");
     }
     assert!(html.starts_with("<!doctype html>"));
-    assert!(html.len() < 60_000, "{} octets", html.len());
+    let script = html.split("(() => {").nth(1).expect("a script");
+    assert!(script.len() < 30_000, "{} octets", script.len());
+}
+
+#[test]
+fn a_browser_without_scripts_shows_still_pictures() {
+    let html = page(vec![series("a", 100, 20.0)]).to_html();
+    let still = |part: &str| {
+        let svg = part.split("</noscript>").next().expect("an end");
+        well_formed(svg);
+        assert!(svg.contains("<title>") && svg.contains("<desc>"));
+    };
+    let parts: Vec<&str> = html.split("<noscript><div").collect();
+    assert_eq!(parts.len(), 5, "one for each chart");
+    parts[1..].iter().for_each(|part| still(&format!("<div{part}")));
 }
 
 #[test]

@@ -1,0 +1,278 @@
+//! The samples themselves: lines, dots and steps.
+
+use super::line;
+use crate::chart::{Chart, Kind, Series};
+use crate::figure::lines::Frame;
+use crate::svg::{Svg, hollow, stroke};
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+/// Columns of a series' dots, at most.
+const COLUMNS: usize = 1 << 16;
+
+/// Dots of all series of a picture, at most or so; more of them become one where they touch.
+const DOTS: usize = 16_000;
+
+/// A line of at most this many points has a marker on each, and a scatter of so many is of markers.
+const LINE_MARKED: usize = 20;
+const DOTS_MARKED: usize = 400;
+
+/// A line with more samples than this for each unit across is drawn by columns.
+const DENSE: f64 = 0.5;
+
+/// A gap as wide as this in which packets were lost parts a line.
+const GAP: f64 = 8.0;
+
+/// A dense series by columns one unit wide.
+pub(super) struct Bins {
+    left: f64,
+    columns: Vec<Option<Bin>>,
+}
+
+/// What is drawn of a column: places down the picture.
+#[derive(Clone, Copy)]
+struct Bin {
+    first: f64,
+    last: f64,
+    top: f64,
+    foot: f64,
+    count: u64,
+}
+
+impl Bins {
+    /// `None` if the series is better drawn as a line through its samples.
+    fn of(frame: &Frame, series: &Series) -> Option<Self> {
+        let samples = series.samples();
+        if samples.per_column == 1 && (samples.columns.len() as f64) < frame.width * DENSE {
+            return None;
+        }
+        let mut columns = vec![None; frame.width.ceil() as usize + 1];
+        for column in &samples.columns {
+            let (from, to) = column.x;
+            let middle = from + (to - from) / 2.0;
+            let Some((x, top)) = frame.place((middle, column.max)) else {
+                continue;
+            };
+            let y = |value| frame.place((middle, value)).map(|p| p.1);
+            // On a log axis what is not above zero has no place: the column begins where it can.
+            let foot = y(column.min).unwrap_or(top);
+            let (first, last) = (y(column.first), y(column.last));
+            let (first, last) = (first.unwrap_or(foot), last.unwrap_or(top));
+            let at = (x - frame.left).max(0.0) as usize;
+            let Some(bin) = columns.get_mut(at) else {
+                continue;
+            };
+            let bin = bin.get_or_insert(Bin {
+                first,
+                last,
+                top,
+                foot,
+                count: 0,
+            });
+            bin.last = last;
+            bin.top = bin.top.min(top);
+            bin.foot = bin.foot.max(foot);
+            bin.count += column.count;
+        }
+        let left = frame.left;
+        Some(Self { left, columns })
+    }
+
+    /// Samples in the columns from one place across the picture to another.
+    pub(super) fn count(&self, from: f64, to: f64) -> u64 {
+        let column = |x: f64| (x - self.left).max(0.0) as usize;
+        let end = (column(to) + 1).min(self.columns.len());
+        let within = self.columns.get(column(from).min(end)..end);
+        let bins = within.into_iter().flatten().flatten();
+        bins.map(|bin| bin.count).sum()
+    }
+
+    /// Upright strokes, each as far as the one before reached, and lines over gaps.
+    fn path(&self, frame: &Frame, series: &Series) -> String {
+        let mut path = String::new();
+        let mut before: Option<(usize, Bin)> = None;
+        for (i, bin) in self.columns.iter().enumerate() {
+            let Some(bin) = bin else { continue };
+            let x = self.left + i as f64 + 0.5;
+            let (mut top, mut foot) = (bin.top, bin.foot);
+            match before {
+                Some((last, ref b)) if last + 1 == i => {
+                    (top, foot) = (top.min(b.foot), foot.max(b.top));
+                }
+                Some((last, ref b)) => {
+                    let from = self.left + last as f64 + 0.5;
+                    if !parted(frame, series, from, x) {
+                        let _ = write!(path, "M{from:.1} {:.1}L{x:.1} {:.1}", b.last, bin.first);
+                    }
+                }
+                None => {}
+            }
+            let _ = write!(path, "M{x:.1} {:.1}V{:.1}", top - 0.6, foot + 0.6);
+            before = Some((i, *bin));
+        }
+        path
+    }
+
+    /// Where markers may be.
+    fn places(&self) -> Vec<(f64, f64)> {
+        let place = |(i, bin): (usize, &Option<Bin>)| {
+            bin.map(|bin| (self.left + i as f64 + 0.5, bin.last))
+        };
+        self.columns.iter().enumerate().filter_map(place).collect()
+    }
+}
+
+/// Whether packets were lost between two places across the picture that are some way apart.
+fn parted(frame: &Frame, series: &Series, from: f64, to: f64) -> bool {
+    let lost = &series.samples().lost;
+    let at = |x| frame.left + frame.along(x).unwrap_or(0.0) * frame.width;
+    to - from >= GAP && {
+        let next = lost.partition_point(|lost| at(lost.x.1) <= from);
+        lost.get(next).is_some_and(|lost| at(lost.x.0) < to)
+    }
+}
+
+/// Draws a series; the columns it was drawn by, if it is dense.
+pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) -> Option<Bins> {
+    let (series, look) = (&chart.series[index], chart.colour(index));
+    match chart.kind {
+        Kind::Scatter => {
+            dots(svg, frame, series, look, DOTS / chart.series.len());
+            Bins::of(frame, series)
+        }
+        Kind::Cdf => {
+            let places = steps(frame, series);
+            let path = polyline(frame, series, &places);
+            draw_line(svg, frame, chart, look, (false, &path));
+            markers(svg, frame, &places, look, index);
+            None
+        }
+        Kind::Line | Kind::OverTime => {
+            let bins = Bins::of(frame, series);
+            let places = if let Some(bins) = &bins {
+                let path = bins.path(frame, series);
+                draw_line(svg, frame, chart, look, (true, &path));
+                bins.places()
+            } else {
+                let points = series.samples().columns.iter().map(|c| (c.x.0, c.first));
+                let places: Vec<_> = points.filter_map(|p| frame.place(p)).collect();
+                let path = polyline(frame, series, &places);
+                draw_line(svg, frame, chart, look, (false, &path));
+                places
+            };
+            markers(svg, frame, &places, look, index);
+            bins
+        }
+    }
+}
+
+/// The corners of a distribution's steps.
+fn steps(frame: &Frame, series: &Series) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    let mut below = 0.0;
+    for (value, share) in &series.samples().shares {
+        points.extend([(*value, below), (*value, *share)]);
+        below = *share;
+    }
+    points.into_iter().filter_map(|p| frame.place(p)).collect()
+}
+
+/// A line through places, parted where packets were lost over a width that can be seen.
+fn polyline(frame: &Frame, series: &Series, places: &[(f64, f64)]) -> String {
+    let mut path = String::new();
+    let mut last: Option<(f64, f64)> = None;
+    let end = places.len().saturating_sub(1);
+    for (i, &(x, y)) in places.iter().enumerate() {
+        let command = match last {
+            Some((lx, ly)) if (x - lx).hypot(y - ly) < 0.7 && i != end => continue,
+            Some((lx, _)) if parted(frame, series, lx, x) => 'M',
+            Some(_) => 'L',
+            None => 'M',
+        };
+        let _ = write!(path, "{command}{x:.1} {y:.1}");
+        last = Some((x, y));
+    }
+    path
+}
+
+/// Draws a path, whether dense or not; within the frame alone where an axis ends before the samples do.
+fn draw_line(svg: &mut Svg, frame: &Frame, chart: &Chart, look: usize, path: (bool, &str)) {
+    if path.1.is_empty() {
+        return;
+    }
+    let line = line(look, path.0, path.1);
+    if chart.x.max.or(chart.y.max).is_none() {
+        return svg.raw(&line);
+    }
+    // A nested picture cuts the line off without needing an id for a clip path.
+    let place = [frame.left, frame.top, frame.width + 2.0, frame.height];
+    let [x, y, wide, tall] = place.map(|side| format!("{side:.1}"));
+    svg.raw(&format!(
+        "<svg x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{tall}\" viewBox=\"{x} {y} {wide} {tall}\" \
+         overflow=\"hidden\">{line}</svg>"
+    ));
+}
+
+/// A marker for each sample, or small dots for many.
+fn dots(svg: &mut Svg, frame: &Frame, series: &Series, look: usize, limit: usize) {
+    let mut points = Vec::new();
+    for column in series.samples().at_most(COLUMNS) {
+        let (from, to) = column.x;
+        let middle = from + (to - from) / 2.0;
+        points.push((from, column.first));
+        if column.count > 1 {
+            points.extend([
+                (middle, column.min),
+                (middle, column.max),
+                (to, column.last),
+            ]);
+        }
+    }
+    let places: Vec<_> = points.into_iter().filter_map(|p| frame.place(p)).collect();
+    if places.len() <= DOTS_MARKED {
+        for (x, y) in places.into_iter().filter(|p| frame.holds(*p)) {
+            svg.marker(x, y, look, hollow(look), "");
+        }
+        return;
+    }
+    let mut path = String::new();
+    for (x, y) in apart(&places, limit).into_iter().filter(|p| frame.holds(*p)) {
+        let _ = write!(path, "M{x:.1} {y:.1}h0");
+    }
+    let (class, ink) = stroke(look);
+    svg.raw(&format!(
+        "<path class=\"{class}\" {ink} fill=\"none\" stroke-width=\"2.4\" stroke-linecap=\"round\" \
+         stroke-opacity=\"0.7\" d=\"{path}\"/>"
+    ));
+}
+
+/// Marks each point of a short line, and some of a long one, elsewhere on each series.
+fn markers(svg: &mut Svg, frame: &Frame, places: &[(f64, f64)], look: usize, index: usize) {
+    let each = places.len() <= LINE_MARKED;
+    let step = frame.width / 7.0;
+    let mut next = frame.left + step * (0.15 + index as f64 * 0.37).fract();
+    for &(x, y) in places {
+        if frame.holds((x, y)) && (each || x >= next) {
+            svg.marker(x, y, look, hollow(look), "");
+            next = next.max(x) + step;
+        }
+    }
+}
+
+/// Places without those that others cover, about `limit` of them at most.
+fn apart(places: &[(f64, f64)], limit: usize) -> Vec<(f64, f64)> {
+    let mut size = 1.0;
+    loop {
+        let mut seen = HashSet::new();
+        let of = |v: f64| (v / size).floor() as i64;
+        let apart: Vec<_> = places
+            .iter()
+            .copied()
+            .filter(|(x, y)| seen.insert((of(*x), of(*y))))
+            .collect();
+        if apart.len() <= limit || size > 8.0 {
+            return apart;
+        }
+        size *= 1.3;
+    }
+}
