@@ -81,9 +81,7 @@ fn every_packet_of_the_streams_is_accounted_for_beside_its_floor() {
         assert_eq!(packets + left_out, streams * 30, "{row}");
         assert_eq!(row["floor"] == true, cells[2] == "floor");
     }
-    let to_reach = rows(&report, 0)
-        .iter()
-        .filter(|row| row["cells"][7] == 0.5);
+    let to_reach = rows(&report, 0).iter().filter(|row| row["cells"][7] == 0.5);
     assert_eq!(to_reach.count(), 1, "100 streams beside one busy core");
 }
 

@@ -131,11 +131,7 @@ pub(super) fn table(config: &Config, told: &mut dyn FnMut(String)) -> Result<(Ta
 
 fn cells(streams: u32, company: Company, who: &str, late: &Late) -> Vec<Cell> {
     let is_goal = (streams, company) == (GOAL_STREAMS, Company::OneCore) && who != FLOOR;
-    let mut cells = vec![
-        u64::from(streams).into(),
-        company.name().into(),
-        who.into(),
-    ];
+    let mut cells = vec![u64::from(streams).into(), company.name().into(), who.into()];
     let shares = [0.5, 0.99, 0.999, 1.0];
     cells.extend(shares.map(|share| Cell::num(late.percentile_ms(share), 3)));
     cells.push(is_goal.then_some(Cell::num(GOAL_MS, 1)).into());

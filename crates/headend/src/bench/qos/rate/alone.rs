@@ -29,6 +29,14 @@ impl Shaper {
             Self::Tbf => "tbf + fair",
         }
     }
+
+    /// How time passes for it: in real time one of them is enough to show what the machine does to a rate.
+    pub(super) fn times(self) -> &'static [Time] {
+        match self {
+            Self::Htb => &[Time::Virtual, Time::Late, Time::Real],
+            Self::Tbf => &[Time::Virtual, Time::Late],
+        }
+    }
 }
 
 /// Octets of each packet on the line.

@@ -20,7 +20,7 @@ use reactor::clock;
 use reactor::namespace::{Namespace, root_command, veth};
 use reactor::port::{BATCH, Frames, Port, PortOptions};
 use rustix::thread::gettid;
-use shaper::{Direction, Engine};
+use shaper::{Control, Direction, Engine, Snapshot};
 
 use super::super::scheduled::{Account, cores, stay_on};
 use super::Kept;
@@ -77,50 +77,75 @@ fn frame_length(rate_bps: u64) -> usize {
     if rate_bps < 10_000_000 { 264 } else { 1_514 }
 }
 
-fn between(rate_bps: u64, span: Duration) -> Result<Kept> {
-    let (near, middle, far) = (Namespace::new()?, Namespace::new()?, Namespace::new()?);
-    for namespace in [&near, &middle, &far] {
-        // What nobody sends is not counted; a kernel without IPv6 is quiet already.
-        let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");
+/// Where the sender is, where the engine is, and where nobody is.
+struct Wires {
+    near: Namespace,
+    middle: Namespace,
+    far: Namespace,
+}
+
+impl Wires {
+    fn new() -> Result<Self> {
+        let wires = Self {
+            near: Namespace::new()?,
+            middle: Namespace::new()?,
+            far: Namespace::new()?,
+        };
+        let Self { near, middle, far } = &wires;
+        for namespace in [near, middle, far] {
+            // What nobody sends is not counted; a kernel without IPv6 is quiet already.
+            let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");
+        }
+        veth((near, "eth0"), (middle, "left"))?;
+        veth((far, "eth0"), (middle, "right"))?;
+        let ends = [
+            (near, "eth0"),
+            (middle, "left"),
+            (middle, "right"),
+            (far, "eth0"),
+        ];
+        for (namespace, name) in ends {
+            namespace.netlink()?.set_up(name, true)?;
+        }
+        for (namespace, name) in ends {
+            let patience = Duration::from_secs(5);
+            namespace.netlink()?.wait_until_running(name, patience)?;
+        }
+        Ok(wires)
     }
-    veth((&near, "eth0"), (&middle, "left"))?;
-    veth((&far, "eth0"), (&middle, "right"))?;
-    let ends = [
-        (&near, "eth0"),
-        (&middle, "left"),
-        (&middle, "right"),
-        (&far, "eth0"),
-    ];
-    for (namespace, name) in ends {
-        namespace.netlink()?.set_up(name, true)?;
+
+    fn engine(&self, rate_bps: u64) -> Result<Engine> {
+        let direction = Direction {
+            spec: spec(Shaper::Htb, rate_bps),
+            overhead: Overhead::default(),
+            delay: Duration::ZERO,
+            packets_max: 20_000,
+            seed: 1,
+        };
+        let [left, right] = ["left", "right"].map(|name| open(&self.middle, name));
+        Ok(Engine::new(left?, right?, &direction, &direction)?)
     }
-    for (namespace, name) in ends {
-        let patience = Duration::from_secs(5);
-        namespace.netlink()?.wait_until_running(name, patience)?;
-    }
+}
+
+fn open(namespace: &Namespace, name: &str) -> Result<Port> {
     let options = PortOptions {
         recv_buffer_bytes: Some(16 << 20),
         bypass_queue: true,
         ..PortOptions::default()
     };
-    let open = |namespace: &Namespace, name| namespace.run(|| Port::open(name, &options));
-    let direction = Direction {
-        spec: spec(Shaper::Htb, rate_bps),
-        overhead: Overhead::default(),
-        delay: Duration::ZERO,
-        packets_max: 20_000,
-        seed: 1,
-    };
-    let (left, right) = (open(&middle, "left")??, open(&middle, "right")??);
-    let mut engine = Engine::new(left, right, &direction, &direction)?;
-    let control = engine.control();
-    let sender = Sender::new(open(&near, "eth0")??, rate_bps);
+    Ok(namespace.run(|| Port::open(name, &options))??)
+}
 
+fn between(rate_bps: u64, span: Duration) -> Result<Kept> {
+    let wires = Wires::new()?;
+    let mut engine = wires.engine(rate_bps)?;
+    let control = engine.control();
+    let sender = Sender::new(open(&wires.near, "eth0")?, rate_bps);
     let cores = cores();
     let (core_engine, core_sender) = (cores.last().copied(), cores.first().copied());
     let stop = Arc::new(AtomicBool::new(false));
     let (tell, told) = mpsc::channel();
-    let working = middle.spawn("engine", {
+    let working = wires.middle.spawn("engine", {
         let stop = Arc::clone(&stop);
         move || {
             core_engine.into_iter().for_each(stay_on);
@@ -129,7 +154,7 @@ fn between(rate_bps: u64, span: Duration) -> Result<Kept> {
             engine.run(&stop)
         }
     })?;
-    let sending = near.spawn("sender", {
+    let sending = wires.near.spawn("sender", {
         let stop = Arc::clone(&stop);
         move || {
             core_sender.into_iter().for_each(stay_on);
@@ -137,38 +162,55 @@ fn between(rate_bps: u64, span: Duration) -> Result<Kept> {
         }
     })?;
     let thread = format!("/proc/self/task/{}", told.recv()?);
-    let look = || -> Result<_> {
-        let snapshot = control.snapshot()?;
-        Ok((Account::of(&thread), snapshot, far.run(arrived)??))
-    };
     std::thread::sleep(SETTLE.into());
-    let before = look();
+    let before = Look::at(&control, &thread, &wires.far);
     std::thread::sleep(span.into());
-    let after = look();
+    let after = Look::at(&control, &thread, &wires.far);
     stop.store(true, Ordering::Relaxed);
     working
         .join()
-        .map_err(|_| anyhow!("the engine panicked"))???;
+        .map_err(|_| anyhow!("the engine has panicked"))???;
     sending
         .join()
-        .map_err(|_| anyhow!("the sender panicked"))???;
-    let ((account, snapshot, first), (account_after, snapshot_after, last)) = (before?, after?);
-    let per_second = |octets: u64, span: Duration| octets as f64 * 8.0 / span.as_secs_f64();
-    let [was, is] = [&snapshot, &snapshot_after].map(|snapshot| snapshot.ports[0]);
-    let missed = is.missed - was.missed;
-    let came = is.received - was.received + missed;
-    let packet = frame_length(rate_bps) as u64 - ETHERNET;
-    let looked = snapshot_after.taken.since(snapshot.taken);
-    let span = last.at.since(first.at);
-    Ok(Kept {
-        rate_bps,
-        measured_bps: per_second(last.octets - first.octets, span),
-        span,
-        offered_bps: Some(per_second(came * packet, looked)),
-        waited: account_after.zip(account).map(|(a, b)| a.waited_since(b)),
-        absent: None,
-        missed,
-    })
+        .map_err(|_| anyhow!("the sender has panicked"))???;
+    Ok(Look::compare(&before?, &after?, rate_bps))
+}
+
+/// All counts at one moment.
+struct Look {
+    account: Option<Account>,
+    engine: Snapshot,
+    arrived: Arrived,
+}
+
+impl Look {
+    fn at(control: &Control, thread: &str, far: &Namespace) -> Result<Self> {
+        Ok(Self {
+            account: Account::of(thread),
+            engine: control.snapshot()?,
+            arrived: far.run(arrived)??,
+        })
+    }
+
+    fn compare(before: &Self, after: &Self, rate_bps: u64) -> Kept {
+        let per_second = |octets: u64, span: Duration| octets as f64 * 8.0 / span.as_secs_f64();
+        let [was, is] = [before, after].map(|look| look.engine.ports[0]);
+        let missed = is.missed - was.missed;
+        let came = is.received - was.received + missed;
+        let packet = frame_length(rate_bps) as u64 - ETHERNET;
+        let looked = after.engine.taken.since(before.engine.taken);
+        let span = after.arrived.at.since(before.arrived.at);
+        let waited = after.account.zip(before.account);
+        Kept {
+            rate_bps,
+            measured_bps: per_second(after.arrived.octets - before.arrived.octets, span),
+            span,
+            offered_bps: Some(per_second(came * packet, looked)),
+            waited: waited.map(|(after, before)| after.waited_since(before)),
+            absent: None,
+            missed,
+        }
+    }
 }
 
 /// What the kernel counted on the far side.
@@ -223,16 +265,7 @@ impl Sender {
             port,
             frames,
             handles,
-            each_second: rate_bps + rate_bps / 4,
-        }
-        .of_frames(bits)
-    }
-
-    /// The rate in frames, of that in bits.
-    fn of_frames(self, bits: u64) -> Self {
-        Self {
-            each_second: (self.each_second / bits).max(1),
-            ..self
+            each_second: ((rate_bps + rate_bps / 4) / bits).max(1),
         }
     }
 
@@ -274,7 +307,8 @@ mod tests {
 
     #[test]
     fn octets_are_counted_without_ethernet_s_headers() {
-        let text = "Inter-|   Receive\n face |bytes    packets errs\n    lo:  9 9 0\n  eth0: 3028 2 0 0\n";
+        let text =
+            "Inter-|   Receive\n face |bytes    packets errs\n    lo:  9 9 0\n  eth0: 3028 2 0 0\n";
         assert_eq!(octets_of("eth0", text), Some(3_000));
         assert_eq!(octets_of("eth", text), None);
         assert_eq!(octets_of("eth0", "eth0: many\n"), None);
