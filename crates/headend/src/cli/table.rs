@@ -143,7 +143,8 @@ fn show(value: &Value, shown: Shown) -> String {
     }
 }
 
-fn age(seconds: f64) -> String {
+/// Seconds as 4.2s, 3m05s, 2h07m or 5d03h.
+pub(crate) fn age(seconds: f64) -> String {
     let whole = seconds as u64;
     match whole {
         0..60 => format!("{seconds:.1}s"),

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::reply::Reply;
-use super::request::{self, Do};
+use super::request;
 
 /// The longest line taken from a daemon: its rows are far shorter.
 const LINE_MAX: usize = 1 << 20;
@@ -31,17 +32,22 @@ impl Client {
     /// What to do about it, where that is known.
     pub(crate) fn connect(path: &Path) -> Result<Self> {
         let stream = UnixStream::connect(path).map_err(|error| explain(path, &error))?;
-        Ok(Self {
+        Ok(Self::new(stream))
+    }
+
+    /// Speaks over a connection that is there.
+    pub(crate) fn new(stream: UnixStream) -> Self {
+        Self {
             stream,
             next_id: 1,
             out: Vec::new(),
             input: Vec::new(),
             taken: 0,
-        })
+        }
     }
 
     /// Queues a request and returns its id; [`Client::flush`] sends it.
-    pub(crate) fn queue(&mut self, what: &Do) -> u64 {
+    pub(crate) fn queue<T: Serialize>(&mut self, what: &T) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         request::write(&mut self.out, id, what);
@@ -96,7 +102,7 @@ impl Client {
     ///
     /// # Errors
     /// The request was refused, or the connection is gone.
-    pub(crate) fn one<T: DeserializeOwned>(&mut self, what: &Do) -> Result<T> {
+    pub(crate) fn one<T: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<T> {
         let mut found = None;
         self.rows(what, |row| {
             found = Some(serde_json::from_str(row)?);
@@ -111,7 +117,7 @@ impl Client {
     /// The request was refused, the connection is gone, or `each` failed.
     pub(crate) fn rows(
         &mut self,
-        what: &Do,
+        what: &impl Serialize,
         mut each: impl FnMut(&str) -> Result<()>,
     ) -> Result<u64> {
         let id = self.queue(what);
@@ -140,7 +146,7 @@ impl Client {
     ///
     /// # Errors
     /// The request was refused, or the connection is gone.
-    pub(crate) fn call(&mut self, what: &Do) -> Result<u64> {
+    pub(crate) fn call(&mut self, what: &impl Serialize) -> Result<u64> {
         let id = self.queue(what);
         self.flush()?;
         loop {

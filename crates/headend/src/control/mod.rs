@@ -1,8 +1,9 @@
 //! The control protocol: versioned lines of JSON over a Unix stream socket, as
 //! docs/control-protocol.md has it. The types are shared by the daemon and by the
-//! clients in this binary.
+//! clients in this binary; `headend qos run` has verbs of its own in it.
 
 pub(crate) mod client;
+pub(crate) mod lines;
 pub(crate) mod net;
 pub(crate) mod reply;
 pub(crate) mod request;

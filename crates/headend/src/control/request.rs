@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,11 +12,11 @@ use super::reply::{Code, Refusal};
 
 /// A request with the number that its replies carry.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct Request<T = Do> {
     /// Chosen by the client.
     pub(crate) id: u64,
     /// What to do.
-    pub(crate) what: Do,
+    pub(crate) what: T,
 }
 
 /// What to do.
@@ -197,7 +198,7 @@ fn is_zero(number: &u64) -> bool {
 ///
 /// # Errors
 /// Why it is refused, and the request's id if it could be read (else 0).
-pub(crate) fn parse(line: &[u8]) -> Result<Request, (u64, Refusal)> {
+pub(crate) fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<Request<T>, (u64, Refusal)> {
     let bad = |id, message: String| (id, Refusal::new(Code::BadRequest, message));
     let mut value: Value = serde_json::from_slice(line)
         .map_err(|error| bad(0, format!("this is no line of JSON: {error}")))?;
@@ -216,18 +217,18 @@ pub(crate) fn parse(line: &[u8]) -> Result<Request, (u64, Refusal)> {
         let message = format!("v must be {VERSION}, the version that this daemon speaks");
         return Err((id, Refusal::new(Code::Version, message)));
     }
-    let what = Do::deserialize(value).map_err(|error| bad(id, error.to_string()))?;
+    let what = T::deserialize(value).map_err(|error| bad(id, error.to_string()))?;
     Ok(Request { id, what })
 }
 
 /// Appends the line of a request.
-pub(crate) fn write(out: &mut Vec<u8>, id: u64, what: &Do) {
+pub(crate) fn write<T: Serialize>(out: &mut Vec<u8>, id: u64, what: &T) {
     #[derive(Serialize)]
-    struct Line<'a> {
+    struct Line<'a, T> {
         v: u32,
         id: u64,
         #[serde(flatten)]
-        what: &'a Do,
+        what: &'a T,
     }
     let line = Line {
         v: VERSION,
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
 
     fn refusal(line: &str) -> (u64, String) {
-        let (id, refusal) = parse(line.as_bytes()).unwrap_err();
+        let (id, refusal) = parse::<Do>(line.as_bytes()).unwrap_err();
         (id, refusal.message)
     }
 
@@ -260,7 +261,7 @@ mod tests {
         });
         let mut line = Vec::new();
         write(&mut line, 7, &what);
-        let request = parse(&line).unwrap();
+        let request = parse::<Do>(&line).unwrap();
         assert_eq!((request.id, request.what), (7, what));
     }
 

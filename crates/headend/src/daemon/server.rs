@@ -12,10 +12,11 @@ use hashbrown::HashMap;
 use l2tp::{SessionKey, TunnelKey};
 use reactor::{Interest, Reactor, Readiness, Token};
 
-use super::client::{Client, Heard, is_shortage, ms};
+use super::client::{Client, ms};
 use super::core::Core;
 use super::source::Source;
 use crate::config;
+use crate::control::lines::{Heard, is_shortage};
 use crate::control::reply::{Code, Created, Refusal};
 
 /// Steps of requests done in one turn, over all clients.

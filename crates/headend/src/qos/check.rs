@@ -1,7 +1,7 @@
-//! `headend qos check FILE`.
+//! `headend qos check FILE`, and the same look at a policy for who shapes by it.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -27,54 +27,113 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// A policy file that was looked at.
+#[derive(Debug)]
+pub(super) struct Examined {
+    /// `None` when it cannot be.
+    policy: Option<Policy>,
+    name: String,
+    faults: Vec<Remark>,
+    advice: Vec<Remark>,
+    /// What of the interfaces does not go with it.
+    system: Vec<String>,
+}
+
+impl Examined {
+    /// Reads the policy at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let text = super::text_of(path)?;
+        let (policy, faults, advice) = match Policy::parse(&text) {
+            Ok((policy, advice)) => (Some(policy), Vec::new(), advice),
+            Err(faults) => (None, faults, Vec::new()),
+        };
+        Ok(Self {
+            policy,
+            name: path.display().to_string(),
+            faults,
+            advice,
+            system: Vec::new(),
+        })
+    }
+
+    /// Looks at the interfaces too.
+    ///
+    /// # Errors
+    /// One is not there, or both are the same.
+    pub(super) fn look_at(&mut self, lan: Option<&str>, wan: Option<&str>) -> Result<()> {
+        let mut indices = Vec::new();
+        for (option, interface) in [("--lan", lan), ("--wan", wan)] {
+            let Some(interface) = interface else { continue };
+            let Some(found) = system::interface(interface) else {
+                bail!("{option} {interface}: there is no such interface");
+            };
+            indices.push(found.index);
+            if let Some(policy) = &self.policy {
+                let said = compare(option, interface, &found, policy);
+                self.system.extend(said);
+            }
+        }
+        if let [lan, wan] = indices.as_slice()
+            && lan == wan
+        {
+            bail!("--lan and --wan are the same interface; give the two that packets pass between");
+        }
+        Ok(())
+    }
+
+    /// What makes it unusable, a line each.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let faults = self.faults.iter();
+        faults
+            .map(|fault| format!("{}:{fault}", self.name))
+            .collect()
+    }
+
+    /// What is unwise, a line each.
+    pub(super) fn advice(&self) -> Vec<String> {
+        let name = &self.name;
+        let advice = self.advice.iter().map(|advice| format!("{name}:{advice}"));
+        advice
+            .chain(self.system.iter().cloned())
+            .map(|line| line + " (advice)")
+            .collect()
+    }
+
+    /// The policy; `None` when it cannot be.
+    pub(super) fn policy(self) -> Option<Policy> {
+        self.policy
+    }
+}
+
 /// Prints what is to be said as compilers do. Exit status 0: it can be used; 2: it cannot.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
-    let name = args.file.display().to_string();
-    let text = super::text_of(&args.file)?;
-    let (policy, faults, advice) = match Policy::parse(&text) {
-        Ok((policy, advice)) => (Some(policy), Vec::new(), advice),
-        Err(faults) => (None, faults, Vec::new()),
-    };
-    let mut system = Vec::new();
-    for (option, interface) in [("--lan", &args.lan), ("--wan", &args.wan)] {
-        let Some(interface) = interface else { continue };
-        let Some(found) = system::interface(interface) else {
-            bail!("{option} {interface}: there is no such interface");
-        };
-        if let Some(policy) = &policy {
-            system.extend(compare(option, interface, found, policy));
-        }
-    }
-    if args.lan.is_some() && args.lan == args.wan {
-        bail!("--lan and --wan are the same interface; give the two that packets pass between");
-    }
+    let mut examined = Examined::read(&args.file)?;
+    examined.look_at(args.lan.as_deref(), args.wan.as_deref())?;
+    let is_usable = examined.policy.is_some();
     if args.json {
         let document = json!({
             "version": 1,
-            "file": name,
-            "usable": policy.is_some(),
-            "faults": faults.iter().map(remark).collect::<Vec<_>>(),
-            "advice": advice.iter().map(remark).collect::<Vec<_>>(),
-            "system": system,
+            "file": examined.name,
+            "usable": is_usable,
+            "faults": examined.faults.iter().map(remark).collect::<Vec<_>>(),
+            "advice": examined.advice.iter().map(remark).collect::<Vec<_>>(),
+            "system": examined.system,
         });
         writeln!(std::io::stdout().lock(), "{document:#}")?;
     } else {
-        for fault in &faults {
-            eprintln!("{name}:{fault}");
+        for line in examined.faults().iter().chain(&examined.advice()) {
+            eprintln!("{line}");
         }
-        for advice in &advice {
-            eprintln!("{name}:{advice} (advice)");
-        }
-        for line in &system {
-            eprintln!("{line} (advice)");
-        }
-        if policy.is_some() {
-            writeln!(std::io::stdout().lock(), "{name}: ok")?;
+        if is_usable {
+            writeln!(std::io::stdout().lock(), "{}: ok", examined.name)?;
         }
     }
-    Ok(match policy {
-        Some(_) => ExitCode::SUCCESS,
-        None => ExitCode::from(2),
+    Ok(match is_usable {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(2),
     })
 }
 
@@ -89,7 +148,7 @@ fn remark(remark: &Remark) -> Value {
 }
 
 /// What of an interface does not go with the policy.
-fn compare(option: &str, name: &str, found: Interface, policy: &Policy) -> Vec<String> {
+fn compare(option: &str, name: &str, found: &Interface, policy: &Policy) -> Vec<String> {
     let mut said = Vec::new();
     let (key, rate) = match option {
         "--lan" => ("link.down", policy.down_bps()),
@@ -97,6 +156,11 @@ fn compare(option: &str, name: &str, found: Interface, policy: &Policy) -> Vec<S
     };
     if !found.is_up {
         said.push(format!("{option} {name}: is down; ip link set {name} up"));
+    }
+    if let Some(master) = &found.master {
+        said.push(format!(
+            "{option} {name}: is part of {master}, which forwards too; ip link set {name} nomaster"
+        ));
     }
     if let (Some(rate), Some(speed)) = (rate, found.speed_bps)
         && rate > speed
@@ -107,12 +171,12 @@ fn compare(option: &str, name: &str, found: Interface, policy: &Policy) -> Vec<S
             Rate(speed)
         ));
     }
-    if let Some(mtu) = found.mtu
-        && mtu != policy.mtu()
-    {
+    if found.mtu != policy.mtu() {
         said.push(format!(
-            "{option} {name}: packets of {mtu} octets pass, and link.mtu is {}; give mtu = {mtu}",
-            policy.mtu()
+            "{option} {name}: packets of {} octets pass, and link.mtu is {}; give mtu = {}",
+            found.mtu,
+            policy.mtu(),
+            found.mtu
         ));
     }
     said
@@ -127,21 +191,26 @@ mod tests {
         let text = "[link]\nup = \"20mbit\"\ndown = \"90mbit\"\n";
         let policy = Policy::parse(text).expect("a policy").0;
         let interface = Interface {
+            index: 7,
             speed_bps: Some(10_000_000),
-            mtu: Some(1_400),
+            mtu: 1_400,
             is_up: false,
+            master: Some("br0".to_owned()),
         };
-        let said = compare("--wan", "eth1", interface, &policy);
-        assert_eq!(said.len(), 3, "{said:?}");
-        assert!(said[1].contains("link.up is 20Mbit"), "{said:?}");
-        assert!(said[2].contains("mtu = 1400"), "{said:?}");
+        let said = compare("--wan", "eth1", &interface, &policy);
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert!(said[1].contains("part of br0"), "{said:?}");
+        assert!(said[2].contains("link.up is 20Mbit"), "{said:?}");
+        assert!(said[3].contains("mtu = 1400"), "{said:?}");
         let fitting = Interface {
+            index: 7,
             speed_bps: Some(1_000_000_000),
-            mtu: Some(1_500),
+            mtu: 1_500,
             is_up: true,
+            master: None,
         };
         assert_eq!(
-            compare("--lan", "eth0", fitting, &policy),
+            compare("--lan", "eth0", &fitting, &policy),
             Vec::<String>::new()
         );
     }

@@ -10,24 +10,32 @@ use crate::qos::system;
 /// Parents that filters are asked for.
 const PARENTS_MAX: usize = 1_024;
 
-/// Every qdisc, class and filter of `interface`.
+/// Every qdisc and class of `interface`.
 ///
 /// # Errors
 /// There is no such interface, no tc, or it failed.
-pub(super) fn everything(interface: &str) -> Result<Vec<Record>> {
+pub(super) fn queues(interface: &str) -> Result<Vec<Record>> {
     if system::interface(interface).is_none() {
         bail!("{interface}: there is no such interface");
     }
     let mut records = tc(&["qdisc", "show", "dev", interface], None)?;
     records.extend(tc(&["class", "show", "dev", interface], None)?);
-    for parent in parents(&records) {
+    Ok(records)
+}
+
+/// Every filter at `queues`, which are those of `interface`.
+///
+/// # Errors
+/// As of [`queues`].
+pub(super) fn filters(interface: &str, queues: &[Record]) -> Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for parent in parents(queues) {
         let mut words = vec!["filter", "show", "dev", interface];
         if parent.contains(':') {
             words.push("parent");
         }
         words.push(&parent);
-        let filters = tc(&words, Some(&parent))?;
-        records.extend(filters);
+        records.extend(tc(&words, Some(&parent))?);
     }
     Ok(records)
 }

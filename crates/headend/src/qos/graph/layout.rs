@@ -1,8 +1,8 @@
 //! Where the boxes stand: what holds is on the left of what it holds, in columns, and many leaves of one node stand in a
 //! grid. No two boxes touch.
 
-use super::model::{Kind, Tree};
-use super::text::printable;
+use super::model::{Kind, SLOTS, Tree};
+use crate::qos::printable;
 
 /// Width of a character of the monospaced face, in hundredths of a pixel at 12 pixels.
 const CHARACTER: u32 = 735;
@@ -12,6 +12,12 @@ pub(super) const LINE: u32 = 16;
 pub(super) const PAD: u32 = 9;
 /// Pixels between columns.
 const BETWEEN: u32 = 64;
+/// The same where the lines between them bear rates, and in grids.
+const BETWEEN_RATES: u32 = 128;
+const GRID_BETWEEN: u32 = 24;
+const GRID_BETWEEN_RATES: u32 = 108;
+/// Characters that a line has room for whose number changes.
+const SLOT_CHARACTERS: usize = 30;
 /// Pixels between boxes that stand above one another.
 const GAP: u32 = 16;
 /// Characters of a line; longer ones are continued.
@@ -30,6 +36,8 @@ pub(super) struct Place {
     pub(super) height: u32,
     /// The first is the title.
     pub(super) lines: Vec<String>,
+    /// Those of `lines` at the end whose text changes while it is looked at.
+    pub(super) slots: usize,
     /// Whether it stands in a grid behind the first column, where a line has to come from above.
     pub(super) is_inner: bool,
 }
@@ -59,9 +67,13 @@ pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
         order.push((id, depth));
         open.extend(children[id].iter().rev().map(|child| (*child, depth + 1)));
     }
+    let (between, grid_between) = match tree.has_rates {
+        true => (BETWEEN_RATES, GRID_BETWEEN_RATES),
+        false => (BETWEEN, GRID_BETWEEN),
+    };
     let mut left = vec![24];
     for width in &columns {
-        left.push(left[left.len() - 1] + width + BETWEEN);
+        left.push(left[left.len() - 1] + width + between);
     }
     let grids: Vec<Option<usize>> = children
         .iter()
@@ -95,7 +107,10 @@ pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
         places[id].x = places[id].x.max(left[depth]);
         let below = &children[id];
         let sum: u32 = match grids[id] {
-            Some(across) => grid(below, across, left[depth + 1], bands[id], &mut places),
+            Some(across) => {
+                let corner = (left[depth + 1], bands[id]);
+                grid(below, (across, grid_between), corner, &mut places)
+            }
             None => below.iter().map(|child| heights[*child] + GAP).sum(),
         };
         let sum = sum.saturating_sub(GAP);
@@ -124,8 +139,13 @@ fn tallest(row: &[usize], places: &[Place]) -> u32 {
     heights.max().unwrap_or(0)
 }
 
-/// Puts `nodes` in rows of `across`; gives the height of all with the gap below each.
-fn grid(nodes: &[usize], across: usize, x: u32, y: u32, places: &mut [Place]) -> u32 {
+/// Puts `nodes` in rows of `across`, `between` pixels apart; gives the height of all with the gap below each.
+fn grid(
+    nodes: &[usize],
+    (across, between): (usize, u32),
+    (x, y): (u32, u32),
+    places: &mut [Place],
+) -> u32 {
     let width = nodes.iter().map(|id| places[*id].width).max().unwrap_or(0);
     let mut down = 0;
     for row in nodes.chunks(across) {
@@ -135,7 +155,7 @@ fn grid(nodes: &[usize], across: usize, x: u32, y: u32, places: &mut [Place]) ->
             places[*id].x = right;
             places[*id].y = y + down;
             places[*id].is_inner = at > 0;
-            right += width + 24;
+            right += width + between;
         }
         down += height + GAP;
     }
@@ -151,17 +171,25 @@ fn sized(tree: &Tree, id: usize) -> Place {
         lines.truncate(LINES_MAX - 1);
         lines.push("\u{2026}".to_owned());
     }
-    lines.extend(
-        node.numbers
-            .and_then(|numbers| numbers.words())
-            .iter()
-            .flat_map(|words| wrapped(words)),
-    );
+    let slots = match node.numbers {
+        Some(numbers) if tree.has_rates => {
+            lines.extend(numbers.slots());
+            SLOTS
+        }
+        numbers => {
+            let words = numbers.and_then(|numbers| numbers.words());
+            lines.extend(words.iter().flat_map(|words| wrapped(words)));
+            0
+        }
+    };
     let mut longest = lines
         .iter()
         .map(|line| line.chars().count())
         .max()
         .unwrap_or(0);
+    if slots > 0 {
+        longest = longest.max(SLOT_CHARACTERS);
+    }
     if node.is_default {
         // The word stands at the right end of the title's line.
         longest = longest.max(lines[0].chars().count() + 9);
@@ -175,6 +203,7 @@ fn sized(tree: &Tree, id: usize) -> Place {
         width: (longest * CHARACTER / 100 + 2 * PAD + tip).max(60),
         height: rows * LINE + 2 * PAD - 4,
         lines,
+        slots,
         is_inner: false,
     }
 }

@@ -9,30 +9,37 @@
 //! | `ours` | policy -> tree |
 //! | `model` | the tree |
 //! | `text` | terminal, dot, JSON |
-//! | `layout`, `svg` | boxes and where they stand; picture and page |
-//!
-//! Left out: rates that move.
+//! | `layout`, `svg`, `page` | boxes and where they stand; picture; page |
+//! | `live`, `serve` | looking again and again; the page over HTTP |
 
 mod ask;
 mod grow;
 mod layout;
+mod live;
 mod loose;
 mod model;
 mod ours;
+mod page;
 mod record;
+mod serve;
 mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use qos::policy::Policy;
 
+use super::rates::interval;
+use super::running::SOCKET;
+use live::{Source, Watcher};
 use model::Tree;
 
 /// Nodes that are drawn.
@@ -42,7 +49,7 @@ const NODES_MAX: usize = 20_000;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The interface whose queues are drawn, as tc shows them
-    #[arg(value_name = "IF", required_unless_present_any = ["policy", "saved"])]
+    #[arg(value_name = "IF", required_unless_present_any = ["policy", "saved", "live", "control"])]
     interface: Option<String>,
     /// Draw what this policy file means
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "saved"])]
@@ -51,6 +58,22 @@ pub(super) struct Args {
     /// filters that tc was asked for with that parent
     #[arg(long = "tc-json", value_name = "FILE", num_args = 1..)]
     saved: Vec<String>,
+    /// Draw the queues of the running `headend qos run` with this control socket; with --live and without IF, that at
+    /// /run/headend-qos.sock
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["interface", "policy", "saved"])]
+    control: Option<PathBuf>,
+    /// Look again and again, and draw with the rates between two looks
+    #[arg(long, conflicts_with_all = ["policy", "saved", "format", "output"])]
+    live: bool,
+    /// Draw with the rates over this time; with --live, the time between two looks [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = interval, conflicts_with_all = ["policy", "saved"])]
+    interval: Option<Duration>,
+    /// Serve the page with live rates over HTTP at an address of this machine, as 127.0.0.1:8080; port 0: any
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = serve::address, requires = "live")]
+    listen: Option<SocketAddr>,
+    /// End after so many looks
+    #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
     /// How it is drawn; without it, what the name behind -o says, else tree
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -75,23 +98,28 @@ enum Format {
 
 /// Reads, draws and writes.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
-    let format = format_of(args)?;
-    let tree = match (&args.policy, &args.interface) {
-        (Some(path), _) => of_policy(path)?,
-        (None, Some(interface)) if args.saved.is_empty() => {
-            grow::grow(&ask::everything(interface)?, interface)
+    let every = args.interval.unwrap_or(Duration::from_secs(1));
+    if args.live {
+        let watcher = Watcher::new(source(args));
+        match args.listen {
+            Some(listen) => serve::serve(watcher, listen, every, args.count)?,
+            None => live::draw(watcher, every, args.count)?,
         }
-        (None, interface) => of_files(&args.saved, interface.as_deref())?,
-    };
-    if tree.nodes.len() > NODES_MAX {
-        let count = tree.nodes.len();
-        bail!("there are {count} disciplines, classes and filters: at most {NODES_MAX} are drawn");
+        return Ok(ExitCode::SUCCESS);
     }
+    let format = format_of(args)?;
+    let tree = match (&args.policy, args.interval) {
+        (Some(path), _) => of_policy(path)?,
+        (None, _) if !args.saved.is_empty() => of_files(&args.saved, args.interface.as_deref())?,
+        (None, Some(interval)) => Watcher::new(source(args)).over(interval)?,
+        (None, None) => Watcher::new(source(args)).once()?,
+    };
+    bounded(&tree)?;
     let drawn = match format {
         Format::Tree => text::terminal(&tree),
         Format::Svg => svg::svg(&tree),
         Format::Dot => text::dot(&tree),
-        Format::Html => svg::html(&tree),
+        Format::Html => page::html(&tree),
         Format::Json => text::json(&tree),
     };
     match &args.output {
@@ -99,6 +127,25 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         None => std::io::stdout().lock().write_all(drawn.as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// That a tree can be drawn.
+fn bounded(tree: &Tree) -> Result<()> {
+    let count = tree.nodes.len();
+    ensure!(
+        count <= NODES_MAX,
+        "there are {count} disciplines, classes and filters: at most {NODES_MAX} are drawn"
+    );
+    Ok(())
+}
+
+/// What is looked at.
+fn source(args: &Args) -> Source {
+    match (&args.interface, &args.control) {
+        (Some(interface), _) => Source::Interface(interface.clone(), None),
+        (None, Some(path)) => Source::Running(path.clone(), None),
+        (None, None) => Source::Running(SOCKET.into(), None),
+    }
 }
 
 fn format_of(args: &Args) -> Result<Format> {

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::qos::rates::{Counted, Rates, octets};
+
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,7 +39,7 @@ pub(super) struct Numbers {
 }
 
 /// One box.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Node {
     pub(super) id: usize,
     pub(super) kind: Kind,
@@ -51,6 +53,9 @@ pub(super) struct Node {
     pub(super) is_default: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) numbers: Option<Numbers>,
+    /// How fast they rise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rates: Option<Rates>,
 }
 
 /// Why two nodes are joined.
@@ -74,11 +79,25 @@ pub(super) struct Edge {
 }
 
 /// Nodes and edges; each node but the first of each tree is held by exactly one.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(super) struct Tree {
     pub(super) title: String,
+    /// Whether there is room for rates, be they known yet or not.
+    #[serde(skip)]
+    pub(super) has_rates: bool,
+    /// What is to be said of the rates.
+    #[serde(skip)]
+    pub(super) state: String,
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<Edge>,
+}
+
+impl Node {
+    /// Whether it says what it sent: tc's classes of flows do not.
+    fn counts_sent(&self) -> bool {
+        let kind = self.title.split(' ').next().unwrap_or_default();
+        self.kind != Kind::Class || !["cake", "fq_codel", "sfq"].contains(&kind)
+    }
 }
 
 impl Tree {
@@ -92,6 +111,7 @@ impl Tree {
             lines: Vec::new(),
             is_default: false,
             numbers: None,
+            rates: None,
         });
         id
     }
@@ -129,6 +149,55 @@ impl Tree {
         children
     }
 
+    /// Fills in the rates since `before`, `span_ns` earlier: of what has the same place there and here.
+    pub(super) fn since(&mut self, before: &Self, span_ns: u64) {
+        self.has_rates = true;
+        self.state = format!("rates over {:.2} s", span_ns as f64 / 1e9);
+        let mut former = HashMap::new();
+        for (place, node) in before.places().into_iter().zip(&before.nodes) {
+            former.entry(place).or_insert(node);
+        }
+        for (place, id) in self.places().into_iter().zip(0..) {
+            let node: &mut Node = &mut self.nodes[id];
+            let before = former.get(&place).and_then(|node| node.numbers);
+            if let (Some(before), Some(now)) = (before, node.numbers)
+                && node.counts_sent()
+            {
+                node.rates = Rates::between(before.counted(), now.counted(), span_ns);
+            }
+        }
+        self.sum_up();
+    }
+
+    /// What leaves an interface is what leaves the queues right below it; what comes in is counted apart.
+    fn sum_up(&mut self) {
+        for (id, below) in self.children().into_iter().enumerate() {
+            if self.nodes[id].kind == Kind::Interface {
+                let nodes = below.iter().map(|below| &self.nodes[*below]);
+                let leaving = nodes.filter(|node| !node.handle.starts_with("ffff:"));
+                let rates = leaving.filter_map(|node| node.rates);
+                self.nodes[id].rates = rates.reduce(Rates::plus);
+            }
+        }
+    }
+
+    /// What tells each node from others: its title, that of what holds it, and which of several of one title it is.
+    fn places(&self) -> Vec<(String, usize)> {
+        let mut above = vec![None; self.nodes.len()];
+        for edge in self.edges.iter().filter(|edge| edge.join == Join::Holds) {
+            above[edge.to] = Some(edge.from);
+        }
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        let named = self.nodes.iter().map(|node| {
+            let holder = above[node.id].map_or("", |holder: usize| &self.nodes[holder].title);
+            let name = format!("{:?} {holder} / {}", node.kind, node.title);
+            let count = seen.entry(name.clone()).or_insert(0);
+            *count += 1;
+            (name, *count)
+        });
+        named.collect()
+    }
+
     /// Where each node sends to.
     pub(super) fn targets(&self) -> HashMap<usize, Vec<(usize, Join)>> {
         let mut targets: HashMap<usize, Vec<(usize, Join)>> = HashMap::new();
@@ -149,7 +218,32 @@ pub(super) fn number(handle: &str) -> u32 {
     part(major) << 16 | part(minor)
 }
 
+/// Lines of [`Numbers::slots`].
+pub(super) const SLOTS: usize = 3;
+
 impl Numbers {
+    fn counted(&self) -> Counted {
+        Counted {
+            bytes: self.bytes,
+            packets: self.packets,
+            drops: self.drops,
+            marks: self.ecn_mark,
+        }
+    }
+
+    /// The same in lines that are there whatever happened, so that others may take their place.
+    pub(super) fn slots(&self) -> [String; SLOTS] {
+        [
+            format!("sent {} p, {}", self.packets, octets(self.bytes)),
+            format!("dropped {} \u{b7} ecn_mark {}", self.drops, self.ecn_mark),
+            format!(
+                "backlog {} p, {}",
+                self.backlog_packets,
+                octets(self.backlog_bytes)
+            ),
+        ]
+    }
+
     /// "2 packets, 140 octets, 1 dropped"; `None` when nothing happened.
     pub(super) fn words(&self) -> Option<String> {
         if *self == Self::default() {
@@ -170,16 +264,5 @@ impl Numbers {
             words.push(format!("backlog {packets} p, {bytes}"));
         }
         Some(words.join(" · "))
-    }
-}
-
-fn octets(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} B"),
-        10_000..10_000_000 => format!("{}.{} kB", bytes / 1_000, bytes / 100 % 10),
-        10_000_000..10_000_000_000 => {
-            format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10)
-        }
-        _ => format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10),
     }
 }

@@ -1,11 +1,13 @@
-//! An operator's policy -> the trees that `headend qos run` would shape by.
+//! An operator's policy, or a shaper that runs by one -> the trees that it shapes by.
 
 use anyhow::Result;
 use base::Instant;
 use qos::policy::Policy;
+use qos::policy::units::Rate;
 use qos::tree::Tree as Disciplines;
 
 use super::model::{Join, Kind, Numbers, Tree};
+use crate::qos::rows::{Node, Run, Sums};
 
 /// Both directions of `policy`, which was read from `name`.
 ///
@@ -20,46 +22,56 @@ pub(super) fn grow(policy: &Policy, name: &str) -> Result<Tree> {
         ("up", policy.up_spec(), policy.up_bps()),
         ("down", policy.down_spec(), policy.down_bps()),
     ] {
-        let disciplines = Disciplines::new(&spec, 0, Instant::ZERO)?;
-        let top = tree.add(Kind::Interface, direction, "");
-        let rate = rate.map_or("not shaped".to_owned(), |rate| {
-            format!("rate {}", qos::policy::units::Rate(rate))
-        });
-        tree.nodes[top].lines.push(rate);
-        direction_of(&mut tree, top, policy, &disciplines);
+        let walked = Disciplines::new(&spec, 0, Instant::ZERO)?.walk();
+        let nodes = walked.iter().map(|node| Node::new(node, direction, policy));
+        let nodes: Vec<Node> = nodes.collect();
+        let top = top(&mut tree, direction, rate);
+        direction_of(&mut tree, top, &nodes);
     }
     Ok(tree)
 }
 
-fn direction_of(tree: &mut Tree, top: usize, policy: &Policy, disciplines: &Disciplines) {
+/// Both directions of a shaper that runs, with its numbers.
+pub(super) fn of_run(run: &Run) -> Tree {
+    let mut tree = Tree {
+        title: format!("Queues between {} and {}", run.lan.name, run.wan.name),
+        ..Tree::default()
+    };
+    for (direction, way, from, to) in run.ways() {
+        let title = format!("{direction}: {from} to {to}");
+        let top = top(&mut tree, title, way.rate_bps);
+        direction_of(&mut tree, top, &way.nodes);
+    }
+    tree
+}
+
+fn top(tree: &mut Tree, title: impl Into<String>, rate_bps: Option<u64>) -> usize {
+    let top = tree.add(Kind::Interface, title, "");
+    let rate = rate_bps.map_or("not shaped".to_owned(), |rate| {
+        format!("rate {}", Rate(rate))
+    });
+    tree.nodes[top].lines.push(rate);
+    top
+}
+
+fn direction_of(tree: &mut Tree, top: usize, walked: &[Node]) {
     let first = tree.nodes.len();
-    let walked = disciplines.walk();
-    for node in &walked {
+    for node in walked {
         let kind = match node.is_class {
             true => Kind::Class,
             false => Kind::Qdisc,
         };
         let title = format!("{} {}", node.kind, node.handle);
         let id = tree.add(kind, title, &node.handle);
-        let name = node.handle.strip_prefix("1:").filter(|_| node.is_class);
-        let minor = name.and_then(|minor| u16::from_str_radix(minor, 16).ok());
-        let name = minor.and_then(|minor| policy.class_name(minor));
         let drawn = &mut tree.nodes[id];
+        let name = node.name.iter();
         drawn
             .lines
             .extend(name.map(|name| format!("\u{201c}{name}\u{201d}")));
         if !node.options.is_empty() {
             drawn.lines.push(node.options.clone());
         }
-        drawn.numbers = Some(Numbers {
-            bytes: node.statistics.sent_bytes,
-            packets: node.statistics.sent_packets,
-            drops: node.statistics.dropped,
-            overlimits: node.statistics.overlimits,
-            backlog_bytes: node.backlog.bytes,
-            backlog_packets: node.backlog.packets.into(),
-            ecn_mark: node.statistics.ecn_mark,
-        });
+        drawn.numbers = Some(numbers(&node.sums));
     }
     let found = |handle: &str| {
         let at = walked.iter().position(|node| node.handle == handle);
@@ -84,5 +96,17 @@ fn direction_of(tree: &mut Tree, top: usize, policy: &Policy, disciplines: &Disc
                 None => tree.nodes[id].lines.push(format!("to {}", rule.class)),
             }
         }
+    }
+}
+
+fn numbers(sums: &Sums) -> Numbers {
+    Numbers {
+        bytes: sums.bytes,
+        packets: sums.packets,
+        drops: sums.drops,
+        overlimits: sums.overlimits,
+        backlog_bytes: sums.backlog,
+        backlog_packets: sums.qlen,
+        ecn_mark: sums.ecn_mark,
     }
 }

@@ -1,10 +1,11 @@
-//! Trees as pictures and as a page.
+//! Trees as pictures.
 
 use std::fmt::Write;
 
 use super::layout::{LINE, Layout, PAD, Place, lay_out};
-use super::model::{Join, Kind, Tree};
-use super::text::printable;
+use super::model::{Edge, Join, Kind, Node, Tree};
+use crate::qos::printable;
+use crate::qos::rates::bits;
 
 /// Pixels of heading and legend.
 const HEADING: u32 = 84;
@@ -26,12 +27,21 @@ const STYLE: &str = "\
 .q .default rect{stroke-width:3;stroke:#b35900}
 .q path{fill:none;stroke:#8c959f;stroke-width:1.3}
 .q path.sends{stroke:#c77700;stroke-dasharray:6 3}.q path.asks{stroke:#009e73;stroke-dasharray:2 3;stroke-width:1.8}
+.q .r{font-weight:600;fill:#00507d;paint-order:stroke;stroke:#fff;stroke-width:3px}
 .q marker path{stroke:none;fill:#c77700}.q marker.g path{fill:#009e73}
 @media (prefers-color-scheme:dark){.q{background:#15181c}.q text{fill:#e6edf3}.q .s,.q .n{fill:#9aa4af}
 .q .d{fill:#ffb454}.q .interface rect,.q .device rect{fill:#e6edf3;stroke:#e6edf3}
 .q .interface text,.q .device text{fill:#15181c}.q .qdisc rect{fill:#0f3350}.q .class rect{fill:#15181c}
 .q .filter rect{fill:#3d2d0a}.q .group rect{fill:#262b31}.q .unknown rect{fill:#15181c}
-.q .default rect{stroke:#ffb454}}";
+.q .default rect{stroke:#ffb454}.q .r{fill:#8fd0ff;stroke:#15181c}}";
+
+/// Pixels of a line between boxes: of one that carries nothing, and what the busiest has more.
+const STROKE: f64 = 1.3;
+const STROKE_MORE: f64 = 7.7;
+/// Pixels from a line to the rate above it.
+const ABOVE: u32 = 8;
+/// Pixels down to what is said of the rates.
+const STATE: u32 = 76;
 
 /// The picture.
 pub(super) fn svg(tree: &Tree) -> String {
@@ -56,22 +66,66 @@ pub(super) fn svg(tree: &Tree) -> String {
         escaped(&tree.title)
     );
     legend(&mut out);
+    if tree.has_rates {
+        let _ = writeln!(
+            out,
+            "<text class=\"s\" id=\"state\" x=\"24\" y=\"{STATE}\">{}</text>",
+            escaped(&tree.state)
+        );
+    }
+    let busiest = busiest_bps(tree);
     for edge in &tree.edges {
-        let (from, to) = (&layout.places[edge.from], &layout.places[edge.to]);
-        let (class, marker) = match edge.join {
-            Join::Holds => ("holds", ""),
-            Join::Sends => ("sends", " marker-end=\"url(#sends)\""),
-            Join::Asks => ("asks", " marker-end=\"url(#asks)\""),
-        };
-        let way = match edge.join {
-            Join::Holds => held(from, to),
-            _ => sent(from, to),
-        };
-        let _ = writeln!(out, "<path class=\"{class}\" d=\"{way}\"{marker}/>");
+        line(tree, edge, &layout, busiest, &mut out);
     }
     boxes(tree, &layout, &mut out);
     out.push_str("</svg>\n");
     out
+}
+
+/// Bits a second of the busiest node.
+pub(super) fn busiest_bps(tree: &Tree) -> u64 {
+    let rates = tree.nodes.iter().filter_map(|node| node.rates);
+    rates.map(|rates| rates.bps).max().unwrap_or(0)
+}
+
+/// Pixels of the line that leads to `node`.
+pub(super) fn stroke(node: &Node, busiest_bps: u64) -> f64 {
+    let share = node
+        .rates
+        .map_or(0.0, |rates| rates.bps as f64 / busiest_bps.max(1) as f64);
+    ((STROKE + STROKE_MORE * share) * 10.0).round() / 10.0
+}
+
+/// What is written at the line that leads to `node`; empty where nothing is known.
+pub(super) fn label(node: &Node) -> String {
+    node.rates.map_or(String::new(), |rates| bits(rates.bps))
+}
+
+fn line(tree: &Tree, edge: &Edge, layout: &Layout, busiest_bps: u64, out: &mut String) {
+    let (from, to) = (&layout.places[edge.from], &layout.places[edge.to]);
+    let (class, marker) = match edge.join {
+        Join::Holds => ("holds", ""),
+        Join::Sends => ("sends", " marker-end=\"url(#sends)\""),
+        Join::Asks => ("asks", " marker-end=\"url(#asks)\""),
+    };
+    let way = match edge.join {
+        Join::Holds => held(from, to),
+        _ => sent(from, to),
+    };
+    let node = &tree.nodes[edge.to];
+    let is_counted = tree.has_rates && edge.join == Join::Holds && node.numbers.is_some();
+    if !is_counted {
+        let _ = writeln!(out, "<path class=\"{class}\" d=\"{way}\"{marker}/>");
+        return;
+    }
+    let id = node.id;
+    let (wide, label) = (stroke(node, busiest_bps), label(node));
+    let (x, y) = (to.x - 8, to.y + to.height / 2 - ABOVE);
+    let _ = writeln!(
+        out,
+        "<path class=\"{class}\" id=\"e{id}\" style=\"stroke-width:{wide}px\" d=\"{way}\"/>\
+         <text class=\"r\" id=\"r{id}\" text-anchor=\"end\" x=\"{x}\" y=\"{y}\">{label}</text>"
+    );
 }
 
 fn legend(out: &mut String) {
@@ -133,7 +187,9 @@ fn boxes(tree: &Tree, layout: &Layout, out: &mut String) {
         } = place;
         let mut whole = vec![node.title.clone()];
         whole.extend(node.lines.iter().cloned());
-        whole.extend(node.numbers.and_then(|numbers| numbers.words()));
+        if place.slots == 0 {
+            whole.extend(node.numbers.and_then(|numbers| numbers.words()));
+        }
         let _ = write!(
             out,
             "<g class=\"{class}{default}\" id=\"n{}\"><title>{}</title>\
@@ -143,7 +199,11 @@ fn boxes(tree: &Tree, layout: &Layout, out: &mut String) {
         );
         let mut base = y + PAD + 10;
         for (at, line) in place.lines.iter().enumerate() {
-            let class = if at == 0 { " class=\"t\"" } else { "" };
+            let class = match at {
+                0 => " class=\"t\"",
+                at if at + place.slots >= place.lines.len() => " class=\"n\"",
+                _ => "",
+            };
             let left = x + PAD;
             let _ = write!(
                 out,
@@ -192,30 +252,8 @@ fn sent(from: &Place, to: &Place) -> String {
     format!("M{} {y0}C{bulge} {y0} {bulge} {y1} {} {y1}", from.x, to.x)
 }
 
-/// A page of its own with the picture: who points at a box sees what it is joined to.
-pub(super) fn html(tree: &Tree) -> String {
-    let joins: Vec<(usize, usize)> = tree.edges.iter().map(|edge| (edge.from, edge.to)).collect();
-    let joins = serde_json::to_string(&joins).unwrap_or_else(|_| "[]".to_owned());
-    let picture = svg(tree);
-    let title = escaped(&tree.title);
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<style>body{{margin:0}}\
-         @media (prefers-color-scheme:dark){{body{{background:#15181c}}}}\
-         .q.some g[id]{{opacity:.25}}.q.some path{{opacity:.12}}.q.some .on{{opacity:1!important}}</style></head>\n\
-         <body>\n{picture}<script>\nconst joins={joins},q=document.querySelector('svg.q'),\
-         lines=[...q.children].filter(e=>e.tagName==='path').slice(2);\n\
-         const box=i=>document.getElementById('n'+i);\n\
-         q.addEventListener('mouseover',e=>{{const g=e.target.closest('g[id]');\
-         q.querySelectorAll('.on').forEach(x=>x.classList.remove('on'));q.classList.toggle('some',!!g);if(!g)return;\
-         const id=+g.id.slice(1);g.classList.add('on');joins.forEach(([a,b],i)=>{{if(a===id||b===id){{\
-         lines[i].classList.add('on');box(a).classList.add('on');box(b).classList.add('on')}}}})}});\n\
-         </script>\n</body></html>\n"
-    )
-}
-
 /// `text` for XML: nothing in it is markup, nothing is a control character but line feeds.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     let mut out = String::with_capacity(text.len());
     for char in lines.join("\n").chars() {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::model::{Join, Kind, Tree};
+use crate::qos::printable;
 
 /// Boxes of lines, as `tree` draws directories.
 pub(super) fn terminal(tree: &Tree) -> String {
@@ -41,12 +42,10 @@ pub(super) fn terminal(tree: &Tree) -> String {
         } else {
             "\u{2502}   "
         };
-        for text in node
-            .lines
-            .iter()
-            .cloned()
-            .chain(node.numbers.and_then(|n| n.words()))
-        {
+        let own_lines = node.lines.iter().cloned();
+        let rates = node.rates.map(|rates| format!("now {}", rates.words()));
+        let numbers = node.numbers.and_then(|numbers| numbers.words());
+        for text in own_lines.chain(rates).chain(numbers) {
             let _ = writeln!(out, "{below}{bar}{}", printable(&text));
         }
         for (at, child) in own.iter().enumerate().rev() {
@@ -81,6 +80,8 @@ pub(super) fn dot(tree: &Tree) -> String {
             lines.push("(default)");
         }
         lines.extend(node.lines.iter().map(String::as_str));
+        let rates = node.rates.map(|rates| format!("now {}", rates.words()));
+        lines.extend(rates.as_deref());
         let words = node.numbers.and_then(|numbers| numbers.words());
         lines.extend(words.as_deref());
         let label = quoted(&lines);
@@ -115,10 +116,4 @@ fn quoted(lines: &[&str]) -> String {
 pub(super) fn json(tree: &Tree) -> String {
     let document = serde_json::json!({ "version": 1, "tree": tree });
     format!("{document:#}\n")
-}
-
-/// `text` without control characters, which a terminal might obey.
-pub(super) fn printable(text: &str) -> String {
-    let show = |char: char| if char.is_control() { ' ' } else { char };
-    text.chars().map(show).collect()
 }

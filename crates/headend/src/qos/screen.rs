@@ -1,0 +1,129 @@
+//! Text that is shown again and again: drawn over on a terminal, one block after the other elsewhere.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Where it is shown.
+pub(super) struct Screen {
+    is_terminal: bool,
+    /// Lines that stand there.
+    drawn: usize,
+    blocks: usize,
+}
+
+impl Screen {
+    /// Standard output.
+    pub(super) fn new() -> Self {
+        Self {
+            is_terminal: io::stdout().is_terminal(),
+            drawn: 0,
+            blocks: 0,
+        }
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Shows `text`.
+    ///
+    /// # Errors
+    /// Nobody reads any more.
+    pub(super) fn show(&mut self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if self.is_terminal {
+            let (columns, rows) = size();
+            let (drawing, lines) = picture(text, columns, rows, self.drawn);
+            self.drawn = lines;
+            out.write_all(drawing.as_bytes())?;
+        } else {
+            if self.blocks > 0 {
+                out.write_all(b"\n")?;
+            }
+            self.blocks += 1;
+            out.write_all(text.as_bytes())?;
+        }
+        out.flush()
+    }
+}
+
+/// Columns and rows of the terminal, or those of an old one.
+fn size() -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+        _ => (80, 24),
+    }
+}
+
+/// What is written to draw `text` over the `drawn` lines drawn before, and how many lines that makes.
+fn picture(text: &str, columns: usize, rows: usize, drawn: usize) -> (String, usize) {
+    let all = text.lines().count();
+    let room = rows.saturating_sub(1).max(2);
+    let shown = if all > room { room - 1 } else { all };
+    let mut out = String::new();
+    if drawn > 0 {
+        let _ = write!(out, "\x1b[{drawn}A\r");
+    }
+    let more = (shown < all).then(|| format!("... {} more lines", all - shown));
+    for line in text.lines().take(shown).chain(more.as_deref()) {
+        // A line that is wrapped would be two to draw over.
+        out.extend(line.chars().take(columns));
+        out.push_str("\x1b[K\n");
+    }
+    // What is left of a longer drawing.
+    out.push_str("\x1b[J");
+    (out, shown + usize::from(more.is_some()))
+}
+
+/// Moments at equal distances; one that is missed is left out.
+pub(super) struct Beat {
+    next: Instant,
+    every: Duration,
+}
+
+impl Beat {
+    /// The first is `every` from now.
+    pub(super) fn new(every: Duration) -> Self {
+        Self {
+            next: Instant::now() + every,
+            every,
+        }
+    }
+
+    /// How long it is to the next.
+    pub(super) fn left(&self) -> Duration {
+        self.next.saturating_duration_since(Instant::now())
+    }
+
+    /// Waits for the next.
+    pub(super) fn wait(&mut self) {
+        std::thread::sleep(self.left());
+        let now = Instant::now();
+        while self.next <= now {
+            self.next += self.every;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_longer_than_the_terminal_is_cut_and_what_was_drawn_is_drawn_over() {
+        let text = "one is long\ntwo\nthree\nfour\n";
+        let (drawing, lines) = picture(text, 5, 24, 0);
+        assert_eq!(lines, 4);
+        assert!(drawing.starts_with("one i\x1b[K\ntwo\x1b[K\n"), "{drawing}");
+        let (drawing, lines) = picture(text, 80, 4, 4);
+        assert_eq!(lines, 3);
+        assert!(drawing.starts_with("\x1b[4A\rone is long"), "{drawing}");
+        assert!(
+            drawing.ends_with("two\x1b[K\n... 2 more lines\x1b[K\n\x1b[J"),
+            "{drawing:?}"
+        );
+        let (_, lines) = picture(text, 80, 0, 0);
+        assert_eq!(lines, 2, "a terminal of no size");
+    }
+}

@@ -1,0 +1,87 @@
+//! A line for each queue, below what it stands in.
+
+use std::fmt::Write;
+
+use super::text::{heading, way_line};
+use crate::qos::printable;
+use crate::qos::rates::{bits, count, octets};
+use crate::qos::rows::{Node, Run, Sums, Way};
+
+/// Columns of the figures' headings.
+const HEADINGS: &str =
+    "            now      p/s     dropped/s         sent       dropped        marked     waits";
+
+/// All of it.
+pub(super) fn table(run: &Run) -> String {
+    let mut out = String::new();
+    heading(run, &mut out);
+    for (name, way, from, to) in run.ways() {
+        let lines = named(way);
+        let width = lines.iter().map(|(name, _)| name.chars().count()).max();
+        let width = width.unwrap_or(0).clamp(24, 44);
+        let _ = writeln!(out, "\n{}", way_line(name, way, from, to));
+        let _ = writeln!(out, "{:width$}{HEADINGS}", "");
+        for (name, sums) in lines {
+            let name: String = name.chars().take(width).collect();
+            let _ = writeln!(out, "{name:width$}{}", figures(sums));
+        }
+        if let Some(lost) = beside(way) {
+            let _ = writeln!(out, "{lost}");
+        }
+    }
+    out
+}
+
+/// Each node with its name, moved in by how deep it stands.
+fn named(way: &Way) -> Vec<(String, &Sums)> {
+    let mut depths: Vec<(&str, usize)> = Vec::new();
+    let mut lines = Vec::new();
+    for node in &way.nodes {
+        let above = node.parent.as_deref().and_then(|parent| {
+            let found = depths.iter().rev().find(|(handle, _)| *handle == parent);
+            found.map(|(_, depth)| depth + 1)
+        });
+        let depth = above.unwrap_or(0);
+        depths.push((&node.handle, depth));
+        lines.push((format!("{:1$}{2}", "", 2 * depth, name(node)), &node.sums));
+    }
+    lines
+}
+
+fn name(node: &Node) -> String {
+    match &node.name {
+        Some(name) => format!("{} {}", node.handle, printable(name)),
+        None => format!("{} {}", node.handle, node.kind),
+    }
+}
+
+fn figures(sums: &Sums) -> String {
+    let rates = sums.rates;
+    let shown = |figure: Option<String>| figure.unwrap_or_else(|| "-".to_owned());
+    format!(
+        "{:>15} {:>8} {:>13} {:>12} {:>13} {:>13} {:>9}",
+        shown(rates.map(|rates| bits(rates.bps))),
+        shown(rates.map(|rates| count(rates.pps))),
+        shown(rates.map(|rates| count(rates.drops_ps))),
+        octets(sums.bytes),
+        sums.drops,
+        sums.ecn_mark,
+        format!("{}p", sums.qlen)
+    )
+}
+
+/// What was lost beside the queues, if anything.
+fn beside(way: &Way) -> Option<String> {
+    let lane = &way.lane;
+    let lost = [
+        ("too_long", lane.too_long),
+        ("no_room", lane.no_room),
+        ("unclassified", lane.unclassified),
+        ("down", lane.down),
+    ];
+    let lost = lost.iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> = lost
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    (!words.is_empty()).then(|| format!("lost beside the queues: {}", words.join(" ")))
+}
