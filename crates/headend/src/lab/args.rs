@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use lab::gateway::rows::Row;
 use lab::gateway::run::{Place, Plan};
+use lab::gateway::stop::Stop;
 use lab::gateway::traffic::browser;
 use lab::gateway::treatment::{Both, FIFO_DEFAULT, Link, Treatment};
 use qos::policy::{Policy, units};
@@ -123,6 +124,7 @@ impl Task {
             seconds: args.seconds.unwrap_or(if args.quick { 2 } else { 20 }),
             settle: if args.quick { 1 } else { 3 },
             seed: args.seed,
+            stop: Stop::default(),
         };
         let browser = match args.browser.as_str() {
             _ if args.quick || args.is_virtual => None,

@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::Sender;
 
-use anyhow::{Context, Result};
 use lab::gateway::Error;
 use lab::gateway::outcome::{Experiment, Fairness, Outcome, RowOutcome, SCHEMA};
 use lab::gateway::rows::{self, BULK_CONNECTIONS, Load, Row};
@@ -25,9 +24,19 @@ pub(super) enum Step {
     /// The first half of a row is there.
     Probed(u8, Box<rows::Result>),
     /// The second half of the last row.
-    Shared(u8, f64, f64),
+    Shared {
+        row: u8,
+        share: f64,
+        goodput_bps: f64,
+        partial: bool,
+    },
     /// A browser's page loads of the last row, and how many were not there in time.
-    Browsed(u8, Vec<f64>, u32),
+    Browsed {
+        row: u8,
+        took: Vec<f64>,
+        failures: u32,
+        partial: bool,
+    },
     /// B's share against nine connections.
     Fair(&'static str, f64),
     /// An experiment is there.
@@ -64,6 +73,7 @@ pub(super) fn empty(task: &Task, machine: MachineInfo) -> Outcome {
         seconds: task.plan.seconds,
         seed: task.plan.seed,
         interrupted: false,
+        cut_short: None,
         rows: Vec::new(),
         fairness: Vec::new(),
         experiments: Vec::new(),
@@ -86,16 +96,28 @@ pub(super) fn keep(outcome: &mut Outcome, step: Step) {
             });
             rows[at].runs.push(*result);
         }
-        Step::Shared(number, share, goodput_bps) => {
+        Step::Shared {
+            row: number,
+            share,
+            goodput_bps,
+            partial,
+        } => {
             if let Some(run) = last(&mut outcome.rows, number) {
                 run.share = Some(share);
                 run.goodput_bps = Some(goodput_bps);
+                run.partial |= partial;
             }
         }
-        Step::Browsed(number, took, failures) => {
+        Step::Browsed {
+            row: number,
+            took,
+            failures,
+            partial,
+        } => {
             if let Some(run) = last(&mut outcome.rows, number) {
                 run.browser_ms = took;
                 run.browser_failures = failures;
+                run.partial |= partial;
             }
         }
         Step::Fair(name, share) => {
@@ -116,25 +138,12 @@ fn last(rows: &mut [RowOutcome], number: u8) -> Option<&mut rows::Result> {
     row.and_then(|row| row.runs.last_mut())
 }
 
-/// Measures all of it; ends early when nobody takes the steps any more.
-pub(super) fn run(task: &Task, steps: &Sender<Step>) -> Result<()> {
-    let course = Course { task, steps };
-    if task.has(Part::Rows) {
-        for round in 1..=task.repeat {
-            course.rows(round)?;
-        }
+/// Measures all of it; ends early when it is stopped, with what there is of what was under way.
+pub(super) fn run(task: &Task, steps: &Sender<Step>) -> Result<(), Error> {
+    match (Course { task, steps }).all() {
+        Err(Error::Stopped) => Ok(()),
+        done => done,
     }
-    for part in &task.parts {
-        let plan = &task.plan;
-        let experiment = match part {
-            Part::Rows | Part::All => continue,
-            Part::Tunnel => course.experiment("tunnel", || plan.tunnel())?,
-            Part::Bands => course.experiment("bands", || plan.bands())?,
-            Part::Perturb => course.experiment("perturb", || plan.perturb())?,
-        };
-        course.say(Step::Done(Box::new(experiment)))?;
-    }
-    Ok(())
 }
 
 struct Course<'a> {
@@ -143,11 +152,33 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    fn say(&self, step: Step) -> Result<()> {
-        self.steps.send(step).ok().context("stopped")
+    fn all(&self) -> Result<(), Error> {
+        let (task, plan) = (self.task, &self.task.plan);
+        if task.has(Part::Rows) {
+            for round in 1..=task.repeat {
+                self.rows(round)?;
+            }
+        }
+        for part in &task.parts {
+            match part {
+                Part::Rows | Part::All => {}
+                Part::Tunnel => self.experiment("tunnel", || plan.tunnel())?,
+                Part::Bands => self.experiment("bands", || plan.bands())?,
+                Part::Perturb => self.experiment("perturb", || plan.perturb())?,
+            }
+        }
+        Ok(())
     }
 
-    fn begin(&self, what: String) -> Result<()> {
+    /// Nobody takes the steps any more after a second signal.
+    fn say(&self, step: Step) -> Result<(), Error> {
+        self.steps.send(step).map_err(|_| Error::Stopped)
+    }
+
+    fn begin(&self, what: String) -> Result<(), Error> {
+        if self.task.plan.stop.is_set() {
+            return Err(Error::Stopped);
+        }
         self.say(Step::Begins(what))
     }
 
@@ -155,12 +186,12 @@ impl Course<'_> {
         &self,
         name: &str,
         measure: impl FnOnce() -> Result<Experiment, Error>,
-    ) -> Result<Experiment> {
+    ) -> Result<(), Error> {
         self.begin(name.to_owned())?;
-        Ok(measure()?)
+        self.say(Step::Done(Box::new(measure()?)))
     }
 
-    fn rows(&self, round: u32) -> Result<()> {
+    fn rows(&self, round: u32) -> Result<(), Error> {
         let plan = &Plan {
             // Each round has a chance of its own, and the first the one that was asked for.
             seed: self.task.plan.seed.wrapping_add(u64::from(round - 1)),
@@ -173,13 +204,23 @@ impl Course<'_> {
             self.say(Step::Probed(number, Box::new(plan.probe(*row)?)))?;
             if row.load != Load::None {
                 self.begin(what("uploads"))?;
-                let (share, goodput) = plan.share(row.load, BULK_CONNECTIONS, row.shaped)?;
-                self.say(Step::Shared(number, share, goodput))?;
+                let (share, goodput_bps) = plan.share(row.load, BULK_CONNECTIONS, row.shaped)?;
+                self.say(Step::Shared {
+                    row: number,
+                    share,
+                    goodput_bps,
+                    partial: plan.stop.is_set(),
+                })?;
             }
             if let Some(program) = &self.task.browser {
                 self.begin(what("browser"))?;
                 let (took, failures) = plan.browse(*row, program)?;
-                self.say(Step::Browsed(number, took, failures))?;
+                self.say(Step::Browsed {
+                    row: number,
+                    took,
+                    failures,
+                    partial: plan.stop.is_set(),
+                })?;
             }
         }
         if self.task.fairness {

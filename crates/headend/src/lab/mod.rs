@@ -5,7 +5,7 @@
 //! | `args` | what was typed, and what it means |
 //! | `course` | what is measured, in which order, on a thread of its own |
 //!
-//! Exit status: 0 done, 2 something was wrong.
+//! Exit status: 0 done, or stopped by a signal with something measured, which is written; 2 something was wrong.
 
 mod args;
 mod course;
@@ -28,6 +28,9 @@ use reactor::namespace::{Namespace, become_root_in_user_namespace};
 
 use args::{GatewayArgs, Task};
 use course::Step;
+
+/// The longest wait after which signals are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Experiments with hosts and links of their own.
 #[derive(Debug, clap::Args)]
@@ -73,30 +76,39 @@ fn home_gateway(task: &Task) -> Result<()> {
         move || course::run(&task, &steps)
     });
     let mut outcome = course::empty(task, MachineInfo::read());
-    loop {
-        match taken.recv_timeout(Duration::from_millis(50)) {
-            Ok(Step::Begins(what)) => bar.set_message(what),
+    let mut under_way = None;
+    let ended = loop {
+        match taken.recv_timeout(LOOK_EVERY) {
+            Ok(Step::Begins(what)) => {
+                under_way = Some(what.clone());
+                bar.set_message(what);
+            }
             Ok(step) => {
                 bar.inc(1);
                 course::keep(&mut outcome, step);
             }
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Disconnected) => break true,
             Err(RecvTimeoutError::Timeout) => {}
         }
         if signals.next_signal()?.is_some() {
+            if outcome.interrupted {
+                break false;
+            }
+            // What is under way ends with what it has. Whoever does not want to wait for that says so once more.
             outcome.interrupted = true;
-            break;
+            outcome.cut_short = under_way.take();
+            task.plan.stop.set();
+            bar.set_message("stopping");
         }
-    }
+    };
     bar.finish_and_clear();
-    // An interrupted course ends with the process, and all it made with it.
-    let failed = if outcome.interrupted {
-        None
-    } else {
-        thread
+    // A course that was not waited for ends with the process, and all it made with it.
+    let failed = match ended {
+        true => thread
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            .err()
+            .err(),
+        false => None,
     };
     outcome.machine = MachineInfo::read_with(witness);
     let measured = outcome.rows.iter().any(|row| !row.runs.is_empty())
@@ -106,7 +118,7 @@ fn home_gateway(task: &Task) -> Result<()> {
         publish(task, &outcome)?;
     }
     match failed {
-        Some(error) => Err(error),
+        Some(error) => Err(error.into()),
         None if !measured => bail!("stopped before anything was measured"),
         None => Ok(()),
     }
@@ -160,8 +172,8 @@ fn publish(task: &Task, outcome: &Outcome) -> Result<()> {
         for line in outcome.machine.lines() {
             writeln!(out, "{line}")?;
         }
-        if outcome.interrupted {
-            writeln!(out, "Stopped: what was not measured until then is missing.")?;
+        if let Some(stopped) = outcome.stopped() {
+            writeln!(out, "\n{stopped}")?;
         }
         let report = task.directory.join("report.html");
         writeln!(out, "\nThe report: {}", report.display())?;

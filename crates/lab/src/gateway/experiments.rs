@@ -8,14 +8,14 @@ use qos::pfifo_fast::{self, Bands};
 use qos::sfq::{self, Perturb};
 use qos::tree::Spec;
 
-use super::model::{self, Beside};
+use super::model::{self, Beside, Trips};
 use super::outcome::{Experiment, Setting, Stream};
-use super::pinger::{self, Target};
+use super::pinger::{Pings, Target};
 use super::rows::{BULK_CONNECTIONS, Load};
-use super::run::{PING_EVERY, Place, Plan};
+use super::run::{Place, Plan};
 use super::stage::{DRAIN, Error, Stage, join};
-use super::topology::{B, FAR, FARS};
-use super::treatment::{Both, ETHERNET, Treatment, shaped};
+use super::topology::{FAR, FARS};
+use super::treatment::{Both, ETHERNET, Treatment, shaped, share};
 
 /// Octets of data of a ping that fills a packet.
 const FULL_PING: u16 = 1_472;
@@ -183,9 +183,8 @@ impl Plan {
     fn setting(&self, name: &str, scene: Scene<'_>) -> Result<Setting, Error> {
         let names = scene.targets.iter().map(|target| target.0.to_owned());
         let names: Vec<String> = names.collect();
-        let up_bps = self.link.up_bps / 100 * 96;
         let both = Both {
-            up: shaped(up_bps, scene.queue.clone()),
+            up: shaped(share(self.link.up_bps), scene.queue.clone()),
             down: Spec::Fifo(Limit::Packets(1_000)),
             overhead: ETHERNET,
         };
@@ -201,8 +200,8 @@ impl Plan {
             Place::Model => {
                 let targets = scene.targets.iter().map(|target| (target.1, target.2));
                 let targets: Vec<_> = targets.collect();
-                let setup = plan.setup(scene.load, BULK_CONNECTIONS, true)?;
-                model::pings(setup, &scene.beside, &targets)
+                let setup = plan.setup(scene.load, BULK_CONNECTIONS, true);
+                model::pings(&setup, &scene.beside, &targets)?
             }
             Place::Namespaces => plan.scene_here(&both, &scene)?,
         };
@@ -215,14 +214,12 @@ impl Plan {
         })
     }
 
-    fn scene_here(&self, both: &Both, scene: &Scene<'_>) -> Result<Vec<pinger::Trips>, Error> {
-        let mut stage = Stage::new(&self.link, both, self.seed)?;
+    fn scene_here(&self, both: &Both, scene: &Scene<'_>) -> Result<Vec<Trips>, Error> {
+        let queues = (both, self.seed);
+        let mut stage = Stage::new(&self.link, queues, scene.beside.tunnelled, &self.stop)?;
         let begin = Instant::now() + Duration::from_millis(50);
         let from = begin + self.settle();
         let end = from + Duration::from_secs(self.seconds) + DRAIN;
-        if scene.beside.tunnelled {
-            stage.tunnel(B);
-        }
         stage.load(scene.load, BULK_CONNECTIONS, (begin, end))?;
         if scene.beside.bulk_of_b {
             stage.bulk_of_b((begin, end))?;
@@ -236,21 +233,19 @@ impl Plan {
         for (number, &(to, rate_bps)) in scene.beside.floods.iter().enumerate() {
             let interval = u64::from(FULL_PING + 42) * 8 * 1_000_000_000 / rate_bps.max(1);
             let whole = self.settle().as_secs() + self.seconds;
-            let count = whole * 1_000_000_000 / interval.max(1);
-            let flood = target(&format!("flood {number}"), to, 0, FULL_PING);
-            stage.ping_flood(vec![flood], base::Duration::from_nanos(interval), count)?;
+            stage.ping_flood(Pings {
+                targets: vec![target(&format!("flood {number}"), to, 0, FULL_PING)],
+                interval: base::Duration::from_nanos(interval),
+                count: whole * 1_000_000_000 / interval.max(1),
+                wait: base::Duration::from_millis(100),
+            })?;
         }
-        std::thread::sleep(from.saturating_duration_since(Instant::now()));
+        self.settle_until(from)?;
         let targets = scene.targets.iter();
-        let targets: Vec<Target> = targets
-            .map(|&(name, to, tos)| target(name, to, tos, 56))
-            .collect();
-        let count = self.seconds.max(1) * 1_000_000_000 / PING_EVERY.as_nanos();
+        let targets = targets.map(|&(name, to, tos)| target(name, to, tos, 56));
         // SFQ holds more than the modem does.
-        let wait = base::Duration::from_millis(self.link.longest_ms() + 1_500);
-        let pinger = stage.topology.b.spawn("ping", move || {
-            pinger::run(&targets, PING_EVERY, count, wait)
-        })?;
+        let wait = self.wait(Duration::from_secs(1));
+        let pinger = stage.pings(self.pings(targets.collect(), wait))?;
         let trips = join(pinger)?;
         stage.finish()?;
         Ok(trips)

@@ -4,15 +4,15 @@
 //! |---|---|
 //! | `rows` | the six rows of the published table, and its figures |
 //! | `treatment` | the link, and queues by name |
-//! | `topology`, `line`, `stage` | the hosts in namespaces, the boxes between them, and a run of both |
+//! | `topology`, `bridge`, `stage` | the hosts in namespaces, the boxes between them, and a run of both |
 //! | `traffic`, `pinger` | loads and probes of hosts in namespaces |
 //! | `model` | the same hosts, loads and probes in virtual time |
-//! | `run` | a row, here or there |
+//! | `run`, `stop` | a row, here or there, and ending it early |
 //! | `experiments`, `tunnel` | tunnels, bands and SFQ's perturb |
 //! | `outcome`, `report` | what came of it, as a value and for people |
 
+mod bridge;
 pub mod experiments;
-mod line;
 pub mod model;
 pub mod outcome;
 mod pinger;
@@ -20,6 +20,7 @@ pub mod report;
 pub mod rows;
 pub mod run;
 mod stage;
+pub mod stop;
 pub mod topology;
 pub mod traffic;
 pub mod treatment;

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub seed: u64,
     /// Whether it was stopped before all was measured.
     pub interrupted: bool,
+    /// What was under way when it was stopped, which was measured in part at most.
+    pub cut_short: Option<String>,
     /// The rows that were measured.
     pub rows: Vec<RowOutcome>,
     /// Nine connections of A against one of B.
@@ -182,6 +184,12 @@ impl RowOutcome {
         }
     }
 
+    /// Whether one of its measurements was stopped before its time.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.runs.iter().any(|run| run.partial)
+    }
+
     /// The spread of a figure over the measurements that have it.
     pub fn spread(&self, figure: impl Fn(&Result) -> Option<f64>) -> Option<Spread> {
         let values: Vec<f64> = self.runs.iter().filter_map(figure).collect();
@@ -200,6 +208,26 @@ impl Outcome {
     pub fn row(&self, number: u8) -> Option<&RowOutcome> {
         let measured = |row: &&RowOutcome| row.row.number == number && !row.runs.is_empty();
         self.rows.iter().find(measured)
+    }
+
+    /// What is to be said of its having been stopped; `None` when it was not.
+    #[must_use]
+    pub fn stopped(&self) -> Option<String> {
+        let during = self.cut_short.as_ref();
+        let during = during.map_or(String::new(), |part| format!(" during \"{part}\""));
+        let rows = self.rows.iter();
+        let partial = rows.filter(|row| row.is_partial());
+        let numbers: Vec<String> = partial.map(|row| row.row.number.to_string()).collect();
+        let partial = match numbers.as_slice() {
+            [] => String::new(),
+            numbers => format!(
+                " The figures of row {}, marked with *, are partial: of what was measured until then.",
+                numbers.join(", ")
+            ),
+        };
+        self.interrupted.then(|| {
+            format!("It was stopped{during}: what was not measured until then is missing.{partial}")
+        })
     }
 
     /// It as `results.json`.

@@ -10,6 +10,9 @@ use reactor::timed::{Family, TimedBatch, TimedOptions, TimedSocket};
 use reactor::{Interest, PollerKind, Reactor, StoreKind, clock};
 use wire::icmp::{Echo, Kind, Version};
 
+pub(super) use super::model::Trips;
+use super::stop::Stop;
+
 /// One stream of pings.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
@@ -23,32 +26,39 @@ pub(super) struct Target {
     pub(super) size: u16,
 }
 
-/// Round trips in milliseconds by when they were sent in seconds; `None` for a ping without reply.
-pub(super) type Trips = Vec<(f64, Option<f64>)>;
+/// Who is asked how often.
+#[derive(Debug, Clone)]
+pub(super) struct Pings {
+    /// All at once.
+    pub(super) targets: Vec<Target>,
+    /// Between two pings of one target.
+    pub(super) interval: Duration,
+    /// Pings of each.
+    pub(super) count: u64,
+    /// How long a reply is waited for.
+    pub(super) wait: Duration,
+}
 
-/// Pings each target every `interval`, `count` times, from the calling thread's namespace. A reply is waited for
-/// `wait`. Returns the round trips of each.
+/// The longest wait after which it is looked whether it is stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Pings from the calling thread's namespace, until it is stopped at most. Returns the round trips of each target.
 ///
 /// # Errors
 /// What the kernel said of the sockets.
-pub(super) fn run(
-    targets: &[Target],
-    interval: Duration,
-    count: u64,
-    wait: Duration,
-) -> io::Result<Vec<Trips>> {
-    let streams = targets.iter().map(|target| StreamPlan {
+pub(super) fn run(pings: &Pings, stop: &Stop) -> io::Result<Vec<Trips>> {
+    let streams = pings.targets.iter().map(|target| StreamPlan {
         name: target.name.clone(),
         host: target.to.to_string(),
         address: IpAddr::V4(target.to),
         protocol: Protocol::Icmp,
         tos: target.tos,
         size: target.size,
-        interval,
+        interval: pings.interval,
         offset: Duration::ZERO,
-        count: Some(count),
+        count: Some(pings.count),
     });
-    let plan = Plan::spread(streams.collect(), wait);
+    let plan = Plan::spread(streams.collect(), pings.wait);
     plan.check().map_err(io::Error::other)?;
     let mut pinger = Pinger {
         reactor: Reactor::new(PollerKind::Epoll, StoreKind::default())?,
@@ -57,7 +67,7 @@ pub(super) fn run(
         batch: TimedBatch::new(32, 2_048),
         times: Vec::new(),
     };
-    for (number, target) in targets.iter().enumerate() {
+    for (number, target) in pings.targets.iter().enumerate() {
         let socket = TimedSocket::icmp(Family::V4, &TimedOptions::default())?;
         pinger
             .reactor
@@ -71,7 +81,7 @@ pub(super) fn run(
             sent: VecDeque::new(),
         });
     }
-    pinger.run()
+    pinger.run(stop)
 }
 
 struct Lane {
@@ -92,16 +102,23 @@ struct Pinger {
 }
 
 impl Pinger {
-    fn run(mut self) -> io::Result<Vec<Trips>> {
+    fn run(mut self, stop: &Stop) -> io::Result<Vec<Trips>> {
         let mut now = clock::now();
+        let mut stopped = false;
         loop {
+            if !stopped && stop.is_set() {
+                stopped = true;
+                self.experiment.stop();
+            }
             self.send(now);
             self.collect()?;
             self.experiment.handle_timeout(now);
             if self.experiment.is_over() {
                 break;
             }
-            now = self.reactor.wait(self.experiment.poll_timeout())?;
+            let look = now + LOOK_EVERY;
+            let next = self.experiment.poll_timeout().unwrap_or(look);
+            now = self.reactor.wait(Some(next.min(look)))?;
             while self.reactor.next_ready().is_some() {}
         }
         let outcome = self.experiment.finish(0, false);

@@ -114,6 +114,8 @@ pub struct Result {
     pub share: Option<f64>,
     /// What went through in all while B's share was measured, in bits of payload a second.
     pub goodput_bps: Option<f64>,
+    /// It was stopped before its time: the figures are of what was measured until then.
+    pub partial: bool,
 }
 
 impl Result {

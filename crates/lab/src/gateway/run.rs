@@ -4,14 +4,16 @@ use std::io;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use super::model::{self, Setup};
-use super::pinger::{self, Target};
+use super::pinger::{Pings, Target};
 use super::rows::{self, BULK_CONNECTIONS, Load, Row};
-use super::stage::{DRAIN, Error, PINGED, Stage, join, web};
-use super::traffic::browser::Browser;
+use super::stage::{DRAIN, Error, Job, Stage, join, web};
+use super::stop::Stop;
+use super::topology::FAR;
+use super::traffic::browser::{Browser, Profile};
 use super::traffic::page;
 use super::treatment::{Both, Link, Treatment};
 
@@ -21,8 +23,8 @@ pub(super) const PING_EVERY: base::Duration = base::Duration::from_millis(100);
 /// Wait between one page and the next.
 const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
-/// A page of which nothing was there at the end counts as not loaded when it had this long.
-const PAGE_CHANCE: Duration = Duration::from_secs(5);
+/// The longest wait after which it is looked whether it is stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Pages that a browser loads in a row.
 const BROWSER_LOADS: usize = 3;
@@ -51,6 +53,8 @@ pub struct Plan {
     pub settle: u64,
     /// Chance of everything that has any.
     pub seed: u64,
+    /// Ends a measurement before its time.
+    pub stop: Stop,
 }
 
 impl Plan {
@@ -68,22 +72,47 @@ impl Plan {
         if shaped { &self.treatment } else { none }.both(&self.link)
     }
 
-    pub(super) fn setup(&self, load: Load, bulk: usize, shaped: bool) -> Result<Setup, Error> {
-        let start = base::Instant::ZERO;
-        Ok(Setup {
+    pub(super) fn setup(&self, load: Load, bulk: usize, shaped: bool) -> Setup {
+        Setup {
             seed: self.seed,
-            router: self.shaper(shaped).queues(self.seed, start)?,
-            modem: self.link.modem().queues(self.seed, start)?,
+            router: self.shaper(shaped),
+            modem: self.link.modem(),
             delay: self.link.delay(),
             ecn: false,
             load,
             bulk,
             seconds: self.seconds,
-        })
+            stop: self.stop.clone(),
+        }
     }
 
     fn stage(&self, shaped: bool) -> Result<Stage, Error> {
-        Stage::new(&self.link, &self.shaper(shaped), self.seed)
+        let shaper = self.shaper(shaped);
+        Stage::new(&self.link, (&shaper, self.seed), false, &self.stop)
+    }
+
+    /// How long a reply is waited for through a line of which `more` waits above the modem.
+    pub(super) fn wait(&self, more: Duration) -> Duration {
+        Duration::from_millis(self.link.longest_ms() + 500) + more
+    }
+
+    /// Waits until the load has settled.
+    pub(super) fn settle_until(&self, from: Instant) -> Result<(), Error> {
+        self.stop.sleep_until(from);
+        if self.stop.is_set() {
+            return Err(Error::Stopped);
+        }
+        Ok(())
+    }
+
+    /// Pings of B for all of the measurement.
+    pub(super) fn pings(&self, targets: Vec<Target>, wait: Duration) -> Pings {
+        Pings {
+            targets,
+            interval: PING_EVERY,
+            count: self.seconds.max(1) * 1_000_000_000 / PING_EVERY.as_nanos(),
+            wait: base::Duration::from_millis(wait.as_millis() as u64),
+        }
     }
 
     /// The first half of a row: stream, pings and pages of B beside the load of A.
@@ -92,11 +121,17 @@ impl Plan {
     /// What the kernel said, or disciplines that do not fit together.
     pub fn probe(&self, row: Row) -> Result<rows::Result, Error> {
         match self.place {
-            Place::Model => Ok(model::probe(self.setup(
-                row.load,
-                BULK_CONNECTIONS,
-                row.shaped,
-            )?)),
+            Place::Model => {
+                let setup = self.setup(row.load, BULK_CONNECTIONS, row.shaped);
+                let result = model::probe(&setup)?;
+                if result.pings.is_empty() && self.stop.is_set() {
+                    return Err(Error::Stopped);
+                }
+                Ok(rows::Result {
+                    partial: self.stop.is_set(),
+                    ..result
+                })
+            }
             Place::Namespaces => self.probe_here(row),
         }
     }
@@ -106,35 +141,36 @@ impl Plan {
         let begin = Instant::now() + Duration::from_millis(50);
         let from = begin + self.settle();
         let end = from + Duration::from_secs(self.seconds);
-        let wait = Duration::from_millis(self.link.longest_ms() + 500);
+        let wait = self.wait(Duration::ZERO);
         stage.load(row.load, BULK_CONNECTIONS, (begin, end + DRAIN))?;
-        let listener = stage.topology.far.run(|| TcpListener::bind(web()))??;
-        // Nobody says of the loader's own pages how long they took.
-        let (loads, _heard) = mpsc::channel();
-        let server = stage
-            .topology
-            .far
-            .spawn("web", move || page::serve(&listener, &loads, end))?;
-        std::thread::sleep(from.saturating_duration_since(Instant::now()));
+        let (server, _) = serve(&stage, end)?;
+        self.settle_until(from)?;
         let stream = stage.stream((from, end), wait)?;
-        let pinger = stage.topology.b.spawn("ping", {
-            let count = self.seconds.max(1) * 1_000_000_000 / PING_EVERY.as_nanos();
-            let wait = base::Duration::from_millis(self.link.longest_ms() + 500);
-            move || pinger::run(&[far()], PING_EVERY, count, wait)
+        let pinger = stage.pings(self.pings(vec![far()], wait))?;
+        let (loads, loaded) = mpsc::channel();
+        let stop = self.stop.clone();
+        let pages = stage.topology.b.spawn("pages", move || {
+            load_pages(end, &loads, &stop);
+            Ok(())
         })?;
-        let pages = stage
-            .topology
-            .b
-            .spawn("pages", move || Ok(load_pages(end)))?;
         let account = join(stream)?;
         let mut result = rows::Result {
             loss_percent: account.loss_percent(),
             jitter_ms: account.jitter_ms,
             pings: join(pinger)?.pop().unwrap_or_default(),
+            partial: self.stop.is_set(),
             ..rows::Result::default()
         };
-        (result.page_ms, result.page_failures) = join(pages)?;
-        join(server)?;
+        if !result.partial {
+            join(pages)?;
+            join(server)?;
+        }
+        for load in loaded.try_iter() {
+            match load {
+                Some(ms) => result.page_ms.push(ms),
+                None => result.page_failures += 1,
+            }
+        }
         stage.finish()?;
         Ok(result)
     }
@@ -147,7 +183,7 @@ impl Plan {
     /// As [`Plan::probe`].
     pub fn share(&self, load: Load, bulk: usize, shaped: bool) -> Result<(f64, f64), Error> {
         if self.place == Place::Model {
-            return Ok(model::share(self.setup(load, bulk, shaped)?));
+            return Ok(model::share(&self.setup(load, bulk, shaped))?);
         }
         let mut stage = self.stage(shaped)?;
         let begin = Instant::now() + Duration::from_millis(50);
@@ -158,11 +194,10 @@ impl Plan {
         let both = |stage: &Stage| {
             [&stage.from_a, &stage.from_b].map(|octets| octets.load(Ordering::Relaxed))
         };
-        std::thread::sleep(from.saturating_duration_since(Instant::now()));
+        self.settle_until(from)?;
         let (before, since) = (both(&stage), Instant::now());
         // A moment before the end, when all still send.
-        let last = end - Duration::from_millis(100);
-        std::thread::sleep(last.saturating_duration_since(Instant::now()));
+        self.stop.sleep_until(end - Duration::from_millis(100));
         let (after, seconds) = (both(&stage), since.elapsed().as_secs_f64());
         stage.finish()?;
         let [a, b] = [after[0] - before[0], after[1] - before[1]].map(|octets| octets as f64);
@@ -179,79 +214,68 @@ impl Plan {
         let begin = Instant::now() + Duration::from_millis(50);
         let end = begin + self.settle() + self.half();
         stage.load(row.load, BULK_CONNECTIONS, (begin, end))?;
-        let listener = stage.topology.far.run(|| TcpListener::bind(web()))??;
-        let (loads, heard) = mpsc::channel();
-        let server = stage
-            .topology
-            .far
-            .spawn("web", move || page::serve(&listener, &loads, end))?;
-        std::thread::sleep((begin + self.settle()).saturating_duration_since(Instant::now()));
+        let (server, heard) = serve(&stage, end)?;
+        self.settle_until(begin + self.settle())?;
         let (mut took, mut failures) = (Vec::new(), 0);
         let profile = Profile::new()?;
-        while took.len() < BROWSER_LOADS && Instant::now() < end {
+        while took.len() < BROWSER_LOADS && Instant::now() < end && !self.stop.is_set() {
             let started = Instant::now();
-            let browser = Browser::start(program, web(), &profile.0, &stage.topology.b)?;
-            match heard.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(ms) => took.push(ms),
-                Err(_) if started.elapsed() > PAGE_CHANCE => failures += 1,
-                Err(_) => {}
+            let browser = Browser::start(program, web(), &profile, &stage.topology.b)?;
+            let load = loop {
+                let left = end.saturating_duration_since(Instant::now());
+                let load = heard.recv_timeout(left.min(LOOK_EVERY)).ok();
+                if load.is_some() || left.is_zero() || self.stop.is_set() {
+                    break load;
+                }
+            };
+            match load {
+                Some(ms) => took.push(ms),
+                None => failures += u32::from(started.elapsed() >= page::CHANCE),
             }
             drop(browser);
         }
-        join(server)?;
+        if !self.stop.is_set() {
+            join(server)?;
+        }
         stage.finish()?;
         Ok((took, failures))
     }
 }
 
-/// A directory of a browser's, gone when this is.
-struct Profile(std::path::PathBuf);
-
-impl Profile {
-    fn new() -> io::Result<Self> {
-        let name = format!("headend-browser-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Profile {
-    fn drop(&mut self) {
-        // A browser that has just been ended may still hold a file.
-        for _ in 0..20 {
-            if std::fs::remove_dir_all(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
+/// Serves the page at the far side; what browsers say of their loads comes out.
+fn serve(stage: &Stage, end: Instant) -> io::Result<(Job, Receiver<f64>)> {
+    let far = &stage.topology.far;
+    let listener = far.run(|| TcpListener::bind(web()))??;
+    let (loads, heard) = mpsc::channel();
+    let server = far.spawn("web", move || page::serve(&listener, &loads, end))?;
+    Ok((server, heard))
 }
 
 fn far() -> Target {
     Target {
         name: "far".to_owned(),
-        to: PINGED,
+        to: FAR,
         tos: 0,
         size: 56,
     }
 }
 
-/// Loads pages one after the other until `end`; how long each took in milliseconds, and how many did not get there.
-fn load_pages(end: Instant) -> (Vec<f64>, u32) {
-    let (mut took, mut failures) = (Vec::new(), 0);
+/// Loads pages one after the other until `end`, and says of each how long it took in milliseconds, or that it did not
+/// get there.
+fn load_pages(end: Instant, loads: &Sender<Option<f64>>, stop: &Stop) {
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return (took, failures);
+        if left.is_zero() || stop.is_set() {
+            return;
         }
-        match page::load(web(), left.min(page::LOAD_MAX)) {
-            Some(time) => took.push(time.as_secs_f64() * 1e3),
-            None if left >= PAGE_CHANCE => failures += 1,
-            None => {}
+        let load = page::load(web(), left.min(page::LOAD_MAX));
+        let load = load.map(|time| time.as_secs_f64() * 1e3);
+        // Nobody listens any more after a stop.
+        if load.is_some() || left >= page::CHANCE {
+            let _ = loads.send(load);
         }
-        let left = end.saturating_duration_since(Instant::now());
-        std::thread::sleep(PAGE_PAUSE.min(left));
+        let pause = Instant::now() + PAGE_PAUSE;
+        stop.sleep_until(pause.min(end));
     }
 }
 

@@ -1,20 +1,21 @@
 //! A topology with its line running, and who sends and listens on it. Everything ends by itself at a given time.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use reactor::clock;
 use reactor::namespace::Namespace;
 use reactor::port::offloads::OffloadsOff;
+use reactor::urgency;
+use shaper::{EngineError, Way};
 
-use super::line::Line;
-use super::model::Queues;
-use super::pinger::{self, Target};
+use super::bridge::Bridge;
+use super::pinger::{self, Pings};
 use super::rows::{FLOOD_BPS, Load};
+use super::stop::Stop;
 use super::topology::{FAR, MODEM, SHAPER, Topology};
 use super::traffic::{Span, bulk, flood, stream};
 use super::treatment::{Both, Link};
@@ -41,15 +42,22 @@ pub enum Error {
     /// Disciplines that do not fit together.
     #[error(transparent)]
     Spec(#[from] qos::tree::SpecError),
+    /// A box on the line could not be made, or ended.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It was stopped before anything was measured.
+    #[error("stopped before anything was measured")]
+    Stopped,
 }
 
-type Job = JoinHandle<io::Result<io::Result<()>>>;
+/// A thread in a namespace.
+pub(super) type Job = JoinHandle<io::Result<io::Result<()>>>;
 
 /// Namespaces, and shaper and modem between them.
 #[derive(Debug)]
 pub(super) struct Stage {
     // In the order in which they go.
-    lines: [Line; 2],
+    boxes: [Bridge; 2],
     jobs: Vec<Job>,
     _offloads: Vec<OffloadsOff>,
     pub(super) topology: Topology,
@@ -57,27 +65,46 @@ pub(super) struct Stage {
     pub(super) from_a: Arc<AtomicU64>,
     /// Octets that arrived of the bulk connection of B.
     pub(super) from_b: Arc<AtomicU64>,
+    stop: Stop,
 }
 
 impl Stage {
-    /// Makes namespaces and starts the line, with `shaper` in the gateway.
-    pub(super) fn new(link: &Link, shaper: &Both, seed: u64) -> Result<Self, Error> {
+    /// Makes namespaces and starts the line, with `shaper` in the gateway. All that B sends goes through a tunnel from
+    /// before the shaper's queue to the far end of the line, if it is `tunnelled`.
+    pub(super) fn new(
+        link: &Link,
+        (shaper, seed): (&Both, u64),
+        tunnelled: bool,
+        stop: &Stop,
+    ) -> Result<Self, Error> {
         let topology = Topology::new()?;
         let offloads = prepare(&topology)?;
-        let now = clock::now();
-        let start =
-            |ports, queues: Queues, delay| Line::start(&topology.line, ports, queues, delay);
-        let lines = [
-            start(SHAPER, shaper.queues(seed, now)?, base::Duration::ZERO)?,
-            start(MODEM, link.modem().queues(seed, now)?, link.delay())?,
-        ];
+        let line = &topology.line;
+        let shaper = Bridge::start(
+            line,
+            SHAPER,
+            (shaper, seed),
+            base::Duration::ZERO,
+            |engine| {
+                if tunnelled {
+                    engine.rewrite_entering(Way::Up, tunnel::wrapped_frame);
+                }
+            },
+        )?;
+        let modem = (&link.modem(), seed);
+        let modem = Bridge::start(line, MODEM, modem, link.delay(), |engine| {
+            if tunnelled {
+                engine.rewrite_leaving(Way::Up, tunnel::unwrapped_frame);
+            }
+        })?;
         Ok(Self {
-            lines,
+            boxes: [shaper, modem],
             jobs: Vec::new(),
             _offloads: offloads,
             topology,
             from_a: Arc::default(),
             from_b: Arc::default(),
+            stop: stop.clone(),
         })
     }
 
@@ -121,23 +148,25 @@ impl Stage {
         }
     }
 
-    /// Makes a tunnel of what the host with this address sends, from the gateway through the line.
-    pub(super) fn tunnel(&self, host: Ipv4Addr) {
-        self.lines[0].wrap(host);
-    }
-
-    /// Starts pings of A, one to each target every `interval`.
-    pub(super) fn ping_flood(
-        &mut self,
-        targets: Vec<Target>,
-        interval: base::Duration,
-        count: u64,
-    ) -> io::Result<()> {
-        let wait = base::Duration::from_millis(100);
+    /// Starts pings of A.
+    pub(super) fn ping_flood(&mut self, pings: Pings) -> io::Result<()> {
+        let stop = self.stop.clone();
         self.job(
             |topology| &topology.a,
-            move || pinger::run(&targets, interval, count, wait).map(drop),
+            move || pinger::run(&pings, &stop).map(drop),
         )
+    }
+
+    /// Starts pings of B; the round trips of each target are there when the thread ends.
+    pub(super) fn pings(
+        &self,
+        pings: Pings,
+    ) -> io::Result<JoinHandle<io::Result<io::Result<Vec<pinger::Trips>>>>> {
+        let stop = self.stop.clone();
+        self.topology.b.spawn("ping", move || {
+            urgency::hasten(true);
+            pinger::run(&pings, &stop)
+        })
     }
 
     /// Starts a bulk connection of B.
@@ -163,7 +192,7 @@ impl Stage {
         self.job(host, move || bulk::send(span).map(drop))
     }
 
-    /// The thin stream of B from `begin` to `end`; what came of it is there when the thread ends.
+    /// The thin stream of B from `begin` to `end`; what came of it, `wait` later too, is there when the thread ends.
     pub(super) fn stream(
         &self,
         (begin, end): (Instant, Instant),
@@ -171,30 +200,42 @@ impl Stage {
     ) -> io::Result<JoinHandle<io::Result<io::Result<stream::Account>>>> {
         let to = SocketAddr::from((FAR, STREAM));
         let socket = self.topology.far.run(|| UdpSocket::bind(to))??;
-        let receiver = self.topology.far.spawn("stream", move || {
-            stream::receive(&socket, begin, end + wait)
+        let over = Stop::default();
+        let receiver = self.topology.far.spawn("stream", {
+            let over = over.clone();
+            move || {
+                urgency::hasten(true);
+                stream::receive(&socket, begin, &over)
+            }
         })?;
-        let span = Span { to, begin, end };
-        let sender = self
-            .topology
-            .b
-            .spawn("stream", move || stream::send(span))?;
-        self.topology.b.spawn("account", move || {
-            let sent = join(sender)?;
-            let mut account = join(receiver)?;
-            account.sent = sent;
-            Ok(account)
+        let (b, stop) = (&self.topology.b, self.stop.clone());
+        b.spawn("stream", move || {
+            urgency::hasten(true);
+            let sent = stream::send(Span { to, begin, end }, &stop);
+            std::thread::sleep(wait);
+            over.set();
+            let account = join(receiver)?;
+            Ok(stream::Account {
+                sent: sent?,
+                ..account
+            })
         })
     }
 
-    /// Waits until everyone has ended and the line is empty; the first error of who sent or listened.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        let jobs: Vec<Job> = self.jobs.drain(..).collect();
-        let done = jobs.into_iter().map(join).collect::<Vec<_>>();
-        // Connections that are cut off are reset through the line.
-        std::thread::sleep(DRAIN);
-        drop(self.lines);
-        done.into_iter().collect()
+    /// Waits until everyone has ended and the line is empty; the first error of who sent or listened, or of the line.
+    /// Nobody is waited for after a stop: they end by themselves at their time, or with the process.
+    pub(super) fn finish(self) -> Result<(), Error> {
+        let mut done = Ok(());
+        if !self.stop.is_set() {
+            let each = self.jobs.into_iter().map(join);
+            done = each.fold(done, |done, job| done.and(job));
+            // Connections that are cut off are reset through the line.
+            std::thread::sleep(DRAIN);
+        }
+        for one in self.boxes {
+            one.end()?;
+        }
+        Ok(done?)
     }
 }
 
@@ -218,7 +259,7 @@ fn swallow(socket: &UdpSocket, octets: &AtomicU64, end: Instant) -> io::Result<(
     Ok(())
 }
 
-/// Lets the wires carry what a line would: single packets with their checksums, and neighbours once known stay known.
+/// Lets the wires carry what a line would: single packets with their checksums.
 fn prepare(topology: &Topology) -> io::Result<Vec<OffloadsOff>> {
     let Topology {
         a,
@@ -250,11 +291,6 @@ fn prepare(topology: &Topology) -> io::Result<Vec<OffloadsOff>> {
         // What a killed process leaves unsent is given up soon.
         optional(host.set("ipv4/tcp_orphan_retries", "1"))?;
     }
-    // A question about a neighbour that a full line loses is not what is measured.
-    for (namespace, name) in [(gateway, "wan0"), (far, "eth0")] {
-        let setting = format!("ipv4/neigh/{name}/base_reachable_time_ms");
-        optional(namespace.set(&setting, "3600000"))?;
-    }
     Ok(offloads)
 }
 
@@ -277,6 +313,3 @@ fn optional(set: io::Result<()>) -> io::Result<()> {
 pub(super) fn web() -> SocketAddr {
     SocketAddr::from((FAR, 80))
 }
-
-/// The far side, for pings.
-pub(super) const PINGED: Ipv4Addr = FAR;

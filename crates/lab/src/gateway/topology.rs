@@ -10,9 +10,9 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::AsFd;
 
-use reactor::namespace::Namespace;
+use base::Duration;
+use reactor::namespace::{Namespace, veth};
 
 /// Host A, which loads the link.
 pub const A: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 10);
@@ -37,6 +37,9 @@ pub const SHAPER: (&str, &str) = ("lan0", "wan0");
 /// Likewise of the modem.
 pub const MODEM: (&str, &str) = ("lan1", "wan1");
 
+/// How long a new wire may take until it carries packets.
+const WIRE_MAX: Duration = Duration::from_secs(10);
+
 /// The namespaces.
 #[derive(Debug)]
 pub struct Topology {
@@ -53,7 +56,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Makes all of it; every interface but the line's is up and has its address.
+    /// Makes all of it; every wire carries packets, and every interface but the line's has its address.
     ///
     /// # Errors
     /// The privilege to make namespaces is missing, or the kernel has no virtual Ethernet.
@@ -113,11 +116,12 @@ fn quiet(namespace: &Namespace) -> io::Result<()> {
 }
 
 fn wire(one: (&Namespace, &str), other: (&Namespace, &str)) -> io::Result<()> {
-    one.0
-        .netlink()?
-        .add_veth(one.1, other.1, Some(other.0.as_fd()))?;
+    veth(one, other)?;
     for (namespace, name) in [one, other] {
         namespace.netlink()?.set_up(name, true)?;
+    }
+    for (namespace, name) in [one, other] {
+        namespace.netlink()?.wait_until_running(name, WIRE_MAX)?;
     }
     Ok(())
 }

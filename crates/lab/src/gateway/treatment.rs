@@ -3,11 +3,9 @@
 use base::Duration;
 use qos::classify::KeySet;
 use qos::fifo::Limit;
-use qos::tree::{Overhead, Spec, SpecError, Tree};
+use qos::tree::{Overhead, Spec};
 use qos::{fair, fq_codel, sfq, tbf};
 use serde::Serialize;
-
-use super::model::Queues;
 
 /// Packets that the published modem's FIFO is taken to hold: 0.48 s at 2.5 Mbit/s, which a page of three round trips
 /// shows as its additional second. Limited in packets it loses 69 % of a flood of three times the link, of small and
@@ -90,20 +88,6 @@ pub struct Both {
     pub down: Spec,
     /// What the link layer adds to each packet.
     pub overhead: Overhead,
-}
-
-impl Both {
-    /// The disciplines, empty; `seed` chooses what is hashed where.
-    ///
-    /// # Errors
-    /// When parts of them do not fit together.
-    pub fn queues(&self, seed: u64, now: base::Instant) -> Result<Queues, SpecError> {
-        Ok(Queues {
-            up: Box::new(Tree::new(&self.up, seed, now)?),
-            down: Box::new(Tree::new(&self.down, seed.rotate_left(17), now)?),
-            overhead: self.overhead,
-        })
-    }
 }
 
 /// What the gateway does in the rows with a policy.
@@ -193,7 +177,7 @@ impl Treatment {
 }
 
 /// What is shaped to, of a link.
-fn share(rate_bps: u64) -> u64 {
+pub(super) fn share(rate_bps: u64) -> u64 {
     (u128::from(rate_bps) * u128::from(SHAPED_PERCENT) / 100) as u64
 }
 
@@ -227,7 +211,10 @@ mod tests {
             assert_eq!(Treatment::named(name), Some(treatment.clone()));
             assert_eq!(treatment.name(), name);
             let both = treatment.both(&Link::default());
-            assert!(both.queues(1, base::Instant::ZERO).is_ok(), "{name}");
+            for spec in [both.up, both.down] {
+                let tree = qos::tree::Tree::new(&spec, 1, base::Instant::ZERO);
+                assert!(tree.is_ok(), "{name}");
+            }
         }
         assert_eq!(Treatment::named("cake"), None);
     }

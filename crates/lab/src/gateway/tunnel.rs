@@ -5,8 +5,9 @@
 
 use std::net::Ipv4Addr;
 
-use reactor::port::Frames;
 use wire::checksum;
+
+use super::topology::B;
 
 /// Octets of the outer header.
 pub(super) const HEADER: usize = 20;
@@ -43,38 +44,38 @@ pub(super) fn unwrapped(packet: &[u8]) -> Option<&[u8]> {
     (*packet.first()? == 0x45 && *packet.get(9)? == PROTOCOL).then(|| packet.get(HEADER..))?
 }
 
-/// Puts the packet of a frame into the tunnel, if `host` sent it.
-pub(super) fn wrap_frame(frames: &mut Frames, handle: u32, host: Ipv4Addr) {
-    let frame = frames.get(handle);
+/// A frame of B's with its packet in the tunnel; `None` of another's.
+pub(super) fn wrapped_frame(frame: &[u8]) -> Option<Vec<u8>> {
     let is_theirs =
-        frame.get(12..15) == Some(&[0x08, 0x00, 0x45]) && frame.get(26..30) == Some(&host.octets());
-    if is_theirs {
-        let out = [&frame[..ETHERNET], &wrapped(&frame[ETHERNET..])].concat();
-        fill(frames, handle, &out);
-    }
+        frame.get(12..15) == Some(&[0x08, 0x00, 0x45]) && frame.get(26..30) == Some(&B.octets());
+    is_theirs.then(|| [&frame[..ETHERNET], &wrapped(&frame[ETHERNET..])].concat())
 }
 
-/// Takes the packet of a frame out of the tunnel, if it is in one.
-pub(super) fn unwrap_frame(frames: &mut Frames, handle: u32) {
-    let frame = frames.get(handle);
-    let packet = frame.get(ETHERNET..).and_then(unwrapped);
-    if let (Some([0x08, 0x00]), Some(packet)) = (frame.get(12..14), packet) {
-        let out = [&frame[..ETHERNET], packet].concat();
-        fill(frames, handle, &out);
-    }
-}
-
-fn fill(frames: &mut Frames, handle: u32, frame: &[u8]) {
-    frames.fill(handle, |room| {
-        let length = frame.len().min(room.len());
-        room[..length].copy_from_slice(&frame[..length]);
-        length
-    });
+/// A frame with what was in the tunnel; `None` when its packet is in none.
+pub(super) fn unwrapped_frame(frame: &[u8]) -> Option<Vec<u8>> {
+    let (head, packet) = frame.split_at_checked(ETHERNET)?;
+    let inner = unwrapped(packet).filter(|_| head[12..] == [0x08, 0x00])?;
+    Some([head, inner].concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_of_b_alone_are_put_into_the_tunnel() {
+        let mut frame = vec![0; 60];
+        frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+        assert_eq!(wrapped_frame(&frame), None);
+        frame[26..30].copy_from_slice(&B.octets());
+        let outer = wrapped_frame(&frame).expect("a frame of B");
+        assert_eq!(outer.len(), 80);
+        assert_eq!(unwrapped_frame(&outer), Some(frame.clone()));
+        assert_eq!(
+            (unwrapped_frame(&frame), unwrapped_frame(&[0; 13])),
+            (None, None)
+        );
+    }
 
     #[test]
     fn what_went_into_the_tunnel_comes_out_and_nothing_else_does() {

@@ -82,6 +82,7 @@ fn outcome(seconds: u64, seeds: u64) -> Result<Outcome> {
         seconds,
         seed: SEED,
         interrupted: false,
+        cut_short: None,
         rows,
         fairness,
         experiments,

@@ -5,11 +5,12 @@ use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use base::{Datagram, Duration, Instant, Machine, Route};
-use qos::tree::Overhead;
+use qos::tree::{Overhead, Spec, SpecError, Tree};
 use qos::{Discipline, Packet, Pool};
 use wire::flow::Keys;
 
-use super::{Queues, packet};
+use super::packet;
+use crate::gateway::treatment::Both;
 
 /// Packets that may wait in both directions together.
 const PACKETS_MAX: u32 = 65_536;
@@ -17,20 +18,20 @@ const PACKETS_MAX: u32 = 65_536;
 /// One direction.
 #[derive(Debug)]
 struct Way {
-    queue: Box<dyn Discipline>,
+    queue: Tree,
     pool: Pool,
     octets: Vec<Vec<u8>>,
     free: Vec<u32>,
 }
 
 impl Way {
-    fn new(queue: Box<dyn Discipline>) -> Self {
-        Self {
-            queue,
+    fn new(spec: &Spec, seed: u64) -> Result<Self, SpecError> {
+        Ok(Self {
+            queue: Tree::new(spec, seed, Instant::ZERO)?,
             pool: Pool::new(PACKETS_MAX),
             octets: Vec::new(),
             free: Vec::new(),
-        }
+        })
     }
 
     fn put(&mut self, octets: &[u8], overhead: Overhead, now: Instant) {
@@ -93,21 +94,22 @@ pub(super) struct Middle {
 }
 
 impl Middle {
+    /// One with these queues; `seed` chooses what is hashed where.
     pub(super) fn new(
-        queues: Queues,
+        (queues, seed): (&Both, u64),
         above: SocketAddr,
         below: BTreeMap<Ipv4Addr, SocketAddr>,
-    ) -> Self {
-        Self {
-            up: Way::new(queues.up),
-            down: Way::new(queues.down),
+    ) -> Result<Self, SpecError> {
+        Ok(Self {
+            up: Way::new(&queues.up, seed)?,
+            down: Way::new(&queues.down, seed)?,
             overhead: queues.overhead,
             above,
             below,
             delay: Duration::ZERO,
             travelling: VecDeque::new(),
             wake: None,
-        }
+        })
     }
 
     /// The same, `delay` away from what is above it.

@@ -19,12 +19,13 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use base::{Duration, Instant};
-use qos::Discipline;
-use qos::tree::Overhead;
+use qos::tree::SpecError;
 use sim::{Link, NodeHandle, World};
 
 use super::rows::{self, FLOOD_BPS, Load};
+use super::stop::Stop;
 use super::traffic::page;
+use super::treatment::Both;
 pub use host::Echo;
 use host::Host;
 use middle::Middle;
@@ -44,19 +45,12 @@ const PING_EVERY: Duration = Duration::from_millis(100);
 /// Wait between one page and the next.
 const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Before anything is measured, the load has this long to settle.
-const SETTLE: Duration = Duration::from_secs(5);
+/// How much virtual time passes before it is looked whether it is stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// A queue for each direction.
-#[derive(Debug)]
-pub struct Queues {
-    /// Towards the far side.
-    pub up: Box<dyn Discipline>,
-    /// Towards the hosts.
-    pub down: Box<dyn Discipline>,
-    /// What the link layer adds to each packet.
-    pub overhead: Overhead,
-}
+/// Before anything is measured, the load has this long to settle.
+const SETTLE_S: u64 = 5;
+const SETTLE: Duration = Duration::from_secs(SETTLE_S);
 
 /// What a run needs to know.
 #[derive(Debug)]
@@ -64,9 +58,9 @@ pub struct Setup {
     /// Chance of everything that has any.
     pub seed: u64,
     /// The gateway's queues.
-    pub router: Queues,
+    pub router: Both,
     /// The line's: rates and buffers of both directions.
-    pub modem: Queues,
+    pub modem: Both,
     /// From the modem to the far side.
     pub delay: Duration,
     /// Whether the hosts' TCP understands ECN (RFC 3168).
@@ -77,30 +71,40 @@ pub struct Setup {
     pub bulk: usize,
     /// How long is measured.
     pub seconds: u64,
+    /// Ends it before.
+    pub stop: Stop,
 }
+
+/// Between hosts and boxes.
+const WIRE: Link = Link {
+    delay: Duration::from_micros(50),
+    // No two clocks keep step for ever.
+    jitter: Duration::from_micros(100),
+    ..Link::CLEAN
+};
 
 struct Model {
     world: World,
+    stop: Stop,
     a: NodeHandle<Host>,
     b: NodeHandle<Host>,
     far: NodeHandle<Host>,
 }
 
 impl Model {
-    fn new(setup: Setup) -> Self {
+    fn new(setup: &Setup) -> Result<Self, SpecError> {
         let mut world = World::new(setup.seed);
-        world.set_default_link(Link {
-            delay: Duration::from_micros(50),
-            ..Link::CLEAN
-        });
+        world.set_default_link(WIRE);
         world.set_log_limit(64);
         let at = |ip: Ipv4Addr| SocketAddr::new(IpAddr::V4(ip), PORT);
         let hosts = [A, B];
         let to_hosts = hosts.map(|ip| (ip, at(ip)));
         let to_router = hosts.map(|ip| (ip, at(ROUTER)));
-        let router = Middle::new(setup.router, at(MODEM), BTreeMap::from(to_hosts));
-        let modem =
-            Middle::new(setup.modem, at(FAR), BTreeMap::from(to_router)).with_delay(setup.delay);
+        let queues = (&setup.router, setup.seed);
+        let router = Middle::new(queues, at(MODEM), BTreeMap::from(to_hosts))?;
+        let queues = (&setup.modem, setup.seed);
+        let modem = Middle::new(queues, at(FAR), BTreeMap::from(to_router))?;
+        let modem = modem.with_delay(setup.delay);
         world.add("router", router, [at(ROUTER)]);
         world.add("modem", modem, [at(MODEM)]);
         let mut host = |name: &str, ip, gateway| {
@@ -116,95 +120,120 @@ impl Model {
             host("b", B, ROUTER),
             host("far", FAR, MODEM),
         );
-        Self { world, a, b, far }
+        let stop = setup.stop.clone();
+        Ok(Self {
+            world,
+            stop,
+            a,
+            b,
+            far,
+        })
+    }
+
+    /// Lets so much time pass, unless it is stopped.
+    fn run(&mut self, seconds: u64) {
+        let end = self.world.now() + Duration::from_secs(seconds);
+        while self.world.now() < end && !self.stop.is_set() {
+            self.world.run_for(LOOK_EVERY);
+        }
     }
 
     fn load(&mut self, (load, bulk): (Load, usize), end: Instant) {
         self.world.with(self.a, |a, now| match load {
             Load::None => {}
             Load::Bulk => (0..bulk).for_each(|_| a.bulk(FAR, now)),
-            Load::Flood => a.flood(FAR, FLOOD_BPS, now, end),
+            Load::Flood => a.flood(FAR, FLOOD_BPS, (now, end)),
         });
     }
 }
 
 /// The first half of a row: stream, pings and pages of B beside the load of A.
-#[must_use]
-pub fn probe(setup: Setup) -> rows::Result {
-    let (load, seconds) = ((setup.load, setup.bulk), setup.seconds);
-    let mut model = Model::new(setup);
-    let end = Instant::ZERO + SETTLE + Duration::from_secs(seconds);
-    model.load(load, end);
-    model.world.run_for(SETTLE);
+///
+/// # Errors
+/// Disciplines that do not fit together.
+pub fn probe(setup: &Setup) -> Result<rows::Result, SpecError> {
+    let mut model = Model::new(setup)?;
+    let end = Instant::ZERO + SETTLE + Duration::from_secs(setup.seconds);
+    model.load((setup.load, setup.bulk), end);
+    model.run(SETTLE_S);
     model.world.with(model.b, |b, now| {
-        b.stream(FAR, now, end);
-        b.ping(FAR, 0, PING_EVERY, now, end);
+        b.stream(FAR, (now, end));
+        b.ping((FAR, 0), PING_EVERY, (now, end));
     });
-    let mut failures = 0;
-    while model.world.now() < end {
-        let begin = model.world.now();
-        let before = model.world[model.b].loads.len();
-        model.world.with(model.b, |b, now| b.load(FAR, now));
-        let limit = begin
-            + Duration::from_nanos(u64::try_from(page::LOAD_MAX.as_nanos()).unwrap_or(u64::MAX));
-        while model.world[model.b].loads.len() == before && model.world.now() < limit.min(end) {
-            model.world.run_for(Duration::from_millis(10));
-        }
-        if model.world[model.b].loads.len() == before {
-            failures += 1;
-            model.world.with(model.b, |b, _| b.give_up());
-        }
-        model.world.run_for(PAGE_PAUSE);
-    }
+    let page_failures = model.load_pages(end);
+    model.world.with(model.b, |b, now| b.fall_silent(now));
     // What is under way may still arrive.
     model.world.run_for(Duration::from_secs(5));
     let (b, far) = (&model.world[model.b], &model.world[model.far]);
     let mut account = far.account();
     account.sent = b.stream_sent();
-    let start = (Instant::ZERO + SETTLE).as_nanos();
-    let seconds_since = |at: Instant| (at.as_nanos() - start) as f64 / 1e9;
-    rows::Result {
+    Ok(rows::Result {
         loss_percent: account.loss_percent(),
         jitter_ms: account.jitter_ms,
-        page_ms: b
-            .loads
-            .iter()
-            .map(|load| load.as_secs_f64() * 1e3)
-            .collect(),
-        page_failures: failures,
-        pings: b
-            .echoes
-            .iter()
-            .map(|echo| {
-                (
-                    seconds_since(echo.sent),
-                    echo.round_trip.map(|time| time.as_secs_f64() * 1e3),
-                )
-            })
-            .collect(),
+        page_ms: b.loads.iter().copied().map(milliseconds).collect(),
+        page_failures,
+        pings: b.echoes().iter().map(trip).collect(),
         ..rows::Result::default()
+    })
+}
+
+impl Model {
+    /// Loads pages one after the other until `end`; how many did not get there.
+    fn load_pages(&mut self, end: Instant) -> u32 {
+        let time = |time: std::time::Duration| Duration::from_millis(time.as_millis() as u64);
+        let (longest, chance) = (time(page::LOAD_MAX), time(page::CHANCE));
+        let mut failures = 0;
+        while self.world.now() < end && !self.stop.is_set() {
+            let begin = self.world.now();
+            let limit = (begin + longest).min(end);
+            let before = self.world[self.b].loads.len();
+            self.world.with(self.b, |b, now| b.load(FAR, now));
+            while self.world[self.b].loads.len() == before && self.world.now() < limit {
+                self.world.run_for(Duration::from_millis(10));
+            }
+            if self.world[self.b].loads.len() == before {
+                failures += u32::from(self.world.now().since(begin) >= chance);
+                self.world.with(self.b, |b, _| b.give_up());
+            }
+            self.world.run_for(PAGE_PAUSE);
+        }
+        failures
     }
+
+    /// Octets that have arrived of A's load, and of B's upload.
+    fn arrived(&self) -> [u64; 2] {
+        let far = &self.world[self.far];
+        [far.bulk_from(A) + far.flooded(), far.bulk_from(B)]
+    }
+}
+
+/// When a ping was sent in seconds of the measurement, and its round trip in milliseconds.
+fn trip(echo: &Echo) -> (f64, Option<f64>) {
+    let sent = echo.sent.since(Instant::ZERO + SETTLE);
+    (sent.as_secs_f64(), echo.round_trip.map(milliseconds))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// The second half of a row: B's share of the link with one bulk connection against the load of A, and what both got
 /// in bits a second.
-#[must_use]
-pub fn share(setup: Setup) -> (f64, f64) {
-    let (load, seconds) = ((setup.load, setup.bulk), setup.seconds);
-    let mut model = Model::new(setup);
-    let end = Instant::ZERO + SETTLE + Duration::from_secs(seconds);
-    model.load(load, end);
+///
+/// # Errors
+/// Disciplines that do not fit together.
+pub fn share(setup: &Setup) -> Result<(f64, f64), SpecError> {
+    let mut model = Model::new(setup)?;
+    let end = Instant::ZERO + SETTLE + Duration::from_secs(setup.seconds);
+    model.load((setup.load, setup.bulk), end);
     model.world.with(model.b, |b, now| b.bulk(FAR, now));
-    model.world.run_for(SETTLE);
-    let got = |model: &Model| {
-        let far = &model.world[model.far];
-        [far.bulk_from(A) + far.flooded(), far.bulk_from(B)]
-    };
-    let before = got(&model);
-    model.world.run_for(Duration::from_secs(seconds));
-    let after = got(&model);
+    model.run(SETTLE_S);
+    let (before, begin) = (model.arrived(), model.world.now());
+    model.run(setup.seconds);
+    let (after, took) = (model.arrived(), model.world.now().since(begin));
     let [a, b] = [after[0] - before[0], after[1] - before[1]].map(|octets| octets as f64);
-    (b / (a + b).max(1.0), (a + b) * 8.0 / seconds.max(1) as f64)
+    let goodput = (a + b) * 8.0 / took.as_secs_f64().max(0.001);
+    Ok((b / (a + b).max(1.0), goodput))
 }
 
 /// What goes on beside pings.
@@ -218,21 +247,24 @@ pub struct Beside {
     pub tunnelled: bool,
 }
 
-/// Pings of B to several destinations with several traffic classes at once, beside the load and what else goes on: the
-/// round trips of each in milliseconds, by when they were sent in seconds.
-#[must_use]
+/// Round trips in milliseconds by when they were sent in seconds; `None` for a ping without reply.
+pub type Trips = Vec<(f64, Option<f64>)>;
+
+/// Pings of B to several destinations with several traffic classes at once, beside the load and what else goes on.
+///
+/// # Errors
+/// Disciplines that do not fit together.
 pub fn pings(
-    setup: Setup,
+    setup: &Setup,
     beside: &Beside,
     targets: &[(Ipv4Addr, u8)],
-) -> Vec<Vec<(f64, Option<f64>)>> {
-    let (load, seconds) = ((setup.load, setup.bulk), setup.seconds);
-    let mut model = Model::new(setup);
-    let end = Instant::ZERO + SETTLE + Duration::from_secs(seconds);
-    model.load(load, end);
+) -> Result<Vec<Trips>, SpecError> {
+    let mut model = Model::new(setup)?;
+    let end = Instant::ZERO + SETTLE + Duration::from_secs(setup.seconds);
+    model.load((setup.load, setup.bulk), end);
     model.world.with(model.a, |a, now| {
         for &(to, rate_bps) in &beside.floods {
-            a.flood(to, rate_bps, now, end);
+            a.flood(to, rate_bps, (now, end));
         }
     });
     model.world.with(model.b, |b, now| {
@@ -241,20 +273,18 @@ pub fn pings(
             b.bulk(FAR, now);
         }
     });
-    model.world.run_for(SETTLE);
+    model.run(SETTLE_S);
     model.world.with(model.b, |b, now| {
-        for &(to, class) in targets {
-            b.ping(to, class, PING_EVERY, now, end);
+        for &target in targets {
+            b.ping(target, PING_EVERY, (now, end));
         }
     });
-    model.world.run_for(Duration::from_secs(seconds + 5));
-    let start = (Instant::ZERO + SETTLE).as_nanos();
-    let mut trips = vec![Vec::new(); targets.len()];
-    // All begin together and keep step, so that they were sent in turn.
-    for (number, echo) in model.world[model.b].echoes.iter().enumerate() {
-        let sent = (echo.sent.as_nanos() - start) as f64 / 1e9;
-        let time = echo.round_trip.map(|time| time.as_secs_f64() * 1e3);
-        trips[number % targets.len()].push((sent, time));
-    }
-    trips
+    model.run(setup.seconds);
+    model.world.run_for(Duration::from_secs(5));
+    let echoes = model.world[model.b].echoes();
+    let of = |target| {
+        let own = echoes.iter().filter(move |echo| echo.target == target);
+        own.map(trip).collect()
+    };
+    Ok(targets.iter().copied().map(of).collect())
 }

@@ -147,6 +147,7 @@ fn near(reference: u64, sequence: u32) -> u64 {
 }
 
 pub(super) const SYN: u16 = Flags::SYN.0;
+pub(super) const RST: u16 = Flags::RST.0;
 pub(super) const ACK: u16 = Flags::ACK.0;
 pub(super) const ECE: u16 = Flags::ECE.0;
 pub(super) const CWR: u16 = Flags::CWR.0;

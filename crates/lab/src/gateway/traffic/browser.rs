@@ -1,5 +1,6 @@
 //! The page in headless Chromium, where there is one.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -54,14 +55,14 @@ impl Browser {
     pub fn start(
         program: &Path,
         server: SocketAddr,
-        profile: &Path,
+        profile: &Profile,
         namespace: &Namespace,
-    ) -> std::io::Result<Self> {
+    ) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.args(FLAGS);
         // Its own sandbox needs namespaces that root, and we, may not make again.
         command.arg("--no-sandbox");
-        command.arg(format!("--user-data-dir={}", profile.display()));
+        command.arg(format!("--user-data-dir={}", profile.path.display()));
         command.arg("--remote-debugging-port=0");
         command.arg(format!("http://{server}/"));
         let child = namespace
@@ -79,5 +80,46 @@ impl Drop for Browser {
         // One that has ended by itself needs no end.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A directory for a browser's profile. It is gone when this is dropped, and soon after this process was killed.
+#[derive(Debug)]
+pub struct Profile {
+    path: PathBuf,
+    /// A shell that removes it when it hears nothing from us any more.
+    keeper: Child,
+}
+
+/// Waits for its input to end, as it does with us, and removes what it is told; again, while a browser that is about to
+/// end still writes there. What ends us from the terminal does not end it before.
+const KEEPER: &str = "trap '' HUP INT TERM; read -r _; \
+    for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- \"$0\" 2>/dev/null && exit; sleep 0.2; done";
+
+impl Profile {
+    /// Makes one among the system's temporary files.
+    ///
+    /// # Errors
+    /// It cannot be made, or there is no shell.
+    pub fn new() -> io::Result<Self> {
+        let name = format!("headend-browser-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let keeper = Command::new("sh")
+            .args(["-c", KEEPER])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let profile = Self { path, keeper };
+        std::fs::create_dir_all(&profile.path)?;
+        Ok(profile)
+    }
+}
+
+impl Drop for Profile {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
     }
 }

@@ -21,6 +21,9 @@ const CONNECTIONS: usize = 6;
 /// Longest that a page may take before its load has failed, as published.
 pub const LOAD_MAX: Duration = Duration::from_secs(120);
 
+/// A page that is not there when the measurement ends has failed if it had this long.
+pub const CHANCE: Duration = Duration::from_secs(5);
+
 /// Longest line of a request or an answer's head.
 const LINE_MAX: u64 = 8_192;
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::{LOOK_EVERY, Pace, Span};
+use crate::gateway::stop::Stop;
 
 /// Octets of UDP payload in each datagram, as published.
 pub const PAYLOAD: usize = 500;
@@ -42,11 +43,11 @@ impl Account {
     }
 }
 
-/// Sends for the span; returns how many.
+/// Sends for the span, or until it is stopped; returns how many.
 ///
 /// # Errors
 /// The socket cannot be made.
-pub fn send(span: Span) -> std::io::Result<u64> {
+pub fn send(span: Span, stop: &Stop) -> std::io::Result<u64> {
     let socket = UdpSocket::bind(match span.to {
         std::net::SocketAddr::V4(_) => "0.0.0.0:0",
         std::net::SocketAddr::V6(_) => "[::]:0",
@@ -56,7 +57,7 @@ pub fn send(span: Span) -> std::io::Result<u64> {
     let mut payload = [0; PAYLOAD];
     payload[..8].copy_from_slice(&MAGIC);
     let mut sent: u64 = 0;
-    while Instant::now() < span.end {
+    while Instant::now() < span.end && !stop.is_set() {
         pace.wait();
         payload[8..16].copy_from_slice(&sent.to_be_bytes());
         let at = nanos(span.begin.elapsed());
@@ -67,15 +68,15 @@ pub fn send(span: Span) -> std::io::Result<u64> {
     Ok(sent)
 }
 
-/// Receives until `end`; `begin` is the sender's, whose clock is ours. `sent` is left for the caller to fill in.
+/// Receives until it is `over`; `begin` is the sender's, whose clock is ours. `sent` is left for the caller to fill in.
 ///
 /// # Errors
 /// The socket refuses a time-out.
-pub fn receive(socket: &UdpSocket, begin: Instant, end: Instant) -> std::io::Result<Account> {
+pub fn receive(socket: &UdpSocket, begin: Instant, over: &Stop) -> std::io::Result<Account> {
     socket.set_read_timeout(Some(LOOK_EVERY))?;
     let mut buffer = [0; 2_048];
     let mut receiver = Receiver::default();
-    while Instant::now() < end {
+    while !over.is_set() {
         if let Ok(octets) = socket.recv(&mut buffer)
             && let Some((number, sent_ns)) = parse(&buffer[..octets])
         {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::stream::Receiver;
 use super::{Span, bulk, flood, page, stream};
+use crate::gateway::stop::Stop;
 
 fn span(to: std::net::SocketAddr, ms: u64) -> Span {
     let begin = Instant::now();
@@ -18,13 +19,28 @@ fn span(to: std::net::SocketAddr, ms: u64) -> Span {
 fn a_stream_on_loopback_loses_nothing() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let span = span(socket.local_addr().expect("an address"), 300);
-    let sender = std::thread::spawn(move || stream::send(span));
-    let end = span.end + Duration::from_millis(200);
-    let mut account = stream::receive(&socket, span.begin, end).expect("a receiver");
-    account.sent = sender.join().expect("no panic").expect("a sender");
+    let over = Stop::default();
+    let receiver = std::thread::spawn({
+        let over = over.clone();
+        move || stream::receive(&socket, span.begin, &over)
+    });
+    let sent = stream::send(span, &Stop::default()).expect("a sender");
+    std::thread::sleep(Duration::from_millis(200));
+    over.set();
+    let mut account = receiver.join().expect("no panic").expect("a receiver");
+    account.sent = sent;
     assert!(account.sent > 0, "{account:?}");
     assert_eq!((account.received, account.duplicates), (account.sent, 0));
     assert_eq!(account.loss_percent(), 0.0);
+}
+
+#[test]
+fn a_stream_that_is_stopped_ends_before_its_time() {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let span = span(socket.local_addr().expect("an address"), 3_600_000);
+    let stop = Stop::default();
+    stop.set();
+    assert_eq!(stream::send(span, &stop).expect("a sender"), 0);
 }
 
 #[test]

@@ -75,6 +75,7 @@ fn as_published() -> Outcome {
         seconds: 20,
         seed: 1,
         interrupted: false,
+        cut_short: None,
         rows: (1..=6).map(published_row).collect(),
         fairness: vec![fair("fair", 0.5), fair("fq_codel", 0.1), fair("sfq", 0.1)],
         experiments: vec![

@@ -1,4 +1,7 @@
-//! A host: its connections, its stream, its pings.
+//! A host: its connections, the pages it loads, what it sends by the clock.
+
+mod page;
+mod schedule;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -7,11 +10,14 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use base::{Datagram, Duration, Instant, Machine, Route};
 use sim::Rng;
 
-use super::packet::{self, ICMP, SYN, TCP, UDP};
+use super::packet::{self, ICMP, RST, SYN, Segment, TCP, UDP};
 use super::tcp::Tcp;
 use crate::gateway::traffic::stream::{self, Account, Receiver};
-use crate::gateway::traffic::{flood, page};
+use crate::gateway::traffic::{flood, page::OBJECT_OCTETS};
 use crate::gateway::tunnel;
+use page::Page;
+pub use schedule::Echo;
+use schedule::{Schedule, What};
 
 /// Where bulk data go.
 pub(super) const BULK: u16 = 22;
@@ -23,49 +29,8 @@ const STREAM: u16 = 5_001;
 const FLOOD: u16 = 9;
 /// First port that connections are opened from.
 const EPHEMERAL: u16 = 32_768;
-/// Connections of a page's loader.
-const LOADERS: u16 = 6;
 /// Octets of a request for one object.
 const REQUEST: u64 = 80;
-
-/// Something that sends on a schedule.
-#[derive(Debug)]
-struct Periodic {
-    what: What,
-    to: Ipv4Addr,
-    /// When the next one would be due if each kept its time.
-    slot: Instant,
-    /// When the next one is sent.
-    next: Instant,
-    end: Instant,
-    interval: Duration,
-    sent: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum What {
-    Flood,
-    Stream,
-    Ping { class: u8 },
-}
-
-/// One echo request and what became of it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Echo {
-    /// When it was sent.
-    pub sent: Instant,
-    /// How long its reply took; `None` for none.
-    pub round_trip: Option<Duration>,
-}
-
-/// A page being loaded.
-#[derive(Debug)]
-struct Page {
-    begin: Instant,
-    first_port: u16,
-    asked: usize,
-    done: usize,
-}
 
 /// A connection, and what its application waits for.
 #[derive(Debug)]
@@ -83,9 +48,8 @@ pub(super) struct Host {
     address: Ipv4Addr,
     gateway: SocketAddr,
     ecn: bool,
-    chance: Rng,
     connections: BTreeMap<(u16, SocketAddrV4), Connection>,
-    periodic: Vec<Periodic>,
+    schedule: Schedule,
     page: Option<Page>,
     next_port: u16,
     out: VecDeque<Vec<u8>>,
@@ -93,7 +57,6 @@ pub(super) struct Host {
     flooded: u64,
     /// Whether all that it sends goes through a tunnel (RFC 2003).
     pub(super) tunnelled: bool,
-    pub(super) echoes: Vec<Echo>,
     /// How long each page took that was loaded.
     pub(super) loads: Vec<Duration>,
 }
@@ -104,16 +67,14 @@ impl Host {
             address,
             gateway,
             ecn,
-            chance,
             connections: BTreeMap::new(),
-            periodic: Vec::new(),
+            schedule: Schedule::new(address, chance),
             page: None,
             next_port: EPHEMERAL,
             out: VecDeque::new(),
             receiver: Receiver::default(),
             flooded: 0,
             tunnelled: false,
-            echoes: Vec::new(),
             loads: Vec::new(),
         }
     }
@@ -130,66 +91,36 @@ impl Host {
         self.drain();
     }
 
-    pub(super) fn flood(&mut self, to: Ipv4Addr, rate_bps: u64, now: Instant, end: Instant) {
-        let interval = flood::PAYLOAD as u64 * 8 * 1_000_000_000 / rate_bps.max(1);
-        self.every(What::Flood, to, Duration::from_nanos(interval), now, end);
+    /// Sends datagrams at a rate, whatever becomes of them.
+    pub(super) fn flood(&mut self, to: Ipv4Addr, rate_bps: u64, span: (Instant, Instant)) {
+        let interval = interval(flood::PAYLOAD, rate_bps);
+        self.schedule.every(What::Flood, to, interval, span);
     }
 
-    pub(super) fn stream(&mut self, to: Ipv4Addr, now: Instant, end: Instant) {
-        let interval = stream::PAYLOAD as u64 * 8 * 1_000_000_000 / stream::RATE_BPS;
-        self.every(What::Stream, to, Duration::from_nanos(interval), now, end);
+    /// Sends the thin stream.
+    pub(super) fn stream(&mut self, to: Ipv4Addr, span: (Instant, Instant)) {
+        let interval = interval(stream::PAYLOAD, stream::RATE_BPS);
+        self.schedule.every(What::Stream, to, interval, span);
     }
 
     pub(super) fn ping(
         &mut self,
-        to: Ipv4Addr,
-        class: u8,
+        (to, class): (Ipv4Addr, u8),
         interval: Duration,
-        now: Instant,
-        end: Instant,
+        span: (Instant, Instant),
     ) {
-        self.every(What::Ping { class }, to, interval, now, end);
+        self.schedule
+            .every(What::Ping { class }, to, interval, span);
     }
 
-    fn every(&mut self, what: What, to: Ipv4Addr, interval: Duration, now: Instant, end: Instant) {
-        self.periodic.push(Periodic {
-            what,
-            to,
-            slot: now,
-            next: now,
-            end,
-            interval,
-            sent: 0,
-        });
+    /// Sends nothing by the clock any more.
+    pub(super) fn fall_silent(&mut self, now: Instant) {
+        self.schedule.end(now);
     }
 
-    /// Loads a page, unless one is being loaded; true when it began.
-    pub(super) fn load(&mut self, server: Ipv4Addr, now: Instant) -> bool {
-        if self.page.is_some() {
-            return false;
-        }
-        let remote = SocketAddrV4::new(server, WEB);
-        let first_port = self.next_port;
-        for _ in 0..LOADERS {
-            self.open(remote, now);
-        }
-        self.page = Some(Page {
-            begin: now,
-            first_port,
-            asked: 0,
-            done: 0,
-        });
-        self.ask(first_port, remote, now);
-        self.drain();
-        true
-    }
-
-    /// Gives up a page that is not there yet.
-    pub(super) fn give_up(&mut self) {
-        if self.page.take().is_some() {
-            self.connections
-                .retain(|(_, remote), _| remote.port() != WEB);
-        }
+    /// The pings, in the order in which they were sent.
+    pub(super) fn echoes(&self) -> &[Echo] {
+        &self.schedule.echoes
     }
 
     /// What arrived of the stream.
@@ -199,11 +130,7 @@ impl Host {
 
     /// Datagrams of the stream that this host has sent.
     pub(super) fn stream_sent(&self) -> u64 {
-        self.periodic
-            .iter()
-            .filter(|periodic| periodic.what == What::Stream)
-            .map(|periodic| periodic.sent)
-            .sum()
+        self.schedule.stream_sent()
     }
 
     /// Octets of bulk data that have arrived from a host.
@@ -239,20 +166,15 @@ impl Host {
         port
     }
 
-    /// Asks for the next object on a connection that is idle: the page itself first, on the first connection.
-    fn ask(&mut self, port: u16, remote: SocketAddrV4, now: Instant) {
-        let (Some(page), Some(connection)) =
-            (&mut self.page, self.connections.get_mut(&(port, remote)))
-        else {
-            return;
+    /// Tells the other end that there is no such connection, or none any more.
+    fn reset(&mut self, port: u16, remote: SocketAddrV4) {
+        let segment = Segment {
+            flags: RST,
+            ..Segment::default()
         };
-        // The objects are known once the page is there.
-        let may = page.asked == 0 && port == page.first_port || page.asked > 0 && page.done > 0;
-        if may && connection.wanted.is_none() && page.asked <= page::OBJECTS {
-            page.asked += 1;
-            connection.wanted = Some(connection.tcp.delivered() + page::OBJECT_OCTETS as u64);
-            connection.tcp.write(REQUEST, now);
-        }
+        let local = SocketAddrV4::new(self.address, port);
+        self.out
+            .push_back(packet::tcp(local, remote, &segment, false));
     }
 
     fn take_tcp(&mut self, octets: &[u8], from: Ipv4Addr, now: Instant) {
@@ -279,7 +201,12 @@ impl Host {
                 },
             );
         }
+        if first.flags & RST != 0 {
+            self.connections.remove(&key);
+            return;
+        }
         let Some(connection) = self.connections.get_mut(&key) else {
+            self.reset(destination, remote);
             return;
         };
         let (sent, received) = connection.tcp.reference();
@@ -289,7 +216,7 @@ impl Host {
         if destination == WEB {
             while connection.tcp.delivered() >= connection.served + REQUEST {
                 connection.served += REQUEST;
-                connection.tcp.write(page::OBJECT_OCTETS as u64, now);
+                connection.tcp.write(OBJECT_OCTETS as u64, now);
             }
         } else if connection
             .wanted
@@ -297,20 +224,6 @@ impl Host {
         {
             connection.wanted = None;
             self.object_is_there(remote, now);
-        }
-    }
-
-    fn object_is_there(&mut self, remote: SocketAddrV4, now: Instant) {
-        let Some(page) = &mut self.page else { return };
-        page.done += 1;
-        if page.done > page::OBJECTS {
-            self.loads.push(now.since(page.begin));
-            self.give_up();
-            return;
-        }
-        let first = page.first_port;
-        for port in first..first.saturating_add(LOADERS) {
-            self.ask(port, remote, now);
         }
     }
 
@@ -335,12 +248,8 @@ impl Host {
                 self.out.push_back(reply);
             }
             ICMP => {
-                if let Some(number) = word(16)
-                    && let Some(echo) = usize::try_from(number)
-                        .ok()
-                        .and_then(|number| self.echoes.get_mut(number))
-                {
-                    echo.round_trip = Some(now.since(echo.sent));
+                if let Some(number) = word(16) {
+                    self.schedule.answered(number, now);
                 }
             }
             UDP if content.get(2..4) == Some(&STREAM.to_be_bytes()) => {
@@ -350,45 +259,6 @@ impl Host {
             }
             UDP => self.flooded += u64::from(packet.transport_length.saturating_sub(8)),
             _ => {}
-        }
-    }
-
-    fn send_due(&mut self, now: Instant) {
-        let mut periodic = std::mem::take(&mut self.periodic);
-        for each in &mut periodic {
-            while each.next <= now && each.next < each.end {
-                let packet = self.periodic_packet(each, now);
-                self.out.push_back(packet);
-                each.sent += 1;
-                each.slot += each.interval;
-                each.next = each.slot;
-                // Two clocks of the same machine would else stay in step, and a full queue hit always the same one.
-                if each.what == What::Flood {
-                    each.next += self.chance.up_to(each.interval);
-                }
-            }
-        }
-        self.periodic = periodic;
-    }
-
-    fn periodic_packet(&mut self, each: &Periodic, now: Instant) -> Vec<u8> {
-        let from = |port| SocketAddrV4::new(self.address, port);
-        let to = |port| SocketAddrV4::new(each.to, port);
-        match each.what {
-            What::Flood => packet::udp(from(FLOOD), to(FLOOD), flood::PAYLOAD, &[]),
-            What::Stream => {
-                let head = [each.sent.to_be_bytes(), now.as_nanos().to_be_bytes()].concat();
-                packet::udp(from(STREAM), to(STREAM), stream::PAYLOAD, &head)
-            }
-            What::Ping { class } => {
-                let number = self.echoes.len() as u64;
-                let packet = packet::echo(from(0), to(0), class, number);
-                self.echoes.push(Echo {
-                    sent: now,
-                    round_trip: None,
-                });
-                packet
-            }
         }
     }
 
@@ -423,7 +293,7 @@ impl Machine for Host {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.send_due(now);
+        self.schedule.send_due(now, &mut self.out);
         for connection in self.connections.values_mut() {
             connection.tcp.handle_timeout(now);
         }
@@ -448,15 +318,16 @@ impl Machine for Host {
     }
 
     fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        let periodic = self
-            .periodic
-            .iter()
-            .filter(|each| each.next < each.end)
-            .map(|each| (each.next, "schedule"));
+        let scheduled = self.schedule.next().map(|at| (at, "schedule"));
         let tcp = self
             .connections
             .values()
-            .filter_map(|connection| Some((connection.tcp.deadline()?, "RTO")));
-        periodic.chain(tcp).min()
+            .filter_map(|connection| Some((connection.tcp.deadline()?, "TCP")));
+        tcp.chain(scheduled).min()
     }
+}
+
+/// Between datagrams of one size at a rate of payload.
+fn interval(octets: usize, rate_bps: u64) -> Duration {
+    Duration::from_nanos(octets as u64 * 8 * 1_000_000_000 / rate_bps.max(1))
 }

@@ -1,0 +1,258 @@
+//! The sending half: how much may be on its way, and when what was lost is sent again.
+
+use base::{Duration, Instant};
+
+use super::flight::Flight;
+use super::{MSS, Span};
+
+/// Segments that a connection begins with (RFC 6928).
+const INITIAL: u64 = 10;
+
+/// Bounds of the time-out: RFC 6298 asks for a second at the start, and Linux for a fifth at least.
+const RTO_FIRST: Duration = Duration::from_secs(1);
+const RTO_MIN: Duration = Duration::from_millis(200);
+const RTO_MAX: Duration = Duration::from_secs(60);
+
+/// What a timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    /// What may be reordered is lost then.
+    Reordering,
+    /// Nothing has come for two round trips: a probe makes the other end speak (RFC 8985 section 7).
+    Probe,
+    /// RFC 6298.
+    Retransmission,
+}
+
+/// The sending half of a connection.
+#[derive(Debug)]
+pub(super) struct Sender {
+    flight: Flight,
+    next: u64,
+    /// Where the application's data end, the SYN's octet counted.
+    end: u64,
+    window: u64,
+    threshold: u64,
+    /// Loss recovery ends when this is acknowledged.
+    recover: Option<u64>,
+    /// A probe is on its way: nothing beyond this was sent before it.
+    probed: Option<u64>,
+    timer: Option<(Instant, Timer)>,
+    /// From when the retransmission timer counts.
+    since: Instant,
+    /// How often it ran out without anything new being acknowledged.
+    backoff: u32,
+    /// RFC 6298's SRTT and RTTVAR in nanoseconds.
+    smoothed: Option<(u64, u64)>,
+    /// The window was reduced since the other end saw a mark, and does not know it yet.
+    pub(super) reduced: bool,
+    /// What is to be sent now.
+    pub(super) due: Vec<Span>,
+}
+
+impl Sender {
+    pub(super) fn new() -> Self {
+        Self {
+            flight: Flight::default(),
+            next: 0,
+            end: 1,
+            window: INITIAL * MSS,
+            threshold: u64::MAX,
+            recover: None,
+            probed: None,
+            timer: None,
+            since: Instant::ZERO,
+            backoff: 0,
+            smoothed: None,
+            reduced: false,
+            due: Vec::new(),
+        }
+    }
+
+    /// Adds octets to what is to be sent.
+    pub(super) fn write(&mut self, octets: u64) {
+        self.end = self.end.saturating_add(octets);
+    }
+
+    /// The next octet to be sent for the first time.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The first octet that the other end has not acknowledged.
+    fn acknowledged(&self) -> u64 {
+        self.flight.first().unwrap_or(self.next)
+    }
+
+    /// When [`Sender::handle_timeout`] has something to do.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.timer.map(|(at, _)| at)
+    }
+
+    /// Takes an acknowledgement; `marked` is its ECE.
+    pub(super) fn take(&mut self, to: u64, sack: &[Span], marked: bool, now: Instant) {
+        let before = self.acknowledged();
+        let to = to.min(self.next);
+        if let Some(round_trip) = self.flight.acknowledge(to, sack, now) {
+            self.sample(round_trip);
+        }
+        if to > before {
+            self.advance(to, to - before, now);
+        }
+        if marked && self.recover.is_none() {
+            self.reduce();
+            self.reduced = true;
+        }
+        self.look_for_losses(now);
+    }
+
+    fn advance(&mut self, to: u64, octets: u64, now: Instant) {
+        self.since = now;
+        self.backoff = 0;
+        if self.probed.is_some_and(|probed| to >= probed) {
+            self.probed = None;
+        }
+        if self.recover.is_some_and(|recover| to >= recover) {
+            self.recover = None;
+        }
+        if self.window < self.threshold {
+            self.window += octets.min(2 * MSS);
+        } else if self.recover.is_none() {
+            self.window += (MSS * octets / self.window).max(1);
+        }
+    }
+
+    /// Finds what is lost, answers for it once in a round trip, and sets the timer.
+    fn look_for_losses(&mut self, now: Instant) {
+        let look = self.flight.find_losses(now, self.recover.is_some());
+        if self.flight.has_losses() && self.recover.is_none() {
+            self.reduce();
+        }
+        let look = look.map(|at| (at, Timer::Reordering));
+        self.timer = look.or_else(|| self.quiet_timer(now));
+    }
+
+    /// Half of what is on its way may be from now on.
+    fn reduce(&mut self) {
+        self.threshold = ((self.next - self.acknowledged()) / 2).max(2 * MSS);
+        self.window = self.threshold;
+        self.recover = Some(self.next);
+    }
+
+    /// The timer for when nothing comes any more.
+    fn quiet_timer(&self, now: Instant) -> Option<(Instant, Timer)> {
+        if self.flight.is_empty() {
+            return None;
+        }
+        let rto = self
+            .rto()
+            .saturating_mul(1 << self.backoff.min(10))
+            .min(RTO_MAX);
+        let retransmission = (self.since + rto, Timer::Retransmission);
+        let may_probe = self.recover.is_none() && self.probed.is_none() && !self.flight.has_holes();
+        match self.smoothed {
+            // Nobody delays acknowledgements here.
+            Some((smoothed, _)) if may_probe => {
+                let probe = (now + Duration::from_nanos(2 * smoothed), Timer::Probe);
+                Some(if probe.0 < retransmission.0 {
+                    probe
+                } else {
+                    retransmission
+                })
+            }
+            _ => Some(retransmission),
+        }
+    }
+
+    /// RFC 6298, in nanoseconds.
+    fn sample(&mut self, round_trip: Duration) {
+        let sample = round_trip.as_nanos();
+        self.smoothed = Some(match self.smoothed {
+            None => (sample, sample / 2),
+            Some((smoothed, deviation)) => (
+                smoothed - smoothed / 8 + sample / 8,
+                deviation - deviation / 4 + smoothed.abs_diff(sample) / 4,
+            ),
+        });
+    }
+
+    fn rto(&self) -> Duration {
+        let computed = |(smoothed, deviation)| Duration::from_nanos(smoothed + 4 * deviation);
+        let rto = self.smoothed.map_or(RTO_FIRST, computed);
+        rto.clamp(RTO_MIN, RTO_MAX)
+    }
+
+    /// Does what is due.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        let Some((_, timer)) = self.timer.filter(|(at, _)| *at <= now) else {
+            return;
+        };
+        self.timer = None;
+        match timer {
+            Timer::Reordering => self.look_for_losses(now),
+            Timer::Probe => self.probe(now),
+            Timer::Retransmission => {
+                if self.backoff == 0 {
+                    self.reduce();
+                }
+                self.window = MSS;
+                self.recover = Some(self.next);
+                self.flight.time_out(now);
+                self.backoff += 1;
+                self.since = now;
+                self.timer = self.quiet_timer(now);
+            }
+        }
+    }
+
+    /// Sends something new if there is something, or the last segment again.
+    fn probe(&mut self, now: Instant) {
+        let probe = match self.take_new(now) {
+            None => self.flight.resend_last(now),
+            new => new,
+        };
+        self.due.extend(probe);
+        self.probed = Some(self.next);
+        self.since = now;
+        self.timer = self.quiet_timer(now);
+    }
+
+    /// Sends what the window lets: what was lost first, then new data.
+    pub(super) fn fill(&mut self, now: Instant) {
+        let mut octets = self.flight.octets();
+        while octets < self.window {
+            let was_empty = self.flight.is_empty();
+            let lost = self.flight.resend_lost(now);
+            let Some(span) = lost.or_else(|| self.take_new(now)) else {
+                break;
+            };
+            octets += span.1 - span.0;
+            self.due.push(span);
+            if was_empty {
+                self.since = now;
+            }
+            let is_reordering = self
+                .timer
+                .is_some_and(|(_, timer)| timer == Timer::Reordering);
+            if !is_reordering {
+                self.timer = self.quiet_timer(now);
+            }
+        }
+    }
+
+    /// The next new segment: the SYN first, and no data before that is acknowledged.
+    fn take_new(&mut self, now: Instant) -> Option<Span> {
+        let from = self.next;
+        let to = match from {
+            0 => 1,
+            _ if self.acknowledged() == 0 => return None,
+            _ => self.end.min(from + MSS),
+        };
+        if to <= from {
+            return None;
+        }
+        self.next = to;
+        self.flight.push((from, to), now);
+        Some((from, to))
+    }
+}

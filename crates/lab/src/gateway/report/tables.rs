@@ -1,0 +1,225 @@
+//! Tables of the outcome, for the terminal, the page and CSV.
+
+use super::super::outcome::{Experiment, Outcome, RowOutcome, Spread, targets};
+use super::super::rows::Result;
+use super::load_words;
+use crate::report::{Cell, Table};
+
+/// Tables of the outcome, for the terminal, the page and CSV.
+#[must_use]
+pub fn tables(outcome: &Outcome) -> Vec<Table> {
+    let mut tables = Vec::new();
+    if !outcome.rows.is_empty() {
+        tables.push(rows_table(outcome));
+        tables.push(waits_table(outcome));
+        if outcome.rows.iter().any(|row| row.runs.len() > 1) {
+            tables.push(spread_table(outcome));
+        }
+    }
+    if !outcome.fairness.is_empty() {
+        tables.push(fairness_table(outcome));
+    }
+    tables.extend(outcome.experiments.iter().map(experiment_table));
+    if outcome.row(6).is_some() || !outcome.fairness.is_empty() {
+        tables.push(targets_table(outcome));
+    }
+    tables
+}
+
+/// Columns that say which row it is.
+const ROW: [(&str, &str); 3] = [("row", ""), ("A does", ""), ("policy", "")];
+
+fn row_cells(row: &RowOutcome) -> [Cell; 3] {
+    let number = u64::from(row.row.number);
+    [
+        match row.is_partial() {
+            true => Cell::Text(format!("{number}*")),
+            false => Cell::from(number),
+        },
+        Cell::from(load_words(row.row.load)),
+        Cell::from(if row.row.shaped { "yes" } else { "no" }),
+    ]
+}
+
+fn number(value: Option<f64>, decimals: usize) -> Cell {
+    value.map_or(Cell::Missing, |value| Cell::num(value, decimals))
+}
+
+/// Stream and shares.
+pub(crate) fn rows_table(outcome: &Outcome) -> Table {
+    let title = format!(
+        "The six rows, published (publ.) and here ({}, policy: {})",
+        outcome.place, outcome.treatment
+    );
+    let figures = [
+        ("loss publ.", "%"),
+        ("loss", "%"),
+        ("jitter publ.", "ms"),
+        ("jitter", "ms"),
+        ("B's share publ.", ""),
+        ("B's share", ""),
+    ];
+    let mut table = Table::new(title, &[&ROW[..], &figures].concat());
+    for row in &outcome.rows {
+        let published = row.published;
+        let figures = [
+            Cell::num(published.loss_percent, 1),
+            number(row.mean(|run| Some(run.loss_percent)), 2),
+            Cell::num(published.jitter_ms, 2),
+            number(row.mean(|run| Some(run.jitter_ms)), 2),
+            number(published.share, 2),
+            number(row.mean(|run| run.share), 3),
+        ];
+        table.row(row_cells(row).into_iter().chain(figures));
+    }
+    table
+}
+
+/// Pages and pings.
+pub(crate) fn waits_table(outcome: &Outcome) -> Table {
+    let figures = [
+        ("page publ.", "ms"),
+        ("page", "ms"),
+        ("failed", ""),
+        ("browser", "ms"),
+        ("ping p50", "ms"),
+        ("ping p99", "ms"),
+        ("pings lost", "%"),
+    ];
+    let title = "How long B waits: pages and pings";
+    let mut table = Table::new(title, &[&ROW[..], &figures].concat());
+    for row in &outcome.rows {
+        let failures = row.runs.iter().map(|run| u64::from(run.page_failures));
+        let figures = [
+            number(row.published.page_ms, 0),
+            number(row.mean(Result::page_mean_ms), 0),
+            Cell::from(failures.sum::<u64>()),
+            number(row.mean(Result::browser_mean_ms), 0),
+            number(row.mean(|run| run.ping_percentile_ms(0.5)), 1),
+            number(row.mean(|run| run.ping_percentile_ms(0.99)), 1),
+            number(row.mean(|run| Some(run.ping_loss_percent())), 1),
+        ];
+        table.row(row_cells(row).into_iter().chain(figures));
+    }
+    table
+}
+
+/// A figure of one measurement.
+type Reading = fn(&Result) -> Option<f64>;
+
+/// Each row's figures that are spread over its measurements.
+const FIGURES: [(&str, Reading); 6] = [
+    ("loss (%)", |run| Some(run.loss_percent)),
+    ("jitter (ms)", |run| Some(run.jitter_ms)),
+    ("page (ms)", |run| run.page_mean_ms()),
+    ("browser (ms)", |run| run.browser_mean_ms()),
+    ("ping p99 (ms)", |run| run.ping_percentile_ms(0.99)),
+    ("B's share", |run| run.share),
+];
+
+fn spread_table(outcome: &Outcome) -> Table {
+    let mut table = Table::new(
+        "Spread over the measurements",
+        &[
+            ("row", ""),
+            ("figure", ""),
+            ("n", ""),
+            ("mean", ""),
+            ("min", ""),
+            ("max", ""),
+            ("95 % +-", ""),
+        ],
+    );
+    for row in &outcome.rows {
+        for (name, figure) in FIGURES {
+            let Some(spread) = row.spread(figure) else {
+                continue;
+            };
+            table.row([
+                Cell::from(u64::from(row.row.number)),
+                Cell::from(name),
+                Cell::from(spread.count),
+                Cell::num(spread.mean, 3),
+                Cell::num(spread.min, 3),
+                Cell::num(spread.max, 3),
+                spread
+                    .half_95
+                    .map_or(Cell::Missing, |half| Cell::num(half, 3)),
+            ]);
+        }
+    }
+    table
+}
+
+pub(crate) fn fairness_table(outcome: &Outcome) -> Table {
+    let mut table = Table::new(
+        "Nine uploads of A against one of B",
+        &[
+            ("policy", ""),
+            ("B's share", ""),
+            ("Jain's index of the hosts", ""),
+        ],
+    );
+    for one in &outcome.fairness {
+        let mean = |values: &[f64]| {
+            Spread::of(values).map_or(Cell::Missing, |spread| Cell::num(spread.mean, 4))
+        };
+        table.row([
+            Cell::from(one.treatment.as_str()),
+            mean(&one.shares),
+            mean(&one.jain),
+        ]);
+    }
+    table
+}
+
+pub(crate) fn experiment_table(experiment: &Experiment) -> Table {
+    let mut table = Table::new(
+        experiment.title,
+        &[
+            ("setting", ""),
+            ("pings", ""),
+            ("p50", "ms"),
+            ("p99", "ms"),
+            ("max", "ms"),
+            ("lost", "%"),
+        ],
+    );
+    for setting in &experiment.settings {
+        for stream in &setting.streams {
+            let at = |p| {
+                let value = stream.percentile_ms(p);
+                value.map_or(Cell::Missing, |value| Cell::num(value, 1))
+            };
+            table.row([
+                Cell::from(setting.name.as_str()),
+                Cell::from(stream.name.as_str()),
+                at(0.5),
+                at(0.99),
+                at(1.0),
+                Cell::num(stream.loss_percent(), 1),
+            ]);
+        }
+    }
+    table
+}
+
+fn targets_table(outcome: &Outcome) -> Table {
+    let mut table = Table::new(
+        "What is to be reached",
+        &[("target", ""), ("found", ""), ("reached", "")],
+    );
+    for target in targets(outcome) {
+        let reached = match target.reached {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "-",
+        };
+        table.row([
+            Cell::Text(target.what),
+            Cell::Text(target.found),
+            Cell::from(reached),
+        ]);
+    }
+    table
+}
