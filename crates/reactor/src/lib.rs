@@ -49,7 +49,7 @@ pub use datagram::{
 pub use descriptors::{DescriptorInfo, StoreKind};
 pub use events::{AddError, Reactor, Ready};
 pub use poller::PollerKind;
-pub use signal::{Signal, Signals};
+pub use signal::{Signal, Signals, StatusRequests};
 pub use stats::{HandlerId, HandlerStats, Lateness, WaitStats};
 pub use syscalls::{Call, SysCounts};
 pub use token::{Interest, Readiness, Token, UnknownName};

@@ -46,6 +46,34 @@ impl Signals {
     }
 }
 
+/// SIGQUIT as a descriptor to be watched for reading: with it ping's users ask how things stand.
+#[derive(Debug)]
+pub struct StatusRequests(OwnedFd);
+
+impl StatusRequests {
+    /// Blocks the signal and opens the descriptor. Call it before starting threads, as [`Signals::new`].
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn new() -> io::Result<Self> {
+        signal::open(&[libc::SIGQUIT]).map(Self)
+    }
+
+    /// Whether somebody has asked since the last call.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn take(&self) -> io::Result<bool> {
+        Ok(signal::next(&self.0)?.is_some())
+    }
+}
+
+impl AsFd for StatusRequests {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

@@ -58,7 +58,7 @@ pub(crate) fn next(fd: &OwnedFd) -> io::Result<Option<libc::c_int>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Interest, PollerKind, Reactor, Signal, Signals, StoreKind};
+    use crate::{Interest, PollerKind, Reactor, Signal, Signals, StatusRequests, StoreKind};
 
     #[test]
     fn signals_arrive_as_readiness_in_their_order_of_number() {
@@ -74,5 +74,15 @@ mod tests {
         assert!(reactor.next_ready().is_some());
         let all: Vec<_> = std::iter::from_fn(|| signals.next_signal().unwrap()).collect();
         assert_eq!(all, [Signal::Hangup, Signal::Interrupt, Signal::Terminate]);
+    }
+
+    #[test]
+    fn whoever_asks_how_things_stand_ends_nothing() {
+        let requests = StatusRequests::new().unwrap();
+        assert!(!requests.take().unwrap());
+        // SAFETY: the signal goes to this thread alone, which has it blocked.
+        unsafe { libc::raise(libc::SIGQUIT) };
+        assert!(requests.take().unwrap());
+        assert!(!requests.take().unwrap());
     }
 }
