@@ -104,8 +104,14 @@ pub struct Live {
     pub received: u64,
     /// Packets that are lost, not sent, or overdue: waiting for twice the longest round trip.
     pub missing: u64,
+    /// Of those answered, how many after the wait was over.
+    pub late: u64,
     /// Replies to what was answered already.
     pub duplicates: u64,
+    /// Packets answered after a later one.
+    pub reordered: u64,
+    /// ICMP errors that came.
+    pub errors: u64,
     /// The last round trip, in nanoseconds.
     pub last_ns: Option<u64>,
     /// Median and 99th percentile of the round trips, in nanoseconds.
@@ -355,7 +361,10 @@ impl Experiment {
         live.transmitted = statistics.transmitted;
         live.received = statistics.received;
         live.missing = statistics.lost + statistics.failed + overdue;
+        live.late = statistics.late;
         live.duplicates = statistics.duplicates;
+        live.reordered = statistics.reordered;
+        live.errors = statistics.errors;
         live.last_ns = stream.last_rtt.map(Duration::as_nanos);
         live.p50_p99_ns = statistics.p50_p99();
         live.recent.clear();

@@ -31,6 +31,8 @@ pub struct Statistics {
     /// Sum of round trips, and of their squares, in whole microseconds, duplicates included.
     sum_us: u128,
     squares_us: u128,
+    /// Eight times the moving average of the round trips that ping keeps, in microseconds.
+    ewma_8us: u64,
     rtt_min_ns: u64,
     rtt_max_ns: u64,
     rtts: Histogram,
@@ -91,6 +93,11 @@ impl Statistics {
         self.rtt_max_ns = self.rtt_max_ns.max(ns);
         self.sum_us += us;
         self.squares_us += us * us;
+        let us = ns / 1_000;
+        self.ewma_8us = match first {
+            true => us.saturating_mul(8),
+            false => (self.ewma_8us - self.ewma_8us / 8).saturating_add(us),
+        };
         if duplicate {
             self.duplicates += 1;
         } else {
@@ -126,6 +133,12 @@ impl Statistics {
             max_us: self.rtt_max_ns / 1_000,
             mdev_us: variance.isqrt() as u64,
         })
+    }
+
+    /// The moving average of the round trips, an eighth of it the last one, in whole microseconds.
+    #[must_use]
+    pub fn ewma_us(&self) -> u64 {
+        self.ewma_8us / 8
     }
 
     /// Percentiles of the round trips; `None` when no reply came.

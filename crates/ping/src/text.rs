@@ -11,6 +11,7 @@ use crate::experiment::Accepted;
 use crate::outcome::{StreamOutcome, Summary};
 use crate::plan::{Protocol, StreamPlan};
 use crate::sample::{State, flag};
+use crate::statistics::Statistics;
 
 /// The first line of a stream: `PING localhost (127.0.0.1) 56(84) bytes of data.`
 #[must_use]
@@ -100,6 +101,21 @@ pub fn closing(name: &str, summary: &Summary) -> String {
         text.push_str(&format!("{comma}pipe {}", summary.pipe));
     }
     text.push('\n');
+    text
+}
+
+/// How a stream stands, as ping says it when SIGQUIT asks: `3/4 packets, 25% loss, min/avg/ewma/max = ...`.
+#[must_use]
+pub fn status(statistics: &Statistics) -> String {
+    let (sent, received) = (statistics.transmitted, statistics.received);
+    let lost = u128::from(sent.saturating_sub(received));
+    let loss = lost * 100 / u128::from(sent.max(1));
+    let mut text = format!("{received}/{sent} packets, {loss}% loss");
+    if let Some(rtt) = statistics.round_trips() {
+        let figures = [rtt.min_us, rtt.avg_us, statistics.ewma_us(), rtt.max_us];
+        let [min, avg, ewma, max] = figures.map(Micros);
+        text.push_str(&format!(", min/avg/ewma/max = {min}/{avg}/{ewma}/{max} ms"));
+    }
     text
 }
 
@@ -295,6 +311,19 @@ mod tests {
         );
         let udp = plan("127.0.0.1", Protocol::Udp { port: 9 });
         assert!(reply(&udp, seen, &accepted).contains(": udp_seq=65537 "));
+    }
+
+    #[test]
+    fn how_a_stream_stands_is_said_as_ping_says_it() {
+        let mut statistics = Statistics::default();
+        statistics.transmitted = 4;
+        assert_eq!(status(&statistics), "0/4 packets, 100% loss");
+        // ping's moving average: eight times the first, then less an eighth of itself, plus the next.
+        for us in [800, 1_600, 2_400] {
+            statistics.add_rtt(Duration::from_micros(us), false);
+        }
+        let expected = "3/4 packets, 25% loss, min/avg/ewma/max = 0.800/1.600/1.087/2.400 ms";
+        assert_eq!(status(&statistics), expected);
     }
 
     fn summary(transmitted: u64, received: u64) -> Summary {

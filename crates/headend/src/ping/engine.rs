@@ -7,16 +7,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow};
 use base::{Duration, Instant};
-use ping::{Experiment, Live, Outcome, Reply, text};
-use reactor::timed::{NetworkError, Outgoing, Sent, Stamp, TimedBatch, TimedPacket};
+use ping::{Experiment, Live, Outcome, text};
+use reactor::timed::{NetworkError, Outgoing, Sent, Stamp, TimedBatch};
 use reactor::urgency::hasten;
-use reactor::{Interest, PollerKind, Reactor, Signals, StoreKind, clock};
+use reactor::{Interest, PollerKind, Reactor, StoreKind, clock};
 use rustix::io::Errno;
 
+use super::collect::{REQUESTS, SIGNALS, Wishes};
 use super::hi::{Task, View as Shown};
-use super::packets::{Nonces, Whose, explain, plain};
+use super::packets::{Nonces, plain};
 use super::paper::Paper;
-use super::resolve::is_address;
 use super::screen::{RECENT_MAX, Screen};
 use super::sockets::{Lane, Lanes};
 
@@ -30,39 +30,37 @@ const VIEW_PERIOD: Duration = Duration::from_millis(100);
 const AHEAD: Duration = Duration::from_millis(2);
 /// Packets a second up to which the loop may be a real-time thread: a fifth of a processor's time at most.
 const REAL_TIME_RATE_MAX: u64 = 20_000;
-/// What the signals' descriptor is watched as.
-const SIGNALS: u64 = u64::MAX;
-
 /// A running experiment with its sockets.
 pub(super) struct Engine<'a> {
-    task: &'a Task,
-    experiment: Experiment,
-    reactor: Reactor,
-    signals: Signals,
-    lanes: Lanes,
-    nonces: Nonces,
-    paper: Paper,
-    started_unix_ns: u64,
+    pub(super) task: &'a Task,
+    pub(super) experiment: Experiment,
+    pub(super) reactor: Reactor,
+    pub(super) wishes: Wishes,
+    pub(super) lanes: Lanes,
+    pub(super) nonces: Nonces,
+    pub(super) paper: Paper,
+    pub(super) screen: Option<Screen>,
+    pub(super) started_unix_ns: u64,
     stops_at: Option<Instant>,
-    stopped: bool,
+    pub(super) stopped: bool,
     /// Taken out while it is looked through.
-    batch: Option<TimedBatch>,
-    scratch: Scratch,
+    pub(super) batch: Option<TimedBatch>,
+    pub(super) scratch: Scratch,
     /// Streams whose trouble in sending was told.
     told: Vec<bool>,
 }
 
 /// Buffers that are used again and again.
 #[derive(Default)]
-struct Scratch {
+pub(super) struct Scratch {
     data: Vec<u8>,
     octets: Vec<u8>,
     /// What is due in one turn: its lane, stream and number, and where its octets end.
     due: Vec<(u32, u32, u64, usize)>,
     results: Vec<std::io::Result<Sent>>,
-    times: Vec<(u32, Stamp)>,
-    errors: Vec<NetworkError>,
-    ready: Vec<u32>,
+    pub(super) times: Vec<(u32, Stamp)>,
+    pub(super) errors: Vec<NetworkError>,
+    pub(super) ready: Vec<u32>,
 }
 
 impl<'a> Engine<'a> {
@@ -70,11 +68,12 @@ impl<'a> Engine<'a> {
     ///
     /// # Errors
     /// What is not permitted or not there.
-    pub(super) fn new(task: &'a Task, signals: Signals, paper: Paper) -> Result<Engine<'a>> {
+    pub(super) fn new(task: &'a Task, wishes: Wishes, paper: Paper) -> Result<Engine<'a>> {
         // Only as much as is needed is asked for; what is missing is said when sockets are opened.
         let _ = reactor::limits::raise_descriptor_limit();
         let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
-        reactor.add(&signals, "signals", SIGNALS, Interest::READ)?;
+        reactor.add(&wishes.signals, "signals", SIGNALS, Interest::READ)?;
+        reactor.add(&wishes.requests, "requests", REQUESTS, Interest::READ)?;
         let lanes = Lanes::open(task)?;
         for (number, lane) in lanes.lanes.iter().enumerate() {
             reactor
@@ -90,10 +89,11 @@ impl<'a> Engine<'a> {
             task,
             experiment: Experiment::new(task.plan.clone(), start),
             reactor,
-            signals,
+            wishes,
             lanes,
             nonces: Nonces::new().context("no random numbers")?,
             paper,
+            screen: None,
             started_unix_ns: unix_ns + AHEAD.as_nanos(),
             stops_at: task.deadline.map(|deadline| start + deadline),
             stopped: false,
@@ -103,18 +103,28 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Prints each stream's first line.
-    pub(super) fn open(&self) {
-        for stream in &self.task.plan.streams {
-            self.paper.line(&text::opening(stream));
+    /// Prints each stream's first line, or begins the live view.
+    ///
+    /// # Errors
+    /// No thread is to be had for the view.
+    pub(super) fn open(&mut self) -> Result<()> {
+        match self.task.view {
+            Shown::Live => self.screen = Some(Screen::start(&self.task.plan)?),
+            Shown::Text | Shown::Quiet => {
+                for stream in &self.task.plan.streams {
+                    self.paper.line(&text::opening(stream));
+                }
+            }
+            Shown::Csv => {}
         }
+        Ok(())
     }
 
     /// Sends and receives until all is done, or a signal or the deadline ends it.
     ///
     /// # Errors
     /// What made it impossible to go on.
-    pub(super) fn run(&mut self, screen: Option<&Screen>) -> Result<()> {
+    pub(super) fn run(&mut self) -> Result<()> {
         hasten(self.task.plan.rate_pps() <= REAL_TIME_RATE_MAX);
         let mut now = clock::now();
         let mut view = View::new(self.task.plan.streams.len(), now);
@@ -131,20 +141,21 @@ impl<'a> Engine<'a> {
             }
             let ends = [self.experiment.poll_timeout(), self.stops_at];
             let mut deadline = ends.into_iter().flatten().min();
-            if let Some(screen) = screen {
+            if let Some(screen) = &self.screen {
                 view.refresh(&mut self.experiment, screen, now);
                 deadline = Some(deadline.map_or(view.next, |at| at.min(view.next)));
             }
             now = self.reactor.wait(deadline)?;
         }
-        if let Some(screen) = screen {
+        if let Some(screen) = &self.screen {
             view.refresh_all(&mut self.experiment, screen, clock::now());
         }
         Ok(())
     }
 
-    /// What came of it, and the paper, on which all lines stand.
+    /// What came of it, and the paper, on which all lines stand. The live view stays as it is then.
     pub(super) fn finish(self) -> (Outcome, Paper) {
+        drop(self.screen);
         let outcome = self.experiment.finish(self.started_unix_ns, self.stopped);
         (outcome, self.paper)
     }
@@ -205,6 +216,7 @@ impl<'a> Engine<'a> {
             begin = end;
         }
         let mut fault = None;
+        let mut troubles = Vec::new();
         for group in packets.chunk_by(|one, other| one.0 == other.0) {
             let lane = &mut self.lanes.lanes[group[0].0 as usize];
             let outgoing: Vec<Outgoing<'_>> = group.iter().map(|packet| packet.3).collect();
@@ -223,191 +235,23 @@ impl<'a> Engine<'a> {
                         if is_gone(&error) {
                             fault = fault.or(Some(anyhow!("{line}")));
                         } else if !told {
-                            eprintln!("headend ping: {line}");
+                            troubles.push((stream, line));
                         }
                     }
                 }
             }
         }
+        for (stream, line) in troubles {
+            self.tell(stream, &line);
+        }
         fault.map_or(Ok(()), Err)
     }
 
-    /// Books what sockets and signals have.
-    fn collect(&mut self) -> Result<()> {
-        let mut ready = std::mem::take(&mut self.scratch.ready);
-        ready.clear();
-        while let Some(one) = self.reactor.next_ready() {
-            match one.user {
-                SIGNALS => self.signal()?,
-                lane => ready.push(lane as u32),
-            }
-        }
-        for &lane in &ready {
-            self.collect_lane(lane as usize)?;
-        }
-        self.scratch.ready = ready;
-        Ok(())
-    }
-
-    /// The first signal ends the sending, the second everything.
-    fn signal(&mut self) -> Result<()> {
-        while self.signals.next_signal()?.is_some() {
-            if std::mem::replace(&mut self.stopped, true) {
-                self.experiment.abandon();
-            } else {
-                self.experiment.stop();
-            }
-        }
-        Ok(())
-    }
-
-    fn collect_lane(&mut self, number: usize) -> Result<()> {
-        let mut times = std::mem::take(&mut self.scratch.times);
-        let mut errors = std::mem::take(&mut self.scratch.errors);
-        let lane = &mut self.lanes.lanes[number];
-        // Times first: the reply to a packet on this host may be there already.
-        lane.socket.send_times(&mut times)?;
-        for (id, stamp) in times.drain(..) {
-            if let Some((stream, sequence)) = lane.whose(id) {
-                self.experiment.sent(stream, sequence, stamp.at);
-            }
-        }
-        errors.extend(lane.socket.errors());
-        for error in errors.drain(..) {
-            self.network_error(number, &error);
-        }
-        (self.scratch.times, self.scratch.errors) = (times, errors);
-        let Some(mut batch) = self.batch.take() else {
-            return Ok(());
-        };
-        loop {
-            let lane = &mut self.lanes.lanes[number];
-            lane.socket.recv(&mut batch)?;
-            for packet in batch.iter() {
-                self.reply(number, &packet);
-            }
-            if !batch.is_full() {
-                break;
-            }
-        }
-        self.batch = Some(batch);
-        Ok(())
-    }
-
-    fn reply(&mut self, lane: usize, packet: &TimedPacket<'_>) {
-        let lane = &self.lanes.lanes[lane];
-        let whose = match lane.version {
-            Some(version) => {
-                let identifier = lane.socket.identifier();
-                self.nonces.of_echo(version, identifier, packet.bytes)
-            }
-            None => self.nonces.of_reply(packet.bytes, self.started_unix_ns),
-        };
-        let (stream, sequence, far) = match whose {
-            Some(Whose::Stream(stream, sequence, far)) => (stream, sequence, far),
-            Some(Whose::Untagged(sequence)) => match lane.untagged.get(&packet.from.ip()) {
-                Some(stream) => (*stream, sequence, None),
-                None => return self.experiment.note_unknown(),
-            },
-            None => return self.experiment.note_unknown(),
-        };
-        let ttl = packet.hop_limit.unwrap_or(0);
-        let accepted = self.experiment.received(Reply {
-            stream,
-            sequence,
-            at: packet.arrived.at,
-            ttl,
-            tos: packet.traffic_class.unwrap_or(0),
-            far,
-        });
-        if let (Ok(accepted), true) = (accepted, self.prints_replies()) {
-            let plan = &self.task.plan.streams[stream as usize];
-            let address = packet.from.ip();
-            let from = if self.task.numeric || address != plan.address || is_address(&plan.host) {
-                address.to_string()
-            } else {
-                format!("{} ({address})", plan.host)
-            };
-            let seen = text::Seen {
-                octets: packet.length,
-                from: &from,
-                ttl,
-            };
-            let line = text::reply(plan, seen, &accepted);
-            self.line(stream, packet.arrived.real_ns, &line);
-        }
-    }
-
-    /// An ICMP error is a line of text and a count; the packet may still be answered.
-    fn network_error(&mut self, number: usize, error: &NetworkError) {
-        let lane = &self.lanes.lanes[number];
-        let whose = match lane.version {
-            Some(version) => {
-                let identifier = lane.socket.identifier();
-                self.nonces
-                    .of_quoted_echo(version, identifier, error.quote())
-            }
-            None => self.nonces.of_quoted_probe(error.quote()),
-        };
-        let to = error.to.map(|to| to.ip());
-        let untagged = to.and_then(|to| lane.untagged.get(&to));
-        let (stream, sequence) = match (whose, untagged) {
-            (Some(Whose::Stream(stream, sequence, _)), _) => (stream, Some(sequence)),
-            (Some(Whose::Untagged(sequence)), Some(stream)) => (*stream, Some(sequence)),
-            // A UDP socket has one stream; of an ICMP error that quotes too little, any stream to there is told.
-            _ => match (0..self.lanes.of_stream.len()).find(|&stream| {
-                self.lanes.of_stream[stream] as usize == number
-                    && (lane.version.is_none() || to == Some(self.task.to[stream].ip()))
-            }) {
-                Some(stream) => (stream as u32, None),
-                None => return,
-            },
-        };
-        self.experiment.note_error(stream);
-        let known = sequence.and_then(|sequence| self.experiment.resolve(stream, sequence));
-        let plan = &self.task.plan.streams[stream as usize];
-        let what = explain(error, plan.address.is_ipv6());
-        let from = error
-            .from
-            .map_or("local error:".to_owned(), |from| format!("From {from}"));
-        let name = if lane.version.is_some() {
-            "icmp_seq"
-        } else {
-            "udp_seq"
-        };
-        let line = match known {
-            Some(sequence) => format!("{from} {name}={sequence} {what}"),
-            None => format!("{from} {what}"),
-        };
-        self.line(stream, error.at.real_ns, &line);
-    }
-
-    fn prints_replies(&self) -> bool {
-        self.task.view == Shown::Text
-    }
-
-    /// Prints a line of a stream's; with the stream's name where its host has several.
-    fn line(&mut self, stream: u32, real_ns: u64, line: &str) {
-        if !self.prints_replies() {
-            return;
-        }
-        let plan = &self.task.plan.streams[stream as usize];
-        let date = match self.task.date {
-            true => format!(
-                "[{}.{:06}] ",
-                real_ns / 1_000_000_000,
-                real_ns / 1_000 % 1_000_000
-            ),
-            false => String::new(),
-        };
-        let name = match plan.name == plan.host {
-            true => String::new(),
-            false => format!(" ({})", plan.name),
-        };
-        if !self.paper.line(&format!("{date}{line}{name}")) {
-            // Nobody reads any more.
-            self.stopped = true;
-            self.experiment.abandon();
+    /// Says a trouble that is none of the network's: in the live view, or where errors go.
+    fn tell(&self, stream: u32, line: &str) {
+        match &self.screen {
+            Some(screen) => screen.note(stream, line),
+            None => eprintln!("headend ping: {line}"),
         }
     }
 }

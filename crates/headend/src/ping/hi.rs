@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use base::Duration;
 use ping::Plan;
 
-use super::low::{Args, PingArgs, ShowArgs, Verb};
+use super::low::{Args, Discovery, PingArgs, ShowArgs, Verb};
+use super::plots::Wish;
 use super::resolve::{self, Family};
 use super::spec::{self, Spec};
 use super::{is_watched, streams};
@@ -28,11 +29,13 @@ pub(super) enum View {
     Csv,
 }
 
-/// Where packets come from.
+/// Where packets come from, and what routers may do with them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct From {
     pub(super) interface: Option<String>,
     pub(super) source: Option<IpAddr>,
+    pub(super) hop_limit: Option<u8>,
+    pub(super) dont_fragment: bool,
 }
 
 /// An experiment to carry out.
@@ -47,6 +50,7 @@ pub(super) struct Task {
     pub(super) numeric: bool,
     pub(super) date: bool,
     pub(super) output: Option<PathBuf>,
+    pub(super) plots: Vec<Wish>,
 }
 
 /// What is to be done.
@@ -76,7 +80,9 @@ impl HiArgs<'_> {
 }
 
 fn task(args: &PingArgs) -> Result<Task> {
-    let from = args.from.as_deref().map(from).unwrap_or_default();
+    // Before any host is looked up, which takes its time.
+    let plots = Wish::parse_all(&args.plot)?;
+    let from = from(args)?;
     let mut specs = multiply(args)?;
     if let Some(path) = &args.streams {
         specs.extend(streams::read(path)?);
@@ -98,6 +104,9 @@ fn task(args: &PingArgs) -> Result<Task> {
         (false, false, None) => Family::Any,
     };
     let (streams, to) = resolve::streams(&specs, &common, family)?;
+    if let Some(host) = resolve::without_scope(&streams, &to, &from) {
+        bail!("{host}: a link-local address is one of an interface: write {host}%eth0, or use -I");
+    }
     let mut plan = Plan::spread(streams, wait);
     plan.samples_max = args.samples;
     plan.check()?;
@@ -114,6 +123,7 @@ fn task(args: &PingArgs) -> Result<Task> {
         numeric: args.numeric,
         date: args.date,
         output: args.output.clone(),
+        plots,
     })
 }
 
@@ -126,17 +136,22 @@ fn view(args: &PingArgs) -> View {
     }
 }
 
-fn from(text: &str) -> From {
-    match text.parse() {
-        Ok(address) => From {
-            interface: None,
-            source: Some(address),
-        },
-        Err(_) => From {
-            interface: Some(text.to_owned()),
-            source: None,
-        },
+fn from(args: &PingArgs) -> Result<From> {
+    let mut from = From {
+        hop_limit: args.hop_limit,
+        dont_fragment: args.mtu_discovery == Some(Discovery::Do),
+        ..From::default()
+    };
+    for text in &args.from {
+        let is_second = match text.parse() {
+            Ok(address) => from.source.replace(address).is_some(),
+            Err(_) => from.interface.replace(text.clone()).is_some(),
+        };
+        if is_second {
+            bail!("-I {text}: one interface and one address are sent from");
+        }
     }
+    Ok(from)
 }
 
 /// Every host with every TOS and every size; what a host says itself does not multiply.

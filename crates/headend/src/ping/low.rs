@@ -1,5 +1,6 @@
 //! What was typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -39,6 +40,9 @@ pub(super) struct ShowArgs {
     /// The comparison as JSON
     #[arg(long)]
     pub(super) json: bool,
+    /// Draw the files' streams over each other, as below `headend ping --plot`; may be repeated
+    #[arg(long, value_name = "[KIND=]FILE")]
+    pub(super) plot: Vec<OsString>,
 }
 
 /// `headend ping`.
@@ -62,12 +66,19 @@ pub(super) struct PingArgs {
         default_value = "56"
     )]
     pub(super) size: Vec<u16>,
-    /// TOS octet as a number (184, 0xb8) or DSCP by name (ef, af41, cs1, be); several multiply
+    /// TOS octet as a number (184, 0xb8), DSCP by name (ef, af41, cs1, be), or an old TOS by name (lowdelay); several
+    /// multiply
     #[arg(short = 'Q', long, value_name = "TOS,...", value_delimiter = ',')]
     pub(super) tos: Vec<String>,
-    /// Interface or address to send from
+    /// Interface or address to send from; one of each may be given
     #[arg(short = 'I', value_name = "INTERFACE|ADDRESS")]
-    pub(super) from: Option<String>,
+    pub(super) from: Vec<String>,
+    /// Time to live, or hop limit
+    #[arg(short = 't', value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(super) hop_limit: Option<u8>,
+    /// Whether packets may be fragmented on their way: dont (the default) lets routers do that, do forbids it
+    #[arg(short = 'M', value_name = "do|dont")]
+    pub(super) mtu_discovery: Option<Discovery>,
     /// Seconds to wait for a reply; one that comes later is late
     #[arg(short = 'W', value_name = "SECONDS", default_value = "10")]
     pub(super) wait: String,
@@ -104,10 +115,23 @@ pub(super) struct PingArgs {
     /// Keep the result in a file; .gz and .zst are compressed
     #[arg(short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
+    /// Draw the round trips into a file that ends in .svg, .png or .html; may be repeated. KIND is time (with marks
+    /// of losses), line, scatter or cdf; without one a picture is over time, and a page has all
+    #[arg(long, value_name = "[KIND=]FILE")]
+    pub(super) plot: Vec<OsString>,
     /// Packets whose samples are kept, of all streams together
     #[arg(long, value_name = "PACKETS", default_value_t = ping::plan::SAMPLES_DEFAULT)]
     pub(super) samples: u64,
     /// Answer UDP streams of others instead
     #[arg(long, value_name = "[ADDRESS:]PORT", conflicts_with = "hosts")]
     pub(super) responder: Option<String>,
+}
+
+/// ping's words for whether packets may be fragmented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Discovery {
+    /// They may not.
+    Do,
+    /// They may.
+    Dont,
 }

@@ -6,20 +6,25 @@
 //! | `spec`, `streams` | one stream as it is typed, and a file of them |
 //! | `resolve` | hosts to addresses, streams to a plan |
 //! | `sockets`, `packets` | who sends what, and whose a reply is |
-//! | `engine` | the loop: sends when due, books what the kernel says |
+//! | `engine`, `collect` | the loop: sends when due; books what came, and what the kernel says |
 //! | `paper`, `screen` | ping's text, and the live view of a terminal; both written by threads of their own |
-//! | `save` | result files by name: plain, gzip, zstd |
+//! | `save`, `files` | result files by name: plain, gzip, zstd; all files whole or not at all |
+//! | `plots`, `draw`, `words` | which plots are wanted; results as charts; what those call streams |
 //! | `show`, `compare` | `headend ping show` |
 //! | `respond` | `headend ping --responder` |
 //!
 //! Exit status: 0 every stream was answered, 1 some stream was not, 2 something was wrong.
 
+mod collect;
 mod compare;
+mod draw;
 mod engine;
+mod files;
 mod hi;
 mod low;
 mod packets;
 mod paper;
+mod plots;
 mod resolve;
 mod respond;
 mod save;
@@ -28,6 +33,7 @@ mod show;
 mod sockets;
 mod spec;
 mod streams;
+mod words;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -35,12 +41,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use ping::{Outcome, text};
 
+use collect::Wishes;
 use engine::Engine;
 use hi::{HiArgs, Task, View};
 pub(crate) use low::Args;
 use paper::Paper;
-use save::Target;
-use screen::Screen;
+use plots::Files;
 
 /// Does what the command line says.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -61,24 +67,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Sends, and shows and keeps what comes of it.
 fn measure(task: Task) -> Result<ExitCode> {
-    // Before any thread starts: those begun earlier would not have the signals blocked.
-    let signals = reactor::Signals::new()?;
-    let target = task.output.as_deref().map(Target::open).transpose()?;
+    let wishes = Wishes::new()?;
+    let files = Files::open(task.output.as_deref(), &task.plots)?;
     let paper = Paper::start(matches!(task.view, View::Text | View::Quiet))?;
-    let mut engine = Engine::new(&task, signals, paper)?;
-    let screen = match task.view {
-        View::Live => Some(Screen::start(&task.plan)?),
-        View::Text | View::Quiet => {
-            engine.open();
-            None
-        }
-        View::Csv => None,
-    };
-    let ended = engine.run(screen.as_ref());
-    drop(screen);
+    let mut engine = Engine::new(&task, wishes, paper)?;
+    engine.open()?;
+    let ended = engine.run();
     let (outcome, paper) = engine.finish();
     // What was measured is kept whatever has happened; the first fault is the one that is told.
-    let kept = target.map_or(Ok(()), |target| target.write(&outcome));
+    let kept = files.write(&[("", &outcome)]);
     let printed = print(&task, &outcome, paper);
     ended.and(kept).and(printed)?;
     Ok(match outcome.all_answered() {

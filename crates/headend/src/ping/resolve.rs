@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use base::Duration;
 use ping::{Protocol, StreamPlan};
 
+use super::hi::From;
 use super::spec::{Spec, tos_name};
 
 /// Which addresses of a host are wanted.
@@ -81,6 +82,21 @@ fn look_up(host: &str, family: Family) -> Result<SocketAddr> {
     })
 }
 
+/// The first host that is a link-local address (RFC 4291 2.5.6) without its interface.
+pub(super) fn without_scope<'a>(
+    streams: &'a [StreamPlan],
+    to: &[SocketAddr],
+    from: &From,
+) -> Option<&'a str> {
+    let lacks_scope = |to: &SocketAddr| match to {
+        SocketAddr::V6(six) => six.ip().is_unicast_link_local() && six.scope_id() == 0,
+        SocketAddr::V4(_) => false,
+    };
+    let mut all = streams.iter().zip(to);
+    let found = all.find(|(_, to)| from.interface.is_none() && lacks_scope(to));
+    found.map(|(stream, _)| stream.host.as_str())
+}
+
 /// Names the streams that have none: the host, and behind it what tells streams of that host apart.
 fn name(streams: &mut [StreamPlan]) {
     let varies = |streams: &[StreamPlan], of: &StreamPlan, differs: Differs| {
@@ -124,9 +140,10 @@ fn name(streams: &mut [StreamPlan]) {
 
 type Differs = fn(&StreamPlan, &StreamPlan) -> bool;
 
-/// Whether a host was given as its address.
+/// Whether a host was given as its address, perhaps with an interface behind it.
 pub(super) fn is_address(host: &str) -> bool {
-    host.parse::<IpAddr>().is_ok()
+    let address = host.split_once('%').map_or(host, |(address, _)| address);
+    address.parse::<IpAddr>().is_ok()
 }
 
 #[cfg(test)]
@@ -160,6 +177,27 @@ mod tests {
         ];
         assert_eq!(names, expected);
         assert_eq!(to[3], "127.0.0.1:7".parse().unwrap());
+    }
+
+    #[test]
+    fn a_link_local_address_needs_its_interface() {
+        let find = |host: &str, interface: Option<&str>| {
+            let spec = Spec {
+                host: host.into(),
+                ..Spec::default()
+            };
+            let found = streams(&[spec], &Spec::default(), Family::Any).unwrap();
+            let from = From {
+                interface: interface.map(str::to_owned),
+                ..From::default()
+            };
+            without_scope(&found.0, &found.1, &from).map(str::to_owned)
+        };
+        assert_eq!(find("fe80::1", None).as_deref(), Some("fe80::1"));
+        assert_eq!(find("fe80::1", Some("lo")), None);
+        assert_eq!(find("fe80::1%lo", None), None);
+        assert_eq!(find("::1", None), None);
+        assert!(is_address("fe80::1%lo") && is_address("::1") && !is_address("a%lo"));
     }
 
     #[test]

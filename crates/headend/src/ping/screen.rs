@@ -13,14 +13,18 @@ use ping::{Live, Plan};
 const PERIOD: Duration = Duration::from_millis(100);
 /// Packets in a sparkline at most.
 pub(super) const RECENT_MAX: usize = 40;
-/// Columns that the figures take, after name and sparkline.
-const FIGURES: usize = 67;
+/// Columns that a sparkline has, if a terminal has any left, before the figures that can be done without come.
+const RECENT_MIN: usize = 16;
 const NAME_MAX: usize = 32;
+/// Streams whose last trouble is shown.
+const NOTES_MAX: usize = 4;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const MISSING: char = '×';
 
 struct Shared {
     streams: Mutex<Vec<Live>>,
+    /// The last trouble of streams that had any, the newest at the end.
+    notes: Mutex<Vec<(u32, String)>>,
     over: AtomicBool,
 }
 
@@ -43,6 +47,7 @@ impl Screen {
             .collect();
         let shared = Arc::new(Shared {
             streams: Mutex::new(vec![Live::default(); names.len()]),
+            notes: Mutex::new(Vec::new()),
             over: AtomicBool::new(false),
         });
         let drawer = {
@@ -54,6 +59,17 @@ impl Screen {
             shared,
             drawer: Some(drawer),
         })
+    }
+
+    /// Shows a stream's trouble, in place of the one before.
+    pub(super) fn note(&self, stream: u32, text: &str) {
+        let notes = self.shared.notes.lock();
+        let mut notes = notes.unwrap_or_else(PoisonError::into_inner);
+        notes.retain(|note| note.0 != stream);
+        if notes.len() >= NOTES_MAX {
+            notes.remove(0);
+        }
+        notes.push((stream, text.to_owned()));
     }
 
     /// Gives a stream's state to be shown; left out when it is being drawn just now, so that nobody waits.
@@ -79,14 +95,17 @@ impl Drop for Screen {
 
 impl Shared {
     fn draw(&self, names: &[String]) {
-        let mut drawn = 0;
+        let mut drawn: Vec<usize> = Vec::new();
         loop {
             let is_last = self.over.load(Ordering::Acquire);
             let streams = self.streams.lock();
             let streams = streams.unwrap_or_else(PoisonError::into_inner).clone();
-            let (columns, rows) = terminal_size();
-            let (text, lines) = picture(names, &streams, columns, rows, drawn);
-            drawn = lines;
+            let notes = self.notes.lock();
+            let notes = notes.unwrap_or_else(PoisonError::into_inner).clone();
+            let size = terminal_size();
+            let lines = picture(names, &streams, &notes, size);
+            let text = drawn_over(&drawn, &lines, size.0);
+            drawn = lines.iter().map(|line| line.chars().count()).collect();
             let mut out = io::stdout().lock();
             // A terminal that is gone is noticed by the signal that comes with it.
             let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -107,62 +126,131 @@ fn terminal_size() -> (usize, usize) {
     }
 }
 
-/// What is written to draw all streams over the `drawn` lines drawn before, and how many lines that makes.
+/// A column of figures.
+struct Column {
+    head: &'static str,
+    width: usize,
+    value: fn(&Live) -> String,
+}
+
+const COLUMNS: [Column; 5] = [
+    Column {
+        head: "sent",
+        width: 7,
+        value: |live| live.transmitted.to_string(),
+    },
+    Column {
+        head: "loss",
+        width: 6,
+        value: |live| {
+            let settled = live.received + live.missing;
+            let loss = live.missing as f64 * 100.0 / settled.max(1) as f64;
+            format!("{loss:.1}%")
+        },
+    },
+    Column {
+        head: "last ms",
+        width: 8,
+        value: |live| figure(live.last_ns),
+    },
+    Column {
+        head: "p50 ms",
+        width: 8,
+        value: |live| figure(live.p50_p99_ns.map(|both| both[0])),
+    },
+    Column {
+        head: "p99 ms",
+        width: 8,
+        value: |live| figure(live.p50_p99_ns.map(|both| both[1])),
+    },
+];
+
+type Count = (&'static str, fn(&Live) -> u64);
+
+/// Counts that are shown once some stream has one, and their heads.
+const COUNTS: [Count; 4] = [
+    ("late", |live| live.late),
+    ("dup", |live| live.duplicates),
+    ("reord", |live| live.reordered),
+    ("errors", |live| live.errors),
+];
+const COUNT_WIDTH: usize = 7;
+
+/// The lines of the view on a terminal of `columns` and `rows`; none is longer, and there are fewer than rows.
 fn picture(
     names: &[String],
     streams: &[Live],
-    columns: usize,
-    rows: usize,
-    drawn: usize,
-) -> (String, usize) {
-    let widest = names.iter().map(|name| name.chars().count()).max();
-    let width = widest.unwrap_or(0).clamp(6, NAME_MAX);
-    let sparks = columns.saturating_sub(width + FIGURES + 2).min(RECENT_MAX);
-    let mut lines = vec![format!(
-        "{:width$}  {:sparks$} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9}  ms",
-        "stream", "", "sent", "received", "loss", "last", "p50", "p99"
-    )];
-    let room = rows.saturating_sub(3).max(1);
+    notes: &[(u32, String)],
+    (columns, rows): (usize, usize),
+) -> Vec<String> {
+    let room = rows.saturating_sub(3 + notes.len()).max(1);
     let shown = if streams.len() > room {
         room - 1
     } else {
         streams.len()
     };
+    let widest = names.iter().take(shown).map(|name| name.chars().count());
+    let width = widest.max().unwrap_or(0).clamp(6, NAME_MAX);
+    let figures: usize = COLUMNS.iter().map(|column| column.width + 1).sum();
+    let mut left = columns.saturating_sub(width + 2 + figures);
+    let counts: Vec<_> = COUNTS
+        .into_iter()
+        .filter(|(_, count)| streams.iter().any(|live| count(live) > 0))
+        .filter(|_| {
+            let fits = left > RECENT_MIN + COUNT_WIDTH;
+            left -= if fits { COUNT_WIDTH + 1 } else { 0 };
+            fits
+        })
+        .collect();
+    let sparks = left.min(RECENT_MAX);
+    let mut lines = vec![format!("{:width$}  {:sparks$}", "stream", "")];
+    for column in &COLUMNS {
+        let _ = write!(lines[0], " {:>1$}", column.head, column.width);
+    }
+    for (head, _) in &counts {
+        let _ = write!(lines[0], " {head:>COUNT_WIDTH$}");
+    }
     for (name, live) in names.iter().zip(streams).take(shown) {
         let name: String = name.chars().take(NAME_MAX).collect();
         let mut line = format!("{name:width$}  ");
         spark(&live.recent, sparks, &mut line);
-        let settled = live.received + live.missing;
-        let loss = live.missing as f64 * 100.0 / settled.max(1) as f64;
-        let [p50, p99] = match live.p50_p99_ns {
-            Some(both) => both.map(Some),
-            None => [None; 2],
-        };
-        let _ = write!(
-            line,
-            " {:>9} {:>9} {loss:>6.1}% {:>9} {:>9} {:>9}",
-            live.transmitted,
-            live.received,
-            figure(live.last_ns),
-            figure(p50),
-            figure(p99)
-        );
+        for column in &COLUMNS {
+            let _ = write!(line, " {:>1$}", (column.value)(live), column.width);
+        }
+        for (_, count) in &counts {
+            let _ = write!(line, " {:>COUNT_WIDTH$}", count(live));
+        }
         lines.push(line);
     }
     if shown < streams.len() {
         lines.push(format!("... and {} more streams", streams.len() - shown));
     }
-    let mut text = String::new();
-    if drawn > 0 {
-        let _ = write!(text, "\x1b[{drawn}A\r");
+    for (stream, note) in notes {
+        let name = names.get(*stream as usize).map_or("", String::as_str);
+        lines.push(format!("{name}: {}", clean(note)));
     }
-    for line in &lines {
+    for line in &mut lines {
         // A line that is wrapped would be two to draw over.
-        text.push_str("\x1b[K");
-        text.extend(line.chars().take(columns));
-        text.push('\n');
+        *line = line.chars().take(columns).collect();
     }
-    (text, lines.len())
+    lines
+}
+
+/// What is written to draw lines over those drawn before, whose lengths are `drawn`: on a terminal that was made
+/// narrower since, some of those are two.
+fn drawn_over(drawn: &[usize], lines: &[String], columns: usize) -> String {
+    let rows = |length: &usize| length.div_ceil(columns.max(1)).max(1);
+    let up: usize = drawn.iter().map(rows).sum();
+    let mut text = String::new();
+    if up > 0 {
+        let _ = write!(text, "\x1b[{up}A\r");
+    }
+    for line in lines {
+        let _ = writeln!(text, "\x1b[K{line}");
+    }
+    // Fewer lines than before leave nothing of those behind.
+    text.push_str("\x1b[J");
+    text
 }
 
 /// Nanoseconds as milliseconds with the digits that there is room for.
@@ -206,33 +294,77 @@ mod tests {
             transmitted: 10,
             received: 7,
             missing: 1,
-            duplicates: 0,
             last_ns: Some(20_100_000),
             p50_p99_ns: Some([20_000_000, 120_000_000]),
             recent,
+            ..Live::default()
         }
     }
 
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("host-{number}")).collect()
+    }
+
     #[test]
-    fn lines_fit_the_terminal_and_are_drawn_over_those_before() {
-        let names: Vec<String> = (0..40).map(|number| format!("host-{number}")).collect();
+    fn lines_fit_the_terminal() {
         let streams = vec![live(vec![Some(1_000); 50]); 40];
-        let (text, lines) = picture(&names, &streams, 100, 24, 7);
-        assert!(text.starts_with("\x1b[7A\r\x1b[Kstream "));
-        assert_eq!((lines, text.matches('\n').count()), (22, 22));
-        assert!(text.contains("... and 20 more streams"));
-        for line in text.lines().map(|line| line.replace("\x1b[7A\r", "")) {
-            let shown = line.replace("\x1b[K", "");
-            assert!(shown.chars().count() <= 100, "{shown}");
+        for columns in [1, 30, 70, 80, 100, 300] {
+            let lines = picture(&names(40), &streams, &[], (columns, 24));
+            assert_eq!(lines.len(), 22);
+            assert!(lines.iter().all(|line| line.chars().count() <= columns));
         }
-        let (narrow, _) = picture(&names, &streams, 30, 24, 0);
-        let longest = narrow
-            .lines()
-            .map(|line| line.replace("\x1b[K", "").chars().count());
-        assert_eq!(longest.max(), Some(30));
-        let line = text.lines().nth(1).unwrap();
-        let loss = "        10         7   12.5%    20.100    20.000     120.0";
-        assert!(line.ends_with(loss), "{line}");
+        let lines = picture(&names(40), &streams, &[], (80, 24));
+        assert_eq!(lines[21], "... and 20 more streams");
+        let figures = "      10  12.5%   20.100   20.000    120.0";
+        assert!(lines[1].ends_with(figures), "{}", lines[1]);
+        assert!(lines[0].ends_with(" sent   loss  last ms   p50 ms   p99 ms"));
+        assert_eq!(lines[1].matches('▁').count(), 80 - 7 - 2 - 42);
+        assert_eq!(picture(&names(1), &streams[..1], &[], (80, 1)).len(), 2);
+    }
+
+    #[test]
+    fn counts_come_with_the_first_and_troubles_stand_below() {
+        let mut streams = vec![live(vec![]); 2];
+        streams[1].errors = 3;
+        streams[0].duplicates = 1;
+        let notes = [(1, "From 192.0.2.1 \x1b[2Jicmp_seq=3".to_owned())];
+        let lines = picture(&names(2), &streams, &notes, (100, 24));
+        assert!(lines[0].ends_with("p99 ms     dup  errors"), "{}", lines[0]);
+        assert!(lines[2].ends_with("120.0       0       3"), "{}", lines[2]);
+        assert_eq!(lines[3], "host-1: From 192.0.2.1 [2Jicmp_seq=3");
+        // What there is no room for is left out, the newest trouble is not.
+        let lines = picture(&names(2), &streams, &notes, (60, 24));
+        assert!(lines[0].ends_with("p99 ms"), "{}", lines[0]);
+        assert_eq!(lines.len(), 4);
+    }
+
+    #[test]
+    fn lines_are_drawn_over_those_before() {
+        let lines = ["ab".to_owned(), "c".to_owned()];
+        assert_eq!(drawn_over(&[], &lines, 80), "\x1b[Kab\n\x1b[Kc\n\x1b[J");
+        let text = drawn_over(&[80, 0, 81], &lines, 80);
+        assert!(text.starts_with("\x1b[4A\r\x1b[Kab\n"), "{text:?}");
+    }
+
+    #[test]
+    fn a_stream_s_trouble_is_its_last_and_only_some_are_shown() {
+        let shared = Arc::new(Shared {
+            streams: Mutex::default(),
+            notes: Mutex::default(),
+            over: AtomicBool::new(true),
+        });
+        let drawer = None;
+        let screen = Screen {
+            shared: Arc::clone(&shared),
+            drawer,
+        };
+        for stream in 0..6 {
+            screen.note(stream, "a");
+        }
+        screen.note(3, "b");
+        let notes = shared.notes.lock().unwrap();
+        let found: Vec<(u32, &str)> = notes.iter().map(|note| (note.0, &*note.1)).collect();
+        assert_eq!(found, [(2, "a"), (4, "a"), (5, "a"), (3, "b")]);
     }
 
     #[test]

@@ -8,13 +8,15 @@ use ping::text;
 
 use super::compare::{self, Named};
 use super::low::ShowArgs;
+use super::plots::{Files, Wish};
 use super::save::load;
 
-/// Loads all files, then prints: nothing is printed when one is no result.
+/// Loads all files, then draws and prints: nothing is when one is no result.
 ///
 /// # Errors
 /// The first file that is none.
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
+    let files = Files::open(None, &Wish::parse_all(&args.plot)?)?;
     let load = |path: &std::path::PathBuf| -> Result<Named> {
         Ok(Named {
             file: path.display().to_string(),
@@ -22,6 +24,8 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
         })
     };
     let results: Vec<Named> = args.files.iter().map(load).collect::<Result<_>>()?;
+    let named = results.iter().map(|named| (&*named.file, &named.outcome));
+    files.write(&named.collect::<Vec<_>>())?;
     let mut out = BufWriter::new(io::stdout().lock());
     if args.csv {
         writeln!(out, "file,{}", text::CSV_HEAD)?;

@@ -139,6 +139,8 @@ fn options(from: &From) -> TimedOptions {
     TimedOptions {
         source: from.source,
         interface: from.interface.clone(),
+        hop_limit: from.hop_limit,
+        dont_fragment: from.dont_fragment,
         recv_buffer_bytes: Some(BUFFER_BYTES),
         ..TimedOptions::default()
     }

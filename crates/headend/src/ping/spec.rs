@@ -57,7 +57,16 @@ impl Spec {
     }
 }
 
-/// A TOS octet as `ping -Q` takes it, or a DSCP by name.
+/// What RFC 1349 2 called the bits of a TOS octet, of which a packet had one.
+const TOS_NAMES: [(&str, u8); 5] = [
+    ("lowdelay", 0x10),
+    ("throughput", 0x08),
+    ("reliability", 0x04),
+    ("lowcost", 0x02),
+    ("mincost", 0x02),
+];
+
+/// A TOS octet as `ping -Q` takes it, a DSCP by name, or a TOS of old by name.
 ///
 /// # Errors
 /// That it is neither.
@@ -69,9 +78,15 @@ pub(super) fn tos(text: &str) -> Result<u8> {
         return u8::from_str_radix(digits, radix)
             .map_err(|_| anyhow!("TOS {text} is impossible: an octet is 0 to 255 (0xff)"));
     }
-    let named = text.parse::<Dscp>().ok();
-    named.map(Dscp::traffic_class).ok_or_else(|| {
-        anyhow!("no TOS {text:?}: write a number up to 255, or a DSCP such as ef, af41, cs1 or be")
+    let old = TOS_NAMES
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(text));
+    let dscp = || text.parse::<Dscp>().ok().map(Dscp::traffic_class);
+    old.map(|(_, tos)| *tos).or_else(dscp).ok_or_else(|| {
+        anyhow!(
+            "no TOS {text:?}: write a number up to 255, a DSCP such as ef, af41, cs1 or be, or lowdelay, throughput, \
+             reliability or lowcost"
+        )
     })
 }
 
@@ -168,6 +183,9 @@ mod tests {
             ("cs1", 32),
             ("be", 0),
             ("le", 4),
+            ("lowdelay", 0x10),
+            ("Throughput", 8),
+            ("mincost", 2),
         ] {
             assert_eq!(tos(text).unwrap(), octet, "{text}");
         }

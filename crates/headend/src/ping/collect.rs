@@ -1,0 +1,247 @@
+//! What came: replies, the kernel's times of what was sent, errors of the network, and signals.
+
+use anyhow::Result;
+use ping::{Reply, text};
+use reactor::timed::{ErrorSource, NetworkError, TimedPacket};
+use reactor::{Signals, StatusRequests, clock};
+
+use super::engine::Engine;
+use super::hi::View as Shown;
+use super::packets::{Whose, explain};
+use super::resolve::is_address;
+
+/// What the descriptors of signals are watched as.
+pub(super) const SIGNALS: u64 = u64::MAX;
+pub(super) const REQUESTS: u64 = u64::MAX - 1;
+
+/// What somebody at the terminal may wish: that it ends, or to know how it stands.
+pub(super) struct Wishes {
+    pub(super) signals: Signals,
+    pub(super) requests: StatusRequests,
+}
+
+impl Wishes {
+    /// Takes the signals in, before any thread starts: those begun earlier would not have them blocked.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn new() -> std::io::Result<Wishes> {
+        Ok(Wishes {
+            signals: Signals::new()?,
+            requests: StatusRequests::new()?,
+        })
+    }
+}
+
+impl Engine<'_> {
+    /// Books what sockets and signals have.
+    pub(super) fn collect(&mut self) -> Result<()> {
+        let mut ready = std::mem::take(&mut self.scratch.ready);
+        ready.clear();
+        while let Some(one) = self.reactor.next_ready() {
+            match one.user {
+                SIGNALS => self.signal()?,
+                REQUESTS => self.status()?,
+                lane => ready.push(lane as u32),
+            }
+        }
+        for &lane in &ready {
+            self.collect_lane(lane as usize)?;
+        }
+        self.scratch.ready = ready;
+        Ok(())
+    }
+
+    /// The first signal ends the sending, the second everything.
+    fn signal(&mut self) -> Result<()> {
+        while self.wishes.signals.next_signal()?.is_some() {
+            if std::mem::replace(&mut self.stopped, true) {
+                self.experiment.abandon();
+            } else {
+                self.experiment.stop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Says how each stream stands, as ping does; the live view says it all the time.
+    fn status(&self) -> Result<()> {
+        if !self.wishes.requests.take()? || self.screen.is_some() {
+            return Ok(());
+        }
+        let streams = &self.task.plan.streams;
+        for (number, plan) in (0..).zip(streams) {
+            let name = match streams.len() {
+                1 => String::new(),
+                _ => format!("{}: ", plan.name),
+            };
+            if let Some(statistics) = self.experiment.statistics(number) {
+                // What the terminal has shown of the key is written over.
+                eprintln!("\r{name}{}", text::status(statistics));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all that a socket has. When the clock of the kernel's stamps was set meanwhile, what they say may be hours
+    /// off: then a packet was sent when the kernel was asked to, and came when it was read.
+    fn collect_lane(&mut self, number: usize) -> Result<()> {
+        let mut times = std::mem::take(&mut self.scratch.times);
+        let mut errors = std::mem::take(&mut self.scratch.errors);
+        let lane = &mut self.lanes.lanes[number];
+        let steps = lane.socket.stats().clock_steps;
+        // Times first: the reply to a packet on this host may be there already.
+        lane.socket.send_times(&mut times)?;
+        let was_set = lane.socket.stats().clock_steps != steps;
+        for (id, stamp) in times.drain(..) {
+            let whose = lane.whose(id).filter(|_| !was_set);
+            if let Some((stream, sequence)) = whose {
+                self.experiment.sent(stream, sequence, stamp.at);
+            }
+        }
+        errors.extend(lane.socket.errors());
+        for error in errors.drain(..) {
+            self.network_error(number, &error);
+        }
+        (self.scratch.times, self.scratch.errors) = (times, errors);
+        let Some(mut batch) = self.batch.take() else {
+            return Ok(());
+        };
+        loop {
+            let socket = &mut self.lanes.lanes[number].socket;
+            socket.recv(&mut batch)?;
+            let was_set = socket.stats().clock_steps != steps;
+            for mut packet in batch.iter() {
+                if was_set {
+                    packet.arrived.at = clock::now();
+                }
+                self.reply(number, &packet);
+            }
+            if !batch.is_full() {
+                break;
+            }
+        }
+        self.batch = Some(batch);
+        Ok(())
+    }
+
+    fn reply(&mut self, lane: usize, packet: &TimedPacket<'_>) {
+        let lane = &self.lanes.lanes[lane];
+        let whose = match lane.version {
+            Some(version) => {
+                let identifier = lane.socket.identifier();
+                self.nonces.of_echo(version, identifier, packet.bytes)
+            }
+            None => self.nonces.of_reply(packet.bytes, self.started_unix_ns),
+        };
+        let (stream, sequence, far) = match whose {
+            Some(Whose::Stream(stream, sequence, far)) => (stream, sequence, far),
+            Some(Whose::Untagged(sequence)) => match lane.untagged.get(&packet.from.ip()) {
+                Some(stream) => (*stream, sequence, None),
+                None => return self.experiment.note_unknown(),
+            },
+            None => return self.experiment.note_unknown(),
+        };
+        let ttl = packet.hop_limit.unwrap_or(0);
+        let accepted = self.experiment.received(Reply {
+            stream,
+            sequence,
+            at: packet.arrived.at,
+            ttl,
+            tos: packet.traffic_class.unwrap_or(0),
+            far,
+        });
+        if let (Ok(accepted), true) = (accepted, self.prints_replies()) {
+            let plan = &self.task.plan.streams[stream as usize];
+            let address = packet.from.ip();
+            let from = if self.task.numeric || address != plan.address || is_address(&plan.host) {
+                address.to_string()
+            } else {
+                format!("{} ({address})", plan.host)
+            };
+            let seen = text::Seen {
+                octets: packet.length,
+                from: &from,
+                ttl,
+            };
+            let line = text::reply(plan, seen, &accepted);
+            self.line(stream, packet.arrived.real_ns, &line);
+        }
+    }
+
+    /// An ICMP error is a line of text and a count; the packet may still be answered.
+    fn network_error(&mut self, number: usize, error: &NetworkError) {
+        let lane = &self.lanes.lanes[number];
+        let whose = match lane.version {
+            Some(version) => {
+                let identifier = lane.socket.identifier();
+                self.nonces
+                    .of_quoted_echo(version, identifier, error.quote())
+            }
+            None => self.nonces.of_quoted_probe(error.quote()),
+        };
+        let to = error.to.map(|to| to.ip());
+        let untagged = to.and_then(|to| lane.untagged.get(&to));
+        let (stream, sequence) = match (whose, untagged) {
+            (Some(Whose::Stream(stream, sequence, _)), _) => (stream, Some(sequence)),
+            (Some(Whose::Untagged(sequence)), Some(stream)) => (*stream, Some(sequence)),
+            // A UDP socket has one stream; of an ICMP error that quotes too little, any stream to there is told.
+            _ => match (0..self.lanes.of_stream.len()).find(|&stream| {
+                self.lanes.of_stream[stream] as usize == number
+                    && (lane.version.is_none() || to == Some(self.task.to[stream].ip()))
+            }) {
+                Some(stream) => (stream as u32, None),
+                None => return,
+            },
+        };
+        self.experiment.note_error(stream);
+        let known = sequence.and_then(|sequence| self.experiment.resolve(stream, sequence));
+        let plan = &self.task.plan.streams[stream as usize];
+        let what = explain(error, plan.address.is_ipv6());
+        let name = if lane.version.is_some() {
+            "icmp_seq"
+        } else {
+            "udp_seq"
+        };
+        let line = match (error.source, error.from, known) {
+            (ErrorSource::Icmp { .. }, Some(from), Some(sequence)) => {
+                format!("From {from} {name}={sequence} {what}")
+            }
+            (ErrorSource::Icmp { .. }, Some(from), None) => format!("From {from} {what}"),
+            _ => format!("local error: {what}"),
+        };
+        if let Some(screen) = &self.screen {
+            screen.note(stream, &line);
+        }
+        self.line(stream, error.at.real_ns, &line);
+    }
+
+    fn prints_replies(&self) -> bool {
+        self.task.view == Shown::Text
+    }
+
+    /// Prints a line of a stream's; with the stream's name where its host has several.
+    fn line(&mut self, stream: u32, real_ns: u64, line: &str) {
+        if !self.prints_replies() {
+            return;
+        }
+        let plan = &self.task.plan.streams[stream as usize];
+        let date = match self.task.date {
+            true => format!(
+                "[{}.{:06}] ",
+                real_ns / 1_000_000_000,
+                real_ns / 1_000 % 1_000_000
+            ),
+            false => String::new(),
+        };
+        let name = match plan.name == plan.host {
+            true => String::new(),
+            false => format!(" ({})", plan.name),
+        };
+        if !self.paper.line(&format!("{date}{line}{name}")) {
+            // Nobody reads any more.
+            self.stopped = true;
+            self.experiment.abandon();
+        }
+    }
+}
