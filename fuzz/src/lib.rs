@@ -120,6 +120,21 @@ pub const TARGETS: &[Target] = &[
         len_max: 64,
     },
     Target {
+        name: "ping_echo",
+        run: targets::ping_echo::target,
+        len_max: 200,
+    },
+    Target {
+        name: "ping_file",
+        run: targets::ping_file::target,
+        len_max: 3000,
+    },
+    Target {
+        name: "ping_probe",
+        run: targets::ping_probe::target,
+        len_max: 200,
+    },
+    Target {
         name: "trace_analyzer",
         run: targets::trace_analyzer::target,
         len_max: 1200,
