@@ -97,31 +97,51 @@ pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> (Vec<First>
         section.finish(remarks);
         classes.push(class);
     }
+    let parents = find_parents(&names[firsts.len()..], parents, remarks);
     if classes.iter().any(Option::is_none) {
         return (firsts, Vec::new());
     }
     let mut classes: Vec<Class> = classes.into_iter().flatten().collect();
-    for (place, parent) in parents.into_iter().enumerate() {
-        let Some(At { value, at }) = parent else {
-            continue;
-        };
-        let found = classes.iter().position(|class| class.name == value);
-        let key = format!("class[{}].parent", place + 1);
-        match found {
-            Some(found) if found < place => classes[place].parent = Some(found),
-            Some(_) => {
-                let message = format!("\"{value}\" comes later, or is this class");
-                remarks.fault(at, &key, message, "write parents before their children");
-            }
-            None => {
-                let known: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
-                let message = format!("there is no class \"{value}\"");
-                let right = format!("there are {}", known.join(", "));
-                remarks.fault(at, &key, message, right);
-            }
-        }
+    for (class, parent) in classes.iter_mut().zip(parents) {
+        class.parent = parent;
     }
     (firsts, classes)
+}
+
+/// The place of each class's parent, which stands before it.
+fn find_parents(
+    names: &[String],
+    parents: Vec<Option<At<String>>>,
+    remarks: &mut Remarks<'_>,
+) -> Vec<Option<usize>> {
+    let mut found = Vec::new();
+    for (place, parent) in parents.into_iter().enumerate() {
+        let Some(At { value, at }) = parent else {
+            found.push(None);
+            continue;
+        };
+        let parent = names.iter().position(|name| *name == value);
+        found.push(parent.filter(|&parent| parent < place));
+        if found[place].is_some() {
+            continue;
+        }
+        let (message, right) = match (parent, place) {
+            (Some(_), _) => (
+                format!("\"{value}\" comes later, or is this class"),
+                "write parents before their children".to_owned(),
+            ),
+            (None, 0) => (
+                format!("there is no class \"{value}\""),
+                "this is the first one: leave parent out, or write its parent before it".to_owned(),
+            ),
+            (None, _) => (
+                format!("there is no class \"{value}\""),
+                format!("before this one there are {}", names[..place].join(", ")),
+            ),
+        };
+        remarks.fault(at, &format!("class[{}].parent", place + 1), message, right);
+    }
+    found
 }
 
 fn class(

@@ -56,12 +56,31 @@ pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Link {
     }
     let overhead = overhead(&mut section, remarks);
     let mtu = section.integer("mtu", 68..=65_535, remarks);
+    let mtu = mtu.map_or(1_500, |mtu| mtu.value);
+    for (key, rate) in [("up", up), ("down", down)] {
+        if let Some(rate) = rate {
+            check_packet_time(&section.key(key), rate, overhead.on_line(mtu), remarks);
+        }
+    }
     section.finish(remarks);
     Link {
         up,
         down,
         overhead,
-        mtu: mtu.map_or(1_500, |mtu| mtu.value),
+        mtu,
+    }
+}
+
+/// Notes a rate at which a single packet takes more than a second: mostly its unit was forgotten.
+fn check_packet_time(key: &str, rate: At<u64>, packet: u32, remarks: &mut Remarks<'_>) {
+    let seconds = u64::from(packet) * 8 / rate.value;
+    if seconds > 0 {
+        let message = format!(
+            "at {} a packet of {packet} octets takes {seconds} s",
+            Rate(rate.value)
+        );
+        let right = format!("is it {0}kbit or {0}mbit?", rate.value);
+        remarks.advise(rate.at, key, message, right);
     }
 }
 

@@ -15,6 +15,7 @@ mod reader;
 mod remark;
 mod rules;
 mod shape;
+mod syntax;
 #[cfg(test)]
 mod tests;
 pub mod units;
@@ -56,12 +57,8 @@ impl Policy {
         let (root, errors) = DeTable::parse_recoverable(text);
         for error in errors {
             let at = error.span().map_or(0, |span| span.start);
-            let message = error.message().replace('\n', "; ");
-            let right = match message.as_str() {
-                "duplicate key" => "give each key once",
-                _ => "",
-            };
-            remarks.fault(at, "", message, right);
+            let (key, message, right) = syntax::explain(text, at, error.message());
+            remarks.fault(at, &key, message, right);
         }
         let policy = remarks
             .is_faultless()

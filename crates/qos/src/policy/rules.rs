@@ -200,7 +200,10 @@ fn code_points(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Vec<
             value & 0xfc,
             mask & 0xfc
         );
-        if value & mask & 0b11 != 0 {
+        if value & !mask & 0b11 != 0 {
+            let message = "its two lowest bits are ECN, which no rule looks at";
+            remarks.advise(at, &key, message, right);
+        } else if value & mask & 0b11 != 0 {
             let message = "its two lowest bits are ECN: a router that marks congestion, or a sender that does not use ECN, would slip through this rule";
             remarks.advise(at, &key, message, right);
         } else if mask & 0b11 != 0 {

@@ -152,7 +152,7 @@ fn every_fault_is_told_at_once_with_its_place_and_its_remedy() {
 #[test]
 fn a_fault_of_the_syntax_has_its_line_too() {
     let found = faults("[link]\nup = \"1mbit\"\nup = \"2mbit\"\n");
-    assert_one(&found, 3, "", "duplicate key; give each key once");
+    assert_one(&found, 3, "link.up", "duplicate key; give each key once");
     assert_eq!(
         faults("[link\nup = 1").first().map(|fault| fault.0),
         Some(1)
@@ -175,11 +175,11 @@ fn a_fault_of_the_syntax_has_its_line_too() {
 #[test]
 fn a_rule_that_ecn_would_trip_is_told() {
     let rule = |tos: &str| format!("{LINK}[[first]]\ntos = {tos}\n");
-    let value = advice(&rule("0x12"));
-    assert!(
-        value.is_empty(),
-        "the default mask leaves ECN out: {value:?}"
-    );
+    assert!(advice(&rule("0x10")).is_empty());
+    // It would be all of the default class.
+    for (tos, right) in [("0x02", "write 0x00/0xfc"), ("0xb9", "write 0xb8/0xfc")] {
+        assert_one(&advice(&rule(tos)), 5, "first[1].tos", right);
+    }
     assert_one(
         &advice(&rule("\"0x12/0xff\"")),
         5,
