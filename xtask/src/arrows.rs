@@ -57,6 +57,12 @@ const ALLOWED: &[Row] = &[
         "a protocol does no I/O and knows no other; simulation is for its tests",
     ),
     row(
+        "ppp",
+        &["base", "wire"],
+        &["sim"],
+        "a protocol does no I/O and knows no other; simulation is for its tests",
+    ),
+    row(
         "sim",
         &["base"],
         &[],

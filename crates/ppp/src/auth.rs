@@ -1,0 +1,448 @@
+//! Proving who one is: the side that asks ([`Authenticator`]) and the side that answers ([`Applicant`]), by PAP (RFC
+//! 1334, section 2) and CHAP with MD5 (RFC 1994).
+
+use base::{Instant, Redacted};
+use wire::ppp::control::Control;
+use wire::ppp::{Compression, chap, pap, protocol};
+
+use crate::config::Authentication;
+use crate::event::{Claim, Discard, Proof};
+use crate::layer::Context;
+
+/// Octets of a challenge of ours.
+const CHALLENGE: usize = 16;
+
+/// A name and its secret, to prove oneself by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// The name; at most 255 octets of it are sent.
+    pub name: Box<[u8]>,
+    /// The password or secret; by PAP at most 255 octets of it are sent.
+    pub secret: Redacted<Box<[u8]>>,
+}
+
+/// Where an authenticator stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is asked.
+    Idle,
+    /// PAP: waits for a request.
+    Awaiting,
+    /// CHAP: a challenge waits for its response.
+    Challenged,
+    /// The owner has the claim.
+    Claimed,
+    /// The owner has answered.
+    Answered { accepted: bool },
+}
+
+/// The side that asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Authenticator {
+    stage: Stage,
+    by: Authentication,
+    /// The identifier of the challenge, or of the PAP request that is or was answered.
+    id: u8,
+    tries: u8,
+    challenge: [u8; CHALLENGE],
+    /// When to challenge again.
+    deadline: Instant,
+}
+
+impl Authenticator {
+    pub(crate) fn new() -> Self {
+        Self {
+            stage: Stage::Idle,
+            by: Authentication::Pap,
+            id: 0,
+            tries: 0,
+            challenge: [0; CHALLENGE],
+            deadline: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// When there is something to do.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Whether the owner has let the peer in.
+    pub(crate) fn has_accepted(&self) -> bool {
+        self.stage == Stage::Answered { accepted: true }
+    }
+
+    /// LCP is down: what was proven counts no more.
+    pub(crate) fn reset(&mut self) {
+        self.stage = Stage::Idle;
+        self.deadline = Instant::FAR_FUTURE;
+    }
+
+    /// LCP is up, and the peer has agreed to prove itself so.
+    pub(crate) fn start(
+        &mut self,
+        by: Authentication,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) {
+        self.by = by;
+        match by {
+            Authentication::Pap => self.stage = Stage::Awaiting,
+            Authentication::ChapMd5 => {
+                self.tries = ctx.config.configure_max;
+                self.renew(ctx);
+                self.challenge(compression, ctx);
+            }
+        }
+    }
+
+    /// The owner has the claim from elsewhere: a proxy's, or none was asked for.
+    pub(crate) fn claimed(&mut self) {
+        self.stage = Stage::Claimed;
+        self.deadline = Instant::FAR_FUTURE;
+    }
+
+    fn renew(&mut self, ctx: &mut Context<'_>) {
+        self.id = self.id.wrapping_add(1);
+        ctx.random.fill(&mut self.challenge);
+        self.stage = Stage::Challenged;
+    }
+
+    fn challenge(&mut self, compression: Compression, ctx: &mut Context<'_>) {
+        self.tries = self.tries.saturating_sub(1);
+        self.deadline = ctx.now + ctx.config.restart;
+        let challenge = chap::Value {
+            value: &self.challenge,
+            name: &ctx.config.name,
+        };
+        let head = (protocol::CHAP, chap::code::CHALLENGE, self.id);
+        ctx.out
+            .control(compression, head, |out| challenge.emit(out));
+    }
+
+    /// Challenges again if that is due; `false` once the peer has answered none of them.
+    pub(crate) fn handle_timeout(
+        &mut self,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> bool {
+        if self.deadline > ctx.now {
+            return true;
+        }
+        match self.stage {
+            Stage::Challenged if self.tries == 0 => {
+                self.deadline = Instant::FAR_FUTURE;
+                return false;
+            }
+            Stage::Challenged => self.challenge(compression, ctx),
+            // A challenge to a peer that is up (RFC 1994, section 2).
+            Stage::Answered { accepted: true } => {
+                self.tries = ctx.config.configure_max;
+                self.renew(ctx);
+                self.challenge(compression, ctx);
+            }
+            Stage::Idle | Stage::Awaiting | Stage::Claimed | Stage::Answered { .. } => {
+                self.deadline = Instant::FAR_FUTURE;
+            }
+        }
+        true
+    }
+
+    /// Takes a PAP request; a claim is for the owner.
+    pub(crate) fn handle_pap(
+        &mut self,
+        packet: &Control<'_>,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> Result<Option<Claim>, Discard> {
+        if self.by != Authentication::Pap || packet.code != pap::code::REQUEST {
+            return Err(Discard::Stray);
+        }
+        match self.stage {
+            Stage::Awaiting => {}
+            // The answer was lost (RFC 1334, section 2.2.1).
+            Stage::Answered { accepted } => {
+                self.id = packet.identifier;
+                self.reply(accepted, b"", compression, ctx);
+                return Ok(None);
+            }
+            Stage::Claimed => {
+                self.id = packet.identifier;
+                return Ok(None);
+            }
+            Stage::Idle | Stage::Challenged => return Err(Discard::Phase),
+        }
+        let request = pap::Request::parse(packet.data).ok_or(Discard::Malformed)?;
+        self.id = packet.identifier;
+        self.stage = Stage::Claimed;
+        Ok(Some(Claim {
+            name: request.peer_id.into(),
+            proof: Proof::Pap {
+                identifier: self.id,
+                password: Redacted::new(request.password.into()),
+            },
+        }))
+    }
+
+    /// Takes a CHAP response; a claim is for the owner.
+    pub(crate) fn handle_response(
+        &mut self,
+        packet: &Control<'_>,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> Result<Option<Claim>, Discard> {
+        // A stale identifier: the answer to an earlier challenge (RFC 1994, section 4.1).
+        if self.by != Authentication::ChapMd5 || packet.identifier != self.id {
+            return Err(Discard::Stray);
+        }
+        match self.stage {
+            Stage::Challenged => {}
+            Stage::Answered { accepted } => {
+                self.reply(accepted, b"", compression, ctx);
+                return Ok(None);
+            }
+            Stage::Claimed => return Ok(None),
+            Stage::Idle | Stage::Awaiting => return Err(Discard::Phase),
+        }
+        let response = chap::Value::parse(packet.data).ok_or(Discard::Malformed)?;
+        // One of a wrong length proves nothing; it is judged like a wrong one.
+        let value = response.value.try_into().unwrap_or([0; 16]);
+        self.stage = Stage::Claimed;
+        self.deadline = Instant::FAR_FUTURE;
+        Ok(Some(Claim {
+            name: response.name[..response.name.len().min(255)].into(),
+            proof: Proof::Chap {
+                identifier: self.id,
+                challenge: self.challenge.into(),
+                response: value,
+            },
+        }))
+    }
+
+    /// The owner's answer; `false` if nothing was asked of it.
+    pub(crate) fn answer(
+        &mut self,
+        accepted: bool,
+        message: &[u8],
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> bool {
+        if self.stage != Stage::Claimed {
+            return false;
+        }
+        self.stage = Stage::Answered { accepted };
+        self.reply(accepted, message, compression, ctx);
+        let again = ctx.config.rechallenge_interval;
+        let challenges = self.by == Authentication::ChapMd5 && accepted;
+        if challenges && again != base::Duration::ZERO {
+            self.deadline = ctx.now + again;
+        }
+        true
+    }
+
+    /// The owner's answer where the peer is not told, since it was not asked.
+    pub(crate) fn answer_silently(&mut self, accepted: bool) {
+        self.stage = Stage::Answered { accepted };
+    }
+
+    /// Whether the owner has a claim that it has not answered.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.stage == Stage::Claimed
+    }
+
+    /// An identifier of a proxied exchange, under which the peer expects its answer (RFC 2661, section 4.4.5).
+    pub(crate) fn take_over(&mut self, by: Authentication, id: u8) {
+        self.by = by;
+        self.id = id;
+        self.claimed();
+    }
+
+    fn reply(
+        &self,
+        accepted: bool,
+        message: &[u8],
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) {
+        let message = &message[..message.len().min(255)];
+        match self.by {
+            Authentication::Pap => {
+                let code = match accepted {
+                    true => pap::code::ACK,
+                    false => pap::code::NAK,
+                };
+                let head = (protocol::PAP, code, self.id);
+                ctx.out
+                    .control(compression, head, |out| pap::emit_message(out, message));
+            }
+            Authentication::ChapMd5 => {
+                let code = match accepted {
+                    true => chap::code::SUCCESS,
+                    false => chap::code::FAILURE,
+                };
+                let head = (protocol::CHAP, code, self.id);
+                ctx.out
+                    .control(compression, head, |out| out.extend_from_slice(message));
+            }
+        }
+    }
+}
+
+/// What an applicant learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing yet.
+    Open,
+    /// The peer lets us in.
+    Accepted,
+    /// It does not.
+    Refused,
+    /// It does not answer.
+    Silent,
+}
+
+/// The side that answers (client side).
+#[derive(Clone, Debug)]
+pub(crate) struct Applicant {
+    credentials: Credentials,
+    by: Authentication,
+    /// The response to the latest challenge.
+    response: [u8; 16],
+    /// The identifier of what waits for an answer: PAP's request, or CHAP's response.
+    id: u8,
+    tries: u8,
+    deadline: Instant,
+    /// The peer lets us in.
+    accepted: bool,
+}
+
+impl Applicant {
+    pub(crate) fn new(credentials: Credentials) -> Self {
+        Self {
+            credentials,
+            by: Authentication::Pap,
+            response: [0; 16],
+            id: 0,
+            tries: 0,
+            deadline: Instant::FAR_FUTURE,
+            accepted: false,
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.accepted
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.accepted = false;
+        self.deadline = Instant::FAR_FUTURE;
+    }
+
+    /// LCP is up, and the peer wants proof so.
+    pub(crate) fn start(
+        &mut self,
+        by: Authentication,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) {
+        self.by = by;
+        if by == Authentication::Pap {
+            self.id = self.id.wrapping_add(1);
+            self.tries = ctx.config.configure_max;
+            self.send(compression, ctx);
+        }
+    }
+
+    /// Sends what waits for an answer: the request, or the response, for Success and Failure may be lost too.
+    fn send(&mut self, compression: Compression, ctx: &mut Context<'_>) {
+        self.tries = self.tries.saturating_sub(1);
+        self.deadline = ctx.now + ctx.config.restart;
+        if self.by == Authentication::ChapMd5 {
+            let response = chap::Value {
+                value: &self.response,
+                name: &self.credentials.name,
+            };
+            let head = (protocol::CHAP, chap::code::RESPONSE, self.id);
+            ctx.out.control(compression, head, |out| response.emit(out));
+            return;
+        }
+        let request = pap::Request {
+            peer_id: &self.credentials.name,
+            password: self.credentials.secret.reveal(),
+        };
+        let head = (protocol::PAP, pap::code::REQUEST, self.id);
+        ctx.out.control(compression, head, |out| request.emit(out));
+    }
+
+    pub(crate) fn handle_timeout(
+        &mut self,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> Outcome {
+        if self.deadline > ctx.now {
+            return Outcome::Open;
+        }
+        if self.tries == 0 {
+            self.deadline = Instant::FAR_FUTURE;
+            return Outcome::Silent;
+        }
+        self.send(compression, ctx);
+        Outcome::Open
+    }
+
+    /// Takes a PAP answer.
+    pub(crate) fn handle_pap(&mut self, packet: &Control<'_>) -> Result<Outcome, Discard> {
+        // Of an answer that comes twice the second is a stray.
+        if packet.identifier != self.id || self.deadline == Instant::FAR_FUTURE {
+            return Err(Discard::Stray);
+        }
+        let outcome = match packet.code {
+            pap::code::ACK => Outcome::Accepted,
+            pap::code::NAK => Outcome::Refused,
+            _ => return Err(Discard::Stray),
+        };
+        self.deadline = Instant::FAR_FUTURE;
+        self.accepted = outcome == Outcome::Accepted;
+        Ok(outcome)
+    }
+
+    /// Takes a CHAP packet: answers a challenge, hears what came of it.
+    pub(crate) fn handle_chap(
+        &mut self,
+        packet: &Control<'_>,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> Result<Outcome, Discard> {
+        match packet.code {
+            chap::code::CHALLENGE => {
+                let challenge = chap::Value::parse(packet.data).ok_or(Discard::Malformed)?;
+                self.id = packet.identifier;
+                let secret = self.credentials.secret.reveal();
+                self.response = chap::md5_response(self.id, secret, challenge.value);
+                self.by = Authentication::ChapMd5;
+                self.tries = ctx.config.configure_max;
+                self.send(compression, ctx);
+                Ok(Outcome::Open)
+            }
+            chap::code::SUCCESS | chap::code::FAILURE if packet.identifier != self.id => {
+                Err(Discard::Stray)
+            }
+            chap::code::SUCCESS => {
+                self.deadline = Instant::FAR_FUTURE;
+                match core::mem::replace(&mut self.accepted, true) {
+                    true => Ok(Outcome::Open),
+                    false => Ok(Outcome::Accepted),
+                }
+            }
+            chap::code::FAILURE => {
+                self.deadline = Instant::FAR_FUTURE;
+                self.accepted = false;
+                Ok(Outcome::Refused)
+            }
+            _ => Err(Discard::Stray),
+        }
+    }
+}

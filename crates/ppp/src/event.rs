@@ -1,0 +1,224 @@
+//! What a link tells its owner, and why it ended.
+
+use core::fmt;
+use core::net::Ipv4Addr;
+
+use base::Redacted;
+
+/// What a link tells its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// LCP is open.
+    LcpUp,
+    /// The peer says who it is; the owner answers by [`crate::Link::accept`] or [`crate::Link::refuse`]. It comes again
+    /// only after an answer.
+    Authenticate(Claim),
+    /// We were authenticated by the peer (client side).
+    Authenticated,
+    /// IPv4 packets may flow.
+    Ipv4Up(Ipv4Settings),
+    /// IPv4 packets may not flow any more.
+    Ipv4Down,
+    /// IPv6 packets may flow.
+    Ipv6Up(Ipv6Settings),
+    /// IPv6 packets may not flow any more.
+    Ipv6Down,
+    /// The link ended; nothing follows.
+    Ended(LinkEnd),
+}
+
+/// Who a peer says it is, and its proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Its name, at most 255 octets.
+    pub name: Box<[u8]>,
+    /// Its proof.
+    pub proof: Proof,
+}
+
+impl Claim {
+    /// Of a peer that was asked for nothing.
+    pub(crate) fn none() -> Self {
+        Self {
+            name: Box::default(),
+            proof: Proof::None,
+        }
+    }
+
+    /// The identifier that the peer expects its answer under.
+    pub(crate) fn identifier(&self) -> u8 {
+        match self.proof {
+            Proof::None => 0,
+            Proof::Pap { identifier, .. } | Proof::Chap { identifier, .. } => identifier,
+        }
+    }
+}
+
+/// The proof of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// None was asked for.
+    None,
+    /// PAP: the password itself.
+    Pap {
+        /// The identifier of the request.
+        identifier: u8,
+        /// At most 255 octets.
+        password: Redacted<Box<[u8]>>,
+    },
+    /// CHAP with MD5: a challenge and the response to it (RFC 1994, section 4.1).
+    Chap {
+        /// The identifier of both.
+        identifier: u8,
+        /// What was asked.
+        challenge: Box<[u8]>,
+        /// What was answered.
+        response: [u8; 16],
+    },
+}
+
+/// What IPCP agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipv4Settings {
+    /// Our address.
+    pub local: Ipv4Addr,
+    /// The peer's address.
+    pub peer: Ipv4Addr,
+    /// DNS servers that we were told (client side; RFC 1877), or that we told.
+    pub dns: [Option<Ipv4Addr>; 2],
+}
+
+/// What IPv6CP agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipv6Settings {
+    /// Our interface identifier.
+    pub local: u64,
+    /// The peer's interface identifier.
+    pub peer: u64,
+}
+
+/// Why a link ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkEnd {
+    /// The owner closed it.
+    Closed,
+    /// The peer sent a Terminate-Request.
+    PeerTerminated,
+    /// The peer did not answer our Configure-Requests.
+    NoAnswer,
+    /// The peer rejects a code or LCP itself.
+    Rejected,
+    /// The peer will not say who it is.
+    AuthenticationRejected,
+    /// The peer did not say who it is, or the owner did not answer, in time.
+    AuthenticationTimeout,
+    /// The owner refused the peer.
+    AuthenticationFailed,
+    /// The peer refused us (client side).
+    RefusedByPeer,
+    /// The peer asks us to authenticate, and we cannot in any way that it takes.
+    NoCredentials,
+    /// The peer did not answer our Echo-Requests.
+    EchoTimeout,
+    /// Our own frames come back.
+    Looped,
+    /// No network protocol is left.
+    NoNetwork,
+}
+
+impl LinkEnd {
+    /// A stable name, for counters and records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::PeerTerminated => "peer-terminated",
+            Self::NoAnswer => "no-answer",
+            Self::Rejected => "rejected",
+            Self::AuthenticationRejected => "authentication-rejected",
+            Self::AuthenticationTimeout => "authentication-timeout",
+            Self::AuthenticationFailed => "authentication-failed",
+            Self::RefusedByPeer => "refused-by-peer",
+            Self::NoCredentials => "no-credentials",
+            Self::EchoTimeout => "echo-timeout",
+            Self::Looped => "looped",
+            Self::NoNetwork => "no-network",
+        }
+    }
+}
+
+impl fmt::Display for LinkEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "closed here",
+            Self::PeerTerminated => "the peer ended it",
+            Self::NoAnswer => "the peer did not answer",
+            Self::Rejected => "the peer rejects what is needed",
+            Self::AuthenticationRejected => "the peer will not say who it is",
+            Self::AuthenticationTimeout => "authentication took too long",
+            Self::AuthenticationFailed => "authentication failed",
+            Self::RefusedByPeer => "the peer refused our name",
+            Self::NoCredentials => "the peer asks for a proof that we do not have",
+            Self::EchoTimeout => "the peer answers no echo",
+            Self::Looped => "our own frames come back",
+            Self::NoNetwork => "no network protocol is left",
+        })
+    }
+}
+
+/// Why a frame was ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Discard {
+    /// No protocol number.
+    Frame,
+    /// A control packet with an impossible length, or data that are none.
+    Malformed,
+    /// A reply to what was not asked, or not so.
+    Stray,
+    /// A protocol whose turn has not come, or is over.
+    Phase,
+    /// A protocol that is not known; it was rejected.
+    UnknownProtocol,
+    /// The link has ended.
+    Ended,
+}
+
+impl Discard {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Frame,
+        Self::Malformed,
+        Self::Stray,
+        Self::Phase,
+        Self::UnknownProtocol,
+        Self::Ended,
+    ];
+
+    /// A stable name, for counters.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Frame => "ppp-frame",
+            Self::Malformed => "ppp-malformed",
+            Self::Stray => "ppp-stray",
+            Self::Phase => "ppp-phase",
+            Self::UnknownProtocol => "ppp-unknown-protocol",
+            Self::Ended => "ppp-ended",
+        }
+    }
+}
+
+impl fmt::Display for Discard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Frame => "no PPP protocol number",
+            Self::Malformed => "a malformed control packet",
+            Self::Stray => "a reply to what was not asked",
+            Self::Phase => "a protocol whose turn it is not",
+            Self::UnknownProtocol => "an unknown protocol",
+            Self::Ended => "the link has ended",
+        })
+    }
+}
+
+impl core::error::Error for Discard {}

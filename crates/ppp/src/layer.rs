@@ -1,0 +1,462 @@
+//! One control protocol: the automaton, its Restart timer, and the exchange of Configure packets (RFC 1661, sections 4
+//! and 5), generic over the options that are negotiated.
+//!
+//! One departure from the RFC's table: a Configure-Request that comes again in Opened just as it was acknowledged means
+//! that the acknowledgement was lost. It is acknowledged again, as often as such a request may be sent, and nothing goes
+//! down; by the table, two ends on a wire that loses frames restart each other for minutes.
+
+use base::Instant;
+use wire::ppp::Compression;
+use wire::ppp::control::{ConfigOption, Control, Options, code, emit_option};
+
+use crate::config::{Config, Random};
+use crate::event::Discard;
+use crate::fsm::{Actions, Event, State, step};
+use crate::outbox::Outbox;
+
+/// What every call of a link needs from its owner.
+pub struct Context<'a> {
+    /// The time of this turn.
+    pub now: Instant,
+    /// Timers and limits.
+    pub config: &'a Config,
+    /// Where random numbers are from.
+    pub random: &'a mut dyn Random,
+    /// Where frames and events go.
+    pub out: &'a mut Outbox,
+}
+
+/// What becomes of one option of a peer's Configure-Request.
+pub(crate) enum Judgement {
+    /// It may be so.
+    Agree,
+    /// This value should be there instead: so many octets of these.
+    Suggest([u8; 8], u8),
+    /// The option is not known, or cannot be.
+    Reject,
+}
+
+impl Judgement {
+    pub(crate) fn suggest(value: &[u8]) -> Self {
+        let mut octets = [0; 8];
+        let length = value.len().min(8);
+        octets[..length].copy_from_slice(&value[..length]);
+        Self::Suggest(octets, length as u8)
+    }
+}
+
+/// What is negotiated.
+pub(crate) trait Negotiation {
+    /// The control protocol's number.
+    const PROTOCOL: u16;
+
+    /// Appends the options of our Configure-Request. Equal states append equal octets.
+    fn request(&self, out: &mut Vec<u8>);
+
+    /// Says what becomes of an option of the peer's.
+    fn judge(&mut self, option: &ConfigOption<'_>, random: &mut dyn Random) -> Judgement;
+
+    /// An option that the peer should have asked for and did not: its type and value.
+    fn missing(&self, _request: Options<'_>) -> Option<(u8, [u8; 4])> {
+        None
+    }
+
+    /// Takes a request of which all options were agreed to.
+    fn agree(&mut self, request: Options<'_>);
+
+    /// The peer would rather have this value of ours.
+    fn adjust(&mut self, option: &ConfigOption<'_>, config: &Config, random: &mut dyn Random);
+
+    /// The peer does not take this option of ours. `false`: nothing can go on without.
+    fn withdraw(&mut self, kind: u8) -> bool;
+}
+
+/// What a layer tells the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Signals {
+    /// This-Layer-Up.
+    pub(crate) up: bool,
+    /// This-Layer-Down.
+    pub(crate) down: bool,
+    /// This-Layer-Finished.
+    pub(crate) finished: bool,
+    /// The peer ended it.
+    pub(crate) by_peer: bool,
+}
+
+/// A control protocol of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Layer<N> {
+    /// What is negotiated.
+    pub(crate) negotiation: N,
+    state: State,
+    /// The Restart counter.
+    tries: u8,
+    /// Naks sent in a row.
+    failures: u8,
+    /// The peer's request that was acknowledged: its identifier and a digest of its options.
+    acknowledged: (u8, u32),
+    /// How often it may come again.
+    repeats: u8,
+    /// Naks and Rejects received in a row.
+    rounds: u8,
+    /// The identifier of the latest packet that was not a reply.
+    last_id: u8,
+    /// The identifier of the latest Configure-Request.
+    request_id: u8,
+    /// The latest Configure-Request was answered.
+    answered: bool,
+    /// The peer rejects what is needed, or never agrees.
+    refused: bool,
+    /// When the Restart timer expires.
+    deadline: Instant,
+}
+
+/// The reply to a Configure-Request.
+struct Reply {
+    code: u8,
+}
+
+impl<N: Negotiation> Layer<N> {
+    pub(crate) fn new(negotiation: N) -> Self {
+        Self {
+            negotiation,
+            state: State::Initial,
+            tries: 0,
+            failures: 0,
+            acknowledged: (0, 0),
+            repeats: 0,
+            rounds: 0,
+            last_id: 0,
+            request_id: 0,
+            answered: false,
+            refused: false,
+            deadline: Instant::FAR_FUTURE,
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    pub(crate) fn is_opened(&self) -> bool {
+        self.state == State::Opened
+    }
+
+    /// Whether the peer rejects what is needed, or never agrees.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// Whether an Echo-Request or -Reply is heeded now.
+    pub(crate) fn heeds_echo(&self) -> bool {
+        step(self.state, Event::Echo).0.has(Actions::SER)
+    }
+
+    /// When the Restart timer expires.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Puts the layer into Opened, as another has negotiated it (RFC 2661, section 4.4.5).
+    pub(crate) fn assume_opened(&mut self) {
+        self.state = State::Opened;
+        self.answered = true;
+        self.deadline = Instant::FAR_FUTURE;
+    }
+
+    /// An event without a packet: Up, Down, Open, Close, or a reject of the whole protocol.
+    pub(crate) fn fire(
+        &mut self,
+        event: Event,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> Signals {
+        self.act(event, &NO_PACKET, None, compression, ctx)
+    }
+
+    /// Fires the Restart timer if it is due.
+    pub(crate) fn handle_timeout(
+        &mut self,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> Signals {
+        if self.deadline > ctx.now {
+            return Signals::default();
+        }
+        let event = match self.tries {
+            0 => Event::TimeoutMinus,
+            _ => Event::TimeoutPlus,
+        };
+        self.fire(event, compression, ctx)
+    }
+
+    /// Takes a packet with one of the codes that all control protocols share, or an unknown one.
+    pub(crate) fn handle(
+        &mut self,
+        packet: &Control<'_>,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> Result<Signals, Discard> {
+        if matches!(self.state, State::Initial | State::Starting) {
+            return Err(Discard::Phase);
+        }
+        let (event, reply) = match packet.code {
+            code::CONFIGURE_REQUEST if self.is_repeated(packet) => {
+                self.repeats -= 1;
+                let head = (N::PROTOCOL, code::CONFIGURE_ACK, packet.identifier);
+                ctx.out
+                    .control(compression, head, |out| out.extend_from_slice(packet.data));
+                return Ok(Signals::default());
+            }
+            code::CONFIGURE_REQUEST => self.judge(packet, ctx)?,
+            code::CONFIGURE_ACK => {
+                self.check_answer(packet)?;
+                let sent = &mut ctx.out.scratch;
+                sent.clear();
+                self.negotiation.request(sent);
+                if packet.data != sent.as_slice() {
+                    return Err(Discard::Stray);
+                }
+                self.rounds = 0;
+                self.answered = true;
+                (Event::Ack, None)
+            }
+            code::CONFIGURE_NAK | code::CONFIGURE_REJECT => (self.give_way(packet, ctx)?, None),
+            code::TERMINATE_REQUEST => (Event::TerminateRequest, None),
+            code::TERMINATE_ACK => (Event::TerminateAck, None),
+            code::CODE_REJECT => match packet.data.first() {
+                Some(code::CONFIGURE_REQUEST..=code::CODE_REJECT) => (Event::RejectBad, None),
+                Some(_) => (Event::RejectGood, None),
+                None => return Err(Discard::Malformed),
+            },
+            _ => (Event::UnknownCode, None),
+        };
+        let mut signals = self.act(event, packet, reply, compression, ctx);
+        signals.by_peer = event == Event::TerminateRequest;
+        Ok(signals)
+    }
+
+    /// The request that was acknowledged comes again.
+    fn is_repeated(&self, packet: &Control<'_>) -> bool {
+        let same = self.acknowledged == (packet.identifier, digest(packet.data));
+        self.is_opened() && self.repeats > 0 && same
+    }
+
+    /// A reply is to our latest request, and the first one.
+    fn check_answer(&self, packet: &Control<'_>) -> Result<(), Discard> {
+        let asked = match self.state {
+            State::ReqSent | State::AckRcvd | State::AckSent | State::Opened => !self.answered,
+            // The table has Terminate-Ack for these.
+            State::Closed | State::Stopped => return Ok(()),
+            State::Initial | State::Starting | State::Closing | State::Stopping => false,
+        };
+        match asked && packet.identifier == self.request_id {
+            true => Ok(()),
+            false => Err(Discard::Stray),
+        }
+    }
+
+    /// Judges a Configure-Request; leaves the options of a Nak or Reject in the scratch.
+    fn judge(
+        &mut self,
+        packet: &Control<'_>,
+        ctx: &mut Context<'_>,
+    ) -> Result<(Event, Option<Reply>), Discard> {
+        let options = Options::new(packet.data);
+        if !options.are_whole() {
+            return Err(Discard::Malformed);
+        }
+        let scratch = &mut ctx.out.scratch;
+        scratch.clear();
+        let mut code = code::CONFIGURE_ACK;
+        for option in options {
+            match self.negotiation.judge(&option, ctx.random) {
+                Judgement::Agree => {}
+                Judgement::Suggest(value, length) if self.failures < ctx.config.failure_max => {
+                    if code != code::CONFIGURE_REJECT {
+                        code = code::CONFIGURE_NAK;
+                        emit_option(scratch, option.kind, &value[..usize::from(length)]);
+                    }
+                }
+                Judgement::Suggest(..) | Judgement::Reject => {
+                    if code != code::CONFIGURE_REJECT {
+                        code = code::CONFIGURE_REJECT;
+                        scratch.clear();
+                    }
+                    scratch.extend_from_slice(option.octets);
+                }
+            }
+        }
+        if code != code::CONFIGURE_REJECT
+            && self.failures < ctx.config.failure_max
+            && let Some((kind, value)) = self.negotiation.missing(options)
+        {
+            code = code::CONFIGURE_NAK;
+            emit_option(scratch, kind, &value);
+        }
+        let event = match code {
+            code::CONFIGURE_ACK => Event::RequestGood,
+            _ => Event::RequestBad,
+        };
+        Ok((event, Some(Reply { code })))
+    }
+
+    /// Takes a Configure-Nak or -Reject.
+    fn give_way(&mut self, packet: &Control<'_>, ctx: &mut Context<'_>) -> Result<Event, Discard> {
+        self.check_answer(packet)?;
+        let options = Options::new(packet.data);
+        if !options.are_whole() {
+            return Err(Discard::Malformed);
+        }
+        self.answered = true;
+        // A peer that never agrees must not keep us for ever: each Nak restores the Restart counter.
+        self.rounds = self.rounds.saturating_add(1);
+        if self.rounds > ctx.config.failure_max.saturating_mul(2) {
+            self.refused = true;
+            return Ok(Event::RejectBad);
+        }
+        for option in options {
+            if packet.code == code::CONFIGURE_NAK {
+                self.negotiation.adjust(&option, ctx.config, ctx.random);
+            } else if !self.negotiation.withdraw(option.kind) {
+                self.refused = true;
+                return Ok(Event::RejectBad);
+            }
+        }
+        Ok(Event::Nak)
+    }
+
+    /// Consults the table and does what it says.
+    fn act(
+        &mut self,
+        event: Event,
+        packet: &Control<'_>,
+        reply: Option<Reply>,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) -> Signals {
+        let (actions, next) = step(self.state, event);
+        let has = |action| actions.has(action);
+        // By way of Ack-Rcvd the table lets what is left of the counter stand, which a renegotiation would begin with.
+        if has(Actions::IRC) || has(Actions::TLU) {
+            self.tries = match has(Actions::STR) {
+                true => ctx.config.terminate_max,
+                false => ctx.config.configure_max,
+            };
+        }
+        if has(Actions::ZRC) {
+            self.tries = 0;
+            self.deadline = ctx.now + ctx.config.restart;
+        }
+        // The reply's options stand in the scratch, so it is sent first; either order is allowed.
+        if has(Actions::SCA) || has(Actions::SCN) {
+            self.reply(packet, reply, compression, ctx);
+        }
+        if has(Actions::SCR) {
+            // A retransmission may keep its identifier; what follows a reply may not (RFC 1661, section 5.1).
+            if event != Event::TimeoutPlus || self.answered {
+                self.request_id = self.next_id();
+            }
+            self.answered = false;
+            let head = (N::PROTOCOL, code::CONFIGURE_REQUEST, self.request_id);
+            let negotiation = &self.negotiation;
+            ctx.out
+                .control(compression, head, |out| negotiation.request(out));
+            self.spend_try(ctx);
+        }
+        if has(Actions::STR) {
+            let head = (N::PROTOCOL, code::TERMINATE_REQUEST, self.next_id());
+            ctx.out.control(compression, head, |_| {});
+            self.spend_try(ctx);
+        }
+        if has(Actions::STA) {
+            let head = (N::PROTOCOL, code::TERMINATE_ACK, packet.identifier);
+            ctx.out.control(compression, head, |_| {});
+        }
+        if has(Actions::SCJ) {
+            self.reject_code(packet, compression, ctx);
+        }
+        self.state = next;
+        if !next.is_timed() {
+            self.deadline = Instant::FAR_FUTURE;
+        }
+        Signals {
+            up: has(Actions::TLU),
+            down: has(Actions::TLD),
+            finished: has(Actions::TLF),
+            by_peer: false,
+        }
+    }
+
+    /// An identifier for a packet that is no reply.
+    pub(crate) fn next_id(&mut self) -> u8 {
+        self.last_id = self.last_id.wrapping_add(1);
+        self.last_id
+    }
+
+    fn spend_try(&mut self, ctx: &Context<'_>) {
+        self.tries = self.tries.saturating_sub(1);
+        self.deadline = ctx.now + ctx.config.restart;
+    }
+
+    fn reply(
+        &mut self,
+        packet: &Control<'_>,
+        reply: Option<Reply>,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) {
+        let Some(Reply { code }) = reply else {
+            return;
+        };
+        let head = (N::PROTOCOL, code, packet.identifier);
+        if code == code::CONFIGURE_ACK {
+            self.failures = 0;
+            self.acknowledged = (packet.identifier, digest(packet.data));
+            self.repeats = ctx.config.configure_max;
+            self.negotiation.agree(Options::new(packet.data));
+            ctx.out
+                .control(compression, head, |out| out.extend_from_slice(packet.data));
+        } else {
+            if code == code::CONFIGURE_NAK {
+                self.failures = self.failures.saturating_add(1);
+            }
+            let options = core::mem::take(&mut ctx.out.scratch);
+            ctx.out
+                .control(compression, head, |out| out.extend_from_slice(&options));
+            ctx.out.scratch = options;
+        }
+    }
+
+    fn reject_code(
+        &mut self,
+        packet: &Control<'_>,
+        compression: Compression,
+        ctx: &mut Context<'_>,
+    ) {
+        let head = (N::PROTOCOL, code::CODE_REJECT, self.next_id());
+        // Cut to the least MRU that every peer takes (RFC 1661, section 5.6).
+        let kept = &packet.data[..packet.data.len().min(REJECTED_MAX)];
+        ctx.out.control(compression, head, |out| {
+            wire::ppp::control::emit(out, packet.code, packet.identifier, |out| {
+                out.extend_from_slice(kept);
+            });
+        });
+    }
+}
+
+/// Tells requests of one peer apart (FNV-1a).
+fn digest(options: &[u8]) -> u32 {
+    let step = |digest: u32, &octet: &u8| (digest ^ u32::from(octet)).wrapping_mul(0x0100_0193);
+    options.iter().fold(0x811c_9dc5, step)
+}
+
+/// Octets of a rejected packet that are sent back.
+pub(crate) const REJECTED_MAX: usize = 64;
+
+const NO_PACKET: Control<'static> = Control {
+    code: 0,
+    identifier: 0,
+    data: &[],
+};

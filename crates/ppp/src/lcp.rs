@@ -1,0 +1,213 @@
+//! LCP's options (RFC 1661, section 6; ACCM of RFC 1662, section 7.1).
+//!
+//! Left out: Quality-Protocol, multilink and callback, which are rejected.
+
+use wire::ppp::control::{ConfigOption, Options, emit_option};
+use wire::ppp::{Compression, protocol};
+
+use crate::config::{Authentication, Config, Random};
+use crate::layer::{Judgement, Negotiation};
+
+const MRU: u8 = 1;
+const ACCM: u8 = 2;
+const AUTHENTICATION: u8 = 3;
+const MAGIC: u8 = 5;
+const PFC: u8 = 7;
+const ACFC: u8 = 8;
+
+/// The MRU where none is negotiated (RFC 1661, section 6.1).
+pub(crate) const MRU_DEFAULT: u16 = 1_500;
+/// No packet is smaller than this on any link of ours.
+const MRU_MIN: u16 = 128;
+/// Times that a magic number may come back before the link is taken for a loop.
+const LOOPS_MAX: u8 = 5;
+
+/// What LCP negotiates.
+#[derive(Clone, Debug)]
+pub(crate) struct Lcp {
+    /// What we take at most.
+    pub(crate) mru: u16,
+    /// Our magic number; 0 where the peer rejects it.
+    pub(crate) magic: u32,
+    /// What the peer is to prove itself by.
+    pub(crate) ask: Option<Authentication>,
+    /// What we ask to be allowed to leave out: options PFC and ACFC.
+    offer: [bool; 2],
+    /// Whether we can prove ourselves (client side), by any way there is.
+    able: bool,
+    /// What the peer takes at most.
+    pub(crate) peer_mru: u16,
+    /// The peer's magic number; 0 where it has none.
+    pub(crate) peer_magic: u32,
+    /// What the peer wants proof by.
+    pub(crate) peer_asks: Option<Authentication>,
+    /// How the peer's frames and ours may be shortened: what the peer offered for those that we send.
+    pub(crate) compression: Compression,
+    loops: u8,
+}
+
+impl Lcp {
+    pub(crate) fn new(
+        config: &Config,
+        authenticate: bool,
+        able: bool,
+        random: &mut dyn Random,
+    ) -> Self {
+        Self {
+            mru: config.mru,
+            magic: random.number(),
+            ask: config
+                .authenticate
+                .first()
+                .copied()
+                .filter(|_| authenticate),
+            offer: [config.compress; 2],
+            able,
+            peer_mru: MRU_DEFAULT,
+            peer_magic: 0,
+            peer_asks: None,
+            compression: Compression::default(),
+            loops: 0,
+        }
+    }
+
+    /// Whether our own magic number came back too often.
+    pub(crate) fn is_looped(&self) -> bool {
+        self.loops >= LOOPS_MAX
+    }
+
+    /// Takes what another has sent in our name, as far as it is what we would have asked for; `false` if it is not.
+    pub(crate) fn take_over(&mut self, sent: Options<'_>, config: &Config) -> bool {
+        let mut asked = None;
+        let mut magic = 0;
+        let mut mru = MRU_DEFAULT;
+        let mut offer = [false; 2];
+        for option in sent {
+            match (option.kind, option.data) {
+                (MRU, &[high, low]) => mru = u16::from_be_bytes([high, low]),
+                (ACCM, _) => {}
+                (AUTHENTICATION, data) => match Authentication::from_option(data) {
+                    Some(known) => asked = Some(known),
+                    None => return false,
+                },
+                (MAGIC, &[a, b, c, d]) => magic = u32::from_be_bytes([a, b, c, d]),
+                (PFC, []) => offer[0] = true,
+                (ACFC, []) => offer[1] = true,
+                _ => return false,
+            }
+        }
+        let proven = match asked {
+            None => self.ask.is_none(),
+            Some(by) => config.authenticate.contains(&by),
+        };
+        if !proven || mru > config.mru.max(MRU_DEFAULT) || mru < MRU_MIN {
+            return false;
+        }
+        (self.mru, self.magic, self.ask, self.offer) = (mru, magic, asked, offer);
+        true
+    }
+}
+
+impl Negotiation for Lcp {
+    const PROTOCOL: u16 = protocol::LCP;
+
+    fn request(&self, out: &mut Vec<u8>) {
+        if self.mru != MRU_DEFAULT {
+            emit_option(out, MRU, &self.mru.to_be_bytes());
+        }
+        if let Some(by) = self.ask {
+            emit_option(out, AUTHENTICATION, by.option());
+        }
+        if self.magic != 0 {
+            emit_option(out, MAGIC, &self.magic.to_be_bytes());
+        }
+        for (kind, offer) in [PFC, ACFC].into_iter().zip(self.offer) {
+            if offer {
+                emit_option(out, kind, &[]);
+            }
+        }
+    }
+
+    fn judge(&mut self, option: &ConfigOption<'_>, random: &mut dyn Random) -> Judgement {
+        match (option.kind, option.data) {
+            (MRU, &[high, low]) if u16::from_be_bytes([high, low]) >= MRU_MIN => Judgement::Agree,
+            (MRU, &[_, _]) => Judgement::suggest(&MRU_MIN.to_be_bytes()),
+            (MRU, _) => Judgement::suggest(&MRU_DEFAULT.to_be_bytes()),
+            (ACCM, [_, _, _, _]) => Judgement::Agree,
+            (ACCM, _) => Judgement::suggest(&[0; 4]),
+            (AUTHENTICATION, data) if self.able => match Authentication::from_option(data) {
+                Some(_) => Judgement::Agree,
+                None => Judgement::suggest(Authentication::ChapMd5.option()),
+            },
+            (MAGIC, &[a, b, c, d]) => match u32::from_be_bytes([a, b, c, d]) {
+                0 => Judgement::suggest(&random.number().to_be_bytes()),
+                magic if magic == self.magic => {
+                    self.loops = self.loops.saturating_add(1);
+                    Judgement::suggest(&random.number().to_be_bytes())
+                }
+                _ => Judgement::Agree,
+            },
+            (MAGIC, _) => Judgement::suggest(&random.number().to_be_bytes()),
+            (PFC | ACFC, []) => Judgement::Agree,
+            _ => Judgement::Reject,
+        }
+    }
+
+    fn agree(&mut self, request: Options<'_>) {
+        self.peer_mru = MRU_DEFAULT;
+        self.peer_magic = 0;
+        self.peer_asks = None;
+        self.compression = Compression::default();
+        self.loops = 0;
+        for option in request {
+            match (option.kind, option.data) {
+                (MRU, &[high, low]) => self.peer_mru = u16::from_be_bytes([high, low]),
+                (MAGIC, &[a, b, c, d]) => self.peer_magic = u32::from_be_bytes([a, b, c, d]),
+                (AUTHENTICATION, data) => self.peer_asks = Authentication::from_option(data),
+                (PFC, _) => self.compression.protocol = true,
+                (ACFC, _) => self.compression.address = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn adjust(&mut self, option: &ConfigOption<'_>, config: &Config, random: &mut dyn Random) {
+        match (option.kind, option.data) {
+            (MRU, &[high, low]) => {
+                let wanted = u16::from_be_bytes([high, low]);
+                self.mru = wanted.clamp(MRU_MIN, config.mru.max(MRU_MIN));
+            }
+            (AUTHENTICATION, data) if self.ask.is_some() => {
+                let wanted = Authentication::from_option(data);
+                if let Some(by) = wanted.filter(|by| config.authenticate.contains(by)) {
+                    self.ask = Some(by);
+                } else {
+                    self.ask = self.ask.map(|by| next_way(by, config));
+                }
+            }
+            (MAGIC, _) if self.magic != 0 => self.magic = random.number(),
+            (PFC, _) => self.offer[0] = false,
+            (ACFC, _) => self.offer[1] = false,
+            _ => {}
+        }
+    }
+
+    fn withdraw(&mut self, kind: u8) -> bool {
+        match kind {
+            MRU => self.mru = MRU_DEFAULT,
+            AUTHENTICATION => return self.ask.is_none(),
+            MAGIC => self.magic = 0,
+            PFC => self.offer[0] = false,
+            ACFC => self.offer[1] = false,
+            _ => {}
+        }
+        true
+    }
+}
+
+/// The way to authenticate that is asked for after one that the peer does not take.
+fn next_way(by: Authentication, config: &Config) -> Authentication {
+    let after = config.authenticate.iter().skip_while(|&&way| way != by);
+    let mut around = after.chain(&config.authenticate).skip(1);
+    around.next().copied().unwrap_or(by)
+}

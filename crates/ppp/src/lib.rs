@@ -1,0 +1,48 @@
+//! The Point-to-Point Protocol (RFC 1661) as a value without I/O: LCP, PAP (RFC 1334), CHAP with MD5 (RFC 1994), IPCP
+//! (RFC 1332, name servers of RFC 1877) and IPv6CP (RFC 5072), both sides of each.
+//!
+//! A [`Link`] is one connection to one peer, of which an owner has a hundred thousand: it has no timer, no queue and no
+//! buffer of its own. Every call takes a [`Context`] (the time, the configuration, random numbers, an [`Outbox`]) and
+//! leaves frames to be sent and [`Event`]s in the outbox.
+//!
+//! ```text
+//! link.up(&mut ctx)                       -> Configure-Request
+//! link.handle(frame, &mut ctx)            -> replies; Event::Authenticate(claim)
+//! link.accept(&grant, b"", &mut ctx)      -> CHAP Success, IPCP's Configure-Request
+//! link.handle(frame, &mut ctx)            -> Event::Ipv4Up(settings)
+//! ```
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `fsm` | the RFC's table |
+//! | `layer` | a control protocol: table, Restart timer, Configure packets, generic over options |
+//! | `lcp`, `ipcp`, `ipv6cp` | options |
+//! | `auth` | PAP and CHAP |
+//! | `link` | phases; which layer a frame is for |
+//! | `proxy` | going on from what an access concentrator negotiated |
+//!
+//! Left out: multilink, compression and encryption (rejected), callback, MS-CHAP.
+#![forbid(unsafe_code)]
+
+mod auth;
+mod config;
+mod event;
+mod fsm;
+mod ipcp;
+mod ipv6cp;
+mod layer;
+mod lcp;
+mod link;
+mod outbox;
+mod proxy;
+
+pub use auth::Credentials;
+pub use config::{Authentication, Config, Random};
+pub use event::{Claim, Discard, Event, Ipv4Settings, Ipv6Settings, LinkEnd, Proof};
+pub use fsm::State;
+pub use ipcp::Ipv4Offer;
+pub use ipv6cp::Ipv6Offer;
+pub use layer::Context;
+pub use link::{Grant, Link, Side};
+pub use outbox::Outbox;
+pub use proxy::{Proxy, ProxyProof};

@@ -1,0 +1,605 @@
+//! A PPP link: its phases (RFC 1661, section 3), and which layer a frame is for.
+
+use base::{Duration, Instant};
+use wire::ppp::control::{Control, code};
+use wire::ppp::{Compression, Frame, protocol};
+
+use crate::auth::{Applicant, Authenticator, Credentials, Outcome};
+use crate::config::{Config, Random};
+use crate::event::{Claim, Discard, Event, LinkEnd};
+use crate::fsm::{Event as Automaton, State};
+use crate::ipcp::{Ipcp, Ipv4Offer};
+use crate::ipv6cp::{Ipv6Offer, Ipv6cp};
+use crate::layer::{Context, Layer, REJECTED_MAX, Signals};
+use crate::lcp::Lcp;
+use crate::proxy::Proxy;
+
+/// Which side of a link one is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The network's: the owner is told who the peer is, and says what it gets.
+    Network,
+    /// A client's: it proves itself by its credentials where it is asked to, and asks for addresses.
+    Client {
+        /// By what it proves itself; without any it refuses to.
+        credentials: Option<Credentials>,
+        /// IPv4, if it is wanted.
+        ipv4: Option<Ipv4Offer>,
+        /// IPv6, if it is wanted.
+        ipv6: Option<Ipv6Offer>,
+    },
+}
+
+/// What a peer gets that was let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Grant {
+    /// IPv4, if it may have that.
+    pub ipv4: Option<Ipv4Offer>,
+    /// IPv6, if it may have that.
+    pub ipv6: Option<Ipv6Offer>,
+}
+
+/// A PPP link.
+///
+/// It has no timer of its own: [`Link::timeout`] says when [`Link::handle_timeout`] is due. After every call the owner
+/// looks into the [`crate::Outbox`].
+#[derive(Clone, Debug)]
+pub struct Link {
+    lcp: Layer<Lcp>,
+    ipcp: Option<Layer<Ipcp>>,
+    ipv6cp: Option<Layer<Ipv6cp>>,
+    authenticator: Authenticator,
+    applicant: Option<Box<Applicant>>,
+    /// What a client asks for.
+    wish: Grant,
+    /// When authentication has taken too long.
+    patience: Instant,
+    /// When to look whether the peer is there.
+    echo_at: Instant,
+    echo_id: u8,
+    /// Echo-Requests since the last reply.
+    unanswered: u8,
+    is_client: bool,
+    /// The network phase has begun.
+    in_network: bool,
+    /// Why it is being closed.
+    closing: Option<LinkEnd>,
+    ended: bool,
+}
+
+impl Link {
+    /// A link whose lower layer is down.
+    pub fn new(side: Side, config: &Config, random: &mut dyn Random) -> Self {
+        let (is_client, credentials, wish) = match side {
+            Side::Network => (false, None, Grant::default()),
+            Side::Client {
+                credentials,
+                ipv4,
+                ipv6,
+            } => (true, credentials, Grant { ipv4, ipv6 }),
+        };
+        let lcp = Lcp::new(config, !is_client, credentials.is_some(), random);
+        Self {
+            lcp: Layer::new(lcp),
+            ipcp: None,
+            ipv6cp: None,
+            authenticator: Authenticator::new(),
+            applicant: credentials.map(|credentials| Box::new(Applicant::new(credentials))),
+            wish,
+            patience: Instant::FAR_FUTURE,
+            echo_at: Instant::FAR_FUTURE,
+            echo_id: 0,
+            unanswered: 0,
+            is_client,
+            in_network: false,
+            closing: None,
+            ended: false,
+        }
+    }
+
+    /// The lower layer is up: begins with LCP.
+    pub fn up(&mut self, ctx: &mut Context<'_>) {
+        self.fire_lcp(Automaton::Open, ctx);
+        self.fire_lcp(Automaton::Up, ctx);
+    }
+
+    /// The lower layer is up, and another has begun in our name (RFC 2661, section 4.4.5): goes on from there if all of
+    /// it is what we would have agreed to, and begins with LCP otherwise. Says whether it went on.
+    pub fn up_with_proxy(&mut self, proxy: &Proxy<'_>, ctx: &mut Context<'_>) -> bool {
+        if !self.adopt(proxy, ctx) {
+            self.up(ctx);
+            return false;
+        }
+        self.lcp.assume_opened();
+        self.lcp_is_up(proxy.claim(self.lcp.negotiation.ask), ctx);
+        true
+    }
+
+    fn adopt(&mut self, proxy: &Proxy<'_>, ctx: &mut Context<'_>) -> bool {
+        let mut lcp = self.lcp.negotiation.clone();
+        let fits = proxy.adopt(&mut lcp, ctx);
+        if fits {
+            self.lcp.negotiation = lcp;
+        }
+        fits
+    }
+
+    /// Ends the link in order: the peer is told, and [`Event::Ended`] comes when it has heard, or does not answer.
+    pub fn close(&mut self, ctx: &mut Context<'_>) {
+        self.end(LinkEnd::Closed, ctx);
+    }
+
+    /// Lets the peer in that [`Event::Authenticate`] told of. `message` may be shown to its user. `false`: nobody was to
+    /// be let in.
+    pub fn accept(&mut self, grant: &Grant, message: &[u8], ctx: &mut Context<'_>) -> bool {
+        if !self.answer(true, message, ctx) {
+            return false;
+        }
+        // What an earlier grant opened stays: this was a challenge to a peer that is up.
+        if !self.in_network {
+            self.wish = *grant;
+            self.go_on(ctx);
+        }
+        true
+    }
+
+    /// Refuses the peer that [`Event::Authenticate`] told of, and ends the link.
+    pub fn refuse(&mut self, message: &[u8], ctx: &mut Context<'_>) -> bool {
+        let asked = self.answer(false, message, ctx);
+        if asked {
+            self.end(LinkEnd::AuthenticationFailed, ctx);
+        }
+        asked
+    }
+
+    fn answer(&mut self, accepted: bool, message: &[u8], ctx: &mut Context<'_>) -> bool {
+        let compression = self.compression();
+        if self.ended || !self.authenticator.is_claimed() {
+            return false;
+        }
+        if self.lcp.negotiation.ask.is_some() {
+            self.authenticator
+                .answer(accepted, message, compression, ctx);
+        } else {
+            self.authenticator.answer_silently(accepted);
+        }
+        true
+    }
+
+    /// When [`Link::handle_timeout`] is due.
+    #[must_use]
+    pub fn timeout(&self) -> Instant {
+        let ipcp = self.ipcp.as_ref().map(Layer::deadline);
+        let ipv6cp = self.ipv6cp.as_ref().map(Layer::deadline);
+        let applicant = self.applicant.as_ref().map(|one| one.deadline());
+        let own = [
+            self.lcp.deadline(),
+            self.authenticator.deadline(),
+            self.patience,
+            self.echo_at,
+        ];
+        let all = own.into_iter().chain(ipcp).chain(ipv6cp).chain(applicant);
+        match self.ended {
+            true => Instant::FAR_FUTURE,
+            false => all.min().unwrap_or(Instant::FAR_FUTURE),
+        }
+    }
+
+    /// Fires what is due; early or repeated calls do nothing.
+    pub fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+        if self.timeout() > ctx.now {
+            return;
+        }
+        let compression = self.compression();
+        let signals = self.lcp.handle_timeout(compression, ctx);
+        self.heed_lcp(signals, ctx);
+        if let Some(ipcp) = &mut self.ipcp {
+            let signals = ipcp.handle_timeout(compression, ctx);
+            self.heed_ipcp(signals, ctx);
+        }
+        if let Some(ipv6cp) = &mut self.ipv6cp {
+            let signals = ipv6cp.handle_timeout(compression, ctx);
+            self.heed_ipv6cp(signals, ctx);
+        }
+        if !self.authenticator.handle_timeout(compression, ctx) {
+            self.end(LinkEnd::AuthenticationTimeout, ctx);
+        }
+        if let Some(applicant) = &mut self.applicant {
+            let outcome = applicant.handle_timeout(compression, ctx);
+            self.heed_outcome(outcome, ctx);
+        }
+        if self.patience <= ctx.now {
+            self.patience = Instant::FAR_FUTURE;
+            self.end(LinkEnd::AuthenticationTimeout, ctx);
+        }
+        if self.echo_at <= ctx.now {
+            self.echo(ctx);
+        }
+    }
+
+    /// Asks the peer whether it is there, or gives it up.
+    fn echo(&mut self, ctx: &mut Context<'_>) {
+        if self.unanswered >= ctx.config.echo_max {
+            self.echo_at = Instant::FAR_FUTURE;
+            self.end(LinkEnd::EchoTimeout, ctx);
+            return;
+        }
+        self.unanswered += 1;
+        self.echo_id = self.echo_id.wrapping_add(1);
+        self.echo_at = ctx.now + ctx.config.echo_interval;
+        let magic = self.lcp.negotiation.magic;
+        let head = (protocol::LCP, code::ECHO_REQUEST, self.echo_id);
+        ctx.out.control(self.compression(), head, |out| {
+            out.extend_from_slice(&magic.to_be_bytes());
+        });
+    }
+
+    /// How the heads of frames to the peer may be shortened, as it has agreed.
+    #[must_use]
+    pub fn compression(&self) -> Compression {
+        match self.lcp.is_opened() {
+            true => self.lcp.negotiation.compression,
+            false => Compression::default(),
+        }
+    }
+
+    /// What the peer takes at most: its MRU (RFC 1661, section 6.1).
+    #[must_use]
+    pub fn peer_mru(&self) -> u16 {
+        self.lcp.negotiation.peer_mru
+    }
+
+    /// The states of LCP, IPCP and IPv6CP.
+    #[must_use]
+    pub fn states(&self) -> [State; 3] {
+        let ipcp = self.ipcp.as_ref().map_or(State::Initial, Layer::state);
+        let ipv6cp = self.ipv6cp.as_ref().map_or(State::Initial, Layer::state);
+        [self.lcp.state(), ipcp, ipv6cp]
+    }
+
+    /// Whether packets of an IP version may flow.
+    #[must_use]
+    pub fn is_open(&self, ipv6: bool) -> bool {
+        match ipv6 {
+            false => self.ipcp.as_ref().is_some_and(Layer::is_opened),
+            true => self.ipv6cp.as_ref().is_some_and(Layer::is_opened),
+        }
+    }
+
+    /// Takes a PPP frame that is no IP packet of a network that is open; those are the owner's.
+    ///
+    /// # Errors
+    /// It was ignored; an unknown protocol was rejected besides.
+    pub fn handle(&mut self, octets: &[u8], ctx: &mut Context<'_>) -> Result<(), Discard> {
+        if self.ended {
+            return Err(Discard::Ended);
+        }
+        let frame = Frame::parse(octets).map_err(|_| Discard::Frame)?;
+        match frame.protocol {
+            protocol::LCP => return self.handle_lcp(&frame, ctx),
+            // Until LCP is open all else is silently discarded (RFC 1661, section 3.4).
+            _ if !self.lcp.is_opened() => return Err(Discard::Phase),
+            protocol::PAP | protocol::CHAP => return self.handle_proof(&frame, ctx),
+            protocol::IPCP => {
+                if let Some(ipcp) = &mut self.ipcp {
+                    let compression = self.lcp.negotiation.compression;
+                    let packet = Control::parse(frame.information);
+                    let packet = packet.map_err(|_| Discard::Malformed)?;
+                    let signals = ipcp.handle(&packet, compression, ctx)?;
+                    self.heed_ipcp(signals, ctx);
+                    return Ok(());
+                }
+            }
+            protocol::IPV6CP => {
+                if let Some(ipv6cp) = &mut self.ipv6cp {
+                    let compression = self.lcp.negotiation.compression;
+                    let packet = Control::parse(frame.information);
+                    let packet = packet.map_err(|_| Discard::Malformed)?;
+                    let signals = ipv6cp.handle(&packet, compression, ctx)?;
+                    self.heed_ipv6cp(signals, ctx);
+                    return Ok(());
+                }
+            }
+            protocol::IPV4 | protocol::IPV6 => return Err(Discard::Phase),
+            _ => {
+                self.reject_protocol(&frame, ctx);
+                return Err(Discard::UnknownProtocol);
+            }
+        }
+        // A network protocol that this link does not have, or not yet.
+        if !self.in_network {
+            return Err(Discard::Phase);
+        }
+        self.reject_protocol(&frame, ctx);
+        Err(Discard::UnknownProtocol)
+    }
+
+    fn reject_protocol(&mut self, frame: &Frame<'_>, ctx: &mut Context<'_>) {
+        let head = (protocol::LCP, code::PROTOCOL_REJECT, self.lcp.next_id());
+        let kept = &frame.information[..frame.information.len().min(REJECTED_MAX)];
+        ctx.out.control(self.compression(), head, |out| {
+            out.extend_from_slice(&frame.protocol.to_be_bytes());
+            out.extend_from_slice(kept);
+        });
+    }
+
+    fn handle_lcp(&mut self, frame: &Frame<'_>, ctx: &mut Context<'_>) -> Result<(), Discard> {
+        let packet = Control::parse(frame.information).map_err(|_| Discard::Malformed)?;
+        match packet.code {
+            code::PROTOCOL_REJECT => self.hear_protocol_reject(&packet, ctx),
+            code::ECHO_REQUEST | code::ECHO_REPLY | code::DISCARD_REQUEST => {
+                self.handle_echo(&packet, ctx)
+            }
+            // Said for people to read (RFC 1570); nothing follows from them.
+            code::IDENTIFICATION | code::TIME_REMAINING => Ok(()),
+            _ => {
+                let signals = self.lcp.handle(&packet, Compression::default(), ctx)?;
+                self.heed_lcp(signals, ctx);
+                Ok(())
+            }
+        }
+    }
+
+    fn handle_echo(&mut self, packet: &Control<'_>, ctx: &mut Context<'_>) -> Result<(), Discard> {
+        // Only in Opened is there an answer (RFC 1661, section 5.8).
+        if !self.lcp.heeds_echo() {
+            return Err(Discard::Phase);
+        }
+        let (magic, rest) = packet.data.split_first_chunk().ok_or(Discard::Malformed)?;
+        let ours = self.lcp.negotiation.magic;
+        if ours != 0 && u32::from_be_bytes(*magic) == ours {
+            self.end(LinkEnd::Looped, ctx);
+            return Err(Discard::Stray);
+        }
+        match packet.code {
+            code::ECHO_REQUEST => {
+                let head = (protocol::LCP, code::ECHO_REPLY, packet.identifier);
+                // No more than the peer takes.
+                let room = usize::from(self.peer_mru()).saturating_sub(8);
+                ctx.out.control(self.compression(), head, |out| {
+                    out.extend_from_slice(&ours.to_be_bytes());
+                    out.extend_from_slice(&rest[..rest.len().min(room)]);
+                });
+                Ok(())
+            }
+            code::ECHO_REPLY => match packet.identifier == self.echo_id && self.unanswered > 0 {
+                true => {
+                    self.unanswered = 0;
+                    Ok(())
+                }
+                false => Err(Discard::Stray),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn hear_protocol_reject(
+        &mut self,
+        packet: &Control<'_>,
+        ctx: &mut Context<'_>,
+    ) -> Result<(), Discard> {
+        if !self.lcp.is_opened() {
+            return Err(Discard::Phase);
+        }
+        let (number, _) = packet.data.split_first_chunk().ok_or(Discard::Malformed)?;
+        let compression = self.compression();
+        match u16::from_be_bytes(*number) {
+            protocol::LCP => self.fire_lcp(Automaton::RejectBad, ctx),
+            protocol::IPCP | protocol::IPV4 => {
+                if let Some(ipcp) = &mut self.ipcp {
+                    let signals = ipcp.fire(Automaton::RejectBad, compression, ctx);
+                    self.heed_ipcp(signals, ctx);
+                }
+            }
+            protocol::IPV6CP | protocol::IPV6 => {
+                if let Some(ipv6cp) = &mut self.ipv6cp {
+                    let signals = ipv6cp.fire(Automaton::RejectBad, compression, ctx);
+                    self.heed_ipv6cp(signals, ctx);
+                }
+            }
+            protocol::PAP | protocol::CHAP => self.end(LinkEnd::AuthenticationRejected, ctx),
+            _ => return Err(Discard::Stray),
+        }
+        Ok(())
+    }
+
+    fn handle_proof(&mut self, frame: &Frame<'_>, ctx: &mut Context<'_>) -> Result<(), Discard> {
+        let packet = Control::parse(frame.information).map_err(|_| Discard::Malformed)?;
+        let compression = self.compression();
+        let is_pap = frame.protocol == protocol::PAP;
+        let for_authenticator = match is_pap {
+            true => packet.code == wire::ppp::pap::code::REQUEST,
+            false => packet.code == wire::ppp::chap::code::RESPONSE,
+        };
+        if for_authenticator {
+            let claim = match is_pap {
+                true => self.authenticator.handle_pap(&packet, compression, ctx)?,
+                false => self
+                    .authenticator
+                    .handle_response(&packet, compression, ctx)?,
+            };
+            if let Some(claim) = claim {
+                ctx.out.tell(Event::Authenticate(claim));
+            }
+            return Ok(());
+        }
+        let asked = self.lcp.negotiation.peer_asks.is_some();
+        let applicant = self.applicant.as_mut().filter(|_| asked);
+        let applicant = applicant.ok_or(Discard::Phase)?;
+        let outcome = match is_pap {
+            true => applicant.handle_pap(&packet)?,
+            false => applicant.handle_chap(&packet, compression, ctx)?,
+        };
+        self.heed_outcome(outcome, ctx);
+        Ok(())
+    }
+
+    fn heed_outcome(&mut self, outcome: Outcome, ctx: &mut Context<'_>) {
+        match outcome {
+            Outcome::Open => {}
+            Outcome::Accepted => {
+                ctx.out.tell(Event::Authenticated);
+                self.go_on(ctx);
+            }
+            Outcome::Refused => self.end(LinkEnd::RefusedByPeer, ctx),
+            Outcome::Silent => self.end(LinkEnd::AuthenticationTimeout, ctx),
+        }
+    }
+
+    fn fire_lcp(&mut self, event: Automaton, ctx: &mut Context<'_>) {
+        let signals = self.lcp.fire(event, Compression::default(), ctx);
+        self.heed_lcp(signals, ctx);
+    }
+
+    fn heed_lcp(&mut self, signals: Signals, ctx: &mut Context<'_>) {
+        if signals.down {
+            self.lcp_is_down(ctx);
+        }
+        if self.lcp.negotiation.is_looped() && self.closing.is_none() {
+            self.end(LinkEnd::Looped, ctx);
+            return;
+        }
+        if signals.up {
+            self.lcp_is_up(None, ctx);
+        }
+        if signals.by_peer && self.lcp.state() == State::Stopping {
+            self.ended(LinkEnd::PeerTerminated, ctx);
+        }
+        if signals.finished {
+            let reason = self.closing.unwrap_or(match self.lcp.negotiation.ask {
+                Some(_) if self.lcp.was_refused() => LinkEnd::AuthenticationRejected,
+                _ if self.lcp.was_refused() => LinkEnd::Rejected,
+                _ => LinkEnd::NoAnswer,
+            });
+            self.ended(reason, ctx);
+        }
+    }
+
+    fn lcp_is_up(&mut self, proxied: Option<Claim>, ctx: &mut Context<'_>) {
+        ctx.out.tell(Event::LcpUp);
+        let compression = self.compression();
+        self.unanswered = 0;
+        if ctx.config.echo_interval != Duration::ZERO {
+            self.echo_at = ctx.now + ctx.config.echo_interval;
+        }
+        self.patience = ctx.now + ctx.config.authentication_max;
+        if let (Some(by), Some(applicant)) = (self.lcp.negotiation.peer_asks, &mut self.applicant) {
+            applicant.start(by, compression, ctx);
+        }
+        match (self.lcp.negotiation.ask, proxied) {
+            (Some(by), Some(claim)) => {
+                self.authenticator.take_over(by, claim.identifier());
+                ctx.out.tell(Event::Authenticate(claim));
+            }
+            (Some(by), None) => self.authenticator.start(by, compression, ctx),
+            (None, _) if self.is_client => self.authenticator.answer_silently(true),
+            (None, _) => {
+                self.authenticator.claimed();
+                ctx.out.tell(Event::Authenticate(Claim::none()));
+            }
+        }
+        self.go_on(ctx);
+    }
+
+    fn lcp_is_down(&mut self, ctx: &mut Context<'_>) {
+        self.in_network = false;
+        self.patience = Instant::FAR_FUTURE;
+        self.echo_at = Instant::FAR_FUTURE;
+        self.authenticator.reset();
+        if let Some(applicant) = &mut self.applicant {
+            applicant.reset();
+        }
+        let compression = Compression::default();
+        if let Some(ipcp) = &mut self.ipcp {
+            let signals = ipcp.fire(Automaton::Down, compression, ctx);
+            self.heed_ipcp(signals, ctx);
+        }
+        if let Some(ipv6cp) = &mut self.ipv6cp {
+            let signals = ipv6cp.fire(Automaton::Down, compression, ctx);
+            self.heed_ipv6cp(signals, ctx);
+        }
+        self.ipcp = None;
+        self.ipv6cp = None;
+    }
+
+    /// Begins with the network protocols once both sides are content.
+    fn go_on(&mut self, ctx: &mut Context<'_>) {
+        let proven = match (self.lcp.negotiation.peer_asks, &self.applicant) {
+            (Some(_), Some(applicant)) => applicant.is_accepted(),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        let ready = self.authenticator.has_accepted() && proven && self.lcp.is_opened();
+        if !ready || self.in_network {
+            return;
+        }
+        self.in_network = true;
+        self.patience = Instant::FAR_FUTURE;
+        let compression = self.compression();
+        if let Some(offer) = self.wish.ipv4 {
+            let mut ipcp = Layer::new(Ipcp::new(offer));
+            ipcp.fire(Automaton::Open, compression, ctx);
+            ipcp.fire(Automaton::Up, compression, ctx);
+            self.ipcp = Some(ipcp);
+        }
+        if let Some(offer) = self.wish.ipv6 {
+            let mut ipv6cp = Layer::new(Ipv6cp::new(offer));
+            ipv6cp.fire(Automaton::Open, compression, ctx);
+            ipv6cp.fire(Automaton::Up, compression, ctx);
+            self.ipv6cp = Some(ipv6cp);
+        }
+        self.look_for_networks(ctx);
+    }
+
+    fn heed_ipcp(&mut self, signals: Signals, ctx: &mut Context<'_>) {
+        if signals.down {
+            ctx.out.tell(Event::Ipv4Down);
+        }
+        if let (true, Some(ipcp)) = (signals.up, &self.ipcp) {
+            ctx.out.tell(Event::Ipv4Up(ipcp.negotiation.settings()));
+        }
+        if signals.finished {
+            self.look_for_networks(ctx);
+        }
+    }
+
+    fn heed_ipv6cp(&mut self, signals: Signals, ctx: &mut Context<'_>) {
+        if signals.down {
+            ctx.out.tell(Event::Ipv6Down);
+        }
+        if let (true, Some(ipv6cp)) = (signals.up, &self.ipv6cp) {
+            ctx.out.tell(Event::Ipv6Up(ipv6cp.negotiation.settings()));
+        }
+        if signals.finished {
+            self.look_for_networks(ctx);
+        }
+    }
+
+    /// A link without any network protocol left is of no use.
+    fn look_for_networks(&mut self, ctx: &mut Context<'_>) {
+        let is_over = |state| matches!(state, State::Initial | State::Closed | State::Stopped);
+        let [_, ipcp, ipv6cp] = self.states();
+        if self.in_network && is_over(ipcp) && is_over(ipv6cp) {
+            self.end(LinkEnd::NoNetwork, ctx);
+        }
+    }
+
+    /// Ends it in order.
+    fn end(&mut self, reason: LinkEnd, ctx: &mut Context<'_>) {
+        if self.ended || self.closing.is_some() {
+            return;
+        }
+        self.closing = Some(reason);
+        self.fire_lcp(Automaton::Close, ctx);
+        if !self.ended && !self.lcp.state().is_timed() {
+            self.ended(reason, ctx);
+        }
+    }
+
+    fn ended(&mut self, reason: LinkEnd, ctx: &mut Context<'_>) {
+        if !self.ended {
+            self.ended = true;
+            ctx.out.tell(Event::Ended(reason));
+        }
+    }
+}

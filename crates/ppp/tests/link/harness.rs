@@ -1,0 +1,249 @@
+//! Two ends with a wire between them, in virtual time.
+
+use std::net::Ipv4Addr;
+
+use base::{Duration, Instant, Redacted};
+use ppp::{
+    Authentication, Claim, Config, Context, Credentials, Event, Grant, Ipv4Offer, Ipv6Offer, Link,
+    Outbox, Proof, Random, Side,
+};
+use wire::ppp::chap;
+
+pub(crate) const SECRET: &[u8] = b"sesame";
+pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+pub(crate) const DNS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 53);
+
+/// A small generator (splitmix64): equal seeds, equal numbers.
+#[derive(Clone)]
+pub(crate) struct Seeded(pub(crate) u64);
+
+impl Seeded {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn percent(&mut self, percent: u64) -> bool {
+        self.next() % 100 < percent
+    }
+}
+
+impl Random for Seeded {
+    fn fill(&mut self, octets: &mut [u8]) {
+        for octet in octets {
+            *octet = self.next() as u8;
+        }
+    }
+}
+
+/// One end.
+pub(crate) struct End {
+    pub(crate) link: Link,
+    pub(crate) config: Config,
+    pub(crate) out: Outbox,
+    pub(crate) random: Seeded,
+    pub(crate) events: Vec<Event>,
+    /// Frames that were to be sent.
+    pub(crate) sent: Vec<Vec<u8>>,
+}
+
+impl End {
+    pub(crate) fn new(side: Side, config: Config, seed: u64) -> Self {
+        let mut random = Seeded(seed);
+        Self {
+            link: Link::new(side, &config, &mut random),
+            config,
+            out: Outbox::new(),
+            random,
+            events: Vec::new(),
+            sent: Vec::new(),
+        }
+    }
+
+    /// Calls the link, and collects what it left in the outbox.
+    pub(crate) fn call<T>(
+        &mut self,
+        now: Instant,
+        f: impl FnOnce(&mut Link, &mut Context<'_>) -> T,
+    ) -> T {
+        let mut ctx = Context {
+            now,
+            config: &self.config,
+            random: &mut self.random,
+            out: &mut self.out,
+        };
+        let result = f(&mut self.link, &mut ctx);
+        self.sent.extend(self.out.frames().map(<[u8]>::to_vec));
+        self.events.extend(self.out.events().iter().cloned());
+        self.out.clear();
+        result
+    }
+
+    /// Frames sent since the last call, with protocol, code, identifier and data.
+    pub(crate) fn packets(&mut self) -> Vec<(u16, u8, u8, Vec<u8>)> {
+        let sent = std::mem::take(&mut self.sent);
+        let read = sent.iter().map(|octets| {
+            let frame = wire::ppp::Frame::parse(octets).unwrap();
+            let packet = wire::ppp::control::Control::parse(frame.information).unwrap();
+            (
+                frame.protocol,
+                packet.code,
+                packet.identifier,
+                packet.data.to_vec(),
+            )
+        });
+        read.collect()
+    }
+}
+
+pub(crate) fn grant() -> Grant {
+    Grant {
+        ipv4: Some(Ipv4Offer {
+            local: LOCAL,
+            peer: PEER,
+            dns: [Some(DNS), None],
+            ask_dns: false,
+        }),
+        ipv6: Some(Ipv6Offer::free(1)),
+    }
+}
+
+/// Whether a claim is that of user "alice" with the right secret.
+pub(crate) fn is_right(claim: &Claim) -> bool {
+    let proven = match &claim.proof {
+        Proof::None => return true,
+        Proof::Pap { password, .. } => password.reveal().as_ref() == SECRET,
+        Proof::Chap {
+            identifier,
+            challenge,
+            response,
+        } => *response == chap::md5_response(*identifier, SECRET, challenge),
+    };
+    proven && claim.name.as_ref() == b"alice"
+}
+
+pub(crate) fn network(authenticate: &[Authentication], seed: u64) -> End {
+    let config = Config {
+        authenticate: authenticate.to_vec(),
+        ..Config::default()
+    };
+    End::new(Side::Network, config, seed)
+}
+
+pub(crate) fn client(secret: &[u8], seed: u64) -> End {
+    let side = Side::Client {
+        credentials: Some(Credentials {
+            name: b"alice"[..].into(),
+            secret: Redacted::new(secret.into()),
+        }),
+        ipv4: Some(Ipv4Offer::ASK),
+        ipv6: Some(Ipv6Offer::free(seed | 1 << 40)),
+    };
+    let config = Config {
+        compress: true,
+        ..Config::default()
+    };
+    End::new(side, config, seed)
+}
+
+/// What a wire does to frames, in percent.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wire {
+    pub(crate) loss: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) reordered: u64,
+}
+
+/// Two ends and the frames between them.
+pub(crate) struct Pair {
+    pub(crate) now: Instant,
+    /// The network's side, the client's.
+    pub(crate) ends: [End; 2],
+    pub(crate) wire: Wire,
+    pub(crate) random: Seeded,
+    /// Frames on their way: when they arrive, at which end.
+    flying: Vec<(Instant, usize, Vec<u8>)>,
+}
+
+impl Pair {
+    pub(crate) fn new(network: End, client: End, wire: Wire, seed: u64) -> Self {
+        Self {
+            now: Instant::from_nanos(1),
+            ends: [network, client],
+            wire,
+            random: Seeded(seed),
+            flying: Vec::new(),
+        }
+    }
+
+    pub(crate) fn up(&mut self) {
+        for end in 0..2 {
+            self.ends[end].call(self.now, |link, ctx| link.up(ctx));
+        }
+    }
+
+    /// Lets the network's owner answer, and puts frames on the wire.
+    fn settle(&mut self) {
+        let mut at = 0;
+        while at < self.ends[0].events.len() {
+            if let Event::Authenticate(claim) = self.ends[0].events[at].clone() {
+                let right = is_right(&claim);
+                let answered = self.ends[0].call(self.now, |link, ctx| match right {
+                    true => link.accept(&grant(), b"hello", ctx),
+                    false => link.refuse(b"no", ctx),
+                });
+                assert!(answered, "the owner was asked");
+                self.ends[0].events[at] = Event::LcpUp;
+            }
+            at += 1;
+        }
+        for end in 0..2 {
+            for frame in std::mem::take(&mut self.ends[end].sent) {
+                if self.random.percent(self.wire.loss) {
+                    continue;
+                }
+                let copies = 1 + usize::from(self.random.percent(self.wire.duplicates));
+                for _ in 0..copies {
+                    let late = match self.random.percent(self.wire.reordered) {
+                        true => Duration::from_millis(30 + self.random.next() % 4_000),
+                        false => Duration::from_millis(10),
+                    };
+                    self.flying.push((self.now + late, 1 - end, frame.clone()));
+                }
+            }
+        }
+    }
+
+    /// Goes on until nothing happens for `quiet`, or for 10 minutes.
+    pub(crate) fn run(&mut self, quiet: Duration) {
+        let end = self.now + Duration::from_secs(600);
+        self.settle();
+        loop {
+            let timers = self.ends.iter().map(|end| end.link.timeout());
+            let arrivals = self.flying.iter().map(|flight| flight.0);
+            let next = timers.chain(arrivals).min().unwrap();
+            if next > self.now + quiet || next > end {
+                return;
+            }
+            self.now = next.max(self.now);
+            let now = self.now;
+            let mut due: Vec<_> = self
+                .flying
+                .extract_if(.., |flight| flight.0 <= now)
+                .collect();
+            due.sort_by_key(|flight| flight.0);
+            for (_, to, frame) in due {
+                // What is ignored is ignored.
+                let _ = self.ends[to].call(now, |link, ctx| link.handle(&frame, ctx));
+            }
+            for end in &mut self.ends {
+                end.call(now, |link, ctx| link.handle_timeout(ctx));
+            }
+            self.settle();
+        }
+    }
+}
