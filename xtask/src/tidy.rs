@@ -77,7 +77,7 @@ fn is_crate_root(path: &str) -> bool {
 /// Whether the line has the keyword in code: not in a comment, and not inside a longer word.
 fn uses_keyword(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
-    code.split(|c: char| !c.is_alphanumeric() && c != '_')
+    code.split(|c: char| !c.is_alphanumeric() && !"_-".contains(c))
         .any(|word| word == KEYWORD)
 }
 
@@ -111,6 +111,8 @@ mod tests {
         assert!(uses_keyword(&format!("    {KEYWORD} {{ f() }}")));
         assert!(uses_keyword(&format!("pub {KEYWORD} fn f();")));
         assert!(!uses_keyword(&format!("#![forbid({KEYWORD}_code)]")));
+        // A word of HTTP's, for example.
+        assert!(!uses_keyword(&format!("style-src '{KEYWORD}-inline'")));
         assert!(!uses_keyword(&format!("// {KEYWORD} here means nothing")));
     }
 
