@@ -11,6 +11,9 @@ use crate::svg::{Anchor, Font, Svg, dash, hollow, stroke};
 use std::cell::RefCell;
 pub(crate) use words::{LOST_KEY, describe, percent, value_unit};
 
+/// Stands where samples would.
+const EMPTY: &str = "no sample";
+
 /// Where a picture stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -38,6 +41,13 @@ pub(crate) fn render(chart: &Chart, width: f64, place: Place) -> String {
         if chart.kind != Kind::Cdf && series.samples().lost() > 0 {
             lost::draw(&mut svg, &frame, chart, index, bins.as_ref());
         }
+    }
+    if chart.series.iter().all(|s| s.samples().count() == 0) {
+        let (x, y) = (
+            frame.left + frame.width / 2.0,
+            frame.top + frame.height / 2.0,
+        );
+        svg.text(x, y, Anchor::Middle, Font::muted(14.0), EMPTY);
     }
     svg.y = frame.top + frame.height + 20.0;
     let font = Font::plain(13.0);
@@ -137,8 +147,25 @@ fn legend(svg: &mut Svg, chart: &Chart) {
     let font = Font::plain(13.0);
     let room = svg.width - 32.0;
     let entries: Vec<String> = chart.series.iter().map(words::entry).collect();
-    let widest = entries.iter().map(|e| font.width(e)).fold(0.0, f64::max);
-    let columns = (room / (widest + SAMPLE + 24.0)).floor().clamp(1.0, 3.0) as usize;
+    let lines = |entry: &str, columns: usize| {
+        let lines = font.wrap(entry, room / columns as f64 - SAMPLE - 8.0).len();
+        // A broken name is worth some height.
+        18.0 * lines as f64 + if lines > 1 { 15.0 } else { 3.0 }
+    };
+    // As many columns as make the legend lowest.
+    let height = |columns: &usize| {
+        let rows = entries.len().div_ceil(*columns).max(1);
+        let columns = entries.chunks(rows).map(|entries| {
+            let heights = entries.iter().map(|entry| lines(entry, *columns));
+            heights.sum::<f64>()
+        });
+        columns.fold(0.0, f64::max)
+    };
+    let words = entries.iter().flat_map(|entry| entry.split_whitespace());
+    let widest = words.map(|word| font.width(word)).fold(100.0, f64::max);
+    let most = ((room / (widest + SAMPLE + 16.0)) as usize).clamp(1, 4);
+    let columns = (1..=most).min_by(|a, b| height(a).total_cmp(&height(b)));
+    let columns = columns.unwrap_or(1);
     let column_width = room / columns as f64;
     let rows = entries.len().div_ceil(columns);
     let top = svg.y;

@@ -55,7 +55,13 @@ impl Scale {
                 tick.label = Some(number::human_seconds(tick.at * seconds));
             }
             let unit = String::new();
-            return (scale, Axis { unit, ..axis.clone() });
+            return (
+                scale,
+                Axis {
+                    unit,
+                    ..axis.clone()
+                },
+            );
         }
         let most = axis.max.unwrap_or(ends[0].abs().max(ends[1].abs()));
         let (factor, unit) = axis.unit_for(most);

@@ -25,7 +25,7 @@ pub(crate) const STYLE_SHEET: &str = "\
 .hc{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',Arial,sans-serif}
 @media screen and (prefers-color-scheme:dark){
 .hc .ground{fill:#16191d}.hc .text{fill:#e8e8e8}.hc .muted{fill:#b4b9c0}
-.hc .grid{stroke:#343a41}.hc .axis{stroke:#8b939c}.hc .hollow{fill:#16191d}
+.hc .grid{stroke:#343a41}.hc .axis{stroke:#8b939c}.hc .hollow{fill:#16191d}.hc .halo{stroke:#16191d}
 .hc .s0{stroke:#4fa8e0}.hc .f0{fill:#4fa8e0}.hc .s1{stroke:#f5853f}.hc .f1{fill:#f5853f}
 .hc .s2{stroke:#2cc598}.hc .f2{fill:#2cc598}.hc .s3{stroke:#f2b632}.hc .f3{fill:#f2b632}
 .hc .s4{stroke:#dd92bf}.hc .f4{fill:#dd92bf}.hc .s5{stroke:#8fd0f5}.hc .f5{fill:#8fd0f5}
@@ -238,6 +238,16 @@ impl Svg {
         );
     }
 
+    /// A marker that stands out from a dense series of its own colour.
+    pub(crate) fn marker_on_dense(&mut self, x: f64, y: f64, look: usize) {
+        let halo = format!(
+            "<path class=\"halo\" fill=\"none\" stroke=\"#ffffff\" stroke-width=\"4\" d=\"{}\"/>",
+            shape(look, x, y)
+        );
+        self.raw(&halo);
+        self.marker(x, y, look, hollow(look), "");
+    }
+
     /// The whole document; without its own style sheet when a page provides it.
     pub(crate) fn finish(self, title: &str, description: &str, standalone: bool) -> String {
         let (width, height) = (self.width, (self.y + 14.0).ceil());
@@ -283,8 +293,8 @@ pub(crate) fn hollow(look: usize) -> bool {
 /// The dash of a look's line, so that lines differ without colour too; empty for a full line.
 pub(crate) fn dash(look: usize) -> &'static str {
     [
-        "", "9 4", "2 3", "12 3 2 3", "5 2", "14 4 5 4", "", "1 4", "3 6", "16 6", "7 2 2 2", "4 4",
-        "10 2 4 2", "1 2", "18 3", "6 6",
+        "", "9 4", "2 3", "12 3 2 3", "5 2", "14 4 5 4", "", "1 4", "3 6", "16 6", "7 2 2 2",
+        "4 4", "10 2 4 2", "1 2", "18 3", "6 6",
     ][look % LOOKS]
 }
 

@@ -1,106 +1,318 @@
-//! A page of charts in headless Chromium: zoomed, a series hidden and a value read by events as a hand makes them.
+//! A page of charts in headless Chromium, used as hands use it: by mouse, keys and fingers.
+
+mod browser;
 
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
-use plot::{Axis, Chart, Kind, Page, Series};
-use serde_json::Value;
-use std::process::Command;
+use browser::Browser;
+use plot::{Axis, Chart, Kind, Page, Series, Thinner};
+use serde_json::{Value, json};
+use std::path::PathBuf;
 
-/// Put before the page's own script: a browser that dumps its page draws no frames.
-const FRAMES: &str = "<script>requestAnimationFrame = draw => setTimeout(draw, 1)</script>";
+/// Counts what the scripts of a page do within each frame: calls that draw, and questions that lay the page out.
+const WATCH: &str = r#"(() => {
+  window.most = { draws: 0, layouts: 0 };
+  let now = null;
+  const count = (target, name, what) => {
+    const own = Object.getOwnPropertyDescriptor(target, name), kind = own.value ? "value" : own.set ? "set" : "get";
+    const act = own[kind];
+    own[kind] = function (...all) { if (now) now[what]++; return act.apply(this, all); };
+    Object.defineProperty(target, name, own);
+  };
+  for (const name of ["lineTo", "moveTo", "rect", "fillRect", "fillText", "fill", "stroke", "drawImage", "putImageData"]) {
+    count(CanvasRenderingContext2D.prototype, name, "draws");
+  }
+  count(Element.prototype, "getBoundingClientRect", "layouts");
+  count(Element.prototype, "clientWidth", "layouts");
+  count(Node.prototype, "textContent", "layouts");
+  const frame = window.requestAnimationFrame.bind(window);
+  window.requestAnimationFrame = act => frame(time => {
+    now = { draws: 0, layouts: 0 };
+    act(time);
+    for (const what in now) window.most[what] = Math.max(window.most[what], now[what]);
+    now = null;
+  });
+})()"#;
 
-/// Put after the page: uses the first chart, and writes what it says into the page.
-const HAND: &str = r##"<script>
-(async () => {
-  const chart = document.querySelector("#chart-0"), canvas = chart.querySelector("canvas");
-  const box = canvas.getBoundingClientRect(), out = {};
-  const frame = () => new Promise(done => setTimeout(done, 100));
-  const text = name => chart.querySelector(name).textContent;
-  const pointer = (kind, x, y) => canvas.dispatchEvent(new PointerEvent(kind, { clientX: box.left + x,
-    clientY: box.top + y, bubbles: true, pointerId: 1, pointerType: "mouse" }));
-  await frame();
-  out.start = text(".state");
-  canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: -400, clientX: box.left + box.width / 2,
-    clientY: box.top + 200, cancelable: true }));
-  await frame();
-  out.wheel = text(".state");
-  pointer("pointerdown", 300, 200); pointer("pointermove", 600, 200); pointer("pointerup", 600, 200);
-  await frame();
-  out.drag = text(".state");
-  pointer("pointermove", 450, box.height - 60);
-  await frame();
-  out.low = text(".read");
-  chart.querySelector(".legend button").click();
-  pointer("pointermove", 450, box.height - 60);
-  await frame();
-  out.pressed = chart.querySelector(".legend button").getAttribute("aria-pressed");
-  out.hidden = text(".read");
-  canvas.dispatchEvent(new MouseEvent("dblclick"));
-  await frame();
-  out.reset = text(".state");
-  const pre = document.createElement("pre");
-  pre.id = "outcome";
-  pre.textContent = JSON.stringify(out);
-  document.body.append(pre);
-})();
-</script>"##;
+/// The first chart's ink in blue, the first series' colour: the highest and the lowest row of the picture, and how
+/// many ticks there are above it.
+const INK: &str = r##"(() => {
+  const canvas = document.querySelector("#chart-0 canvas"), { width, height } = canvas, top = 38, foot = height - 47;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const blue = (x, y) => { const at = (y * width + x) * 4; return data[at + 2] > data[at] + 90; };
+  let rows = [];
+  for (let y = top; y < foot; y++) for (let x = 0; x < width; x++) if (blue(x, y)) { rows.push(y); break; }
+  let ticks = 0;
+  for (let x = 1; x < width; x++) if (blue(x, 33) && !blue(x - 1, 33)) ticks++;
+  return { top: rows[0], foot: rows[rows.length - 1], ticks };
+})()"##;
 
-const FLAGS: &[&str] = &[
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1200,900",
-    "--virtual-time-budget=10000",
-];
-
-/// Two flat series, so that each value is known wherever the pointer is.
-pub(crate) fn zooms_toggles_and_reads(bench: &Bench<'_>) -> Result<()> {
-    let axes = (
+fn chart(kind: Kind, series: Vec<Series>) -> Chart {
+    let (x, y) = (
         Axis::linear("time", "s"),
         Axis::linear("round-trip time", "ms"),
     );
-    let mut chart = Chart::new(Kind::OverTime, "Pings", axes.0, axes.1);
+    let mut chart = Chart::new(kind, "Pings", x, y);
+    chart.series = series;
+    chart
+}
+
+/// Writes a page of one chart.
+fn write(bench: &Bench<'_>, name: &str, chart: Chart) -> Result<PathBuf> {
+    let file = bench.directory.join(name);
+    std::fs::write(&file, Page::new("Pings").with(chart).to_html())?;
+    Ok(file)
+}
+
+/// All of it in one browser.
+pub(crate) fn zooms_toggles_and_reads(bench: &Bench<'_>) -> Result<()> {
+    // Two flat series, so that each value is known wherever the pointer is.
     let flat = |y: f64| (0..100_000).map(move |i| (f64::from(i) / 1000.0, y));
-    chart.series = vec![
+    let series = vec![
         Series::from_points("near", flat(20.5), [3.0]),
         Series::from_points("far", flat(40.25), []),
     ];
-    let html = Page::new("Pings").with(chart).to_html();
-    let html = html.replacen("<head>", &format!("<head>{FRAMES}"), 1) + HAND;
-    let file = bench.directory.join("page.html");
-    std::fs::write(&file, html)?;
-    let output = Command::new("chromium")
-        .args(FLAGS)
-        .arg(format!(
-            "--user-data-dir={}",
-            bench.directory.join("chromium").display()
-        ))
-        .arg("--dump-dom")
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .context("chromium")?;
-    let page = String::from_utf8_lossy(&output.stdout);
-    let outcome = page
-        .split("<pre id=\"outcome\">")
-        .nth(1)
-        .context("the page wrote no outcome")?;
-    let outcome = outcome.split("</pre>").next().unwrap_or_default();
-    let outcome: Value = serde_json::from_str(outcome).context(outcome.to_owned())?;
-    let said = |name: &str| outcome[name].as_str().unwrap_or_default();
-    ensure!(said("start").starts_with("each column: about"), "{outcome}");
+    let flat = write(bench, "flat.html", chart(Kind::OverTime, series))?;
+    let steep = write(bench, "steep.html", chart(Kind::Line, vec![steep()]))?;
+    let mut browser = Browser::start(bench)?;
+    browser.before_each(WATCH)?;
+    browser.open(&flat)?;
+    by_mouse(&mut browser).context("by mouse")?;
+    by_keys(&mut browser).context("by keys")?;
+    by_fingers(&mut browser).context("by fingers")?;
+    follows_the_colour_scheme(&mut browser).context("in the dark")?;
+    browser.open(&steep)?;
+    keeps_what_stands_out(&mut browser).context("from all to a few samples")?;
+    draws_little_in_a_frame(&mut browser)?;
+    without_scripts(&mut browser, &flat).context("without scripts")
+}
+
+/// Where a share of the first chart's width and height is.
+fn place(browser: &mut Browser, across: f64, down: f64) -> Result<[f64; 2]> {
+    let place = browser.run(&format!(
+        "(() => {{ const canvas = document.querySelector('#chart-0 canvas'); canvas.scrollIntoView();
+          const box = canvas.getBoundingClientRect();
+          return [box.left + box.width * {across}, box.top + box.height * {down}]; }})()"
+    ))?;
+    Ok(serde_json::from_value(place)?)
+}
+
+/// The range of x that the chart says it shows; `None` when it shows all.
+fn range(browser: &mut Browser) -> Result<Option<(f64, f64)>> {
+    let state = browser.text("#chart-0 .state")?;
+    let Some((range, _)) = state.split_once(" s; ") else {
+        return Ok(None);
+    };
+    let ends = range.split_once(" s to ").context(state.clone())?;
+    let end = |text: &str| text.replace(',', "").parse::<f64>();
+    Ok(Some((end(ends.0)?, end(ends.1)?)))
+}
+
+fn shown(browser: &mut Browser) -> Result<(f64, f64)> {
+    range(browser)?.context("it shows all")
+}
+
+fn by_mouse(browser: &mut Browser) -> Result<()> {
+    let state = browser.text("#chart-0 .state")?;
+    ensure!(state.starts_with("each column: about"), "{state}");
+    let middle = place(browser, 0.5, 0.5)?;
+    browser.wheel(middle, -400.0)?;
+    let wheel = shown(browser)?;
+    ensure!(wheel.0 > 10.0 && wheel.1 < 90.0, "{wheel:?}");
+    let to = place(browser, 0.6, 0.5)?;
+    browser.drag(middle, to)?;
+    let drag = shown(browser)?;
+    ensure!(drag.1 - drag.0 < (wheel.1 - wheel.0) / 5.0, "{drag:?}");
+    let low = place(browser, 0.4, 0.85)?;
+    browser.mouse("mouseMoved", low, "none")?;
+    let read = browser.text("#chart-0 .read")?;
+    ensure!(read.starts_with("near: 20.5 ms"), "{read}");
+    browser.run("document.querySelector('#chart-0 .legend button').click()")?;
+    browser.mouse("mouseMoved", [low[0] + 5.0, low[1]], "none")?;
+    let read = browser.text("#chart-0 .read")?;
+    ensure!(read.starts_with("far: 40.25 ms"), "{read}");
+    let pressed = browser.run("document.querySelector('#chart-0 .legend button').ariaPressed")?;
+    ensure!(pressed == "false", "{pressed}");
+    browser.run("document.querySelector('#chart-0 .legend button').click()")?;
+    browser.run(
+        "document.querySelector('#chart-0 canvas').dispatchEvent(new MouseEvent('dblclick'))",
+    )?;
+    ensure!(range(browser)?.is_none(), "a double click shows all");
+    Ok(())
+}
+
+fn by_keys(browser: &mut Browser) -> Result<()> {
+    browser.run("document.querySelector('#chart-0 canvas').focus()")?;
+    browser.key("+", false)?;
+    let zoomed = shown(browser)?;
+    browser.key("ArrowRight", true)?;
+    let moved = shown(browser)?;
+    ensure!(moved.0 > zoomed.0 && moved.1 > zoomed.1, "{moved:?}");
+    browser.key("ArrowLeft", false)?;
+    let read = browser.text("#chart-0 .read")?;
     ensure!(
-        said("wheel").contains(" s to ") && said("wheel") != said("drag"),
-        "{outcome}"
+        read.contains(" ms at ") || read.contains(" samples about "),
+        "{read}"
     );
-    ensure!(said("drag").contains(" s to "), "{outcome}");
-    ensure!(said("low").starts_with("near: 20.5 ms"), "{outcome}");
-    ensure!(said("pressed") == "false", "{outcome}");
-    ensure!(said("hidden").starts_with("far: 40.25 ms"), "{outcome}");
-    ensure!(!said("reset").contains(" s to "), "{outcome}");
+    browser.key("-", false)?;
+    browser.key("0", false)?;
+    ensure!(range(browser)?.is_none(), "0 shows all");
+    Ok(())
+}
+
+fn by_fingers(browser: &mut Browser) -> Result<()> {
+    let touch = json!({ "enabled": true, "maxTouchPoints": 2 });
+    browser.call("Emulation.setTouchEmulationEnabled", touch)?;
+    let (left, right) = (place(browser, 0.45, 0.5)?, place(browser, 0.55, 0.5)?);
+    browser.touch("touchStart", &[left, right])?;
+    for step in 1..=10 {
+        let by = f64::from(step) * 12.0;
+        browser.touch(
+            "touchMove",
+            &[[left[0] - by, left[1]], [right[0] + by, right[1]]],
+        )?;
+    }
+    browser.touch("touchEnd", &[])?;
+    let pinched = shown(browser)?;
+    let span = pinched.1 - pinched.0;
+    // From a tenth of the width to a tenth and 240 pixels.
+    ensure!((25.0..45.0).contains(&span), "{pinched:?}");
+    browser.touch("touchStart", &[right])?;
+    for step in 1..=10 {
+        let by = f64::from(step) * 12.0;
+        browser.touch("touchMove", &[[right[0] - by, right[1]]])?;
+    }
+    browser.touch("touchEnd", &[])?;
+    let panned = shown(browser)?;
+    let same = ((panned.1 - panned.0) - span).abs() < span * 0.01;
+    ensure!(same && panned.0 > pinched.0 + span * 0.05, "{panned:?}");
+    let read = browser.text("#chart-0 .read")?;
+    ensure!(read.contains(" ms"), "a finger reads too: {read:?}");
+    let mouse = json!({ "enabled": false });
+    browser.call("Emulation.setTouchEmulationEnabled", mouse)?;
+    Ok(())
+}
+
+fn follows_the_colour_scheme(browser: &mut Browser) -> Result<()> {
+    let has = |browser: &mut Browser, colour: [u8; 3]| {
+        browser.run(&format!(
+            "(() => {{ const canvas = document.querySelector('#chart-0 canvas');
+              const {{ data }} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+              for (let i = 0; i < data.length; i += 4) if ({colour:?}.every((part, j) => data[i + j] === part)) return true;
+              return false; }})()"
+        ))
+    };
+    ensure!(has(browser, [0x00, 0x72, 0xb2])? == true, "the light blue");
+    for (scheme, colour) in [("dark", [0x4f, 0xa8, 0xe0]), ("light", [0x00, 0x72, 0xb2])] {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        browser.call(
+            "Emulation.setEmulatedMedia",
+            json!({ "features": features }),
+        )?;
+        browser.rest()?;
+        ensure!(has(browser, colour)? == true, "the blue when {scheme}");
+    }
+    Ok(())
+}
+
+/// When something is lost in [`steep`].
+fn losses() -> impl Iterator<Item = f64> {
+    [
+        101.0, 203.0, 320.5, 333.1, 327.25, 339.0, 480.0, 640.0, 666.9, 800.0,
+    ]
+    .into_iter()
+}
+
+/// A million samples of about 20 ms in 1000 s, with one of 480 and one of 1 a third of the way, and some lost.
+fn steep() -> Series {
+    let mut thinner = Thinner::new();
+    for i in 0..1_000_000_u32 {
+        let value = match i {
+            333_333 => 480.0,
+            333_334 => 1.0,
+            _ => 20.0 + f64::from(i % 101 * 79 % 101) / 50.0,
+        };
+        thinner.push(f64::from(i) / 1000.0, value);
+    }
+    losses().for_each(|second| thinner.push_lost(second));
+    thinner.finish("steep")
+}
+
+/// The highest and the lowest sample are drawn where they were, and each loss in view has its tick, at every zoom.
+fn keeps_what_stands_out(browser: &mut Browser) -> Result<()> {
+    browser.rest()?;
+    let all = browser.run(INK)?;
+    ensure!(all["ticks"] == losses().count(), "{all}");
+    for _ in 0..14 {
+        let at = stands_out(browser)?;
+        browser.wheel(at, -400.0)?;
+        let (from, to) = shown(browser)?;
+        let ink = browser.run(INK)?;
+        for end in ["top", "foot"] {
+            let row = |ink: &Value| ink[end].as_f64().unwrap_or(-99.0);
+            ensure!(
+                (row(&ink) - row(&all)).abs() <= 2.0,
+                "{end}: {ink} from {from} to {to}, {all} of all"
+            );
+        }
+        let lost = losses().filter(|second| (from..=to).contains(second));
+        let lost = lost.count();
+        ensure!(
+            ink["ticks"] == lost,
+            "{ink}: {lost} lost from {from} to {to}"
+        );
+    }
+    let (from, to) = shown(browser)?;
+    ensure!(to - from < 0.1, "still {from} to {to}");
+    Ok(())
+}
+
+/// Where the highest ink is on the screen.
+fn stands_out(browser: &mut Browser) -> Result<[f64; 2]> {
+    let ink = browser.run(INK)?;
+    let row = ink["top"].as_f64().context("no ink")?;
+    let [left, top] = place(browser, 0.0, 0.0)?;
+    let column = browser.run(&format!(
+        "(() => {{ const canvas = document.querySelector('#chart-0 canvas');
+          const {{ data }} = canvas.getContext('2d').getImageData(0, {row}, canvas.width, 1), found = [];
+          for (let x = 0; x < canvas.width; x++) if (data[x * 4 + 2] > data[x * 4] + 90) found.push(x);
+          return found.length ? (found[0] + found[found.length - 1]) / 2 + 0.5 : null; }})()"
+    ))?;
+    let column = column.as_f64().context("no ink in its row")?;
+    Ok([left + column, top + row])
+}
+
+/// Whatever was done to a million samples: a few thousand strokes, and nothing that lays the page out.
+fn draws_little_in_a_frame(browser: &mut Browser) -> Result<()> {
+    let most = browser.run("window.most")?;
+    let draws = most["draws"].as_u64().unwrap_or(u64::MAX);
+    ensure!((20..3000).contains(&draws), "{most}");
+    ensure!(most["layouts"] == 0, "{most}");
+    Ok(())
+}
+
+/// A still picture takes the place of the moving one.
+fn without_scripts(browser: &mut Browser, page: &std::path::Path) -> Result<()> {
+    browser.call(
+        "Emulation.setScriptExecutionDisabled",
+        json!({ "value": true }),
+    )?;
+    let url = format!("file://{}", page.display());
+    browser.call("Page.navigate", json!({ "url": url }))?;
+    let mut width = |selector: &str| -> Result<f64> {
+        let document = browser.call("DOM.getDocument", json!({}))?;
+        let root = document["root"]["nodeId"].clone();
+        let query = json!({ "nodeId": root, "selector": selector });
+        let found = browser.call("DOM.querySelector", query)?;
+        let node = json!({ "nodeId": found["nodeId"] });
+        let model = browser.call("DOM.getBoxModel", node);
+        Ok(model.map_or(0.0, |model| model["model"]["width"].as_f64().unwrap_or(0.0)))
+    };
+    let found = crate::process::until(super::SOON, || {
+        let still = width("#chart-0 .still svg").unwrap_or(0.0);
+        Ok((still > 500.0).then_some(still))
+    })?;
+    ensure!(found.is_some(), "no still picture");
+    ensure!(width("#chart-0 canvas")? == 0.0, "the canvas is there too");
     Ok(())
 }

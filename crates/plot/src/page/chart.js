@@ -29,27 +29,28 @@ class Chart extends Picture {
   reset() {
     this.full = this.extent();
     this.time = /over|sc/.test(this.about.kind) && this.about.x.unit === "s" && !this.log.x && this.full[1] - this.full[0] >= 120;
-    this.view = { x: this.full.slice(), y: null };
+    this.x = this.full.slice();
+    this.chosen = null;
     this.cross = null;
     this.left = 20;
     this.redraw();
   }
-  zoom(factor, at = (this.view.x[0] + this.view.x[1]) / 2) {
-    this.show(at - (at - this.view.x[0]) * factor, at + (this.view.x[1] - at) * factor);
+  zoom(factor, at = (this.x[0] + this.x[1]) / 2) {
+    this.show(at - (at - this.x[0]) * factor, at + (this.x[1] - at) * factor);
   }
   // Shows a range of x, within what there is and not narrower than numbers allow.
   show(from, to) {
-    const [low, high] = this.full, least = Math.max((high - low) * 1e-7, Math.abs(high) * 1e-12);
-    const span = Math.min(Math.max(to - from, least), high - low);
-    const start = Math.min(Math.max((from + to - span) / 2, low), high - span);
-    this.view.x = [start, start + span];
+    const [low, high] = this.full, least = max((high - low) * 1e-7, abs(high) * 1e-12);
+    const span = min(max(to - from, least), high - low);
+    const start = min(max((from + to - span) / 2, low), high - span);
+    this.x = [start, start + span];
     this.redraw();
   }
   pan(share) {
-    const by = share * (this.view.x[1] - this.view.x[0]);
-    this.show(this.view.x[0] + by, this.view.x[1] + by);
+    const by = share * (this.x[1] - this.x[0]);
+    this.show(this.x[0] + by, this.x[1] + by);
   }
-  zoomed() { return this.view.y !== null || this.view.x[1] - this.view.x[0] < (this.full[1] - this.full[0]) * 0.9999; }
+  zoomed() { return this.chosen !== null || this.x[1] - this.x[0] < (this.full[1] - this.full[0]) * 0.9999; }
   toggle(index, button) {
     const series = this.series[index];
     series.shown = !series.shown;
@@ -73,11 +74,11 @@ class Chart extends Picture {
     const at = event => [event.offsetX, event.offsetY];
     on("wheel", event => {
       const [x, y] = [event.deltaX, event.deltaY];
-      if (!this.zoomed() && (y > 0 || Math.abs(x) > Math.abs(y))) return; // At the full range the wheel scrolls the page on.
+      if (!this.zoomed() && (y > 0 || abs(x) > abs(y))) return; // At the full range the wheel scrolls the page on.
       event.preventDefault();
-      if (Math.abs(x) > Math.abs(y)) return this.pan(x / this.width);
+      if (abs(x) > abs(y)) return this.pan(x / this.width);
       const pace = event.ctrlKey ? 0.01 : event.deltaMode ? 0.05 : 0.002;
-      this.zoom(Math.exp(Math.max(-1, Math.min(1, y * pace))), this.ppx(at(event)[0]));
+      this.zoom(exp(max(-1, min(1, y * pace))), this.ppx(at(event)[0]));
     }, { passive: false });
     on("dblclick", () => this.reset());
     on("pointerdown", event => {
@@ -115,7 +116,7 @@ class Chart extends Picture {
     if (this.drag) { this.drag.to = point; return; }
     const other = [...this.pointers].find(([key]) => key !== id);
     if (other) {
-      const [was, is] = [before, point].map(([x, y]) => Math.hypot(x - other[1][0], y - other[1][1]));
+      const [was, is] = [before, point].map(([x, y]) => hypot(x - other[1][0], y - other[1][1]));
       if (was > 8 && is > 8) this.zoom(was / is, this.ppx(other[1][0]));
     } else if (this.zoomed()) {
       this.pan((before[0] - point[0]) / this.width);
@@ -123,10 +124,10 @@ class Chart extends Picture {
     this.pointers.set(id, point);
   }
   select(from, to) {
-    if (Math.abs(to[0] - from[0]) < 6) return;
+    if (abs(to[0] - from[0]) < 6) return;
     const [a, b] = [from[0], to[0]].sort((p, q) => p - q).map(p => this.ppx(p));
-    if (Math.abs(to[1] - from[1]) > this.height / 4) {
-      this.view.y = [from[1], to[1]].sort((p, q) => q - p).map(p => this.ppy(p));
+    if (abs(to[1] - from[1]) > this.height / 4) {
+      this.chosen = [from[1], to[1]].sort((p, q) => q - p).map(p => this.ppy(p));
     }
     this.show(a, b);
   }
@@ -143,9 +144,9 @@ class Chart extends Picture {
   }
   // Moves the reading mark by some pixels, and the range with it at its ends.
   step(side, way) {
-    const [x, y] = this.cross || [this.left + this.width / 2, this.top + this.height / 2];
-    const next = x + side * Math.max(this.width / 200, 2), within = (v, low, room) => Math.min(Math.max(v, low), low + room);
-    if (next < this.left || next > this.left + this.width) this.pan(side * 0.15);
+    const [x, y] = this.cross || [this.right / 2, this.bottom / 2];
+    const next = x + side * max(this.width / 200, 2), within = (v, low, room) => min(max(v, low), low + room);
+    if (next < this.left || next > this.right) this.pan(side * 0.15);
     this.point([within(next, this.left, this.width), within(y + way * this.height / 25, this.top, this.height)]);
   }
 
@@ -167,7 +168,7 @@ class Chart extends Picture {
     if (!w || !h) return;
     sized(this.glass, over, w, h, this.ratio);
     if (drag) {
-      const tall = Math.abs(drag.to[1] - drag.from[1]) > this.height / 4;
+      const tall = abs(drag.to[1] - drag.from[1]) > this.height / 4;
       over.fillStyle = ink.text;
       over.globalAlpha = 0.14;
       over.fillRect(drag.from[0], tall ? drag.from[1] : this.top, drag.to[0] - drag.from[0], tall ? drag.to[1] - drag.from[1] : this.height);
@@ -187,23 +188,23 @@ class Chart extends Picture {
     const [px, py] = this.cross;
     let best = null;
     const offer = (series, x, low, high, count) => {
-      const [a, b, at] = [this.py(this.place("y", low)), this.py(this.place("y", high)), this.px(this.place("x", x))];
-      const y = Math.min(Math.max(py, Math.min(a, b)), Math.max(a, b)), far = Math.hypot((at - px) * 2, y - py);
-      if (at >= this.left - 1 && at <= this.left + this.width + 1 && (!best || far < best.far)) best = { far, series, x, low, high, count, at, y };
+      const [a, b, at] = [this.downTo(low), this.downTo(high), this.acrossTo(x)];
+      const y = min(max(py, min(a, b)), max(a, b)), far = hypot((at - px) * 2, y - py);
+      if (at >= this.left - 1 && at <= this.right + 1 && (!best || far < best.far)) best = { far, series, x, low, high, count, at, y };
     };
-    const x = this.value("x", this.ppx(px));
+    const x = this.xAt(px);
     for (const series of this.series) {
       if (!series.shown) continue;
       if (this.cdf) {
-        const { n, value, share } = series.cdf, i = Math.max(below(value, n, x), 0);
+        const { n, value, share } = series.cdf, i = max(below(value, n, x), 0);
         for (const j of [i - 1, i]) if (j >= 0 && j < n) offer(series, value[j], share[j], share[j], 1);
         continue;
       }
       const { level, start, end } = series.seen, i = below(level.x, level.n, x);
       const reach = level.each > 1 ? 1 : this.about.kind === "scatter" ? 60 : 2;
-      for (let j = Math.max(i - reach, start); j < Math.min(i + reach, end); j++) {
+      for (let j = max(i - reach, start); j < min(i + reach, end); j++) {
         const middle = level.each > 1 ? (level.x[j] + level.x[j + 1]) / 2 : level.x[j];
-        offer(series, middle, level.min[j], level.max[j], level.each);
+        offer(series, middle, level.low[j], level.high[j], level.each);
       }
     }
     if (!best) return null;
@@ -216,60 +217,60 @@ class Chart extends Picture {
   // The lost packets whose tick the pointer is at.
   lossAt() {
     const [px, py] = this.cross, rows = this.series.filter(series => series.shown && series.lost.x.length);
-    const series = rows[Math.floor((py - 25) / 10)];
+    const series = rows[floor((py - 25) / 10)];
     if (this.cdf || py >= this.top - 3 || !series) return null;
-    const { x, end, before } = series.lost, [a, b] = [px - 3, px + 3].map(pixel => this.value("x", this.ppx(pixel)));
+    const { x, end, before } = series.lost, [a, b] = [px - 3, px + 3].map(pixel => this.xAt(pixel));
     const i = below(end, end.length, a), j = below(x, x.length, b), lost = before[j] - before[i];
     if (!(lost > 0)) return null;
-    const at = Math.max(this.px(this.place("x", x[i])), this.left), text = `${this.named(series)}: ${grouped(lost, 0)} lost about ${this.text("x", x[i])}`;
+    const at = max(this.acrossTo(x[i]), this.left), text = `${this.named(series)}: ${grouped(lost, 0)} lost about ${this.text("x", x[i])}`;
     return { series, at, y: null, text };
   }
   named(series) { return series.name.length > 80 ? series.name.slice(0, 79) + "\u2026" : series.name || "-"; }
   text(axis, value) {
-    const ends = this.view.x, step = (ends[1] - ends[0]) / this.width;
-    if (axis === "x" && this.time) return clock(value, Math.min(step, 0.1));
+    const ends = this.x, step = (ends[1] - ends[0]) / this.width;
+    if (axis === "x" && this.time) return clock(value, min(step, 0.1));
     const [factor, name] = this.log[axis] ? unit(this.about[axis].unit, value) : this.units[axis];
     const exact = axis === "x" && !this.log.x && !this.cdf;
     return (exact ? fine(value * factor, step * factor) : short(value * factor, 5)) + (name ? " " + name : "");
   }
   tell({ series, at, y, text }) {
-    const { over, ink, w, h } = this, line = (x, y, wide, tall) => over.fillRect(Math.round(x), Math.round(y), wide, tall);
+    const { over, ink, w, h } = this, line = (x, y, wide, tall) => over.fillRect(round(x), round(y), wide, tall);
     over.fillStyle = ink.muted;
     line(at, this.top, 1, this.height);
     if (y !== null) {
       line(this.left, y, this.width, 1);
-      this.marker(series.look, at, y, over);
+      this.marker(over, series.look, at, y, true);
     }
     over.font = FONT;
-    const room = Math.min(w * 0.7, 340), lines = [""];
+    const room = min(w * 0.7, 340), lines = [""];
     for (const word of text.split(" ")) {
       const last = lines[lines.length - 1], longer = last ? last + " " + word : word;
       if (last && over.measureText(longer).width > room) lines.push(word); else lines[lines.length - 1] = longer;
     }
-    const wide = Math.max(...lines.map(line => over.measureText(line).width)) + 16, tall = lines.length * 16 + 8;
-    const x = Math.max(at > this.left + this.width / 2 ? at - wide - 12 : at + 12, 2), up = (y ?? 0) < this.top + this.height / 2;
-    const top = Math.min(Math.max(y === null ? this.top + 6 : up ? y + 12 : y - tall - 12, 2), h - tall - 2);
+    const wide = max(...lines.map(line => over.measureText(line).width)) + 16, tall = lines.length * 16 + 8;
+    const x = max(at > this.right / 2 ? at - wide - 12 : at + 12, 2), up = (y ?? 0) < this.bottom / 2;
+    const top = min(max(y === null ? this.top + 6 : up ? y + 12 : y - tall - 12, 2), h - tall - 2);
     over.fillStyle = ink.panel;
     over.strokeStyle = ink.muted;
     over.lineWidth = 1;
     over.fillRect(x, top, wide, tall);
-    over.strokeRect(Math.round(x) + 0.5, Math.round(top) + 0.5, Math.round(wide), tall);
+    over.strokeRect(round(x) + 0.5, round(top) + 0.5, round(wide), tall);
     over.fillStyle = ink.text;
     over.textBaseline = "middle";
     lines.forEach((line, i) => over.fillText(line, x + 8, top + 12 + i * 16));
   }
   status() {
-    const [from, to] = this.view.x.map(place => this.text("x", this.value("x", place)));
+    const [from, to] = this.x.map(place => this.text("x", this.value("x", place)));
     const range = this.zoomed() ? `${from} to ${to}` : "";
     if (this.cdf) return range;
-    const many = this.drawn > 1 ? `each column: about ${grouped(Math.round(this.drawn), 0)} samples, min to max` : "each sample is drawn";
+    const many = this.drawn > 1 ? `each column: about ${grouped(round(this.drawn), 0)} samples, min to max` : "each sample is drawn";
     return (range ? range + "; " : "") + many;
   }
 }
 
 // Fits a canvas to its place, and clears it.
 function sized(canvas, context, w, h, ratio) {
-  const [across, down] = [Math.round(w * ratio), Math.round(h * ratio)];
+  const [across, down] = [round(w * ratio), round(h * ratio)];
   if (canvas.width !== across || canvas.height !== down) {
     canvas.width = across;
     canvas.height = down;

@@ -1,6 +1,7 @@
 //! What a page's script draws, as text that is also safe in a page: numbers in base64, names quoted.
 
 use crate::chart::{Chart, Kind};
+use crate::picture::extent;
 use crate::samples::{Column, Samples, halve};
 use crate::svg::{LOOKS, PALETTE, dash, shape};
 use base64::Engine as _;
@@ -46,7 +47,7 @@ pub(super) fn object(charts: &[&Chart], room: usize) -> String {
         let cdf = chart.kind == Kind::Cdf;
         let _ = write!(
             about,
-            "{{kind:\"{}\",x:{},y:{},series:[",
+            "{{kind:\"{}\",x:{},y:{},ends:{},series:[",
             match chart.kind {
                 Kind::Line => "line",
                 Kind::Scatter => "scatter",
@@ -55,6 +56,7 @@ pub(super) fn object(charts: &[&Chart], room: usize) -> String {
             },
             axis(&chart.x),
             axis(&chart.y),
+            ends(chart),
         );
         for (i, series) in chart.series.iter().enumerate() {
             let known = |set: &Set<'_>| Arc::ptr_eq(set.samples, &series.samples);
@@ -112,6 +114,22 @@ fn fit(sets: &mut [Set<'_>], room: usize) {
         largest.columns = halve(&largest.columns);
         largest.each *= 2;
     }
+}
+
+/// The ends of x on an axis that is not logarithmic, and on one that is; without any, 0 and 1.
+fn ends(chart: &Chart) -> String {
+    let on = |log: bool| {
+        let mut chart = chart.clone();
+        chart.x.log = log;
+        let span = extent(&chart).0;
+        let ends = if span[0] <= span[1] {
+            span
+        } else {
+            [0.0, 1.0].map(|end| end + f64::from(u8::from(log)))
+        };
+        format!("[{:?},{:?}]", ends[0], ends[1])
+    };
+    format!("[{},{}]", on(false), on(true))
 }
 
 fn axis(axis: &crate::Axis) -> String {

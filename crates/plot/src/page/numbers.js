@@ -1,24 +1,26 @@
+const { abs, ceil, exp, floor, hypot, log10, max, min, round, sqrt } = Math;
+
 // Numbers as people read them.
 function grouped(value, decimals) {
-  const text = Math.abs(value).toFixed(decimals), [whole, part] = text.split(".");
+  const text = abs(value).toFixed(decimals), [whole, part] = text.split(".");
   const sign = value < 0 && /[1-9]/.test(text) ? "-" : "";
   return sign + whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? "." + part : "");
 }
 function short(value, digits = 4) {
   if (value === 0) return "0";
-  const magnitude = Math.floor(Math.log10(Math.abs(value)));
+  const magnitude = floor(log10(abs(value)));
   if (magnitude < -5 || magnitude > 14) return value.toExponential(digits - 1);
-  const text = grouped(value, Math.min(Math.max(digits - 1 - magnitude, 0), 9));
+  const text = grouped(value, min(max(digits - 1 - magnitude, 0), 9));
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 // A value with as many decimals as tell it from a neighbour `step` away.
 function fine(value, step) {
-  return grouped(value, step > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(step)) + 1, 0), 9) : 3);
+  return grouped(value, step > 0 ? min(max(ceil(-log10(step)) + 1, 0), 9) : 3);
 }
 function clock(seconds, step) {
-  const all = Math.abs(step < 1 ? seconds : Math.round(seconds));
-  const h = Math.floor(all / 3600), m = Math.floor(all / 60) % 60, s = all % 60;
-  const decimals = step < 1 ? Math.min(Math.ceil(-Math.log10(step)), 6) : 0;
+  const all = abs(step < 1 ? seconds : round(seconds));
+  const h = floor(all / 3600), m = floor(all / 60) % 60, s = all % 60;
+  const decimals = step < 1 ? min(ceil(-log10(step)), 6) : 0;
   const two = (value, decimals = 0) => value.toFixed(decimals).padStart(decimals ? 3 + decimals : 2, "0");
   return (seconds < 0 && all ? "-" : "") + (h ? h + ":" + two(m) : m) + ":" + two(s, decimals);
 }
@@ -41,10 +43,10 @@ function ticks(from, to, room, log, time, name) {
     return short(value * factor, 1) + (SECONDS[name] ? " " + best : "");
   };
   if (log && span > 0.7) {
-    const every = Math.ceil(span / room), close = span * 3 <= room;
-    for (let decade = Math.floor(from); decade <= to; decade++) {
+    const every = ceil(span / room), close = span * 3 <= room;
+    for (let decade = floor(from); decade <= to; decade++) {
       for (let m = 1; m < 10; m++) {
-        const place = decade + Math.log10(m);
+        const place = decade + log10(m);
         if (place < from || place > to || m > 1 && span > 5) continue;
         const named = m === 1 ? decade % every === 0 : close && (m === 2 || m === 5);
         out.push([place, named ? measured(m * 10 ** decade) : ""]);
@@ -54,16 +56,16 @@ function ticks(from, to, room, log, time, name) {
   }
   if (log) {
     const low = 10 ** from, high = 10 ** to, [factor, best] = unit(name, high), more = SECONDS[name] ? " " + best : "";
-    return ticks(low * factor, high * factor, room).map(([value, label]) => [Math.log10(value / factor), label + more]);
+    return ticks(low * factor, high * factor, room).map(([value, label]) => [log10(value / factor), label + more]);
   }
-  const least = span / room, decade = 10 ** Math.floor(Math.log10(least));
+  const least = span / room, decade = 10 ** floor(log10(least));
   let step = decade * [1, 2, 5, 10].find(f => f * decade >= least * 0.999);
   if (time && least > 5) {
     step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800].find(s => s >= least) || step;
   }
-  const decimals = Math.max(-Math.floor(Math.log10(step) + 1e-9), 0);
-  for (let i = Math.ceil(from / step - 1e-9); i <= to / step + 1e-9; i++) {
-    out.push([i * step, time ? clock(i * step, step) : grouped(i * step, Math.min(decimals, 12))]);
+  const decimals = max(-floor(log10(step) + 1e-9), 0);
+  for (let i = ceil(from / step - 1e-9); i <= to / step + 1e-9; i++) {
+    out.push([i * step, time ? clock(i * step, step) : grouped(i * step, min(decimals, 12))]);
   }
   return out;
 }

@@ -78,20 +78,33 @@ impl Page {
     }
 }
 
-/// The script without its comments, and without spaces that part nothing.
+/// The script without its comments, and without spaces and ends of lines that part nothing.
+///
+/// Each of its statements ends with a semicolon, and no template has another one in it.
 fn write_script(page: &mut String) {
-    page.push_str("(() => {\n");
+    page.push_str("(() => {");
     let lines = SCRIPT.iter().flat_map(|part| part.lines()).map(str::trim);
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
+    let mut before = lines.next().unwrap_or_default();
+    write_squeezed(page, before);
+    for line in lines {
+        let (end, start) = (before.chars().next_back(), line.chars().next());
+        if !end.is_some_and(parts) && !start.is_some_and(parts) {
+            page.push('\n');
+        }
         write_squeezed(page, line);
-        page.push('\n');
+        before = line;
     }
     page.push_str("})();\n");
 }
 
+/// Whether a character is an end of its neighbours.
+fn parts(c: char) -> bool {
+    "{}()[],;:=<>?&|!*+-%/".contains(c)
+}
+
 /// One line without the spaces beside its punctuation, but for those in quotes.
 fn write_squeezed(page: &mut String, line: &str) {
-    let parts = |c: char| "{}()[],;:=<>?&|!*+-%/".contains(c);
     let sign = |c: char| c == '+' || c == '-';
     let (mut quote, mut before) = (None, '\n');
     let mut rest = line.chars().peekable();
@@ -104,6 +117,9 @@ fn write_squeezed(page: &mut String, line: &str) {
                 if (parts(before) || parts(next)) && !(sign(before) && sign(next)) {
                     continue;
                 }
+            }
+            None if c == '}' && page.ends_with(';') => {
+                page.pop();
             }
             _ => {}
         }

@@ -26,16 +26,16 @@ function unpack(data) {
   const next = () => data.x + data.step * (at += reader.integer());
   for (let i = 0; i < n; i++) x[i] = next();
   x[n] = data.end;
-  const min = reader.floats(n);
-  let max = min, first = min, last = min;
+  const low = reader.floats(n);
+  let high = low, first = low, last = low;
   if (data.each > 1) {
-    max = reader.floats(n);
-    const part = () => Float32Array.from(reader.bytes(n), (share, i) => min[i] + (max[i] - min[i]) * share / 255);
+    high = reader.floats(n);
+    const part = () => Float32Array.from(reader.bytes(n), (share, i) => low[i] + (high[i] - low[i]) * share / 255);
     first = part();
     last = part();
   }
-  const levels = [{ n, x, min, max, first, last, each: data.each }];
-  for (let below = levels[0]; below.n > 256; below = levels[levels.length - 1]) levels.push(halved(below));
+  const levels = [{ n, x, low, high, first, last, each: data.each }];
+  for (let fine = levels[0]; fine.n > 256; fine = levels[levels.length - 1]) levels.push(halved(fine));
   // `before` is how many were lost before each span.
   const lost = { x: [], end: [], before: [0] };
   at = 0;
@@ -46,19 +46,19 @@ function unpack(data) {
   }
   return { levels, lost, cdf: data.cdf ? distribution(data) : null };
 }
-function halved(below) {
-  const n = below.n + 1 >> 1, x = new Float64Array(n + 1);
-  const [min, max, first, last] = [0, 0, 0, 0].map(() => new Float32Array(n));
+function halved(fine) {
+  const n = fine.n + 1 >> 1, half = { n, x: new Float64Array(n + 1), each: fine.each * 2 };
+  for (const name of ["low", "high", "first", "last"]) half[name] = new Float32Array(n);
   for (let i = 0, a = 0; i < n; i++, a += 2) {
-    const b = Math.min(a + 1, below.n - 1);
-    x[i] = below.x[a];
-    min[i] = Math.min(below.min[a], below.min[b]);
-    max[i] = Math.max(below.max[a], below.max[b]);
-    first[i] = below.first[a];
-    last[i] = below.last[b];
+    const b = min(a + 1, fine.n - 1);
+    half.x[i] = fine.x[a];
+    half.low[i] = min(fine.low[a], fine.low[b]);
+    half.high[i] = max(fine.high[a], fine.high[b]);
+    half.first[i] = fine.first[a];
+    half.last[i] = fine.last[b];
   }
-  x[n] = below.x[below.n];
-  return { n, x, min, max, first, last, each: below.each * 2 };
+  half.x[n] = fine.x[fine.n];
+  return half;
 }
 function distribution(data) {
   const reader = new Reader(data.cdf), n = reader.integer();

@@ -118,7 +118,9 @@ fn a_browser_without_scripts_shows_still_pictures() {
     };
     let parts: Vec<&str> = html.split("<noscript><div").collect();
     assert_eq!(parts.len(), 5, "one for each chart");
-    parts[1..].iter().for_each(|part| still(&format!("<div{part}")));
+    parts[1..]
+        .iter()
+        .for_each(|part| still(&format!("<div{part}")));
 }
 
 #[test]

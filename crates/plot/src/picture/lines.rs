@@ -4,7 +4,7 @@ use super::line;
 use crate::chart::{Chart, Kind, Series};
 use crate::figure::lines::Frame;
 use crate::svg::{Svg, hollow, stroke};
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Columns of a series' dots, at most.
@@ -115,9 +115,8 @@ impl Bins {
 
     /// Where markers may be.
     fn places(&self) -> Vec<(f64, f64)> {
-        let place = |(i, bin): (usize, &Option<Bin>)| {
-            bin.map(|bin| (self.left + i as f64 + 0.5, bin.last))
-        };
+        let place =
+            |(i, bin): (usize, &Option<Bin>)| bin.map(|bin| (self.left + i as f64 + 0.5, bin.last));
         self.columns.iter().enumerate().filter_map(place).collect()
     }
 }
@@ -144,7 +143,9 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
             let places = steps(frame, series);
             let path = polyline(frame, series, &places);
             draw_line(svg, frame, chart, look, (false, &path));
-            markers(svg, frame, &places, look, index);
+            for (x, y) in along(&places, frame, index) {
+                svg.marker(x, y, look, hollow(look), "");
+            }
             None
         }
         Kind::Line | Kind::OverTime => {
@@ -160,7 +161,13 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
                 draw_line(svg, frame, chart, look, (false, &path));
                 places
             };
-            markers(svg, frame, &places, look, index);
+            for (x, y) in spread(&places, frame, index) {
+                if bins.is_some() {
+                    svg.marker_on_dense(x, y, look);
+                } else {
+                    svg.marker(x, y, look, hollow(look), "");
+                }
+            }
             bins
         }
     }
@@ -236,8 +243,8 @@ fn dots(svg: &mut Svg, frame: &Frame, series: &Series, look: usize, limit: usize
         return;
     }
     let mut path = String::new();
-    for (x, y) in apart(&places, limit).into_iter().filter(|p| frame.holds(*p)) {
-        let _ = write!(path, "M{x:.1} {y:.1}h0");
+    for (x, y, to) in runs(places.into_iter().filter(|p| frame.holds(*p)), limit) {
+        let _ = write!(path, "M{x:.1} {y:.1}v{:.1}", to - y);
     }
     let (class, ink) = stroke(look);
     svg.raw(&format!(
@@ -246,32 +253,65 @@ fn dots(svg: &mut Svg, frame: &Frame, series: &Series, look: usize, limit: usize
     ));
 }
 
-/// Marks each point of a short line, and some of a long one, elsewhere on each series.
-fn markers(svg: &mut Svg, frame: &Frame, places: &[(f64, f64)], look: usize, index: usize) {
+/// Each place of a short line, and some of a long one, elsewhere on each series.
+fn spread(places: &[(f64, f64)], frame: &Frame, index: usize) -> Vec<(f64, f64)> {
     let each = places.len() <= LINE_MARKED;
     let step = frame.width / 7.0;
     let mut next = frame.left + step * (0.15 + index as f64 * 0.37).fract();
+    let mut marked = Vec::new();
     for &(x, y) in places {
         if frame.holds((x, y)) && (each || x >= next) {
-            svg.marker(x, y, look, hollow(look), "");
+            marked.push((x, y));
             next = next.max(x) + step;
         }
     }
+    marked
 }
 
-/// Places without those that others cover, about `limit` of them at most.
-fn apart(places: &[(f64, f64)], limit: usize) -> Vec<(f64, f64)> {
-    let mut size = 1.0;
+/// Some places evenly along the way through all, elsewhere on each series.
+fn along(places: &[(f64, f64)], frame: &Frame, index: usize) -> Vec<(f64, f64)> {
+    let step = (frame.width + frame.height) / 9.0;
+    let mut left = step * (0.15 + index as f64 * 0.37).fract();
+    let mut marked = Vec::new();
+    for pair in places.windows(2) {
+        // Steps go straight across or straight up.
+        let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+        let length = dx.abs() + dy.abs();
+        let mut walked = left;
+        while walked < length {
+            let share = walked / length;
+            marked.push((pair[0].0 + dx * share, pair[0].1 + dy * share));
+            walked += step;
+        }
+        left = walked - length;
+    }
+    marked.retain(|place| frame.holds(*place));
+    marked
+}
+
+/// Dots as upright runs `(x, from, to)` of those that touch, about `limit` of them at most.
+fn runs(places: impl Iterator<Item = (f64, f64)>, limit: usize) -> Vec<(f64, f64, f64)> {
+    let places: Vec<_> = places.collect();
+    let mut size = 1.5;
     loop {
-        let mut seen = HashSet::new();
-        let of = |v: f64| (v / size).floor() as i64;
-        let apart: Vec<_> = places
-            .iter()
-            .copied()
-            .filter(|(x, y)| seen.insert((of(*x), of(*y))))
-            .collect();
-        if apart.len() <= limit || size > 8.0 {
-            return apart;
+        // Each cell with its highest and its lowest dot.
+        let mut cells: BTreeMap<(i64, i64), (f64, f64)> = BTreeMap::new();
+        for (x, y) in &places {
+            let of = |v: f64| (v / size).floor() as i64;
+            let ends = cells.entry((of(*x), of(*y))).or_insert((*y, *y));
+            *ends = (ends.0.min(*y), ends.1.max(*y));
+        }
+        let mut runs: Vec<(f64, f64, f64)> = Vec::new();
+        let mut before = None;
+        for ((column, row), (top, foot)) in cells {
+            match runs.last_mut() {
+                Some(run) if before == Some((column, row - 1)) => run.2 = foot,
+                _ => runs.push(((column as f64 + 0.5) * size, top, foot)),
+            }
+            before = Some((column, row));
+        }
+        if runs.len() <= limit || size > 8.0 {
+            return runs;
         }
         size *= 1.3;
     }

@@ -26,19 +26,18 @@ pub(super) fn rows(chart: &Chart) -> usize {
 
 /// Draws the ticks of a series, one for those closer than its width; the taller the larger the share of lost packets,
 /// where that is known.
-pub(super) fn draw(
-    svg: &mut Svg,
-    frame: &Frame,
-    chart: &Chart,
-    index: usize,
-    bins: Option<&Bins>,
-) {
+pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize, bins: Option<&Bins>) {
     let below = rows(chart) - chart.series[..index].iter().filter(|s| has(s)).count();
     let foot = frame.top - 4.0 - (below as f64 - 1.0) * ROW;
     let at = |x| frame.left + frame.along(x).unwrap_or(0.0) * frame.width;
     let place = |lost: &Lost| (at(lost.x.0), at(lost.x.1), lost.count);
     let mut path = String::new();
-    let mut lost = chart.series[index].samples().lost.iter().map(place).peekable();
+    let mut lost = chart.series[index]
+        .samples()
+        .lost
+        .iter()
+        .map(place)
+        .peekable();
     while let Some((from, mut to, mut count)) = lost.next() {
         while let Some((_, end, more)) = lost.next_if(|next| next.0 - from < 1.0) {
             (to, count) = (to.max(end), count + more);

@@ -1,0 +1,200 @@
+//! Headless Chromium under the hand of its devtools protocol, over two named pipes.
+
+use crate::process::Process;
+use crate::runner::Bench;
+use anyhow::{Context, Result, bail};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// How long an answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+const FLAGS: &[&str] = &[
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--window-size=1200,900",
+    "--remote-debugging-pipe",
+];
+
+/// A browser with one page, ended when dropped.
+pub(super) struct Browser {
+    _process: Process,
+    to: File,
+    from: Receiver<Value>,
+    calls: u64,
+    session: Option<String>,
+}
+
+impl Browser {
+    /// Starts it with an empty page.
+    pub(super) fn start(bench: &Bench<'_>) -> Result<Self> {
+        let pipe = |name: &str| -> Result<_> {
+            let path = bench.directory.join(name);
+            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            Ok(path)
+        };
+        let (to, from) = (pipe("to")?, pipe("from")?);
+        let mut command = Command::new("sh");
+        // It reads its third descriptor and writes its fourth.
+        command.args(["-c", "exec chromium \"$@\" 3<\"$TO\" 4>\"$FROM\"", "sh"]);
+        command.args(FLAGS).arg(format!(
+            "--user-data-dir={}",
+            bench.directory.join("chromium").display()
+        ));
+        command.env("TO", &to).env("FROM", &from);
+        let process = Process::start(command, "chromium", &bench.directory)?;
+        let to = File::options().write(true).open(to)?;
+        let from = BufReader::new(File::open(from)?);
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            for message in from.split(0).map_while(Result::ok) {
+                let Ok(message) = serde_json::from_slice::<Value>(&message) else {
+                    return;
+                };
+                if message["id"].is_u64() && sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut browser = Self {
+            _process: process,
+            to,
+            from: receiver,
+            calls: 0,
+            session: None,
+        };
+        let targets = browser.call("Target.getTargets", json!({}))?;
+        let targets = targets["targetInfos"].as_array().context("no targets")?;
+        let page = targets.iter().find(|target| target["type"] == "page");
+        let target = &page.context("no page")?["targetId"];
+        let attach = json!({ "targetId": target, "flatten": true });
+        let session = browser.call("Target.attachToTarget", attach)?;
+        browser.session = session["sessionId"].as_str().map(str::to_owned);
+        browser.call("Page.enable", json!({}))?;
+        Ok(browser)
+    }
+
+    /// Calls a method and waits for its answer.
+    pub(super) fn call(&mut self, method: &str, parameters: Value) -> Result<Value> {
+        self.calls += 1;
+        let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.to.write_all(&serde_json::to_vec(&message)?)?;
+        self.to.write_all(&[0])?;
+        loop {
+            let answer = self.from.recv_timeout(ANSWER_MAX);
+            let mut answer = answer.with_context(|| format!("no answer to {method}"))?;
+            if answer["id"] != self.calls {
+                continue;
+            }
+            if !answer["error"].is_null() {
+                bail!("{method}: {}", answer["error"]);
+            }
+            return Ok(answer["result"].take());
+        }
+    }
+
+    /// Runs a script in each page before its own.
+    pub(super) fn before_each(&mut self, script: &str) -> Result<()> {
+        let parameters = json!({ "source": script });
+        self.call("Page.addScriptToEvaluateOnNewDocument", parameters)?;
+        Ok(())
+    }
+
+    /// Shows a file; its scripts have run then.
+    pub(super) fn open(&mut self, file: &Path) -> Result<()> {
+        let url = format!("file://{}", file.display());
+        self.call("Page.navigate", json!({ "url": url }))?;
+        self.run(
+            "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))",
+        )?;
+        Ok(())
+    }
+
+    /// The value of an expression in the page, waited for.
+    pub(super) fn run(&mut self, expression: &str) -> Result<Value> {
+        let parameters = json!({
+            "expression": expression,
+            "awaitPromise": true,
+            "returnByValue": true,
+        });
+        let mut answer = self.call("Runtime.evaluate", parameters)?;
+        if !answer["exceptionDetails"].is_null() {
+            bail!("{expression}: {}", answer["exceptionDetails"]);
+        }
+        Ok(answer["result"]["value"].take())
+    }
+
+    /// Lets frames be drawn, and words be put into the page.
+    pub(super) fn rest(&mut self) -> Result<()> {
+        self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 300)))")?;
+        Ok(())
+    }
+
+    /// The text of the first element that a selector finds, after a rest.
+    pub(super) fn text(&mut self, selector: &str) -> Result<String> {
+        self.rest()?;
+        let text = self.run(&format!("document.querySelector({selector:?}).textContent"))?;
+        Ok(text.as_str().context("no text")?.to_owned())
+    }
+
+    /// A mouse event; `button` is `left` or `none`.
+    pub(super) fn mouse(&mut self, kind: &str, at: [f64; 2], button: &str) -> Result<()> {
+        let parameters = json!({
+            "type": kind, "x": at[0], "y": at[1], "button": button, "clickCount": 1,
+        });
+        self.call("Input.dispatchMouseEvent", parameters)?;
+        Ok(())
+    }
+
+    /// Presses the left button at one place and releases it at another.
+    pub(super) fn drag(&mut self, from: [f64; 2], to: [f64; 2]) -> Result<()> {
+        self.mouse("mousePressed", from, "left")?;
+        self.mouse("mouseMoved", to, "left")?;
+        self.mouse("mouseReleased", to, "left")
+    }
+
+    /// Turns the wheel away from the hand, which zooms in.
+    pub(super) fn wheel(&mut self, at: [f64; 2], by: f64) -> Result<()> {
+        let parameters = json!({
+            "type": "mouseWheel", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": by,
+        });
+        self.call("Input.dispatchMouseEvent", parameters)?;
+        Ok(())
+    }
+
+    /// Fingers on the glass; none lifts them.
+    pub(super) fn touch(&mut self, kind: &str, fingers: &[[f64; 2]]) -> Result<()> {
+        let finger = |(id, at): (usize, &[f64; 2])| json!({ "x": at[0], "y": at[1], "id": id });
+        let fingers: Vec<Value> = fingers.iter().enumerate().map(finger).collect();
+        let parameters = json!({ "type": kind, "touchPoints": fingers });
+        self.call("Input.dispatchTouchEvent", parameters)?;
+        Ok(())
+    }
+
+    /// Presses and releases a key.
+    pub(super) fn key(&mut self, key: &str, shift: bool) -> Result<()> {
+        for kind in ["rawKeyDown", "keyUp"] {
+            let parameters = json!({
+                "type": kind, "key": key, "modifiers": if shift { 8 } else { 0 },
+            });
+            self.call("Input.dispatchKeyEvent", parameters)?;
+        }
+        Ok(())
+    }
+}
