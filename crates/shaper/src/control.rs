@@ -33,7 +33,7 @@ pub enum ControlError {
     #[error("the engine does not answer")]
     Silent,
     /// The queues cannot be; those that are there stay.
-    #[error("{0}")]
+    #[error(transparent)]
     Spec(#[from] SpecError),
 }
 

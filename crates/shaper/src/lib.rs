@@ -77,13 +77,13 @@ pub type Rewrite = fn(&[u8]) -> Option<Vec<u8>>;
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// An interface.
-    #[error("{0}")]
+    #[error(transparent)]
     Port(#[from] PortError),
     /// A tree of queues that cannot be.
-    #[error("{0}")]
+    #[error(transparent)]
     Spec(#[from] SpecError),
     /// The system.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
 }
 

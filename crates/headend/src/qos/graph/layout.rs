@@ -13,7 +13,7 @@ pub(super) const PAD: u32 = 9;
 /// Pixels between columns.
 const BETWEEN: u32 = 64;
 /// The same where the lines between them bear rates, and in grids.
-const BETWEEN_RATES: u32 = 128;
+const BETWEEN_RATES: u32 = 156;
 const GRID_BETWEEN: u32 = 24;
 const GRID_BETWEEN_RATES: u32 = 108;
 /// Characters that a line has room for whose number changes.

@@ -259,15 +259,12 @@ fn left(end: Instant) -> io::Result<Duration> {
 /// What is said to a request.
 fn answer<'s>(head: &[u8], served: &'s Served) -> Answer<'s> {
     let bad = Answer::refusal(400, "Bad Request", "this is no request of HTTP/1.1");
+    if head.len() > REQUEST_MAX {
+        let reason = "Request Header Fields Too Large";
+        return Answer::refusal(431, reason, "the request is too long");
+    }
     if !is_whole(head) {
-        return match head.len() > REQUEST_MAX {
-            true => Answer::refusal(
-                431,
-                "Request Header Fields Too Large",
-                "the request is too long",
-            ),
-            false => bad,
-        };
+        return bad;
     }
     let Ok(head) = std::str::from_utf8(head) else {
         return bad;

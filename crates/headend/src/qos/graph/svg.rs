@@ -38,6 +38,8 @@ const STYLE: &str = "\
 /// Pixels of a line between boxes: of one that carries nothing, and what the busiest has more.
 const STROKE: f64 = 1.3;
 const STROKE_MORE: f64 = 7.7;
+/// Pixels of a rate at its line.
+const LABEL: u32 = 92;
 /// Pixels from a line to the rate above it.
 const ABOVE: u32 = 8;
 /// Pixels down to what is said of the rates.
@@ -109,7 +111,7 @@ fn line(tree: &Tree, edge: &Edge, layout: &Layout, busiest_bps: u64, out: &mut S
         Join::Asks => ("asks", " marker-end=\"url(#asks)\""),
     };
     let way = match edge.join {
-        Join::Holds => held(from, to),
+        Join::Holds => held(from, to, if tree.has_rates { LABEL } else { 0 }),
         _ => sent(from, to),
     };
     let node = &tree.nodes[edge.to];
@@ -225,7 +227,8 @@ fn boxes(tree: &Tree, layout: &Layout, out: &mut String) {
 }
 
 /// From the right of what holds to the left of what is held; in a grid, through the gap above its row.
-fn held(from: &Place, to: &Place) -> String {
+/// Its last `flat` pixels are level.
+fn held(from: &Place, to: &Place, flat: u32) -> String {
     let (x0, y0) = (from.x + from.width, from.y + from.height / 2);
     let (x1, y1) = (to.x, to.y + to.height / 2);
     if to.is_inner {
@@ -234,8 +237,9 @@ fn held(from: &Place, to: &Place) -> String {
         let in_front = x1.saturating_sub(12);
         return format!("M{x0} {y0}H{bus}V{gap}H{in_front}V{y1}H{x1}");
     }
-    let middle = x1.saturating_sub(32).max(x0);
-    format!("M{x0} {y0}C{middle} {y0} {middle} {y1} {x1} {y1}")
+    let end = x1.saturating_sub(flat).max(x0);
+    let middle = end.saturating_sub(32).max(x0);
+    format!("M{x0} {y0}C{middle} {y0} {middle} {y1} {end} {y1}H{x1}")
 }
 
 /// From a filter to what it names: around the left side where both stand in a column, else straight to it.

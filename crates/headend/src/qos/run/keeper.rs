@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use anyhow::{Context, Result, bail};
 use reactor::Signals;
 use reactor::port::offloads::OffloadsOff;
+use rustix::thread::{CapabilitySet, CapabilitySets};
 
 /// The verb that such a process is started with.
 pub(in crate::qos) const VERB: &str = "keep-offloads-off";
@@ -24,6 +25,7 @@ pub(in crate::qos) struct Args {
 pub(in crate::qos) fn run(args: &Args) -> Result<ExitCode> {
     // They are for the shaper, whose end is ours.
     let _blocked = Signals::new()?;
+    keep_net_admin_only()?;
     let mut off = Vec::new();
     let mut said = String::new();
     for name in &args.interfaces {
@@ -46,6 +48,17 @@ pub(in crate::qos) fn run(args: &Args) -> Result<ExitCode> {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     drop(off);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Gives up every privilege but the one that offloads take.
+fn keep_net_admin_only() -> Result<()> {
+    let kept = rustix::thread::capabilities(None)?.permitted & CapabilitySet::NET_ADMIN;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
 fn explained(error: &std::io::Error) -> String {

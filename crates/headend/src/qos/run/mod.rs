@@ -214,7 +214,7 @@ fn what(lan: &str, wan: &str, policy: &Policy, args: &Args, off: &[String; 2]) -
         .map(|(name, off)| format!("; off at {name}: {off}"))
         .collect();
     format!(
-        "{lan} <-> {wan}: up {}, down {} by {}; asked at {}{}",
+        "{lan} <-> {wan}: up {}, down {} by {}; control at {}{}",
         rate(policy.up_bps()),
         rate(policy.down_bps()),
         args.policy.display(),

@@ -1,5 +1,6 @@
 //! A line for each queue, below what it stands in.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::text::{heading, way_line};
@@ -32,18 +33,28 @@ pub(super) fn table(run: &Run) -> String {
     out
 }
 
-/// Each node with its name, moved in by how deep it stands.
+/// Each node with its name, below what holds it and moved in by how deep it stands.
 fn named(way: &Way) -> Vec<(String, &Sums)> {
-    let mut depths: Vec<(&str, usize)> = Vec::new();
-    let mut lines = Vec::new();
-    for node in &way.nodes {
-        let above = node.parent.as_deref().and_then(|parent| {
-            let found = depths.iter().rev().find(|(handle, _)| *handle == parent);
-            found.map(|(_, depth)| depth + 1)
-        });
-        let depth = above.unwrap_or(0);
-        depths.push((&node.handle, depth));
+    let handles: HashSet<&str> = way.nodes.iter().map(|node| node.handle.as_str()).collect();
+    let mut below: HashMap<&str, Vec<&Node>> = HashMap::new();
+    for node in way.nodes.iter().rev() {
+        let parent = node
+            .parent
+            .as_deref()
+            .filter(|parent| handles.contains(parent));
+        below
+            .entry(parent.unwrap_or_default())
+            .or_default()
+            .push(node);
+    }
+    let mut lines = Vec::with_capacity(way.nodes.len());
+    let tops = below.remove("").unwrap_or_default();
+    let mut open: Vec<(&Node, usize)> = tops.into_iter().map(|node| (node, 0)).collect();
+    while let Some((node, depth)) = open.pop() {
         lines.push((format!("{:1$}{2}", "", 2 * depth, name(node)), &node.sums));
+        // Taken out, so that nobody is below himself.
+        let children = below.remove(node.handle.as_str()).unwrap_or_default();
+        open.extend(children.into_iter().map(|child| (child, depth + 1)));
     }
     lines
 }

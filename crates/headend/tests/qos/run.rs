@@ -1,0 +1,417 @@
+//! `headend qos run`, `show` and `reload` between two hosts.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Bench, POLICY, until};
+
+/// A datagram with a number.
+fn numbered(n: u32) -> [u8; 972] {
+    let mut payload = [0; 972];
+    payload[..4].copy_from_slice(&n.to_be_bytes());
+    payload
+}
+
+#[test]
+fn a_policy_is_in_force_until_a_signal_and_nothing_is_left_changed() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let bench = Bench::new(&format!("force-{}", signal.as_raw()));
+        let before = ["lan0", "wan0"].map(|name| bench.offloads(name));
+        assert!(before[0].contains(&"tso"), "{before:?}");
+        let mut shaper = bench.start();
+        assert!(
+            shaper
+                .said
+                .contains("up 80Mbit, down 90Mbit by policy.toml"),
+            "{}",
+            shaper.said
+        );
+        let during = ["lan0", "wan0"].map(|name| bench.offloads(name));
+        assert_eq!(during, [const { Vec::<&str>::new() }; 2]);
+        let socket = fs::metadata(bench.home.path("control")).unwrap();
+        assert_eq!(socket.permissions().mode() & 0o777, 0o660);
+        let (sender, receiver) = bench.sockets();
+        sender.send(&numbered(7)).unwrap();
+        assert_eq!(receiver.recv(&mut [0; 2_000]).unwrap(), 972);
+        shaper.signal(signal);
+        let (status, said) = shaper.end();
+        assert_eq!(status.code(), Some(0), "{}", shaper.errors());
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "up: sent 1 packets (1000 B), dropped 0, marked 0",
+                "down: sent 0 packets (0 B), dropped 0, marked 0"
+            ]
+        );
+        assert_eq!(["lan0", "wan0"].map(|name| bench.offloads(name)), before);
+        assert!(!bench.home.path("control").exists());
+    }
+}
+
+#[test]
+fn offloads_come_back_after_a_kill_and_the_socket_is_taken_over() {
+    let bench = Bench::new("kill");
+    let before = ["lan0", "wan0"].map(|name| bench.offloads(name));
+    let mut shaper = bench.start();
+    shaper.signal(Signal::KILL);
+    assert_eq!(shaper.end().0.code(), None);
+    until("the offloads", || {
+        (["lan0", "wan0"].map(|name| bench.offloads(name)) == before).then_some(())
+    });
+    assert!(bench.home.path("control").exists());
+    let mut next = bench.start();
+    next.signal(Signal::TERM);
+    assert_eq!(next.end().0.code(), Some(0));
+}
+
+#[test]
+fn what_is_shown_as_json_is_what_was_sent() {
+    let bench = Bench::new("sums");
+    let _shaper = bench.start();
+    let (sender, receiver) = bench.sockets();
+    let mut buffer = [0; 2_000];
+    for n in 0..300_u32 {
+        sender.send(&numbered(n)[..100 + n as usize]).unwrap();
+        assert_eq!(receiver.recv(&mut buffer).unwrap(), 100 + n as usize);
+    }
+    let bytes: u64 = (0..300).map(|n| 128 + n).sum();
+    let shown = bench.shown();
+    assert_eq!(shown["schema"], "qos/1");
+    let up = &shown["up"];
+    assert_eq!((&up["packets"], &up["bytes"]), (&json!(300), &json!(bytes)));
+    assert_eq!(
+        (&up["drops"], &up["qlen"], &up["backlog"]),
+        (&json!(0), &json!(0), &json!(0))
+    );
+    assert_eq!(up["rate_bps"], 80_000_000);
+    assert_eq!(up["lane"]["packets"], 300);
+    assert_eq!(shown["down"]["packets"], 0);
+    // ARP goes past the queues, one way and back.
+    let past = up["lane"]["past"].as_u64().unwrap();
+    assert!(past > 0);
+    assert_eq!(shown["lan"]["received"], 300 + past);
+    assert_eq!(shown["wan"]["sent"], 300 + past);
+    let nodes = up["nodes"].as_array().unwrap();
+    let of = |handle: &str| nodes.iter().find(|node| node["handle"] == handle).unwrap();
+    for handle in ["1:", "1:1", "1:20", "20:"] {
+        assert_eq!(of(handle)["bytes"], json!(bytes), "{handle}");
+    }
+    assert_eq!(
+        (&of("1:1")["name"], &of("1:10")["name"]),
+        (&json!("link"), &json!("first"))
+    );
+    assert_eq!(
+        (&of("1:10")["packets"], &of("10:")["packets"]),
+        (&json!(0), &json!(0))
+    );
+    // The text of the same has the same sums.
+    let text = bench.ask(&["show", "--totals"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    let sent = format!(" Sent {bytes} bytes 300 pkt (dropped 0, ");
+    assert_eq!(text.matches(&sent).count(), 4, "{text}");
+}
+
+#[test]
+fn a_reload_under_load_loses_and_overtakes_nothing() {
+    let bench = Bench::new("reload");
+    let shaper = bench.start();
+    let (sender, receiver) = bench.sockets();
+    let is_over = AtomicBool::new(false);
+    let got: Vec<u32> = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            let mut n = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                sender.send(&numbered(n)).unwrap();
+                n += 1;
+                // 8 Mbit/s at most, below the link's rate.
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            n
+        });
+        let receiving = scope.spawn(|| {
+            let mut got = Vec::new();
+            let mut buffer = [0; 2_000];
+            loop {
+                let length = receiver.recv(&mut buffer).unwrap();
+                if length < 100 {
+                    return got;
+                }
+                got.push(u32::from_be_bytes(buffer[..4].try_into().unwrap()));
+            }
+        });
+        let templates = ["gamer", "flows", "sfq", "codel", "bands", "home"];
+        for (reloads, template) in (1..).zip(templates) {
+            bench.home.write(
+                "policy.toml",
+                &format!("{POLICY}[shape]\ntemplate = \"{template}\"\n"),
+            );
+            if reloads % 2 == 0 {
+                shaper.signal(Signal::HUP);
+            } else {
+                let output = bench.ask(&["reload"]);
+                let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!(output.status.code(), Some(0), "{errors}");
+                assert_eq!(output.stdout, b"policy.toml: in force\n");
+            }
+            until("the reload", || {
+                (bench.shown()["reloads"] == reloads).then_some(())
+            });
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let sent = sending.join().unwrap();
+        sender.send(&[0; 9]).unwrap();
+        let got = receiving.join().unwrap();
+        assert_eq!(got.len(), sent as usize);
+        got
+    });
+    assert!(got.iter().copied().eq(0..got.len() as u32), "out of order");
+    let up = &bench.shown()["up"];
+    assert_eq!(up["packets"], got.len() + 1, "counted over all trees");
+    assert_eq!(up["drops"], 0);
+}
+
+#[test]
+fn a_bad_policy_is_told_and_the_old_one_kept() {
+    let bench = Bench::new("bad");
+    let shaper = bench.start();
+    bench.home.write(
+        "policy.toml",
+        "[link]\nup = \"9mbit\"\ndown = \"2furlong\"\n",
+    );
+    shaper.signal(Signal::HUP);
+    let fault = "policy.toml:3:8: link.down: \"2furlong\" is no rate";
+    until("the fault", || {
+        shaper.errors().contains(fault).then_some(())
+    });
+    until("the rest", || {
+        shaper.errors().contains("is kept as it was").then_some(())
+    });
+    let output = bench.ask(&["reload"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with(fault));
+    fs::remove_file(bench.home.path("policy.toml")).unwrap();
+    let output = bench.ask(&["reload"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        errors.starts_with("policy.toml: No such file") && errors.lines().count() == 1,
+        "{errors}"
+    );
+    let shown = bench.shown();
+    assert_eq!(
+        (&shown["up"]["rate_bps"], &shown["reloads"]),
+        (&json!(80_000_000), &json!(0))
+    );
+    bench.home.write("policy.toml", "[link]\nup = \"9mbit\"\n");
+    assert_eq!(bench.ask(&["reload"]).status.code(), Some(0));
+    let shown = bench.shown();
+    assert_eq!(
+        (&shown["up"]["rate_bps"], &shown["down"]["rate_bps"]),
+        (&json!(9_000_000), &Value::Null)
+    );
+}
+
+#[test]
+fn an_interface_that_vanishes_ends_it_and_the_other_is_as_before() {
+    let bench = Bench::new("vanish");
+    let before = bench.offloads("lan0");
+    let mut shaper = bench.start();
+    bench.middle.netlink().unwrap().delete("wan0").unwrap();
+    let (status, _) = shaper.end();
+    assert_eq!(status.code(), Some(2));
+    assert_eq!(
+        shaper.errors(),
+        "headend qos: wan0: the interface has vanished\n"
+    );
+    assert_eq!(bench.offloads("lan0"), before);
+    assert!(!bench.home.path("control").exists());
+}
+
+#[test]
+fn what_cannot_be_is_one_line_and_changes_nothing() {
+    let bench = Bench::new("mistakes");
+    bench
+        .home
+        .write("bad.toml", "[link]\nup = \"2.3furlong\"\n");
+    let before = ["lan0", "wan0"].map(|name| bench.offloads(name));
+    let running = UnixListener::bind(bench.home.path("taken")).unwrap();
+    for (policy, lan, wan, control, said) in [
+        ("bad.toml", "lan0", "wan0", "c", "bad.toml:2:6: link.up: "),
+        ("none.toml", "lan0", "wan0", "c", "none.toml: No such file"),
+        ("policy.toml", "lan0", "lan0", "c", "the same interface"),
+        (
+            "policy.toml",
+            "lan0",
+            "nope",
+            "c",
+            "--wan nope: there is no such interface",
+        ),
+        (
+            "policy.toml",
+            "../lan0",
+            "wan0",
+            "c",
+            "--lan ../lan0: there is no such interface",
+        ),
+        (
+            "policy.toml",
+            "lan0",
+            "wan0",
+            "no/c",
+            "control socket no/c: ",
+        ),
+        (
+            "policy.toml",
+            "lan0",
+            "wan0",
+            "policy.toml",
+            "exists and is not a socket",
+        ),
+        (
+            "policy.toml",
+            "lan0",
+            "wan0",
+            "taken",
+            "another process answers on taken",
+        ),
+    ] {
+        let words = [
+            "run",
+            "--policy",
+            policy,
+            "--lan",
+            lan,
+            "--wan",
+            wan,
+            "--control",
+            control,
+        ];
+        let output = bench.command(&words).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {errors}");
+        assert!(errors.contains(said), "{words:?}: {errors}");
+        assert_eq!(errors.lines().count(), 1, "{words:?}: {errors}");
+        assert!(output.stdout.is_empty());
+        assert_eq!(["lan0", "wan0"].map(|name| bench.offloads(name)), before);
+        assert!(!bench.home.path("c").exists());
+    }
+    drop(running);
+    bench
+        .middle
+        .netlink()
+        .unwrap()
+        .set_up("wan0", false)
+        .unwrap();
+    let output = bench.command(&Bench::RUN).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.ends_with("headend qos: wan0: the interface is down; ip link set wan0 up\n"),
+        "{errors}"
+    );
+    let output = bench.home.run(&["show", "--control", "c"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors.contains("nothing runs at c"), "{errors}");
+}
+
+#[test]
+fn nobody_is_privileged_while_packets_are_forwarded() {
+    let bench = Bench::new("privileges");
+    let shaper = bench.start();
+    let pid = bench.shown()["pid"].as_u64().unwrap();
+    let mut threads = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let status = fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        for set in [
+            "CapPrm:\t0000000000000000",
+            "CapEff:\t0000000000000000",
+            "NoNewPrivs:\t1",
+        ] {
+            assert!(status.contains(set), "{set}: {status}");
+        }
+        threads += 1;
+    }
+    assert!(threads >= 2, "main thread and engine");
+    drop(shaper);
+}
+
+#[test]
+fn clients_are_limited_and_rubbish_is_refused() {
+    let bench = Bench::new("clients");
+    let _shaper = bench.start();
+    let connect = || UnixStream::connect(bench.home.path("control")).unwrap();
+    let line = |stream: &UnixStream| -> Value {
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    let mut rude = connect();
+    for (said, code) in [
+        ("nonsense", "bad-request"),
+        ("{\"v\":9,\"id\":1,\"do\":\"qos.show\"}", "version"),
+        ("{\"v\":1,\"id\":1,\"do\":\"qos.dance\"}", "bad-request"),
+        (
+            "{\"v\":1,\"id\":1,\"do\":\"qos.show\",\"colour\":1}",
+            "bad-request",
+        ),
+    ] {
+        writeln!(rude, "{said}").unwrap();
+        assert_eq!(line(&rude)["error"]["code"], code, "{said}");
+    }
+    // Asks a thousand times and reads nothing: others are served.
+    rude.set_nonblocking(true).unwrap();
+    let ask = b"{\"v\":1,\"id\":1,\"do\":\"qos.show\"}\n".repeat(1_000);
+    let _ = rude.write(&ask).unwrap();
+    assert_eq!(bench.shown()["up"]["packets"], 0);
+    let crowd: Vec<UnixStream> = (0..15).map(|_| connect()).collect();
+    let refused = until("a refusal", || {
+        let last = connect();
+        last.set_read_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
+        let mut said = String::new();
+        let _ = (&last).read_to_string(&mut said);
+        (!said.is_empty()).then_some(said)
+    });
+    assert!(refused.contains("\"limit\""), "{refused}");
+    drop(crowd);
+    until("room", || {
+        bench
+            .ask(&["show", "--totals"])
+            .status
+            .success()
+            .then_some(())
+    });
+}
+
+#[test]
+fn who_closes_standard_output_ends_nothing() {
+    let bench = Bench::new("closed");
+    let mut child = bench
+        .command(&Bench::RUN)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    until("an answer", || {
+        bench
+            .ask(&["show", "--totals"])
+            .status
+            .success()
+            .then_some(())
+    });
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    let status = until("the end", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0));
+}
