@@ -3,9 +3,12 @@
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn command(bench: &Bench<'_>, directory: &Path) -> Command {
     let mut command = Command::new(bench.headend);
@@ -47,28 +50,129 @@ pub(crate) fn measures_a_row(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Killed in the middle, it leaves no namespace and no interface.
+/// Namespaces that a process is in or has open, but our own.
+fn namespaces(pid: u32) -> Result<BTreeSet<PathBuf>> {
+    let ours = std::fs::read_link("/proc/self/ns/net")?;
+    let mut all = BTreeSet::from_iter(links(Path::new("/proc"), &pid.to_string()));
+    all.remove(&ours);
+    Ok(all)
+}
+
+/// What the threads of a process are in and its descriptors point to, as far as it is a network namespace.
+fn links(proc: &Path, pid: &str) -> Vec<PathBuf> {
+    let entries = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let process = proc.join(pid);
+    let threads = entries(process.join("task")).map(|thread| thread.path().join("ns/net"));
+    let descriptors = entries(process.join("fd")).map(|descriptor| descriptor.path());
+    let links = threads.chain(descriptors);
+    // Processes come and go.
+    let links = links.filter_map(|link| std::fs::read_link(link).ok());
+    links
+        .filter(|link| link.to_string_lossy().starts_with("net:["))
+        .collect()
+}
+
+/// Who is in one of them or has it open, and where it is mounted.
+fn holders(namespaces: &BTreeSet<PathBuf>) -> Result<Vec<String>> {
+    let mut holders = Vec::new();
+    for process in std::fs::read_dir("/proc")?.flatten() {
+        let pid = process.file_name().to_string_lossy().into_owned();
+        let held = links(Path::new("/proc"), &pid);
+        if held.iter().any(|link| namespaces.contains(link)) {
+            let name = std::fs::read_to_string(process.path().join("comm"));
+            holders.push(format!("{pid} {}", name.unwrap_or_default().trim()));
+        }
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
+    let is_held = |mount: &&str| {
+        namespaces
+            .iter()
+            .any(|one| mount.contains(&*one.to_string_lossy()))
+    };
+    holders.extend(mounts.lines().filter(is_held).map(str::to_owned));
+    Ok(holders)
+}
+
+/// Tries for some seconds.
+fn eventually(what: &str, is_so: impl Fn() -> Result<bool>) -> Result<()> {
+    let end = Instant::now() + Duration::from_secs(90);
+    while !is_so()? {
+        ensure!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+/// Killed while a browser runs, it leaves no namespace, no process and no file of the browser's.
 pub(crate) fn leaves_nothing_when_killed(bench: &Bench<'_>) -> Result<()> {
-    let mut child = command(bench, &bench.directory.join("killed"))
+    // One that loads nothing and writes on in its profile until it is ended.
+    let browser = bench.directory.join("browser");
+    let script = "#!/bin/sh\nfor word; do case $word in --user-data-dir=*) cd \"${word#*=}\";; esac; done\n\
+                  while :; do date > page; sleep 0.1; done\n";
+    std::fs::write(&browser, script)?;
+    std::fs::set_permissions(&browser, Permissions::from_mode(0o755))?;
+    let temporary = bench.directory.join("temporary");
+    std::fs::create_dir_all(&temporary)?;
+    let mut child = Command::new(bench.headend)
+        .args(["lab", "home-gateway", "--rows", "2", "--seconds", "20"])
+        .arg("--browser")
+        .arg(&browser)
+        .arg("-o")
+        .arg(bench.directory.join("killed"))
+        .env("TMPDIR", &temporary)
         .stdout(Stdio::null())
         .spawn()?;
-    std::thread::sleep(Duration::from_secs(2));
-    ensure!(child.try_wait()?.is_none(), "it ended by itself");
+    let pid = child.id();
+    let profile = temporary.join(format!("headend-browser-{pid}"));
+    eventually("the browser runs", || Ok(profile.join("page").exists()))?;
+    let namespaces = namespaces(pid)?;
+    ensure!(namespaces.len() >= 5, "{namespaces:?}");
     child.kill()?;
     child.wait()?;
-    let ip = |words: &[&str]| -> Result<String> {
-        let output = Command::new("ip").args(words).output()?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let links = ip(&["-o", "link"])?;
-    let ours = ["lan0", "wan0", "lan1", "wan1", "a0", "b0"];
-    let left = ours
-        .iter()
-        .find(|name| links.contains(&format!(" {name}@")));
-    ensure!(left.is_none(), "{links}");
+    eventually("nobody is left", || Ok(holders(&namespaces)?.is_empty()))?;
+    eventually("the profile is gone", || Ok(!profile.exists()))?;
+    Ok(())
+}
+
+/// Stopped in the middle of a row, it says what it has of that row, and leaves no namespace.
+pub(crate) fn keeps_a_partial_row_when_stopped(bench: &Bench<'_>) -> Result<()> {
+    let directory = bench.directory.join("stopped");
+    let child = Command::new(bench.headend)
+        .args(["lab", "home-gateway", "--rows", "3,4", "--seconds", "120"])
+        .args(["--browser", "none", "-o"])
+        .arg(&directory)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // Three seconds settle, and some are measured.
+    std::thread::sleep(Duration::from_secs(12));
+    let namespaces = namespaces(child.id())?;
+    ensure!(namespaces.len() >= 5, "{namespaces:?}");
+    let pid = child.id().to_string();
+    Command::new("kill").args(["-INT", &pid]).status()?;
+    let output = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(0), "{said}");
+    ensure!(holders(&namespaces)?.is_empty(), "somebody is left");
+    let printed = String::from_utf8_lossy(&output.stdout);
     ensure!(
-        !ip(&["netns"])?.contains("headend"),
-        "a namespace with a name"
+        printed.contains("It was stopped during \"round 1, row 3"),
+        "{printed}"
     );
+    let file = std::fs::read(directory.join("results.json"))?;
+    let outcome: Value = serde_json::from_slice(&file)?;
+    ensure!(outcome["interrupted"] == true, "{outcome}");
+    ensure!(
+        outcome["rows"]
+            .as_array()
+            .is_some_and(|rows| rows.len() == 1)
+    );
+    let run = &outcome["rows"][0]["runs"][0];
+    ensure!(run["partial"] == true, "{run}");
+    let pings = run["pings"].as_array().context("pings")?;
+    ensure!((1..600).contains(&pings.len()), "{} pings", pings.len());
+    for name in ["rows.csv", "pings.csv", "report.html"] {
+        ensure!(directory.join(name).is_file(), "no {name}");
+    }
     Ok(())
 }

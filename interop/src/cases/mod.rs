@@ -4,6 +4,7 @@ mod golac;
 mod goldens;
 mod home_gateway;
 mod kernel_classifier;
+mod kernel_graph;
 mod kernel_ping;
 mod kernel_queues;
 mod l2tpns;
@@ -37,6 +38,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "the_classifier_is_the_kernels",
         kernel_classifier::classify_alike,
+    ),
+    case(
+        "kernel_graph_draws_what_tc_prints",
+        kernel_graph::draws_what_tc_prints,
     ),
     case(
         "kernel_ping_measures_what_the_wire_does",
@@ -96,6 +101,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "a_killed_home_gateway_leaves_nothing",
         home_gateway::leaves_nothing_when_killed,
+    ),
+    case(
+        "a_stopped_home_gateway_keeps_what_it_measured",
+        home_gateway::keeps_a_partial_row_when_stopped,
     ),
     case("tshark_decodes_every_golden_message", goldens::decode),
     case(

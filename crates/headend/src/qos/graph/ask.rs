@@ -7,6 +7,9 @@ use anyhow::{Context, Result, bail};
 use super::record::{self, Record, What};
 use crate::qos::system;
 
+/// Disciplines that filters may stand at though their classes are flows, of which none may be there now.
+const HASHING: [&str; 5] = ["cake", "fq_codel", "fq_pie", "sfb", "sfq"];
+
 /// Parents that filters are asked for.
 const PARENTS_MAX: usize = 1_024;
 
@@ -60,7 +63,7 @@ fn parents(records: &[Record]) -> Vec<String> {
                 let has_classes = records.iter().any(|other| {
                     other.what == What::Class && other.handle.split(':').next() == Some(major)
                 });
-                if has_classes {
+                if has_classes || HASHING.contains(&record.kind.as_str()) {
                     add(&record.handle);
                 }
             }

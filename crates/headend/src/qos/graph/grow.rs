@@ -213,9 +213,10 @@ impl<'t> Grower<'t> {
             self.tree.join(node, table, Join::Asks);
         }
         if let Some(chain) = record.goto {
-            let parent = match self.tree.nodes[above].kind {
-                Kind::Group => self.holder(above),
-                _ => above,
+            // From one chain to another of the same place; a side of clsact is a place.
+            let parent = match record.chain {
+                0 => above,
+                _ => self.holder(above),
             };
             let group = self.group(parent, &format!("chain {chain}"));
             self.tree.join(node, group, Join::Asks);

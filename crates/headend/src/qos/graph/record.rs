@@ -512,14 +512,10 @@ fn further(
             let into = numbers.get_or_insert_default();
             into.bytes = leading(bytes);
             into.packets = leading(packets);
-            for pair in rest.windows(2) {
-                match pair[0].trim_start_matches('(') {
-                    "dropped" => into.drops = leading(pair[1]),
-                    "overlimits" => into.overlimits = leading(pair[1]),
-                    _ => {}
-                }
-            }
+            dropped(rest, into);
         }
+        // Of a flow of fq_codel or cake, which does not count what it sent.
+        ["(dropped", ..] if !*is_in_action => dropped(&words, numbers.get_or_insert_default()),
         ["backlog", bytes, packets, ..] if !*is_in_action => {
             let into = numbers.get_or_insert_default();
             let scale = if bytes.ends_with("Kb") { 1_024 } else { 1 };
@@ -550,6 +546,17 @@ fn further(
         _ => {
             let line = line.split(" (success").next().unwrap_or(line);
             record.lines.push(line.to_owned());
+        }
+    }
+}
+
+/// "(dropped 1, overlimits 2 requeues 3)".
+fn dropped(words: &[&str], into: &mut Numbers) {
+    for pair in words.windows(2) {
+        match pair[0].trim_start_matches('(') {
+            "dropped" => into.drops = leading(pair[1]),
+            "overlimits" => into.overlimits = leading(pair[1]),
+            _ => {}
         }
     }
 }
