@@ -11,6 +11,7 @@
 //! - [`ecn`]: marking a packet "congestion experienced".
 //! - [`flow`]: whose packet it is, for queues and filters, in front of a tunnel and within.
 //! - [`ppp`]: PPP frames (RFC 1661), control packets and their options, PAP and CHAP.
+//! - [`radius`]: packets of RADIUS clients and servers (RFC 2865), and what the secret proves of them.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ pub mod l2tp;
 pub mod link;
 pub mod packet;
 pub mod ppp;
+pub mod radius;
 pub mod segment;
 pub mod tcp;
 pub mod udp;

@@ -1,0 +1,132 @@
+//! Types of attributes (RFC 2865, section 5; RFC 2866; RFC 2869; RFC 3162; RFC 5176), and values of some.
+
+/// User-Name.
+pub const USER_NAME: u8 = 1;
+/// User-Password, hidden.
+pub const USER_PASSWORD: u8 = 2;
+/// CHAP-Password: the identifier and the response.
+pub const CHAP_PASSWORD: u8 = 3;
+/// NAS-IP-Address.
+pub const NAS_IP_ADDRESS: u8 = 4;
+/// NAS-Port.
+pub const NAS_PORT: u8 = 5;
+/// Service-Type.
+pub const SERVICE_TYPE: u8 = 6;
+/// Framed-Protocol.
+pub const FRAMED_PROTOCOL: u8 = 7;
+/// Framed-IP-Address.
+pub const FRAMED_IP_ADDRESS: u8 = 8;
+/// Framed-IP-Netmask.
+pub const FRAMED_IP_NETMASK: u8 = 9;
+/// Filter-Id.
+pub const FILTER_ID: u8 = 11;
+/// Framed-MTU.
+pub const FRAMED_MTU: u8 = 12;
+/// Reply-Message.
+pub const REPLY_MESSAGE: u8 = 18;
+/// Framed-Route.
+pub const FRAMED_ROUTE: u8 = 22;
+/// State.
+pub const STATE: u8 = 24;
+/// Class.
+pub const CLASS: u8 = 25;
+/// Vendor-Specific.
+pub const VENDOR_SPECIFIC: u8 = 26;
+/// Session-Timeout, in seconds.
+pub const SESSION_TIMEOUT: u8 = 27;
+/// Idle-Timeout, in seconds.
+pub const IDLE_TIMEOUT: u8 = 28;
+/// Called-Station-Id.
+pub const CALLED_STATION_ID: u8 = 30;
+/// Calling-Station-Id.
+pub const CALLING_STATION_ID: u8 = 31;
+/// NAS-Identifier.
+pub const NAS_IDENTIFIER: u8 = 32;
+/// Proxy-State.
+pub const PROXY_STATE: u8 = 33;
+/// Acct-Status-Type.
+pub const ACCT_STATUS_TYPE: u8 = 40;
+/// Acct-Delay-Time, in seconds.
+pub const ACCT_DELAY_TIME: u8 = 41;
+/// Acct-Input-Octets: from the subscriber.
+pub const ACCT_INPUT_OCTETS: u8 = 42;
+/// Acct-Output-Octets: to the subscriber.
+pub const ACCT_OUTPUT_OCTETS: u8 = 43;
+/// Acct-Session-Id.
+pub const ACCT_SESSION_ID: u8 = 44;
+/// Acct-Authentic.
+pub const ACCT_AUTHENTIC: u8 = 45;
+/// Acct-Session-Time, in seconds.
+pub const ACCT_SESSION_TIME: u8 = 46;
+/// Acct-Input-Packets.
+pub const ACCT_INPUT_PACKETS: u8 = 47;
+/// Acct-Output-Packets.
+pub const ACCT_OUTPUT_PACKETS: u8 = 48;
+/// Acct-Terminate-Cause.
+pub const ACCT_TERMINATE_CAUSE: u8 = 49;
+/// Acct-Input-Gigawords (RFC 2869, section 5.1).
+pub const ACCT_INPUT_GIGAWORDS: u8 = 52;
+/// Acct-Output-Gigawords (RFC 2869, section 5.2).
+pub const ACCT_OUTPUT_GIGAWORDS: u8 = 53;
+/// Event-Timestamp (RFC 2869, section 5.3), in seconds since 1970.
+pub const EVENT_TIMESTAMP: u8 = 55;
+/// CHAP-Challenge.
+pub const CHAP_CHALLENGE: u8 = 60;
+/// NAS-Port-Type.
+pub const NAS_PORT_TYPE: u8 = 61;
+/// Tunnel-Type (RFC 2868, section 3.1).
+pub const TUNNEL_TYPE: u8 = 64;
+/// Tunnel-Medium-Type (RFC 2868, section 3.2).
+pub const TUNNEL_MEDIUM_TYPE: u8 = 65;
+/// Tunnel-Client-Endpoint (RFC 2868, section 3.3).
+pub const TUNNEL_CLIENT_ENDPOINT: u8 = 66;
+/// Message-Authenticator (RFC 3579, section 3.2).
+pub const MESSAGE_AUTHENTICATOR: u8 = 80;
+/// Acct-Interim-Interval (RFC 2869, section 5.16), in seconds.
+pub const ACCT_INTERIM_INTERVAL: u8 = 85;
+/// NAS-Port-Id (RFC 2869, section 5.17).
+pub const NAS_PORT_ID: u8 = 87;
+/// Framed-Pool (RFC 2869, section 5.18).
+pub const FRAMED_POOL: u8 = 88;
+/// NAS-IPv6-Address (RFC 3162, section 2.1).
+pub const NAS_IPV6_ADDRESS: u8 = 95;
+/// Framed-Interface-Id (RFC 3162, section 2.2).
+pub const FRAMED_INTERFACE_ID: u8 = 96;
+/// Framed-IPv6-Prefix (RFC 3162, section 2.3).
+pub const FRAMED_IPV6_PREFIX: u8 = 97;
+/// Error-Cause (RFC 5176, section 3.5).
+pub const ERROR_CAUSE: u8 = 101;
+
+/// Values of Acct-Status-Type (RFC 2866, section 5.1).
+pub mod status {
+    /// Start.
+    pub const START: u32 = 1;
+    /// Stop.
+    pub const STOP: u32 = 2;
+    /// Interim-Update.
+    pub const INTERIM_UPDATE: u32 = 3;
+    /// Accounting-On.
+    pub const ACCOUNTING_ON: u32 = 7;
+    /// Accounting-Off.
+    pub const ACCOUNTING_OFF: u32 = 8;
+}
+
+/// Values of Error-Cause (RFC 5176, section 3.5).
+pub mod error_cause {
+    /// Residual Session Context Removed.
+    pub const RESIDUAL_CONTEXT_REMOVED: u32 = 201;
+    /// Unsupported Attribute.
+    pub const UNSUPPORTED_ATTRIBUTE: u32 = 401;
+    /// Missing Attribute.
+    pub const MISSING_ATTRIBUTE: u32 = 402;
+    /// NAS Identification Mismatch.
+    pub const NAS_IDENTIFICATION_MISMATCH: u32 = 403;
+    /// Invalid Request.
+    pub const INVALID_REQUEST: u32 = 404;
+    /// Unsupported Service.
+    pub const UNSUPPORTED_SERVICE: u32 = 405;
+    /// Session Context Not Found.
+    pub const SESSION_NOT_FOUND: u32 = 503;
+    /// Multiple Session Selection Unsupported.
+    pub const MULTIPLE_SESSIONS: u32 = 508;
+}

@@ -1,0 +1,151 @@
+//! Everything that takes the secret that client and server share.
+//!
+//! Comparisons take the same time wherever octets differ.
+
+use hmac::digest::CtOutput;
+use hmac::{Hmac, Mac};
+use md5::{Digest, Md5};
+
+use super::attribute::MESSAGE_AUTHENTICATOR;
+use super::{Authenticator, HEADER, Packet};
+
+/// What a Message-Authenticator says of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signature {
+    /// There is none.
+    Missing,
+    /// It is right.
+    Right,
+    /// It is wrong, of a wrong length, or there are several.
+    Wrong,
+}
+
+/// Hides a User-Password (RFC 2865, section 5.2) of at most 128 octets; appends what hides it.
+pub fn hide_password(
+    password: &[u8],
+    secret: &[u8],
+    authenticator: &Authenticator,
+    out: &mut Vec<u8>,
+) {
+    let password = &password[..password.len().min(128)];
+    let mut last = *authenticator;
+    let blocks = password.len().div_ceil(16).max(1);
+    for n in 0..blocks {
+        let mut block = mask(secret, &last);
+        let part = &password[n * 16..password.len().min(n * 16 + 16)];
+        for (octet, plain) in block.iter_mut().zip(part) {
+            *octet ^= plain;
+        }
+        out.extend_from_slice(&block);
+        last = block;
+    }
+}
+
+/// The password that a User-Password hides, without its padding; `None` if its length is none that can be.
+#[must_use]
+pub fn reveal_password(
+    hidden: &[u8],
+    secret: &[u8],
+    authenticator: &Authenticator,
+) -> Option<Vec<u8>> {
+    let (blocks, rest) = hidden.as_chunks::<16>();
+    if !rest.is_empty() || !(1..=8).contains(&blocks.len()) {
+        return None;
+    }
+    let mut last = authenticator;
+    let mut password = Vec::with_capacity(hidden.len());
+    for block in blocks {
+        let mask = mask(secret, last);
+        password.extend(block.iter().zip(mask).map(|(octet, mask)| octet ^ mask));
+        last = block;
+    }
+    let length = password.iter().rposition(|&octet| octet != 0);
+    password.truncate(length.map_or(0, |at| at + 1));
+    Some(password)
+}
+
+fn mask(secret: &[u8], last: &[u8; 16]) -> [u8; 16] {
+    Md5::new()
+        .chain_update(secret)
+        .chain_update(last)
+        .finalize()
+        .into()
+}
+
+/// The digest over a whole packet, as it stands, and the secret (RFC 2865, section 3; RFC 2866, section 3).
+pub(super) fn digest(packet: &[u8], secret: &[u8]) -> Authenticator {
+    Md5::new()
+        .chain_update(packet)
+        .chain_update(secret)
+        .finalize()
+        .into()
+}
+
+/// The Message-Authenticator of a packet as it stands, with zeros in its place (RFC 3579, section 3.2).
+pub(super) fn message_authenticator(packet: &[u8], secret: &[u8]) -> [u8; 16] {
+    hmac(secret)
+        .chain_update(packet)
+        .finalize()
+        .into_bytes()
+        .into()
+}
+
+fn hmac(secret: &[u8]) -> Hmac<Md5> {
+    // A key of any length is one (RFC 2104).
+    <Hmac<Md5> as Mac>::new_from_slice(secret).expect("any length is a key")
+}
+
+/// Whether a reply's authenticator is right for the request with this authenticator (RFC 2865, section 3).
+#[must_use]
+pub fn verify_reply(reply: &Packet<'_>, request: &Authenticator, secret: &[u8]) -> bool {
+    verify(reply, request, secret)
+}
+
+/// Whether the authenticator of an accounting request, or of a request of RFC 5176, is right.
+#[must_use]
+pub fn verify_request(request: &Packet<'_>, secret: &[u8]) -> bool {
+    verify(request, &[0; 16], secret)
+}
+
+fn verify(packet: &Packet<'_>, authenticator: &Authenticator, secret: &[u8]) -> bool {
+    let octets = packet.octets();
+    let expected = Md5::new()
+        .chain_update(&octets[..4])
+        .chain_update(authenticator)
+        .chain_update(&octets[HEADER..])
+        .chain_update(secret)
+        .finalize();
+    CtOutput::<Md5>::new(expected) == CtOutput::new(packet.authenticator().into())
+}
+
+/// What a packet's Message-Authenticator says of it. `authenticator` is that of the request for a reply, and zero for
+/// a request that is signed as a whole; for an Access-Request it is the packet's own.
+#[must_use]
+pub fn signature(packet: &Packet<'_>, authenticator: &Authenticator, secret: &[u8]) -> Signature {
+    let octets = packet.octets();
+    let mut found = None;
+    let mut at = HEADER;
+    for attribute in packet.attributes() {
+        let value_at = at + 2;
+        at = value_at + attribute.value.len();
+        if attribute.kind == MESSAGE_AUTHENTICATOR {
+            if found.is_some() || attribute.value.len() != 16 {
+                return Signature::Wrong;
+            }
+            found = Some(value_at);
+        }
+    }
+    let Some(at) = found else {
+        return Signature::Missing;
+    };
+    let mac = hmac(secret)
+        .chain_update(&octets[..4])
+        .chain_update(authenticator)
+        .chain_update(&octets[HEADER..at])
+        .chain_update([0; 16])
+        .chain_update(&octets[at + 16..]);
+    match mac.verify_slice(&octets[at..at + 16]) {
+        Ok(()) => Signature::Right,
+        Err(_) => Signature::Wrong,
+    }
+}

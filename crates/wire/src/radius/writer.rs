@@ -1,0 +1,122 @@
+//! A packet to be sent.
+
+use core::net::Ipv4Addr;
+
+use super::attribute::MESSAGE_AUTHENTICATOR;
+use super::{Authenticator, HEADER, LENGTH_MAX, secret};
+
+/// Builds a packet at the end of a buffer. What has no more room is left out, and [`Writer::finish`] says so.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+    /// Where Message-Authenticator's value is.
+    signed: Option<usize>,
+    overflow: bool,
+}
+
+/// A packet had no room for all that was to be in it: 4096 octets (RFC 2865, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong;
+
+impl core::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the packet has no room for all of its attributes")
+    }
+}
+
+impl core::error::Error for TooLong {}
+
+impl<'a> Writer<'a> {
+    /// Begins a packet. `authenticator` is random for an Access-Request, the request's own for a reply, and zero for
+    /// requests that are signed as a whole (RFC 2866, section 3; RFC 5176, section 2.3).
+    pub fn new(
+        out: &'a mut Vec<u8>,
+        code: u8,
+        identifier: u8,
+        authenticator: &Authenticator,
+    ) -> Self {
+        let start = out.len();
+        out.extend_from_slice(&[code, identifier, 0, 0]);
+        out.extend_from_slice(authenticator);
+        Self {
+            out,
+            start,
+            signed: None,
+            overflow: false,
+        }
+    }
+
+    /// Appends an attribute. A value longer than 253 octets is one that has no room.
+    pub fn attribute(&mut self, kind: u8, value: &[u8]) -> &mut Self {
+        let length = self.out.len() - self.start + 2 + value.len();
+        if value.len() > 253 || length > LENGTH_MAX {
+            self.overflow = true;
+        } else {
+            self.out.extend_from_slice(&[kind, value.len() as u8 + 2]);
+            self.out.extend_from_slice(value);
+        }
+        self
+    }
+
+    /// Appends a number.
+    pub fn integer(&mut self, kind: u8, value: u32) -> &mut Self {
+        self.attribute(kind, &value.to_be_bytes())
+    }
+
+    /// Appends an IPv4 address.
+    pub fn address(&mut self, kind: u8, value: Ipv4Addr) -> &mut Self {
+        self.attribute(kind, &value.octets())
+    }
+
+    /// Appends a Message-Authenticator, which is filled in at the end. It belongs before all other attributes, so that
+    /// none of them can be taken for a part of another packet's.
+    pub fn message_authenticator(&mut self) -> &mut Self {
+        if self.signed.is_none() {
+            self.signed = Some(self.out.len() + 2);
+            self.attribute(MESSAGE_AUTHENTICATOR, &[0; 16]);
+        }
+        self
+    }
+
+    /// Ends an Access-Request: its authenticator stays as it is.
+    ///
+    /// # Errors
+    /// Something had no room; the buffer is as it was.
+    pub fn finish(self, secret: &[u8]) -> Result<(), TooLong> {
+        self.end(secret).map(drop)
+    }
+
+    /// Ends a packet whose authenticator is a digest of all of it with `authenticator`, as it was begun, in its place:
+    /// replies, accounting requests, and requests of RFC 5176.
+    ///
+    /// # Errors
+    /// Something had no room; the buffer is as it was.
+    pub fn finish_signed(self, secret: &[u8]) -> Result<(), TooLong> {
+        let octets = self.end(secret)?;
+        let digest = secret::digest(octets, secret);
+        octets[4..HEADER].copy_from_slice(&digest);
+        Ok(())
+    }
+
+    fn end(self, secret: &[u8]) -> Result<&'a mut [u8], TooLong> {
+        let Self {
+            out,
+            start,
+            signed,
+            overflow,
+        } = self;
+        if overflow {
+            out.truncate(start);
+            return Err(TooLong);
+        }
+        let octets = &mut out[start..];
+        let length = (octets.len() as u16).to_be_bytes();
+        octets[2..4].copy_from_slice(&length);
+        if let Some(at) = signed {
+            let signature = secret::message_authenticator(octets, secret);
+            octets[at - start..][..16].copy_from_slice(&signature);
+        }
+        Ok(octets)
+    }
+}
