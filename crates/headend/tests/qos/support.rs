@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use reactor::clock;
 use reactor::namespace::{Namespace, veth};
 use reactor::port::offloads::OffloadsOff;
 use rustix::process::{Pid, Signal, kill_process};
@@ -169,12 +170,16 @@ impl Bench {
         self.home.run(&words)
     }
 
-    /// What it shows now.
+    /// What it shows now, and not what it showed a moment ago.
     pub(crate) fn shown(&self) -> Value {
-        let output = self.ask(&["show", "--json", "--totals"]);
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{errors}");
-        serde_json::from_slice(&output.stdout).unwrap()
+        let asked = clock::now().as_nanos();
+        until("a fresh look", || {
+            let output = self.ask(&["show", "--json", "--totals"]);
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{errors}");
+            let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+            (shown["taken_ns"].as_u64().unwrap() >= asked).then_some(shown)
+        })
     }
 
     /// The offloads that are on at an interface of the middle.
