@@ -186,11 +186,12 @@ impl TimedSocket {
             _ => return,
         };
         let bytes = self.error_slots.bytes(index);
-        // Raw sockets are told of every process's packets.
+        // Raw sockets are told by ICMP of every process's packets.
         let identifier = bytes
             .get(4..6)
             .map(|raw| u16::from_be_bytes([raw[0], raw[1]]));
-        if self.kind == SocketKind::Raw && identifier != Some(self.identifier) {
+        let by_icmp = source != ErrorSource::Local;
+        if self.kind == SocketKind::Raw && by_icmp && identifier != Some(self.identifier) {
             return;
         }
         if self.errors.len() >= ERRORS_MAX {
