@@ -11,6 +11,11 @@ use crate::statistics::Statistics;
 /// How far behind a stream may be, at least one interval, before it leaves turns out instead of making them up.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 
+/// What the last packets are waited for at least: ping's usual interval.
+const LINGER_MIN: Duration = Duration::from_secs(1);
+/// The same when somebody stopped the sending and waits for the end.
+const STOPPED_LINGER_MIN: Duration = Duration::from_millis(100);
+
 /// From packet `index` on, packets are due at `due_ns` after the start and then an interval apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
@@ -266,8 +271,19 @@ impl Stream {
     }
 
     /// How long after its last packet a stream waits: as ping, twice the longest round trip and at least an interval
-    /// where replies came, but no longer than the wait.
+    /// where replies came, but no longer than the wait. Since intervals are as short as one likes and queues fill, it
+    /// is at least [`LINGER_MIN`], or when it was stopped [`STOPPED_LINGER_MIN`].
     fn linger(&self, wait: Duration) -> Duration {
+        let least = if self.stopped {
+            STOPPED_LINGER_MIN
+        } else {
+            LINGER_MIN
+        };
+        self.patience(wait).max(least).min(wait)
+    }
+
+    /// How long a reply may take that is likely to come.
+    fn patience(&self, wait: Duration) -> Duration {
         if self.statistics.received == 0 {
             return wait;
         }
@@ -314,7 +330,7 @@ impl Stream {
 
     /// Packets that wait for more than twice the longest round trip (or the wait): likely lost, for a live view.
     pub(crate) fn overdue(&mut self, wait: Duration, now_ns: i64) -> u64 {
-        let patience = self.linger(wait);
+        let patience = self.patience(wait);
         self.watched = self.watched.max(self.oldest);
         while let Some(sample) = self.samples.get(self.watched) {
             if saturating(sample.sent_ns(), patience) > now_ns {

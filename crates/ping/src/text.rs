@@ -16,22 +16,27 @@ use crate::statistics::Statistics;
 /// The first line of a stream: `PING localhost (127.0.0.1) 56(84) bytes of data.`
 #[must_use]
 pub fn opening(plan: &StreamPlan) -> String {
-    let StreamPlan {
-        host,
-        address,
-        size,
-        ..
-    } = plan;
+    let StreamPlan { host, size, .. } = plan;
+    let address = shown(plan);
     let what = match plan.protocol {
         Protocol::Icmp => String::new(),
         Protocol::Udp { port } => format!(" UDP port {port},"),
     };
-    match address {
+    match plan.address {
         IpAddr::V4(_) => {
             let whole = u32::from(*size) + 28;
             format!("PING {host} ({address}){what} {size}({whole}) bytes of data.")
         }
         IpAddr::V6(_) => format!("PING {host}({address}){what} {size} data bytes"),
+    }
+}
+
+/// A stream's address, with the interface of a link-local one where it was typed (RFC 4007 11).
+#[must_use]
+pub fn shown(plan: &StreamPlan) -> String {
+    match plan.host.split_once('%') {
+        Some((_, zone)) => format!("{}%{zone}", plan.address),
+        None => plan.address.to_string(),
     }
 }
 
@@ -293,6 +298,12 @@ mod tests {
         );
         let six = plan("::1", Protocol::Icmp);
         assert_eq!(opening(&six), "PING localhost(::1) 56 data bytes");
+        let local = StreamPlan {
+            host: "fe80::1%eth0".into(),
+            ..plan("fe80::1", Protocol::Icmp)
+        };
+        let expected = "PING fe80::1%eth0(fe80::1%eth0) 56 data bytes";
+        assert_eq!(opening(&local), expected);
         let accepted = Accepted {
             sequence: 65_537,
             rtt: Duration::from_micros(45),

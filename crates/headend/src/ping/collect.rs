@@ -1,7 +1,7 @@
 //! What came: replies, the kernel's times of what was sent, errors of the network, and signals.
 
 use anyhow::Result;
-use ping::{Reply, text};
+use ping::{Protocol, Reply, text};
 use reactor::timed::{ErrorSource, NetworkError, TimedPacket};
 use reactor::{Signals, StatusRequests, clock};
 
@@ -85,7 +85,7 @@ impl Engine<'_> {
 
     /// Reads all that a socket has. When the clock of the kernel's stamps was set meanwhile, what they say may be hours
     /// off: then a packet was sent when the kernel was asked to, and came when it was read.
-    fn collect_lane(&mut self, number: usize) -> Result<()> {
+    pub(super) fn collect_lane(&mut self, number: usize) -> Result<()> {
         let mut times = std::mem::take(&mut self.scratch.times);
         let mut errors = std::mem::take(&mut self.scratch.errors);
         let lane = &mut self.lanes.lanes[number];
@@ -154,8 +154,10 @@ impl Engine<'_> {
         if let (Ok(accepted), true) = (accepted, self.prints_replies()) {
             let plan = &self.task.plan.streams[stream as usize];
             let address = packet.from.ip();
-            let from = if self.task.numeric || address != plan.address || is_address(&plan.host) {
+            let from = if address != plan.address {
                 address.to_string()
+            } else if self.task.numeric || is_address(&plan.host) {
+                text::shown(plan)
             } else {
                 format!("{} ({address})", plan.host)
             };
@@ -194,21 +196,20 @@ impl Engine<'_> {
                 None => return,
             },
         };
-        self.experiment.note_error(stream);
-        let known = sequence.and_then(|sequence| self.experiment.resolve(stream, sequence));
         let plan = &self.task.plan.streams[stream as usize];
         let what = explain(error, plan.address.is_ipv6());
-        let name = if lane.version.is_some() {
-            "icmp_seq"
-        } else {
-            "udp_seq"
+        let Some(from) = error.from.filter(|_| error.source != ErrorSource::Local) else {
+            return self.tell(stream, &format!("local error: {what}"));
         };
-        let line = match (error.source, error.from, known) {
-            (ErrorSource::Icmp { .. }, Some(from), Some(sequence)) => {
-                format!("From {from} {name}={sequence} {what}")
-            }
-            (ErrorSource::Icmp { .. }, Some(from), None) => format!("From {from} {what}"),
-            _ => format!("local error: {what}"),
+        self.experiment.note_error(stream);
+        let known = sequence.and_then(|sequence| self.experiment.resolve(stream, sequence));
+        let name = match plan.protocol {
+            Protocol::Icmp => "icmp_seq",
+            Protocol::Udp { .. } => "udp_seq",
+        };
+        let line = match known {
+            Some(sequence) => format!("From {from} {name}={sequence} {what}"),
+            None => format!("From {from} {what}"),
         };
         if let Some(screen) = &self.screen {
             screen.note(stream, &line);

@@ -258,24 +258,31 @@ impl<'a> Charts<'a> {
 
     /// What a reader has to know of what is drawn, and what not.
     fn notes(&self) -> Vec<String> {
-        let sum =
-            |of: fn(&StreamOutcome) -> u64| self.streams().map(|(_, one)| of(one)).sum::<u64>();
-        let (kept, sent) = (
-            sum(|one| one.kept() as u64),
-            sum(|one| one.summary.transmitted),
-        );
+        let sum = |of: fn(&StreamOutcome) -> u64| {
+            let counts = self.streams().map(|(_, stream)| of(stream));
+            counts.fold(0, u64::saturating_add)
+        };
+        let kept = sum(|stream| stream.kept() as u64);
+        let sent = sum(|stream| stream.summary.transmitted);
+        let waiting = sum(|stream| stream.summary.waiting);
         let notes = [
             (
-                sent - kept.min(sent),
+                sent.saturating_sub(kept),
                 format!("Only the first {kept} of {sent} packets were kept, and are drawn."),
             ),
             (
-                sum(|one| one.summary.late),
-                "Replies that came after the wait are drawn as all others.".into(),
+                waiting,
+                format!(
+                    "At the end {waiting} of {sent} packets were still waited for; they are not drawn."
+                ),
             ),
             (
-                sum(|one| one.summary.failed),
-                "Packets that could not be sent are marked as lost.".into(),
+                sum(|stream| stream.summary.late),
+                "Replies that came after the wait are drawn as all others.".to_owned(),
+            ),
+            (
+                sum(|stream| stream.summary.failed),
+                "Packets that could not be sent are marked as lost.".to_owned(),
             ),
         ];
         let notes = notes.into_iter().filter(|(count, _)| *count > 0);

@@ -3,6 +3,7 @@
 //! It waits for an absolute time with a precision of nanoseconds (`epoll_pwait2`), without timer slack and, where that is
 //! permitted, as a real-time thread. Text and pictures are other threads'.
 
+use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow};
@@ -11,7 +12,6 @@ use ping::{Experiment, Live, Outcome, text};
 use reactor::timed::{NetworkError, Outgoing, Sent, Stamp, TimedBatch};
 use reactor::urgency::hasten;
 use reactor::{Interest, PollerKind, Reactor, StoreKind, clock};
-use rustix::io::Errno;
 
 use super::collect::{REQUESTS, SIGNALS, Wishes};
 use super::hi::{Task, View as Shown};
@@ -46,8 +46,8 @@ pub(super) struct Engine<'a> {
     /// Taken out while it is looked through.
     pub(super) batch: Option<TimedBatch>,
     pub(super) scratch: Scratch,
-    /// Streams whose trouble in sending was told.
-    told: Vec<bool>,
+    /// Troubles that were told, which is done once for each stream.
+    told: HashSet<(u32, String)>,
 }
 
 /// Buffers that are used again and again.
@@ -99,7 +99,7 @@ impl<'a> Engine<'a> {
             stopped: false,
             batch: Some(TimedBatch::new(BATCH, slot)),
             scratch: Scratch::default(),
-            told: vec![false; task.plan.streams.len()],
+            told: HashSet::new(),
         })
     }
 
@@ -146,6 +146,10 @@ impl<'a> Engine<'a> {
                 deadline = Some(deadline.map_or(view.next, |at| at.min(view.next)));
             }
             now = self.reactor.wait(deadline)?;
+        }
+        // What the kernel has said of the last packets meanwhile.
+        for lane in 0..self.lanes.lanes.len() {
+            self.collect_lane(lane)?;
         }
         if let Some(screen) = &self.screen {
             view.refresh_all(&mut self.experiment, screen, clock::now());
@@ -218,24 +222,25 @@ impl<'a> Engine<'a> {
         let mut fault = None;
         let mut troubles = Vec::new();
         for group in packets.chunk_by(|one, other| one.0 == other.0) {
-            let lane = &mut self.lanes.lanes[group[0].0 as usize];
+            let number = group[0].0 as usize;
             let outgoing: Vec<Outgoing<'_>> = group.iter().map(|packet| packet.3).collect();
             results.clear();
-            lane.socket.send_many(&outgoing, results);
+            let socket = &mut self.lanes.lanes[number].socket;
+            socket.send_many(&outgoing, results);
             let blocked = || Err(std::io::ErrorKind::WouldBlock.into());
             let results = results.drain(..).chain(std::iter::repeat_with(blocked));
             for (&(_, stream, sequence, _), result) in group.iter().zip(results) {
                 match result {
-                    Ok(sent) => lane.await_time(sent.id, stream, sequence),
+                    Ok(sent) => {
+                        let lane = &mut self.lanes.lanes[number];
+                        lane.await_time(sent.id, stream, sequence);
+                    }
                     Err(error) => {
                         self.experiment.failed(stream, sequence);
-                        let told = std::mem::replace(&mut self.told[stream as usize], true);
-                        let name = &self.task.plan.streams[stream as usize].name;
-                        let line = format!("{name}: {}", plain(&error));
-                        if is_gone(&error) {
-                            fault = fault.or(Some(anyhow!("{line}")));
-                        } else if !told {
-                            troubles.push((stream, line));
+                        if let Some(gone) = self.lanes.vanished(stream) {
+                            fault = fault.or(Some(anyhow!("the interface {gone} has vanished")));
+                        } else {
+                            troubles.push((stream, plain(&error)));
                         }
                     }
                 }
@@ -247,21 +252,17 @@ impl<'a> Engine<'a> {
         fault.map_or(Ok(()), Err)
     }
 
-    /// Says a trouble that is none of the network's: in the live view, or where errors go.
-    fn tell(&self, stream: u32, line: &str) {
+    /// Says a trouble that is none of the network's, once: in the live view, or where errors go.
+    pub(super) fn tell(&mut self, stream: u32, trouble: &str) {
+        if !self.told.insert((stream, trouble.to_owned())) {
+            return;
+        }
+        let name = &self.task.plan.streams[stream as usize].name;
         match &self.screen {
-            Some(screen) => screen.note(stream, line),
-            None => eprintln!("headend ping: {line}"),
+            Some(screen) => screen.note(stream, trouble),
+            None => eprintln!("headend ping: {name}: {trouble}"),
         }
     }
-}
-
-/// Whether the interface that was asked for is no more.
-fn is_gone(error: &std::io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::NODEV | Errno::NXIO)
-    )
 }
 
 /// Which streams the live view is shown next: a few at a time, so that looking does not make packets late.

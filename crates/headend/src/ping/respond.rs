@@ -1,6 +1,6 @@
 //! `headend ping --responder`: answers the UDP streams of others until a signal ends it.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
     let mut sockets = open(address).with_context(|| format!("cannot listen on {address}"))?;
     for (number, socket) in sockets.iter().enumerate() {
         reactor.add(socket, "responder", number as u64, Interest::READ)?;
-        println!("answering on UDP {}", socket.local_addr());
+        writeln!(io::stdout(), "answering on UDP {}", socket.local_addr())?;
     }
     let mut responder = Responder::new(random()?);
     let mut batch = TimedBatch::new(BATCH, PAYLOAD_MAX);
@@ -39,7 +39,7 @@ pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
         while let Some(ready) = reactor.next_ready() {
             if ready.user == SIGNALS {
                 if signals.next_signal()?.is_some() {
-                    return Ok(end(&responder));
+                    return Ok(end(&responder)?);
                 }
             } else if let Some(socket) = sockets.get_mut(ready.user as usize) {
                 answer(socket, &mut responder, &mut batch)?;
@@ -123,10 +123,13 @@ fn answer(
     }
 }
 
-fn end(responder: &Responder) -> ExitCode {
-    println!(
+fn end(responder: &Responder) -> io::Result<ExitCode> {
+    writeln!(
+        io::stdout(),
         "answered {}, above the rate {}, no probes {}",
-        responder.answered, responder.limited, responder.strange
-    );
-    ExitCode::SUCCESS
+        responder.answered,
+        responder.limited,
+        responder.strange
+    )?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -15,6 +15,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 pub(super) const RECENT_MAX: usize = 40;
 /// Columns that a sparkline has, if a terminal has any left, before the figures that can be done without come.
 const RECENT_MIN: usize = 16;
+const NAME_MIN: usize = 8;
 const NAME_MAX: usize = 32;
 /// Streams whose last trouble is shown.
 const NOTES_MAX: usize = 4;
@@ -190,8 +191,11 @@ fn picture(
         streams.len()
     };
     let widest = names.iter().take(shown).map(|name| name.chars().count());
-    let width = widest.max().unwrap_or(0).clamp(6, NAME_MAX);
     let figures: usize = COLUMNS.iter().map(|column| column.width + 1).sum();
+    let name_max = columns
+        .saturating_sub(2 + figures)
+        .clamp(NAME_MIN, NAME_MAX);
+    let width = widest.max().unwrap_or(0).clamp(6, name_max);
     let mut left = columns.saturating_sub(width + 2 + figures);
     let counts: Vec<_> = COUNTS
         .into_iter()
@@ -211,7 +215,7 @@ fn picture(
         let _ = write!(lines[0], " {head:>COUNT_WIDTH$}");
     }
     for (name, live) in names.iter().zip(streams).take(shown) {
-        let name: String = name.chars().take(NAME_MAX).collect();
+        let name: String = name.chars().take(width).collect();
         let mut line = format!("{name:width$}  ");
         spark(&live.recent, sparks, &mut line);
         for column in &COLUMNS {
@@ -320,6 +324,9 @@ mod tests {
         assert!(lines[0].ends_with(" sent   loss  last ms   p50 ms   p99 ms"));
         assert_eq!(lines[1].matches('▁').count(), 80 - 7 - 2 - 42);
         assert_eq!(picture(&names(1), &streams[..1], &[], (80, 1)).len(), 2);
+        let long = vec!["a".repeat(50)];
+        let line = &picture(&long, &streams[..1], &[], (60, 24))[1];
+        assert_eq!(line, &format!("{}  {figures}", "a".repeat(16)));
     }
 
     #[test]

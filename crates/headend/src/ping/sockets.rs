@@ -12,6 +12,7 @@ use ping::probe::Tag;
 use ping::{Protocol, StreamPlan};
 use reactor::timed::{Family, TimedOptions, TimedSocket};
 use rustix::io::Errno;
+use rustix::net::netdevice::{index_to_name, name_to_index};
 use wire::icmp::Version;
 
 use super::hi::{From, Task};
@@ -36,10 +37,19 @@ pub(super) struct Lane {
     first: u32,
 }
 
+/// An interface that somebody named, by the number that it keeps as long as it is there.
+#[derive(Debug, Clone)]
+struct Interface {
+    name: String,
+    index: u32,
+}
+
 /// All sockets, and each stream's.
 pub(super) struct Lanes {
     pub(super) lanes: Vec<Lane>,
     pub(super) of_stream: Vec<u32>,
+    /// The interfaces that streams go through and no other.
+    through: Vec<Option<Interface>>,
 }
 
 impl Lanes {
@@ -51,6 +61,7 @@ impl Lanes {
         let mut all = Lanes {
             lanes: Vec::new(),
             of_stream: Vec::new(),
+            through: Vec::new(),
         };
         for (number, stream) in task.plan.streams.iter().enumerate() {
             let lane = match stream.protocol {
@@ -58,8 +69,19 @@ impl Lanes {
                 Protocol::Udp { .. } => all.udp(stream, &task.from)?,
             };
             all.of_stream.push(lane);
+            let socket = &all.lanes[lane as usize].socket;
+            let through = through(socket, stream, &task.to[number], &task.from);
+            all.through.push(through);
         }
         Ok(all)
+    }
+
+    /// The name of the interface that a stream goes through and that is there no more.
+    pub(super) fn vanished(&self, stream: u32) -> Option<&str> {
+        let interface = self.through[stream as usize].as_ref()?;
+        let lane = &self.lanes[self.of_stream[stream as usize] as usize];
+        let there = index_to_name(&lane.socket, interface.index);
+        there.is_err().then_some(&interface.name)
     }
 
     fn icmp(&mut self, number: u32, stream: &StreamPlan, from: &From) -> Result<u32> {
@@ -132,6 +154,28 @@ impl Lane {
             self.first = self.first.wrapping_add(done as u32);
         }
         Some(found)
+    }
+}
+
+/// The interface that was named for a stream, by itself or behind its address.
+fn through(
+    socket: &TimedSocket,
+    stream: &StreamPlan,
+    to: &SocketAddr,
+    from: &From,
+) -> Option<Interface> {
+    if let Some(name) = &from.interface {
+        let index = name_to_index(socket, name).ok()?;
+        let name = name.clone();
+        return Some(Interface { name, index });
+    }
+    let (_, zone) = stream.host.split_once('%')?;
+    match to {
+        SocketAddr::V6(six) if six.scope_id() != 0 => Some(Interface {
+            name: zone.to_owned(),
+            index: six.scope_id(),
+        }),
+        _ => None,
     }
 }
 

@@ -1,18 +1,18 @@
 //! Result files: kept, loaded, compared, refused.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::peer::Peer;
-use crate::support::{Directory, HEADEND, json, ping, ping_ok};
+use crate::support::{Directory, HEADEND, json, ping, ping_ok, read_lines, shape};
 use crate::udp::terminate;
 
 #[test]
 fn a_signal_ends_the_run_in_good_order_and_keeps_what_was_measured() {
-    let peer = Peer::new(|_| vec![std::time::Duration::ZERO]);
+    let peer = Peer::new(|_| vec![Duration::ZERO]);
     let directory = Directory::new();
     let file = directory.path("out.json");
     let args = [
@@ -29,12 +29,9 @@ fn a_signal_ends_the_run_in_good_order_and_keeps_what_was_measured() {
     let mut command = Command::new(HEADEND);
     let command = command.arg("ping").args(args).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    for _ in 0..20 {
-        lines.next().unwrap().unwrap();
-    }
+    let rest = read_lines(&mut child, 20);
     terminate(&child);
-    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let rest: Vec<String> = rest.collect();
     assert!(child.wait().unwrap().success());
     peer.end();
     assert!(
@@ -53,7 +50,7 @@ fn a_signal_ends_the_run_in_good_order_and_keeps_what_was_measured() {
 fn results_are_compressed_by_name_loaded_and_compared() {
     let peer = Peer::new(|number| match number % 4 {
         0 => vec![],
-        _ => vec![std::time::Duration::ZERO],
+        _ => vec![Duration::ZERO],
     });
     let directory = Directory::new();
     let files = ["a.json", "b.json.gz", "c.json.zst"].map(|name| directory.path(name));
@@ -96,7 +93,7 @@ fn results_are_compressed_by_name_loaded_and_compared() {
 
 #[test]
 fn files_that_are_cut_short_foreign_or_newer_are_refused() {
-    let peer = Peer::new(|_| vec![std::time::Duration::ZERO]);
+    let peer = Peer::new(|_| vec![Duration::ZERO]);
     let directory = Directory::new();
     let good = directory.path("good.json");
     let args = ["-q", "-c", "3", "-i", "0.01", "-s", "48", "-o", &good];
@@ -135,7 +132,7 @@ fn files_that_are_cut_short_foreign_or_newer_are_refused() {
 
 #[test]
 fn samples_beyond_the_limit_are_counted_and_it_is_said() {
-    let peer = Peer::new(|_| vec![std::time::Duration::ZERO]);
+    let peer = Peer::new(|_| vec![Duration::ZERO]);
     let directory = Directory::new();
     let file = directory.path("out.json");
     let args = [
@@ -167,4 +164,73 @@ fn samples_beyond_the_limit_are_counted_and_it_is_said() {
             .len(),
         4
     );
+}
+
+#[test]
+fn a_file_that_is_loaded_and_saved_is_the_same_octet_for_octet() {
+    // Lost, duplicate, late and reordered packets, and both directions.
+    let peer = Peer::new(|number| match number % 6 {
+        0 => vec![],
+        1 => vec![Duration::ZERO, Duration::ZERO],
+        2 => vec![Duration::from_millis(150)],
+        3 => vec![Duration::from_millis(30)],
+        _ => vec![Duration::ZERO],
+    });
+    let directory = Directory::new();
+    let file = directory.path("out.json");
+    let args = ["-q", "-c", "30", "-i", "0.01", "-W", "0.1", "-o", &file];
+    let streams = ["127.0.0.1,size=48", "127.0.0.1,size=200,dscp=af41"];
+    ping_ok(0, &[&args[..], &["--udp", &peer.port()], &streams].concat());
+    peer.end();
+    let octets = fs::read(&file).unwrap();
+    let outcome = ::ping::file::read(&octets[..]).unwrap();
+    let mut again = Vec::new();
+    ::ping::file::write(&outcome, &mut again).unwrap();
+    assert!(again == octets);
+}
+
+#[test]
+fn a_full_disk_is_told_and_the_summary_is_printed() {
+    let peer = Peer::new(|_| vec![Duration::ZERO]);
+    let directory = Directory::new();
+    let page = directory.path("out.html");
+    let args = ["-q", "-c", "3", "-i", "0.01", "-s", "48", "-o", "/dev/full"];
+    let more = ["--plot", &page, "--udp", &peer.port(), "127.0.0.1"];
+    let found = ping(&[&args[..], &more].concat());
+    peer.end();
+    let errors = String::from_utf8(found.stderr).unwrap();
+    assert_eq!(found.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.contains("cannot write /dev/full: No space left") && errors.lines().count() == 1
+    );
+    let text = String::from_utf8(found.stdout).unwrap();
+    assert!(text.contains("3 packets transmitted, 3 received"), "{text}");
+    assert_eq!(directory.names(), ["out.html"], "what can be written is");
+    assert!(!fs::metadata("/dev/full").unwrap().is_file());
+}
+
+#[test]
+fn sigquit_asks_how_things_stand() {
+    let peer = Peer::new(|_| vec![Duration::ZERO]);
+    let args = ["-i", "0.01", "-s", "48", "--udp", &peer.port()];
+    let mut command = Command::new(HEADEND);
+    command.arg("ping").args(args);
+    command.args(["127.0.0.1,name=a", "127.0.0.1,name=b"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut rest = read_lines(&mut child, 10);
+    let pid = child.id().to_string();
+    let killed = Command::new("kill").args(["-QUIT", &pid]).status().unwrap();
+    assert!(killed.success());
+    for _ in 0..10 {
+        rest.next().unwrap();
+    }
+    terminate(&child);
+    rest.for_each(drop);
+    let output = child.wait_with_output().unwrap();
+    peer.end();
+    assert!(output.status.success());
+    let errors = shape(&String::from_utf8(output.stderr).unwrap());
+    let figures = "N/N packets, N% loss, min/avg/ewma/max = N.N/N.N/N.N/N.N ms";
+    assert_eq!(errors, format!("\ra: {figures}\n\rb: {figures}\n"));
 }

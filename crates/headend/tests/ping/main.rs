@@ -3,6 +3,8 @@
 mod errors;
 mod files;
 mod peer;
+mod plots;
 mod support;
 mod texts;
 mod udp;
+mod wire;

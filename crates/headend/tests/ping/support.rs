@@ -1,10 +1,12 @@
 //! The binary under test, and a directory of one test.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use reactor::namespace::{Namespace, root_command};
 use serde_json::Value;
 
 /// The binary under test.
@@ -71,6 +73,36 @@ pub(crate) fn can_ping() -> bool {
 /// A result file that is not compressed.
 pub(crate) fn json(path: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+const INNER: &str = "HEADEND_PING_TEST_IN_USER_NAMESPACE";
+
+/// Runs `work` where namespaces can be made: here if this is root, else in a copy of this process that runs the test
+/// `name` alone, in a user namespace. Fails if neither is possible.
+pub(crate) fn privileged(name: &str, work: impl FnOnce()) {
+    match Namespace::new() {
+        Ok(_) => work(),
+        Err(error) if std::env::var_os(INNER).is_some() => {
+            panic!("neither root nor a user namespace: {error}")
+        }
+        Err(_) => {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            let args = [name, "--exact", "--nocapture"];
+            let status = root_command(command.args(args).env(INNER, "1")).status();
+            let status = status.expect("root, or a system that allows user namespaces");
+            assert!(status.success(), "{name} in a user namespace: {status}");
+        }
+    }
+}
+
+/// Reads as many lines of a child's standard output; those that follow are returned as they come.
+pub(crate) fn read_lines(child: &mut Child, count: usize) -> impl Iterator<Item = String> + use<> {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    for _ in 0..count {
+        lines.next().unwrap();
+    }
+    lines
 }
 
 /// Text with every number replaced, so that texts can be compared.

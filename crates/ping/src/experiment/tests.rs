@@ -225,15 +225,18 @@ fn an_experiment_that_nobody_answers_ends_after_the_wait() {
 
 #[test]
 fn after_the_last_packet_twice_the_longest_round_trip_is_waited_as_ping_does() {
-    let fate = |_, sequence| match sequence {
-        3 => vec![],
-        _ => vec![ms(40)],
-    };
-    let mut link = Link::new(plan(vec![stream(10, Some(3))], 10_000), fate);
-    while link.step() {}
-    let end = (link.now - START).as_millis();
-    assert!((100..=101).contains(&end), "{end}");
-    assert_eq!(link.experiment.statistics(0).unwrap().lost, 1);
+    // But at least a second, ping's usual interval.
+    for (rtt, expected) in [(600, 1_220), (40, 1_020)] {
+        let fate = move |_, sequence| match sequence {
+            3 => vec![],
+            _ => vec![ms(rtt)],
+        };
+        let mut link = Link::new(plan(vec![stream(10, Some(3))], 10_000), fate);
+        while link.step() {}
+        let end = (link.now - START).as_millis();
+        assert!((expected..=expected + 1).contains(&end), "{end}");
+        assert_eq!(link.experiment.statistics(0).unwrap().lost, 1);
+    }
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_file_is_as_documented() {
             experiment.received(reply).unwrap();
         }
     }
-    experiment.handle_timeout(Instant::from_nanos(1_000_000_000));
+    experiment.handle_timeout(Instant::from_nanos(2_000_000_000));
     let outcome = experiment.finish(1_700_000_000_000_000_000, false);
     let text = String::from_utf8(written(&outcome)).unwrap();
     let expected = format!(
