@@ -7,6 +7,7 @@ use super::{Chapter, published};
 use crate::gateway::outcome::{Experiment, Outcome, RowOutcome, Setting};
 use crate::gateway::report::{experiment_table, fairness_table, rows_table, waits_table};
 use crate::gateway::rows::Result;
+use crate::report::{Cell, Row, Table};
 
 /// Seconds between two changes of SFQ's hash in the experiment `perturb`.
 const PERIOD_S: f64 = 5.0;
@@ -14,7 +15,7 @@ const PERIOD_S: f64 = 5.0;
 /// The chapter on the home gateway, from its rows and from the experiments beside them.
 pub fn chapter_gateway(outcome: &Outcome) -> Chapter {
     let run = Run(outcome);
-    let mut tables = vec![rows_table(outcome), waits_table(outcome)];
+    let mut tables = vec![rows_table(outcome), with_figures(waits_table(outcome))];
     if !outcome.fairness.is_empty() {
         tables.push(fairness_table(outcome));
     }
@@ -28,6 +29,20 @@ pub fn chapter_gateway(outcome: &Outcome) -> Chapter {
         verdict: verdict::verdict(&run),
         method: method(),
     }
+}
+
+/// The table without columns in which nothing was measured: the model has no browser.
+fn with_figures(mut table: Table) -> Table {
+    for at in (0..table.columns.len()).rev() {
+        let is_empty = |row: &Row| matches!(row.cells.get(at), None | Some(Cell::Missing));
+        if table.rows.iter().all(is_empty) {
+            table.columns.remove(at);
+            for row in table.rows.iter_mut().filter(|row| at < row.cells.len()) {
+                row.cells.remove(at);
+            }
+        }
+    }
+    table
 }
 
 /// The outcome, asked as the chapter asks.

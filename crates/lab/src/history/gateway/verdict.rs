@@ -6,7 +6,7 @@ use super::{PERIOD_S, Run, slowest};
 use crate::gateway::outcome::{Setting, Spread};
 use crate::gateway::rows::{Result, mean};
 use crate::history::{Claim, Verdict};
-use plot::number::short;
+use plot::number::{grouped, short};
 
 /// Half of the stream at least is lost beside the flood, of which 69 % were published.
 const LOSS_MIN_PERCENT: f64 = 50.0;
@@ -143,9 +143,10 @@ fn slow_pages(run: &Run<'_>) -> Claim {
         Some((
             up / idle >= SLOWER && loaded == 0,
             format!(
-                "Beside uploads a page takes {:.1} times as long as on the idle link, and {flood}; published are 3.1 times, \
-                 and none.",
-                up / idle
+                "Beside uploads a page takes {} ms in place of {} on the idle link, and {flood}; published are 1,507 in place of \
+                 490, and none.",
+                grouped(up, 0),
+                grouped(idle, 0)
             ),
         ))
     };
