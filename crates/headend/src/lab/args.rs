@@ -120,7 +120,7 @@ impl Task {
         let plan = Plan {
             place,
             link,
-            treatment: treatment(&args.treatment)?,
+            treatment: treatment(&args.treatment, &link)?,
             seconds: args.seconds.unwrap_or(if args.quick { 2 } else { 20 }),
             settle: if args.quick { 1 } else { 3 },
             seed: args.seed,
@@ -156,7 +156,7 @@ impl Task {
     }
 }
 
-fn treatment(text: &str) -> Result<Treatment> {
+fn treatment(text: &str, link: &Link) -> Result<Treatment> {
     if let Some(treatment) = Treatment::named(text) {
         return Ok(treatment);
     }
@@ -175,6 +175,18 @@ fn treatment(text: &str) -> Result<Treatment> {
     })?;
     for remark in advice {
         eprintln!("headend lab: {text}:{remark}");
+    }
+    let ways = [
+        ("up", policy.up_bps(), link.up_bps),
+        ("down", policy.down_bps(), link.down_bps),
+    ];
+    for (way, shaped, link) in ways {
+        if shaped.is_none_or(|rate_bps| rate_bps >= link) {
+            eprintln!(
+                "headend lab: {text}: {way} is not below the link's {} kbit/s: packets wait in the modem",
+                link / 1_000
+            );
+        }
     }
     Ok(Treatment::Policy {
         name: path.file_name().unwrap_or_default().display().to_string(),
@@ -239,7 +251,8 @@ mod tests {
 
     #[test]
     fn what_is_neither_a_name_nor_a_file_is_refused_in_one_line() {
-        let error = treatment("cake-of-yesterday").expect_err("no such treatment");
+        let error =
+            treatment("cake-of-yesterday", &Link::default()).expect_err("no such treatment");
         assert_eq!(error.to_string().lines().count(), 1);
     }
 }

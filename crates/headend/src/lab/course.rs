@@ -257,7 +257,7 @@ fn method(task: &Task) -> Vec<String> {
             plan.settle, plan.seconds
         ),
         Place::Model => format!(
-            "Hosts in a model in virtual time, with a TCP of its own (Reno with selective acknowledgements), seed {}; 5 s for the load to settle, then {} s.",
+            "Hosts in a model in virtual time, with a TCP of its own (Reno with selective acknowledgements, RACK and tail loss probes), seed {}; 5 s for the load to settle, then {} s.",
             plan.seed, plan.seconds
         ),
     });

@@ -117,6 +117,10 @@ fn home_gateway(task: &Task) -> Result<()> {
     if measured {
         publish(task, &outcome)?;
     }
+    if !measured {
+        // Gone unless there was something in it before.
+        let _ = std::fs::remove_dir(&task.directory);
+    }
     match failed {
         Some(error) => Err(error.into()),
         None if !measured => bail!("stopped before anything was measured"),

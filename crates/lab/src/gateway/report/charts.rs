@@ -3,8 +3,8 @@
 use plot::figure::{Bar, BarChart, BarGroup, Figure, Style};
 use plot::{Axis, Chart, Kind, Series};
 
-use super::super::outcome::{Experiment, Outcome, RowOutcome, Setting, Spread};
-use super::super::rows::Result;
+use super::super::outcome::{Experiment, Outcome, RowOutcome, Spread, Stream};
+use super::super::rows::{Load, Result};
 use super::load_words;
 
 /// Colours of what was published, of what was measured here, and of a browser here.
@@ -30,6 +30,14 @@ fn over_time(title: String) -> Chart {
     )
 }
 
+/// Of several measurements the first is drawn.
+fn which_is_drawn(outcome: &Outcome) -> String {
+    match outcome.rows.iter().map(|row| row.runs.len()).max() {
+        Some(runs) if runs > 1 => format!("The first of {runs} measurements"),
+        _ => String::new(),
+    }
+}
+
 pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
     let series = |row: &RowOutcome| {
         let name = format!(
@@ -37,7 +45,6 @@ pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
             row.row.number,
             load_words(row.row.load)
         );
-        // Of several measurements the first is drawn.
         row.runs.first().map(|run| trips(name, &run.pings))
     };
     let mut charts = Vec::new();
@@ -48,6 +55,7 @@ pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
             true => format!("With policy: {}", outcome.treatment),
         };
         let mut chart = over_time(title);
+        chart.subtitle = which_is_drawn(outcome);
         chart.series = outcome.rows.iter().filter(of).filter_map(series).collect();
         if !chart.series.is_empty() {
             charts.push(chart);
@@ -62,21 +70,42 @@ pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
     };
     all.series = outcome.rows.iter().filter_map(with).collect();
     if !all.series.is_empty() {
+        all.y = Axis::log("round trip", "ms");
+        all.subtitle = which_is_drawn(outcome);
         charts.push(all.to_cdf("How the round trips are distributed"));
     }
     charts
 }
 
+/// Settings with one stream each share a picture; those with more have one each, on the same scale.
 pub(super) fn experiment_charts(experiment: &Experiment) -> Vec<Chart> {
-    let chart = |setting: &Setting| {
-        let mut chart = over_time(setting.name.clone());
-        let streams = setting.streams.iter();
-        chart.series = streams
-            .map(|stream| trips(stream.name.as_str(), &stream.pings))
-            .collect();
+    let settings = &experiment.settings;
+    let streams = settings.iter().flat_map(|setting| &setting.streams);
+    let longest = streams.filter_map(|stream| stream.percentile_ms(1.0));
+    let longest = longest.fold(1.0, f64::max);
+    let chart = |title: &str, series: Vec<Series>| {
+        let mut chart = over_time(title.to_owned());
+        chart.y = chart.y.up_to(longest);
+        chart.series = series;
         chart
     };
-    experiment.settings.iter().map(chart).collect()
+    let series = |name: &str, stream: &Stream| trips(name, &stream.pings);
+    if settings.iter().all(|setting| setting.streams.len() == 1) {
+        let all = settings.iter().filter_map(|setting| {
+            let stream = setting.streams.first()?;
+            Some(series(
+                &format!("{}: {}", setting.name, stream.name),
+                stream,
+            ))
+        });
+        return vec![chart("Pings in each setting", all.collect())];
+    }
+    let each = settings.iter().map(|setting| {
+        let streams = setting.streams.iter();
+        let all = streams.map(|stream| series(&stream.name, stream));
+        chart(&setting.name, all.collect())
+    });
+    each.collect()
 }
 
 fn group(row: &RowOutcome, bars: Vec<Bar>) -> BarGroup {
@@ -128,7 +157,8 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
     };
     let groups = |bars: &dyn Fn(&RowOutcome) -> Vec<Bar>| {
         let rows = outcome.rows.iter();
-        rows.map(|row| group(row, bars(row))).collect::<Vec<_>>()
+        let groups = rows.map(|row| group(row, bars(row)));
+        groups.filter(|group| !group.bars.is_empty()).collect()
     };
     let stream = "A stream of 200 kbit/s in datagrams of 500 octets from B to the far side";
     let mut charts = vec![
@@ -158,7 +188,7 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
         ),
         chart(
             "Page loads",
-            "A page of a dozen objects, 150 kB, loaded by B: each load, and of a browser each load",
+            "A page of a dozen objects, 150 kB, loaded by B: the mean of all loads, by our own loader (here) and by a browser",
             Axis::linear("time", "ms"),
             groups(&|row| page_bars(row)),
         ),
@@ -174,10 +204,14 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
             Axis::linear("share", "").up_to(1.0),
             groups(&|row| {
                 let here = row.spread(|run| run.share);
-                vec![
-                    published_bar(row.published.share, "not published"),
-                    bar("here", HERE, here, 3),
-                ]
+                match row.row.load {
+                    // There is nobody to share with.
+                    Load::None => Vec::new(),
+                    _ => vec![
+                        published_bar(row.published.share, "not published"),
+                        bar("here", HERE, here, 3),
+                    ],
+                }
             }),
         ));
     }

@@ -11,6 +11,7 @@ use crate::report::{Cell, Table};
 use charts::{bar_charts, experiment_charts, ping_charts};
 pub use tables::tables;
 pub(crate) use tables::{experiment_table, fairness_table, rows_table, waits_table};
+use tables::{spread_table, targets_table};
 
 /// Octets of a table's entry that is not broken into lines.
 const SHORT: usize = 20;
@@ -35,33 +36,59 @@ pub fn page(outcome: &Outcome) -> String {
         outcome.treatment, outcome.place
     );
     let blocks = &mut page.blocks;
-    let heading = |text: &str| Block::Heading(text.to_owned());
     blocks.extend(outcome.stopped().map(Block::Text));
-    for table in tables(outcome) {
-        blocks.push(heading(&table.title));
-        blocks.push(as_block(&table));
+    blocks.extend(outcome.method.first().cloned().map(Block::Text));
+    blocks.push(Block::Text(LEGEND.to_owned()));
+    let tables = |blocks: &mut Vec<Block>, tables: &[Option<Table>]| {
+        for table in tables.iter().flatten() {
+            blocks.push(Block::Heading(table.title.clone()));
+            blocks.push(as_block(table));
+        }
+    };
+    let measured = !outcome.rows.is_empty();
+    let rows = [
+        measured.then(|| rows_table(outcome)),
+        measured.then(|| waits_table(outcome)),
+        targets_table(outcome),
+    ];
+    tables(blocks, &rows);
+    charts_with_heading(blocks, "Pings of B", ping_charts(outcome));
+    charts_with_heading(blocks, "Stream, pages and shares", bar_charts(outcome));
+    if !outcome.fairness.is_empty() {
+        tables(blocks, &[Some(fairness_table(outcome))]);
+        blocks.push(Block::Text(FAIRNESS.to_owned()));
     }
-    let charts = ping_charts(outcome);
-    if !charts.is_empty() {
-        blocks.push(heading("Pings of B"));
-    }
-    blocks.extend(charts.into_iter().map(Block::from));
-    let bars = bar_charts(outcome);
-    if !bars.is_empty() {
-        blocks.push(heading("Stream, pages and shares"));
-    }
-    blocks.extend(bars.into_iter().map(Block::from));
     for experiment in &outcome.experiments {
-        blocks.push(heading(experiment.title));
+        blocks.push(Block::Heading(experiment.title.to_owned()));
         blocks.extend(experiment.how.iter().cloned().map(Block::Text));
+        blocks.push(as_block(&experiment_table(experiment)));
         let charts = experiment_charts(experiment);
         blocks.extend(charts.into_iter().map(Block::from));
     }
-    blocks.push(heading("How and where it was measured"));
+    tables(blocks, &[spread_table(outcome)]);
+    let how = "How and where it was measured";
+    blocks.push(Block::Heading(how.to_owned()));
     let lines = outcome.method.iter().cloned();
     let lines = lines.chain(outcome.machine.lines());
     blocks.extend(lines.map(Block::Text));
     page.to_html()
+}
+
+/// What the tables' columns are.
+const LEGEND: &str = "Loss and jitter (RFC 3550) are of a stream of 200 kbit/s from B, page is the mean time until a \
+    page of a dozen objects is loaded, ping p50 and p99 are the round trips that 50 % and 99 % of B's pings did not \
+    exceed. B's share is what one upload of B gets of the link against what A does. Beside each figure stands the \
+    published one (publ.); a dash stands for what was not measured, or not published.";
+
+/// What the table of nine uploads is.
+const FAIRNESS: &str = "A uploads nine times at once, B once. Where hosts are served alike B gets half; where only \
+    flows are, a tenth. Jain's index is 1 when both hosts get the same, 0.5 when one gets all.";
+
+fn charts_with_heading<T: Into<Block>>(blocks: &mut Vec<Block>, heading: &str, charts: Vec<T>) {
+    if !charts.is_empty() {
+        blocks.push(Block::Heading(heading.to_owned()));
+    }
+    blocks.extend(charts.into_iter().map(Into::into));
 }
 
 fn as_block(table: &Table) -> Block {

@@ -12,17 +12,13 @@ pub fn tables(outcome: &Outcome) -> Vec<Table> {
     if !outcome.rows.is_empty() {
         tables.push(rows_table(outcome));
         tables.push(waits_table(outcome));
-        if outcome.rows.iter().any(|row| row.runs.len() > 1) {
-            tables.push(spread_table(outcome));
-        }
+        tables.extend(spread_table(outcome));
     }
     if !outcome.fairness.is_empty() {
         tables.push(fairness_table(outcome));
     }
     tables.extend(outcome.experiments.iter().map(experiment_table));
-    if outcome.row(6).is_some() || !outcome.fairness.is_empty() {
-        tables.push(targets_table(outcome));
-    }
+    tables.extend(targets_table(outcome));
     tables
 }
 
@@ -117,7 +113,11 @@ const FIGURES: [(&str, Reading); 6] = [
     ("B's share", |run| run.share),
 ];
 
-fn spread_table(outcome: &Outcome) -> Table {
+/// `None` where nothing was measured more than once.
+pub(super) fn spread_table(outcome: &Outcome) -> Option<Table> {
+    if outcome.rows.iter().all(|row| row.runs.len() < 2) {
+        return None;
+    }
     let mut table = Table::new(
         "Spread over the measurements",
         &[
@@ -127,7 +127,7 @@ fn spread_table(outcome: &Outcome) -> Table {
             ("mean", ""),
             ("min", ""),
             ("max", ""),
-            ("95 % +-", ""),
+            ("95 % ±", ""),
         ],
     );
     for row in &outcome.rows {
@@ -148,7 +148,7 @@ fn spread_table(outcome: &Outcome) -> Table {
             ]);
         }
     }
-    table
+    Some(table)
 }
 
 pub(crate) fn fairness_table(outcome: &Outcome) -> Table {
@@ -204,12 +204,17 @@ pub(crate) fn experiment_table(experiment: &Experiment) -> Table {
     table
 }
 
-fn targets_table(outcome: &Outcome) -> Table {
+/// `None` where nothing was measured that has a target.
+pub(super) fn targets_table(outcome: &Outcome) -> Option<Table> {
+    let targets = targets(outcome);
+    if targets.iter().all(|target| target.reached.is_none()) {
+        return None;
+    }
     let mut table = Table::new(
         "What is to be reached",
         &[("target", ""), ("found", ""), ("reached", "")],
     );
-    for target in targets(outcome) {
+    for target in targets {
         let reached = match target.reached {
             Some(true) => "yes",
             Some(false) => "NO",
@@ -221,5 +226,5 @@ fn targets_table(outcome: &Outcome) -> Table {
             Cell::from(reached),
         ]);
     }
-    table
+    Some(table)
 }

@@ -4,7 +4,7 @@
 //! 2018 (selective acknowledgements), RFC 8985 (losses found by time, probes of a tail), RFC 6298 (time-outs), RFC 3168
 //! (ECN).
 //!
-//! Octets have no content and windows never close. Left out: delayed acknowledgements, FIN, time stamps, CUBIC.
+//! Octets have no content and windows never close. Left out: delayed acknowledgements, FIN, time stamps, CUBIC, HyStart.
 
 mod flight;
 mod sender;

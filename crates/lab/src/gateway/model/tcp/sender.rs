@@ -115,6 +115,10 @@ impl Sender {
         if self.recover.is_some_and(|recover| to >= recover) {
             self.recover = None;
         }
+        // The SYN's octet is no data.
+        if to == 1 {
+            return;
+        }
         if self.window < self.threshold {
             self.window += octets.min(2 * MSS);
         } else if self.recover.is_none() {
@@ -220,7 +224,7 @@ impl Sender {
     /// Sends what the window lets: what was lost first, then new data.
     pub(super) fn fill(&mut self, now: Instant) {
         let mut octets = self.flight.octets();
-        while octets < self.window {
+        while octets + MSS <= self.window {
             let was_empty = self.flight.is_empty();
             let lost = self.flight.resend_lost(now);
             let Some(span) = lost.or_else(|| self.take_new(now)) else {
@@ -254,5 +258,69 @@ impl Sender {
         self.next = to;
         self.flight.push((from, to), now);
         Some((from, to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// A connection over a path of 40 ms that has sent so many full segments at 40 ms, and what those were.
+    fn opened(segments: u64) -> (Sender, Vec<Span>) {
+        let mut sender = Sender::new();
+        sender.fill(at(0));
+        assert_eq!(std::mem::take(&mut sender.due), [(0, 1)]);
+        sender.take(1, &[], false, at(40));
+        sender.write(segments * MSS);
+        sender.fill(at(40));
+        let sent = std::mem::take(&mut sender.due);
+        (sender, sent)
+    }
+
+    #[test]
+    fn a_connection_begins_with_ten_segments() {
+        assert_eq!(opened(100).1.len(), 10);
+    }
+
+    #[test]
+    fn a_lost_tail_is_probed_after_two_round_trips_and_not_after_a_time_out() {
+        let (mut sender, sent) = opened(3);
+        sender.take(sent[1].1, &[], false, at(80));
+        assert_eq!(sender.deadline(), Some(at(160)));
+        sender.handle_timeout(at(160));
+        assert_eq!(sender.due, [sent[2]]);
+        // The next is the time-out, from the probe on: only one probe in a row.
+        assert_eq!(sender.deadline(), Some(at(360)));
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_once_and_is_sent_again_before_new_data() {
+        let (mut sender, sent) = opened(100);
+        sender.take(1, &[(sent[1].0, sent[3].1)], false, at(80));
+        sender.take(1, &[(sent[1].0, sent[4].1)], false, at(80));
+        assert_eq!(sender.window, 5 * MSS);
+        sender.take(1, &[(sent[1].0, sent[6].1)], false, at(81));
+        sender.fill(at(81));
+        assert_eq!(sender.due.first(), Some(&sent[0]));
+        assert_eq!(sender.window, 5 * MSS);
+        sender.take(sent[9].1, &[], false, at(121));
+        assert_eq!(sender.recover, None);
+    }
+
+    #[test]
+    fn a_time_out_sends_the_first_again_and_doubles() {
+        let (mut sender, sent) = opened(1);
+        sender.handle_timeout(at(120));
+        sender.due.clear();
+        let first = sender.deadline().expect("the time-out");
+        sender.handle_timeout(first);
+        sender.fill(first);
+        assert_eq!(std::mem::take(&mut sender.due), sent);
+        let second = sender.deadline().expect("the next");
+        assert_eq!(second.since(first), first.since(at(120)).saturating_mul(2));
     }
 }
