@@ -21,7 +21,11 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    fn new(name: String) -> Result<Namespace> {
+    /// Makes one, `name` being unique in this run.
+    ///
+    /// # Errors
+    /// What `ip` printed.
+    pub(crate) fn new(name: String) -> Result<Namespace> {
         ip(&["netns", "add", &name])?;
         let namespace = Namespace { name };
         namespace.ip(&["link", "set", "lo", "up"])?;
@@ -53,6 +57,28 @@ impl Drop for Namespace {
     }
 }
 
+/// Joins two namespaces by a virtual wire, each end by its name there. Both are down.
+///
+/// # Errors
+/// What `ip` printed.
+pub(crate) fn join(one: (&Namespace, &str), other: (&Namespace, &str)) -> Result<()> {
+    let ((here, name), (there, peer)) = (one, other);
+    ip(&[
+        "link",
+        "add",
+        name,
+        "netns",
+        &here.name,
+        "type",
+        "veth",
+        "peer",
+        "name",
+        peer,
+        "netns",
+        &there.name,
+    ])
+}
+
 /// A LAC's namespace at [`LAC`] and an LNS's at [`LNS`], joined by an interface called `wire` in each.
 pub(crate) struct Wire {
     /// The access concentrator's side.
@@ -69,10 +95,7 @@ impl Wire {
     pub(crate) fn new(name: &str) -> Result<Wire> {
         let lac = Namespace::new(format!("{name}-lac"))?;
         let lns = Namespace::new(format!("{name}-lns"))?;
-        ip(&[
-            "link", "add", "wire", "netns", &lac.name, "type", "veth", "peer", "name", "wire",
-            "netns", &lns.name,
-        ])?;
+        join((&lac, "wire"), (&lns, "wire"))?;
         for (namespace, v4, v6) in [(&lac, LAC, LAC_V6), (&lns, LNS, LNS_V6)] {
             namespace.ip(&["address", "add", &format!("{v4}/24"), "dev", "wire"])?;
             // Without duplicate address detection it can be used at once.

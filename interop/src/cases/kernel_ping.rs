@@ -108,7 +108,7 @@ const TRIP_ERROR_MS: f64 = 0.05;
 const STAMP_ERROR_NS: u64 = 10_000;
 
 /// How far a packet may pass from its turn: most of the packets, and any.
-const SPACING_MOST_NS: u64 = 25_000;
+const SPACING_MOST_NS: u64 = 30_000;
 const SPACING_WORST_NS: u64 = 150_000;
 
 /// Boots once, and holds each part against what tcpdump saw.

@@ -157,7 +157,13 @@ pub(crate) fn serve_alike(bench: &Bench<'_>) -> Result<()> {
         rest.into_iter().zip(&experiments).zip(&outcomes)
     {
         let ours = ours::run(ours, &experiment.packets, &outcome.fates);
-        writeln!(notes, "{name}")?;
+        let (otherwise, most_ms, worst_ms) = apart(&outcome.fates, &ours);
+        writeln!(
+            notes,
+            "{name}\n  packet by packet: {otherwise} of {} lost by one of them only; the others leave {most_ms:.2} ms \
+             apart (99 %), at most {worst_ms:.2} ms",
+            ours.len()
+        )?;
         let compared = compare(&mut notes, &experiment.packets, outcome, &ours);
         // What was found is kept beside the logs, also when it is good.
         std::fs::write(bench.directory.join("compared.txt"), &notes)?;
@@ -244,6 +250,23 @@ fn compare_losses(
     Ok(())
 }
 
+/// Packet by packet: how many were lost by one and not by the other, and how far apart the others left, of whom 99 %
+/// and the worst.
+fn apart(kernel: &[Fate], ours: &[Fate]) -> (usize, f64, f64) {
+    let arrivals = || {
+        let both = kernel.iter().zip(ours);
+        both.map(|(kernel, ours)| (kernel.arrived_ns, ours.arrived_ns))
+    };
+    let otherwise = arrivals().filter(|(kernel, ours)| kernel.is_some() != ours.is_some());
+    let mut apart: Vec<u64> = arrivals()
+        .filter_map(|(kernel, ours)| Some(kernel?.abs_diff(ours?)))
+        .collect();
+    apart.sort_unstable();
+    let ms = |index: usize| apart.get(index).map_or(0.0, |ns| *ns as f64 / 1e6);
+    let last = apart.len().saturating_sub(1);
+    (otherwise.count(), ms(last * 99 / 100), ms(last))
+}
+
 /// The numbers of the packets in the order in which they arrived.
 fn order(fates: &[Fate]) -> Vec<usize> {
     let mut arrived: Vec<(u64, usize)> = fates
@@ -285,6 +308,11 @@ fn pfifo_fast() -> Comparison {
             let (theirs, own) = (bands(&kernel.fates), bands(ours));
             let same = theirs.iter().zip(&own).filter(|(a, b)| a == b).count();
             writeln!(notes, "  the same band: {same} of {}", own.len())?;
+            let (otherwise, _, worst_ms) = apart(&kernel.fates, ours);
+            ensure!(
+                otherwise == 0 && worst_ms <= 0.2,
+                "{otherwise}, {worst_ms} ms"
+            );
             ensure!(
                 theirs.len() == own.len() && same == own.len(),
                 "kernel {theirs:?}, ours {own:?}"
@@ -457,6 +485,11 @@ fn prio_by_filter() -> Comparison {
         },
         ours: shaped(Box::new(prio)),
         compare: |notes, packets, kernel, ours| {
+            let (otherwise, most_ms, _) = apart(&kernel.fates, ours);
+            ensure!(
+                otherwise <= 2 && most_ms <= 0.2,
+                "{otherwise}, {most_ms} ms"
+            );
             compare_losses(notes, kernel, ours, 0.0, 1.0)?;
             compare_shares(notes, packets, kernel, ours, &[1, 2, 3], 0.003)
         },
@@ -553,6 +586,7 @@ fn codel_alone() -> Comparison {
                 first(&kernel.fates),
                 first(ours)
             )?;
+            ensure!(first(&kernel.fates) == first(ours), "another first loss");
             compare_losses(notes, kernel, ours, 0.01, 0.0)
         },
     }

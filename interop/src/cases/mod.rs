@@ -10,6 +10,7 @@ mod kernel_queues;
 mod l2tpns;
 mod many;
 mod page;
+mod qos_run;
 mod secrets;
 mod trace;
 mod version_3;
@@ -93,6 +94,18 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "a_page_zooms_toggles_and_reads_values",
         page::zooms_toggles_and_reads,
+    ),
+    case(
+        "qos_run_holds_iperf3_at_its_rate_both_ways",
+        qos_run::holds_the_rate,
+    ),
+    case(
+        "qos_run_reloads_under_load_and_leaves_all_as_it_was",
+        qos_run::reloads_and_restores,
+    ),
+    case(
+        "qos_run_shows_its_rates_in_a_page",
+        qos_run::shows_rates_in_a_page,
     ),
     case(
         "a_row_of_the_home_gateway_is_measured",

@@ -1,0 +1,344 @@
+//! `headend qos run` between two hosts: iperf3's streams through it, ethtool's word on the interfaces, its page in
+//! Chromium.
+
+use crate::net::{Namespace, join};
+use crate::process::{Process, until};
+use crate::runner::Bench;
+use anyhow::{Context, Result, ensure};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// How long a process may take to be there.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Addresses of the host behind `lan0` and of the one behind `wan0`.
+const NEAR: &str = "10.8.0.1";
+const FAR: &str = "10.8.0.2";
+
+/// Rates that count IP octets.
+const POLICY: &str = "[link]\nup = \"10mbit\"\ndown = \"20mbit\"\noverhead = \"none\"\n";
+const UP_BPS: f64 = 10e6;
+const DOWN_BPS: f64 = 20e6;
+
+/// What a rate may be off by: above, where nothing excuses it, and below, where a busy machine does.
+const ABOVE: f64 = 0.01;
+const BELOW: f64 = 0.03;
+
+/// The same for one TCP connection, which now and then finds no packet to send.
+const BELOW_TCP: f64 = 0.2;
+
+/// Seconds over which octets are counted.
+const COUNTED: Duration = Duration::from_secs(5);
+
+/// Two hosts, the machine between them and the shaper on it.
+struct Gateway<'b> {
+    bench: &'b Bench<'b>,
+    middle: Namespace,
+    socket: PathBuf,
+    policy: PathBuf,
+}
+
+impl<'b> Gateway<'b> {
+    /// The bench's namespaces become the hosts.
+    fn new(bench: &'b Bench<'b>) -> Result<Self> {
+        let name = bench.directory.file_name().context("a test's name")?;
+        let name: String = name.to_string_lossy().chars().take(20).collect();
+        let middle = Namespace::new(format!("{name}-middle"))?;
+        let hosts = [
+            (&bench.wire.lac, "lan0", NEAR),
+            (&bench.wire.lns, "wan0", FAR),
+        ];
+        bench.wire.lac.ip(&["link", "delete", "wire"])?;
+        for (host, port, address) in hosts {
+            join((host, "eth0"), (&middle, port))?;
+            host.ip(&["address", "add", &format!("{address}/24"), "dev", "eth0"])?;
+            host.ip(&["link", "set", "eth0", "up"])?;
+            middle.ip(&["link", "set", port, "up"])?;
+        }
+        let gateway = Self {
+            bench,
+            middle,
+            socket: bench.directory.join("control"),
+            policy: bench.directory.join("policy.toml"),
+        };
+        std::fs::write(&gateway.policy, POLICY)?;
+        Ok(gateway)
+    }
+
+    /// Starts the shaper; it has said what it does.
+    fn start(&self) -> Result<Process> {
+        let mut command = self.middle.command(self.bench.headend);
+        command
+            .args(["qos", "run", "--lan", "lan0", "--wan", "wan0", "--policy"])
+            .arg(&self.policy)
+            .arg("--control")
+            .arg(&self.socket);
+        let mut process = Process::start(command, "headend-qos", &self.bench.directory)?;
+        process.wait_for("lan0 <-> wan0: up 10Mbit, down 20Mbit", SOON)?;
+        // Both hosts know each other from then on.
+        let is_reached = until(SOON, || {
+            let mut ping = self.bench.wire.lac.command("ping");
+            ping.args(["-c", "1", "-W", "1", FAR]);
+            Ok(ping.output()?.status.success().then_some(()))
+        })?;
+        is_reached.context("no ping comes through")?;
+        Ok(process)
+    }
+
+    fn ask(&self, words: &[&str]) -> Result<Output> {
+        let mut command = Command::new(self.bench.headend);
+        command
+            .arg("qos")
+            .args(words)
+            .arg("--control")
+            .arg(&self.socket);
+        Ok(command.output()?)
+    }
+
+    fn show(&self, words: &[&str]) -> Result<Value> {
+        let output = self.ask(&[&["show", "--json"], words].concat())?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "{said}");
+        serde_json::from_slice(&output.stdout).context("the printed JSON")
+    }
+
+    /// iperf3 on the far side.
+    fn server(&self) -> Result<Process> {
+        let mut command = self.bench.wire.lns.command("iperf3");
+        command.args(["-s", "--forceflush"]);
+        let mut server = Process::start(command, "iperf3-server", &self.bench.directory)?;
+        server.wait_for("Server listening", SOON)?;
+        Ok(server)
+    }
+
+    /// iperf3 on the near side.
+    fn client(&self, name: &str, words: &[&str]) -> Result<Process> {
+        let mut command = self.bench.wire.lac.command("iperf3");
+        command.args(["-c", FAR, "--forceflush"]).args(words);
+        Process::start(command, name, &self.bench.directory)
+    }
+
+    /// What ethtool says of an interface of the middle.
+    fn features(&self, name: &str) -> Result<String> {
+        let output = self.middle.command("ethtool").args(["-k", name]).output()?;
+        ensure!(output.status.success(), "ethtool -k {name}");
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+/// IP octets that a host has received, without Ethernet headers.
+fn received(host: &Namespace) -> Result<u64> {
+    let mut command = host.command("ip");
+    command.args(["-s", "-j", "link", "show", "dev", "eth0"]);
+    let links: Value = serde_json::from_slice(&command.output()?.stdout).context("ip's JSON")?;
+    let counted = &links[0]["stats64"]["rx"];
+    let number = |name: &str| counted[name].as_u64().with_context(|| links.to_string());
+    Ok(number("bytes")? - 14 * number("packets")?)
+}
+
+/// Twice what may pass, each way, and TCP as fast as it goes: counted where it arrives, and as the shaper tells.
+pub(crate) fn holds_the_rate(bench: &Bench<'_>) -> Result<()> {
+    let gateway = Gateway::new(bench)?;
+    let shaper = gateway.start()?;
+    let mut server = gateway.server()?;
+    let (near, far) = (&bench.wire.lac, &bench.wire.lns);
+    let mut notes = String::new();
+    let tests = [
+        ("up", &["-u", "-b", "20M"][..], far, UP_BPS, BELOW),
+        ("down", &["-u", "-b", "40M", "-R"], near, DOWN_BPS, BELOW),
+        ("up", &[], far, UP_BPS, BELOW_TCP),
+    ];
+    for (number, (way, words, host, rate, below)) in (1..).zip(tests) {
+        server.wait_for_lines("Server listening", number, SOON)?;
+        let words = [&["-t", "10"], words].concat();
+        let mut client = gateway.client(&format!("iperf3-{}", words.join("")), &words)?;
+        client.wait_for(" connected to ", SOON)?;
+        // Slow start is over then.
+        std::thread::sleep(Duration::from_secs(2));
+        let (begin, before) = (Instant::now(), received(host)?);
+        std::thread::sleep(COUNTED);
+        let (took, after) = (begin.elapsed(), received(host)?);
+        let told = gateway.show(&["--interval", "1"])?;
+        let counted = 8.0 * (after - before) as f64 / took.as_secs_f64();
+        let told = &told[way]["rates"]["bps"];
+        writeln!(
+            notes,
+            "{way} {words:?}: counted {counted:.0} bit/s, told {told}"
+        )?;
+        std::fs::write(bench.directory.join("rates.txt"), &notes)?;
+        for rates in [Some(counted), told.as_f64()] {
+            let off = rates.context("a rate")? / rate - 1.0;
+            ensure!((-below..=ABOVE).contains(&off), "{notes}");
+        }
+        client.wait_for_end(SOON)?;
+    }
+    let status = shaper.stop()?;
+    ensure!(status.code() == Some(0), "ended with {status}");
+    let said = std::fs::read_to_string(bench.directory.join("headend-qos.log"))?;
+    ensure!(
+        said.contains("\nup: sent ") && said.contains("\ndown: sent "),
+        "{said}"
+    );
+    Ok(())
+}
+
+/// A stream below the rate while the policy changes, for better and for worse; then an interface goes.
+pub(crate) fn reloads_and_restores(bench: &Bench<'_>) -> Result<()> {
+    let gateway = Gateway::new(bench)?;
+    let before = [gateway.features("lan0")?, gateway.features("wan0")?];
+    let mut shaper = gateway.start()?;
+    for name in ["lan0", "wan0"] {
+        let during = gateway.features(name)?;
+        ensure!(
+            during.contains("tx-tcp-segmentation: off")
+                && during.contains("generic-segmentation-offload: off"),
+            "{during}"
+        );
+    }
+    let _server = gateway.server()?;
+    let mut client = gateway.client(
+        "iperf3-udp",
+        &["-u", "-b", "5M", "-l", "1000", "-t", "5", "-J"],
+    )?;
+    let is_through = until(SOON, || {
+        let shown = gateway.show(&["--totals"])?;
+        Ok(shown["up"]["packets"]
+            .as_u64()
+            .filter(|packets| *packets > 300))
+    })?;
+    is_through.context("nothing comes through")?;
+    for template in ["flows", "sfq", "bands", "gamer"] {
+        let policy = format!("{POLICY}[shape]\ntemplate = \"{template}\"\n");
+        std::fs::write(&gateway.policy, policy)?;
+        let output = gateway.ask(&["reload"])?;
+        ensure!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    std::fs::write(&gateway.policy, "[link]\nup = \"fast\"\n")?;
+    shaper.signal(Signal::HUP)?;
+    let fault = shaper.wait_for("policy.toml:2:6: link.up: ", SOON)?;
+    ensure!(fault.contains("\"fast\" is no rate"), "{fault}");
+    shaper.wait_for("the policy is kept as it was", SOON)?;
+    let shown = gateway.show(&["--totals"])?;
+    ensure!(
+        shown["reloads"] == 4 && shown["up"]["rate_bps"] == 10_000_000,
+        "{shown}"
+    );
+    let status = client.wait_for_end(SOON)?;
+    ensure!(status.success(), "iperf3: {status}");
+    let told: Value = serde_json::from_str(&client.printed()).context("iperf3's JSON")?;
+    let stream = &told["end"]["streams"][0]["udp"];
+    ensure!(
+        stream["packets"]
+            .as_u64()
+            .is_some_and(|packets| packets > 2_000),
+        "{stream}"
+    );
+    ensure!(told["end"]["sum"]["lost_packets"] == 0, "{stream}");
+    ensure!(stream["out_of_order"] == 0, "{stream}");
+
+    gateway.middle.ip(&["link", "delete", "wan0"])?;
+    let status = shaper.wait_for_end(SOON)?;
+    ensure!(status.code() == Some(2), "ended with {status}");
+    ensure!(shaper.lines_with("headend qos: wan0: the interface has vanished") == 1);
+    let after = gateway.features("lan0")?;
+    ensure!(
+        after == before[0],
+        "before:\n{}\nafter:\n{after}",
+        before[0]
+    );
+    ensure!(!gateway.socket.exists(), "the socket is left");
+    Ok(())
+}
+
+/// The page as a browser has it after it has asked for rates some times.
+pub(crate) fn shows_rates_in_a_page(bench: &Bench<'_>) -> Result<()> {
+    let gateway = Gateway::new(bench)?;
+    let _shaper = gateway.start()?;
+    let _server = gateway.server()?;
+    let _client = gateway.client("iperf3-udp", &["-u", "-b", "4M", "-l", "1000", "-t", "60"])?;
+    // The page is served where the browser's loopback is.
+    let mut command = bench.wire.lac.command(bench.headend);
+    command
+        .args([
+            "qos",
+            "graph",
+            "--live",
+            "--interval",
+            "0.3",
+            "--listen",
+            "127.0.0.1:0",
+        ])
+        .arg("--control")
+        .arg(&gateway.socket);
+    let mut page = Process::start(command, "headend-page", &bench.directory)?;
+    let address = page.wait_for("http://127.0.0.1:", SOON)?;
+    let mut seen = String::new();
+    let rate = until(2 * SOON, || {
+        let mut browser = bench.wire.lac.command("chromium");
+        browser
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ])
+            .arg(format!(
+                "--user-data-dir={}",
+                bench.directory.join("chromium").display()
+            ))
+            .args(["--virtual-time-budget=3000", "--dump-dom", &address]);
+        let output = browser.output().context("chromium")?;
+        seen = String::from_utf8_lossy(&output.stdout).into_owned();
+        std::fs::write(bench.directory.join("page.html"), &seen)?;
+        // The first line leads to the discipline at the top of the way up.
+        Ok(text_of(&seen, "r1")
+            .and_then(mbit)
+            .filter(|rate| *rate > 0.0))
+    })?;
+    let rate = rate.context("the page has no rate")?;
+    // Of 1,028 octets each with the headers that iperf3 does not count.
+    ensure!((3.5..=4.8).contains(&rate), "{rate} Mbit/s in the page");
+    let looks = seen
+        .split("data-looks=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    let looks: u32 = looks.context("it never asked")?.parse()?;
+    ensure!(looks >= 1, "it asked {looks} times");
+    let state = text_of(&seen, "state").unwrap_or_default();
+    ensure!(state.starts_with("rates over 0."), "{state}");
+    let thick = seen.split("id=\"e1\" style=\"stroke-width:").nth(1);
+    let thick = thick
+        .and_then(|rest| rest.split("px").next())
+        .context("a line's width")?;
+    ensure!(
+        thick.trim().parse::<f64>()? > 5.0,
+        "a line of {thick} pixels"
+    );
+    Ok(())
+}
+
+/// What is written in the element with this id.
+fn text_of<'p>(page: &'p str, id: &str) -> Option<&'p str> {
+    let rest = page.split(&format!("id=\"{id}\"")).nth(1)?;
+    rest.split_once('>')?.1.split('<').next()
+}
+
+/// "4.11 Mbit/s" as a number.
+fn mbit(label: &str) -> Option<f64> {
+    label.strip_suffix(" Mbit/s")?.parse().ok()
+}
