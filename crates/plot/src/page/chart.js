@@ -2,18 +2,18 @@
 class Chart extends Picture {
   constructor(section, about, sets) {
     super(section, about, sets);
-    this.read = section.querySelector(".read");
-    this.state = section.querySelector(".state");
+    const find = name => section.querySelector(name), names = [...section.querySelectorAll(".legend button")];
+    this.read = find(".read");
+    this.state = find(".state");
     this.pointers = new Map();
     // What follows the pointer is drawn on a glass before the picture.
-    this.glass = this.canvas.parentNode.insertBefore(document.createElement("canvas"), this.read);
+    this.glass = document.createElement("canvas");
     this.glass.className = "glass";
+    this.canvas.after(this.glass);
     this.over = this.glass.getContext("2d");
-    section.querySelectorAll(".legend button").forEach((button, i) => {
-      button.addEventListener("click", () => this.toggle(i, button));
-    });
-    section.querySelectorAll("[data-do]").forEach(button => {
-      button.addEventListener("click", () => this.command(button.dataset.do, button));
+    section.addEventListener("click", event => {
+      const button = event.target.closest("button");
+      if (button) this.press(button, names.indexOf(button));
     });
     this.listen();
     const size = () => {
@@ -28,7 +28,7 @@ class Chart extends Picture {
 
   reset() {
     this.full = this.extent();
-    this.time = /over|sc/.test(this.about.kind) && this.about.x.unit === "s" && !this.log.x && this.full[1] - this.full[0] >= 120;
+    this.time = (this.scatter || this.about.kind === "over_time") && this.about.x.unit === "s" && !this.log.x && this.full[1] - this.full[0] >= 120;
     this.x = this.full.slice();
     this.chosen = null;
     this.cross = null;
@@ -40,9 +40,8 @@ class Chart extends Picture {
   }
   // Shows a range of x, within what there is and not narrower than numbers allow.
   show(from, to) {
-    const [low, high] = this.full, least = max((high - low) * 1e-7, abs(high) * 1e-12);
-    const span = min(max(to - from, least), high - low);
-    const start = min(max((from + to - span) / 2, low), high - span);
+    const [low, high] = this.full, all = high - low;
+    const span = clip(to - from, max(all * 1e-7, abs(high) * 1e-12), all), start = clip((from + to - span) / 2, low, high - span);
     this.x = [start, start + span];
     this.redraw();
   }
@@ -51,48 +50,44 @@ class Chart extends Picture {
     this.show(this.x[0] + by, this.x[1] + by);
   }
   zoomed() { return this.chosen !== null || this.x[1] - this.x[0] < (this.full[1] - this.full[0]) * 0.9999; }
-  toggle(index, button) {
-    const series = this.series[index];
-    series.shown = !series.shown;
-    button.setAttribute("aria-pressed", series.shown);
-    this.redraw();
-  }
-  command(name, button) {
-    if (name === "in") this.zoom(0.5);
-    else if (name === "out") this.zoom(2);
-    else if (name === "reset") this.reset();
-    else if (name === "log") {
+  press(button, index) {
+    const name = button.dataset.do;
+    if (index >= 0) {
+      button.ariaPressed = this.series[index].shown = !this.series[index].shown;
+      this.redraw();
+    } else if (name === "log") {
       const axis = this.cdf ? "x" : "y";
-      this.log[axis] = !this.log[axis];
-      button.setAttribute("aria-pressed", this.log[axis]);
+      button.ariaPressed = this.log[axis] = !this.log[axis];
       this.reset();
-    }
+    } else if (name === "reset") this.reset();
+    else this.zoom(name === "in" ? 0.5 : 2);
   }
 
   listen() {
     const { canvas } = this, on = (name, act, options) => canvas.addEventListener(name, act, options);
     const at = event => [event.offsetX, event.offsetY];
     on("wheel", event => {
-      const [x, y] = [event.deltaX, event.deltaY];
-      if (!this.zoomed() && (y > 0 || abs(x) > abs(y))) return; // At the full range the wheel scrolls the page on.
+      const { deltaX: x, deltaY: y } = event, aside = abs(x) > abs(y);
+      // At the full range the wheel scrolls the page on.
+      if (!this.zoomed() && (y > 0 || aside)) return;
       event.preventDefault();
-      if (abs(x) > abs(y)) return this.pan(x / this.width);
+      if (aside) return this.pan(x / this.width);
       const pace = event.ctrlKey ? 0.01 : event.deltaMode ? 0.05 : 0.002;
-      this.zoom(exp(max(-1, min(1, y * pace))), this.ppx(at(event)[0]));
+      this.zoom(exp(clip(y * pace, -1, 1)), this.ppx(at(event)[0]));
     }, { passive: false });
     on("dblclick", () => this.reset());
     on("pointerdown", event => {
       if (event.button > 0) return;
-      try { canvas.setPointerCapture(event.pointerId); } catch (_) { /* a pointer that is gone */ }
+      canvas.setPointerCapture(event.pointerId);
       const point = at(event);
       this.pointers.set(event.pointerId, point);
       this.drag = event.pointerType === "touch" || event.shiftKey ? null : { from: point, to: point };
-      this.point(this.pointers.size > 1 ? null : point);
+      this.point(point);
     });
     on("pointermove", event => {
       const point = at(event), before = this.pointers.get(event.pointerId);
       if (before) this.move(event.pointerId, before, point);
-      this.point(this.pointers.size > 1 ? null : point);
+      this.point(point);
     });
     const up = event => {
       const { drag } = this;
@@ -108,7 +103,7 @@ class Chart extends Picture {
     on("keydown", event => this.key(event));
   }
   point(at) {
-    this.cross = at;
+    this.cross = this.pointers.size > 1 ? null : at;
     this.redraw(false);
   }
   // One pointer selects or pans, two zoom.
@@ -116,7 +111,7 @@ class Chart extends Picture {
     if (this.drag) { this.drag.to = point; return; }
     const other = [...this.pointers].find(([key]) => key !== id);
     if (other) {
-      const [was, is] = [before, point].map(([x, y]) => hypot(x - other[1][0], y - other[1][1]));
+      const [was, is] = [before, point].map(at => apart(at, other[1]));
       if (was > 8 && is > 8) this.zoom(was / is, this.ppx(other[1][0]));
     } else if (this.zoomed()) {
       this.pan((before[0] - point[0]) / this.width);
@@ -125,29 +120,29 @@ class Chart extends Picture {
   }
   select(from, to) {
     if (abs(to[0] - from[0]) < 6) return;
-    const [a, b] = [from[0], to[0]].sort((p, q) => p - q).map(p => this.ppx(p));
-    if (abs(to[1] - from[1]) > this.height / 4) {
-      this.chosen = [from[1], to[1]].sort((p, q) => q - p).map(p => this.ppy(p));
-    }
-    this.show(a, b);
+    const ends = (i, place) => [from[i], to[i]].map(place).sort((p, q) => p - q);
+    if (this.tall(from, to)) this.chosen = ends(1, y => this.ppy(y));
+    this.show(...ends(0, x => this.ppx(x)));
   }
+  // Whether a drag is of some height too.
+  tall(from, to) { return abs(to[1] - from[1]) > this.height / 4; }
   key(event) {
-    const side = { ArrowLeft: -1, ArrowRight: 1 }[event.key], way = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const { key } = event, side = { ArrowLeft: -1, ArrowRight: 1 }[key], way = { ArrowUp: -1, ArrowDown: 1 }[key];
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (side && event.shiftKey) this.pan(side * 0.15);
     else if (side || way && this.cross) this.step(side || 0, way || 0);
-    else if (event.key === "+" || event.key === "=") this.zoom(0.7);
-    else if (event.key === "-") this.zoom(1 / 0.7);
-    else if (event.key === "0" || event.key === "Home" || event.key === "Escape") this.reset();
+    else if ("+=".includes(key)) this.zoom(0.7);
+    else if (key === "-") this.zoom(1 / 0.7);
+    else if (key === "0" || key === "Escape") this.reset();
     else return;
     event.preventDefault();
   }
   // Moves the reading mark by some pixels, and the range with it at its ends.
   step(side, way) {
-    const [x, y] = this.cross || [this.right / 2, this.bottom / 2];
-    const next = x + side * max(this.width / 200, 2), within = (v, low, room) => min(max(v, low), low + room);
+    const [x, y] = this.cross || [(this.left + this.right) / 2, (this.top + this.bottom) / 2];
+    const next = x + side * max(this.width / 200, 2);
     if (next < this.left || next > this.right) this.pan(side * 0.15);
-    this.point([within(next, this.left, this.width), within(y + way * this.height / 25, this.top, this.height)]);
+    this.point([clip(next, this.left, this.right), clip(y + way * this.height / 25, this.top, this.bottom)]);
   }
 
   // Draws with the next frame: all of it, or the glass alone.
@@ -168,19 +163,18 @@ class Chart extends Picture {
     if (!w || !h) return;
     sized(this.glass, over, w, h, this.ratio);
     if (drag) {
-      const tall = abs(drag.to[1] - drag.from[1]) > this.height / 4;
+      const { from, to } = drag, [y, tall] = this.tall(from, to) ? [from[1], to[1] - from[1]] : [this.top, this.height];
       over.fillStyle = ink.text;
       over.globalAlpha = 0.14;
-      over.fillRect(drag.from[0], tall ? drag.from[1] : this.top, drag.to[0] - drag.from[0], tall ? drag.to[1] - drag.from[1] : this.height);
+      over.fillRect(from[0], y, to[0] - from[0], tall);
       over.globalAlpha = 1;
     }
     const found = this.cross && !drag ? this.lossAt() || this.nearest() : null;
     if (found) this.tell(found);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
-      put(this.read, found ? found.text : "");
-      put(this.state, this.status());
+      this.read.textContent = found ? found.words.join(": ") : "";
+      this.state.textContent = this.status();
     }, 120);
   }
   // What is drawn nearest to the pointer.
@@ -189,51 +183,44 @@ class Chart extends Picture {
     let best = null;
     const offer = (series, x, low, high, count) => {
       const [a, b, at] = [this.downTo(low), this.downTo(high), this.acrossTo(x)];
-      const y = min(max(py, min(a, b)), max(a, b)), far = hypot((at - px) * 2, y - py);
-      if (at >= this.left - 1 && at <= this.right + 1 && (!best || far < best.far)) best = { far, series, x, low, high, count, at, y };
+      const y = clip(py, min(a, b), max(a, b)), far = hypot((at - px) * 2, y - py);
+      if (at >= this.left - 1 && at <= this.right + 1 && far < (best ? best.far : Infinity)) best = { far, series, x, low, high, count, at, y };
     };
     const x = this.xAt(px);
-    for (const series of this.series) {
-      if (!series.shown) continue;
+    for (const series of this.seen) {
       if (this.cdf) {
         const { n, value, share } = series.cdf, i = max(below(value, n, x), 0);
         for (const j of [i - 1, i]) if (j >= 0 && j < n) offer(series, value[j], share[j], share[j], 1);
         continue;
       }
       const { level, start, end } = series.seen, i = below(level.x, level.n, x);
-      const reach = level.each > 1 ? 1 : this.about.kind === "scatter" ? 60 : 2;
-      for (let j = max(i - reach, start); j < min(i + reach, end); j++) {
-        const middle = level.each > 1 ? (level.x[j] + level.x[j + 1]) / 2 : level.x[j];
-        offer(series, middle, level.low[j], level.high[j], level.each);
-      }
+      const reach = level.each > 1 ? 1 : this.scatter ? 60 : 2;
+      for (let j = max(i - reach, start); j < min(i + reach, end); j++) offer(series, middle(level, j), level.low[j], level.high[j], level.each);
     }
     if (!best) return null;
-    const name = this.named(best.series), at = this.text("x", best.x), { low, high, count } = best;
-    if (this.cdf) best.text = `${name}: ${short(low * 100, 4)} % up to ${at}`;
-    else if (count > 1) best.text = `${name}: ${this.text("y", low)} to ${this.text("y", high)}, ${grouped(count, 0)} samples about ${at}`;
-    else best.text = `${name}: ${this.text("y", low)} at ${at}`;
-    return best;
+    const at = this.text("x", best.x), { low, high, count } = best;
+    return this.said(best, this.cdf ? `${short(low * 100, 4)} % up to ${at}`
+      : count > 1 ? `${this.text("y", low)} to ${this.text("y", high)}, ${grouped(count, 0)} samples about ${at}`
+      : `${this.text("y", low)} at ${at}`);
+  }
+  said(found, text) {
+    return { ...found, words: [found.series.name || "-", text] };
   }
   // The lost packets whose tick the pointer is at.
   lossAt() {
-    const [px, py] = this.cross, rows = this.series.filter(series => series.shown && series.lost.x.length);
-    const series = rows[floor((py - 25) / 10)];
+    const [px, py] = this.cross, series = this.seen.filter(series => series.lost.x.length)[floor((py - 25) / 10)];
     if (this.cdf || py >= this.top - 3 || !series) return null;
     const { x, end, before } = series.lost, [a, b] = [px - 3, px + 3].map(pixel => this.xAt(pixel));
     const i = below(end, end.length, a), j = below(x, x.length, b), lost = before[j] - before[i];
-    if (!(lost > 0)) return null;
-    const at = max(this.acrossTo(x[i]), this.left), text = `${this.named(series)}: ${grouped(lost, 0)} lost about ${this.text("x", x[i])}`;
-    return { series, at, y: null, text };
+    return lost > 0 ? this.said({ series, at: max(this.acrossTo(x[i]), this.left), y: null }, `${grouped(lost, 0)} lost about ${this.text("x", x[i])}`) : null;
   }
-  named(series) { return series.name.length > 80 ? series.name.slice(0, 79) + "\u2026" : series.name || "-"; }
   text(axis, value) {
-    const ends = this.x, step = (ends[1] - ends[0]) / this.width;
+    const step = (this.x[1] - this.x[0]) / this.width;
     if (axis === "x" && this.time) return clock(value, min(step, 0.1));
     const [factor, name] = this.log[axis] ? unit(this.about[axis].unit, value) : this.units[axis];
-    const exact = axis === "x" && !this.log.x && !this.cdf;
-    return (exact ? fine(value * factor, step * factor) : short(value * factor, 5)) + (name ? " " + name : "");
+    return (axis === "x" && !this.log.x && !this.cdf ? fine(value * factor, step * factor) : short(value * factor, 5)) + (name ? " " + name : "");
   }
-  tell({ series, at, y, text }) {
+  tell({ series, at, y, words }) {
     const { over, ink, w, h } = this, line = (x, y, wide, tall) => over.fillRect(round(x), round(y), wide, tall);
     over.fillStyle = ink.muted;
     line(at, this.top, 1, this.height);
@@ -242,25 +229,19 @@ class Chart extends Picture {
       this.marker(over, series.look, at, y, true);
     }
     over.font = FONT;
-    const room = min(w * 0.7, 340), lines = [""];
-    for (const word of text.split(" ")) {
-      const last = lines[lines.length - 1], longer = last ? last + " " + word : word;
-      if (last && over.measureText(longer).width > room) lines.push(word); else lines[lines.length - 1] = longer;
-    }
-    const wide = max(...lines.map(line => over.measureText(line).width)) + 16, tall = lines.length * 16 + 8;
-    const x = max(at > this.right / 2 ? at - wide - 12 : at + 12, 2), up = (y ?? 0) < this.bottom / 2;
-    const top = min(max(y === null ? this.top + 6 : up ? y + 12 : y - tall - 12, 2), h - tall - 2);
+    const room = min(max(...words.map(line => over.measureText(line).width)), w - 20), wide = room + 16, tall = 40;
+    // On the side with more room, within the picture.
+    const x = clip(at > w / 2 ? at - wide - 12 : at + 12, 2, w - wide - 2);
+    const top = clip(y === null ? this.top + 6 : y < h / 2 ? y + 12 : y - tall - 12, 2, h - tall - 2);
+    line(x - 1, top - 1, wide + 2, tall + 2);
     over.fillStyle = ink.panel;
-    over.strokeStyle = ink.muted;
-    over.lineWidth = 1;
-    over.fillRect(x, top, wide, tall);
-    over.strokeRect(round(x) + 0.5, round(top) + 0.5, round(wide), tall);
+    line(x, top, wide, tall);
     over.fillStyle = ink.text;
     over.textBaseline = "middle";
-    lines.forEach((line, i) => over.fillText(line, x + 8, top + 12 + i * 16));
+    words.forEach((line, i) => over.fillText(line, x + 8, top + 12 + i * 16, room));
   }
   status() {
-    const [from, to] = this.x.map(place => this.text("x", this.value("x", place)));
+    const [from, to] = this.ends().map(value => this.text("x", value));
     const range = this.zoomed() ? `${from} to ${to}` : "";
     if (this.cdf) return range;
     const many = this.drawn > 1 ? `each column: about ${grouped(round(this.drawn), 0)} samples, min to max` : "each sample is drawn";
@@ -279,7 +260,7 @@ function sized(canvas, context, w, h, ratio) {
   context.clearRect(0, 0, w, h);
 }
 
-const FONT = "12px system-ui, 'DejaVu Sans', Arial, sans-serif";
+const FONT = "12px system-ui, sans-serif";
 const SHAPES = PAGE.shapes.map(path => new Path2D(path));
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;

@@ -11,6 +11,12 @@ use std::sync::Arc;
 /// Octets of columns in a page, at most; as base64 they take a third more.
 const OCTETS_MAX: usize = 3_300_000;
 
+/// Colours beside those of series, when light and when dark; as in the style sheet.
+const INKS: [&str; 2] = [
+    r##"{ground:"#fff",text:"#1b1d20",muted:"#55595f",grid:"#d8dbdf",panel:"#f4f5f7"}"##,
+    r##"{ground:"#16191d",text:"#e8e8e8",muted:"#b4b9c0",grid:"#343a41",panel:"#20242a"}"##,
+];
+
 /// Steps of x in a column of average width.
 const STEPS: f64 = 1024.0;
 
@@ -26,7 +32,7 @@ struct Set<'a> {
 impl Set<'_> {
     /// About how many octets the columns take.
     fn octets(&self) -> usize {
-        let each = if self.each > 1 { 13 } else { 6 };
+        let each = if self.each > 1 { 11 } else { 6 };
         self.columns.len() * each
     }
 
@@ -90,7 +96,7 @@ pub(super) fn object(charts: &[&Chart], room: usize) -> String {
     for (light, dark) in PALETTE {
         let _ = write!(text, "[\"{light}\",\"{dark}\"],");
     }
-    text.push_str("],\nshapes:[");
+    let _ = write!(text, "],\ninks:[{},{}],\nshapes:[", INKS[0], INKS[1]);
     for colour in 0..PALETTE.len() {
         let _ = write!(text, "\"{}\",", shape(colour, 0.0, 0.0));
     }
@@ -170,8 +176,6 @@ fn write_set(text: &mut String, set: &Set<'_>) {
     octets.extend(set.columns.iter().flat_map(|c| float(c.min)));
     if set.each > 1 {
         octets.extend(set.columns.iter().flat_map(|c| float(c.max)));
-        octets.extend(set.columns.iter().map(|c| part(c, c.first)));
-        octets.extend(set.columns.iter().map(|c| part(c, c.last)));
     }
     write_lost(&mut octets, lost, place);
     let _ = write!(
@@ -204,12 +208,6 @@ fn write_lost(octets: &mut Vec<u8>, lost: &[crate::samples::Lost], place: impl F
         integer(octets, span.count);
         before = to;
     }
-}
-
-/// Where a value lies between the lowest and the highest of its column, in 255ths.
-fn part(column: &Column, value: f64) -> u8 {
-    let share = (value - column.min) / (column.max - column.min);
-    (share * 255.0).round() as u8
 }
 
 /// An integer as seven bits an octet, the least first, all but the last with the high bit.

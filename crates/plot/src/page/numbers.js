@@ -1,5 +1,7 @@
 const { abs, ceil, exp, floor, hypot, log10, max, min, round, sqrt } = Math;
 
+function clip(value, low, high) { return min(max(value, low), high); }
+
 // Numbers as people read them.
 function grouped(value, decimals) {
   const text = abs(value).toFixed(decimals), [whole, part] = text.split(".");
@@ -10,12 +12,12 @@ function short(value, digits = 4) {
   if (value === 0) return "0";
   const magnitude = floor(log10(abs(value)));
   if (magnitude < -5 || magnitude > 14) return value.toExponential(digits - 1);
-  const text = grouped(value, min(max(digits - 1 - magnitude, 0), 9));
+  const text = grouped(value, clip(digits - 1 - magnitude, 0, 9));
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 // A value with as many decimals as tell it from a neighbour `step` away.
 function fine(value, step) {
-  return grouped(value, step > 0 ? min(max(ceil(-log10(step)) + 1, 0), 9) : 3);
+  return grouped(value, step > 0 ? clip(ceil(-log10(step)) + 1, 0, 9) : 3);
 }
 function clock(seconds, step) {
   const all = abs(step < 1 ? seconds : round(seconds));
@@ -26,7 +28,7 @@ function clock(seconds, step) {
 }
 
 // The unit of time in which values up to `most` read well, as [factor, name].
-const SECONDS = { s: 1, ms: 1e-3, "\u00b5s": 1e-6, us: 1e-6, ns: 1e-9 };
+const SECONDS = { s: 1, ms: 1e-3, "µs": 1e-6, us: 1e-6, ns: 1e-9 };
 function unit(name, most) {
   const own = SECONDS[name];
   if (!own || !(most > 0) || most >= 0.9999 && most < 5000) return [1, name];
@@ -38,10 +40,7 @@ function unit(name, most) {
 function ticks(from, to, room, log, time, name) {
   const span = to - from, out = [];
   if (!(span > 0)) return out;
-  const measured = value => {
-    const [factor, best] = unit(name, value);
-    return short(value * factor, 1) + (SECONDS[name] ? " " + best : "");
-  };
+  const more = best => SECONDS[name] ? " " + best : "";
   if (log && span > 0.7) {
     const every = ceil(span / room), close = span * 3 <= room;
     for (let decade = floor(from); decade <= to; decade++) {
@@ -49,19 +48,20 @@ function ticks(from, to, room, log, time, name) {
         const place = decade + log10(m);
         if (place < from || place > to || m > 1 && span > 5) continue;
         const named = m === 1 ? decade % every === 0 : close && (m === 2 || m === 5);
-        out.push([place, named ? measured(m * 10 ** decade) : ""]);
+        const value = m * 10 ** decade, [factor, best] = unit(name, value);
+        out.push([place, named ? short(value * factor, 1) + more(best) : ""]);
       }
     }
     return out;
   }
   if (log) {
-    const low = 10 ** from, high = 10 ** to, [factor, best] = unit(name, high), more = SECONDS[name] ? " " + best : "";
-    return ticks(low * factor, high * factor, room).map(([value, label]) => [log10(value / factor), label + more]);
+    const low = 10 ** from, high = 10 ** to, [factor, best] = unit(name, high);
+    return ticks(low * factor, high * factor, room).map(([value, label]) => [log10(value / factor), label + more(best)]);
   }
   const least = span / room, decade = 10 ** floor(log10(least));
   let step = decade * [1, 2, 5, 10].find(f => f * decade >= least * 0.999);
   if (time && least > 5) {
-    step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800].find(s => s >= least) || step;
+    step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800].find(step => step >= least) || step;
   }
   const decimals = max(-floor(log10(step) + 1e-9), 0);
   for (let i = ceil(from / step - 1e-9); i <= to / step + 1e-9; i++) {

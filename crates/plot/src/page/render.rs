@@ -82,7 +82,7 @@ impl Page {
 ///
 /// Each of its statements ends with a semicolon, and no template has another one in it.
 fn write_script(page: &mut String) {
-    page.push_str("(() => {");
+    page.push_str("{\n");
     let lines = SCRIPT.iter().flat_map(|part| part.lines()).map(str::trim);
     let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
     let mut before = lines.next().unwrap_or_default();
@@ -95,7 +95,7 @@ fn write_script(page: &mut String) {
         write_squeezed(page, line);
         before = line;
     }
-    page.push_str("})();\n");
+    page.push_str("}\n");
 }
 
 /// Whether a character is an end of its neighbours.
@@ -125,6 +125,11 @@ fn write_squeezed(page: &mut String, line: &str) {
         }
         page.push(c);
         before = c;
+        // The shorter word means the same to a script that runs.
+        if quote.is_none() && page.ends_with("const ") {
+            page.truncate(page.len() - "const ".len());
+            page.push_str("let ");
+        }
     }
 }
 

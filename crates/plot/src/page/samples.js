@@ -16,7 +16,6 @@ class Reader {
     return value;
   }
   floats(count) { return new Float32Array(this.octets.slice(this.at, this.at += 4 * count).buffer); }
-  bytes(count) { return this.octets.subarray(this.at, this.at += count); }
 }
 
 // Samples as levels of columns, each level of half as many columns as the one before.
@@ -26,16 +25,9 @@ function unpack(data) {
   const next = () => data.x + data.step * (at += reader.integer());
   for (let i = 0; i < n; i++) x[i] = next();
   x[n] = data.end;
-  const low = reader.floats(n);
-  let high = low, first = low, last = low;
-  if (data.each > 1) {
-    high = reader.floats(n);
-    const part = () => Float32Array.from(reader.bytes(n), (share, i) => low[i] + (high[i] - low[i]) * share / 255);
-    first = part();
-    last = part();
-  }
-  const levels = [{ n, x, low, high, first, last, each: data.each }];
-  for (let fine = levels[0]; fine.n > 256; fine = levels[levels.length - 1]) levels.push(halved(fine));
+  const low = reader.floats(n), high = data.each > 1 ? reader.floats(n) : low;
+  const levels = [{ n, x, low, high, each: data.each }];
+  for (let fine = levels[0]; fine.n > 256; fine = levels.at(-1)) levels.push(halved(fine));
   // `before` is how many were lost before each span.
   const lost = { x: [], end: [], before: [0] };
   at = 0;
@@ -44,26 +36,27 @@ function unpack(data) {
     lost.end.push(next());
     lost.before.push(lost.before[i] + reader.integer());
   }
-  return { levels, lost, cdf: data.cdf ? distribution(data) : null };
+  let cdf = null;
+  if (data.cdf) {
+    const reader = new Reader(data.cdf), n = reader.integer();
+    cdf = { n, value: reader.floats(n), share: reader.floats(n) };
+  }
+  return { levels, lost, cdf };
 }
 function halved(fine) {
   const n = fine.n + 1 >> 1, half = { n, x: new Float64Array(n + 1), each: fine.each * 2 };
-  for (const name of ["low", "high", "first", "last"]) half[name] = new Float32Array(n);
+  for (const name of ["low", "high"]) half[name] = new Float32Array(n);
   for (let i = 0, a = 0; i < n; i++, a += 2) {
     const b = min(a + 1, fine.n - 1);
     half.x[i] = fine.x[a];
     half.low[i] = min(fine.low[a], fine.low[b]);
     half.high[i] = max(fine.high[a], fine.high[b]);
-    half.first[i] = fine.first[a];
-    half.last[i] = fine.last[b];
   }
   half.x[n] = fine.x[fine.n];
   return half;
 }
-function distribution(data) {
-  const reader = new Reader(data.cdf), n = reader.integer();
-  return { n, value: reader.floats(n), share: reader.floats(n) };
-}
+// Where the samples of a column are.
+function middle(level, i) { return level.each > 1 ? (level.x[i] + level.x[i + 1]) / 2 : level.x[i]; }
 // How many of the first `n` values, ascending, are below `value`.
 function below(values, n, value) {
   let low = 0, high = n;

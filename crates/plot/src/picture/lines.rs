@@ -277,6 +277,10 @@ fn along(places: &[(f64, f64)], frame: &Frame, index: usize) -> Vec<(f64, f64)> 
         // Steps go straight across or straight up.
         let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
         let length = dx.abs() + dy.abs();
+        // What leads far outside has no marks.
+        if length.is_nan() || length > 1e5 {
+            continue;
+        }
         let mut walked = left;
         while walked < length {
             let share = walked / length;
