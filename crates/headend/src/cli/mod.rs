@@ -49,7 +49,7 @@ enum Verb {
     Show(show::Args),
     /// Several ping streams at once: ping's flags and text, kept, compared
     Ping(ping::Args),
-    /// Queues: check a policy, draw trees of disciplines, classes and filters
+    /// Queues: check a policy, shape by it between two interfaces, show and draw queues
     Qos(qos::Args),
     /// TCP connections in captures: tcptrace's flags, statistics and graphs
     Trace(trace::Args),

@@ -42,6 +42,10 @@ fn every_command_of_the_page_works() {
 fn mistakes_are_one_line_and_exit_status_2() {
     let home = Home::new("mistakes");
     fs::write(home.0.join("bad.toml"), "[link]\nup = \"2.3furlong\"\n").unwrap();
+    let cut = "[{\"kind\":\"htb\",\"handle\":\"1:\",\"root\":true,\"opt";
+    fs::write(home.0.join("cut.json"), cut).unwrap();
+    fs::write(home.0.join("empty.json"), "").unwrap();
+    fs::write(home.0.join("nothing.json"), "[ ]\n").unwrap();
     for (words, said) in [
         (&["check", "bad.toml"][..], "bad.toml:2:6: link.up: "),
         (&["check", "none.toml"], "none.toml: "),
@@ -64,6 +68,19 @@ fn mistakes_are_one_line_and_exit_status_2() {
             "the name says no format",
         ),
         (&["graph", "--tc-json", "none.json"], "none.json: "),
+        (&["graph", "--tc-json", "cut.json"], "cut short"),
+        (
+            &["graph", "--tc-json", "empty.json"],
+            "empty.json: nothing that",
+        ),
+        (
+            &["graph", "--tc-json", "nothing.json"],
+            "nothing.json: there is no discipline",
+        ),
+        (
+            &["graph", "--policy", "home.toml", "-o", "none/home.svg"],
+            "cannot write none/home.svg",
+        ),
     ] {
         let output = home.run(words);
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -150,11 +150,17 @@ impl<'t> Grower<'t> {
         let Ok(minor) = u32::from_str_radix(digits, 16) else {
             return;
         };
+        if minor == 0 {
+            return;
+        }
         let major = record.handle.trim_end_matches(':');
-        if minor != 0
-            && let Some(class) = self.classes.get(&format!("{major}:{minor:x}"))
-        {
+        let named = format!("{major}:{minor:x}");
+        if let Some(class) = self.classes.get(&named) {
             self.tree.nodes[*class].is_default = true;
+        } else if let Some(qdisc) = self.qdiscs.get(&record.handle) {
+            // HTB sends what has no class past all of them, and HFSC discards it.
+            let note = format!("default {named}: there is no such class");
+            self.tree.nodes[*qdisc].lines.push(note);
         }
     }
 

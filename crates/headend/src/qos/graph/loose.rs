@@ -33,16 +33,35 @@ impl Item {
 
 /// Reads a value from the start of `text`; gives it and what is behind it.
 pub(super) fn read(text: &str) -> (Item, &str) {
-    let mut reader = Reader { rest: text };
+    let mut reader = Reader::new(text);
     let item = reader.value(0);
     (item, reader.rest)
 }
 
+/// Whether the lists and objects that `text` begins with end before they are closed.
+pub(super) fn is_cut_short(text: &str) -> bool {
+    let mut reader = Reader::new(text.trim_start());
+    while reader.rest.starts_with(['[', '{']) {
+        reader.value(0);
+        reader.rest = reader.rest.trim_start();
+    }
+    reader.is_cut
+}
+
 struct Reader<'t> {
     rest: &'t str,
+    /// The text has ended within a value.
+    is_cut: bool,
 }
 
 impl<'t> Reader<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            rest: text,
+            is_cut: false,
+        }
+    }
+
     fn value(&mut self, depth: u32) -> Item {
         self.rest = self.rest.trim_start();
         match self.rest.chars().next() {
@@ -64,7 +83,10 @@ impl<'t> Reader<'t> {
         loop {
             self.rest = self.rest.trim_start_matches([' ', ',', '\n', '\t', '\r']);
             match self.rest.chars().next() {
-                None => return Item::List(items),
+                None => {
+                    self.is_cut = true;
+                    return Item::List(items);
+                }
                 Some(']') => {
                     self.skip();
                     return Item::List(items);
@@ -86,7 +108,10 @@ impl<'t> Reader<'t> {
         loop {
             self.rest = self.rest.trim_start_matches([' ', ',', '\n', '\t', '\r']);
             match self.rest.chars().next() {
-                None => return Item::Object(members),
+                None => {
+                    self.is_cut = true;
+                    return Item::Object(members);
+                }
                 Some('}') => {
                     self.skip();
                     return Item::Object(members);

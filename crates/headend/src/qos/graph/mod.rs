@@ -123,7 +123,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         Format::Json => text::json(&tree),
     };
     match &args.output {
-        Some(path) => std::fs::write(path, drawn).with_context(|| path.display().to_string())?,
+        Some(path) => {
+            let written = std::fs::write(path, drawn);
+            written.with_context(|| format!("cannot write {}", path.display()))?;
+        }
         None => std::io::stdout().lock().write_all(drawn.as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
@@ -190,7 +193,22 @@ fn of_files(files: &[String], interface: Option<&str>) -> Result<Tree> {
             _ => (None, file.as_str()),
         };
         let text = super::text_of(Path::new(path))?;
-        records.extend(record::read(&text, parent));
+        ensure!(
+            !loose::is_cut_short(&text),
+            "{path}: the JSON ends before its lists are closed: the file was cut short"
+        );
+        let found = record::read(&text, parent);
+        // Of a class or a filter there may be none; tc says so by an empty list.
+        ensure!(
+            !found.is_empty() || text.trim() == "[]" || text.trim() == "[ ]",
+            "{path}: nothing that `tc -j -s qdisc|class|filter show` prints is in it"
+        );
+        records.extend(found);
     }
+    ensure!(
+        !records.is_empty(),
+        "{}: there is no discipline to draw",
+        files.join(", ")
+    );
     Ok(grow::grow(&records, interface.unwrap_or("interface")))
 }

@@ -326,7 +326,9 @@ fn pair(key: &str, value: &Item) -> String {
         (key, "true", _) => key.to_owned(),
         (key, "false", _) => format!("no{key}"),
         // tc's JSON has octets per second here, and microseconds there.
-        ("rate" | "peakrate" | "bandwidth", _, Some(count)) => format!("{key} {}", bits(count)),
+        ("rate" | "ceil" | "peakrate" | "bandwidth", _, Some(count)) => {
+            format!("{key} {}", bits(count))
+        }
         ("target" | "interval" | "rtt" | "lat" | "ce_threshold", _, Some(count)) => {
             format!("{key} {}", micros(count))
         }

@@ -154,6 +154,19 @@ fn what_is_not_understood_is_drawn_as_it_was_written() {
 }
 
 #[test]
+fn a_default_class_that_is_not_there_is_told() {
+    let text = r#"[{"kind":"htb","handle":"1:","root":true,"options":{"default":"0x40"}}]
+[{"class":"htb","handle":"1:1","root":true,"rate":1250000,"ceil":2500000}]"#;
+    let drawn = text::terminal(&grow::grow(&record::read(text, None), "eth0"));
+    assert!(
+        drawn.contains("default 1:40: there is no such class"),
+        "{drawn}"
+    );
+    assert!(drawn.contains("rate 10Mbit"), "{drawn}");
+    assert!(drawn.contains("ceil 20Mbit"), "{drawn}");
+}
+
+#[test]
 fn a_ring_of_parents_ends() {
     let text = "class htb 1:1 parent 1:2 prio 0\nclass htb 1:2 parent 1:1 prio 0\nclass htb 1:3 parent 1:3\n";
     let tree = grow::grow(&record::read(text, None), "eth0");
