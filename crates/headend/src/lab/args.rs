@@ -11,6 +11,9 @@ use lab::gateway::traffic::browser;
 use lab::gateway::treatment::{Both, FIFO_DEFAULT, Link, Treatment};
 use qos::policy::{Policy, units};
 
+/// Before anything is measured, the load has so many seconds to settle. Less would measure how uploads begin.
+const SETTLE_S: u64 = 3;
+
 /// Two hosts behind a slow link: what one's load does to the other, without and with a policy.
 #[derive(Debug, clap::Args)]
 pub(super) struct GatewayArgs {
@@ -55,7 +58,7 @@ pub(super) struct GatewayArgs {
     /// Chance of everything that has any
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// In some 40 seconds: short measurements, no browser, only the rows
+    /// In about a minute: short measurements, no browser, only the rows
     #[arg(long)]
     quick: bool,
     /// The directory for results.json, rows.csv, pings.csv and report.html
@@ -122,7 +125,7 @@ impl Task {
             link,
             treatment: treatment(&args.treatment, &link)?,
             seconds: args.seconds.unwrap_or(if args.quick { 2 } else { 20 }),
-            settle: if args.quick { 1 } else { 3 },
+            settle: SETTLE_S,
             seed: args.seed,
             stop: Stop::default(),
         };

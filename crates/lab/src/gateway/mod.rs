@@ -9,7 +9,7 @@
 //! | `model` | the same hosts, loads and probes in virtual time |
 //! | `run`, `stop` | a row, here or there, and ending it early |
 //! | `experiments`, `tunnel` | tunnels, bands and SFQ's perturb |
-//! | `outcome`, `report` | what came of it, as a value and for people |
+//! | `outcome`, `targets`, `report` | what came of it, as a value, against what is to be reached, and for people |
 
 mod bridge;
 pub mod experiments;
@@ -21,6 +21,7 @@ pub mod rows;
 pub mod run;
 mod stage;
 pub mod stop;
+pub mod targets;
 pub mod topology;
 pub mod traffic;
 pub mod treatment;

@@ -6,11 +6,12 @@ use plot::{Axis, Chart, Kind, Series};
 use super::super::outcome::{Experiment, Outcome, RowOutcome, Spread, Stream};
 use super::super::rows::{Load, Result};
 use super::load_words;
+use crate::report::Cell;
 
-/// Colours of what was published, of what was measured here, and of a browser here.
-const PUBLISHED: usize = 0;
-const HERE: usize = plot::figure::COLOUR_OURS;
-const BROWSER: usize = 2;
+/// What was published, what was measured here, and that by a browser: in words and in which colour.
+const PUBLISHED: (&str, usize) = ("published", 0);
+const HERE: (&str, usize) = ("here", plot::figure::COLOUR_OURS);
+const BROWSER: (&str, usize) = ("browser", 2);
 
 fn trips(name: impl Into<String>, pings: &[(f64, Option<f64>)]) -> Series {
     let answered = pings
@@ -120,25 +121,30 @@ fn group(row: &RowOutcome, bars: Vec<Bar>) -> BarGroup {
     }
 }
 
-/// A bar of the mean, and its spread in words where there is one.
-fn bar(name: &str, colour: usize, spread: Option<Spread>, decimals: usize) -> Bar {
+/// A bar of the mean, and its spread in words where there is one; `missing` where there is no mean.
+fn bar(
+    (name, colour): (&str, usize),
+    spread: Option<Spread>,
+    decimals: usize,
+    missing: &str,
+) -> Bar {
     let Some(spread) = spread else {
-        return Bar::missing(name, colour, "none");
+        return Bar::missing(name, colour, missing);
     };
     let bar = Bar::new(name, Style::Solid, colour, spread.mean);
+    let shown = |value| Cell::num(value, decimals).shown();
+    let mean = shown(spread.mean);
     if spread.count < 2 {
-        return bar.labelled(format!("{:.decimals$}", spread.mean));
+        return bar.labelled(mean);
     }
-    bar.labelled(format!(
-        "{:.decimals$} ({:.decimals$} to {:.decimals$}, n = {})",
-        spread.mean, spread.min, spread.max, spread.count
-    ))
+    let (min, max) = (shown(spread.min), shown(spread.max));
+    bar.labelled(format!("{mean} ({min} to {max}, n = {})", spread.count))
 }
 
 fn published_bar(value: Option<f64>, missing: &str) -> Bar {
     match value {
-        Some(value) => Bar::new("published", Style::Dashed, PUBLISHED, value),
-        None => Bar::missing("published", PUBLISHED, missing),
+        Some(value) => Bar::new(PUBLISHED.0, Style::Dashed, PUBLISHED.1, value),
+        None => Bar::missing(PUBLISHED.0, PUBLISHED.1, missing),
     }
 }
 
@@ -170,7 +176,7 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
                 let here = row.spread(|run| Some(run.loss_percent));
                 vec![
                     published_bar(Some(row.published.loss_percent), ""),
-                    bar("here", HERE, here, 2),
+                    bar(HERE, here, 2, "none"),
                 ]
             }),
         ),
@@ -182,7 +188,7 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
                 let here = row.spread(|run| Some(run.jitter_ms));
                 vec![
                     published_bar(Some(row.published.jitter_ms), ""),
-                    bar("here", HERE, here, 2),
+                    bar(HERE, here, 2, "none"),
                 ]
             }),
         ),
@@ -190,7 +196,7 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
             "Page loads",
             "A page of a dozen objects, 150 kB, loaded by B: the mean of all loads, by our own loader (here) and by a browser",
             Axis::linear("time", "ms"),
-            groups(&|row| page_bars(row)),
+            groups(&|row| page_bars(row, outcome.seconds)),
         ),
     ];
     if outcome
@@ -209,7 +215,7 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
                     Load::None => Vec::new(),
                     _ => vec![
                         published_bar(row.published.share, "not published"),
-                        bar("here", HERE, here, 3),
+                        bar(HERE, here, 3, "not measured"),
                     ],
                 }
             }),
@@ -219,18 +225,20 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
 }
 
 /// The loads of all measurements together, so that their spread is that of single loads.
-fn page_bars(row: &RowOutcome) -> Vec<Bar> {
+fn page_bars(row: &RowOutcome, seconds: u64) -> Vec<Bar> {
+    let missing = format!("no page within {seconds} s");
     let all = |loads: fn(&Result) -> &Vec<f64>| {
         let each = row.runs.iter().flat_map(loads).copied();
         Spread::of(&each.collect::<Vec<f64>>())
     };
     let mut bars = vec![
         published_bar(row.published.page_ms, "no page within 120 s"),
-        bar("here", HERE, all(|run| &run.page_ms), 0),
+        bar(HERE, all(|run| &run.page_ms), 0, &missing),
     ];
     let browsed = |run: &Result| !run.browser_ms.is_empty() || run.browser_failures > 0;
     if row.runs.iter().any(browsed) {
-        bars.push(bar("browser", BROWSER, all(|run| &run.browser_ms), 0));
+        let browser = all(|run| &run.browser_ms);
+        bars.push(bar(BROWSER, browser, 0, "no page in time"));
     }
     bars
 }

@@ -38,7 +38,6 @@ pub fn page(outcome: &Outcome) -> String {
     let blocks = &mut page.blocks;
     blocks.extend(outcome.stopped().map(Block::Text));
     blocks.extend(outcome.method.first().cloned().map(Block::Text));
-    blocks.push(Block::Text(LEGEND.to_owned()));
     let tables = |blocks: &mut Vec<Block>, tables: &[Option<Table>]| {
         for table in tables.iter().flatten() {
             blocks.push(Block::Heading(table.title.clone()));
@@ -46,6 +45,9 @@ pub fn page(outcome: &Outcome) -> String {
         }
     };
     let measured = !outcome.rows.is_empty();
+    if measured {
+        blocks.push(Block::Text(LEGEND.to_owned()));
+    }
     let rows = [
         measured.then(|| rows_table(outcome)),
         measured.then(|| waits_table(outcome)),

@@ -1,7 +1,8 @@
 //! Tables of the outcome, for the terminal, the page and CSV.
 
-use super::super::outcome::{Experiment, Outcome, RowOutcome, Spread, targets};
+use super::super::outcome::{Experiment, Outcome, RowOutcome, Spread};
 use super::super::rows::Result;
+use super::super::targets::targets;
 use super::load_words;
 use crate::report::{Cell, Table};
 

@@ -1,9 +1,10 @@
 //! Rows and experiments in virtual time, by treatment.
 
 use super::{Place, Plan};
-use crate::gateway::outcome::{Experiment, Fairness, Outcome, RowOutcome, SCHEMA, targets};
+use crate::gateway::outcome::{Experiment, Fairness, Outcome, RowOutcome, SCHEMA};
 use crate::gateway::rows::{Load, Row};
 use crate::gateway::stop::Stop;
+use crate::gateway::targets::targets;
 use crate::gateway::treatment::{Link, Treatment};
 use crate::report::MachineInfo;
 
