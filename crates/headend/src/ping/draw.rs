@@ -88,10 +88,7 @@ impl<'a> Charts<'a> {
             }
             Drawn::Cdf => {
                 let title = format!("{subject}, how they are distributed");
-                let mut chart = self.over_time.to_cdf(title);
-                if is_wide(&chart) {
-                    chart.x = Axis::log(chart.x.label, chart.x.unit);
-                }
+                let mut chart = distribution(&self.over_time, &title);
                 chart.notes = self.notes();
                 chart
             }
@@ -188,7 +185,7 @@ impl<'a> Charts<'a> {
                 thinner.push(row.sent_ns as f64 / 1e9, row.late_ns() as f64 / 1e6);
             }
         });
-        chart.to_cdf("How late packets were sent")
+        distribution(&chart, "How late packets were sent")
     }
 
     fn table(&self) -> Block {
@@ -288,6 +285,15 @@ impl<'a> Charts<'a> {
         let notes = notes.into_iter().filter(|(count, _)| *count > 0);
         notes.map(|(_, note)| note).collect()
     }
+}
+
+/// The distribution of a chart's values, over an axis that shows most of them.
+fn distribution(chart: &Chart, title: &str) -> Chart {
+    let mut chart = chart.to_cdf(title);
+    if is_wide(&chart) {
+        chart.x = Axis::log(chart.x.label, chart.x.unit);
+    }
+    chart
 }
 
 /// Whether so few values are so much larger than the others that these would be a wall at the edge.

@@ -38,7 +38,7 @@ mod words;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use ping::{Outcome, text};
 
 use collect::Wishes;
@@ -76,7 +76,7 @@ fn measure(task: Task) -> Result<ExitCode> {
     let (outcome, paper) = engine.finish();
     // What was measured is kept whatever has happened; the first fault is the one that is told.
     let kept = files.write(&[("", &outcome)]);
-    let printed = print(&task, &outcome, paper);
+    let printed = print(&task, &outcome, paper).context("cannot print");
     ended.and(kept).and(printed)?;
     Ok(match outcome.all_answered() {
         true => ExitCode::SUCCESS,

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::peer::Peer;
+use crate::peer::{Peer, When};
 use crate::support::{Directory, HEADEND, json, ping, ping_ok, read_lines, shape};
 use crate::udp::terminate;
 
 #[test]
 fn a_signal_ends_the_run_in_good_order_and_keeps_what_was_measured() {
-    let peer = Peer::new(|_| vec![Duration::ZERO]);
+    let peer = Peer::new(|_| vec![When::Now]);
     let directory = Directory::new();
     let file = directory.path("out.json");
     let args = [
@@ -50,7 +50,7 @@ fn a_signal_ends_the_run_in_good_order_and_keeps_what_was_measured() {
 fn results_are_compressed_by_name_loaded_and_compared() {
     let peer = Peer::new(|number| match number % 4 {
         0 => vec![],
-        _ => vec![Duration::ZERO],
+        _ => vec![When::Now],
     });
     let directory = Directory::new();
     let files = ["a.json", "b.json.gz", "c.json.zst"].map(|name| directory.path(name));
@@ -93,7 +93,7 @@ fn results_are_compressed_by_name_loaded_and_compared() {
 
 #[test]
 fn files_that_are_cut_short_foreign_or_newer_are_refused() {
-    let peer = Peer::new(|_| vec![Duration::ZERO]);
+    let peer = Peer::new(|_| vec![When::Now]);
     let directory = Directory::new();
     let good = directory.path("good.json");
     let args = ["-q", "-c", "3", "-i", "0.01", "-s", "48", "-o", &good];
@@ -132,7 +132,7 @@ fn files_that_are_cut_short_foreign_or_newer_are_refused() {
 
 #[test]
 fn samples_beyond_the_limit_are_counted_and_it_is_said() {
-    let peer = Peer::new(|_| vec![Duration::ZERO]);
+    let peer = Peer::new(|_| vec![When::Now]);
     let directory = Directory::new();
     let file = directory.path("out.json");
     let args = [
@@ -171,10 +171,10 @@ fn a_file_that_is_loaded_and_saved_is_the_same_octet_for_octet() {
     // Lost, duplicate, late and reordered packets, and both directions.
     let peer = Peer::new(|number| match number % 6 {
         0 => vec![],
-        1 => vec![Duration::ZERO, Duration::ZERO],
-        2 => vec![Duration::from_millis(150)],
-        3 => vec![Duration::from_millis(30)],
-        _ => vec![Duration::ZERO],
+        1 => vec![When::Now, When::Now],
+        2 => vec![When::After(Duration::from_millis(150))],
+        3 => vec![When::After(Duration::from_millis(30))],
+        _ => vec![When::Now],
     });
     let directory = Directory::new();
     let file = directory.path("out.json");
@@ -191,7 +191,7 @@ fn a_file_that_is_loaded_and_saved_is_the_same_octet_for_octet() {
 
 #[test]
 fn a_full_disk_is_told_and_the_summary_is_printed() {
-    let peer = Peer::new(|_| vec![Duration::ZERO]);
+    let peer = Peer::new(|_| vec![When::Now]);
     let directory = Directory::new();
     let page = directory.path("out.html");
     let args = ["-q", "-c", "3", "-i", "0.01", "-s", "48", "-o", "/dev/full"];
@@ -211,7 +211,7 @@ fn a_full_disk_is_told_and_the_summary_is_printed() {
 
 #[test]
 fn sigquit_asks_how_things_stand() {
-    let peer = Peer::new(|_| vec![Duration::ZERO]);
+    let peer = Peer::new(|_| vec![When::Now]);
     let args = ["-i", "0.01", "-s", "48", "--udp", &peer.port()];
     let mut command = Command::new(HEADEND);
     command.arg("ping").args(args);
@@ -233,4 +233,63 @@ fn sigquit_asks_how_things_stand() {
     let errors = shape(&String::from_utf8(output.stderr).unwrap());
     let figures = "N/N packets, N% loss, min/avg/ewma/max = N.N/N.N/N.N/N.N ms";
     assert_eq!(errors, format!("\ra: {figures}\n\rb: {figures}\n"));
+}
+
+#[test]
+fn a_file_of_streams_is_carried_out_as_it_stands() {
+    let (one, other) = (
+        Peer::new(|_| vec![When::Now]),
+        Peer::new(|_| vec![When::Now]),
+    );
+    let directory = Directory::new();
+    let [streams, file] = ["streams.toml", "out.json"].map(|name| directory.path(name));
+    let text = format!(
+        "interval = 0.01\ncount = 4\nudp = {}\ntos = \"lowdelay\"\n\
+         [[stream]]\nhost = \"127.0.0.1\"\nsize = 300\n\
+         [[stream]]\nhost = \"127.0.0.1\"\nname = \"slow\"\ntos = 0xb8\ninterval = 0.02\ncount = 2\nudp = {}\n",
+        one.port(),
+        other.port()
+    );
+    fs::write(&streams, text).unwrap();
+    let args = ["-q", "-f", &streams, "-s", "100", "-Q", "af41", "-o", &file];
+    ping_ok(0, &args);
+    assert_eq!((one.end(), other.end()), (vec![300; 4], vec![100; 2]));
+    let result = json(&file);
+    for (number, name, tos, interval_ns, count) in [
+        (0, "127.0.0.1,udp=", 0x10, 10_000_000, 4),
+        (1, "slow", 0xb8, 20_000_000, 2),
+    ] {
+        let plan = &result["streams"][number]["plan"];
+        assert!(plan["name"].as_str().unwrap().starts_with(name), "{plan}");
+        assert_eq!(plan["tos"], tos);
+        assert_eq!(
+            (&plan["interval_ns"], &plan["count"]),
+            (&interval_ns.into(), &count.into())
+        );
+        let sent = &result["streams"][number]["summary"]["transmitted"];
+        assert_eq!(sent, count);
+    }
+}
+
+#[test]
+fn a_deadline_ends_the_run() {
+    let peer = Peer::new(|_| vec![When::Now]);
+    let args = [
+        "-q",
+        "-i",
+        "0.01",
+        "-w",
+        "0.2",
+        "-s",
+        "48",
+        "--udp",
+        &peer.port(),
+    ];
+    let text = ping_ok(0, &[&args[..], &["127.0.0.1"]].concat());
+    let sent = peer.end().len();
+    assert!((2..=21).contains(&sent), "{sent}");
+    assert!(
+        text.contains(&format!("{sent} packets transmitted, ")),
+        "{text}"
+    );
 }

@@ -6,8 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What becomes of a packet, by its number.
-pub(crate) type Fate = fn(u64) -> Vec<Duration>;
+/// When a reply is sent.
+#[derive(Clone, Copy)]
+pub(crate) enum When {
+    /// At once.
+    Now,
+    /// After some time.
+    After(Duration),
+    /// When as many further packets have come, behind their replies.
+    Behind(u64),
+}
+
+/// What becomes of a packet, by its number: each reply that it gets.
+pub(crate) type Fate = fn(u64) -> Vec<When>;
 
 /// Answers on a port of loopback until it is dropped.
 pub(crate) struct Peer {
@@ -17,7 +28,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A peer that sends a reply after each of the times that `fate` says.
+    /// A peer that sends each reply when `fate` says.
     pub(crate) fn new(fate: Fate) -> Peer {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
@@ -47,6 +58,7 @@ impl Peer {
 
 fn answer(socket: &UdpSocket, fate: Fate, over: &AtomicBool) -> Vec<usize> {
     let mut waiting: Vec<(Instant, Vec<u8>, SocketAddr)> = Vec::new();
+    let mut behind: Vec<(u64, Vec<u8>, SocketAddr)> = Vec::new();
     let mut lengths = Vec::new();
     let mut buffer = [0; 2_048];
     while !over.load(Ordering::Acquire) {
@@ -58,9 +70,22 @@ fn answer(socket: &UdpSocket, fate: Fate, over: &AtomicBool) -> Vec<usize> {
             let mut reply = request.to_vec();
             reply[5] = 2;
             reply[40..44].copy_from_slice(&(lengths.len() as u32).to_be_bytes());
-            for delay in fate(number) {
-                waiting.push((Instant::now() + delay, reply.clone(), from));
+            for when in fate(number) {
+                match when {
+                    When::Now => drop(socket.send_to(&reply, from).unwrap()),
+                    When::After(delay) => {
+                        waiting.push((Instant::now() + delay, reply.clone(), from));
+                    }
+                    When::Behind(count) => behind.push((count + 1, reply.clone(), from)),
+                }
             }
+            behind.retain_mut(|(left, reply, to)| {
+                *left -= 1;
+                if *left == 0 {
+                    socket.send_to(reply, *to).unwrap();
+                }
+                *left > 0
+            });
         }
         let now = Instant::now();
         waiting.sort_by_key(|reply| reply.0);

@@ -23,7 +23,10 @@ fn lines_on_loopback_are_those_of_ping() {
     assert_eq!(lines[5], "--- 127.0.0.1 ping statistics ---");
     let counts = "3 packets transmitted, 3 received, 0% packet loss, time ";
     assert!(lines[6].starts_with(counts) && lines[6].ends_with("ms"));
-    assert_eq!(shape(lines[7]), "rtt min/avg/max/mdev = N.N/N.N/N.N/N.N ms");
+    // A machine that is held up has two under way.
+    let figures = shape(lines[7]);
+    let figures = figures.trim_end_matches(", pipe N");
+    assert_eq!(figures, "rtt min/avg/max/mdev = N.N/N.N/N.N/N.N ms");
     assert_eq!(lines.len(), 8);
 }
 
@@ -53,7 +56,7 @@ fn the_text_has_the_shape_of_the_system_s_ping() {
         }
         let ours = shape(&ping_ok(0, args));
         // Later versions of ping set a space before an IPv6 address in brackets.
-        let alike = |text: &str| text.replace(" (::N)", "(::N)");
+        let alike = |text: &str| text.replace(" (::N)", "(::N)").replace(", pipe N", "");
         assert_eq!(alike(&ours), alike(&theirs), "{args:?}");
     }
 }

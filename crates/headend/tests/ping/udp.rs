@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::peer::Peer;
+use crate::peer::{Peer, When};
 use crate::support::{Directory, HEADEND, json, ping_ok};
 
 /// `headend ping --responder`, ended by SIGTERM.
@@ -87,14 +87,13 @@ fn a_responder_answers_with_stamps_counts_and_the_same_tos_and_size() {
 #[test]
 fn a_peer_with_known_faults_gives_exactly_the_known_counts() {
     // Of 200 packets 20 ms apart, with a wait of 1.5 s: every 20th is dropped, every 20th comes twice, every 20th
-    // 70 ms late and so behind three others, 25, 35 and
-    // 45 after 2.5 s, which is too late.
+    // behind the three that follow, and 25, 35 and 45 after 2.5 s, which is too late.
     let peer = Peer::new(|number| match number {
-        25 | 35 | 45 => vec![Duration::from_millis(2_500)],
+        25 | 35 | 45 => vec![When::After(Duration::from_millis(2_500))],
         n if n % 20 == 3 => vec![],
-        n if n % 20 == 7 => vec![Duration::ZERO, Duration::from_millis(5)],
-        n if n % 20 == 11 => vec![Duration::from_millis(70)],
-        _ => vec![Duration::ZERO],
+        n if n % 20 == 7 => vec![When::Now, When::Now],
+        n if n % 20 == 11 => vec![When::Behind(3)],
+        _ => vec![When::Now],
     });
     let directory = Directory::new();
     let file = directory.path("out.json");
