@@ -135,11 +135,14 @@ impl Sfq {
             return;
         }
         let mut waiting = Vec::with_capacity(self.backlog.packets as usize);
+        let turn = self.slots.turn();
         self.slots.drain(pool, &mut waiting);
         for id in waiting {
             let slot = self.slots.find(self.key(pool, id));
             self.slots.push(slot, pool, id);
         }
+        // A whole quantum anew with each change would be the first flow's for ever where it takes longer than a period.
+        self.slots.set_turn(turn);
     }
 
     fn lose(&mut self, pool: &mut Pool, id: Id, reason: Reason) {

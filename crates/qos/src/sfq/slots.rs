@@ -163,6 +163,19 @@ impl Slots {
         }
     }
 
+    /// What is left to the slot whose turn it is.
+    pub(super) fn turn(&self) -> i32 {
+        let first = self.round.first();
+        first.map_or(self.quantum, |index| self.slots[index as usize].allot)
+    }
+
+    /// Leaves only so much to the slot whose turn it is.
+    pub(super) fn set_turn(&mut self, allot: i32) {
+        if let Some(index) = self.round.first() {
+            self.slots[index as usize].allot = allot;
+        }
+    }
+
     /// Takes all packets, each queue's in order.
     pub(super) fn drain(&mut self, pool: &Pool, into: &mut Vec<Id>) {
         while let Some(index) = self.round.first() {

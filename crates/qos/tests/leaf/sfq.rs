@@ -157,3 +157,32 @@ fn the_hash_changes_on_the_grid_also_after_a_pause() {
         );
     }
 }
+
+#[test]
+fn changes_more_often_than_a_quantum_takes_starve_no_flow() {
+    let mut pool = Pool::new(10_000);
+    let mut queue = Sfq::new(Options {
+        perturb: Perturb::Apart,
+        quantum: 3_000,
+        period: Duration::from_millis(1),
+        ..Options::default()
+    });
+    let mut served = [0_u32; 8];
+    let put = |queue: &mut Sfq, pool: &mut Pool, flow: u32, now| {
+        let id = insert(pool, flow, flow, 0, 1_000, now);
+        assert!(queue.enqueue(pool, id, now));
+    };
+    for flow in 0..8 {
+        for _ in 0..8 {
+            put(&mut queue, &mut pool, flow, Instant::ZERO);
+        }
+    }
+    // A packet leaves each 2 ms and another of its flow comes; a quantum takes 6 ms, six changes long.
+    for turn in 1..=4_000_u64 {
+        let now = Instant::from_nanos(turn * 2 * MS);
+        let packet = send(&mut queue, &mut pool, now).expect("all flows have packets");
+        served[packet.keys.mark as usize] += 1;
+        put(&mut queue, &mut pool, packet.keys.mark, now);
+    }
+    assert!(served.iter().all(|&count| count >= 450), "{served:?}");
+}
