@@ -47,10 +47,13 @@ enum Kind {
     IpIp,
     SixInFour,
     FourInSix,
+    SixInSix,
     Gre,
+    L2tp,
+    L2tpInIpIp,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 13] = [
     Kind::Udp,
     Kind::Tcp,
     Kind::Udp6,
@@ -60,13 +63,25 @@ const KINDS: [Kind; 10] = [
     Kind::IpIp,
     Kind::SixInFour,
     Kind::FourInSix,
+    Kind::SixInSix,
     Kind::Gre,
+    Kind::L2tp,
+    Kind::L2tpInIpIp,
 ];
 
 impl Kind {
     /// Linux takes the address of a socket or a route for the ports of what has none: another one after each start.
     fn has_ports(self) -> bool {
         !matches!(self, Kind::Icmp | Kind::Protocol200 | Kind::Fragment)
+    }
+
+    /// The keys of a packet as the kernel should have them. It does not look into L2TP, also not behind a tunnel that it
+    /// looks into, where [`Keys::as_kernel`] has what is in L2TP.
+    fn kernel_keys(self, packet: &[u8]) -> Keys {
+        match self {
+            Kind::L2tpInIpIp => Keys::read(&packet[20..]).as_kernel(),
+            _ => Keys::read(packet).as_kernel(),
+        }
     }
 
     fn packet(self, chance: &mut Chance) -> Vec<u8> {
@@ -90,6 +105,23 @@ impl Kind {
             Kind::FourInSix => {
                 let inner = Kind::Tcp.packet(chance);
                 ipv6(chance, 4, &inner)
+            }
+            Kind::SixInSix => {
+                let inner = Kind::Udp6.packet(chance);
+                ipv6(chance, 41, &inner)
+            }
+            Kind::L2tp => {
+                let inner = Kind::Udp.packet(chance);
+                let length = u16::try_from(8 + 10 + inner.len()).unwrap_or(u16::MAX);
+                let mut content = [1_701_u16, 1_701, length, 0, 2, 7, 8, 0xff03, 0x21]
+                    .map(u16::to_be_bytes)
+                    .concat();
+                content.extend_from_slice(&inner);
+                ipv4(chance, 17, 0, &content)
+            }
+            Kind::L2tpInIpIp => {
+                let inner = Kind::L2tp.packet(chance);
+                ipv4(chance, 4, 0, &inner)
             }
             Kind::Gre => {
                 let inner = Kind::Udp.packet(chance);
@@ -227,7 +259,7 @@ pub(crate) fn classify_alike(bench: &Bench<'_>) -> Result<()> {
         let port_key = matches!(map.key, Key::ProtoSrc | Key::ProtoDst);
         let (mut same, mut unlike) = (0, HashMap::new());
         for ((class, timed), &kind) in seen(outcome)?.iter().zip(&experiment.packets).zip(kinds) {
-            let ours = map.class(&Keys::read(&timed.packet).as_kernel()) & 0xffff;
+            let ours = map.class(&kind.kernel_keys(&timed.packet)) & 0xffff;
             if ours == *class {
                 same += 1;
             } else if port_key && !kind.has_ports() {
@@ -299,4 +331,21 @@ fn compare_hashes(packets: &[Timed], outcome: &Outcome, flows: usize) -> Result<
         ensure!(used >= 9, "{who}: forty flows are in {used} classes");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The difference that is listed: when it goes, [`Kind::kernel_keys`] has one line too many.
+    #[test]
+    fn ours_goes_on_into_l2tp_behind_a_tunnel() {
+        let packet = Kind::L2tpInIpIp.packet(&mut Chance(3));
+        let ours = Keys::read(&packet).as_kernel();
+        assert_ne!(ours, Kind::L2tpInIpIp.kernel_keys(&packet));
+        assert_eq!(
+            Kind::L2tpInIpIp.kernel_keys(&packet).outer.source_port,
+            1_701
+        );
+    }
 }
