@@ -196,7 +196,10 @@ impl Engine<'_> {
                 None => return,
             },
         };
-        let plan = &self.task.plan.streams[stream as usize];
+        // What is quoted came from the network, where anybody may have seen our numbers.
+        let Some(plan) = self.task.plan.streams.get(stream as usize) else {
+            return self.experiment.note_unknown();
+        };
         let what = explain(error, plan.address.is_ipv6());
         let Some(from) = error.from.filter(|_| error.source != ErrorSource::Local) else {
             return self.tell(stream, &format!("local error: {what}"));
