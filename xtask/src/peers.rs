@@ -68,6 +68,14 @@ const NEEDS: &[Need] = &[
         package: "tcpdump",
     },
     Need {
+        program: "iperf3",
+        package: "iperf3",
+    },
+    Need {
+        program: "ethtool",
+        package: "ethtool",
+    },
+    Need {
         program: "ip",
         package: "iproute2",
     },

@@ -182,7 +182,8 @@ impl Running {
         let builder = std::thread::Builder::new().name("engine".into());
         let thread = builder.spawn(move || {
             let _ending = ending;
-            urgency::hasten(false);
+            // As the kernel's own forwarding, it does not wait for who computes; it sleeps whenever nothing is to be done.
+            urgency::hasten(true);
             reactor::drop_capabilities().context("cannot give up privileges")?;
             let outcome = engine.run(&stops);
             Ok((outcome, engine.snapshot()))
