@@ -26,6 +26,9 @@ const PAGE_PAUSE: Duration = Duration::from_millis(500);
 /// The longest wait after which it is looked whether it is stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// Seconds of which a share is told at least; in less there are few packets.
+const SHARE_LEAST_S: f64 = 1.0;
+
 /// Pages that a browser loads in a row.
 const BROWSER_LOADS: usize = 3;
 
@@ -183,7 +186,11 @@ impl Plan {
     /// As [`Plan::probe`].
     pub fn share(&self, load: Load, bulk: usize, shaped: bool) -> Result<(f64, f64), Error> {
         if self.place == Place::Model {
-            return Ok(model::share(&self.setup(load, bulk, shaped))?);
+            let share = model::share(&self.setup(load, bulk, shaped))?;
+            return match self.stop.is_set() {
+                true => Err(Error::Stopped),
+                false => Ok(share),
+            };
         }
         let mut stage = self.stage(shaped)?;
         let begin = Instant::now() + Duration::from_millis(50);
@@ -200,6 +207,9 @@ impl Plan {
         self.stop.sleep_until(end - Duration::from_millis(100));
         let (after, seconds) = (both(&stage), since.elapsed().as_secs_f64());
         stage.finish()?;
+        if self.stop.is_set() && seconds < SHARE_LEAST_S {
+            return Err(Error::Stopped);
+        }
         let [a, b] = [after[0] - before[0], after[1] - before[1]].map(|octets| octets as f64);
         Ok((b / (a + b).max(1.0), (a + b) * 8.0 / seconds.max(0.001)))
     }

@@ -1,4 +1,5 @@
-//! A topology with its line running, and who sends and listens on it. Everything ends by itself at a given time.
+//! A topology with its line running, and who sends and listens on it. Everything ends by itself at a given
+//! time, and what is measured when it is stopped.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};

@@ -1,6 +1,6 @@
 //! Rows and experiments in virtual time, by treatment.
 
-use super::{Place, Plan};
+use super::{Error, Place, Plan};
 use crate::gateway::outcome::{Experiment, Fairness, Outcome, RowOutcome, SCHEMA};
 use crate::gateway::rows::{Load, Row};
 use crate::gateway::stop::Stop;
@@ -42,6 +42,15 @@ fn nine_connections_outweigh_one_unless_hosts_are_served_alike() {
     for by_flow in [Treatment::Sfq, Treatment::FqCodel] {
         assert!(jain(by_flow) < 0.7);
     }
+}
+
+#[test]
+fn what_is_stopped_before_it_began_is_not_told() {
+    let plan = plan(Treatment::Fair);
+    plan.stop.set();
+    assert!(matches!(plan.probe(Row::ALL[3]), Err(Error::Stopped)));
+    let share = plan.share(Load::Bulk, 3, true);
+    assert!(matches!(share, Err(Error::Stopped)));
 }
 
 /// A percentile of one stream of one setting, in milliseconds.
