@@ -99,20 +99,73 @@ pub(super) fn failure(error: &str) -> String {
     serde_json::json!({ "version": 1, "error": error }).to_string()
 }
 
+/// What tc prints among options, and counts.
+const COUNTED: &str = "direct_packets_stat";
+
 /// The same for trees of the same boxes.
 fn shape(tree: &Tree) -> String {
     let mut hasher = DefaultHasher::new();
     for node in &tree.nodes {
-        (
-            &node.title,
-            &node.lines,
-            node.is_default,
-            node.numbers.is_some(),
-        )
-            .hash(&mut hasher);
+        (&node.title, node.is_default, node.numbers.is_some()).hash(&mut hasher);
+        let lines = node.lines.iter();
+        let options = lines.map(|line| line.split(COUNTED).next().unwrap_or_default());
+        options.for_each(|option| option.hash(&mut hasher));
     }
     for edge in &tree.edges {
         (edge.from, edge.to).hash(&mut hasher);
     }
     format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qos::graph::{grow, record};
+
+    fn tree(text: &str) -> Tree {
+        grow::grow(&record::read(text, None), "eth0")
+    }
+
+    #[test]
+    fn other_boxes_are_another_shape_and_other_numbers_are_not() {
+        let htb = |direct: u32, sent: u32| {
+            format!(
+                "qdisc htb 1: root refcnt 2 r2q 10 default 0x20 direct_packets_stat {direct} direct_qlen 1000\n \
+                 Sent {sent} bytes 9 pkt (dropped 0, overlimits 0 requeues 0)\n"
+            )
+        };
+        let first = tree(&htb(0, 100));
+        assert_eq!(shape(&first), shape(&tree(&htb(7, 999))));
+        let class = "class htb 1:1 root prio 0 rate 9Mbit ceil 9Mbit\n";
+        let second = tree(&(htb(0, 100) + class));
+        assert_ne!(shape(&first), shape(&second));
+        let faster = class.replace("9M", "8M");
+        assert_ne!(shape(&second), shape(&tree(&(htb(0, 100) + &faster))));
+    }
+
+    #[test]
+    fn what_moves_is_told_with_rates_lines_and_the_thickness_of_a_share() {
+        let at = |bytes: u64| {
+            tree(&format!(
+                "qdisc prio 1: root\n Sent {bytes} bytes 9 pkt (dropped 0, overlimits 0 requeues 0)\n\
+                 qdisc pfifo 2: parent 1:1\n Sent {} bytes 9 pkt (dropped 0, overlimits 0 requeues 0)\n",
+                bytes / 2
+            ))
+        };
+        let mut now = at(3_000_000);
+        now.since(&at(1_000_000), 1_000_000_000);
+        let told: serde_json::Value = serde_json::from_str(&rates(&now)).expect("JSON");
+        let of = |n: usize| (&told["nodes"][n]["label"], &told["nodes"][n]["stroke"]);
+        assert_eq!(of(0), (&"16.0 Mbit/s".into(), &9.0.into()));
+        assert_eq!(of(1), (&"8.00 Mbit/s".into(), &5.2.into()), "{told}");
+        assert_eq!(told["nodes"][0]["lines"][0], "sent 9 p, 3.00 MB");
+        assert_eq!(told["state"], "rates over 1.00 s");
+        let page = live(&now, 500);
+        assert!(page.contains("const every=500,") && page.contains(">16.0 Mbit/s<"));
+        assert!(!html(&now).contains("rates.json"));
+        // A counter that began anew has no rate.
+        let mut again = at(10);
+        again.since(&now, 1_000_000_000);
+        assert!(again.nodes.iter().all(|node| node.rates.is_none()));
+    }
 }

@@ -208,7 +208,11 @@ fn assert_fits(tree: &Tree) {
 #[test]
 fn boxes_never_touch_and_hold_their_text() {
     for interface in INTERFACES {
-        assert_fits(&tree(interface, "json"));
+        let mut tree = tree(interface, "json");
+        assert_fits(&tree);
+        tree.has_rates = true;
+        assert_fits(&tree);
+        assert_well_formed(&svg::svg(&tree));
     }
     let mut text = String::from("qdisc htb 1: root\n");
     for class in 1..150 {
@@ -226,6 +230,9 @@ fn boxes_never_touch_and_hold_their_text() {
     let flat = flat.collect::<Vec<_>>().join("\n");
     let wide = grow::grow(&record::read(&flat, None), "eth0");
     assert_fits(&wide);
+    let mut rated = wide.clone();
+    rated.has_rates = true;
+    assert_fits(&rated);
     let layout = layout::lay_out(&wide, 84);
     assert!(
         layout.height < 2_000,
