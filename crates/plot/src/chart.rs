@@ -130,6 +130,24 @@ impl Chart {
         }
     }
 
+    /// The same chart with a logarithmic axis of values if a linear one would crush most of them: where the highest is
+    /// more than fifty times the highest median, and none is zero or below.
+    #[must_use]
+    pub fn log_if_crushed(mut self) -> Self {
+        let samples = || self.series.iter().map(Series::samples);
+        let ranges = || samples().filter_map(Samples::range);
+        let high = ranges().map(|r| r.1).fold(0.0, f64::max);
+        let low = ranges().map(|r| r.0).fold(f64::INFINITY, f64::min);
+        let medians = samples().filter_map(|s| s.percentiles()[0]);
+        if low > 0.0 && high > 50.0 * medians.fold(0.0, f64::max) && high.is_finite() {
+            match self.kind {
+                Kind::Cdf => self.x.log = true,
+                _ => self.y.log = true,
+            }
+        }
+        self
+    }
+
     /// The chart as a complete SVG document that needs no other file and follows a dark colour scheme.
     pub fn to_svg(&self) -> String {
         picture::render(self, crate::figure::WIDTH_DEFAULT, Place::Alone)

@@ -49,7 +49,7 @@ class Chart extends Picture {
     const by = share * (this.x[1] - this.x[0]);
     this.show(this.x[0] + by, this.x[1] + by);
   }
-  zoomed() { return this.chosen !== null || this.x[1] - this.x[0] < (this.full[1] - this.full[0]) * 0.9999; }
+  zoomed() { return this.chosen || this.x[1] - this.x[0] < (this.full[1] - this.full[0]) * 0.9999; }
   press(button, index) {
     const name = button.dataset.do;
     if (index >= 0) {
@@ -77,7 +77,7 @@ class Chart extends Picture {
     }, { passive: false });
     on("dblclick", () => this.reset());
     on("pointerdown", event => {
-      if (event.button > 0) return;
+      if (event.button) return;
       canvas.setPointerCapture(event.pointerId);
       const point = at(event);
       this.pointers.set(event.pointerId, point);
@@ -133,7 +133,7 @@ class Chart extends Picture {
     else if (side || way && this.cross) this.step(side || 0, way || 0);
     else if ("+=".includes(key)) this.zoom(0.7);
     else if (key === "-") this.zoom(1 / 0.7);
-    else if (key === "0" || key === "Escape") this.reset();
+    else if (key === "0") this.reset();
     else return;
     event.preventDefault();
   }
@@ -160,8 +160,11 @@ class Chart extends Picture {
   // What the pointer shows; words go into the page only once the hand rests.
   look() {
     const { over, w, h, drag, ink } = this;
-    if (!w || !h) return;
-    sized(this.glass, over, w, h, this.ratio);
+    if (!w) return;
+    const found = this.cross && !drag ? this.lossAt() || this.nearest() : null;
+    // An empty glass is left alone: a frame has then one canvas to show.
+    if (this.used || found || drag) sized(this.glass, over, w, h, this.ratio);
+    this.used = found || drag;
     if (drag) {
       const { from, to } = drag, [y, tall] = this.tall(from, to) ? [from[1], to[1] - from[1]] : [this.top, this.height];
       over.fillStyle = ink.text;
@@ -169,7 +172,6 @@ class Chart extends Picture {
       over.fillRect(from[0], y, to[0] - from[0], tall);
       over.globalAlpha = 1;
     }
-    const found = this.cross && !drag ? this.lossAt() || this.nearest() : null;
     if (found) this.tell(found);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
@@ -182,7 +184,7 @@ class Chart extends Picture {
     const [px, py] = this.cross;
     let best = null;
     const offer = (series, x, low, high, count) => {
-      const [a, b, at] = [this.downTo(low), this.downTo(high), this.acrossTo(x)];
+      const a = this.downTo(low), b = this.downTo(high), at = this.acrossTo(x);
       const y = clip(py, min(a, b), max(a, b)), far = hypot((at - px) * 2, y - py);
       if (at >= this.left - 1 && at <= this.right + 1 && far < (best ? best.far : Infinity)) best = { far, series, x, low, high, count, at, y };
     };
@@ -241,10 +243,10 @@ class Chart extends Picture {
     words.forEach((line, i) => over.fillText(line, x + 8, top + 12 + i * 16, room));
   }
   status() {
-    const [from, to] = this.ends().map(value => this.text("x", value));
-    const range = this.zoomed() ? `${from} to ${to}` : "";
+    const range = this.zoomed() ? this.ends().map(value => this.text("x", value)).join(" to ") : "";
     if (this.cdf) return range;
-    const many = this.drawn > 1 ? `each column: about ${grouped(round(this.drawn), 0)} samples, min to max` : "each sample is drawn";
+    const count = round(this.drawn);
+    const many = count > 1 ? `each column: about ${grouped(count, 0)} samples, min to max` : "each sample is drawn";
     return (range ? range + "; " : "") + many;
   }
 }

@@ -48,7 +48,8 @@ function ticks(from, to, room, log, time, name) {
         const place = decade + log10(m);
         if (place < from || place > to || m > 1 && span > 5) continue;
         const named = m === 1 ? decade % every === 0 : close && (m === 2 || m === 5);
-        const value = m * 10 ** decade, [factor, best] = unit(name, value);
+        // A label of its own unit: seconds and their parts.
+        const own = SECONDS[name], value = m * 10 ** decade * (own || 1), [factor, best] = unit(own && "s", value);
         out.push([place, named ? short(value * factor, 1) + more(best) : ""]);
       }
     }
@@ -61,7 +62,7 @@ function ticks(from, to, room, log, time, name) {
   const least = span / room, decade = 10 ** floor(log10(least));
   let step = decade * [1, 2, 5, 10].find(f => f * decade >= least * 0.999);
   if (time && least > 5) {
-    step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800].find(step => step >= least) || step;
+    step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800].find(s => s >= least) || step;
   }
   const decimals = max(-floor(log10(step) + 1e-9), 0);
   for (let i = ceil(from / step - 1e-9); i <= to / step + 1e-9; i++) {

@@ -35,8 +35,8 @@ class Picture {
   }
 
   draw() {
-    const { canvas, context, w, h } = this, ratio = printing ? 3 : devicePixelRatio || 1;
-    if (!w || !h) return;
+    const { canvas, context, w, h } = this, ratio = printing ? 3 : devicePixelRatio;
+    if (!w) return;
     const night = dark.matches && !printing ? 1 : 0;
     this.colours = PAGE.colours.map(pair => pair[night]);
     this.ink = PAGE.inks[night];
@@ -269,19 +269,15 @@ class Picture {
   }
   colour(look) { return this.colours[look % 8]; }
   marker(context, look, x, y, halo) {
-    const { ground } = this.ink, own = this.colour(look), shape = SHAPES[look % 8];
-    const draw = (ink, wide) => {
-      context.strokeStyle = ink;
-      context.lineWidth = wide;
-      context.stroke(shape);
+    const { ratio } = this, { ground } = this.ink, fill = (ink, size) => {
+      context.setTransform(ratio * size, 0, 0, ratio * size, x * ratio, y * ratio);
+      context.fillStyle = ink;
+      context.fill(SHAPES[look % 8]);
     };
-    context.save();
-    context.translate(x, y);
-    if (halo) draw(ground, 4);
-    context.fillStyle = look > 7 ? ground : own;
-    context.fill(shape);
-    draw(own, 1.5);
-    context.restore();
+    if (halo) fill(ground, 1.6);
+    fill(this.colour(look), 1.1);
+    if (look > 7) fill(ground, 0.7);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
   // What is not dense: lines with their marks, or marks alone.
@@ -295,7 +291,7 @@ class Picture {
     }
     if (this.scatter) return all.forEach(at => this.mark(series, at));
     // Nothing is drawn far outside, where dashes would take their time.
-    const [left, right] = [this.left - 9, this.right + 9];
+    const left = this.left - 9, right = this.right + 9;
     const cut = (a, b, x) => [x, a[1] + (b[1] - a[1]) * (x - a[0]) / (b[0] - a[0])];
     let run = [];
     all.forEach((at, i) => {

@@ -44,8 +44,8 @@ function unpack(data) {
   return { levels, lost, cdf };
 }
 function halved(fine) {
-  const n = fine.n + 1 >> 1, half = { n, x: new Float64Array(n + 1), each: fine.each * 2 };
-  for (const name of ["low", "high"]) half[name] = new Float32Array(n);
+  const n = fine.n + 1 >> 1, floats = () => new Float32Array(n);
+  const half = { n, x: new Float64Array(n + 1), low: floats(), high: floats(), each: fine.each * 2 };
   for (let i = 0, a = 0; i < n; i++, a += 2) {
     const b = min(a + 1, fine.n - 1);
     half.x[i] = fine.x[a];

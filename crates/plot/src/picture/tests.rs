@@ -132,3 +132,72 @@ fn a_png_of_no_size_or_of_too_large_a_one_is_refused() {
         Err(crate::PngError::NotSvg(_))
     ));
 }
+
+#[test]
+fn outliers_that_crush_the_rest_make_an_axis_logarithmic() {
+    let with = |highest: f64| {
+        let values = [20.0, 21.0, 22.0, highest].into_iter();
+        let points = (0..).map(f64::from).zip(values);
+        let mut chart = chart(Kind::OverTime, 0);
+        chart.series = vec![Series::from_points("one", points, [])];
+        chart
+    };
+    assert!(with(2000.0).log_if_crushed().y.log);
+    assert!(!with(200.0).log_if_crushed().y.log);
+    assert!(with(2000.0).to_cdf("").log_if_crushed().x.log);
+    let mut below = with(2000.0);
+    let points = [(0.0, 0.0)];
+    below.series.push(Series::from_points("zero", points, []));
+    assert!(!below.log_if_crushed().y.log);
+    assert!(!chart(Kind::Line, 0).log_if_crushed().y.log);
+}
+
+#[test]
+fn units_of_time_follow_what_was_measured() {
+    let of = |value: f64, log: bool| {
+        let mut chart = chart(Kind::OverTime, 0);
+        let points = (1..40).map(|i| (f64::from(i) / 1000.0, value * f64::from(i)));
+        chart.series = vec![Series::from_points("one", points, [])];
+        chart.y.log = log;
+        chart.to_svg()
+    };
+    let micro = of(0.002, false);
+    assert!(micro.contains("round-trip time (\u{b5}s)") && micro.contains("time (ms)"));
+    assert!(micro.contains("median 40, 99th percentile 78, highest 78 \u{b5}s"));
+    assert!(of(1000.0, false).contains("round-trip time (s)"));
+    let log = of(100.0, true);
+    assert!(log.contains(">500 ms<") && log.contains(">2 s<"));
+    assert!(log.contains("round-trip time (log scale)"));
+}
+
+#[test]
+fn a_line_is_parted_where_packets_were_lost() {
+    let sample = |i: u32| (f64::from(i), 20.0);
+    let points = (0..10).chain(20..30).map(sample);
+    let mut parted = chart(Kind::OverTime, 0);
+    parted.series = vec![Series::from_points("one", points.clone(), [15.0])];
+    let strokes = |chart: &Chart| {
+        let svg = chart.to_svg();
+        let path = svg.lines().find(|l| l.contains("stroke-linejoin"));
+        path.expect("a line").matches('M').count()
+    };
+    assert_eq!(strokes(&parted), 2);
+    parted.series = vec![Series::from_points("one", points, [])];
+    assert_eq!(strokes(&parted), 1, "a pause alone parts nothing");
+}
+
+#[test]
+fn twelve_series_have_twelve_looks() {
+    let mut chart = chart(Kind::Line, 30);
+    let one = chart.series[1].clone();
+    chart.series = (0..12).map(|_| one.clone()).collect();
+    let svg = chart.to_svg();
+    let legend = |l: &&str| l.contains("stroke-linejoin") && !l.contains("L16.0");
+    let lines: Vec<String> = svg
+        .lines()
+        .filter(legend)
+        .map(|l| l.split(" d=").next().expect("attributes").to_owned())
+        .collect();
+    let looks: std::collections::HashSet<&String> = lines.iter().collect();
+    assert!(looks.len() >= 12, "{looks:?}");
+}
