@@ -63,6 +63,12 @@ const ALLOWED: &[Row] = &[
         "a protocol does no I/O and knows no other; simulation is for its tests",
     ),
     row(
+        "forward",
+        &["base", "wire"],
+        &[],
+        "what becomes of a packet depends on its bytes and on tables, not on how a subscriber came to be there",
+    ),
+    row(
         "sim",
         &["base"],
         &[],
