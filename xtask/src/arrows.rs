@@ -69,6 +69,36 @@ const ALLOWED: &[Row] = &[
         "what becomes of a packet depends on its bytes and on tables, not on how a subscriber came to be there",
     ),
     row(
+        "aaa",
+        &["base", "wire"],
+        &["sim"],
+        "who a subscriber is needs no socket, and no protocol but RADIUS",
+    ),
+    row(
+        "ledger",
+        &["base"],
+        &[],
+        "records that wait on disk are octets to their store",
+    ),
+    row(
+        "filter",
+        &["base", "wire"],
+        &[],
+        "a filter sees a packet's header and says yes or no",
+    ),
+    row(
+        "forward",
+        &["base", "wire"],
+        &[],
+        "the way of a packet is functions over its octets",
+    ),
+    row(
+        "edge",
+        &["base", "wire", "l2tp", "ppp", "aaa", "filter", "forward"],
+        &["sim"],
+        "puts the protocols together into subscribers on line, without I/O",
+    ),
+    row(
         "sim",
         &["base"],
         &[],
@@ -102,8 +132,8 @@ const ALLOWED: &[Row] = &[
     row(
         "lab",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor",
-            "shaper",
+            "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "filter", "forward", "edge",
+            "qos", "ping", "plot", "sim", "reactor", "shaper",
         ],
         &[],
         "experiments need the parts, never the daemon",
@@ -111,8 +141,8 @@ const ALLOWED: &[Row] = &[
     row(
         "headend",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor",
-            "shaper", "lab",
+            "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "ledger", "filter",
+            "forward", "edge", "qos", "ping", "plot", "sim", "reactor", "shaper", "lab",
         ],
         &[],
         "the binary is the glue: nothing uses it",
