@@ -3,7 +3,9 @@
 //!
 //! | file | what is there |
 //! |---|---|
+//! | `routes` | a destination's session: longest prefix match |
 //! | `checksum` | a checksum after the change of one word, without the rest of the packet |
 #![forbid(unsafe_code)]
 
 pub mod checksum;
+pub mod routes;
