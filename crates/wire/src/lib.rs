@@ -6,6 +6,7 @@
 //! - [`packet`]: from a captured frame, through tunnels, to its innermost IP packet.
 //! - [`tcp`], [`udp`]: the segment or datagram that is in there.
 //! - [`icmp`]: echo requests and replies.
+//! - [`ip`]: one reading of an IP packet's header, for those who pass packets on.
 //! - [`checksum`]: whether it is undamaged.
 //! - [`segment`]: frames that a local stack left for the network card to cut.
 //! - [`ecn`]: marking a packet "congestion experienced".
@@ -19,6 +20,7 @@ pub mod checksum;
 pub mod ecn;
 pub mod flow;
 pub mod icmp;
+pub mod ip;
 pub mod l2tp;
 pub mod link;
 pub mod packet;

@@ -1,6 +1,7 @@
 //! IP headers and the ports behind them.
 
 use super::Flow;
+use crate::ip;
 
 /// Why there is nothing to look at behind a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,24 +18,12 @@ pub(super) type Content<'a> = Result<&'a [u8], End>;
 pub(super) const IPV4: u32 = 4;
 const TCP: u32 = 6;
 pub(super) const UDP: u32 = 17;
-const DCCP: u32 = 33;
 pub(super) const IPV6: u32 = 41;
 pub(super) const GRE: u32 = 47;
 pub(super) const L2TP: u32 = 115;
-const SCTP: u32 = 132;
-const UDP_LITE: u32 = 136;
 
-const HOP_BY_HOP: u32 = 0;
-const ROUTING: u32 = 43;
-const FRAGMENT: u32 = 44;
-const AUTHENTICATION: u32 = 51;
-const DESTINATION_OPTIONS: u32 = 60;
-const MOBILITY: u32 = 135;
-const HIP: u32 = 139;
-const SHIM6: u32 = 140;
-
-/// Extension headers that are stepped over. RFC 8200 4.1 knows seven that make sense at once.
-const EXTENSIONS_MAX: usize = 8;
+const FRAGMENT: u32 = ip::FRAGMENT as u32;
+const AUTHENTICATION: u32 = ip::AUTHENTICATION as u32;
 
 /// L2TP's UDP port (RFC 2661 8.1), where tunnels begin.
 pub(super) const L2TP_PORT: u16 = 1701;
@@ -154,30 +143,15 @@ fn address<const AT: usize>(head: &[u8; 40]) -> [u8; 16] {
 
 #[inline(always)]
 fn is_extension(protocol: u32) -> bool {
-    matches!(
-        protocol,
-        HOP_BY_HOP
-            | ROUTING
-            | FRAGMENT
-            | AUTHENTICATION
-            | DESTINATION_OPTIONS
-            | MOBILITY
-            | HIP
-            | SHIM6
-    )
+    ip::is_extension(protocol as u8)
 }
 
 /// Steps over extension headers and AH. A fragment's protocol is what its fragment header says, so that the first
 /// one, which alone has further headers, has that of the others.
 fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Content<'a> {
-    for _ in 0..EXTENSIONS_MAX {
+    for _ in 0..ip::EXTENSIONS_MAX {
         let head = content.first_chunk::<4>().ok_or(End::Cut)?;
-        let units = usize::from(head[1]);
-        let length = match flow.protocol {
-            FRAGMENT => 8,
-            AUTHENTICATION => units * 4 + 8,
-            _ => units * 8 + 8,
-        };
+        let length = ip::extension_length(flow.protocol as u8, head[1]);
         let rest = content.get(length..).ok_or(End::Cut)?;
         // Not the fragment of which there is only one (RFC 6946).
         let is_fragment = flow.protocol == FRAGMENT && be16(head, 2) & 0xfff9 != 0;
@@ -196,7 +170,7 @@ fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Content<'a> {
 /// Reads the ports of a protocol that has some.
 #[inline(always)]
 fn ports<'a>(content: &'a [u8], flow: &mut Flow) -> Content<'a> {
-    if matches!(flow.protocol, TCP | UDP | DCCP | SCTP | UDP_LITE) {
+    if ip::has_ports(flow.protocol as u8) {
         let head = content.first_chunk::<4>().ok_or(End::Cut)?;
         set_ports(*head, flow);
     }

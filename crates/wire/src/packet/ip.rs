@@ -3,23 +3,16 @@
 //! (RFC 7401), shim6 (RFC 5533).
 
 use super::{Fragment, Frame, Layer, Packet, Skip, tunnel};
+use crate::ip::{AUTHENTICATION, FRAGMENT, HOP_BY_HOP, extension_length, is_extension};
 
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
 const NO_NEXT_HEADER: u8 = 59;
-const DESTINATION_OPTIONS: u8 = 60;
-const MOBILITY: u8 = 135;
-const HIP: u8 = 139;
-const SHIM6: u8 = 140;
 /// The IPv6 option that has a jumbogram's length (RFC 2675 2).
 const JUMBO_PAYLOAD: u8 = 0xc2;
 
 /// An IPv4 address as an IPv6 one (RFC 4291 2.5.5.2).
 #[inline]
 pub(super) fn mapped(address: [u8; 4]) -> [u8; 16] {
-    (0xffff_0000_0000_u128 | u128::from(u32::from_be_bytes(address))).to_be_bytes()
+    crate::ip::mapped(address).to_be_bytes()
 }
 
 /// An IP packet of either version.
@@ -202,17 +195,11 @@ fn jumbo_option(header: &[u8]) -> Option<u32> {
 /// [`Skip::BadHeader`] when they are longer than the packet.
 #[inline]
 fn extension_headers(content: &mut Content<'_>) -> Result<(), Skip> {
-    while let HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION_OPTIONS | MOBILITY
-    | HIP | SHIM6 = content.protocol
-    {
+    while is_extension(content.protocol) {
         let Some(head) = content.frame.octets.first_chunk::<4>() else {
             break;
         };
-        let length = match content.protocol {
-            FRAGMENT => 8,
-            AUTHENTICATION => u32::from(head[1]) * 4 + 8,
-            _ => u32::from(head[1]) * 8 + 8,
-        };
+        let length = extension_length(content.protocol, head[1]) as u32;
         if length > content.frame.length {
             return Err(Skip::BadHeader);
         }
