@@ -49,14 +49,20 @@ pub enum Discard {
     /// A data message for a session that is not there, or with a wrong cookie.
     #[error("data for an unknown session")]
     UnknownSession,
-    /// A data message, which this endpoint does not forward yet.
+    /// A data message of a session that is not established yet.
+    #[error("data before the session is established")]
+    DataTooEarly,
+    /// A data message that others with higher sequence numbers overtook.
+    #[error("data out of order")]
+    DataOutOfOrder,
+    /// A data message to an owner that does not forward any.
     #[error("data is not forwarded")]
     DataNotForwarded,
 }
 
 impl Discard {
     /// Every reason, in the order of their counters.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Malformed,
         Self::UnsupportedVersion,
         Self::UnknownTunnel,
@@ -71,6 +77,8 @@ impl Discard {
         Self::HalfOpenLimit,
         Self::TunnelLimit,
         Self::UnknownSession,
+        Self::DataTooEarly,
+        Self::DataOutOfOrder,
         Self::DataNotForwarded,
     ];
 
@@ -91,6 +99,8 @@ impl Discard {
             Self::HalfOpenLimit => "discard_half_open_limit",
             Self::TunnelLimit => "discard_tunnel_limit",
             Self::UnknownSession => "discard_unknown_session",
+            Self::DataTooEarly => "discard_data_too_early",
+            Self::DataOutOfOrder => "discard_data_out_of_order",
             Self::DataNotForwarded => "discard_data_not_forwarded",
         }
     }

@@ -5,9 +5,11 @@
 //! which section stands where. [`Endpoint`] is the machine: datagrams and time
 //! go in, datagrams and [`Event`]s come out.
 //!
-//! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), the forwarding of data
-//! (the endpoint knows the sessions, cookies and sublayers that it will need),
-//! recovery (RFC 4951), line AVPs (RFC 5515).
+//! What frames carry is their owner's: [`Endpoint::receive_data`] says whose a
+//! frame is, [`Endpoint::data_header`] what stands before one.
+//!
+//! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), recovery (RFC 4951),
+//! line AVPs (RFC 5515).
 #![forbid(unsafe_code)]
 
 mod config;
@@ -30,7 +32,7 @@ pub use config::{
 };
 pub use discard::{CounterName, Discard};
 pub use end::{Codes, Notice, SessionEnd, TunnelEnd};
-pub use endpoint::{Counts, Endpoint, OpenError, OpenTunnel, PeerView};
+pub use endpoint::{Counts, DataHeader, Endpoint, OpenError, OpenTunnel, PeerView, Received};
 pub use event::{CallErrors, Event};
 pub use session::{
     Call, CallDetails, Cookie, Direction, EndedSession, Proxy, Role, SessionKey, SessionState,

@@ -162,7 +162,9 @@ impl Endpoint {
         let (tunnel, pseudowire) = (session.tunnel, session.pseudowire);
         let cookie = session.local_cookie;
         let (sequencing, tie) = (session.sequencing, session.tie_breaker);
-        let boxed = self.session_at_mut(index).details.take();
+        let session = self.session_at_mut(index);
+        session.local_sublayer = sequencing;
+        let boxed = session.details.take();
         let nothing = CallDetails::default();
         let details = boxed.as_deref().unwrap_or(&nothing);
         self.compose(tunnel, 0, kind, |emitter, config| {
@@ -196,6 +198,7 @@ impl Endpoint {
         let call = SessionIds::of(session);
         let (tunnel, cookie) = (session.tunnel, session.local_cookie);
         let sequencing = session.sequencing;
+        self.session_at_mut(index).local_sublayer = sequencing;
         self.compose(tunnel, call.header(), kind, |emitter, _| {
             call.write(emitter);
             if call.version == Version::V3 {

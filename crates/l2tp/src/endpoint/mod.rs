@@ -10,6 +10,7 @@
 //! | `open` | commands that open and answer |
 //! | `close` | every way to end, and what is remembered of it |
 //! | `compose` | the AVPs of each message that is sent |
+//! | `data` | whose frame came, and what stands before one that leaves |
 //! | `transmit` | headers, acknowledgements, digests |
 //! | `timers` | what is due |
 //! | `tables` | look-ups and links |
@@ -35,6 +36,7 @@ use crate::tunnel::{EndedTunnel, Tunnel};
 mod calls;
 mod close;
 mod compose;
+mod data;
 mod open;
 mod read;
 mod receive;
@@ -46,6 +48,7 @@ mod timers;
 mod transmit;
 mod views;
 
+pub use data::{DataHeader, Received};
 pub use open::{OpenError, OpenTunnel};
 pub use views::{Counts, PeerView};
 

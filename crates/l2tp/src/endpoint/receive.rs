@@ -3,8 +3,7 @@
 
 use base::{Datagram, Instant};
 use wire::l2tp::{
-    self, Attribute, Control, DataV2, DataV3, Fault, Message, MessageType, Packet, ParseError,
-    Version, digest,
+    self, Attribute, Control, Fault, Message, MessageType, Packet, ParseError, Version, digest,
 };
 
 use super::Endpoint;
@@ -25,8 +24,14 @@ impl Endpoint {
     pub(super) fn receive(&mut self, datagram: Datagram<'_>, now: Instant) -> Result<(), Discard> {
         match l2tp::parse(datagram.bytes) {
             Ok(Packet::Control(control)) => self.receive_control(&datagram, &control, now),
-            Ok(Packet::DataV2(data)) => self.receive_data_v2(&datagram, &data, now),
-            Ok(Packet::DataV3(data)) => self.receive_data_v3(&datagram, &data, now),
+            Ok(Packet::DataV2(data)) => {
+                self.data_v2(&datagram.route, datagram.bytes, &data, now)?;
+                Err(Discard::DataNotForwarded)
+            }
+            Ok(Packet::DataV3(data)) => {
+                self.data_v3(&datagram.route, datagram.bytes, &data, now)?;
+                Err(Discard::DataNotForwarded)
+            }
             Err(ParseError::UnsupportedVersion(_)) => Err(Discard::UnsupportedVersion),
             Err(
                 ParseError::Truncated
@@ -368,43 +373,5 @@ impl Endpoint {
             tunnel.auth = None;
         }
         self.end_tunnel(index, Event::StopCcn, TunnelEnd::Peer(notice), now);
-    }
-
-    fn receive_data_v2(
-        &mut self,
-        datagram: &Datagram<'_>,
-        data: &DataV2<'_>,
-        now: Instant,
-    ) -> Result<(), Discard> {
-        let peer = datagram.route.peer;
-        let tunnel = self
-            .tunnel_for(Version::V2, u32::from(data.tunnel), peer)
-            .map_err(|_| Discard::UnknownSession)?;
-        self.narrow_session(tunnel, u32::from(data.session))
-            .ok_or(Discard::UnknownSession)?;
-        self.tunnel_at_mut(tunnel).last_heard = now;
-        Err(Discard::DataNotForwarded)
-    }
-
-    fn receive_data_v3(
-        &mut self,
-        datagram: &Datagram<'_>,
-        data: &DataV3<'_>,
-        now: Instant,
-    ) -> Result<(), Discard> {
-        let index = self
-            .wide_session(data.session)
-            .ok_or(Discard::UnknownSession)?;
-        let session = self.session_at(index);
-        let cookie = session.local_cookie;
-        let tunnel = session.tunnel;
-        let good = data
-            .cookie(cookie.as_bytes().len())
-            .is_some_and(|(received, _)| received == cookie.as_bytes());
-        if !good || self.tunnel_at(tunnel).route.peer.ip() != datagram.route.peer.ip() {
-            return Err(Discard::UnknownSession);
-        }
-        self.tunnel_at_mut(tunnel).last_heard = now;
-        Err(Discard::DataNotForwarded)
     }
 }

@@ -33,6 +33,14 @@ pub enum Role {
     LnsOutgoing,
 }
 
+impl Role {
+    /// Whether ours is the LAC's end.
+    #[must_use]
+    pub const fn is_lac(self) -> bool {
+        matches!(self, Self::LacIncoming | Self::LacOutgoing)
+    }
+}
+
 /// What happens to a session. Request is ICRQ or OCRQ, Reply ICRP or OCRP,
 /// Connected ICCN or OCCN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,6 +45,12 @@ pub(crate) struct Session {
     pub(crate) remote_cookie: Cookie,
     /// Whether the peer wants the default L2-specific sublayer (RFC 3931 4.6).
     pub(crate) sublayer: bool,
+    /// Whether we asked for that sublayer.
+    pub(crate) local_sublayer: bool,
+    /// The lowest sequence number of data that is not too late.
+    pub(crate) expected_sequence: u32,
+    /// The next sequence number of our data.
+    pub(crate) sent_sequence: u32,
     /// Whether the peer wants sequence numbers on data.
     pub(crate) sequencing: bool,
     /// Session Tie Breaker that we sent; 0 for none (RFC 3931 5.4.4).
@@ -74,6 +80,9 @@ impl Session {
             local_cookie: Cookie::NONE,
             remote_cookie: Cookie::NONE,
             sublayer: false,
+            local_sublayer: false,
+            expected_sequence: 0,
+            sent_sequence: 0,
             sequencing: false,
             tie_breaker: 0,
             details: None,

@@ -6,6 +6,7 @@ mod authentication;
 mod calls;
 mod chaos;
 mod common;
+mod data;
 mod digests;
 mod hiding;
 mod ids;

@@ -169,6 +169,43 @@ impl Sublayer {
     }
 }
 
+/// The most octets that [`write_data_v2`] and [`write_data_v3`] write.
+pub const DATA_HEADER_MAX: usize = DATA_V3_HEADER_LEN + 8 + SUBLAYER_LEN;
+
+/// Writes the header of a v2 data message in its shortest form, with Ns if there is one; says how many octets it has.
+pub fn write_data_v2(
+    out: &mut [u8; DATA_HEADER_MAX],
+    tunnel: u16,
+    session: u16,
+    sequence: Option<u16>,
+) -> usize {
+    let flags = if sequence.is_some() { FLAG_S } else { 0 } | u16::from(Version::V2.number());
+    let words = [flags, tunnel, session, sequence.unwrap_or(0), 0];
+    for (place, word) in out.chunks_exact_mut(2).zip(words) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+    if sequence.is_some() { 10 } else { 6 }
+}
+
+/// Writes what stands before the frame of a v3 data message over UDP; says how many octets it has. `cookie` has at most
+/// 8 octets.
+pub fn write_data_v3(
+    out: &mut [u8; DATA_HEADER_MAX],
+    session: u32,
+    cookie: &[u8],
+    sublayer: Option<Sublayer>,
+) -> usize {
+    out[..4].copy_from_slice(&(u32::from(Version::V3.number()) << 16).to_be_bytes());
+    out[4..DATA_V3_HEADER_LEN].copy_from_slice(&session.to_be_bytes());
+    let mut length = DATA_V3_HEADER_LEN + cookie.len();
+    out[DATA_V3_HEADER_LEN..length].copy_from_slice(cookie);
+    if let Some(sublayer) = sublayer {
+        out[length..length + SUBLAYER_LEN].copy_from_slice(&sublayer.emit());
+        length += SUBLAYER_LEN;
+    }
+    length
+}
+
 /// Appends a v3 data message over UDP: session header, the recipient's
 /// `cookie` (0, 4 or 8 octets), the sublayer if the recipient asked for it,
 /// and the frame.

@@ -25,7 +25,7 @@ pub mod writer;
 
 pub use attribute::Attribute;
 pub use avp::{AVP_HEADER_LEN, Avp, Avps, VALUE_LEN_MAX};
-pub use data::{DataV2, DataV3};
+pub use data::{DATA_HEADER_MAX, DataV2, DataV3, Sublayer, write_data_v2, write_data_v3};
 pub use digest::DigestType;
 pub use header::{CONTROL_HEADER_LEN, Control, Packet, ParseError, Version, emit_control, parse};
 pub use hidden::{HiddenError, unhide};

@@ -1,0 +1,190 @@
+//! Data messages (RFC 2661 5.4, RFC 3931 4.1): whose frame it is that came, and what stands before one that leaves.
+
+use base::{Instant, Route};
+use wire::l2tp::{self, DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer, Version};
+
+use super::Endpoint;
+use crate::discard::Discard;
+use crate::session::{Session, SessionKey, SessionState};
+
+/// A frame that came in a data message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its session, which is established.
+    pub session: SessionKey,
+    /// Where in the datagram the frame begins.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+/// What stands before a frame that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataHeader {
+    octets: [u8; DATA_HEADER_MAX],
+    length: u8,
+    /// Where the datagram is to go.
+    pub route: Route,
+}
+
+impl DataHeader {
+    /// The octets.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.octets[..usize::from(self.length)]
+    }
+}
+
+impl Endpoint {
+    /// Whose frame a datagram has; `None` if it is a control message, which is for [`base::Machine::handle`].
+    ///
+    /// Frames that come later than one with a higher sequence number are discarded (RFC 2661 5.4, RFC 3931 4.6.1).
+    ///
+    /// # Errors
+    /// It was ignored, and counted.
+    pub fn receive_data(
+        &mut self,
+        route: &Route,
+        bytes: &[u8],
+        now: Instant,
+    ) -> Result<Option<Received>, Discard> {
+        if bytes.first().is_none_or(|octet| octet & 0x80 != 0) {
+            return Ok(None);
+        }
+        let found = match l2tp::parse(bytes) {
+            Ok(Packet::DataV2(data)) => self.data_v2(route, bytes, &data, now),
+            Ok(Packet::DataV3(data)) => self.data_v3(route, bytes, &data, now),
+            // What cannot be read is counted there.
+            Ok(Packet::Control(_)) | Err(_) => return Ok(None),
+        };
+        match found {
+            Ok(received) => Ok(Some(received)),
+            Err(why) => Err(self.counters.discard(why)),
+        }
+    }
+
+    pub(super) fn data_v2(
+        &mut self,
+        route: &Route,
+        bytes: &[u8],
+        data: &DataV2<'_>,
+        now: Instant,
+    ) -> Result<Received, Discard> {
+        let tunnel = self
+            .tunnel_for(Version::V2, u32::from(data.tunnel), route.peer)
+            .map_err(|_| Discard::UnknownSession)?;
+        let index = self
+            .narrow_session(tunnel, u32::from(data.session))
+            .ok_or(Discard::UnknownSession)?;
+        let sequence = data.sequence.map(|(ns, _)| (u32::from(ns), 16));
+        self.data_arrived(index, sequence, data.payload, bytes, now)
+    }
+
+    pub(super) fn data_v3(
+        &mut self,
+        route: &Route,
+        bytes: &[u8],
+        data: &DataV3<'_>,
+        now: Instant,
+    ) -> Result<Received, Discard> {
+        let index = self
+            .wide_session(data.session)
+            .ok_or(Discard::UnknownSession)?;
+        let session = self.session_at(index);
+        let cookie = session.local_cookie;
+        let good = data
+            .cookie(cookie.as_bytes().len())
+            .filter(|(received, _)| *received == cookie.as_bytes());
+        let Some((_, mut frame)) = good else {
+            return Err(Discard::UnknownSession);
+        };
+        if self.tunnel_at(session.tunnel).route.peer.ip() != route.peer.ip() {
+            return Err(Discard::UnknownSession);
+        }
+        let mut sequence = None;
+        if session.local_sublayer {
+            let (sublayer, rest) = Sublayer::parse(frame).ok_or(Discard::Malformed)?;
+            sequence = sublayer.sequence.map(|number| (number, 24));
+            frame = rest;
+        }
+        self.data_arrived(index, sequence, frame, bytes, now)
+    }
+
+    /// `sequence` is the number and how many bits it has.
+    fn data_arrived(
+        &mut self,
+        index: u32,
+        sequence: Option<(u32, u32)>,
+        frame: &[u8],
+        bytes: &[u8],
+        now: Instant,
+    ) -> Result<Received, Discard> {
+        let session = self.session_at_mut(index);
+        if session.state != SessionState::Established {
+            return Err(Discard::DataTooEarly);
+        }
+        if let Some((number, bits)) = sequence {
+            if !session.takes(number, bits) {
+                return Err(Discard::DataOutOfOrder);
+            }
+            // An LNS that numbers wants numbers (RFC 2661 5.4).
+            session.sequencing |= session.role.is_lac();
+        }
+        let (key, tunnel) = (SessionKey(session.key), session.tunnel);
+        self.tunnel_at_mut(tunnel).last_heard = now;
+        let start = frame.as_ptr().addr() - bytes.as_ptr().addr();
+        Ok(Received {
+            session: key,
+            start,
+            end: start + frame.len(),
+        })
+    }
+
+    /// What stands before the next frame of an established session. Counts the frame's sequence number where the peer
+    /// wants those.
+    pub fn data_header(&mut self, session: SessionKey) -> Option<DataHeader> {
+        let record = self.sessions.get_mut(session.0)?;
+        if record.state != SessionState::Established {
+            return None;
+        }
+        let tunnel = self.tunnels.at(record.tunnel)?;
+        let mut octets = [0; DATA_HEADER_MAX];
+        let sequence = record.sequencing.then(|| record.next_sequence());
+        let length = match record.version {
+            Version::V2 => {
+                let (tunnel, session) = (tunnel.remote_id as u16, record.remote_id as u16);
+                let sequence = sequence.map(|number| number as u16);
+                l2tp::write_data_v2(&mut octets, tunnel, session, sequence)
+            }
+            Version::V3 => {
+                let sublayer = record.sublayer.then_some(Sublayer { sequence });
+                let cookie = record.remote_cookie.as_bytes();
+                l2tp::write_data_v3(&mut octets, record.remote_id, cookie, sublayer)
+            }
+        };
+        Some(DataHeader {
+            octets,
+            length: length as u8,
+            route: tunnel.route,
+        })
+    }
+}
+
+impl Session {
+    /// Whether a frame with this sequence number, of so many bits, is not older than one that came before.
+    fn takes(&mut self, number: u32, bits: u32) -> bool {
+        let modulus = 1_u32 << bits;
+        let ahead = number.wrapping_sub(self.expected_sequence) % modulus;
+        let is_new = ahead < modulus / 2;
+        if is_new {
+            self.expected_sequence = number.wrapping_add(1) % modulus;
+        }
+        is_new
+    }
+
+    fn next_sequence(&mut self) -> u32 {
+        let number = self.sent_sequence;
+        self.sent_sequence = number.wrapping_add(1) & 0x00ff_ffff;
+        number
+    }
+}
