@@ -80,6 +80,10 @@ pub const TUNNEL_TYPE: u8 = 64;
 pub const TUNNEL_MEDIUM_TYPE: u8 = 65;
 /// Tunnel-Client-Endpoint (RFC 2868, section 3.3).
 pub const TUNNEL_CLIENT_ENDPOINT: u8 = 66;
+/// Tunnel-Server-Endpoint (RFC 2868, section 3.4).
+pub const TUNNEL_SERVER_ENDPOINT: u8 = 67;
+/// Acct-Tunnel-Connection (RFC 2867, section 4.1).
+pub const ACCT_TUNNEL_CONNECTION: u8 = 68;
 /// Message-Authenticator (RFC 3579, section 3.2).
 pub const MESSAGE_AUTHENTICATOR: u8 = 80;
 /// Acct-Interim-Interval (RFC 2869, section 5.16), in seconds.
@@ -88,14 +92,63 @@ pub const ACCT_INTERIM_INTERVAL: u8 = 85;
 pub const NAS_PORT_ID: u8 = 87;
 /// Framed-Pool (RFC 2869, section 5.18).
 pub const FRAMED_POOL: u8 = 88;
+/// Tunnel-Client-Auth-ID (RFC 2868, section 3.9).
+pub const TUNNEL_CLIENT_AUTH_ID: u8 = 90;
+/// Tunnel-Server-Auth-ID (RFC 2868, section 3.10).
+pub const TUNNEL_SERVER_AUTH_ID: u8 = 91;
 /// NAS-IPv6-Address (RFC 3162, section 2.1).
 pub const NAS_IPV6_ADDRESS: u8 = 95;
 /// Framed-Interface-Id (RFC 3162, section 2.2).
 pub const FRAMED_INTERFACE_ID: u8 = 96;
 /// Framed-IPv6-Prefix (RFC 3162, section 2.3).
 pub const FRAMED_IPV6_PREFIX: u8 = 97;
+/// Framed-IPv6-Route (RFC 3162, section 2.5).
+pub const FRAMED_IPV6_ROUTE: u8 = 99;
 /// Error-Cause (RFC 5176, section 3.5).
 pub const ERROR_CAUSE: u8 = 101;
+
+/// Delegated-IPv6-Prefix (RFC 4818, section 3).
+pub const DELEGATED_IPV6_PREFIX: u8 = 123;
+
+/// Values of Service-Type (RFC 2865, section 5.6).
+pub mod service {
+    /// Framed.
+    pub const FRAMED: u32 = 2;
+}
+
+/// Values of Framed-Protocol (RFC 2865, section 5.7).
+pub mod framed_protocol {
+    /// PPP.
+    pub const PPP: u32 = 1;
+}
+
+/// Values of NAS-Port-Type (RFC 2865, section 5.41).
+pub mod port_type {
+    /// Virtual.
+    pub const VIRTUAL: u32 = 5;
+}
+
+/// Values of Acct-Authentic (RFC 2866, section 5.6).
+pub mod authentic {
+    /// RADIUS.
+    pub const RADIUS: u32 = 1;
+    /// Local.
+    pub const LOCAL: u32 = 2;
+}
+
+/// Values of Tunnel-Type (RFC 2868, section 3.1).
+pub mod tunnel_type {
+    /// Layer Two Tunneling Protocol.
+    pub const L2TP: u32 = 3;
+}
+
+/// Values of Tunnel-Medium-Type (RFC 2868, section 3.2).
+pub mod medium {
+    /// IPv4.
+    pub const IPV4: u32 = 1;
+    /// IPv6.
+    pub const IPV6: u32 = 2;
+}
 
 /// Values of Acct-Status-Type (RFC 2866, section 5.1).
 pub mod status {
@@ -125,8 +178,18 @@ pub mod error_cause {
     pub const INVALID_REQUEST: u32 = 404;
     /// Unsupported Service.
     pub const UNSUPPORTED_SERVICE: u32 = 405;
+    /// Unsupported Extension.
+    pub const UNSUPPORTED_EXTENSION: u32 = 406;
+    /// Invalid Attribute Value.
+    pub const INVALID_VALUE: u32 = 407;
+    /// Administratively Prohibited.
+    pub const PROHIBITED: u32 = 501;
     /// Session Context Not Found.
     pub const SESSION_NOT_FOUND: u32 = 503;
+    /// Session Context Not Removable.
+    pub const SESSION_NOT_REMOVABLE: u32 = 504;
+    /// Resources Unavailable.
+    pub const RESOURCES_UNAVAILABLE: u32 = 506;
     /// Multiple Session Selection Unsupported.
     pub const MULTIPLE_SESSIONS: u32 = 508;
 }

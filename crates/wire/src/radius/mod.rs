@@ -2,6 +2,7 @@
 //! own requests (RFC 5176).
 //!
 //! - [`Packet`]: a packet that came, read whole before anything of it is believed.
+//! - [`List`]: attributes alone, as they wait to be sent.
 //! - [`Writer`]: a packet to be sent, finished with the authenticator of its kind.
 //! - [`attribute`]: types, and values that more than one place reads.
 //! - [`secret`]: everything that takes the shared secret: authenticators, User-Password, Message-Authenticator.
@@ -9,6 +10,7 @@
 //! Left out: Tunnel-Password and attributes of salted kinds (RFC 2868, section 3.5), extended attributes (RFC 6929).
 
 pub mod attribute;
+mod list;
 mod packet;
 pub mod secret;
 mod writer;
@@ -16,6 +18,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use list::List;
 pub use packet::{Attribute, Attributes, Packet, ParseError};
 pub use writer::{TooLong, Writer};
 

@@ -51,9 +51,7 @@ impl<'a> Packet<'a> {
         let octets = datagram.get(..usize::from(length));
         let octets = octets.ok_or(ParseError::Truncated)?;
         let packet = Self { octets };
-        let mut attributes = packet.attributes();
-        while attributes.next().is_some() {}
-        match attributes.rest.len() {
+        match packet.attributes().unreadable() {
             0 => Ok(packet),
             left => Err(ParseError::Attribute(octets.len() - left)),
         }
@@ -132,7 +130,7 @@ impl Attribute<'_> {
 /// The attributes of a packet, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
-    rest: &'a [u8],
+    pub(super) rest: &'a [u8],
 }
 
 impl<'a> Iterator for Attributes<'a> {

@@ -191,3 +191,50 @@ fn passwords_of_every_length_survive() {
     assert_eq!(reveal_password(&[], SECRET, &[3; 16]), None);
     assert_eq!(reveal_password(&[0; 144], SECRET, &[3; 16]), None);
 }
+
+#[test]
+fn a_list_of_attributes_waits_without_a_header_and_is_put_into_a_packet_later() {
+    let mut waiting = b"before".to_vec();
+    let mut list = List::new(&mut waiting);
+    list.integer(attribute::ACCT_STATUS_TYPE, attribute::status::STOP)
+        .tagged_integer(attribute::TUNNEL_TYPE, attribute::tunnel_type::L2TP)
+        .tagged_text(attribute::TUNNEL_CLIENT_ENDPOINT, "192.0.2.1");
+    list.finish().unwrap();
+    let octets = &waiting[6..];
+    assert_eq!(
+        octets,
+        hex("28 06 00 00 00 02 40 06 00 00 00 03
+             42 0c 00 31 39 32 2e 30 2e 32 2e 31")
+    );
+    let attributes = Attributes::parse(octets).unwrap();
+    assert_eq!(attributes.octets(), octets);
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out, code::ACCOUNTING_REQUEST, 1, &[0; 16]);
+    writer.list().encoded(attributes);
+    writer.finish_signed(SECRET).unwrap();
+    assert_eq!(&out[HEADER..], octets);
+    assert_eq!(
+        Attributes::parse(&octets[..octets.len() - 1]).unwrap_err(),
+        ParseError::Attribute(12)
+    );
+    assert_eq!(
+        Attributes::parse(&[0; 4_077]).unwrap_err(),
+        ParseError::Length(4_077)
+    );
+}
+
+#[test]
+fn a_list_that_is_too_long_leaves_its_buffer_alone() {
+    let mut out = vec![1, 2];
+    let mut list = List::new(&mut out);
+    for _ in 0..17 {
+        list.tagged_text(TUNNEL_TEXT, &"x".repeat(252));
+    }
+    assert_eq!(list.finish(), Err(TooLong));
+    assert_eq!(out, [1, 2]);
+    let mut list = List::new(&mut out);
+    list.tagged_text(TUNNEL_TEXT, &"x".repeat(253));
+    assert_eq!(list.finish(), Err(TooLong));
+}
+
+const TUNNEL_TEXT: u8 = attribute::TUNNEL_CLIENT_AUTH_ID;

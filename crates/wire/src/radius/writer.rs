@@ -3,16 +3,14 @@
 use core::net::Ipv4Addr;
 
 use super::attribute::MESSAGE_AUTHENTICATOR;
-use super::{Authenticator, HEADER, LENGTH_MAX, secret};
+use super::{Authenticator, HEADER, LENGTH_MAX, List, secret};
 
 /// Builds a packet at the end of a buffer. What has no more room is left out, and [`Writer::finish`] says so.
 #[derive(Debug)]
 pub struct Writer<'a> {
-    out: &'a mut Vec<u8>,
-    start: usize,
+    list: List<'a>,
     /// Where Message-Authenticator's value is.
     signed: Option<usize>,
-    overflow: bool,
 }
 
 /// A packet had no room for all that was to be in it: 4096 octets (RFC 2865, section 3).
@@ -36,44 +34,40 @@ impl<'a> Writer<'a> {
         identifier: u8,
         authenticator: &Authenticator,
     ) -> Self {
-        let start = out.len();
-        out.extend_from_slice(&[code, identifier, 0, 0]);
-        out.extend_from_slice(authenticator);
-        Self {
-            out,
-            start,
-            signed: None,
-            overflow: false,
-        }
+        let mut list = List::within(out, LENGTH_MAX);
+        list.begin(&[code, identifier, 0, 0]);
+        list.begin(authenticator);
+        Self { list, signed: None }
+    }
+
+    /// Its attributes, to append any.
+    pub fn list(&mut self) -> &mut List<'a> {
+        &mut self.list
     }
 
     /// Appends an attribute. A value longer than 253 octets is one that has no room.
     pub fn attribute(&mut self, kind: u8, value: &[u8]) -> &mut Self {
-        let length = self.out.len() - self.start + 2 + value.len();
-        if value.len() > 253 || length > LENGTH_MAX {
-            self.overflow = true;
-        } else {
-            self.out.extend_from_slice(&[kind, value.len() as u8 + 2]);
-            self.out.extend_from_slice(value);
-        }
+        self.list.attribute(kind, value);
         self
     }
 
     /// Appends a number.
     pub fn integer(&mut self, kind: u8, value: u32) -> &mut Self {
-        self.attribute(kind, &value.to_be_bytes())
+        self.list.integer(kind, value);
+        self
     }
 
     /// Appends an IPv4 address.
     pub fn address(&mut self, kind: u8, value: Ipv4Addr) -> &mut Self {
-        self.attribute(kind, &value.octets())
+        self.list.address(kind, value);
+        self
     }
 
     /// Appends a Message-Authenticator, which is filled in at the end. It belongs before all other attributes, so that
     /// none of them can be taken for a part of another packet's.
     pub fn message_authenticator(&mut self) -> &mut Self {
         if self.signed.is_none() {
-            self.signed = Some(self.out.len() + 2);
+            self.signed = Some(self.list.written() + 2);
             self.attribute(MESSAGE_AUTHENTICATOR, &[0; 16]);
         }
         self
@@ -100,22 +94,13 @@ impl<'a> Writer<'a> {
     }
 
     fn end(self, secret: &[u8]) -> Result<&'a mut [u8], TooLong> {
-        let Self {
-            out,
-            start,
-            signed,
-            overflow,
-        } = self;
-        if overflow {
-            out.truncate(start);
-            return Err(TooLong);
-        }
-        let octets = &mut out[start..];
+        let Self { list, signed } = self;
+        let octets = list.end()?;
         let length = (octets.len() as u16).to_be_bytes();
         octets[2..4].copy_from_slice(&length);
         if let Some(at) = signed {
             let signature = secret::message_authenticator(octets, secret);
-            octets[at - start..][..16].copy_from_slice(&signature);
+            octets[at..at + 16].copy_from_slice(&signature);
         }
         Ok(octets)
     }
