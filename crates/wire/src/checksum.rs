@@ -10,10 +10,50 @@ use crate::{tcp, udp};
 
 /// The ones' complement sum of `octets` as 16-bit words in network byte order,
 /// the last octet padded with zero; `0xffff` over data with a valid checksum.
+///
+/// The sum does not depend on the order of octets in a word but for its own (RFC
+/// 1071 2 B), so words of 64 bits are added as they lie, with all their carries.
 #[inline]
 #[must_use]
 pub fn sum(octets: &[u8]) -> u16 {
-    fold(add(0, octets))
+    let (words, rest) = octets.as_chunks::<8>();
+    let mut total = 0_u128;
+    for word in words {
+        total += u128::from(u64::from_ne_bytes(*word));
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    total += u128::from(u64::from_ne_bytes(last));
+    // Two words of 64 bits, then of 32, each sum with its carry.
+    let (high, low) = ((total >> 64) as u64, total as u64);
+    let wide = u64::from(low as u32) + (low >> 32) + high;
+    u16::from_be(fold(wide))
+}
+
+/// Folds a sum of such sums into one.
+///
+/// Where it is 0, all that was added is 0.
+#[inline]
+#[must_use]
+pub const fn fold(mut total: u64) -> u16 {
+    while total > 0xffff {
+        total = (total >> 16) + (total & 0xffff);
+    }
+    total as u16
+}
+
+/// The sum of the pseudo header of IPv4 (RFC 9293 3.1) or IPv6 (RFC 8200 8.1),
+/// which differ in the length of the two addresses alone, for an upper layer's
+/// packet of `length` octets.
+#[inline]
+#[must_use]
+pub fn pseudo_sum(addresses: &[u8], protocol: u8, length: usize) -> u16 {
+    fold(
+        u64::from(sum(addresses))
+            + u64::from(protocol)
+            + (length as u64 >> 16)
+            + (length as u64 & 0xffff),
+    )
 }
 
 /// Whether an IPv4 header's checksum is right. None when `network` has not the
@@ -65,36 +105,13 @@ fn whole<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
     all.then_some(packet.transport)
 }
 
-/// The sum over `octets` and the pseudo header. That of IPv6 (RFC 8200 8.1)
-/// comes to the same as that of IPv4 (RFC 9293 3.1), given zeros before the
-/// addresses, and the halves of a length that needs only one.
+/// The sum over `octets` and the pseudo header.
 fn transport_sum(packet: &Packet<'_>, octets: &[u8]) -> u16 {
     let addresses = if packet.version == 4 { 12 } else { 0 };
-    let mut total = add(0, &packet.source[addresses..]);
-    total = add(total, &packet.destination[addresses..]);
-    total += octets.len() as u64 + u64::from(packet.protocol);
-    fold(add(total, octets))
-}
-
-/// Adds 32 bits at a time: words of 16 bits twice as wide, folded in the end.
-/// The sum holds 2^32 such words, more than a packet can have.
-#[inline]
-fn add(mut total: u64, octets: &[u8]) -> u64 {
-    let (words, rest) = octets.as_chunks::<4>();
-    for word in words {
-        total += u64::from(u32::from_be_bytes(*word));
-    }
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    total + u64::from(u32::from_be_bytes(last))
-}
-
-#[inline]
-fn fold(mut total: u64) -> u16 {
-    while total > 0xffff {
-        total = (total >> 16) + (total & 0xffff);
-    }
-    total as u16
+    let length = octets.len();
+    let source = u64::from(sum(&packet.source[addresses..]));
+    let rest = pseudo_sum(&packet.destination[addresses..], packet.protocol, length);
+    fold(source + u64::from(rest) + u64::from(sum(octets)))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! - [`segment`]: frames that a local stack left for the network card to cut.
 //! - [`ecn`]: marking a packet "congestion experienced".
 //! - [`flow`]: whose packet it is, for queues and filters, in front of a tunnel and within.
+//! - [`virtio`]: what stands before a packet on a TUN device: open checksums, packets that are several.
 //! - [`ppp`]: PPP frames (RFC 1661), control packets and their options, PAP and CHAP.
 //! - [`radius`]: packets of RADIUS clients and servers (RFC 2865), and what the secret proves of them.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
@@ -29,3 +30,4 @@ pub mod radius;
 pub mod segment;
 pub mod tcp;
 pub mod udp;
+pub mod virtio;

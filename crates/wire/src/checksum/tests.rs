@@ -1,4 +1,4 @@
-use super::{ip_ok, sum, tcp_ok, udp_ok};
+use super::{ip_ok, pseudo_sum, sum, tcp_ok, udp_ok};
 use crate::link::LinkType;
 use crate::packet::{Fragment, Packet, decode};
 
@@ -10,6 +10,31 @@ fn sums_as_the_rfc_does() {
     assert_eq!(sum(&octets[..7]), 0xdcfb);
     assert_eq!(sum(&[]), 0);
     assert_eq!(sum(&[0xff; 65_535]), 0xff00);
+}
+
+proptest::proptest! {
+    /// The sum as RFC 1071 section 1 defines it, one word after the other.
+    #[test]
+    fn sums_any_octets_as_word_by_word(octets in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200), at in 0_usize..9) {
+        let octets = octets.get(at..).unwrap_or_default();
+        let mut expected = 0_u32;
+        for pair in octets.chunks(2) {
+            let word = u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]);
+            expected += u32::from(word);
+            expected = (expected & 0xffff) + (expected >> 16);
+        }
+        proptest::prop_assert_eq!(u32::from(sum(octets)), expected);
+    }
+}
+
+#[test]
+fn a_pseudo_header_sums_as_its_octets_do() {
+    let addresses = [0xa5; 32];
+    let mut octets = addresses.to_vec();
+    octets.extend(70_000_u32.to_be_bytes());
+    octets.extend([0, 0, 0, 17]);
+    assert_eq!(pseudo_sum(&addresses, 17, 70_000), sum(&octets));
+    assert_eq!(pseudo_sum(&[0; 8], 0, 0), 0);
 }
 
 /// IPv4 and TCP with an odd payload, summed by another program.
