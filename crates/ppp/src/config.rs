@@ -43,8 +43,11 @@ pub struct Config {
     pub terminate_max: u8,
     /// Configure-Naks before an option is rejected instead. 5.
     pub failure_max: u8,
-    /// How long authentication may take, from LCP's opening to the owner's answer. 30 s.
+    /// How long authentication may take, from LCP's opening to the owner's answer; zero: as long as it likes. 30 s.
     pub authentication_max: Duration,
+    /// Control packets of a peer that are heeded in any one second, and so answered; a quarter of them may be of unknown
+    /// protocols. Zero: all. 100.
+    pub control_max_per_s: u16,
     /// How often a peer that is up is asked whether it is there, by Echo-Request; zero: never. 60 s.
     pub echo_interval: Duration,
     /// Echo-Requests without an answer before a link is given up. 3.
@@ -69,6 +72,7 @@ impl Default for Config {
             terminate_max: 2,
             failure_max: 5,
             authentication_max: Duration::from_secs(30),
+            control_max_per_s: 100,
             echo_interval: Duration::from_secs(60),
             echo_max: 3,
             rechallenge_interval: Duration::ZERO,

@@ -93,7 +93,7 @@ pub struct Ipv4Settings {
 pub struct Ipv6Settings {
     /// Our interface identifier.
     pub local: u64,
-    /// The peer's interface identifier.
+    /// The peer's interface identifier; 0 where it would name none.
     pub peer: u64,
 }
 
@@ -177,20 +177,23 @@ pub enum Discard {
     Stray,
     /// A protocol whose turn has not come, or is over.
     Phase,
-    /// A protocol that is not known; it was rejected.
+    /// A protocol that is not known; it was rejected, but for a flood of them.
     UnknownProtocol,
+    /// More control packets than are heeded in a second.
+    Flood,
     /// The link has ended.
     Ended,
 }
 
 impl Discard {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Frame,
         Self::Malformed,
         Self::Stray,
         Self::Phase,
         Self::UnknownProtocol,
+        Self::Flood,
         Self::Ended,
     ];
 
@@ -203,6 +206,7 @@ impl Discard {
             Self::Stray => "ppp-stray",
             Self::Phase => "ppp-phase",
             Self::UnknownProtocol => "ppp-unknown-protocol",
+            Self::Flood => "ppp-flood",
             Self::Ended => "ppp-ended",
         }
     }
@@ -216,6 +220,7 @@ impl fmt::Display for Discard {
             Self::Stray => "a reply to what was not asked",
             Self::Phase => "a protocol whose turn it is not",
             Self::UnknownProtocol => "an unknown protocol",
+            Self::Flood => "too many control packets in a second",
             Self::Ended => "the link has ended",
         })
     }

@@ -41,41 +41,62 @@ impl Ipv4Offer {
 /// What IPCP negotiates.
 #[derive(Clone, Debug)]
 pub(crate) struct Ipcp {
-    offer: Ipv4Offer,
-    /// Our address as we ask for it.
+    /// Our address as we ask for it; unspecified until the peer has said it.
     local: Ipv4Addr,
+    /// The peer's address; unspecified until the peer has said it.
+    peer: Ipv4Addr,
+    /// Name servers: for the peer, or those that the peer told; unspecified where there is none.
+    dns: [Ipv4Addr; 2],
+    /// Our address is the peer's to say.
+    learns: bool,
+    /// The peer's address is its own to say.
+    peer_chooses: bool,
     /// The peer does not take our address option.
     unnumbered: bool,
-    /// Name servers as we ask for them; none where the peer rejects it.
-    asked: [Option<Ipv4Addr>; 2],
-    /// The peer's address as agreed.
-    peer: Ipv4Addr,
+    /// Name servers that we ask for: all at first, none that the peer rejects.
+    asks: [bool; 2],
+    /// Name servers are the peer's to tell.
+    learns_dns: bool,
 }
 
 impl Ipcp {
     pub(crate) fn new(offer: Ipv4Offer) -> Self {
+        let none = Ipv4Addr::UNSPECIFIED;
         Self {
-            offer,
             local: offer.local,
-            unnumbered: false,
-            asked: [offer.ask_dns.then_some(Ipv4Addr::UNSPECIFIED); 2],
             peer: offer.peer,
+            dns: match offer.ask_dns {
+                true => [none; 2],
+                false => offer.dns.map(|dns| dns.unwrap_or(none)),
+            },
+            learns: offer.local.is_unspecified(),
+            peer_chooses: offer.peer.is_unspecified(),
+            unnumbered: false,
+            asks: [offer.ask_dns; 2],
+            learns_dns: offer.ask_dns,
         }
     }
 
     /// What was agreed on.
     pub(crate) fn settings(&self) -> Ipv4Settings {
-        let told = self
-            .asked
-            .map(|dns| dns.filter(|dns| !dns.is_unspecified()));
         Ipv4Settings {
             local: self.local,
             peer: self.peer,
-            dns: match self.offer.ask_dns {
-                true => told,
-                false => self.offer.dns,
-            },
+            dns: self.dns.map(|dns| (!dns.is_unspecified()).then_some(dns)),
         }
+    }
+
+    /// Which of the name servers that we ask for an option is.
+    fn asked_dns(&self, kind: u8) -> Option<usize> {
+        let nth = DNS.iter().position(|&known| known == kind)?;
+        self.asks[nth].then_some(nth)
+    }
+
+    /// The name server that a peer gets by an option.
+    fn dns_for_peer(&self, kind: u8) -> Option<Ipv4Addr> {
+        let nth = DNS.iter().position(|&known| known == kind)?;
+        let dns = self.dns[nth];
+        (!self.learns_dns && !dns.is_unspecified()).then_some(dns)
     }
 }
 
@@ -91,8 +112,8 @@ impl Negotiation for Ipcp {
         if !self.unnumbered {
             emit_option(out, ADDRESS, &self.local.octets());
         }
-        for (kind, dns) in DNS.into_iter().zip(self.asked) {
-            if let Some(dns) = dns {
+        for ((kind, asks), dns) in DNS.into_iter().zip(self.asks).zip(self.dns) {
+            if asks {
                 emit_option(out, kind, &dns.octets());
             }
         }
@@ -101,16 +122,14 @@ impl Negotiation for Ipcp {
     fn judge(&mut self, option: &ConfigOption<'_>, _random: &mut dyn Random) -> Judgement {
         let wanted = address(option.data);
         let ours = match option.kind {
-            ADDRESS if self.offer.peer.is_unspecified() => {
+            ADDRESS if self.peer_chooses => {
                 return match wanted {
                     Some(address) if !address.is_unspecified() => Judgement::Agree,
                     _ => Judgement::Reject,
                 };
             }
-            ADDRESS => Some(self.offer.peer),
-            kind if kind == DNS[0] => self.offer.dns[0],
-            kind if kind == DNS[1] => self.offer.dns[1],
-            _ => None,
+            ADDRESS => Some(self.peer),
+            kind => self.dns_for_peer(kind),
         };
         match ours {
             None => Judgement::Reject,
@@ -120,21 +139,21 @@ impl Negotiation for Ipcp {
     }
 
     /// RFC 1332, section 3.3: a peer that does not say its address is told it.
-    fn missing(&self, request: Options<'_>) -> Option<(u8, [u8; 4])> {
-        let mut request = request;
-        let named = request.any(|option| option.kind == ADDRESS);
-        let known = !self.offer.peer.is_unspecified();
-        (known && !named).then_some((ADDRESS, self.offer.peer.octets()))
+    fn missing(
+        &self,
+        mut request: Options<'_>,
+        _naks: u8,
+        _random: &mut dyn Random,
+    ) -> Option<(u8, Judgement)> {
+        let named = self.peer_chooses || request.any(|option| option.kind == ADDRESS);
+        (!named).then(|| (ADDRESS, Judgement::suggest(&self.peer.octets())))
     }
 
-    fn agree(&mut self, request: Options<'_>) {
-        self.peer = self.offer.peer;
-        for option in request {
-            if option.kind == ADDRESS
-                && let Some(address) = address(option.data)
-            {
-                self.peer = address;
-            }
+    fn agree(&mut self, mut request: Options<'_>) {
+        if self.peer_chooses {
+            let named = request.find(|option| option.kind == ADDRESS);
+            let chosen = named.and_then(|option| address(option.data));
+            self.peer = chosen.unwrap_or(Ipv4Addr::UNSPECIFIED);
         }
     }
 
@@ -144,12 +163,10 @@ impl Negotiation for Ipcp {
         };
         match option.kind {
             // The network's side has its address from its operator, not from a subscriber.
-            ADDRESS if self.offer.local.is_unspecified() => self.local = wanted,
+            ADDRESS if self.learns => self.local = wanted,
             kind => {
-                for (known, asked) in DNS.into_iter().zip(&mut self.asked) {
-                    if kind == known && asked.is_some() {
-                        *asked = Some(wanted);
-                    }
+                if let Some(nth) = self.asked_dns(kind) {
+                    self.dns[nth] = wanted;
                 }
             }
         }
@@ -162,10 +179,9 @@ impl Negotiation for Ipcp {
                 return !self.local.is_unspecified();
             }
             kind => {
-                for (known, asked) in DNS.into_iter().zip(&mut self.asked) {
-                    if kind == known {
-                        *asked = None;
-                    }
+                if let Some(nth) = self.asked_dns(kind) {
+                    self.asks[nth] = false;
+                    self.dns[nth] = Ipv4Addr::UNSPECIFIED;
                 }
             }
         }

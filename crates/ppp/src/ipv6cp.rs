@@ -37,17 +37,20 @@ impl Ipv6Offer {
 /// What IPv6CP negotiates.
 #[derive(Clone, Debug)]
 pub(crate) struct Ipv6cp {
-    offer: Ipv6Offer,
+    /// Ours as we ask for it.
     local: u64,
+    /// The peer's as agreed; before that, what it is to have, 0 if a random one.
     peer: u64,
+    /// The peer has to take that one.
+    peer_must: bool,
 }
 
 impl Ipv6cp {
     pub(crate) fn new(offer: Ipv6Offer) -> Self {
         Self {
-            offer,
             local: offer.local,
-            peer: 0,
+            peer: offer.peer,
+            peer_must: offer.peer_must,
         }
     }
 
@@ -61,16 +64,23 @@ impl Ipv6cp {
 
     /// What to suggest to a peer.
     fn suggestion(&self, random: &mut dyn Random) -> Judgement {
-        let mut identifier = self.offer.peer;
-        while identifier == 0 || identifier == self.local {
-            let mut octets = [0; 8];
-            random.fill(&mut octets);
-            // Not a universally unique one (RFC 5072, section 4.1).
-            octets[0] &= !2;
-            identifier = u64::from_be_bytes(octets);
-        }
-        Judgement::suggest(&identifier.to_be_bytes())
+        let first = match self.peer {
+            0 => random_identifier(random),
+            known => known,
+        };
+        // The first is as good as always neither zero nor ours.
+        let fits = |identifier: &u64| ![0, self.local].contains(identifier);
+        let identifier = [first, 1, 2].into_iter().find(fits);
+        Judgement::suggest(&identifier.unwrap_or(first).to_be_bytes())
     }
+}
+
+/// A random one, and so not a universally unique one (RFC 5072, section 4.1).
+fn random_identifier(random: &mut dyn Random) -> u64 {
+    let mut octets = [0; 8];
+    random.fill(&mut octets);
+    octets[0] &= !2;
+    u64::from_be_bytes(octets)
 }
 
 fn identifier(data: &[u8]) -> Option<u64> {
@@ -93,18 +103,28 @@ impl Negotiation for Ipv6cp {
             Some(0) if self.local == 0 => Judgement::Reject,
             Some(0) | None => self.suggestion(random),
             Some(same) if same == self.local => self.suggestion(random),
-            Some(other) if self.offer.peer_must && other != self.offer.peer => {
-                self.suggestion(random)
-            }
+            Some(other) if self.peer_must && other != self.peer => self.suggestion(random),
             Some(_) => Judgement::Agree,
         }
     }
 
-    fn agree(&mut self, request: Options<'_>) {
-        for option in request {
-            if let Some(agreed) = identifier(option.data) {
-                self.peer = agreed;
-            }
+    /// A peer that names none is told one, once (RFC 5072, section 4.1).
+    fn missing(
+        &self,
+        mut request: Options<'_>,
+        naks: u8,
+        random: &mut dyn Random,
+    ) -> Option<(u8, Judgement)> {
+        let named = request.any(|option| option.kind == IDENTIFIER);
+        (!named && naks == 0).then(|| (IDENTIFIER, self.suggestion(random)))
+    }
+
+    fn agree(&mut self, mut request: Options<'_>) {
+        if !self.peer_must {
+            let named = request.find(|option| option.kind == IDENTIFIER);
+            self.peer = named
+                .and_then(|option| identifier(option.data))
+                .unwrap_or(0);
         }
     }
 
@@ -115,12 +135,12 @@ impl Negotiation for Ipv6cp {
         // One that collides with the peer's own, or is none, is answered by a new one.
         match identifier(option.data) {
             Some(wanted) if wanted != 0 && wanted != self.peer => self.local = wanted,
-            _ => self.local = u64::from(random.number()),
+            _ => self.local = random_identifier(random).max(1),
         }
     }
 
     /// Without an identifier there is no IPv6 on the link.
-    fn withdraw(&mut self, _kind: u8) -> bool {
-        false
+    fn withdraw(&mut self, kind: u8) -> bool {
+        kind != IDENTIFIER
     }
 }

@@ -1,13 +1,15 @@
 //! One control protocol: the automaton, its Restart timer, and the exchange of Configure packets (RFC 1661, sections 4
 //! and 5), generic over the options that are negotiated.
 //!
-//! One departure from the RFC's table: a Configure-Request that comes again in Opened just as it was acknowledged means
-//! that the acknowledgement was lost. It is acknowledged again, as often as such a request may be sent, and nothing goes
-//! down; by the table, two ends on a wire that loses frames restart each other for minutes.
+//! Two departures from the RFC, of which docs/ppp.md has more:
+//! - A Configure-Request that comes again in Opened just as it was acknowledged means that the acknowledgement was lost.
+//!   It is acknowledged again, as often as such a request may be sent, and nothing goes down; by the table, two ends on
+//!   a wire that loses frames restart each other for minutes.
+//! - The table has no end for two ends that answer each other and never agree. Here there is one, [`rounds_max`].
 
 use base::Instant;
 use wire::ppp::Compression;
-use wire::ppp::control::{ConfigOption, Control, Options, code, emit_option};
+use wire::ppp::control::{ConfigOption, Control, HEADER, Options, code, emit_option};
 
 use crate::config::{Config, Random};
 use crate::event::Discard;
@@ -56,8 +58,13 @@ pub(crate) trait Negotiation {
     /// Says what becomes of an option of the peer's.
     fn judge(&mut self, option: &ConfigOption<'_>, random: &mut dyn Random) -> Judgement;
 
-    /// An option that the peer should have asked for and did not: its type and value.
-    fn missing(&self, _request: Options<'_>) -> Option<(u8, [u8; 4])> {
+    /// An option that the peer should have asked for and did not, after so many Naks: its type, and what it should be.
+    fn missing(
+        &self,
+        _request: Options<'_>,
+        _naks: u8,
+        _random: &mut dyn Random,
+    ) -> Option<(u8, Judgement)> {
         None
     }
 
@@ -92,13 +99,17 @@ pub(crate) struct Layer<N> {
     state: State,
     /// The Restart counter.
     tries: u8,
-    /// Naks sent in a row.
+    /// Naks sent since the last Ack.
     failures: u8,
-    /// The peer's request that was acknowledged: its identifier and a digest of its options.
-    acknowledged: (u8, u32),
+    /// Naks and Rejects sent since the last Ack.
+    disputes: u8,
+    /// The identifier of the peer's request that was acknowledged.
+    acknowledged_id: u8,
+    /// A digest of its options.
+    acknowledged: u32,
     /// How often it may come again.
     repeats: u8,
-    /// Naks and Rejects received in a row.
+    /// Answers to our requests since the layer was last open.
     rounds: u8,
     /// The identifier of the latest packet that was not a reply.
     last_id: u8,
@@ -124,7 +135,9 @@ impl<N: Negotiation> Layer<N> {
             state: State::Initial,
             tries: 0,
             failures: 0,
-            acknowledged: (0, 0),
+            disputes: 0,
+            acknowledged_id: 0,
+            acknowledged: 0,
             repeats: 0,
             rounds: 0,
             last_id: 0,
@@ -210,6 +223,12 @@ impl<N: Negotiation> Layer<N> {
                 return Ok(Signals::default());
             }
             code::CONFIGURE_REQUEST => self.judge(packet, ctx)?,
+            code::CONFIGURE_ACK | code::CONFIGURE_NAK | code::CONFIGURE_REJECT
+                if matches!(self.state, State::Closed | State::Stopped) =>
+            {
+                // Whatever it answers, the table has a Terminate-Ack for it.
+                (Event::Ack, None)
+            }
             code::CONFIGURE_ACK => {
                 self.check_answer(packet)?;
                 let sent = &mut ctx.out.scratch;
@@ -218,9 +237,8 @@ impl<N: Negotiation> Layer<N> {
                 if packet.data != sent.as_slice() {
                     return Err(Discard::Stray);
                 }
-                self.rounds = 0;
                 self.answered = true;
-                (Event::Ack, None)
+                (self.end_round(Event::Ack, ctx), None)
             }
             code::CONFIGURE_NAK | code::CONFIGURE_REJECT => (self.give_way(packet, ctx)?, None),
             code::TERMINATE_REQUEST => (Event::TerminateRequest, None),
@@ -239,17 +257,22 @@ impl<N: Negotiation> Layer<N> {
 
     /// The request that was acknowledged comes again.
     fn is_repeated(&self, packet: &Control<'_>) -> bool {
-        let same = self.acknowledged == (packet.identifier, digest(packet.data));
-        self.is_opened() && self.repeats > 0 && same
+        self.is_opened()
+            && self.repeats > 0
+            && self.acknowledged_id == packet.identifier
+            && self.acknowledged == digest(packet.data)
     }
 
     /// A reply is to our latest request, and the first one.
     fn check_answer(&self, packet: &Control<'_>) -> Result<(), Discard> {
         let asked = match self.state {
             State::ReqSent | State::AckRcvd | State::AckSent | State::Opened => !self.answered,
-            // The table has Terminate-Ack for these.
-            State::Closed | State::Stopped => return Ok(()),
-            State::Initial | State::Starting | State::Closing | State::Stopping => false,
+            State::Initial
+            | State::Starting
+            | State::Closed
+            | State::Stopped
+            | State::Closing
+            | State::Stopping => false,
         };
         match asked && packet.identifier == self.request_id {
             true => Ok(()),
@@ -269,12 +292,14 @@ impl<N: Negotiation> Layer<N> {
         }
         let scratch = &mut ctx.out.scratch;
         scratch.clear();
+        let may_nak = self.failures < ctx.config.failure_max;
         let mut code = code::CONFIGURE_ACK;
         for option in options {
             match self.negotiation.judge(&option, ctx.random) {
                 Judgement::Agree => {}
-                Judgement::Suggest(value, length) if self.failures < ctx.config.failure_max => {
-                    if code != code::CONFIGURE_REJECT {
+                Judgement::Suggest(value, length) if may_nak => {
+                    // What finds no room is named when it comes again.
+                    if code != code::CONFIGURE_REJECT && scratch.len() < SUGGESTED_MAX {
                         code = code::CONFIGURE_NAK;
                         emit_option(scratch, option.kind, &value[..usize::from(length)]);
                     }
@@ -288,12 +313,18 @@ impl<N: Negotiation> Layer<N> {
                 }
             }
         }
-        if code != code::CONFIGURE_REJECT
-            && self.failures < ctx.config.failure_max
-            && let Some((kind, value)) = self.negotiation.missing(options)
-        {
+        let missing = self
+            .negotiation
+            .missing(options, self.failures, ctx.random)
+            .filter(|_| code != code::CONFIGURE_REJECT && may_nak);
+        if let Some((kind, Judgement::Suggest(value, length))) = missing {
             code = code::CONFIGURE_NAK;
-            emit_option(scratch, kind, &value);
+            emit_option(scratch, kind, &value[..usize::from(length)]);
+        }
+        // A peer that insists is told so often and no more.
+        if code != code::CONFIGURE_ACK && self.disputes >= rounds_max(ctx.config) {
+            self.refused = true;
+            return Ok((Event::RejectBad, None));
         }
         let event = match code {
             code::CONFIGURE_ACK => Event::RequestGood,
@@ -310,12 +341,6 @@ impl<N: Negotiation> Layer<N> {
             return Err(Discard::Malformed);
         }
         self.answered = true;
-        // A peer that never agrees must not keep us for ever: each Nak restores the Restart counter.
-        self.rounds = self.rounds.saturating_add(1);
-        if self.rounds > ctx.config.failure_max.saturating_mul(2) {
-            self.refused = true;
-            return Ok(Event::RejectBad);
-        }
         for option in options {
             if packet.code == code::CONFIGURE_NAK {
                 self.negotiation.adjust(&option, ctx.config, ctx.random);
@@ -324,7 +349,17 @@ impl<N: Negotiation> Layer<N> {
                 return Ok(Event::RejectBad);
             }
         }
-        Ok(Event::Nak)
+        Ok(self.end_round(Event::Nak, ctx))
+    }
+
+    /// A peer that answers and never agrees must not keep us for ever: each answer restores the Restart counter.
+    fn end_round(&mut self, event: Event, ctx: &Context<'_>) -> Event {
+        self.rounds = self.rounds.saturating_add(1);
+        if self.rounds <= rounds_max(ctx.config) {
+            return event;
+        }
+        self.refused = true;
+        Event::RejectBad
     }
 
     /// Consults the table and does what it says.
@@ -349,10 +384,11 @@ impl<N: Negotiation> Layer<N> {
             self.tries = 0;
             self.deadline = ctx.now + ctx.config.restart;
         }
-        // The reply's options stand in the scratch, so it is sent first; either order is allowed.
-        if has(Actions::SCA) || has(Actions::SCN) {
-            self.reply(packet, reply, compression, ctx);
+        if has(Actions::TLU) {
+            self.rounds = 0;
         }
+        // The request goes before the reply: a peer in Ack-Sent that met the reply first would be open, and go down
+        // again by the request, as would we by its own, for ever.
         if has(Actions::SCR) {
             // A retransmission may keep its identifier; what follows a reply may not (RFC 1661, section 5.1).
             if event != Event::TimeoutPlus || self.answered {
@@ -364,6 +400,9 @@ impl<N: Negotiation> Layer<N> {
             ctx.out
                 .control(compression, head, |out| negotiation.request(out));
             self.spend_try(ctx);
+        }
+        if has(Actions::SCA) || has(Actions::SCN) {
+            self.reply(packet, reply, compression, ctx);
         }
         if has(Actions::STR) {
             let head = (N::PROTOCOL, code::TERMINATE_REQUEST, self.next_id());
@@ -413,12 +452,15 @@ impl<N: Negotiation> Layer<N> {
         let head = (N::PROTOCOL, code, packet.identifier);
         if code == code::CONFIGURE_ACK {
             self.failures = 0;
-            self.acknowledged = (packet.identifier, digest(packet.data));
+            self.disputes = 0;
+            self.acknowledged_id = packet.identifier;
+            self.acknowledged = digest(packet.data);
             self.repeats = ctx.config.configure_max;
             self.negotiation.agree(Options::new(packet.data));
             ctx.out
                 .control(compression, head, |out| out.extend_from_slice(packet.data));
         } else {
+            self.disputes = self.disputes.saturating_add(1);
             if code == code::CONFIGURE_NAK {
                 self.failures = self.failures.saturating_add(1);
             }
@@ -436,12 +478,13 @@ impl<N: Negotiation> Layer<N> {
         ctx: &mut Context<'_>,
     ) {
         let head = (N::PROTOCOL, code::CODE_REJECT, self.next_id());
-        // Cut to the least MRU that every peer takes (RFC 1661, section 5.6).
+        // A copy, cut to what every peer takes (RFC 1661, section 5.6); its length is that of the original.
         let kept = &packet.data[..packet.data.len().min(REJECTED_MAX)];
+        let length = (packet.data.len() + HEADER) as u16;
         ctx.out.control(compression, head, |out| {
-            wire::ppp::control::emit(out, packet.code, packet.identifier, |out| {
-                out.extend_from_slice(kept);
-            });
+            out.extend_from_slice(&[packet.code, packet.identifier]);
+            out.extend_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(kept);
         });
     }
 }
@@ -451,6 +494,16 @@ fn digest(options: &[u8]) -> u32 {
     let step = |digest: u32, &octet: &u8| (digest ^ u32::from(octet)).wrapping_mul(0x0100_0193);
     options.iter().fold(0x811c_9dc5, step)
 }
+
+/// Answers to our requests, and disputes about a peer's, before agreement is given up. A client that learns three
+/// values and drops three options needs some four.
+fn rounds_max(config: &Config) -> u8 {
+    let naks = config.failure_max.saturating_mul(2);
+    config.configure_max.saturating_add(naks)
+}
+
+/// Octets of suggestions after which a Nak has no further ones.
+const SUGGESTED_MAX: usize = 128;
 
 /// Octets of a rejected packet that are sent back.
 pub(crate) const REJECTED_MAX: usize = 64;

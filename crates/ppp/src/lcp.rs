@@ -41,8 +41,10 @@ pub(crate) struct Lcp {
     pub(crate) peer_magic: u32,
     /// What the peer wants proof by.
     pub(crate) peer_asks: Option<Authentication>,
-    /// How the peer's frames and ours may be shortened: what the peer offered for those that we send.
+    /// How the frames that we send may be shortened, as the peer offered.
     pub(crate) compression: Compression,
+    /// The peer wants a proof that we do not have, and has not taken our answer yet.
+    pub(crate) unproven: bool,
     loops: u8,
 }
 
@@ -67,8 +69,15 @@ impl Lcp {
             peer_magic: 0,
             peer_asks: None,
             compression: Compression::default(),
+            unproven: false,
             loops: 0,
         }
+    }
+
+    /// How the peer may shorten the frames that it sends, if it has agreed.
+    pub(crate) fn offered(&self) -> Compression {
+        let [protocol, address] = self.offer;
+        Compression { protocol, address }
     }
 
     /// Whether our own magic number came back too often.
@@ -135,9 +144,16 @@ impl Negotiation for Lcp {
             (MRU, _) => Judgement::suggest(&MRU_DEFAULT.to_be_bytes()),
             (ACCM, [_, _, _, _]) => Judgement::Agree,
             (ACCM, _) => Judgement::suggest(&[0; 4]),
-            (AUTHENTICATION, data) if self.able => match Authentication::from_option(data) {
-                Some(_) => Judgement::Agree,
-                None => Judgement::suggest(Authentication::ChapMd5.option()),
+            (AUTHENTICATION, data) => match Authentication::from_option(data) {
+                Some(_) if self.able => Judgement::Agree,
+                None if self.able => {
+                    self.unproven = true;
+                    Judgement::suggest(Authentication::ChapMd5.option())
+                }
+                _ => {
+                    self.unproven = true;
+                    Judgement::Reject
+                }
             },
             (MAGIC, &[a, b, c, d]) => match u32::from_be_bytes([a, b, c, d]) {
                 0 => Judgement::suggest(&random.number().to_be_bytes()),
@@ -158,6 +174,7 @@ impl Negotiation for Lcp {
         self.peer_magic = 0;
         self.peer_asks = None;
         self.compression = Compression::default();
+        self.unproven = false;
         self.loops = 0;
         for option in request {
             match (option.kind, option.data) {

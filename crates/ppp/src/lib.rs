@@ -20,11 +20,14 @@
 //! | `auth` | PAP and CHAP |
 //! | `link` | phases; which layer a frame is for |
 //! | `proxy` | going on from what an access concentrator negotiated |
+//! | `budget` | what a flood may cost |
+//! | `view` | what an operator may see |
 //!
 //! Left out: multilink, compression and encryption (rejected), callback, MS-CHAP.
 #![forbid(unsafe_code)]
 
 mod auth;
+mod budget;
 mod config;
 mod event;
 mod fsm;
@@ -35,6 +38,7 @@ mod lcp;
 mod link;
 mod outbox;
 mod proxy;
+mod view;
 
 pub use auth::Credentials;
 pub use config::{Authentication, Config, Random};
@@ -46,3 +50,4 @@ pub use layer::Context;
 pub use link::{Grant, Link, Side};
 pub use outbox::Outbox;
 pub use proxy::{Proxy, ProxyProof};
+pub use view::{LcpOptions, LinkView};

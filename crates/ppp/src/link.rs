@@ -5,6 +5,7 @@ use wire::ppp::control::{Control, code};
 use wire::ppp::{Compression, Frame, protocol};
 
 use crate::auth::{Applicant, Authenticator, Credentials, Outcome};
+use crate::budget::Budget;
 use crate::config::{Config, Random};
 use crate::event::{Claim, Discard, Event, LinkEnd};
 use crate::fsm::{Event as Automaton, State};
@@ -13,6 +14,7 @@ use crate::ipv6cp::{Ipv6Offer, Ipv6cp};
 use crate::layer::{Context, Layer, REJECTED_MAX, Signals};
 use crate::lcp::Lcp;
 use crate::proxy::Proxy;
+use crate::view::{LcpOptions, LinkView};
 
 /// Which side of a link one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +51,8 @@ pub struct Link {
     ipcp: Option<Layer<Ipcp>>,
     ipv6cp: Option<Layer<Ipv6cp>>,
     authenticator: Authenticator,
-    applicant: Option<Box<Applicant>>,
-    /// What a client asks for.
-    wish: Grant,
+    /// What only a client has.
+    client: Option<Box<Client>>,
     /// When authentication has taken too long.
     patience: Instant,
     /// When to look whether the peer is there.
@@ -59,7 +60,9 @@ pub struct Link {
     echo_id: u8,
     /// Echo-Requests since the last reply.
     unanswered: u8,
-    is_client: bool,
+    /// Claims that the owner was told of.
+    claims: u8,
+    budget: Budget,
     /// The network phase has begun.
     in_network: bool,
     /// Why it is being closed.
@@ -67,30 +70,49 @@ pub struct Link {
     ended: bool,
 }
 
+/// What only a client has.
+#[derive(Clone, Debug)]
+struct Client {
+    /// Its way to prove itself, if it has one.
+    applicant: Option<Applicant>,
+    /// What it asks for.
+    wish: Grant,
+}
+
+/// IPv6 needs links that carry this much (RFC 8200, section 5; RFC 5072, section 2).
+const IPV6_MTU_MIN: u16 = 1_280;
+
+/// The share of a second's control packets that unknown protocols may have.
+const UNKNOWN_SHARE: u16 = 4;
+
 impl Link {
     /// A link whose lower layer is down.
     pub fn new(side: Side, config: &Config, random: &mut dyn Random) -> Self {
-        let (is_client, credentials, wish) = match side {
-            Side::Network => (false, None, Grant::default()),
+        let client = match side {
+            Side::Network => None,
             Side::Client {
                 credentials,
                 ipv4,
                 ipv6,
-            } => (true, credentials, Grant { ipv4, ipv6 }),
+            } => Some(Box::new(Client {
+                applicant: credentials.map(Applicant::new),
+                wish: Grant { ipv4, ipv6 },
+            })),
         };
-        let lcp = Lcp::new(config, !is_client, credentials.is_some(), random);
+        let able = client.as_ref().is_some_and(|one| one.applicant.is_some());
+        let lcp = Lcp::new(config, client.is_none(), able, random);
         Self {
             lcp: Layer::new(lcp),
             ipcp: None,
             ipv6cp: None,
             authenticator: Authenticator::new(),
-            applicant: credentials.map(|credentials| Box::new(Applicant::new(credentials))),
-            wish,
+            client,
             patience: Instant::FAR_FUTURE,
             echo_at: Instant::FAR_FUTURE,
             echo_id: 0,
             unanswered: 0,
-            is_client,
+            claims: 0,
+            budget: Budget::default(),
             in_network: false,
             closing: None,
             ended: false,
@@ -129,21 +151,24 @@ impl Link {
         self.end(LinkEnd::Closed, ctx);
     }
 
-    /// Lets the peer in that [`Event::Authenticate`] told of. `message` may be shown to its user. `false`: nobody was to
-    /// be let in.
+    /// Lets the peer in that the latest [`Event::Authenticate`] told of. `message` may be shown to its user. `false`:
+    /// nobody was to be let in.
+    ///
+    /// A peer may begin anew and make another claim while the owner still looks into the first: an owner that takes its
+    /// time compares [`Link::claims`].
     pub fn accept(&mut self, grant: &Grant, message: &[u8], ctx: &mut Context<'_>) -> bool {
         if !self.answer(true, message, ctx) {
             return false;
         }
         // What an earlier grant opened stays: this was a challenge to a peer that is up.
         if !self.in_network {
-            self.wish = *grant;
-            self.go_on(ctx);
+            self.begin_networks(grant, ctx);
         }
         true
     }
 
-    /// Refuses the peer that [`Event::Authenticate`] told of, and ends the link.
+    /// Refuses the peer that the latest [`Event::Authenticate`] told of, and ends the link. `false`: nobody was to be
+    /// refused.
     pub fn refuse(&mut self, message: &[u8], ctx: &mut Context<'_>) -> bool {
         let asked = self.answer(false, message, ctx);
         if asked {
@@ -171,7 +196,7 @@ impl Link {
     pub fn timeout(&self) -> Instant {
         let ipcp = self.ipcp.as_ref().map(Layer::deadline);
         let ipv6cp = self.ipv6cp.as_ref().map(Layer::deadline);
-        let applicant = self.applicant.as_ref().map(|one| one.deadline());
+        let applicant = self.applicant().map(Applicant::deadline);
         let own = [
             self.lcp.deadline(),
             self.authenticator.deadline(),
@@ -204,7 +229,7 @@ impl Link {
         if !self.authenticator.handle_timeout(compression, ctx) {
             self.end(LinkEnd::AuthenticationTimeout, ctx);
         }
-        if let Some(applicant) = &mut self.applicant {
+        if let Some(applicant) = self.applicant_mut() {
             let outcome = applicant.handle_timeout(compression, ctx);
             self.heed_outcome(outcome, ctx);
         }
@@ -257,6 +282,53 @@ impl Link {
         [self.lcp.state(), ipcp, ipv6cp]
     }
 
+    /// Claims that [`Event::Authenticate`] has told of, modulo 256: the number of the latest one.
+    #[must_use]
+    pub fn claims(&self) -> u8 {
+        self.claims
+    }
+
+    /// What `show` tells of it.
+    #[must_use]
+    pub fn view(&self) -> LinkView {
+        let lcp = &self.lcp.negotiation;
+        LinkView {
+            lcp: self.lcp.state(),
+            local: LcpOptions {
+                mru: lcp.mru,
+                magic: lcp.magic,
+                authentication: lcp.ask,
+                compression: lcp.offered(),
+            },
+            peer: LcpOptions {
+                mru: lcp.peer_mru,
+                magic: lcp.peer_magic,
+                authentication: lcp.peer_asks,
+                compression: lcp.compression,
+            },
+            ipv4: self
+                .ipcp
+                .as_ref()
+                .map(|ipcp| (ipcp.state(), ipcp.negotiation.settings())),
+            ipv6: self
+                .ipv6cp
+                .as_ref()
+                .map(|ipv6cp| (ipv6cp.state(), ipv6cp.negotiation.settings())),
+            is_authenticated: self.authenticator.has_accepted() && self.lcp.is_opened(),
+            claims: self.claims,
+            echoes_unanswered: self.unanswered,
+            end: self.closing,
+        }
+    }
+
+    fn applicant(&self) -> Option<&Applicant> {
+        self.client.as_ref()?.applicant.as_ref()
+    }
+
+    fn applicant_mut(&mut self) -> Option<&mut Applicant> {
+        self.client.as_mut()?.applicant.as_mut()
+    }
+
     /// Whether packets of an IP version may flow.
     #[must_use]
     pub fn is_open(&self, ipv6: bool) -> bool {
@@ -276,12 +348,21 @@ impl Link {
         }
         let frame = Frame::parse(octets).map_err(|_| Discard::Frame)?;
         match frame.protocol {
-            protocol::LCP => return self.handle_lcp(&frame, ctx),
-            // Until LCP is open all else is silently discarded (RFC 1661, section 3.4).
+            protocol::LCP => {
+                self.spend(1, ctx)?;
+                return self.handle_lcp(&frame, ctx);
+            }
+            // Until LCP is open all else is silently discarded (RFC 1661, section 3.4), and so are packets of a network
+            // that is not open.
             _ if !self.lcp.is_opened() => return Err(Discard::Phase),
-            protocol::PAP | protocol::CHAP => return self.handle_proof(&frame, ctx),
+            protocol::IPV4 | protocol::IPV6 => return Err(Discard::Phase),
+            protocol::PAP | protocol::CHAP => {
+                self.spend(1, ctx)?;
+                return self.handle_proof(&frame, ctx);
+            }
             protocol::IPCP => {
                 if let Some(ipcp) = &mut self.ipcp {
+                    self.budget.spend(1, ctx)?;
                     let compression = self.lcp.negotiation.compression;
                     let packet = Control::parse(frame.information);
                     let packet = packet.map_err(|_| Discard::Malformed)?;
@@ -292,6 +373,7 @@ impl Link {
             }
             protocol::IPV6CP => {
                 if let Some(ipv6cp) = &mut self.ipv6cp {
+                    self.budget.spend(1, ctx)?;
                     let compression = self.lcp.negotiation.compression;
                     let packet = Control::parse(frame.information);
                     let packet = packet.map_err(|_| Discard::Malformed)?;
@@ -300,7 +382,6 @@ impl Link {
                     return Ok(());
                 }
             }
-            protocol::IPV4 | protocol::IPV6 => return Err(Discard::Phase),
             _ => {
                 self.reject_protocol(&frame, ctx);
                 return Err(Discard::UnknownProtocol);
@@ -314,7 +395,15 @@ impl Link {
         Err(Discard::UnknownProtocol)
     }
 
+    fn spend(&mut self, share: u16, ctx: &Context<'_>) -> Result<(), Discard> {
+        self.budget.spend(share, ctx)
+    }
+
+    /// Rejects a protocol, unless there were many already in this second.
     fn reject_protocol(&mut self, frame: &Frame<'_>, ctx: &mut Context<'_>) {
+        if self.spend(UNKNOWN_SHARE, ctx).is_err() {
+            return;
+        }
         let head = (protocol::LCP, code::PROTOCOL_REJECT, self.lcp.next_id());
         let kept = &frame.information[..frame.information.len().min(REJECTED_MAX)];
         ctx.out.control(self.compression(), head, |out| {
@@ -407,11 +496,14 @@ impl Link {
         let packet = Control::parse(frame.information).map_err(|_| Discard::Malformed)?;
         let compression = self.compression();
         let is_pap = frame.protocol == protocol::PAP;
-        let for_authenticator = match is_pap {
+        let is_proof = match is_pap {
             true => packet.code == wire::ppp::pap::code::REQUEST,
             false => packet.code == wire::ppp::chap::code::RESPONSE,
         };
-        if for_authenticator {
+        if is_proof {
+            if self.lcp.negotiation.ask.is_none() {
+                return Err(Discard::Phase);
+            }
             let claim = match is_pap {
                 true => self.authenticator.handle_pap(&packet, compression, ctx)?,
                 false => self
@@ -419,12 +511,12 @@ impl Link {
                     .handle_response(&packet, compression, ctx)?,
             };
             if let Some(claim) = claim {
-                ctx.out.tell(Event::Authenticate(claim));
+                self.tell_claim(claim, ctx);
             }
             return Ok(());
         }
         let asked = self.lcp.negotiation.peer_asks.is_some();
-        let applicant = self.applicant.as_mut().filter(|_| asked);
+        let applicant = self.applicant_mut().filter(|_| asked);
         let applicant = applicant.ok_or(Discard::Phase)?;
         let outcome = match is_pap {
             true => applicant.handle_pap(&packet)?,
@@ -434,12 +526,17 @@ impl Link {
         Ok(())
     }
 
+    fn tell_claim(&mut self, claim: Claim, ctx: &mut Context<'_>) {
+        self.claims = self.claims.wrapping_add(1);
+        ctx.out.tell(Event::Authenticate(claim));
+    }
+
     fn heed_outcome(&mut self, outcome: Outcome, ctx: &mut Context<'_>) {
         match outcome {
             Outcome::Open => {}
             Outcome::Accepted => {
                 ctx.out.tell(Event::Authenticated);
-                self.go_on(ctx);
+                self.ask_for_networks(ctx);
             }
             Outcome::Refused => self.end(LinkEnd::RefusedByPeer, ctx),
             Outcome::Silent => self.end(LinkEnd::AuthenticationTimeout, ctx),
@@ -463,16 +560,22 @@ impl Link {
             self.lcp_is_up(None, ctx);
         }
         if signals.by_peer && self.lcp.state() == State::Stopping {
-            self.ended(LinkEnd::PeerTerminated, ctx);
+            self.ended(self.why_over(LinkEnd::PeerTerminated), ctx);
         }
         if signals.finished {
-            let reason = self.closing.unwrap_or(match self.lcp.negotiation.ask {
-                Some(_) if self.lcp.was_refused() => LinkEnd::AuthenticationRejected,
-                _ if self.lcp.was_refused() => LinkEnd::Rejected,
-                _ => LinkEnd::NoAnswer,
-            });
-            self.ended(reason, ctx);
+            self.ended(self.why_over(LinkEnd::NoAnswer), ctx);
         }
+    }
+
+    /// Why LCP is over, `otherwise` if nothing more is known.
+    fn why_over(&self, otherwise: LinkEnd) -> LinkEnd {
+        let lcp = &self.lcp.negotiation;
+        self.closing.unwrap_or(match lcp.ask {
+            Some(_) if self.lcp.was_refused() => LinkEnd::AuthenticationRejected,
+            _ if self.client.is_some() && lcp.unproven => LinkEnd::NoCredentials,
+            _ if self.lcp.was_refused() => LinkEnd::Rejected,
+            _ => otherwise,
+        })
     }
 
     fn lcp_is_up(&mut self, proxied: Option<Claim>, ctx: &mut Context<'_>) {
@@ -482,23 +585,26 @@ impl Link {
         if ctx.config.echo_interval != Duration::ZERO {
             self.echo_at = ctx.now + ctx.config.echo_interval;
         }
-        self.patience = ctx.now + ctx.config.authentication_max;
-        if let (Some(by), Some(applicant)) = (self.lcp.negotiation.peer_asks, &mut self.applicant) {
+        if ctx.config.authentication_max != Duration::ZERO {
+            self.patience = ctx.now + ctx.config.authentication_max;
+        }
+        let peer_asks = self.lcp.negotiation.peer_asks;
+        if let (Some(by), Some(applicant)) = (peer_asks, self.applicant_mut()) {
             applicant.start(by, compression, ctx);
         }
         match (self.lcp.negotiation.ask, proxied) {
             (Some(by), Some(claim)) => {
                 self.authenticator.take_over(by, claim.identifier());
-                ctx.out.tell(Event::Authenticate(claim));
+                self.tell_claim(claim, ctx);
             }
             (Some(by), None) => self.authenticator.start(by, compression, ctx),
-            (None, _) if self.is_client => self.authenticator.answer_silently(true),
+            (None, _) if self.client.is_some() => self.authenticator.answer_silently(true),
             (None, _) => {
                 self.authenticator.claimed();
-                ctx.out.tell(Event::Authenticate(Claim::none()));
+                self.tell_claim(Claim::none(), ctx);
             }
         }
-        self.go_on(ctx);
+        self.ask_for_networks(ctx);
     }
 
     fn lcp_is_down(&mut self, ctx: &mut Context<'_>) {
@@ -506,7 +612,7 @@ impl Link {
         self.patience = Instant::FAR_FUTURE;
         self.echo_at = Instant::FAR_FUTURE;
         self.authenticator.reset();
-        if let Some(applicant) = &mut self.applicant {
+        if let Some(applicant) = self.applicant_mut() {
             applicant.reset();
         }
         let compression = Compression::default();
@@ -522,27 +628,35 @@ impl Link {
         self.ipv6cp = None;
     }
 
-    /// Begins with the network protocols once both sides are content.
-    fn go_on(&mut self, ctx: &mut Context<'_>) {
-        let proven = match (self.lcp.negotiation.peer_asks, &self.applicant) {
+    /// Begins with the network protocols that a client wants, once it is let in.
+    fn ask_for_networks(&mut self, ctx: &mut Context<'_>) {
+        let Some(client) = &self.client else {
+            return;
+        };
+        let proven = match (self.lcp.negotiation.peer_asks, &client.applicant) {
             (Some(_), Some(applicant)) => applicant.is_accepted(),
             (Some(_), None) => false,
             (None, _) => true,
         };
-        let ready = self.authenticator.has_accepted() && proven && self.lcp.is_opened();
-        if !ready || self.in_network {
-            return;
+        if proven && self.lcp.is_opened() && !self.in_network {
+            let wish = client.wish;
+            self.begin_networks(&wish, ctx);
         }
+    }
+
+    fn begin_networks(&mut self, grant: &Grant, ctx: &mut Context<'_>) {
         self.in_network = true;
         self.patience = Instant::FAR_FUTURE;
         let compression = self.compression();
-        if let Some(offer) = self.wish.ipv4 {
+        let lcp = &self.lcp.negotiation;
+        let carries_ipv6 = lcp.mru.min(lcp.peer_mru) >= IPV6_MTU_MIN;
+        if let Some(offer) = grant.ipv4 {
             let mut ipcp = Layer::new(Ipcp::new(offer));
             ipcp.fire(Automaton::Open, compression, ctx);
             ipcp.fire(Automaton::Up, compression, ctx);
             self.ipcp = Some(ipcp);
         }
-        if let Some(offer) = self.wish.ipv6 {
+        if let Some(offer) = grant.ipv6.filter(|_| carries_ipv6) {
             let mut ipv6cp = Layer::new(Ipv6cp::new(offer));
             ipv6cp.fire(Automaton::Open, compression, ctx);
             ipv6cp.fire(Automaton::Up, compression, ctx);
@@ -599,6 +713,7 @@ impl Link {
     fn ended(&mut self, reason: LinkEnd, ctx: &mut Context<'_>) {
         if !self.ended {
             self.ended = true;
+            self.closing = Some(reason);
             ctx.out.tell(Event::Ended(reason));
         }
     }
