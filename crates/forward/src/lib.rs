@@ -1,11 +1,31 @@
 //! The way of an IP packet, IPv4 (RFC 791, RFC 1812) or IPv6 (RFC 8200), through a broadband edge: functions over bytes
 //! and values, without I/O, clock, or allocation per packet.
 //!
+//! Each takes the packet's header as [`wire::ip::Header`] has read it, once.
+//!
 //! | file | what is there |
 //! |---|---|
+//! | `check` | whether a packet may be passed on at all |
+//! | `hop` | TTL and hop limit |
+//! | `mss` | TCP's maximum segment size, lowered |
+//! | `fragment` | what does not fit: fragments, or too big |
+//! | `icmp` | the errors that its sender is told |
 //! | `routes` | a destination's session: longest prefix match |
+//! | `source` | whether a subscriber may send from an address |
 //! | `checksum` | a checksum after the change of one word, without the rest of the packet |
+//! | `discard` | why a packet goes no further |
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod checksum;
+mod discard;
+pub mod fragment;
+pub mod hop;
+pub mod icmp;
+pub mod mss;
 pub mod routes;
+pub mod source;
+#[cfg(test)]
+mod testing;
+
+pub use discard::Discard;
