@@ -14,6 +14,8 @@
 //! | `source` | whether a subscriber may send from an address |
 //! | `checksum` | a checksum after the change of one word, without the rest of the packet |
 //! | `discard` | why a packet goes no further |
+//! | `join` | packets of one flow as one, for a TUN device |
+//! | `split` | what a TUN device gives, as packets for a link |
 #![forbid(unsafe_code)]
 
 pub mod check;
