@@ -24,9 +24,11 @@ mod discard;
 pub mod fragment;
 pub mod hop;
 pub mod icmp;
+pub mod join;
 pub mod mss;
 pub mod routes;
 pub mod source;
+pub mod split;
 #[cfg(test)]
 mod testing;
 
