@@ -1,0 +1,85 @@
+//! Two numbers for each address, and lists through them.
+
+/// No address.
+const NIL: u32 = u32::MAX;
+
+/// While an address is free, its neighbours in a list; while it is held, its holder.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    low: u32,
+    high: u32,
+}
+
+impl Cell {
+    /// Neither held nor in a list.
+    pub(super) const NONE: Self = Self {
+        low: NIL,
+        high: NIL,
+    };
+
+    pub(super) fn of_holder(holder: u64) -> Self {
+        Self {
+            low: holder as u32,
+            high: (holder >> 32) as u32,
+        }
+    }
+
+    pub(super) fn holder(self) -> u64 {
+        u64::from(self.high) << 32 | u64::from(self.low)
+    }
+}
+
+/// A list of free addresses, the one that rested longest first: `low` is the one before, `high` the one behind.
+#[derive(Debug)]
+pub(super) struct List {
+    first: u32,
+    last: u32,
+    pub(super) len: u32,
+}
+
+impl List {
+    pub(super) const EMPTY: Self = Self {
+        first: NIL,
+        last: NIL,
+        len: 0,
+    };
+
+    pub(super) fn first(&self) -> Option<u32> {
+        (self.first != NIL).then_some(self.first)
+    }
+
+    /// Puts a place that is in no list behind all others.
+    pub(super) fn push(&mut self, cells: &mut [Cell], place: u32) {
+        cells[place as usize] = Cell {
+            low: self.last,
+            high: NIL,
+        };
+        match self.last {
+            NIL => self.first = place,
+            last => cells[last as usize].high = place,
+        }
+        self.last = place;
+        self.len += 1;
+    }
+
+    /// Takes a place of this list out of it.
+    pub(super) fn remove(&mut self, cells: &mut [Cell], place: u32) {
+        let Cell { low, high } = cells[place as usize];
+        match low {
+            NIL => self.first = high,
+            before => cells[before as usize].high = high,
+        }
+        match high {
+            NIL => self.last = low,
+            behind => cells[behind as usize].low = low,
+        }
+        cells[place as usize] = Cell::NONE;
+        self.len -= 1;
+    }
+
+    /// Its places in order.
+    pub(super) fn iter(&self, cells: &[Cell]) -> impl Iterator<Item = u32> {
+        let next = |place: &u32| Some(cells[*place as usize].high).filter(|&next| next != NIL);
+        core::iter::successors(self.first(), next)
+    }
+}

@@ -1,0 +1,367 @@
+//! One pool: the state of each of its addresses.
+
+use core::net::Ipv4Addr;
+
+use hashbrown::HashTable;
+
+use super::list::{Cell, List};
+use super::spec::{Span, Spec, span_of};
+use super::{Fault, Holder};
+
+/// What an address of a pool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not given out; may be claimed.
+    LeftOut,
+    /// Free.
+    Free,
+    /// Free, and remembered for the user who had it last.
+    Remembered,
+    /// Held.
+    Held,
+    /// Held, and not given out again.
+    HeldLeftOut,
+}
+
+/// A pool for `show pools`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolView<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it remembers each user.
+    pub sticky: bool,
+    /// Addresses of its ranges.
+    pub size: u32,
+    /// Those that are held, claimed ones included.
+    pub used: u32,
+    /// Those that may be taken, remembered ones included.
+    pub free: u32,
+    /// Free ones that are remembered for a user.
+    pub remembered: u32,
+    /// Those that it does not give out and nobody claimed.
+    pub left_out: u32,
+    /// Times that an address was taken.
+    pub taken: u64,
+    /// Times that a user got its last address back.
+    pub came_back: u64,
+    /// Times that somebody was refused because all were held.
+    pub full: u64,
+}
+
+/// Counted since the pool is there, over all its changes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    taken: u64,
+    came_back: u64,
+    full: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    spec: Spec,
+    spans: Vec<Span>,
+    /// The edge's own addresses that are of its ranges.
+    own: Vec<Ipv4Addr>,
+    states: Vec<State>,
+    cells: Vec<Cell>,
+    /// For whom each address is remembered, or 0; empty until the first is.
+    tags: Vec<u64>,
+    /// Places by their tags, each tag once.
+    users: HashTable<u32>,
+    free: List,
+    remembered: List,
+    used: u32,
+    counts: Counts,
+}
+
+impl Pool {
+    pub(super) fn new(spec: Spec, spans: Vec<Span>, own: &[Ipv4Addr]) -> Self {
+        let own = own_of(&spec, own);
+        let size = spans
+            .iter()
+            .map(|span| (span.last - span.first) as usize + 1)
+            .sum();
+        let mut states = vec![State::Free; size];
+        let mut leave_out = |first: u32, last: u32| {
+            for span in &spans {
+                let (first, last) = (first.max(span.first), last.min(span.last));
+                if first <= last {
+                    let from = (span.base + (first - span.first)) as usize;
+                    let behind = from + (last - first) as usize + 1;
+                    states[from..behind].fill(State::LeftOut);
+                }
+            }
+        };
+        for range in &spec.excluded {
+            let (first, last) = range.bits();
+            leave_out(first, last);
+        }
+        for address in &own {
+            leave_out(address.to_bits(), address.to_bits());
+        }
+        if spec.skip_ends {
+            let addresses = spans.iter().flat_map(|span| span.first..=span.last);
+            for (state, bits) in states.iter_mut().zip(addresses) {
+                if matches!(bits & 0xff, 0 | 0xff) {
+                    *state = State::LeftOut;
+                }
+            }
+        }
+        let mut cells = vec![Cell::NONE; states.len()];
+        let mut free = List::EMPTY;
+        for (place, state) in (0..).zip(&states) {
+            if *state == State::Free {
+                free.push(&mut cells, place);
+            }
+        }
+        Self {
+            spec,
+            spans,
+            own,
+            states,
+            cells,
+            tags: Vec::new(),
+            users: HashTable::new(),
+            free,
+            remembered: List::EMPTY,
+            used: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    pub(super) fn is_sticky(&self) -> bool {
+        self.spec.sticky
+    }
+
+    /// Whether it is what is asked for.
+    pub(super) fn is_as(&self, spec: &Spec, own: &[Ipv4Addr]) -> bool {
+        self.spec == *spec && self.own == own_of(spec, own)
+    }
+
+    /// Whether it has an address to give out.
+    pub(super) fn gives_any(&self) -> bool {
+        self.free.len > 0
+    }
+
+    /// An address for the holder; `None`, counted: all are held.
+    pub(super) fn take(
+        &mut self,
+        holder: Holder,
+        tag: Option<u64>,
+        wish: Option<u32>,
+    ) -> Option<u32> {
+        let last = tag.and_then(|tag| self.place_of_user(tag));
+        let wished = wish.and_then(|bits| self.place(bits)).filter(|&place| {
+            match self.states[place as usize] {
+                State::Free => true,
+                State::Remembered => last == Some(place) || self.free.len == 0,
+                State::LeftOut | State::Held | State::HeldLeftOut => false,
+            }
+        });
+        let back = last.filter(|&place| self.states[place as usize] == State::Remembered);
+        let found = wished
+            .or(back)
+            .or_else(|| self.free.first())
+            .or_else(|| self.remembered.first());
+        let Some(place) = found else {
+            self.counts.full += 1;
+            return None;
+        };
+        self.counts.taken += 1;
+        self.counts.came_back += u64::from(last == Some(place));
+        self.hold(place, holder);
+        if last != Some(place) {
+            self.forget(place);
+        }
+        if let Some(tag) = tag {
+            self.remember(place, tag);
+        }
+        Some(self.address(place))
+    }
+
+    /// This address for the holder.
+    pub(super) fn claim(&mut self, bits: u32, holder: Holder) -> Result<(), Fault> {
+        let place = self
+            .place(bits)
+            .expect("who claims asked whose the address is");
+        if let Some(by) = self.holder(bits) {
+            return Err(Fault::Held { by });
+        }
+        self.hold(place, holder);
+        self.forget(place);
+        Ok(())
+    }
+
+    /// Gives an address back, if the holder holds it.
+    pub(super) fn release(&mut self, bits: u32, holder: Holder) -> bool {
+        if self.holder(bits) != Some(holder) {
+            return false;
+        }
+        let place = self.place(bits).expect("it has a holder");
+        self.used -= 1;
+        self.states[place as usize] = match self.states[place as usize] {
+            State::HeldLeftOut => {
+                self.cells[place as usize] = Cell::NONE;
+                State::LeftOut
+            }
+            _ if self.tag(place).is_some() => {
+                self.remembered.push(&mut self.cells, place);
+                State::Remembered
+            }
+            _ => {
+                self.free.push(&mut self.cells, place);
+                State::Free
+            }
+        };
+        true
+    }
+
+    pub(super) fn holder(&self, bits: u32) -> Option<Holder> {
+        let place = self.place(bits)? as usize;
+        matches!(self.states[place], State::Held | State::HeldLeftOut)
+            .then(|| Holder(self.cells[place].holder()))
+    }
+
+    /// Its free addresses, the one that rested longest first, with whom they are remembered for.
+    pub(super) fn resting(&self) -> impl Iterator<Item = (u32, Option<u64>)> {
+        let free = self.free.iter(&self.cells);
+        let all = free.chain(self.remembered.iter(&self.cells));
+        all.map(|place| (self.address(place), self.tag(place)))
+    }
+
+    /// Its held addresses, with whom they are remembered for.
+    pub(super) fn held(&self) -> impl Iterator<Item = (u32, Holder, Option<u64>)> {
+        let addresses = self.spans.iter().flat_map(|span| span.first..=span.last);
+        let places = (0_u32..).zip(addresses);
+        places.filter_map(|(place, bits)| Some((bits, self.holder(bits)?, self.tag(place))))
+    }
+
+    /// Puts a free address behind all others, remembered for whom it was.
+    pub(super) fn rest(&mut self, bits: u32, tag: Option<u64>) {
+        let place = self.place(bits).expect("who moves it asked whose it is");
+        if self.states[place as usize] != State::Free {
+            return;
+        }
+        self.free.remove(&mut self.cells, place);
+        if let Some(tag) = tag {
+            self.remember(place, tag);
+        }
+        if self.tag(place).is_some() {
+            self.states[place as usize] = State::Remembered;
+            self.remembered.push(&mut self.cells, place);
+        } else {
+            self.free.push(&mut self.cells, place);
+        }
+    }
+
+    /// Holds an address that was held before a change.
+    pub(super) fn keep(&mut self, bits: u32, holder: Holder, tag: Option<u64>) {
+        let place = self.place(bits).expect("who moves it asked whose it is");
+        self.hold(place, holder);
+        let comes_back = self.states[place as usize] == State::Held;
+        if let Some(tag) = tag.filter(|_| comes_back) {
+            self.remember(place, tag);
+        }
+    }
+
+    pub(super) fn keep_counts(&mut self, old: &Self) {
+        self.counts = old.counts;
+    }
+
+    pub(super) fn view(&self) -> PoolView<'_> {
+        let size = self.states.len() as u32;
+        let free = self.free.len + self.remembered.len;
+        PoolView {
+            name: self.name(),
+            sticky: self.is_sticky(),
+            size,
+            used: self.used,
+            free,
+            remembered: self.remembered.len,
+            left_out: size - free - self.used,
+            taken: self.counts.taken,
+            came_back: self.counts.came_back,
+            full: self.counts.full,
+        }
+    }
+
+    /// Marks a place that is not held, and takes it out of its list.
+    fn hold(&mut self, place: u32, holder: Holder) {
+        let index = place as usize;
+        self.states[index] = match self.states[index] {
+            State::Free => {
+                self.free.remove(&mut self.cells, place);
+                State::Held
+            }
+            State::Remembered => {
+                self.remembered.remove(&mut self.cells, place);
+                State::Held
+            }
+            State::LeftOut => State::HeldLeftOut,
+            State::Held | State::HeldLeftOut => unreachable!("callers see that it is not held"),
+        };
+        self.cells[index] = Cell::of_holder(holder.0);
+        self.used += 1;
+    }
+
+    /// Remembers a held or unlisted place for a user, in place of a free one that was remembered before; while the user
+    /// holds another place that is remembered, that one stays.
+    fn remember(&mut self, place: u32, tag: u64) {
+        if let Some(before) = self.place_of_user(tag) {
+            if before == place || self.states[before as usize] != State::Remembered {
+                return;
+            }
+            self.remembered.remove(&mut self.cells, before);
+            self.forget(before);
+            self.states[before as usize] = State::Free;
+            self.free.push(&mut self.cells, before);
+        }
+        if self.tags.is_empty() {
+            self.tags = vec![0; self.states.len()];
+        }
+        self.tags[place as usize] = tag;
+        let tags = &self.tags;
+        self.users
+            .insert_unique(tag, place, |&place| tags[place as usize]);
+    }
+
+    /// Remembers a place for nobody.
+    fn forget(&mut self, place: u32) {
+        let Some(tag) = self.tag(place) else { return };
+        if let Ok(entry) = self.users.find_entry(tag, |&other| other == place) {
+            entry.remove();
+        }
+        self.tags[place as usize] = 0;
+    }
+
+    fn tag(&self, place: u32) -> Option<u64> {
+        let tag = self.tags.get(place as usize).copied();
+        tag.filter(|&tag| tag != 0)
+    }
+
+    fn place_of_user(&self, tag: u64) -> Option<u32> {
+        let is_its = |&place: &u32| self.tags[place as usize] == tag;
+        self.users.find(tag, is_its).copied()
+    }
+
+    fn place(&self, bits: u32) -> Option<u32> {
+        let span = span_of(&self.spans, bits)?;
+        Some(span.base + (bits - span.first))
+    }
+
+    fn address(&self, place: u32) -> u32 {
+        let behind = self.spans.partition_point(|span| span.base <= place);
+        let span = self.spans[behind - 1];
+        span.first + (place - span.base)
+    }
+}
+
+/// The edge's own addresses that are of a pool's ranges.
+fn own_of(spec: &Spec, own: &[Ipv4Addr]) -> Vec<Ipv4Addr> {
+    let is_ours = |address: &Ipv4Addr| spec.ranges.iter().any(|range| range.contains(*address));
+    own.iter().copied().filter(is_ours).collect()
+}

@@ -1,0 +1,182 @@
+//! What an operator says of a pool, and what can be wrong with it.
+
+use core::fmt;
+
+use super::range::{NO_HOSTS, Range};
+
+/// Pools of an edge.
+pub const POOLS_MAX: usize = 1_024;
+/// Addresses of all pools.
+pub const ADDRESSES_MAX: u64 = 1 << 24;
+
+/// A pool as it is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// What users and servers call it (Framed-Pool).
+    pub name: Box<str>,
+    /// Its addresses.
+    pub ranges: Vec<Range>,
+    /// Addresses of its ranges that it does not give out.
+    pub excluded: Vec<Range>,
+    /// Leave out the addresses that end in .0 and .255, which some old hosts do not speak to.
+    pub skip_ends: bool,
+    /// Each user gets its last address back, if that is free.
+    pub sticky: bool,
+}
+
+/// What is wrong with a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecFault {
+    /// Which pool of the list, from 0.
+    pub pool: usize,
+    /// Which of its keys: `name`, `ranges` or `excluded`.
+    pub key: &'static str,
+    /// Which value of that key, from 0.
+    pub place: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub right: String,
+}
+
+impl fmt::Display for SpecFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.right)
+    }
+}
+
+/// A range of a pool, and the number of its first address in that pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) first: u32,
+    pub(super) last: u32,
+    pub(super) pool: usize,
+    pub(super) base: u32,
+}
+
+/// The span that has the address, of spans in order.
+pub(super) fn span_of(spans: &[Span], bits: u32) -> Option<Span> {
+    let behind = spans.partition_point(|span| span.first <= bits);
+    let span = spans[..behind].last()?;
+    (bits <= span.last).then_some(*span)
+}
+
+/// The ranges of all pools in the order of their addresses.
+///
+/// # Errors
+/// Everything that is wrong.
+pub(super) fn check(specs: &[Spec]) -> Result<Vec<Span>, Vec<SpecFault>> {
+    let mut faults = Vec::new();
+    for (pool, spec) in specs.iter().enumerate() {
+        let mut fault = |key, place, message: String, right: &str| {
+            faults.push(SpecFault {
+                pool,
+                key,
+                place,
+                message,
+                right: right.to_owned(),
+            });
+        };
+        if spec.name.is_empty() || spec.name.len() > 253 {
+            let message = format!("has {} octets", spec.name.len());
+            fault("name", 0, message, "give it a name of 1 to 253 octets");
+        } else if specs[..pool].iter().any(|other| other.name == spec.name) {
+            let message = format!("\"{}\" is the name of another pool", spec.name);
+            fault("name", 0, message, "give each pool its own");
+        }
+        if pool == POOLS_MAX {
+            let message = format!("is the pool beyond {POOLS_MAX}");
+            fault("name", 0, message, "join pools that serve the same users");
+        }
+        if spec.ranges.is_empty() {
+            let right = "give at least one, such as \"10.0.0.0/24\"";
+            fault("ranges", 0, "is empty".to_owned(), right);
+        }
+        for (place, range) in spec.ranges.iter().enumerate() {
+            if let Some(wrong) = NO_HOSTS.iter().find(|wrong| wrong.overlaps(*range)) {
+                let message = format!("{range} has addresses of {wrong}, which no host can have");
+                fault("ranges", place, message, "leave those out");
+            }
+        }
+        for (place, out) in spec.excluded.iter().enumerate() {
+            if !spec.ranges.iter().any(|range| range.overlaps(*out)) {
+                let message = format!("{out} is in none of the pool's ranges");
+                fault("excluded", place, message, "leave it out, or correct it");
+            }
+        }
+    }
+    let spans = overlaps(specs, &mut faults);
+    sizes(specs, &mut faults);
+    if faults.is_empty() {
+        Ok(spans)
+    } else {
+        faults.sort_by_key(|fault| fault.pool);
+        Err(faults)
+    }
+}
+
+/// The ranges in order, with their places; a fault for each that overlaps one before.
+fn overlaps(specs: &[Spec], faults: &mut Vec<SpecFault>) -> Vec<Span> {
+    let mut all: Vec<(Range, usize, usize)> = Vec::new();
+    for (pool, spec) in specs.iter().enumerate() {
+        let ranges = spec.ranges.iter().enumerate();
+        all.extend(ranges.map(|(place, range)| (*range, pool, place)));
+    }
+    all.sort();
+    let mut bases = vec![0_u32; specs.len()];
+    let mut spans = Vec::with_capacity(all.len());
+    let mut farthest: Option<(Range, usize)> = None;
+    for (range, pool, place) in all {
+        if let Some((other, whose)) = farthest.filter(|(other, _)| other.overlaps(range)) {
+            faults.push(SpecFault {
+                pool,
+                key: "ranges",
+                place,
+                message: format!("{range} overlaps {other} of pool \"{}\"", specs[whose].name),
+                right: "let each address be of one range only".to_owned(),
+            });
+        }
+        if farthest.is_none_or(|(other, _)| other.bits().1 < range.bits().1) {
+            farthest = Some((range, pool));
+        }
+        let (first, last) = range.bits();
+        let base = bases[pool];
+        bases[pool] = base.saturating_add(u32::try_from(range.count()).unwrap_or(u32::MAX));
+        spans.push(Span {
+            first,
+            last,
+            pool,
+            base,
+        });
+    }
+    spans
+}
+
+/// A fault for the pool that goes beyond what all may have.
+fn sizes(specs: &[Spec], faults: &mut Vec<SpecFault>) {
+    let mut total = 0_u64;
+    for (pool, spec) in specs.iter().enumerate() {
+        let before = total;
+        total += spec.ranges.iter().map(|range| range.count()).sum::<u64>();
+        if total > ADDRESSES_MAX && before <= ADDRESSES_MAX {
+            faults.push(SpecFault {
+                pool,
+                key: "ranges",
+                place: 0,
+                message: format!("bring all pools to {total} addresses"),
+                right: format!("all together may have {ADDRESSES_MAX}"),
+            });
+        }
+    }
+}
+
+/// The fault of a pool that leaves out whatever it has.
+pub(super) fn gives_none(pool: usize) -> SpecFault {
+    SpecFault {
+        pool,
+        key: "ranges",
+        place: 0,
+        message: "are left out to the last address".to_owned(),
+        right: "leave some to give out".to_owned(),
+    }
+}

@@ -1,0 +1,328 @@
+use core::net::Ipv4Addr;
+
+use md5::{Digest, Md5};
+use proptest::prelude::*;
+
+use super::*;
+
+const FILE: &str = r#"
+# Who may come.
+[[user]]
+name = "ann@example.net"
+password = "the \"cat\" sat"
+
+[[user]]
+name = "bob"
+password = 'hunter2'
+address = "192.0.2.7"
+routes = ["198.51.100.0/24", "2001:db8:7::/48", "203.0.113.9"]
+filter = "residential"
+session_timeout_s = 86_400
+idle_timeout_s = 600
+interim_interval_s = 300
+sessions = 1
+
+[[user]]
+name = "cleo"
+password = "c"
+address = "own"
+pool = "business"
+sticky = true
+"#;
+
+fn users() -> Users {
+    Users::parse(FILE).expect("faultless")
+}
+
+fn granted(verdict: Verdict) -> Grant {
+    match verdict {
+        Verdict::Accept(grant) => grant,
+        Verdict::Reject(reject) => panic!("{reject}"),
+    }
+}
+
+fn faults(text: &str) -> Vec<String> {
+    let faults = Users::parse(text).expect_err("not faultless");
+    faults.iter().map(ToString::to_string).collect()
+}
+
+/// A user with this line beside name and password; the line is the fourth.
+fn faults_of(line: &str) -> Vec<String> {
+    faults(&format!(
+        "[[user]]\nname = \"a\"\npassword = \"p\"\n{line}\n"
+    ))
+}
+
+#[test]
+fn a_user_gets_what_its_section_says() {
+    let grant = granted(users().authenticate(b"bob", &Proof::Pap(b"hunter2")));
+    assert_eq!(
+        grant.profile.address,
+        Address::Fixed(Ipv4Addr::new(192, 0, 2, 7))
+    );
+    let routes: Vec<String> = grant.profile.routes.iter().map(Prefix::to_string).collect();
+    assert_eq!(
+        routes,
+        ["198.51.100.0/24", "2001:db8:7::/48", "203.0.113.9/32"]
+    );
+    assert_eq!(grant.profile.filter.as_deref(), Some("residential"));
+    let times = [
+        grant.profile.session_timeout,
+        grant.profile.idle_timeout,
+        grant.profile.interim_interval,
+    ];
+    let expected = [86_400, 600, 300].map(|s| Some(Duration::from_secs(s)));
+    assert_eq!(times, expected);
+    assert_eq!(grant.sessions.map(NonZeroU16::get), Some(1));
+    assert!(!grant.sticky);
+
+    let grant = granted(users().authenticate(b"cleo", &Proof::Pap(b"c")));
+    assert_eq!(grant.profile.address, Address::ItsOwn);
+    assert_eq!(grant.profile.pool.as_deref(), Some("business"));
+    assert!(grant.sticky && grant.sessions.is_none());
+
+    let grant = granted(users().authenticate(b"ann@example.net", &Proof::Pap(b"the \"cat\" sat")));
+    assert_eq!(grant.profile, Profile::default());
+}
+
+#[test]
+fn only_the_right_password_is_accepted_and_the_operator_learns_why_not() {
+    let users = users();
+    for (name, proof, reject) in [
+        (&b"bob"[..], Proof::Pap(b"hunter3"), Reject::WrongPassword),
+        (b"bob", Proof::Pap(b""), Reject::WrongPassword),
+        (b"bob", Proof::None, Reject::NoProof),
+        (b"Bob", Proof::Pap(b"hunter2"), Reject::UnknownUser),
+        (b"", Proof::None, Reject::UnknownUser),
+        (b"nobody", Proof::Pap(proof::DECOY), Reject::UnknownUser),
+    ] {
+        assert_eq!(users.authenticate(name, &proof), Verdict::Reject(reject));
+    }
+}
+
+#[test]
+fn a_chap_response_is_the_digest_of_identifier_password_and_challenge() {
+    let users = users();
+    let mut md5 = Md5::new();
+    md5.update([7]);
+    md5.update(b"hunter2");
+    md5.update(b"a challenge");
+    let right = md5.finalize();
+    let claim = |identifier, challenge, response| {
+        let proof = Proof::Chap {
+            identifier,
+            challenge,
+            response,
+        };
+        users.authenticate(b"bob", &proof)
+    };
+    assert!(matches!(
+        claim(7, b"a challenge", &right),
+        Verdict::Accept(_)
+    ));
+    let wrong = Verdict::Reject(Reject::WrongPassword);
+    assert_eq!(claim(8, b"a challenge", &right), wrong);
+    assert_eq!(claim(7, b"another", &right), wrong);
+    let length = Verdict::Reject(Reject::ResponseLength);
+    assert_eq!(claim(7, b"a challenge", &right[..15]), length);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_line_and_key_and_what_would_be_right() {
+    for (line, fault) in [
+        (
+            "pasword = \"x\"",
+            "4: user[1].pasword: is no key of a user; did you mean password?",
+        ),
+        (
+            "colour = 1",
+            "4: user[1].colour: is no key of a user; there are name, password, address, pool, routes, filter, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
+        ),
+        (
+            "address = \"10.0.0\"",
+            "4: user[1].address: is no IPv4 address; write \"pool\", \"own\", or an address such as \"192.0.2.7\"",
+        ),
+        (
+            "address = \"224.0.0.1\"",
+            "4: user[1].address: 224.0.0.1 is no host's address; write \"pool\", \"own\", or an address such as \"192.0.2.7\"",
+        ),
+        (
+            "address = 7",
+            "4: user[1].address: is a whole number; write \"pool\", \"own\", or an address such as \"192.0.2.7\"",
+        ),
+        (
+            "address = \"192.0.2.7\"\npool = \"a\"",
+            "5: user[1].pool: is given beside a fixed address; give one of the two",
+        ),
+        (
+            "routes = \"10.0.0.0/8\"",
+            "4: user[1].routes: is a text; write networks in a list: routes = [\"192.0.2.0/24\", \"2001:db8::/48\"]",
+        ),
+        (
+            "routes = [\"10.0.0.1/8\"]",
+            "4: user[1].routes: has 10.0.0.1/8, whose length is too long or leaves bits set; write a network as \"192.0.2.0/24\" or \"2001:db8::/48\"",
+        ),
+        (
+            "routes = [\"10.0.0.0/8\", \"10.0.0.0/8\"]",
+            "4: user[1].routes: has 10.0.0.0/8 twice; write each network once",
+        ),
+        (
+            "filter = \"\"",
+            "4: user[1].filter: is empty; give it, or leave the key out",
+        ),
+        (
+            "sessions = 0",
+            "4: user[1].sessions: is not a number from 1 to 65535; write sessions = 1, or leave it out for any number",
+        ),
+        (
+            "sticky = \"yes\"",
+            "4: user[1].sticky: is a text; write true or false, without quotes",
+        ),
+        (
+            "interim_interval_s = 59",
+            "4: user[1].interim_interval_s: is not a number of seconds, 60 or more; write whole seconds without quotes or unit, such as 600",
+        ),
+        (
+            "idle_timeout_s = \"5m\"",
+            "4: user[1].idle_timeout_s: is not a whole number of seconds, 1 or more; write whole seconds without quotes or unit, such as 3600, or leave it out for none",
+        ),
+        (
+            "[user.extra]",
+            "4: user: is not written as a list of users; begin each user with [[user]]",
+        ),
+        (
+            "[[usr]]",
+            "4: usr: is no section of a users file; there is [[user]] alone",
+        ),
+        (
+            "pool = residential",
+            "4: user[1].pool: is neither a number nor true nor false; write text in quotes: pool = \"TEXT\"",
+        ),
+        (
+            "pool =",
+            "4: user[1].pool: has no value; write pool = VALUE",
+        ),
+        (
+            "name = \"b\"",
+            "4: user[1].name: duplicate key; give each key once",
+        ),
+    ] {
+        assert!(
+            faults_of(line).contains(&fault.to_owned()),
+            "{:?}",
+            faults_of(line)
+        );
+    }
+    assert_eq!(
+        faults(
+            "[[user]]\n\n[[user]]\nname = \"\"\npassword = \"p\"\n[[user]]\nname = \"x\"\npassword = 5\n"
+        ),
+        [
+            "1: user[1].name: is missing; write name = \"NAME\"",
+            "1: user[1].password: is missing; write password = \"PASSWORD\"",
+            "4: user[2].name: is empty; give it, or leave the key out",
+            "8: user[3].password: is a whole number; write text in quotes",
+        ]
+    );
+}
+
+#[test]
+fn two_users_with_one_name_or_one_address_are_told_with_both_lines() {
+    let text = "[[user]]\nname = \"a\"\npassword = \"p\"\naddress = \"192.0.2.1\"\n\
+                [[user]]\nname = \"a\"\npassword = \"q\"\n\
+                [[user]]\nname = \"b\"\npassword = \"r\"\naddress = \"192.0.2.1\"\n";
+    assert_eq!(
+        faults(text),
+        [
+            "6: user[2].name: is the name of the user of line 1; give each user its own",
+            "11: user[3].address: 192.0.2.1 is the address of the user of line 1; give each user its own",
+        ]
+    );
+}
+
+#[test]
+fn no_fault_and_no_print_tells_a_password() {
+    for line in [
+        "password = hunter2",
+        "password = 'hunter2",
+        "password = \"hunter2",
+        "password = \"\"\"hunter2\nhunter2",
+        "password = \"hunter2\" hunter2",
+        "password = [\"hunter2\"]",
+        "password = { a = \"hunter2\" }",
+        "password : hunter2",
+        "password hunter2",
+        "passwort = \"hunter2\"",
+        "password = \"\\hunter2\"",
+        "password = \"hunter2\u{1}\"",
+    ] {
+        let told = faults(&format!("[[user]]\nname = \"a\"\n{line}\n"));
+        assert!(!told.is_empty());
+        for fault in told {
+            assert!(!fault.contains("hunter2"), "{fault}");
+        }
+    }
+    assert_eq!(format!("{:?}", users()), "Users(3)");
+}
+
+#[test]
+fn a_file_without_users_and_one_with_other_line_ends_are_read() {
+    for text in ["", "\n\n# none\n"] {
+        assert!(Users::parse(text).expect("faultless").is_empty());
+    }
+    let text = FILE.replace('\n', "\r\n");
+    assert_eq!(Users::parse(&text).expect("faultless").len(), 3);
+    assert_eq!(
+        faults("name = \"a\"\n"),
+        ["1: name: is no section of a users file; there is [[user]] alone"]
+    );
+}
+
+#[test]
+fn a_file_of_faults_is_told_a_hundred_of_them() {
+    let text = "[[user]]\nname = 1\npassword = 2\n".repeat(1_000);
+    assert_eq!(faults(&text).len(), 100);
+}
+
+#[test]
+fn each_of_many_users_is_found() {
+    let text: String = (0..5_000)
+        .map(|n| {
+            format!(
+                "[[user]]\nname = \"user{n}\"\npassword = \"secret{n}\"\npool = \"{}\"\n",
+                n % 3
+            )
+        })
+        .collect();
+    let users = Users::parse(&text).expect("faultless");
+    assert_eq!(users.terms.len(), 3);
+    for n in 0..5_000 {
+        let name = format!("user{n}");
+        let proof = format!("secret{n}");
+        let grant = granted(users.authenticate(name.as_bytes(), &Proof::Pap(proof.as_bytes())));
+        assert_eq!(grant.profile.pool, Some((n % 3).to_string().into()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic_and_every_fault_has_a_line_of_it(
+        text in "(\\[\\[user\\]\\]|\\[user\\]|name|password|address|routes|sessions|=|\"a\"|\"|'|\\[|\\]|,|7|-|0x|\\{|\\}|\n|\r\n| |#|\\.|\u{e9}|true){0,60}"
+    ) {
+        if let Err(faults) = Users::parse(&text) {
+            let lines = text.matches('\n').count() + 1;
+            for fault in faults {
+                prop_assert!((1..=lines).contains(&fault.line), "{}", fault);
+                prop_assert!(!fault.right.is_empty() && !fault.message.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn one_changed_octet_never_makes_the_reader_panic(at in 0..FILE.len(), octet in 0_u8..128) {
+        let mut text = FILE.as_bytes().to_vec();
+        text[at] = octet;
+        let text = String::from_utf8(text).expect("ASCII");
+        let _ = Users::parse(&text);
+    }
+}
