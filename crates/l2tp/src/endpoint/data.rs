@@ -140,6 +140,23 @@ impl Endpoint {
         })
     }
 
+    /// Octets that stand around a frame of this session in a packet on the way to its peer: IP, UDP and L2TP.
+    #[must_use]
+    pub fn data_overhead(&self, session: SessionKey) -> Option<usize> {
+        let record = self.sessions.get(session.0)?;
+        let tunnel = self.tunnels.at(record.tunnel)?;
+        let ip = if tunnel.route.peer.is_ipv4() { 20 } else { 40 };
+        let own = match record.version {
+            Version::V2 if record.sequencing => 10,
+            Version::V2 => 6,
+            Version::V3 => {
+                let sublayer = 4 * usize::from(record.sublayer);
+                l2tp::data::DATA_V3_HEADER_LEN + record.remote_cookie.as_bytes().len() + sublayer
+            }
+        };
+        Some(ip + 8 + own)
+    }
+
     /// What stands before the next frame of an established session. Counts the frame's sequence number where the peer
     /// wants those.
     pub fn data_header(&mut self, session: SessionKey) -> Option<DataHeader> {

@@ -19,6 +19,14 @@ pub use fsm::{Role, SessionState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionKey(pub(crate) Key);
 
+impl SessionKey {
+    /// Its place: below the number of sessions there ever were at a time, and used again when it is gone.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.0.index
+    }
+}
+
 /// One session.
 pub(crate) struct Session {
     pub(crate) key: Key,

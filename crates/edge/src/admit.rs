@@ -1,0 +1,285 @@
+//! What a subscriber gets that is let in: name, address, routes; and how it gives them back.
+
+use core::hash::BuildHasher;
+use core::net::{IpAddr, Ipv4Addr};
+
+use aaa::pools::{Holder, Request};
+use aaa::{Address, Profile};
+use base::Instant;
+use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
+
+use crate::edge::Edge;
+use crate::end::End;
+use crate::event::Event;
+use crate::subscriber::{Phase, SubscriberKey};
+
+impl Edge {
+    /// Lets somebody in who asked: the answer to a [`crate::Question`]. `message` may be shown to its user. `false`: it
+    /// has gone, or did not ask.
+    pub fn admit(
+        &mut self,
+        subscriber: SubscriberKey,
+        profile: Profile,
+        message: &[u8],
+        now: Instant,
+    ) -> bool {
+        let index = subscriber.0.index;
+        let asking = |one: &&crate::subscriber::Subscriber| one.phase == Phase::Asking;
+        if self.subscribers.get(subscriber.0).filter(asking).is_none() {
+            return false;
+        }
+        if let Some(name) = &profile.name {
+            self.forget_name(index);
+            self.set_name(index, name.as_bytes());
+        }
+        self.register_name(index);
+        let is_plain = profile == Profile::default();
+        self.at_mut(index).profile = (!is_plain).then(|| Box::new(profile));
+        let ipv4 = match self.lease(index) {
+            Ok(address) => address,
+            Err(why) => {
+                self.counters.without_address += 1;
+                let reason = End::NoAddress(why.into());
+                self.turn_away(index, reason, b"no address", now);
+                return true;
+            }
+        };
+        let grant = Grant {
+            ipv4: Some(Ipv4Offer {
+                local: self.config.address,
+                peer: ipv4,
+                dns: self.config.dns,
+                ask_dns: false,
+            }),
+            ipv6: self
+                .config
+                .ipv6
+                .then(|| Ipv6Offer::free(self.random.u64() | 1)),
+        };
+        self.at_mut(index).phase = Phase::Networks;
+        self.with_link(index, now, |link, ctx| link.accept(&grant, message, ctx));
+        true
+    }
+
+    /// Turns somebody away who asked: the answer to a [`crate::Question`]. `false`: it has gone, or did not ask.
+    pub fn refuse(
+        &mut self,
+        subscriber: SubscriberKey,
+        why: &str,
+        message: &[u8],
+        now: Instant,
+    ) -> bool {
+        let index = subscriber.0.index;
+        let asking = |one: &&crate::subscriber::Subscriber| one.phase == Phase::Asking;
+        if self.subscribers.get(subscriber.0).filter(asking).is_none() {
+            return false;
+        }
+        self.counters.refused += 1;
+        self.turn_away(index, End::Refused(why.into()), message, now);
+        true
+    }
+
+    fn turn_away(&mut self, index: u32, reason: End, message: &[u8], now: Instant) {
+        let subscriber = self.at_mut(index);
+        subscriber.phase = Phase::Ending;
+        subscriber.ending = Some(Box::new(reason));
+        self.with_link(index, now, |link, ctx| link.refuse(message, ctx));
+    }
+
+    /// The address that a subscriber is to have. One that is negotiated anew keeps what it holds, if it still may.
+    fn lease(&mut self, index: u32) -> Result<Ipv4Addr, String> {
+        let Self {
+            subscribers, pools, ..
+        } = self;
+        let subscriber = subscribers.at_mut(index).expect("the caller has it");
+        let holder = Holder(SubscriberKey(subscriber.key).to_token());
+        let profile = subscriber.profile.as_deref();
+        let wanted = profile.map_or(Address::FromPool, |profile| profile.address);
+        match (subscriber.held, wanted) {
+            (Some(held), Address::Fixed(address)) if held == address => return Ok(held),
+            (Some(held), Address::FromPool | Address::ItsOwn) => return Ok(held),
+            (Some(held), Address::Fixed(_)) => {
+                pools.release(held, holder);
+                subscriber.held = None;
+            }
+            (None, _) => {}
+        }
+        let address = match wanted {
+            Address::Fixed(address) => pools
+                .claim(address, holder)
+                .map(|()| address)
+                .map_err(|fault| fault.to_string())?,
+            Address::FromPool | Address::ItsOwn => pools
+                .take(&Request {
+                    pool: profile.and_then(|profile| profile.pool.as_deref()),
+                    holder,
+                    user: &subscriber.name,
+                    sticky: false,
+                    wish: None,
+                })
+                .map_err(|fault| fault.to_string())?,
+        };
+        subscriber.held = Some(address);
+        Ok(address)
+    }
+
+    /// Gives a subscriber's address back.
+    pub(crate) fn release(&mut self, index: u32) {
+        let Self {
+            subscribers, pools, ..
+        } = self;
+        let subscriber = subscribers.at(index).expect("the caller has it");
+        if subscriber.is_client {
+            return;
+        }
+        if let Some(address) = subscriber.held {
+            let holder = Holder(SubscriberKey(subscriber.key).to_token());
+            pools.release(address, holder);
+        }
+    }
+
+    pub(crate) fn ipv4_up(&mut self, index: u32, settings: &Ipv4Settings, now: Instant) {
+        self.ipv4_down(index);
+        let subscriber = self.at_mut(index);
+        let key = subscriber.key;
+        let is_client = subscriber.is_client;
+        let address = if is_client {
+            settings.local
+        } else {
+            settings.peer
+        };
+        subscriber.addresses.v4 = address.to_bits();
+        if is_client {
+            subscriber.held = Some(address);
+            self.events.push_back(Event::Client {
+                subscriber: SubscriberKey(key),
+                addresses: Some((settings.local, settings.peer)),
+            });
+        }
+        let table = if is_client {
+            &mut self.own
+        } else {
+            &mut self.routes
+        };
+        let taken = table.insert(IpAddr::V4(address), 32, index).is_err();
+        self.counters.routes_refused += u64::from(taken);
+        self.framed_routes(index, false, true);
+        self.network_up(index, now);
+    }
+
+    pub(crate) fn ipv4_down(&mut self, index: u32) {
+        let subscriber = self.at_mut(index);
+        let (key, is_client) = (subscriber.key, subscriber.is_client);
+        let bits = core::mem::take(&mut subscriber.addresses.v4);
+        if bits == 0 {
+            return;
+        }
+        let address = IpAddr::V4(Ipv4Addr::from_bits(bits));
+        if is_client {
+            self.own.remove(address, 32, index);
+            self.events.push_back(Event::Client {
+                subscriber: SubscriberKey(key),
+                addresses: None,
+            });
+        } else {
+            self.routes.remove(address, 32, index);
+            self.framed_routes(index, false, false);
+        }
+    }
+
+    pub(crate) fn ipv6_up(&mut self, index: u32, settings: &Ipv6Settings, now: Instant) {
+        self.ipv6_down(index);
+        let subscriber = self.at_mut(index);
+        subscriber.ipv6 = Some([settings.local, settings.peer]);
+        subscriber.addresses.interface = settings.peer.to_be_bytes();
+        self.framed_routes(index, true, true);
+        self.network_up(index, now);
+    }
+
+    pub(crate) fn ipv6_down(&mut self, index: u32) {
+        if self.at_mut(index).ipv6.take().is_some() {
+            self.at_mut(index).addresses.interface = [0; 8];
+            self.framed_routes(index, true, false);
+        }
+    }
+
+    /// Leads the networks behind a subscriber to it, those of one version of IP, or does not any more.
+    fn framed_routes(&mut self, index: u32, ipv6: bool, here: bool) {
+        let Self {
+            subscribers,
+            routes,
+            counters,
+            ..
+        } = self;
+        let profile = subscribers.at(index).and_then(|one| one.profile.as_deref());
+        let networks = profile.map_or(&[][..], |profile| &profile.routes);
+        for network in networks
+            .iter()
+            .filter(|network| network.address().is_ipv6() == ipv6)
+        {
+            let (address, length) = (network.address(), network.length());
+            if !here {
+                routes.remove(address, length, index);
+            } else if routes.insert(address, length, index).is_err() {
+                counters.routes_refused += 1;
+            }
+        }
+    }
+
+    pub(crate) fn set_name(&mut self, index: u32, name: &[u8]) {
+        self.at_mut(index).name = name.into();
+    }
+
+    /// Lets a subscriber be found by its name.
+    fn register_name(&mut self, index: u32) {
+        let hash = self.hasher.hash_one(&self.at(index).name);
+        let Self {
+            by_name,
+            subscribers,
+            hasher,
+            ..
+        } = self;
+        if by_name.find(hash, |&at| at == index).is_some() {
+            return;
+        }
+        by_name.insert_unique(hash, index, |&at| {
+            let one = subscribers
+                .at(at)
+                .expect("the table names only subscribers");
+            hasher.hash_one(&one.name)
+        });
+    }
+
+    pub(crate) fn forget_name(&mut self, index: u32) {
+        let hash = self.hasher.hash_one(&self.at(index).name);
+        if let Ok(entry) = self.by_name.find_entry(hash, |&at| at == index) {
+            entry.remove();
+        }
+    }
+
+    /// Subscribers that were let in under this name.
+    pub fn find(&self, name: &[u8]) -> impl Iterator<Item = SubscriberKey> + '_ {
+        let name: Box<[u8]> = name.into();
+        let hash = self.hasher.hash_one(&name);
+        self.by_name
+            .iter_hash(hash)
+            .filter_map(|&index| self.subscribers.at(index))
+            .filter(move |one| one.name == name)
+            .map(|one| SubscriberKey(one.key))
+    }
+
+    /// Ends a subscriber in order, for this reason. `false`: there is none, or it is told to go already.
+    pub fn drop_subscriber(
+        &mut self,
+        subscriber: SubscriberKey,
+        reason: End,
+        now: Instant,
+    ) -> bool {
+        let there = self.subscribers.get(subscriber.0);
+        if there.is_none_or(|one| one.phase == Phase::Ending) {
+            return false;
+        }
+        self.end(subscriber.0.index, reason, now);
+        true
+    }
+}

@@ -1,0 +1,63 @@
+//! What is the same for all subscribers of an edge.
+
+use core::net::Ipv4Addr;
+
+use base::Duration;
+
+/// Limits and defaults of an [`crate::Edge`].
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Whether the L2TP sessions of an LNS end here; otherwise their frames are for nobody.
+    pub terminate: bool,
+    /// Timers and options of the links to subscribers.
+    pub ppp: ppp::Config,
+    /// Our address in IPCP, one for all; also the source of the ICMP errors that we send.
+    pub address: Ipv4Addr,
+    /// DNS servers that subscribers are told (RFC 1877).
+    pub dns: [Option<Ipv4Addr>; 2],
+    /// Whether IPv6CP is offered.
+    pub ipv6: bool,
+    /// The largest IP packet, in octets, that the way to a peer takes whole; what does not fit into it beside the
+    /// tunnel's headers is fragmented within, or refused with the size that would fit.
+    pub path_mtu: u16,
+    /// Whether the MSS of TCP connections is lowered to what fits (RFC 4459, section 3.2, has why).
+    pub clamp_mss: bool,
+    /// How often an account is given while a subscriber is up, unless its profile says; zero: never.
+    pub interim_interval: Duration,
+    /// A subscriber without a packet of data for so long is ended, unless its profile says; zero: never.
+    pub idle_timeout: Duration,
+    /// A subscriber is ended after so long, unless its profile says; zero: never.
+    pub session_timeout: Duration,
+    /// Subscribers at a time, with those that are being set up.
+    pub subscribers_max: u32,
+    /// Routes to subscribers, their own addresses and the networks behind them.
+    pub routes_max: u32,
+    /// Whether accounts are asked for by [`crate::Edge::poll_account`].
+    pub accounting: bool,
+    /// Ended subscribers that are remembered with the reason.
+    pub history_max: usize,
+    /// Resolution of the subscribers' timers.
+    pub tick: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            terminate: false,
+            ppp: ppp::Config::default(),
+            address: Ipv4Addr::new(192, 0, 2, 1),
+            dns: [None; 2],
+            ipv6: true,
+            path_mtu: 1_500,
+            clamp_mss: true,
+            interim_interval: Duration::ZERO,
+            idle_timeout: Duration::ZERO,
+            session_timeout: Duration::ZERO,
+            subscribers_max: 1 << 17,
+            routes_max: 1 << 18,
+            accounting: false,
+            history_max: 4_096,
+            tick: Duration::from_millis(10),
+        }
+    }
+}

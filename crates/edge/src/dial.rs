@@ -1,0 +1,36 @@
+//! Links in which we are the client: voluntary tunnels.
+
+use base::Instant;
+use l2tp::SessionKey;
+use ppp::{Credentials, Ipv4Offer, Ipv6Offer, Side};
+
+use crate::edge::Edge;
+
+/// What a client of ours proves itself by, and asks for.
+#[derive(Clone, Debug)]
+pub struct Dial {
+    /// Name and secret; none where the peer does not ask.
+    pub credentials: Option<Credentials>,
+    /// Whether to ask for an IPv4 address and name servers.
+    pub ipv4: bool,
+    /// Whether to ask for IPv6.
+    pub ipv6: bool,
+}
+
+impl Dial {
+    pub(crate) fn side(self) -> Side {
+        Side::Client {
+            credentials: self.credentials,
+            ipv4: self.ipv4.then_some(Ipv4Offer::ASK),
+            ipv6: self.ipv6.then(|| Ipv6Offer::free(0)),
+        }
+    }
+}
+
+impl Edge {
+    /// Has a call of ours become a link of a client once its session is up. To be said right after the call was made.
+    pub fn dial(&mut self, session: SessionKey, dial: Dial, now: Instant) {
+        self.dials.insert(session, dial);
+        self.heed(now);
+    }
+}

@@ -1,0 +1,261 @@
+//! The tables of an edge, and the order in which its parts hear of things.
+
+use std::collections::VecDeque;
+
+use aaa::Pools;
+use base::slab::Key;
+use base::timer::{TimerStore, Wheel};
+use base::{Datagram, Instant, Machine, Route, Slab};
+use foldhash::fast::FixedState;
+use forward::routes::Routes;
+use hashbrown::{HashMap, HashTable};
+use l2tp::{Endpoint, SessionKey};
+use ppp::Outbox;
+
+use crate::account::Account;
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::dial::Dial;
+use crate::event::{Event, Question};
+use crate::history::{Ended, History};
+use crate::outgoing::Outgoing;
+use crate::random::Random;
+use crate::subscriber::Subscriber;
+
+/// No subscriber.
+const NIL: u32 = u32::MAX;
+
+/// An L2TP endpoint whose sessions end here, in subscribers on line.
+///
+/// Its owner hands it datagrams, packets and time, and drains it after every mutation: transmits, then events and
+/// questions, then the timeout. A batch may be handed over before one drain.
+pub struct Edge {
+    pub(crate) config: Config,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) subscribers: Slab<Subscriber>,
+    /// Subscribers by the place of their session.
+    pub(crate) by_session: Vec<u32>,
+    /// Subscribers that were let in, by name.
+    pub(crate) by_name: HashTable<u32>,
+    /// Subscribers by their addresses and the networks behind them.
+    pub(crate) routes: Routes,
+    /// Our own addresses as a client.
+    pub(crate) own: Routes,
+    /// Calls of ours that become links when they are up.
+    pub(crate) dials: HashMap<SessionKey, Dial>,
+    pub(crate) hasher: FixedState,
+    pub(crate) random: Random,
+    pub(crate) timers: Wheel,
+    pub(crate) outbox: Outbox,
+    pub(crate) outgoing: Outgoing,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) questions: VecDeque<Question>,
+    /// What `poll_account` gives.
+    pub(crate) accounts: VecDeque<Account>,
+    pub(crate) pools: Pools,
+    /// A packet that is changed on its way.
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) history: History,
+    pub(crate) counters: Counters,
+    pub(crate) next_account: u64,
+    pub(crate) shutting_down: bool,
+}
+
+impl Edge {
+    /// An edge around an endpoint. `seed` is 32 random octets; equal seeds and inputs give equal outputs.
+    #[must_use]
+    pub fn new(config: Config, endpoint: Endpoint, pools: Pools, seed: [u8; 32]) -> Self {
+        let mut random = Random::new(seed);
+        let hasher = FixedState::with_seed(random.u64());
+        Self {
+            endpoint,
+            subscribers: Slab::new(),
+            by_session: Vec::new(),
+            by_name: HashTable::new(),
+            routes: Routes::new(config.routes_max as usize),
+            own: Routes::new(config.subscribers_max as usize),
+            dials: HashMap::new(),
+            hasher,
+            timers: Wheel::new(config.tick),
+            outbox: Outbox::new(),
+            outgoing: Outgoing::default(),
+            events: VecDeque::new(),
+            questions: VecDeque::new(),
+            accounts: VecDeque::new(),
+            pools,
+            scratch: Vec::new(),
+            history: History::new(config.history_max),
+            counters: Counters::default(),
+            // Accounts of one run differ from those of another by their upper half.
+            next_account: random.u64() & !0xffff_ffff,
+            shutting_down: false,
+            random,
+            config,
+        }
+    }
+
+    /// The endpoint below.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The endpoint below, for commands; [`Edge::heed`] is due afterwards.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Takes a control message of L2TP.
+    ///
+    /// # Errors
+    /// It was ignored, and counted by the endpoint.
+    pub fn handle_control(
+        &mut self,
+        datagram: Datagram<'_>,
+        now: Instant,
+    ) -> Result<(), l2tp::Discard> {
+        let result = self.endpoint.handle(datagram, now);
+        self.heed(now);
+        result
+    }
+
+    /// Takes notice of what the endpoint has to tell.
+    pub fn heed(&mut self, now: Instant) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                l2tp::Event::SessionUp { session, .. } => self.session_up(session, now),
+                l2tp::Event::SessionDown {
+                    session,
+                    ref reason,
+                    ..
+                } => self.session_down(session, reason, now),
+                _ => {}
+            }
+            self.events.push_back(Event::L2tp(event));
+        }
+    }
+
+    /// Fires what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = self.endpoint.poll_timeout();
+        if due.is_some_and(|(at, _)| at <= now) {
+            self.endpoint.handle_timeout(now);
+            self.heed(now);
+        }
+        while let Some(expired) = self.timers.pop_due(now) {
+            if let Some(subscriber) = self.subscribers.at_mut(expired.token) {
+                subscriber.timer = None;
+                self.subscriber_due(expired.token, now);
+            }
+        }
+    }
+
+    /// When [`Edge::handle_timeout`] is due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let endpoint = self.endpoint.poll_timeout().map(|(at, _)| at);
+        let own = self.timers.next_deadline();
+        endpoint.into_iter().chain(own).min()
+    }
+
+    /// Appends one datagram to `out`; `None` means drained.
+    ///
+    /// L2TP's own messages come before the frames in its sessions: what connects a session is before what is in it.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
+        self.endpoint
+            .poll_transmit(now, out)
+            .or_else(|| self.outgoing.pop(out))
+    }
+
+    /// The next event, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next question whether somebody may come in, oldest first; the answer is [`Edge::admit`] or
+    /// [`Edge::refuse`].
+    pub fn poll_question(&mut self) -> Option<Question> {
+        self.questions.pop_front()
+    }
+
+    /// Ends everything in order: every peer is told.
+    pub fn shut_down(&mut self, now: Instant) {
+        self.shutting_down = true;
+        self.endpoint.shut_down(now);
+        self.heed(now);
+    }
+
+    /// Whether nobody is to be told anything any more.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.endpoint.is_quiet() && self.outgoing.is_empty()
+    }
+
+    /// The place of a session's subscriber.
+    pub(crate) fn subscriber_of(&self, session: SessionKey) -> Option<u32> {
+        let index = *self.by_session.get(session.index() as usize)?;
+        self.subscribers
+            .at(index)
+            .filter(|subscriber| subscriber.session == session)
+            .map(|_| index)
+    }
+
+    pub(crate) fn bind_session(&mut self, session: SessionKey, index: u32) {
+        let place = session.index() as usize;
+        if self.by_session.len() <= place {
+            self.by_session.resize(place + 1, NIL);
+        }
+        self.by_session[place] = index;
+    }
+
+    pub(crate) fn at(&self, index: u32) -> &Subscriber {
+        self.subscribers
+            .at(index)
+            .expect("an index inside the edge names a subscriber")
+    }
+
+    pub(crate) fn at_mut(&mut self, index: u32) -> &mut Subscriber {
+        self.subscribers
+            .at_mut(index)
+            .expect("an index inside the edge names a subscriber")
+    }
+
+    /// Arms a subscriber's one timer for the earliest of its deadlines.
+    pub(crate) fn settle_timer(&mut self, index: u32) {
+        let Self {
+            subscribers,
+            timers,
+            ..
+        } = self;
+        let Some(subscriber) = subscribers.at_mut(index) else {
+            return;
+        };
+        let due = subscriber.deadline();
+        match subscriber.timer {
+            // One that is too early is looked at again when it fires: cheaper than to move it each time.
+            Some((_, at)) if at <= due => return,
+            Some((timer, _)) => {
+                timers.cancel(timer);
+            }
+            None => {}
+        }
+        subscriber.timer = (due != Instant::FAR_FUTURE).then(|| (timers.insert(due, index), due));
+    }
+
+    pub(crate) fn remember(&mut self, ended: Ended) {
+        self.history.push(ended);
+    }
+
+    pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber> {
+        let subscriber = self.subscribers.remove(key)?;
+        if let Some((timer, _)) = subscriber.timer {
+            self.timers.cancel(timer);
+        }
+        if let Some(place) = self.by_session.get_mut(subscriber.session.index() as usize)
+            && *place == key.index
+        {
+            *place = NIL;
+        }
+        Some(subscriber)
+    }
+}

@@ -1,0 +1,45 @@
+//! What an edge tells its owner, and asks it.
+
+use core::net::Ipv4Addr;
+
+use ppp::Claim;
+
+use crate::end::End;
+use crate::subscriber::SubscriberKey;
+
+/// What an edge tells its owner.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The endpoint below tells something.
+    L2tp(l2tp::Event),
+    /// A subscriber is on line: packets of at least one network protocol may flow.
+    Up {
+        /// Who.
+        subscriber: SubscriberKey,
+    },
+    /// A client of ours is on line, or lost its address.
+    Client {
+        /// Which.
+        subscriber: SubscriberKey,
+        /// Our address and the peer's; `None` when they are gone.
+        addresses: Option<(Ipv4Addr, Ipv4Addr)>,
+    },
+    /// Somebody is not on line any more, or did not come so far.
+    Down {
+        /// Who; nothing is there under this key any more.
+        subscriber: SubscriberKey,
+        /// Its name, as far as it said one.
+        name: Box<[u8]>,
+        /// Why.
+        reason: End,
+    },
+}
+
+/// Somebody says who it is, and asks to come in.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Who.
+    pub subscriber: SubscriberKey,
+    /// Its name and proof.
+    pub claim: Claim,
+}

@@ -1,0 +1,45 @@
+//! Subscribers on line: what a broadband edge makes of L2TP sessions, without I/O.
+//!
+//! A session that is up becomes a PPP link ([`ppp`]); who its peer is goes out as a [`Question`], and with the answer
+//! come an address ([`aaa::pools`]) and routes; then packets pass between the tunnel and the inside.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `edge` | the tables; in what order the parts hear of things |
+//! | `links` | sessions become subscribers; what their links tell; every way to end |
+//! | `admit` | what somebody gets that is let in, and gives back |
+//! | `account` | that an account began, goes on, ended |
+//! | `data` | the way of packets |
+//! | `dial` | links in which we are the client |
+//! | `views` | what `show` reads |
+//!
+//! Left out: PPPoE, tunnel switching, NAT, IPv6 prefix delegation, the kernel's data plane.
+#![forbid(unsafe_code)]
+
+mod account;
+mod admit;
+mod config;
+mod counters;
+mod data;
+mod dial;
+mod edge;
+mod end;
+mod event;
+mod history;
+mod links;
+mod outgoing;
+mod random;
+mod subscriber;
+mod views;
+
+pub use account::{Account, Entry, session_id};
+pub use config::Config;
+pub use counters::Discard;
+pub use data::{Inside, Outside};
+pub use dial::Dial;
+pub use edge::Edge;
+pub use end::End;
+pub use event::{Event, Question};
+pub use history::Ended;
+pub use subscriber::{Phase, SubscriberKey, Traffic};
+pub use views::{Counts, SubscriberView};

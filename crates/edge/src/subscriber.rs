@@ -1,0 +1,176 @@
+//! One subscriber: its link, its session, who it is, what it has.
+
+use core::net::Ipv4Addr;
+
+use aaa::Profile;
+use base::slab::Key;
+use base::timer::TimerId;
+use base::{Duration, Instant};
+use forward::source::Addresses;
+use l2tp::SessionKey;
+use ppp::Link;
+use wire::ppp::Compression;
+
+use crate::end::End;
+
+/// Names a subscriber; a stale key is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SubscriberKey(pub(crate) Key);
+
+impl SubscriberKey {
+    /// As a number, for those who are asked about it.
+    #[must_use]
+    pub fn to_token(self) -> u64 {
+        u64::from(self.0.generation) << 32 | u64::from(self.0.index)
+    }
+
+    /// The key that such a number names.
+    #[must_use]
+    pub fn from_token(token: u64) -> Self {
+        Self(Key {
+            index: token as u32,
+            generation: (token >> 32) as u32,
+        })
+    }
+}
+
+/// How far a subscriber has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// LCP is negotiated, or the peer is asked who it is.
+    Link,
+    /// Somebody was asked whether it may come in.
+    Asking,
+    /// It was let in; addresses are negotiated.
+    Networks,
+    /// Packets may flow.
+    Up,
+    /// It is told to go.
+    Ending,
+}
+
+impl Phase {
+    /// A stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Asking => "asking",
+            Self::Networks => "networks",
+            Self::Up => "up",
+            Self::Ending => "ending",
+        }
+    }
+}
+
+/// Packets and octets of IP, both ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Packets from the subscriber that went on.
+    pub packets_in: u64,
+    /// Their octets.
+    pub octets_in: u64,
+    /// Packets to the subscriber.
+    pub packets_out: u64,
+    /// Their octets.
+    pub octets_out: u64,
+    /// Packets of either direction that did not go on.
+    pub dropped: u64,
+}
+
+/// What is kept of a subscriber.
+pub(crate) struct Subscriber {
+    pub(crate) key: Key,
+    pub(crate) session: SessionKey,
+    /// Its tunnel's and session's ids on our side.
+    pub(crate) ids: (u32, u32),
+    pub(crate) phase: Phase,
+    /// Whether we are the client, and the peer the network.
+    pub(crate) is_client: bool,
+    /// Whether its account was begun.
+    pub(crate) accounted: bool,
+    /// Whether the subscriber sent or got a packet since its timer last looked.
+    pub(crate) active: bool,
+    /// The largest IP packet that goes to it whole.
+    pub(crate) mtu: u16,
+    /// How the heads of its frames may be shortened.
+    pub(crate) compression: Compression,
+    /// What it may send from: its IPv4 address while IPCP is open, its interface identifier. A client's are our own.
+    pub(crate) addresses: Addresses,
+    /// Our interface identifier and the peer's while IPv6CP is open.
+    pub(crate) ipv6: Option<[u64; 2]>,
+    pub(crate) traffic: Traffic,
+    pub(crate) link: Link,
+    pub(crate) name: Box<[u8]>,
+    /// The address that it holds, whether IPCP is open or not.
+    pub(crate) held: Option<Ipv4Addr>,
+    /// Number of its account.
+    pub(crate) account: u64,
+    pub(crate) timer: Option<(TimerId, Instant)>,
+    pub(crate) created: Instant,
+    pub(crate) up: Option<Instant>,
+    /// When it is ended whatever it does.
+    pub(crate) end_at: Instant,
+    /// When it is ended unless it was active.
+    pub(crate) idle_at: Instant,
+    pub(crate) interim_at: Instant,
+    pub(crate) profile: Option<Box<Profile>>,
+    /// Why it is told to go.
+    pub(crate) ending: Option<Box<End>>,
+}
+
+impl Subscriber {
+    pub(crate) fn new(
+        key: Key,
+        session: SessionKey,
+        ids: (u32, u32),
+        link: Link,
+        is_client: bool,
+        now: Instant,
+    ) -> Self {
+        Self {
+            key,
+            session,
+            ids,
+            phase: Phase::Link,
+            is_client,
+            accounted: false,
+            active: false,
+            mtu: 0,
+            compression: Compression::default(),
+            addresses: Addresses::default(),
+            ipv6: None,
+            traffic: Traffic::default(),
+            link,
+            name: Box::default(),
+            held: None,
+            account: 0,
+            timer: None,
+            created: now,
+            up: None,
+            end_at: Instant::FAR_FUTURE,
+            idle_at: Instant::FAR_FUTURE,
+            interim_at: Instant::FAR_FUTURE,
+            profile: None,
+            ending: None,
+        }
+    }
+
+    /// When something has to be looked after.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.link
+            .timeout()
+            .min(self.end_at)
+            .min(self.idle_at)
+            .min(self.interim_at)
+    }
+
+    /// What it has of its profile, or what others have.
+    pub(crate) fn limit(
+        &self,
+        own: impl FnOnce(&Profile) -> Option<Duration>,
+        default: Duration,
+    ) -> Duration {
+        self.profile.as_deref().and_then(own).unwrap_or(default)
+    }
+}

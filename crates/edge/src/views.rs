@@ -1,0 +1,157 @@
+//! What `show` reads.
+
+use core::net::Ipv4Addr;
+
+use aaa::Profile;
+use base::Instant;
+use l2tp::SessionKey;
+use ppp::Link;
+
+use crate::counters::Discard;
+use crate::edge::Edge;
+use crate::history::Ended;
+use crate::subscriber::{Phase, Subscriber, SubscriberKey, Traffic};
+
+/// Totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Subscribers there are, with those that are being set up.
+    pub subscribers: usize,
+    /// Subscribers that came up, ever.
+    pub up: u64,
+    /// Subscribers that ended, up or not.
+    pub down: u64,
+    /// Of those, who was refused.
+    pub refused: u64,
+    /// Of those, for whom there was no address.
+    pub without_address: u64,
+    /// Sessions for which there was no room.
+    pub too_many: u64,
+    /// Routes that another subscriber has, or for which there was no room.
+    pub routes_refused: u64,
+    /// Routes there are.
+    pub routes: usize,
+}
+
+/// A subscriber as `show` sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct SubscriberView<'a> {
+    /// Its key.
+    pub key: SubscriberKey,
+    /// Its session.
+    pub session: SessionKey,
+    /// Its tunnel's and session's ids on our side.
+    pub ids: (u32, u32),
+    /// Its name, as far as it said one.
+    pub name: &'a [u8],
+    /// How far it has come.
+    pub phase: Phase,
+    /// Whether we are the client.
+    pub is_client: bool,
+    /// Its link.
+    pub link: &'a Link,
+    /// Its IPv4 address, as a client ours.
+    pub address: Option<Ipv4Addr>,
+    /// Our interface identifier and the peer's.
+    pub ipv6: Option<[u64; 2]>,
+    /// The largest packet that goes to it whole, in octets.
+    pub mtu: u16,
+    /// What it may have beyond what all have.
+    pub profile: Option<&'a Profile>,
+    /// Its account's number; 0 if none was begun.
+    pub account: u64,
+    /// When its session came up.
+    pub created: Instant,
+    /// When its first network did.
+    pub up: Option<Instant>,
+    /// What it sent and got.
+    pub traffic: Traffic,
+}
+
+impl Subscriber {
+    fn view(&self) -> SubscriberView<'_> {
+        SubscriberView {
+            key: SubscriberKey(self.key),
+            session: self.session,
+            ids: self.ids,
+            name: &self.name,
+            phase: self.phase,
+            is_client: self.is_client,
+            link: &self.link,
+            address: self.held,
+            ipv6: self.ipv6,
+            mtu: self.mtu,
+            profile: self.profile.as_deref(),
+            account: self.account,
+            created: self.created,
+            up: self.up,
+            traffic: self.traffic,
+        }
+    }
+}
+
+impl Edge {
+    /// One subscriber.
+    #[must_use]
+    pub fn subscriber(&self, key: SubscriberKey) -> Option<SubscriberView<'_>> {
+        self.subscribers.get(key.0).map(Subscriber::view)
+    }
+
+    /// The subscriber of a session.
+    #[must_use]
+    pub fn subscriber_in(&self, session: SessionKey) -> Option<SubscriberView<'_>> {
+        let index = self.subscriber_of(session)?;
+        self.subscribers.at(index).map(Subscriber::view)
+    }
+
+    /// The first subscriber at or behind `cursor`, and the cursor behind it.
+    #[must_use]
+    pub fn next_subscriber(&self, cursor: u32) -> Option<(u32, SubscriberView<'_>)> {
+        let (index, subscriber) = self.subscribers.next_from(cursor)?;
+        Some((index + 1, subscriber.view()))
+    }
+
+    /// The `n`th subscriber that ended, the latest first.
+    #[must_use]
+    pub fn ended(&self, n: usize) -> Option<&Ended> {
+        self.history.get(n)
+    }
+
+    /// Totals.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            subscribers: self.subscribers.len(),
+            up: self.counters.up,
+            down: self.counters.down,
+            refused: self.counters.refused,
+            without_address: self.counters.without_address,
+            too_many: self.counters.too_many,
+            routes_refused: self.counters.routes_refused,
+            routes: self.routes.len(),
+        }
+    }
+
+    /// How many packets and frames were discarded for this reason.
+    #[must_use]
+    pub fn discarded(&self, why: Discard) -> u64 {
+        self.counters.discarded(why)
+    }
+
+    /// The pools.
+    #[must_use]
+    pub fn pools(&self) -> &aaa::pools::Pools {
+        &self.pools
+    }
+
+    /// The pools, to be changed.
+    pub fn pools_mut(&mut self) -> &mut aaa::pools::Pools {
+        &mut self.pools
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &crate::Config {
+        &self.config
+    }
+}

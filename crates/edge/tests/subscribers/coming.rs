@@ -1,0 +1,195 @@
+//! Coming and going.
+
+use aaa::{Address, Profile};
+use base::Duration;
+use edge::{End, Entry, Phase};
+use ppp::LinkEnd;
+
+use crate::stage::{GATEWAY, Stage, lns_config};
+
+#[test]
+fn a_client_with_the_secret_comes_on_line_with_an_address_of_the_pool() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("alice", "sesame");
+    assert_eq!(stage.up.len(), 1);
+    let view = stage.lns.subscriber(stage.up[0]).unwrap();
+    assert_eq!((view.name, view.phase), (&b"alice"[..], Phase::Up));
+    let address = view.address.unwrap();
+    assert_eq!(address.octets()[..3], [10, 0, 0]);
+    let (_, client) = stage.lac.next_subscriber(0).unwrap();
+    assert_eq!(client.address, Some(address));
+    assert!(view.ipv6.is_some() && client.ipv6.is_some());
+    assert_eq!(stage.lns.find(b"alice").collect::<Vec<_>>(), stage.up);
+    assert_eq!(stage.accounts.len(), 1);
+    assert_eq!(stage.accounts[0].entry, Entry::Start);
+    assert_eq!(stage.accounts[0].address, Some(address));
+    assert_ne!(address, GATEWAY);
+}
+
+#[test]
+fn a_client_with_another_secret_is_refused_with_the_reason_and_nothing_stays() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("mallory", "guess");
+    stage.pass(Duration::from_secs(10));
+    assert!(stage.up.is_empty());
+    let reasons: Vec<_> = stage.ended.iter().map(|(_, end)| end.clone()).collect();
+    assert_eq!(reasons, [End::Refused("a wrong secret".into())]);
+    assert_eq!(stage.lns.counts().subscribers, 0);
+    assert_eq!(stage.lns.endpoint().counts().sessions, 0);
+    assert!(
+        stage.accounts.is_empty(),
+        "who was not on line has no account"
+    );
+    let ended = stage.lns.ended(0).unwrap();
+    assert_eq!((&*ended.name, ended.up), (&b"mallory"[..], None));
+}
+
+#[test]
+fn what_a_subscriber_had_is_free_when_it_goes() {
+    let mut stage = Stage::new(lns_config());
+    for round in 0..30 {
+        stage.dial("alice", "sesame");
+        let subscriber = *stage.up.last().unwrap();
+        assert!(
+            stage
+                .lns
+                .drop_subscriber(subscriber, End::Administrator, stage.now)
+        );
+        stage.settle();
+        stage.pass(Duration::from_secs(10));
+        assert_eq!(stage.ended.len(), round + 1);
+        assert_eq!(stage.lns.counts().routes, 0);
+        assert_eq!(stage.lns.find(b"alice").count(), 0);
+        assert!(
+            stage.lns.subscriber(subscriber).is_none(),
+            "a stale key is recognised"
+        );
+    }
+    let used: Vec<_> = stage.lns.pools().views().map(|pool| pool.used).collect();
+    assert_eq!(used, [0]);
+    let stops = stage.accounts.iter().filter(|a| a.entry == Entry::Stop(6));
+    assert_eq!(stops.count(), 30, "Acct-Terminate-Cause Admin Reset");
+}
+
+#[test]
+fn a_full_pool_is_a_reason() {
+    let mut stage = Stage::with_pools(lns_config(), crate::stage::pools("10.0.0.1", "10.0.0.2"));
+    for name in ["a", "b", "c"] {
+        stage.dial(name, "sesame");
+    }
+    stage.pass(Duration::from_secs(10));
+    assert_eq!(stage.up.len(), 2);
+    assert!(matches!(&stage.ended[..], [(_, End::NoAddress(_))]));
+    assert_eq!(stage.lns.counts().without_address, 1);
+}
+
+#[test]
+fn a_fixed_address_is_nobody_elses() {
+    let mut stage = Stage::new(lns_config());
+    stage.profile.address = Address::Fixed("10.0.0.5".parse().unwrap());
+    stage.dial("a", "sesame");
+    stage.dial("b", "sesame");
+    stage.pass(Duration::from_secs(10));
+    assert_eq!(stage.up.len(), 1);
+    assert!(matches!(&stage.ended[..], [(_, End::NoAddress(_))]));
+    stage.profile = Profile::default();
+    for _ in 0..9 {
+        stage.dial("c", "sesame");
+    }
+    let mut addresses: Vec<_> = stage
+        .up
+        .iter()
+        .map(|&key| stage.lns.subscriber(key).unwrap().address.unwrap())
+        .collect();
+    addresses.sort();
+    addresses.dedup();
+    assert_eq!(addresses.len(), 10);
+}
+
+#[test]
+fn the_client_that_goes_ends_its_account_with_user_request() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("alice", "sesame");
+    let (_, client) = stage.lac.next_subscriber(0).unwrap();
+    let key = client.key;
+    stage
+        .lac
+        .drop_subscriber(key, End::Administrator, stage.now);
+    stage.settle();
+    stage.pass(Duration::from_secs(10));
+    assert_eq!(stage.ended[0].1, End::Link(LinkEnd::PeerTerminated));
+    assert_eq!(stage.accounts.last().unwrap().entry, Entry::Stop(1));
+    assert_eq!(stage.lac.counts().subscribers, 0);
+}
+
+#[test]
+fn a_tunnel_that_ends_ends_its_subscribers() {
+    let mut stage = Stage::new(lns_config());
+    for name in ["a", "b", "c"] {
+        stage.dial(name, "sesame");
+    }
+    let tunnel = stage.tunnel;
+    stage.lac.endpoint_mut().close_tunnel(tunnel, stage.now);
+    stage.lac.heed(stage.now);
+    stage.settle();
+    assert_eq!(stage.ended.len(), 3);
+    assert_eq!(stage.lns.counts().subscribers, 0);
+    assert_eq!(stage.lns.counts().routes, 0);
+    let stops = stage.accounts.iter().filter(|a| a.entry == Entry::Stop(2));
+    assert_eq!(stops.count(), 3, "Lost Carrier");
+}
+
+#[test]
+fn time_is_up_after_session_timeout_and_idle_timeout() {
+    for (session, idle, due, entry) in [
+        (Some(100), None, 100, Entry::Stop(5)),
+        (None, Some(40), 40, Entry::Stop(4)),
+    ] {
+        let mut stage = Stage::new(lns_config());
+        stage.profile.session_timeout = session.map(Duration::from_secs);
+        stage.profile.idle_timeout = idle.map(Duration::from_secs);
+        stage.dial("alice", "sesame");
+        stage.pass(Duration::from_secs(due - 1));
+        assert!(stage.ended.is_empty());
+        stage.pass(Duration::from_secs(10));
+        assert_eq!(stage.ended.len(), 1);
+        assert_eq!(stage.accounts.last().unwrap().entry, entry);
+    }
+}
+
+#[test]
+fn an_account_is_given_at_each_interval() {
+    let mut stage = Stage::new(lns_config());
+    stage.profile.interim_interval = Some(Duration::from_secs(60));
+    stage.dial("alice", "sesame");
+    stage.pass(Duration::from_secs(301));
+    let interim = stage.accounts.iter().filter(|a| a.entry == Entry::Interim);
+    let ages: Vec<_> = interim.map(|a| a.age.as_millis() / 1_000).collect();
+    assert_eq!(ages, [60, 120, 180, 240, 300]);
+}
+
+#[test]
+fn the_end_of_the_edge_is_a_reason_of_its_own() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("alice", "sesame");
+    stage.lns.shut_down(stage.now);
+    stage.settle();
+    assert_eq!(stage.ended[0].1, End::ShutDown);
+    assert_eq!(stage.accounts.last().unwrap().entry, Entry::Stop(7));
+}
+
+#[test]
+fn nobody_who_does_not_answer_waits_for_ever() {
+    let mut stage = Stage::new(lns_config());
+    stage.answers = false;
+    stage.dial("alice", "sesame");
+    stage.pass(Duration::from_secs(60));
+    let question = stage.lns.poll_question().unwrap();
+    assert_eq!((stage.ended.len(), stage.lns.counts().subscribers), (1, 0));
+    assert!(
+        !stage
+            .lns
+            .admit(question.subscriber, Profile::default(), b"", stage.now),
+        "an answer that comes too late is for nobody"
+    );
+}

@@ -1,0 +1,284 @@
+//! An access concentrator of ours with clients, an edge, and a wire between them.
+
+use core::net::{Ipv4Addr, SocketAddr};
+
+use aaa::Profile;
+use aaa::pools::{Pools, Range, Spec};
+use base::{Duration, Instant, Redacted, Route};
+use edge::{Account, Config, Dial, Edge, End, Event, Inside, Outside, SubscriberKey};
+use l2tp::{Call, Endpoint, OpenTunnel, TunnelKey};
+use ppp::{Authentication, Credentials, Proof};
+use wire::l2tp::Version;
+
+pub(crate) const LAC: &str = "192.0.2.1:1701";
+pub(crate) const LNS: &str = "192.0.2.2:1701";
+/// The edge's own address.
+pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
+
+/// Packets that came out of tunnels.
+#[derive(Default)]
+pub(crate) struct Packets(pub(crate) Vec<Vec<u8>>);
+
+impl Inside for Packets {
+    fn packet(&mut self, packet: &[u8]) {
+        self.0.push(packet.to_vec());
+    }
+}
+
+/// Datagrams that carry packets.
+#[derive(Default)]
+pub(crate) struct Datagrams {
+    pub(crate) sent: Vec<Vec<u8>>,
+    begun: Vec<u8>,
+}
+
+impl Outside for Datagrams {
+    fn begin(&mut self, _: &Route) -> Option<&mut Vec<u8>> {
+        self.begun.clear();
+        Some(&mut self.begun)
+    }
+
+    fn commit(&mut self, _: &Route) {
+        self.sent.push(core::mem::take(&mut self.begun));
+    }
+}
+
+/// Both ends.
+pub(crate) struct Stage {
+    pub(crate) lac: Edge,
+    pub(crate) lns: Edge,
+    pub(crate) now: Instant,
+    pub(crate) tunnel: TunnelKey,
+    pub(crate) accounts: Vec<Account>,
+    /// What ended at the LNS.
+    pub(crate) ended: Vec<(SubscriberKey, End)>,
+    pub(crate) up: Vec<SubscriberKey>,
+    /// What everybody gets who says the secret `sesame`.
+    pub(crate) profile: Profile,
+    /// Whether questions are answered at once.
+    pub(crate) answers: bool,
+    /// What came out at the LNS.
+    pub(crate) inside: Packets,
+    /// What came out at the LAC.
+    pub(crate) client_inside: Packets,
+}
+
+pub(crate) fn lns_config() -> Config {
+    Config {
+        terminate: true,
+        accounting: true,
+        address: GATEWAY,
+        ppp: ppp::Config {
+            authenticate: vec![Authentication::ChapMd5, Authentication::Pap],
+            ..ppp::Config::default()
+        },
+        ..Config::default()
+    }
+}
+
+fn route(address: &str) -> Route {
+    Route {
+        peer: address.parse::<SocketAddr>().unwrap(),
+        local: None,
+        socket: 0,
+    }
+}
+
+fn endpoint(name: &str, accept: bool, seed: u8) -> Endpoint {
+    let config = l2tp::Config {
+        host_name: name.into(),
+        accept,
+        ..l2tp::Config::default()
+    };
+    Endpoint::new(config, [seed; 32])
+}
+
+/// Pools of one range.
+pub(crate) fn pools(first: &str, last: &str) -> Pools {
+    let range = Range::new(first.parse().unwrap(), last.parse().unwrap()).unwrap();
+    let spec = Spec {
+        name: "home".into(),
+        ranges: vec![range],
+        ..Spec::default()
+    };
+    Pools::new(vec![spec], vec![GATEWAY], 7).unwrap()
+}
+
+impl Stage {
+    pub(crate) fn new(config: Config) -> Self {
+        Self::with_pools(config, pools("10.0.0.1", "10.0.0.10"))
+    }
+
+    pub(crate) fn with_pools(config: Config, pools: Pools) -> Self {
+        let none = Pools::new(Vec::new(), Vec::new(), 0).unwrap();
+        let client = Config {
+            terminate: false,
+            ..Config::default()
+        };
+        let mut lac = Edge::new(client, endpoint("lac", false, 1), none, [3; 32]);
+        let lns = Edge::new(config, endpoint("lns", true, 2), pools, [4; 32]);
+        let now = Instant::ZERO;
+        let open = OpenTunnel {
+            route: route(LNS),
+            version: Version::V2,
+        };
+        let tunnel = lac.endpoint_mut().open_tunnel(open, now).unwrap();
+        let mut stage = Self {
+            lac,
+            lns,
+            now,
+            tunnel,
+            accounts: Vec::new(),
+            ended: Vec::new(),
+            up: Vec::new(),
+            profile: Profile::default(),
+            answers: true,
+            inside: Packets::default(),
+            client_inside: Packets::default(),
+        };
+        stage.settle();
+        stage
+    }
+
+    /// A client of this name, which knows this secret, dials in.
+    pub(crate) fn dial(&mut self, name: &str, secret: &str) {
+        let call = Call::default();
+        let session = self
+            .lac
+            .endpoint_mut()
+            .open_session(self.tunnel, call, self.now)
+            .unwrap();
+        let credentials = Credentials {
+            name: name.as_bytes().into(),
+            secret: Redacted::new(secret.as_bytes().into()),
+        };
+        let dial = Dial {
+            credentials: Some(credentials),
+            ipv4: true,
+            ipv6: true,
+        };
+        self.lac.dial(session, dial, self.now);
+        self.settle();
+    }
+
+    /// Lets both ends talk until they have nothing to say.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            let mut any = false;
+            let mut bytes = Vec::new();
+            while self.lac.poll_transmit(self.now, &mut bytes).is_some() {
+                self.lns
+                    .receive(route(LAC), &bytes, self.now, &mut self.inside);
+                bytes.clear();
+                any = true;
+            }
+            while self.lns.poll_transmit(self.now, &mut bytes).is_some() {
+                self.lac
+                    .receive(route(LNS), &bytes, self.now, &mut self.client_inside);
+                bytes.clear();
+                any = true;
+            }
+            any |= self.answers && self.answer();
+            if !any {
+                break;
+            }
+        }
+        while self.lac.poll_event().is_some() {}
+        while let Some(event) = self.lns.poll_event() {
+            match event {
+                Event::Up { subscriber } => self.up.push(subscriber),
+                Event::Down {
+                    subscriber, reason, ..
+                } => self.ended.push((subscriber, reason)),
+                _ => {}
+            }
+        }
+        while let Some(account) = self.lns.poll_account() {
+            self.accounts.push(account);
+        }
+    }
+
+    fn answer(&mut self) -> bool {
+        let mut any = false;
+        while let Some(question) = self.lns.poll_question() {
+            let good = match &question.claim.proof {
+                Proof::None => false,
+                Proof::Pap { password, .. } => **password.reveal() == *b"sesame",
+                Proof::Chap {
+                    identifier,
+                    challenge,
+                    response,
+                } => *response == wire::ppp::chap::md5_response(*identifier, b"sesame", challenge),
+            };
+            let subscriber = question.subscriber;
+            let known = if good {
+                self.lns
+                    .admit(subscriber, self.profile.clone(), b"welcome", self.now)
+            } else {
+                self.lns
+                    .refuse(subscriber, "a wrong secret", b"no", self.now)
+            };
+            assert!(known);
+            any = true;
+        }
+        any
+    }
+
+    /// Lets time pass, with all that happens meanwhile.
+    pub(crate) fn pass(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            let due = [self.lac.poll_timeout(), self.lns.poll_timeout()];
+            let next = due.into_iter().flatten().min();
+            match next.filter(|at| *at <= end) {
+                Some(at) => {
+                    self.now = self.now.max(at);
+                    self.lac.handle_timeout(self.now);
+                    self.lns.handle_timeout(self.now);
+                    self.settle();
+                }
+                None => break,
+            }
+        }
+        self.now = end;
+    }
+
+    /// The client's packet on its way to the LNS's inside.
+    pub(crate) fn up_stream(&mut self, packet: &[u8]) {
+        let mut datagrams = Datagrams::default();
+        let mut octets = from_tun(packet);
+        self.lac.forward(&mut octets, &mut datagrams);
+        for datagram in &datagrams.sent {
+            self.lns
+                .receive(route(LAC), datagram, self.now, &mut self.inside);
+        }
+    }
+
+    /// A packet that a client without scruples puts into its session.
+    pub(crate) fn send_up_raw(&mut self, packet: &[u8]) {
+        let (_, client) = self.lac.next_subscriber(0).unwrap();
+        let session = client.session;
+        let header = self.lac.endpoint_mut().data_header(session).unwrap();
+        let datagram = [header.as_bytes(), &[0xff, 3, 0, 0x21], packet].concat();
+        self.lns
+            .receive(route(LAC), &datagram, self.now, &mut self.inside);
+    }
+
+    /// A packet from the inside on its way to the client.
+    pub(crate) fn down_stream(&mut self, packet: &[u8]) {
+        let mut datagrams = Datagrams::default();
+        let mut octets = from_tun(packet);
+        self.lns.forward(&mut octets, &mut datagrams);
+        for datagram in &datagrams.sent {
+            self.lac
+                .receive(route(LNS), datagram, self.now, &mut self.client_inside);
+        }
+    }
+}
+
+/// A packet as a TUN device gives it, complete.
+fn from_tun(packet: &[u8]) -> Vec<u8> {
+    let mut octets = vec![0; wire::virtio::LENGTH];
+    octets.extend_from_slice(packet);
+    octets
+}
