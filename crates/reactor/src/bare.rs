@@ -1,15 +1,19 @@
 //! The floor that benchmarks compare themselves with: the least that a program can
-//! do to answer datagrams, or to wait for descriptors.
+//! do to answer datagrams, to wait for descriptors, or to move packets between a
+//! socket and a TUN device.
 
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::poller::BUDGET;
+use crate::sys::bare::{Incoming, Outgoing};
 use crate::sys::epoll::{Change, EventBuffer, change};
+use crate::sys::poll::{PollFd, poll};
 use crate::token::Interest;
+use crate::tun::Tun;
 use crate::waker::Waker;
 
 /// Receives a datagram and sends it back, one system call each, until `stop` is set;
@@ -66,6 +70,104 @@ impl Epoll {
         let ready = self.events.wait(&self.epoll, None)?;
         Ok(ready.map(|(index, _)| index as usize))
     }
+}
+
+/// Packets that [`receive_and_write`] receives, and [`read_and_send`] sends, by one call.
+pub const BATCH: usize = 64;
+
+/// Octets that a packet may have there, with what is in front of it.
+pub const PACKET_MAX: usize = 2048;
+
+/// How long they wait before they look whether they are to stop.
+const REST: base::Duration = base::Duration::from_millis(50);
+
+/// Moves datagrams from a socket into a TUN device without offloads, each without its
+/// first `strip` octets, until `stop` is set: a recvmmsg of up to [`BATCH`], a write
+/// for each, and a poll when there is nothing. Returns the packets written; one that
+/// the kernel finds no IP packet is not.
+///
+/// # Errors
+/// What the kernel said of the socket or the device.
+pub fn receive_and_write(
+    socket: &UdpSocket,
+    tun: &Tun,
+    strip: usize,
+    stop: &AtomicBool,
+) -> io::Result<u64> {
+    let socket = OwnedFd::from(socket.try_clone()?);
+    let mut slots = Incoming::new(BATCH, PACKET_MAX);
+    let mut moved = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let count = match slots.receive(&socket) {
+            Ok(count) => count,
+            Err(error) if is_pause(&error) => {
+                wait_for(socket.as_fd())?;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        for index in 0..count {
+            let packet = slots.bytes(index).get(strip..).unwrap_or_default();
+            match tun.send(packet) {
+                Ok(()) => moved += 1,
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(moved)
+}
+
+/// Moves packets from a TUN device without offloads to a connected socket, each
+/// behind the octets `front`, until `stop` is set: a read for each, a sendmmsg for up
+/// to [`BATCH`], and a poll when there is nothing. Returns the packets sent. What
+/// the socket's buffer does not take is lost.
+///
+/// # Errors
+/// What the kernel said of the device or the socket.
+pub fn read_and_send(
+    tun: &Tun,
+    socket: &UdpSocket,
+    front: &[u8],
+    stop: &AtomicBool,
+) -> io::Result<u64> {
+    let socket = OwnedFd::from(socket.try_clone()?);
+    let mut slots = Outgoing::new(BATCH);
+    let front = &front[..front.len().min(PACKET_MAX)];
+    let mut buffers = vec![[0; PACKET_MAX]; BATCH];
+    for buffer in &mut buffers {
+        buffer[..front.len()].copy_from_slice(front);
+    }
+    let mut lengths = [0; BATCH];
+    let mut moved = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let mut count = 0;
+        while count < BATCH {
+            let Some(length) = tun.receive(&mut buffers[count][front.len()..])? else {
+                break;
+            };
+            lengths[count] = front.len() + length;
+            count += 1;
+        }
+        if count == 0 {
+            wait_for(tun.as_fd())?;
+            continue;
+        }
+        let filled = buffers[..count].iter().zip(lengths);
+        let messages = filled.map(|(buffer, length)| &buffer[..length]);
+        match slots.send(&socket, messages) {
+            Ok(sent) => moved += sent as u64,
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(moved)
+}
+
+/// Waits until there is something to read, or a while.
+fn wait_for(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let mut set = [PollFd::new(fd.as_raw_fd(), Interest::READ)];
+    poll(&mut set, Some(REST)).map(drop)
 }
 
 /// The read timeout, or a signal.

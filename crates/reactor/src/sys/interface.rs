@@ -20,12 +20,35 @@ fn named(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Makes the TUN device `name` and attaches it to `/dev/net/tun`, opened.
-pub(crate) fn attach_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+/// Makes the TUN device `name`, or a further queue of it, and attaches it to `/dev/net/tun`, opened. Returns its name,
+/// in which the kernel has put a number for `%d`.
+pub(crate) fn attach_tun(
+    file: BorrowedFd<'_>,
+    name: &str,
+    flags: libc::c_int,
+) -> io::Result<String> {
     let mut request = named(name)?;
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | flags) as libc::c_short;
     // SAFETY: `TUNSETIFF` reads and writes one `ifreq`.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) }).map(drop)
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    let octets = request.ifr_name.iter().map(|&octet| octet as u8);
+    let octets: Vec<u8> = octets.take_while(|&octet| octet != 0).collect();
+    Ok(String::from_utf8_lossy(&octets).into_owned())
+}
+
+/// Sets the octets of the header before each packet of a TUN device that has one.
+pub(crate) fn set_tun_header(file: BorrowedFd<'_>, octets: libc::c_int) -> io::Result<()> {
+    // SAFETY: `TUNSETVNETHDRSZ` reads one `int`.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const octets) })
+        .map(drop)
+}
+
+/// Says what may be left to the reader of a TUN device (`TUN_F_CSUM` and others); `EINVAL` when the kernel does not know
+/// one of them.
+pub(crate) fn set_tun_offloads(file: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
+    let offloads = libc::c_ulong::from(offloads);
+    // SAFETY: `TUNSETOFFLOAD` takes a number.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, offloads) }).map(drop)
 }
 
 /// An interface's flags, such as `IFF_UP`.

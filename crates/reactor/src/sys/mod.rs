@@ -2,6 +2,7 @@
 //! that no caller can misuse them.
 
 mod address;
+pub(crate) mod bare;
 mod batch;
 mod control;
 pub(crate) mod epoll;
