@@ -1,7 +1,16 @@
 //! The way of an IP packet, IPv4 (RFC 791, RFC 1812) or IPv6 (RFC 8200), through a broadband edge: functions over bytes
 //! and values, without I/O, clock, or allocation per packet.
 //!
-//! Each takes the packet's header as [`wire::ip::Header`] has read it, once.
+//! Each takes the packet's header as [`wire::ip::Header`] has read it, once. An owner takes the steps in this order:
+//!
+//! ```text
+//! up    Header::read  check::checksum  check::addresses  source::check  filters  hop::decrement  mss::clamp  -> network
+//! down  Header::read  routes.lookup  filters  fragment::fit  hop::decrement  mss::clamp  -> subscriber
+//! ```
+//!
+//! What fails gives a [`Discard`], to be counted, and [`icmp::Error::of`] says what its sender is told. A step that fails
+//! leaves the packet as it came, as the error quotes it. Where a kernel routes every packet behind a TUN device the hop
+//! is its: the two are one router.
 //!
 //! | file | what is there |
 //! |---|---|
@@ -31,5 +40,7 @@ pub mod source;
 pub mod split;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use discard::Discard;

@@ -4,8 +4,7 @@
 //! is below Ethernet's lower the option in both directions. It is never raised and never added: without it a segment
 //! has at most 536 or 1220 octets anyway.
 
-use wire::ip::{Header, Upper};
-use wire::packet::Fragment;
+use wire::ip::Header;
 use wire::tcp;
 
 use crate::checksum;
@@ -32,26 +31,24 @@ pub const fn segment_max(version: u8, mtu: u16) -> u16 {
     }
 }
 
+/// Whether [`clamp`] would look at a packet: a SYN or SYN+ACK, whole or a first fragment.
+#[inline]
+#[must_use]
+pub const fn is_syn(header: &Header) -> bool {
+    const SYN: u8 = tcp::Flags::SYN.0 as u8;
+    // The flags are 0 unless it is TCP and its header was read.
+    header.tcp_flags & SYN != 0
+}
+
 /// Lowers the maximum segment size of a SYN or SYN+ACK to what fits into `mtu` octets, and changes the checksum with
 /// it; says whether it did. Any other packet is left alone at the cost of a comparison.
 #[inline]
 pub fn clamp(header: &Header, packet: &mut [u8], mtu: u16, sum: Sum) -> bool {
-    const SYN: u8 = tcp::Flags::SYN.0 as u8;
-    // The flags are 0 unless it is TCP and its header was read.
-    if header.tcp_flags & SYN == 0 {
-        return false;
-    }
-    clamp_syn(header, packet, mtu, sum)
+    is_syn(header) && clamp_syn(header, packet, mtu, sum)
 }
 
 #[cold]
 fn clamp_syn(header: &Header, packet: &mut [u8], mtu: u16, sum: Sum) -> bool {
-    if header.protocol != tcp::PROTOCOL
-        || header.upper != Upper::Ports
-        || header.fragment == Fragment::Later
-    {
-        return false;
-    }
     let content = usize::from(header.header_length)..header.total_length as usize;
     let Some(segment) = packet.get_mut(content) else {
         return false;
