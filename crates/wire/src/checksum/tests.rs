@@ -1,4 +1,4 @@
-use super::{ip_ok, pseudo_sum, sum, tcp_ok, udp_ok};
+use super::{fold, ip_ok, pseudo_sum, sum, tcp_ok, udp_ok};
 use crate::link::LinkType;
 use crate::packet::{Fragment, Packet, decode};
 
@@ -25,6 +25,25 @@ proptest::proptest! {
         }
         proptest::prop_assert_eq!(u32::from(sum(octets)), expected);
     }
+}
+
+#[test]
+fn a_fold_carries_to_the_end() {
+    for total in [
+        0xffff,
+        0x1_0000,
+        0x1_fffe,
+        0xffff_0001,
+        u64::MAX,
+        u64::MAX - 1,
+    ] {
+        let expected = match total % 0xffff {
+            0 => 0xffff,
+            rest => rest as u16,
+        };
+        assert_eq!(fold(total), expected, "{total:#x}");
+    }
+    assert_eq!(fold(0), 0);
 }
 
 #[test]
