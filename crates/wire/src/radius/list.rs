@@ -65,14 +65,14 @@ impl<'a> List<'a> {
         self.integer(kind, value & 0x00ff_ffff)
     }
 
-    /// Appends a text behind the tag of no tunnel in particular (RFC 2868, section 3.3).
-    pub fn tagged_text(&mut self, kind: u8, value: &str) -> &mut Self {
+    /// Appends octets behind the tag of no tunnel in particular (RFC 2868, section 3.3).
+    pub fn tagged_string(&mut self, kind: u8, value: &[u8]) -> &mut Self {
         if value.len() > 252 || !self.has_room(3 + value.len()) {
             self.overflow = true;
         } else {
             self.out
                 .extend_from_slice(&[kind, value.len() as u8 + 3, 0]);
-            self.out.extend_from_slice(value.as_bytes());
+            self.out.extend_from_slice(value);
         }
         self
     }

@@ -198,7 +198,7 @@ fn a_list_of_attributes_waits_without_a_header_and_is_put_into_a_packet_later() 
     let mut list = List::new(&mut waiting);
     list.integer(attribute::ACCT_STATUS_TYPE, attribute::status::STOP)
         .tagged_integer(attribute::TUNNEL_TYPE, attribute::tunnel_type::L2TP)
-        .tagged_text(attribute::TUNNEL_CLIENT_ENDPOINT, "192.0.2.1");
+        .tagged_string(attribute::TUNNEL_CLIENT_ENDPOINT, b"192.0.2.1");
     list.finish().unwrap();
     let octets = &waiting[6..];
     assert_eq!(
@@ -228,12 +228,12 @@ fn a_list_that_is_too_long_leaves_its_buffer_alone() {
     let mut out = vec![1, 2];
     let mut list = List::new(&mut out);
     for _ in 0..17 {
-        list.tagged_text(TUNNEL_TEXT, &"x".repeat(252));
+        list.tagged_string(TUNNEL_TEXT, &[b'x'; 252]);
     }
     assert_eq!(list.finish(), Err(TooLong));
     assert_eq!(out, [1, 2]);
     let mut list = List::new(&mut out);
-    list.tagged_text(TUNNEL_TEXT, &"x".repeat(253));
+    list.tagged_string(TUNNEL_TEXT, &[b'x'; 253]);
     assert_eq!(list.finish(), Err(TooLong));
 }
 

@@ -1,0 +1,364 @@
+//! Requests that servers send to us (RFC 5176): to disconnect subscribers.
+//!
+//! - [`Dynauth`]: from a datagram to a question for the owner, and from its answer to the reply.
+//! - [`Selection`]: which sessions are meant.
+//!
+//! A request is believed if its source is a client, the authenticator is right, and its Event-Timestamp is of now. One
+//! that comes again gets the reply that it got before, and nothing else happens (section 2.3; section 6.3: for as long
+//! as its Event-Timestamp would be taken).
+//!
+//! Left out: changes of authorisation (section 2.2), which get a CoA-NAK with Unsupported Extension; Vendor-Specific,
+//! Chargeable-User-Identity and the IPv6 attributes as identification; "Authorize Only".
+
+mod read;
+mod recent;
+mod selection;
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::VecDeque;
+
+use base::slab::Key;
+use base::{Datagram, Duration, Instant, Redacted, Route};
+use wire::radius::attribute::{ERROR_CAUSE, PROXY_STATE, error_cause};
+use wire::radius::secret::{Signature, signature, verify_request};
+use wire::radius::{Packet, ParseError, Writer, code};
+
+use crate::radius::Nas;
+use recent::{Recent, Seen};
+
+pub use selection::Selection;
+
+/// Who may send requests, and which are believed.
+#[derive(Clone, Debug)]
+pub struct DynauthConfig {
+    /// Who we are: what a request says of that must be true.
+    pub nas: Nas,
+    /// Who may send requests.
+    pub clients: Vec<DynauthClient>,
+    /// How far an Event-Timestamp may be from now (RFC 5176, section 6.3).
+    pub window: Duration,
+    /// Whether requests without Event-Timestamp are discarded.
+    pub require_timestamp: bool,
+    /// Requests that are remembered within the window. The next one is discarded.
+    pub recent_max: usize,
+}
+
+/// One who may send requests.
+#[derive(Clone, Debug)]
+pub struct DynauthClient {
+    /// Its address; its port does not matter.
+    pub address: IpAddr,
+    /// The secret that it shares with us.
+    pub secret: Redacted<Box<[u8]>>,
+}
+
+impl DynauthConfig {
+    /// The usual limits, and nobody who may send.
+    #[must_use]
+    pub fn new(nas: Nas) -> Self {
+        Self {
+            nas,
+            clients: Vec::new(),
+            window: Duration::from_secs(300),
+            require_timestamp: false,
+            recent_max: 16_384,
+        }
+    }
+}
+
+/// What the owner is to do. It answers each with [`Dynauth::answer`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disconnect {
+    /// What to answer with.
+    pub ticket: Ticket,
+    /// Who asks: its place in the configuration.
+    pub client: usize,
+    /// Which sessions are to end: all that it selects.
+    pub selection: Selection,
+    /// Class attributes, to be sent in the record of the session's end (section 3.6, note 4).
+    pub class: Vec<Box<[u8]>>,
+}
+
+/// Names a request that was not answered yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(Key);
+
+/// What the owner answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// All that were selected have ended: Disconnect-ACK.
+    Done,
+    /// There is none: Disconnect-NAK with Session Context Not Found.
+    NotFound,
+    /// There is one that cannot be ended: Disconnect-NAK with Session Context Not Removable.
+    NotRemovable,
+    /// This client may not end it: Disconnect-NAK with Administratively Prohibited.
+    Prohibited,
+    /// Not now: Disconnect-NAK with Resources Unavailable.
+    Unavailable,
+}
+
+impl Answer {
+    const fn error_cause(self) -> Option<u32> {
+        match self {
+            Self::Done => None,
+            Self::NotFound => Some(error_cause::SESSION_NOT_FOUND),
+            Self::NotRemovable => Some(error_cause::SESSION_NOT_REMOVABLE),
+            Self::Prohibited => Some(error_cause::PROHIBITED),
+            Self::Unavailable => Some(error_cause::RESOURCES_UNAVAILABLE),
+        }
+    }
+}
+
+/// Why a datagram was ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DynauthDiscard {
+    /// Its source may not send requests.
+    #[error("from no client")]
+    UnknownClient,
+    /// Its lengths are impossible.
+    #[error("malformed: {0}")]
+    Malformed(ParseError),
+    /// It is no request of RFC 5176.
+    #[error("unexpected code {0}")]
+    Code(u8),
+    /// It is not from who knows the secret.
+    #[error("bad authenticator")]
+    BadAuthenticator,
+    /// Its Message-Authenticator is wrong.
+    #[error("bad Message-Authenticator")]
+    BadSignature,
+    /// Its Event-Timestamp is not of now.
+    #[error("stale Event-Timestamp")]
+    Stale,
+    /// It has no Event-Timestamp, and must have one.
+    #[error("no Event-Timestamp")]
+    NoTimestamp,
+    /// It came before, and is not answered yet.
+    #[error("a repetition of what is being done")]
+    InProgress,
+    /// Too many requests are remembered.
+    #[error("too many requests")]
+    Busy,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DynauthCounters {
+    /// Requests that were new and believed.
+    pub requests: u64,
+    /// Disconnect-ACK.
+    pub acks: u64,
+    /// Disconnect-NAK and CoA-NAK.
+    pub naks: u64,
+    /// Replies sent again.
+    pub repeated: u64,
+    /// [`DynauthDiscard::UnknownClient`].
+    pub unknown_client: u64,
+    /// [`DynauthDiscard::Malformed`] and [`DynauthDiscard::Code`].
+    pub malformed: u64,
+    /// [`DynauthDiscard::BadAuthenticator`] and [`DynauthDiscard::BadSignature`].
+    pub unauthentic: u64,
+    /// [`DynauthDiscard::Stale`] and [`DynauthDiscard::NoTimestamp`].
+    pub stale: u64,
+    /// [`DynauthDiscard::InProgress`].
+    pub in_progress: u64,
+    /// [`DynauthDiscard::Busy`].
+    pub busy: u64,
+}
+
+/// The end of RFC 5176 that gets requests.
+pub struct Dynauth {
+    config: DynauthConfig,
+    recent: Recent,
+    /// Requests whose replies are to be sent.
+    ready: VecDeque<Key>,
+    events: VecDeque<Disconnect>,
+    counters: DynauthCounters,
+}
+
+impl Dynauth {
+    /// Nothing was asked yet.
+    #[must_use]
+    pub fn new(config: DynauthConfig) -> Self {
+        Self {
+            recent: Recent::new(config.window, config.recent_max),
+            config,
+            ready: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: DynauthCounters::default(),
+        }
+    }
+
+    /// Takes a datagram. `wall_s` is the time of the day, in seconds since 1970. What comes of it is a reply, an event,
+    /// or both one after the other.
+    ///
+    /// # Errors
+    /// It was ignored and counted: no state changed.
+    pub fn handle(
+        &mut self,
+        input: Datagram<'_>,
+        now: Instant,
+        wall_s: u64,
+    ) -> Result<(), DynauthDiscard> {
+        let taken = self.receive(input, now, wall_s);
+        if let Err(why) = taken {
+            *self.counters.of(why) += 1;
+        }
+        taken
+    }
+
+    fn receive(
+        &mut self,
+        input: Datagram<'_>,
+        now: Instant,
+        wall_s: u64,
+    ) -> Result<(), DynauthDiscard> {
+        let client = self.find_client(input.route.peer)?;
+        let packet = Packet::parse(input.bytes).map_err(DynauthDiscard::Malformed)?;
+        let code = packet.code();
+        if !matches!(code, code::DISCONNECT_REQUEST | code::COA_REQUEST) {
+            return Err(DynauthDiscard::Code(code));
+        }
+        self.verify(client, &packet)?;
+        self.check_time(&packet, wall_s)?;
+        self.recent.forget_old(now);
+        match self.recent.find(client, &packet.authenticator()) {
+            Some((_, false)) => return Err(DynauthDiscard::InProgress),
+            Some((key, true)) => {
+                self.counters.repeated += 1;
+                self.recent.redirect(key, input.route);
+                self.ready.push_back(key);
+                return Ok(());
+            }
+            None => {}
+        }
+        let seen = Seen::new(client, input.route, &packet);
+        let key = self.recent.insert(now, seen).ok_or(DynauthDiscard::Busy)?;
+        self.counters.requests += 1;
+        if code == code::COA_REQUEST {
+            self.reply(key, Some(error_cause::UNSUPPORTED_EXTENSION));
+            return Ok(());
+        }
+        match read::read_disconnect(&packet, &self.config.nas) {
+            Ok(wanted) => self.events.push_back(Disconnect {
+                ticket: Ticket(key),
+                client,
+                selection: wanted.selection,
+                class: wanted.class,
+            }),
+            Err(cause) => self.reply(key, Some(cause)),
+        }
+        Ok(())
+    }
+
+    fn find_client(&self, peer: SocketAddr) -> Result<usize, DynauthDiscard> {
+        let address = peer.ip().to_canonical();
+        let is_it = |client: &DynauthClient| client.address.to_canonical() == address;
+        let client = self.config.clients.iter().position(is_it);
+        client.ok_or(DynauthDiscard::UnknownClient)
+    }
+
+    fn verify(&self, client: usize, packet: &Packet<'_>) -> Result<(), DynauthDiscard> {
+        let secret = self.config.clients[client].secret.reveal();
+        if !verify_request(packet, secret) {
+            return Err(DynauthDiscard::BadAuthenticator);
+        }
+        match signature(packet, &[0; 16], secret) {
+            Signature::Right | Signature::Missing => Ok(()),
+            Signature::Wrong => Err(DynauthDiscard::BadSignature),
+        }
+    }
+
+    fn check_time(&self, packet: &Packet<'_>, wall_s: u64) -> Result<(), DynauthDiscard> {
+        let Some(timestamp) = packet.find(wire::radius::attribute::EVENT_TIMESTAMP) else {
+            return match self.config.require_timestamp {
+                true => Err(DynauthDiscard::NoTimestamp),
+                false => Ok(()),
+            };
+        };
+        let sent_s = timestamp.integer().map(u64::from);
+        let apart_s = sent_s.map(|sent_s| sent_s.abs_diff(wall_s));
+        match apart_s {
+            Some(apart_s) if Duration::from_secs(apart_s) <= self.config.window => Ok(()),
+            _ => Err(DynauthDiscard::Stale),
+        }
+    }
+
+    /// Answers a request; nothing happens if it was answered before.
+    pub fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        self.reply(ticket.0, answer.error_cause());
+    }
+
+    /// Writes a reply, which is also sent when the request comes again.
+    fn reply(&mut self, key: Key, error_cause: Option<u32>) {
+        let Some(seen) = self.recent.get_mut(key) else {
+            return;
+        };
+        if !seen.reply.is_empty() {
+            return;
+        }
+        let code = match (seen.code, error_cause) {
+            (code::DISCONNECT_REQUEST, None) => code::DISCONNECT_ACK,
+            (code::DISCONNECT_REQUEST, Some(_)) => code::DISCONNECT_NAK,
+            (_, None) => code::COA_ACK,
+            (_, Some(_)) => code::COA_NAK,
+        };
+        let secret = self.config.clients[seen.client].secret.reveal();
+        let mut reply = Vec::new();
+        let mut writer = Writer::new(&mut reply, code, seen.identifier, &seen.authenticator);
+        writer.message_authenticator();
+        if let Some(cause) = error_cause {
+            writer.integer(ERROR_CAUSE, cause);
+        }
+        for state in &seen.proxy_states {
+            writer.attribute(PROXY_STATE, state);
+        }
+        // Proxy-States that fill a request to the last octet leave no room for an answer: they get none.
+        if writer.finish_signed(secret).is_ok() {
+            seen.reply = reply.into();
+            self.ready.push_back(key);
+        }
+        match error_cause {
+            None => self.counters.acks += 1,
+            Some(_) => self.counters.naks += 1,
+        }
+    }
+
+    /// Appends one reply to `out`, and says where it goes; `None` means drained.
+    pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<Route> {
+        loop {
+            let key = self.ready.pop_front()?;
+            if let Some(seen) = self.recent.get_mut(key) {
+                out.extend_from_slice(&seen.reply);
+                return Some(seen.route);
+            }
+        }
+    }
+
+    /// The next request that the owner is to answer.
+    pub fn poll_event(&mut self) -> Option<Disconnect> {
+        self.events.pop_front()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn counters(&self) -> DynauthCounters {
+        self.counters
+    }
+}
+
+impl DynauthCounters {
+    fn of(&mut self, why: DynauthDiscard) -> &mut u64 {
+        match why {
+            DynauthDiscard::UnknownClient => &mut self.unknown_client,
+            DynauthDiscard::Malformed(_) | DynauthDiscard::Code(_) => &mut self.malformed,
+            DynauthDiscard::BadAuthenticator | DynauthDiscard::BadSignature => {
+                &mut self.unauthentic
+            }
+            DynauthDiscard::Stale | DynauthDiscard::NoTimestamp => &mut self.stale,
+            DynauthDiscard::InProgress => &mut self.in_progress,
+            DynauthDiscard::Busy => &mut self.busy,
+        }
+    }
+}

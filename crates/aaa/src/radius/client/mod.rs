@@ -1,0 +1,362 @@
+//! The client. A request is one entry of a slab with one timer: it waits for a place, or is at a server under an
+//! identifier. It goes through the files here in this order: this one takes it, `place` finds it a server, `repeat`
+//! repeats it or moves it on, `receive` ends it.
+
+mod place;
+mod receive;
+mod repeat;
+
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+
+use base::slab::Key;
+use base::timer::{TimerId, TimerStore, Wheel};
+use base::{Datagram, Duration, Instant, Machine, Slab};
+use wire::radius::{Attributes, HEADER, LENGTH_MAX};
+
+use super::config::{Config, ConfigError, ServerConfig};
+use super::event::{Discard, Event, Failure, Purpose, Refused, Transmit};
+use super::identifiers::Identifier;
+use super::random::Random;
+use super::request::AccessRequest;
+use super::server::Service;
+use super::views::Totals;
+
+/// Octets that are left free in a record for Acct-Delay-Time.
+const DELAY_OCTETS: usize = 6;
+/// Buffers that are kept for the next requests.
+const BUFFERS_MAX: usize = 4_096;
+/// Octets of a buffer that is kept.
+const BUFFER_OCTETS_MAX: usize = 1_024;
+/// Ticks of the timers.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A client of RADIUS servers: requests in, what became of each out.
+///
+/// Callers drain after every mutation: transmits, then events, then the timeout.
+pub struct Client {
+    config: Config,
+    servers: Vec<Server>,
+    requests: Slab<Request>,
+    timers: Wheel,
+    /// Requests whose datagram is to be sent.
+    ready: VecDeque<Key>,
+    /// Requests that wait for a place, by purpose; some may have ended.
+    waiting: [VecDeque<Key>; 2],
+    events: VecDeque<Event>,
+    /// Buffers without content, for datagrams.
+    buffers: Vec<Vec<u8>>,
+    random: Random,
+    /// Hides passwords of requests that wait.
+    seal: [u8; 32],
+    totals: Totals,
+}
+
+/// A server, with its two services.
+struct Server {
+    config: ServerConfig,
+    services: [Option<Service>; 2],
+}
+
+/// A request from when it is taken until its event.
+struct Request {
+    token: u64,
+    purpose: Purpose,
+    place: Option<Place>,
+    /// Servers that did not answer it, as bits.
+    tried: u16,
+    /// Times that it was sent to this server.
+    transmissions: u8,
+    /// Whether its datagram waits to be sent.
+    is_ready: bool,
+    /// What was wrong with the replies that there were.
+    distrust: Option<Failure>,
+    timer: TimerId,
+    taken_at: Instant,
+    sent_at: Instant,
+    /// What its timer was set to.
+    patience: Duration,
+    /// The time of the day when it was taken, in seconds since 1970; only accounts have it.
+    wall_s: u64,
+    /// Whose secret its password is hidden with; none: the client's seal.
+    written_for: Option<u8>,
+    datagram: Vec<u8>,
+}
+
+/// At which server it is, and as what.
+#[derive(Clone, Copy)]
+struct Place {
+    server: u8,
+    identifier: Identifier,
+}
+
+impl Client {
+    /// Makes a client. `seed` is 32 random octets; equal seeds and inputs give equal outputs.
+    ///
+    /// # Errors
+    /// The configuration is one that it cannot work with.
+    pub fn new(config: Config, seed: [u8; 32]) -> Result<Self, ConfigError> {
+        config.check()?;
+        let servers = config.servers.iter().map(Server::new).collect();
+        let mut random = Random::new(seed);
+        let seal = random.bytes();
+        Ok(Self {
+            config,
+            servers,
+            requests: Slab::new(),
+            timers: Wheel::new(TICK),
+            ready: VecDeque::new(),
+            waiting: [VecDeque::new(), VecDeque::new()],
+            events: VecDeque::new(),
+            buffers: Vec::new(),
+            random,
+            seal,
+            totals: Totals::default(),
+        })
+    }
+
+    /// Asks whether a subscriber may come in. One event with the token comes of it: Accepted, Rejected or Failed.
+    ///
+    /// # Errors
+    /// The request was not taken, and is counted.
+    pub fn authenticate(
+        &mut self,
+        now: Instant,
+        request: &AccessRequest<'_>,
+        token: u64,
+    ) -> Result<(), Refused> {
+        let purpose = Purpose::Authentication;
+        if !request.fits() {
+            return Err(self.refuse(Refused::TooLong));
+        }
+        self.check_room(purpose)?;
+        let place = self.find_place(now, purpose, 0);
+        let id = place.map_or(0, |place| place.identifier.id);
+        let mut datagram = self.buffer();
+        let authenticator = self.random.bytes();
+        let secret = match place {
+            Some(place) => self.servers[usize::from(place.server)].secret(),
+            None => &self.seal,
+        };
+        let written = request.write(&mut datagram, &self.config.nas, id, &authenticator, secret);
+        written.expect("values that fit leave half of a packet free");
+        self.insert(now, purpose, token, place, 0, datagram);
+        Ok(())
+    }
+
+    /// Sends a record, as [`crate::accounting::Record::encode`] made it, now or before a restart. `wall_s` is the time
+    /// of the day, in seconds since 1970. One event with the token comes of it: Recorded or RecordFailed.
+    ///
+    /// # Errors
+    /// The record was not taken, and is counted.
+    pub fn account(
+        &mut self,
+        now: Instant,
+        wall_s: u64,
+        record: &[u8],
+        token: u64,
+    ) -> Result<(), Refused> {
+        let purpose = Purpose::Accounting;
+        let attributes = match Attributes::parse(record) {
+            Ok(attributes) => attributes,
+            Err(error) => return Err(self.refuse(Refused::Malformed(error))),
+        };
+        if record.len() > LENGTH_MAX - HEADER - DELAY_OCTETS {
+            return Err(self.refuse(Refused::TooLong));
+        }
+        self.check_room(purpose)?;
+        let place = self.find_place(now, purpose, 0);
+        let mut datagram = self.buffer();
+        self.write_account(&mut datagram, place, attributes, wall_s);
+        self.insert(now, purpose, token, place, wall_s, datagram);
+        Ok(())
+    }
+
+    /// Requests that could be taken now.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        (self.config.outstanding_max + self.config.waiting_max).saturating_sub(self.requests.len())
+    }
+
+    /// What is counted of all servers together.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    fn check_room(&mut self, purpose: Purpose) -> Result<(), Refused> {
+        let is_served = |server: &Server| server.services[purpose as usize].is_some();
+        if !self.servers.iter().any(is_served) {
+            return Err(self.refuse(Refused::NoServer));
+        }
+        if self.totals.waiting >= self.config.waiting_max {
+            return Err(self.refuse(Refused::Full));
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, why: Refused) -> Refused {
+        self.totals.refused += 1;
+        why
+    }
+
+    /// Makes a request of a datagram, which goes to its place or waits for one.
+    fn insert(
+        &mut self,
+        now: Instant,
+        purpose: Purpose,
+        token: u64,
+        place: Option<Place>,
+        wall_s: u64,
+        datagram: Vec<u8>,
+    ) {
+        let timers = &mut self.timers;
+        let waiting_until = now + self.config.waiting_time;
+        let key = self.requests.insert_with(|key| Request {
+            token,
+            purpose,
+            place,
+            tried: 0,
+            transmissions: 0,
+            is_ready: false,
+            distrust: None,
+            written_for: place.map(|place| place.server),
+            timer: timers.insert(waiting_until, key.index),
+            taken_at: now,
+            sent_at: now,
+            patience: Duration::ZERO,
+            wall_s,
+            datagram,
+        });
+        match place {
+            Some(place) => self.enter(now, key, place),
+            None => self.wait(key),
+        }
+    }
+
+    /// A request waits for a place; its timer is set.
+    fn wait(&mut self, key: Key) {
+        if let Some(request) = self.requests.get(key) {
+            self.waiting[request.purpose as usize].push_back(key);
+            self.totals.waiting += 1;
+        }
+    }
+
+    fn buffer(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
+        if self.buffers.len() < BUFFERS_MAX && buffer.capacity() <= BUFFER_OCTETS_MAX {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+
+    /// Takes a request out, with all that it holds; who waits gets its place.
+    fn remove(&mut self, now: Instant, key: Key) -> Option<Request> {
+        let request = self.requests.remove(key)?;
+        self.timers.cancel(request.timer);
+        match request.place {
+            Some(place) => self.leave(request.purpose, place),
+            None => self.totals.waiting -= 1,
+        }
+        self.admit(now);
+        Some(request)
+    }
+
+    /// Ends a request without an answer.
+    fn fail(&mut self, now: Instant, key: Key, why: Failure) {
+        if let Some(request) = self.remove(now, key) {
+            let token = request.token;
+            self.totals.failed += 1;
+            self.events.push_back(match request.purpose {
+                Purpose::Authentication => Event::Failed { token, why },
+                Purpose::Accounting => Event::RecordFailed { token, why },
+            });
+            self.keep_buffer(request.datagram);
+        }
+    }
+
+    fn service(&mut self, purpose: Purpose, server: u8) -> &mut Service {
+        let services = &mut self.servers[usize::from(server)].services;
+        let service = services[purpose as usize].as_mut();
+        service.expect("a place is at a server that has the purpose")
+    }
+
+    pub(super) fn services_by_purpose(
+        &self,
+    ) -> impl Iterator<Item = (usize, &str, Purpose, &Service)> {
+        self.servers.iter().enumerate().flat_map(|(n, server)| {
+            Purpose::ALL.into_iter().filter_map(move |purpose| {
+                let service = server.services[purpose as usize].as_ref()?;
+                Some((n, &*server.config.name, purpose, service))
+            })
+        })
+    }
+}
+
+impl Machine for Client {
+    type Input<'a> = Datagram<'a>;
+    type Transmit = Transmit;
+    type Event = Event;
+    type Discard = Discard;
+
+    /// Takes what came to one of the sockets that [`Transmit`] named.
+    fn handle(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Discard> {
+        self.receive(input, now)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(expired) = self.timers.pop_due(now) {
+            if let Some(key) = self.requests.key_at(expired.token) {
+                self.time_out(now, key);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        while let Some(key) = self.ready.pop_front() {
+            let Some(request) = self.requests.get_mut(key) else {
+                continue;
+            };
+            request.is_ready = false;
+            let Some(place) = request.place else {
+                continue;
+            };
+            out.extend_from_slice(&request.datagram);
+            let purpose = request.purpose;
+            return Some(Transmit {
+                server: usize::from(place.server),
+                socket: u32::from(place.identifier.socket),
+                peer: self.service(purpose, place.server).address,
+            });
+        }
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let deadline = self.timers.next_deadline()?;
+        Some((deadline, "retransmission"))
+    }
+}
+
+impl Server {
+    fn new(config: &ServerConfig) -> Self {
+        let service = |address: Option<SocketAddr>| {
+            address.map(|address| Service::new(address, config.sockets_max))
+        };
+        Self {
+            services: [service(config.authentication), service(config.accounting)],
+            config: config.clone(),
+        }
+    }
+
+    fn secret(&self) -> &[u8] {
+        self.config.secret.reveal()
+    }
+}

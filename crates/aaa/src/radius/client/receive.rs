@@ -1,0 +1,179 @@
+//! A reply, or what claims to be one.
+
+use base::slab::Key;
+use base::{Datagram, Instant};
+use wire::radius::secret::{Signature, signature, verify_reply};
+use wire::radius::{Authenticator, HEADER, Packet, code};
+
+use super::Client;
+use crate::radius::accept::{read_accept, read_message};
+use crate::radius::event::{Discard, Event, Failure, Purpose, Rejection};
+use crate::radius::identifiers::Identifier;
+
+impl Client {
+    /// Ends the request that a datagram answers, or ignores it.
+    pub(super) fn receive(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Discard> {
+        let Some((server, purpose)) = self.find_server(&input) else {
+            self.totals.unknown_server += 1;
+            return Err(Discard::UnknownServer);
+        };
+        let (packet, key) = match self.check(server, purpose, &input) {
+            Ok(found) => found,
+            Err(why) => return Err(self.service(purpose, server).discard(why)),
+        };
+        self.finish(now, server, key, &packet);
+        Ok(())
+    }
+
+    fn find_server(&self, input: &Datagram<'_>) -> Option<(u8, Purpose)> {
+        let peer = input.route.peer;
+        let is_it = |address: core::net::SocketAddr| {
+            address.port() == peer.port() && address.ip().to_canonical() == peer.ip().to_canonical()
+        };
+        let mut services = self.services_by_purpose();
+        let (index, _, purpose, _) = services.find(|(.., service)| is_it(service.address))?;
+        Some((index as u8, purpose))
+    }
+
+    /// Which request a datagram answers, if it does.
+    fn check<'d>(
+        &mut self,
+        server: u8,
+        purpose: Purpose,
+        input: &Datagram<'d>,
+    ) -> Result<(Packet<'d>, Key), Discard> {
+        let packet = Packet::parse(input.bytes).map_err(Discard::Malformed)?;
+        match (purpose, packet.code()) {
+            (
+                Purpose::Authentication,
+                code::ACCESS_ACCEPT | code::ACCESS_REJECT | code::ACCESS_CHALLENGE,
+            )
+            | (Purpose::Accounting, code::ACCOUNTING_RESPONSE) => {}
+            (Purpose::Authentication | Purpose::Accounting, other) => {
+                return Err(Discard::Code(other));
+            }
+        }
+        let socket = u16::try_from(input.route.socket).map_err(|_| Discard::UnknownId)?;
+        let id = packet.identifier();
+        let identifiers = &self.service(purpose, server).identifiers;
+        let index = identifiers.find(Identifier { socket, id });
+        let key = index.and_then(|index| self.requests.key_at(index));
+        let key = key.ok_or(Discard::UnknownId)?;
+        let config = &self.servers[usize::from(server)].config;
+        let request = self.requests.get_mut(key).ok_or(Discard::UnknownId)?;
+        let must_sign = purpose == Purpose::Authentication && config.require_message_authenticator;
+        let authenticator = authenticator(&request.datagram);
+        let verdict = verify(&packet, &authenticator, config.secret.reveal(), must_sign);
+        if let Err(why) = verdict {
+            request.distrust = Some(distrust(why));
+            return Err(why);
+        }
+        Ok((packet, key))
+    }
+
+    /// Ends a request with its reply.
+    fn finish(&mut self, now: Instant, server: u8, key: Key, packet: &Packet<'_>) {
+        let Some(request) = self.requests.get(key) else {
+            return;
+        };
+        let (purpose, token) = (request.purpose, request.token);
+        let rtt = (request.transmissions == 1).then(|| now - request.sent_at);
+        let service = self.service(purpose, server);
+        let was_dead = service.answer(now, rtt);
+        let event = match packet.code() {
+            code::ACCOUNTING_RESPONSE => {
+                service.counters.recorded += 1;
+                Event::Recorded { token }
+            }
+            code::ACCESS_ACCEPT => self.accept(server, token, packet),
+            code => {
+                let why = if code == code::ACCESS_REJECT {
+                    service.counters.rejects += 1;
+                    Rejection::Server
+                } else {
+                    service.counters.challenges += 1;
+                    Rejection::Challenge
+                };
+                let message = read_message(packet);
+                Event::Rejected {
+                    token,
+                    why,
+                    message,
+                }
+            }
+        };
+        if was_dead {
+            let server = usize::from(server);
+            self.events.push_back(Event::ServerUp { server, purpose });
+        }
+        if let Some(request) = self.remove(now, key) {
+            self.keep_buffer(request.datagram);
+        }
+        self.events.push_back(event);
+    }
+
+    fn accept(&mut self, server: u8, token: u64, packet: &Packet<'_>) -> Event {
+        let counters = &mut self.service(Purpose::Authentication, server).counters;
+        let message = read_message(packet);
+        match read_accept(packet) {
+            Ok(grant) => {
+                counters.accepts += 1;
+                counters.attributes_ignored += grant.ignored;
+                counters.intervals_raised += u64::from(grant.interval_raised);
+                Event::Accepted {
+                    token,
+                    profile: Box::new(grant.profile),
+                    message,
+                }
+            }
+            Err(why) => {
+                counters.unusable_accepts += 1;
+                Event::Rejected {
+                    token,
+                    why,
+                    message,
+                }
+            }
+        }
+    }
+}
+
+/// Whether who knows the secret wrote a reply to the request with this authenticator.
+fn verify(
+    packet: &Packet<'_>,
+    request: &Authenticator,
+    secret: &[u8],
+    must_sign: bool,
+) -> Result<(), Discard> {
+    if !verify_reply(packet, request, secret) {
+        return Err(Discard::BadAuthenticator);
+    }
+    match signature(packet, request, secret) {
+        Signature::Right => Ok(()),
+        Signature::Missing if !must_sign => Ok(()),
+        Signature::Missing => Err(Discard::Unsigned),
+        Signature::Wrong => Err(Discard::BadSignature),
+    }
+}
+
+/// What a request fails with if nothing better than such a reply comes.
+fn distrust(why: Discard) -> Failure {
+    match why {
+        Discard::BadSignature => Failure::BadSignature,
+        Discard::Unsigned => Failure::Unsigned,
+        Discard::UnknownServer
+        | Discard::Malformed(_)
+        | Discard::Code(_)
+        | Discard::UnknownId
+        | Discard::BadAuthenticator => Failure::BadAuthenticator,
+    }
+}
+
+/// The authenticator of a datagram of ours.
+fn authenticator(datagram: &[u8]) -> Authenticator {
+    let mut authenticator = [0; 16];
+    if let Some(octets) = datagram.get(4..HEADER) {
+        authenticator.copy_from_slice(octets);
+    }
+    authenticator
+}

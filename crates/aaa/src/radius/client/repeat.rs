@@ -1,0 +1,100 @@
+//! What happens when no reply came in time (RFC 5080, section 2.2.1).
+
+use base::slab::Key;
+use base::timer::TimerStore;
+use base::{Duration, Instant};
+
+use super::{Client, Place};
+use crate::radius::event::{Event, Failure, Purpose};
+
+/// The longest time between two transmissions (RFC 5080, section 2.2.1: MRT).
+const PATIENCE_MAX: Duration = Duration::from_secs(16);
+
+impl Client {
+    /// A request's timer fired.
+    pub(super) fn time_out(&mut self, now: Instant, key: Key) {
+        let Some(request) = self.requests.get(key) else {
+            return;
+        };
+        let Some(place) = request.place else {
+            return self.fail(now, key, request.distrust.unwrap_or(Failure::Overloaded));
+        };
+        let (purpose, tried, sent_at) = (request.purpose, request.tried, request.sent_at);
+        let config = &self.servers[usize::from(place.server)].config;
+        let is_last = request.transmissions >= config.transmissions;
+        let (dead_after, dead_time) = (config.dead_after, config.dead_time);
+        let server = usize::from(place.server);
+        let service = self.service(purpose, place.server);
+        let dies = service.time_out(now, sent_at, dead_after, dead_time);
+        let is_dead = service.dead_since().is_some();
+        if dies {
+            service.counters.deaths += 1;
+            self.events.push_back(Event::ServerDead { server, purpose });
+        }
+        if is_last || is_dead && self.has_better(purpose, place.server, tried) {
+            self.move_on(now, key, place);
+        } else {
+            self.repeat(now, key, place);
+        }
+    }
+
+    /// Sends a request to the same server again.
+    fn repeat(&mut self, now: Instant, key: Key, place: Place) {
+        let Some(request) = self.requests.get(key) else {
+            return;
+        };
+        let purpose = request.purpose;
+        let patience = request.patience.saturating_mul(2).min(PATIENCE_MAX);
+        self.service(purpose, place.server).counters.retransmissions += 1;
+        if purpose == Purpose::Accounting && self.config.acct_delay_time {
+            self.renumber(now, key, place);
+        }
+        self.send(now, key, patience);
+    }
+
+    /// Gives a request a new identifier, since its Acct-Delay-Time changes (RFC 2866, section 5.2). Without a free one
+    /// it is repeated as it was.
+    fn renumber(&mut self, now: Instant, key: Key, old: Place) {
+        let service = self.service(Purpose::Accounting, old.server);
+        let Some(identifier) = service.identifiers.take() else {
+            return;
+        };
+        service.identifiers.assign(identifier, key.index);
+        service.identifiers.release(old.identifier);
+        let place = Place { identifier, ..old };
+        if let Some(request) = self.requests.get_mut(key) {
+            request.place = Some(place);
+        }
+        self.rewrite(now, key, place);
+    }
+
+    /// Gives a request to the next server, or up.
+    fn move_on(&mut self, now: Instant, key: Key, old: Place) {
+        let waiting_until = now + self.config.waiting_time;
+        let Some(request) = self.requests.get_mut(key) else {
+            return;
+        };
+        request.tried |= 1 << old.server;
+        let (purpose, tried) = (request.purpose, request.tried);
+        let why = request.distrust.unwrap_or(Failure::NoAnswer);
+        self.service(purpose, old.server).counters.given_up += 1;
+        if !self.has_untried(purpose, tried) {
+            return self.fail(now, key, why);
+        }
+        let Some(request) = self.requests.get_mut(key) else {
+            return;
+        };
+        // Its place is free before it looks for another, so that there is one however many are outstanding.
+        request.place = None;
+        request.timer = self.timers.insert(waiting_until, key.index);
+        self.leave(purpose, old);
+        match self.find_place(now, purpose, tried) {
+            Some(place) => {
+                self.rewrite(now, key, place);
+                self.enter(now, key, place);
+            }
+            None => self.wait(key),
+        }
+        self.admit(now);
+    }
+}

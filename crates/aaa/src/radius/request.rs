@@ -1,0 +1,231 @@
+//! Who asks, and what it says of a subscriber: in Access-Requests (RFC 2865, section 4.1) and, the same, in accounting.
+
+use core::net::IpAddr;
+
+use wire::radius::attribute::{
+    ACCT_SESSION_ID, ACCT_TUNNEL_CONNECTION, CALLED_STATION_ID, CALLING_STATION_ID, CHAP_CHALLENGE,
+    CHAP_PASSWORD, FRAMED_PROTOCOL, NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT,
+    NAS_PORT_ID, NAS_PORT_TYPE, SERVICE_TYPE, TUNNEL_CLIENT_AUTH_ID, TUNNEL_CLIENT_ENDPOINT,
+    TUNNEL_MEDIUM_TYPE, TUNNEL_SERVER_AUTH_ID, TUNNEL_SERVER_ENDPOINT, TUNNEL_TYPE, USER_NAME,
+    USER_PASSWORD, framed_protocol, medium, port_type, service, tunnel_type,
+};
+use wire::radius::secret::hide_password;
+use wire::radius::{Authenticator, List, TooLong, Writer, code};
+
+use crate::accounting::SessionId;
+
+/// The longest password (RFC 2865, section 5.2).
+pub const PASSWORD_OCTETS_MAX: usize = 128;
+/// Octets of a text of ours or a peer's that are sent. The rest is cut off, so that a long number costs no request.
+const TEXT_OCTETS_MAX: usize = 252;
+
+/// Who asks (RFC 2865, section 4.1): one of the two at least.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Nas {
+    /// NAS-Identifier.
+    pub identifier: Option<Box<str>>,
+    /// NAS-IP-Address or NAS-IPv6-Address.
+    pub address: Option<IpAddr>,
+}
+
+/// Where a subscriber is connected. What is empty is not sent; what is too long for an attribute is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Line<'a> {
+    /// NAS-Port: a number of ours.
+    pub port: u32,
+    /// NAS-Port-Id: the same in words.
+    pub port_id: &'a str,
+    /// Calling-Station-Id: from where it calls.
+    pub calling: &'a [u8],
+    /// Called-Station-Id: what it called.
+    pub called: &'a [u8],
+    /// The tunnel that it came through.
+    pub tunnel: Option<Tunnel<'a>>,
+}
+
+/// A tunnel (RFC 2868, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunnel<'a> {
+    /// Tunnel-Client-Endpoint: the LAC.
+    pub client: IpAddr,
+    /// Tunnel-Server-Endpoint: the LNS.
+    pub server: IpAddr,
+    /// Tunnel-Client-Auth-ID: the LAC's name for itself.
+    pub client_name: &'a [u8],
+    /// Tunnel-Server-Auth-ID: the LNS's.
+    pub server_name: &'a [u8],
+    /// Acct-Tunnel-Connection (RFC 2867, section 4.1): the call's serial number. Only accounts have it.
+    pub call: u32,
+}
+
+/// What a subscriber proves that it is who it says with.
+#[derive(Clone, Copy)]
+pub enum Proof<'a> {
+    /// A password (PAP), at most 128 octets.
+    Pap {
+        /// As it was typed.
+        password: &'a [u8],
+    },
+    /// A response (CHAP with MD5).
+    Chap {
+        /// The identifier of challenge and response.
+        identifier: u8,
+        /// What was asked, at most 253 octets.
+        challenge: &'a [u8],
+        /// What was answered.
+        response: &'a [u8; 16],
+    },
+}
+
+/// Asks whether a subscriber may come in.
+#[derive(Clone, Copy)]
+pub struct AccessRequest<'a> {
+    /// The name that it claims, at most 253 octets.
+    pub user: &'a [u8],
+    /// What it proves that with.
+    pub proof: Proof<'a>,
+    /// What its account will be known by (RFC 5176, section 3, wants it here).
+    pub session: SessionId,
+    /// Where it is.
+    pub line: Line<'a>,
+}
+
+impl AccessRequest<'_> {
+    /// Whether there is an attribute for each of its values.
+    pub(super) fn fits(&self) -> bool {
+        let proof = match self.proof {
+            Proof::Pap { password } => password.len() <= PASSWORD_OCTETS_MAX,
+            Proof::Chap { challenge, .. } => (1..=253).contains(&challenge.len()),
+        };
+        proof && self.user.len() <= 253
+    }
+
+    /// Appends the packet: Message-Authenticator first (so that nothing before it can be a forger's).
+    pub(super) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        nas: &Nas,
+        id: u8,
+        authenticator: &Authenticator,
+        secret: &[u8],
+    ) -> Result<(), TooLong> {
+        let mut writer = Writer::new(out, code::ACCESS_REQUEST, id, authenticator);
+        writer.message_authenticator();
+        let list = writer.list();
+        list.attribute(USER_NAME, self.user);
+        match self.proof {
+            Proof::Pap { password } => write_password(list, password, secret, authenticator),
+            Proof::Chap {
+                identifier,
+                challenge,
+                response,
+            } => {
+                let mut value = [identifier; 17];
+                value[1..].copy_from_slice(response);
+                list.attribute(CHAP_PASSWORD, &value)
+                    .attribute(CHAP_CHALLENGE, challenge);
+            }
+        }
+        nas.write(list);
+        self.line.write(list, self.session);
+        writer.finish(secret)
+    }
+}
+
+/// Appends a hidden password.
+pub(super) fn write_password(
+    list: &mut List<'_>,
+    password: &[u8],
+    secret: &[u8],
+    authenticator: &Authenticator,
+) {
+    let mut hidden = Vec::with_capacity(password.len().next_multiple_of(16).max(16));
+    hide_password(password, secret, authenticator, &mut hidden);
+    list.attribute(USER_PASSWORD, &hidden);
+}
+
+impl Nas {
+    /// Appends who asks.
+    pub(crate) fn write(&self, list: &mut List<'_>) {
+        if let Some(identifier) = &self.identifier {
+            list.attribute(NAS_IDENTIFIER, identifier.as_bytes());
+        }
+        if let Some(address) = self.address {
+            list.address_of(NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, address);
+        }
+    }
+}
+
+impl Line<'_> {
+    /// Appends where a subscriber is.
+    pub(crate) fn write(&self, list: &mut List<'_>, session: SessionId) {
+        list.integer(SERVICE_TYPE, service::FRAMED)
+            .integer(FRAMED_PROTOCOL, framed_protocol::PPP)
+            .integer(NAS_PORT, self.port)
+            .integer(NAS_PORT_TYPE, port_type::VIRTUAL);
+        for (kind, value) in [
+            (NAS_PORT_ID, self.port_id.as_bytes()),
+            (CALLING_STATION_ID, self.calling),
+            (CALLED_STATION_ID, self.called),
+        ] {
+            if !value.is_empty() {
+                list.attribute(kind, &value[..value.len().min(TEXT_OCTETS_MAX)]);
+            }
+        }
+        list.attribute(ACCT_SESSION_ID, &session.text());
+        if let Some(tunnel) = &self.tunnel {
+            tunnel.write(list);
+        }
+    }
+}
+
+impl Tunnel<'_> {
+    fn write(&self, list: &mut List<'_>) {
+        let medium = match self.server {
+            IpAddr::V4(_) => medium::IPV4,
+            IpAddr::V6(_) => medium::IPV6,
+        };
+        list.tagged_integer(TUNNEL_TYPE, tunnel_type::L2TP)
+            .tagged_integer(TUNNEL_MEDIUM_TYPE, medium);
+        write_address(list, TUNNEL_CLIENT_ENDPOINT, self.client);
+        write_address(list, TUNNEL_SERVER_ENDPOINT, self.server);
+        for (kind, name) in [
+            (TUNNEL_CLIENT_AUTH_ID, self.client_name),
+            (TUNNEL_SERVER_AUTH_ID, self.server_name),
+        ] {
+            if !name.is_empty() {
+                list.tagged_string(kind, &name[..name.len().min(TEXT_OCTETS_MAX)]);
+            }
+        }
+    }
+
+    /// Appends what only an account says of a tunnel.
+    pub(crate) fn write_call(&self, list: &mut List<'_>) {
+        let mut digits = itoa::Buffer::new();
+        list.attribute(ACCT_TUNNEL_CONNECTION, digits.format(self.call).as_bytes());
+    }
+}
+
+/// Appends an address in its textual form, without a formatter's cost for the usual family.
+fn write_address(list: &mut List<'_>, kind: u8, address: IpAddr) {
+    match address {
+        IpAddr::V6(address) => {
+            list.tagged_string(kind, address.to_string().as_bytes());
+        }
+        IpAddr::V4(address) => {
+            let mut text = [0_u8; 15];
+            let mut end = 0;
+            for (n, octet) in address.octets().into_iter().enumerate() {
+                if n > 0 {
+                    text[end] = b'.';
+                    end += 1;
+                }
+                let mut digits = itoa::Buffer::new();
+                let digits = digits.format(octet).as_bytes();
+                text[end..end + digits.len()].copy_from_slice(digits);
+                end += digits.len();
+            }
+            list.tagged_string(kind, &text[..end]);
+        }
+    }
+}
