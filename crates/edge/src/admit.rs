@@ -10,7 +10,7 @@ use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
 
 use crate::edge::Edge;
 use crate::end::End;
-use crate::event::Event;
+use crate::event::{Admission, Event};
 use crate::subscriber::{Phase, SubscriberKey};
 
 impl Edge {
@@ -19,7 +19,7 @@ impl Edge {
     pub fn admit(
         &mut self,
         subscriber: SubscriberKey,
-        profile: Profile,
+        admission: Admission,
         message: &[u8],
         now: Instant,
     ) -> bool {
@@ -28,14 +28,26 @@ impl Edge {
         if self.subscribers.get(subscriber.0).filter(asking).is_none() {
             return false;
         }
+        let Admission {
+            profile,
+            sticky,
+            sessions,
+        } = admission;
         if let Some(name) = &profile.name {
             self.forget_name(index);
             self.set_name(index, name.as_bytes());
         }
         self.register_name(index);
+        let alike = self.find(&self.at(index).name).count();
+        if sessions.is_some_and(|most| alike > most as usize) {
+            self.counters.refused += 1;
+            let reason = End::Refused("as many sessions as it may have".into());
+            self.turn_away(index, reason, b"too many sessions", now);
+            return true;
+        }
         let is_plain = profile == Profile::default();
         self.at_mut(index).profile = (!is_plain).then(|| Box::new(profile));
-        let ipv4 = match self.lease(index) {
+        let ipv4 = match self.lease(index, sticky) {
             Ok(address) => address,
             Err(why) => {
                 self.counters.without_address += 1;
@@ -87,7 +99,7 @@ impl Edge {
     }
 
     /// The address that a subscriber is to have. One that is negotiated anew keeps what it holds, if it still may.
-    fn lease(&mut self, index: u32) -> Result<Ipv4Addr, String> {
+    fn lease(&mut self, index: u32, sticky: bool) -> Result<Ipv4Addr, String> {
         let Self {
             subscribers, pools, ..
         } = self;
@@ -114,7 +126,7 @@ impl Edge {
                     pool: profile.and_then(|profile| profile.pool.as_deref()),
                     holder,
                     user: &subscriber.name,
-                    sticky: false,
+                    sticky,
                     wish: None,
                 })
                 .map_err(|fault| fault.to_string())?,

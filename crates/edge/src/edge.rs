@@ -100,7 +100,7 @@ impl Edge {
         &self.endpoint
     }
 
-    /// The endpoint below, for commands; [`Edge::heed`] is due afterwards.
+    /// The endpoint below, for commands; what comes of them is heeded by the next [`Edge::poll_transmit`].
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
@@ -150,18 +150,21 @@ impl Edge {
         }
     }
 
-    /// When [`Edge::handle_timeout`] is due.
+    /// When [`Edge::handle_timeout`] is due, and for which timer.
     #[must_use]
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let endpoint = self.endpoint.poll_timeout().map(|(at, _)| at);
-        let own = self.timers.next_deadline();
-        endpoint.into_iter().chain(own).min()
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let own = self.timers.next_deadline().map(|at| (at, "subscriber"));
+        match (self.endpoint.poll_timeout(), own) {
+            (Some(endpoint), Some(own)) if own.0 < endpoint.0 => Some(own),
+            (endpoint, own) => endpoint.or(own),
+        }
     }
 
     /// Appends one datagram to `out`; `None` means drained.
     ///
     /// L2TP's own messages come before the frames in its sessions: what connects a session is before what is in it.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
+        self.heed(now);
         self.endpoint
             .poll_transmit(now, out)
             .or_else(|| self.outgoing.pop(out))

@@ -2,6 +2,7 @@
 
 use core::net::Ipv4Addr;
 
+use aaa::Profile;
 use ppp::Claim;
 
 use crate::end::End;
@@ -33,6 +34,17 @@ pub enum Event {
         /// Why.
         reason: End,
     },
+}
+
+/// What somebody gets who is let in.
+#[derive(Clone, Debug, Default)]
+pub struct Admission {
+    /// Address, routes, times.
+    pub profile: Profile,
+    /// Whether it is to get its last address back.
+    pub sticky: bool,
+    /// How many may be on line by its name, this one counted; `None`: any number.
+    pub sessions: Option<u32>,
 }
 
 /// Somebody says who it is, and asks to come in.

@@ -39,7 +39,7 @@ pub use data::{Inside, Outside};
 pub use dial::Dial;
 pub use edge::Edge;
 pub use end::End;
-pub use event::{Event, Question};
+pub use event::{Admission, Event, Question};
 pub use history::Ended;
 pub use subscriber::{Phase, SubscriberKey, Traffic};
 pub use views::{Counts, SubscriberView};

@@ -4,6 +4,8 @@ use core::fmt;
 use core::net::Ipv4Addr;
 use core::str::FromStr;
 
+use crate::profile::Prefix;
+
 /// The addresses from one to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Range {
@@ -31,6 +33,20 @@ impl Range {
     #[must_use]
     pub fn contains(self, address: Ipv4Addr) -> bool {
         (self.first..=self.last).contains(&address.to_bits())
+    }
+
+    /// The fewest networks that have these addresses and no others.
+    pub fn networks(self) -> impl Iterator<Item = Prefix> {
+        let mut next = Some(self.first);
+        core::iter::from_fn(move || {
+            let first = next?;
+            let aligned = first.trailing_zeros();
+            let left = u64::from(self.last - first) + 1;
+            let bits = aligned.min(left.ilog2());
+            let span = 1_u64 << bits;
+            next = (span < left).then(|| first + span as u32);
+            Prefix::new(Ipv4Addr::from_bits(first).into(), 32 - bits as u8)
+        })
     }
 
     pub(super) fn bits(self) -> (u32, u32) {
@@ -123,3 +139,31 @@ pub(super) const NO_HOSTS: [Range; 3] = [
         last: u32::MAX,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_of_a_range_have_its_addresses_and_no_others() {
+        for (text, expected) in [
+            ("10.0.0.0/24", &["10.0.0.0/24"][..]),
+            ("10.0.0.7", &["10.0.0.7/32"]),
+            (
+                "10.0.0.10-10.0.0.20",
+                &[
+                    "10.0.0.10/31",
+                    "10.0.0.12/30",
+                    "10.0.0.16/30",
+                    "10.0.0.20/32",
+                ],
+            ),
+            ("0.0.0.0-255.255.255.255", &["0.0.0.0/0"]),
+            ("255.255.255.254-255.255.255.255", &["255.255.255.254/31"]),
+        ] {
+            let range: Range = text.parse().unwrap();
+            let networks: Vec<_> = range.networks().map(|one| one.to_string()).collect();
+            assert_eq!(networks, expected, "{text}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use aaa::{Address, Profile};
 use base::Duration;
-use edge::{End, Entry, Phase};
+use edge::{Admission, End, Entry, Phase};
 use ppp::LinkEnd;
 
 use crate::stage::{GATEWAY, Stage, lns_config};
@@ -189,7 +189,7 @@ fn nobody_who_does_not_answer_waits_for_ever() {
     assert!(
         !stage
             .lns
-            .admit(question.subscriber, Profile::default(), b"", stage.now),
+            .admit(question.subscriber, Admission::default(), b"", stage.now),
         "an answer that comes too late is for nobody"
     );
 }

@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, SocketAddr};
 use aaa::Profile;
 use aaa::pools::{Pools, Range, Spec};
 use base::{Duration, Instant, Redacted, Route};
-use edge::{Account, Config, Dial, Edge, End, Event, Inside, Outside, SubscriberKey};
+use edge::{Account, Admission, Config, Dial, Edge, End, Event, Inside, Outside, SubscriberKey};
 use l2tp::{Call, Endpoint, OpenTunnel, TunnelKey};
 use ppp::{Authentication, Credentials, Proof};
 use wire::l2tp::Version;
@@ -198,6 +198,13 @@ impl Stage {
         }
     }
 
+    fn admission(&self) -> Admission {
+        Admission {
+            profile: self.profile.clone(),
+            ..Admission::default()
+        }
+    }
+
     fn answer(&mut self) -> bool {
         let mut any = false;
         while let Some(question) = self.lns.poll_question() {
@@ -213,7 +220,7 @@ impl Stage {
             let subscriber = question.subscriber;
             let known = if good {
                 self.lns
-                    .admit(subscriber, self.profile.clone(), b"welcome", self.now)
+                    .admit(subscriber, self.admission(), b"welcome", self.now)
             } else {
                 self.lns
                     .refuse(subscriber, "a wrong secret", b"no", self.now)
@@ -229,7 +236,7 @@ impl Stage {
         let end = self.now + span;
         loop {
             let due = [self.lac.poll_timeout(), self.lns.poll_timeout()];
-            let next = due.into_iter().flatten().min();
+            let next = due.into_iter().flatten().map(|(at, _)| at).min();
             match next.filter(|at| *at <= end) {
                 Some(at) => {
                     self.now = self.now.max(at);

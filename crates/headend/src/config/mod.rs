@@ -10,6 +10,7 @@ mod peer;
 mod reader;
 mod secret;
 mod sections;
+mod subscribers;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use base::Duration;
 use reactor::{PollerKind, StoreKind};
 
 pub(crate) use fault::Faults;
+pub(crate) use subscribers::{Client, Subscribers, Tun, load_users};
 
 /// What a configuration file says, defaults filled in.
 #[derive(Clone, Debug)]
@@ -32,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) lac: Option<Role>,
     /// `[l2tp]`, and what `[lns]`, `[lac]`, `[limits]` and `[event]` say of it.
     pub(crate) l2tp: l2tp::Config,
+    /// `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`
+    pub(crate) subscribers: Subscribers,
     /// `[event]`
     pub(crate) event: Event,
     /// `[log]`

@@ -59,6 +59,41 @@ impl<'d, 's, 'n> Section<'d, 's, 'n> {
         }
     }
 
+    /// Runs `take` with each of the tables `[[name]]` of `root`, in their order.
+    pub(super) fn each(
+        root: &'d DeTable<'s>,
+        name: &'static str,
+        notes: &'n mut Notes<'s>,
+        mut take: impl FnMut(Section<'d, 's, '_>),
+    ) {
+        let Some(value) = root.get(name) else { return };
+        let DeValue::Array(list) = value.get_ref() else {
+            let kind = describe(value.get_ref());
+            let message = format!("is {kind}; write it as a list of sections, [[{name}]]");
+            return notes.at(value.span().start, name, message);
+        };
+        for value in list.iter() {
+            let at = value.span().start;
+            match value.get_ref().as_table() {
+                Some(table) => take(Section {
+                    name,
+                    at,
+                    table: Some(table),
+                    known: Vec::new(),
+                    notes: &mut *notes,
+                }),
+                None => {
+                    let kind = describe(value.get_ref());
+                    notes.at(
+                        at,
+                        name,
+                        format!("has {kind}; write it as a section, [[{name}]]"),
+                    );
+                }
+            }
+        }
+    }
+
     /// Where the section starts.
     pub(super) fn at(&self) -> usize {
         self.at

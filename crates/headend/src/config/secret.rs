@@ -57,7 +57,21 @@ pub(super) fn read(section: &mut Section, config: &Path) -> Option<At<Redacted<V
     }
 }
 
-fn from_file(path: &Path) -> Result<Redacted<Vec<u8>>, String> {
+/// The text of a file that others may not use, of at most so many octets.
+///
+/// # Errors
+/// What is wrong with the file, and what would be right.
+pub(super) fn private_text(path: &Path, longest: u64) -> Result<Redacted<String>, String> {
+    let mut text = String::new();
+    private(path)?
+        .take(longest)
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(Redacted::new(text))
+}
+
+/// Opens a file that others may not use.
+fn private(path: &Path) -> Result<std::fs::File, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let meta = std::fs::metadata(path).map_err(unreadable)?;
     if !meta.is_file() {
@@ -69,11 +83,15 @@ fn from_file(path: &Path) -> Result<Redacted<Vec<u8>>, String> {
             "others may use it (mode {mode:04o}); chmod it to 0600 or 0640"
         ));
     }
+    std::fs::File::open(path).map_err(unreadable)
+}
+
+fn from_file(path: &Path) -> Result<Redacted<Vec<u8>>, String> {
     let mut secret = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(LONGEST as u64 + 2)
+    private(path)?
+        .take(LONGEST as u64 + 2)
         .read_to_end(&mut secret)
-        .map_err(unreadable)?;
+        .map_err(|error| format!("cannot be read: {error}"))?;
     if secret.last() == Some(&b'\n') {
         secret.pop();
     }

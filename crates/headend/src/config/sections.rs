@@ -13,9 +13,12 @@ use wire::l2tp::DigestType;
 use super::fault::Notes;
 use super::peer::{self, PeerKeys};
 use super::reader::{Section, unknown_key};
-use super::{Control, Event, Log, LogFormat, LogTo, Role, Settings, listen};
+use super::{Control, Event, Log, LogFormat, LogTo, Role, Settings, listen, subscribers};
 
-const SECTIONS: [&str; 7] = ["control", "lns", "lac", "l2tp", "event", "limits", "log"];
+const SECTIONS: [&str; 12] = [
+    "control", "lns", "lac", "l2tp", "ppp", "pool", "users", "client", "tun", "event", "limits",
+    "log",
+];
 
 /// Reads every section; what it notes makes the settings unusable.
 pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<Settings> {
@@ -37,6 +40,7 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
     let event = event(root, notes, &mut config);
     limits(root, notes, &mut config);
     let log = log(root, notes);
+    let subscribers = subscribers::read(root, path, notes);
     if notes.is_empty()
         && let Err(fault) = config.validate()
     {
@@ -47,6 +51,7 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
         lns,
         lac,
         l2tp: config,
+        subscribers,
         event,
         log,
         shutdown_wait,
@@ -311,7 +316,7 @@ fn log<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Log {
     log
 }
 
-fn set<T>(found: Option<super::reader::At<T>>, to: &mut T) {
+pub(super) fn set<T>(found: Option<super::reader::At<T>>, to: &mut T) {
     if let Some(found) = found {
         *to = found.value;
     }

@@ -2,9 +2,12 @@
 //! sockets, and what its time is booked on.
 
 use base::Instant;
-use l2tp::Endpoint;
+use edge::Edge;
 use reactor::{HandlerId, Reactor};
 
+use super::authority::Authority;
+use super::dialler::Dialler;
+use super::inside::Inside;
 use super::sockets::Sockets;
 
 /// What the loop's time is booked on.
@@ -16,6 +19,9 @@ pub(super) struct Accounts {
     pub(super) output: HandlerId,
     pub(super) write: HandlerId,
     pub(super) events: HandlerId,
+    pub(super) tun_read: HandlerId,
+    pub(super) tun_write: HandlerId,
+    pub(super) authority: HandlerId,
 }
 
 impl Accounts {
@@ -28,6 +34,9 @@ impl Accounts {
             output: reactor.handler("l2tp output"),
             write: reactor.handler("udp write"),
             events: reactor.handler("events"),
+            tun_read: reactor.handler("tun to tunnels"),
+            tun_write: reactor.handler("tun write"),
+            authority: reactor.handler("authentication"),
         }
     }
 }
@@ -35,8 +44,12 @@ impl Accounts {
 /// What control clients act on.
 pub(super) struct Core {
     pub(super) reactor: Reactor,
-    pub(super) endpoint: Endpoint,
+    pub(super) edge: Edge,
     pub(super) sockets: Sockets,
+    pub(super) inside: Inside,
+    pub(super) authority: Authority,
+    /// Name and secret of sessions that we open as a client.
+    pub(super) client: Option<Dialler>,
     /// The turn's time.
     pub(super) now: Instant,
     pub(super) started: Instant,

@@ -47,7 +47,7 @@ impl Summary {
         }
         let (up, down) = (self.up, self.down);
         if up + down > 0 {
-            let counts = core.endpoint.counts();
+            let counts = core.edge.endpoint().counts();
             let (tunnels, sessions) = (counts.established, counts.sessions_established);
             tracing::info!(up, down, tunnels, sessions, "tunnels came and went");
         }
@@ -74,7 +74,33 @@ impl Summary {
 }
 
 /// Hands one event on.
-pub(super) fn tell(event: Event, core: &mut Core, server: &mut Server, summary: &mut Summary) {
+pub(super) fn tell(
+    event: edge::Event,
+    core: &mut Core,
+    server: &mut Server,
+    summary: &mut Summary,
+) {
+    let event = match event {
+        edge::Event::L2tp(event) => event,
+        edge::Event::Up { subscriber } => {
+            if tracing::enabled!(tracing::Level::DEBUG)
+                && let Some(view) = core.edge.subscriber(subscriber)
+            {
+                let name = String::from_utf8_lossy(view.name);
+                tracing::debug!(subscriber = %name, address = ?view.address, "on line");
+            }
+            return;
+        }
+        edge::Event::Client { addresses, .. } => {
+            tracing::debug!(?addresses, "client");
+            return;
+        }
+        edge::Event::Down { name, reason, .. } => {
+            let name = String::from_utf8_lossy(&name);
+            tracing::debug!(subscriber = %name, %reason, "not on line any more");
+            return;
+        }
+    };
     match event {
         Event::TunnelAccepted { tunnel } => give_socket(tunnel, core, summary),
         Event::TunnelUp { tunnel, id } => {
@@ -109,14 +135,22 @@ pub(super) fn tell(event: Event, core: &mut Core, server: &mut Server, summary: 
             }
         }
         Event::CallRequested { session } => {
-            let id = core.endpoint.session(session).map(|session| session.id);
+            let id = core
+                .edge
+                .endpoint()
+                .session(session)
+                .map(|session| session.id);
             tracing::debug!(
                 session = id,
                 "the peer wants a call placed: answer or delete it"
             );
         }
         Event::WanErrors { session, errors } => {
-            let id = core.endpoint.session(session).map(|session| session.id);
+            let id = core
+                .edge
+                .endpoint()
+                .session(session)
+                .map(|session| session.id);
             tracing::debug!(session = id, ?errors, "the peer reports line errors");
         }
         Event::LinkInfo {
@@ -124,7 +158,11 @@ pub(super) fn tell(event: Event, core: &mut Core, server: &mut Server, summary: 
             accm,
             circuit_status,
         } => {
-            let id = core.endpoint.session(session).map(|session| session.id);
+            let id = core
+                .edge
+                .endpoint()
+                .session(session)
+                .map(|session| session.id);
             tracing::debug!(
                 session = id,
                 ?accm,
@@ -137,7 +175,12 @@ pub(super) fn tell(event: Event, core: &mut Core, server: &mut Server, summary: 
 
 /// Opens a socket for a tunnel that a peer opened, if it is to have its own.
 fn give_socket(tunnel: l2tp::TunnelKey, core: &mut Core, summary: &mut Summary) {
-    let Some(mut route) = core.endpoint.tunnel(tunnel).map(|tunnel| tunnel.route) else {
+    let Some(mut route) = core
+        .edge
+        .endpoint()
+        .tunnel(tunnel)
+        .map(|tunnel| tunnel.route)
+    else {
         return;
     };
     let Some(parent) = core.sockets.to_be_parted(route.socket) else {
@@ -152,5 +195,7 @@ fn give_socket(tunnel: l2tp::TunnelKey, core: &mut Core, summary: &mut Summary) 
         summary.own_refused += 1;
         summary.changed(core.now);
     }
-    core.endpoint.set_socket(tunnel, socket.unwrap_or(parent));
+    core.edge
+        .endpoint_mut()
+        .set_socket(tunnel, socket.unwrap_or(parent));
 }

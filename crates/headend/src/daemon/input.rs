@@ -7,7 +7,7 @@
 
 use std::io;
 
-use base::{Datagram, Machine, Route};
+use base::Route;
 use reactor::{Interest, Ready, RecvBatch};
 
 use super::core::{Accounts, Core};
@@ -169,7 +169,5 @@ impl Input {
 }
 
 fn handle(route: Route, bytes: &[u8], core: &mut Core) {
-    if let Err(why) = core.endpoint.handle(Datagram { route, bytes }, core.now) {
-        tracing::trace!(peer = %route.peer, %why, "discarded");
-    }
+    core.edge.receive(route, bytes, core.now, &mut core.inside);
 }

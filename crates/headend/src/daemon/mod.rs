@@ -6,7 +6,10 @@
 //! | `start` | sockets are opened, privileges dropped |
 //! | `core` | what the loop and all it serves share |
 //! | `turn` | one turn of the loop |
-//! | `input` | datagrams from the sockets to the endpoint |
+//! | `input` | datagrams from the sockets to the edge |
+//! | `inside` | packets from and to the TUN device |
+//! | `authority` | who may come in |
+//! | `dialler` | sessions in which we are the client |
 //! | `rest` | whether to gather datagrams that come one by one |
 //! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
 //! | `events` | what the endpoint tells |
@@ -16,10 +19,13 @@
 //! | `show` | the rows of a `show`, bit by bit |
 //! | `log` | where log lines go |
 
+mod authority;
 mod client;
 mod core;
+mod dialler;
 mod events;
 mod input;
+mod inside;
 mod jobs;
 mod log;
 mod rest;

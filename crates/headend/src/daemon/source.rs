@@ -7,6 +7,8 @@ pub(super) enum Source {
     Listener,
     /// A UDP socket by its number.
     Udp(u32),
+    /// A queue of the TUN device.
+    Tun(u32),
     /// A control client by its place.
     Client(u32),
 }
@@ -18,6 +20,7 @@ impl Source {
             Source::Listener => (1, 0),
             Source::Udp(number) => (2, number),
             Source::Client(number) => (3, number),
+            Source::Tun(number) => (4, number),
         };
         kind << 32 | u64::from(number)
     }
@@ -28,6 +31,7 @@ impl Source {
             0 => Source::Signals,
             1 => Source::Listener,
             2 => Source::Udp(number),
+            4 => Source::Tun(number),
             _ => Source::Client(number),
         }
     }
@@ -44,6 +48,7 @@ mod tests {
             Source::Listener,
             Source::Udp(u32::MAX),
             Source::Client(7),
+            Source::Tun(1),
         ] {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

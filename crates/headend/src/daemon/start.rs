@@ -3,19 +3,24 @@
 use std::fs::File;
 use std::io::Read;
 
+use aaa::Pools;
 use anyhow::{Context, Result};
+use edge::Edge;
 use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
 
+use super::authority::Authority;
 use super::core::{Accounts, Core};
+use super::dialler::Dialler;
 use super::events::Summary;
 use super::input::Input;
+use super::inside::Inside;
 use super::rest::Rest;
 use super::server::Server;
 use super::sockets::{End, Sockets};
 use super::source::Source;
 use super::turn::Daemon;
-use crate::config::Settings;
+use crate::config::{self, Settings};
 
 /// Makes a daemon that is ready to run.
 ///
@@ -39,12 +44,10 @@ pub(super) fn start(settings: &Settings) -> Result<Daemon> {
     let sockets = open_sockets(settings, &mut reactor)?;
     let server = Server::open(&settings.control, &mut reactor)
         .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
+    let authority = authority(settings)?;
+    let inside = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
     reactor::drop_capabilities().context("cannot give up privileges")?;
 
-    let mut seed = [0; 32];
-    File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut seed))
-        .context("no random numbers from /dev/urandom")?;
     let now = clock::now();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -56,8 +59,11 @@ pub(super) fn start(settings: &Settings) -> Result<Daemon> {
     );
     let core = Core {
         reactor,
-        endpoint: Endpoint::new(settings.l2tp.clone(), seed),
+        edge: edge(settings)?,
         sockets,
+        inside,
+        authority,
+        client: settings.subscribers.client.clone().map(Dialler::new),
         now,
         started: now,
         stop_at: None,
@@ -74,6 +80,41 @@ pub(super) fn start(settings: &Settings) -> Result<Daemon> {
         accounts,
         shutdown_wait: settings.shutdown_wait,
     })
+}
+
+fn authority(settings: &Settings) -> Result<Authority> {
+    let users = settings.subscribers.users.as_ref();
+    let users = users.map(|users| config::load_users(&users.path));
+    let users = users.transpose().map_err(|faults| {
+        anyhow::anyhow!("the users file changed meanwhile: {}", faults.join("\n"))
+    })?;
+    Ok(Authority::new(users))
+}
+
+fn edge(settings: &Settings) -> Result<Edge> {
+    let subscribers = &settings.subscribers;
+    let endpoint = Endpoint::new(settings.l2tp.clone(), random()?);
+    let own = vec![subscribers.edge.address];
+    let pools = Pools::new(
+        subscribers.pools.clone(),
+        own,
+        u64::from_ne_bytes(random()?),
+    )
+    .map_err(|faults| anyhow::anyhow!("pools: {}", faults[0]))?;
+    Ok(Edge::new(
+        subscribers.edge.clone(),
+        endpoint,
+        pools,
+        random()?,
+    ))
+}
+
+fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut octets = [0; N];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut octets))
+        .context("no random numbers from /dev/urandom")?;
+    Ok(octets)
 }
 
 fn open_sockets(settings: &Settings, reactor: &mut Reactor) -> Result<Sockets> {

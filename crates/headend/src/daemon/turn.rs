@@ -3,7 +3,7 @@
 
 use std::io;
 
-use base::{Duration, Instant, Machine};
+use base::{Duration, Instant};
 use reactor::{Ready, Signal, Signals};
 
 use super::core::{Accounts, Core};
@@ -11,6 +11,7 @@ use super::events::Summary;
 use super::input::Input;
 use super::rest::Rest;
 use super::server::Server;
+use super::sockets::Outside;
 use super::source::Source;
 
 /// The daemon.
@@ -36,7 +37,7 @@ impl Daemon {
     }
 
     fn is_over(&self) -> bool {
-        let quiet = || self.core.endpoint.is_quiet() && !self.core.sockets.is_blocked();
+        let quiet = || self.core.edge.is_quiet() && !self.core.sockets.is_blocked();
         self.core
             .stop_at
             .is_some_and(|at| at <= self.core.now || quiet())
@@ -54,6 +55,10 @@ impl Daemon {
         }
         self.input.work(&mut self.core, &self.accounts);
         self.fire_timers();
+        self.answer();
+        if self.core.inside.flush() {
+            self.core.reactor.lap(self.accounts.tun_write);
+        }
         let has_work = self.server.has_work();
         let came = self.input.take_count();
         self.rest.note(self.core.now, came, other_work || has_work);
@@ -74,7 +79,7 @@ impl Daemon {
         if self.server.has_work() || self.input.has_kept() {
             return Some(self.core.now);
         }
-        let timer = self.core.endpoint.poll_timeout().map(|(at, _)| at);
+        let timer = self.core.edge.poll_timeout().map(|(at, _)| at);
         [timer, self.summary.due(), self.core.stop_at]
             .into_iter()
             .flatten()
@@ -93,6 +98,7 @@ impl Daemon {
                         .receive(number, ready, &mut self.core, &self.accounts)?;
                 }
             }
+            Source::Tun(_) => self.forward()?,
             Source::Listener => self.server.accept(&mut self.core),
             Source::Client(place) => self.server.ready(place, ready.readiness, &mut self.core),
             Source::Signals => {
@@ -106,15 +112,43 @@ impl Daemon {
 
     fn fire_timers(&mut self) {
         let core = &mut self.core;
-        let due = core
-            .endpoint
-            .poll_timeout()
-            .filter(|(at, _)| *at <= core.now);
+        let due = core.edge.poll_timeout().filter(|(at, _)| *at <= core.now);
         if let Some((at, _)) = due {
             core.reactor.record_lateness(core.now.since(at));
-            core.endpoint.handle_timeout(core.now);
+            core.edge.handle_timeout(core.now);
             core.reactor.lap(self.accounts.timers);
         }
+    }
+
+    /// Answers who asks to come in.
+    fn answer(&mut self) {
+        let Core {
+            edge,
+            authority,
+            reactor,
+            now,
+            ..
+        } = &mut self.core;
+        let count = authority.answer(edge, *now);
+        if count > 0 {
+            reactor.lap_many(self.accounts.authority, count);
+        }
+    }
+
+    /// Hands packets of the inside to the edge.
+    fn forward(&mut self) -> io::Result<()> {
+        let Core {
+            edge,
+            inside,
+            sockets,
+            reactor,
+            ..
+        } = &mut self.core;
+        let count = inside.read(reactor, |octets, reactor| {
+            edge.forward(octets, &mut Outside { sockets, reactor });
+        })?;
+        reactor.lap_many(self.accounts.tun_read, count);
+        Ok(())
     }
 
     /// Sends what the endpoint has, as far as the send buffers take it.
@@ -128,7 +162,7 @@ impl Daemon {
         let mut messages = 0;
         while !core.sockets.is_blocked() {
             composed.clear();
-            let Some(route) = core.endpoint.poll_transmit(core.now, composed) else {
+            let Some(route) = core.edge.poll_transmit(core.now, composed) else {
                 break;
             };
             messages += 1;
@@ -158,7 +192,7 @@ impl Daemon {
             ..
         } = self;
         let mut told = false;
-        while let Some(event) = core.endpoint.poll_event() {
+        while let Some(event) = core.edge.poll_event() {
             super::events::tell(event, core, server, summary);
             told = true;
         }
@@ -179,9 +213,9 @@ impl Daemon {
                 core.stop_at = Some(Instant::ZERO);
             }
             Signal::Terminate | Signal::Interrupt => {
-                let tunnels = core.endpoint.counts().tunnels;
+                let tunnels = core.edge.endpoint().counts().tunnels;
                 tracing::info!(tunnels, "ending: telling every peer");
-                core.endpoint.shut_down(core.now);
+                core.edge.shut_down(core.now);
                 core.stop_at = Some(core.now + self.shutdown_wait);
             }
         }
@@ -190,7 +224,7 @@ impl Daemon {
     /// Takes the control socket away and says good-bye.
     pub(super) fn finish(&mut self) {
         self.server.remove_socket();
-        if self.core.stop_at.is_some() && !self.core.endpoint.is_quiet() {
+        if self.core.stop_at.is_some() && !self.core.edge.is_quiet() {
             tracing::warn!("ended; some peers did not acknowledge in time");
         } else {
             tracing::info!("ended");

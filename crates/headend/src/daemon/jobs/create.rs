@@ -79,12 +79,14 @@ impl Context<'_> {
         ticket: Key,
     ) -> Result<(), String> {
         let Core {
-            endpoint,
+            edge,
             sockets,
             reactor,
+            client,
             now,
             ..
         } = &mut *self.core;
+        let endpoint = edge.endpoint_mut();
         let version = version(create.version).map_err(|refusal| refusal.message)?;
         let route = sockets.originate(create.peer, from, reactor)?;
         let tunnel = match endpoint.open_tunnel(OpenTunnel { route, version }, *now) {
@@ -104,6 +106,10 @@ impl Context<'_> {
                 }
             }
         }
+        if let (Some(session), Some(dialler)) = (session, client) {
+            edge.dial(session, dialler.next(), *now);
+        }
+        let endpoint = edge.endpoint();
         let id = endpoint.tunnel(tunnel).map_or(0, |tunnel| tunnel.id);
         let session_id = session
             .and_then(|session| endpoint.session(session))
@@ -124,9 +130,18 @@ impl Context<'_> {
         let mut begun = begun;
         while begun < create.count && *steps > 0 && !self.client.is_full() {
             let call = call(&create);
-            match self.core.endpoint.open_session(tunnel, call, self.core.now) {
+            let Core {
+                edge, client, now, ..
+            } = &mut *self.core;
+            match edge.endpoint_mut().open_session(tunnel, call, *now) {
                 Ok(session) => {
-                    let id = self.core.endpoint.session(session).map(|view| view.id);
+                    if let Some(dialler) = client
+                        .as_mut()
+                        .filter(|_| matches!(create.pseudowire, Wire::Ppp))
+                    {
+                        edge.dial(session, dialler.next(), *now);
+                    }
+                    let id = edge.endpoint().session(session).map(|view| view.id);
                     self.started(
                         create.wait,
                         WaitFor::Session(session),

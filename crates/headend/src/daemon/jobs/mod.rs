@@ -128,13 +128,22 @@ impl Context<'_> {
             }
             Do::SessionDelete(name) => {
                 let session = self.session(name)?;
-                let closed = self.core.endpoint.close_session(session, self.core.now);
+                let closed = self
+                    .core
+                    .edge
+                    .endpoint_mut()
+                    .close_session(session, self.core.now);
                 reply::done(self.client.out(), id, Some(closed.into()));
                 Ok(None)
             }
             Do::SessionAnswer(name) => {
                 let session = self.session(name)?;
-                if !self.core.endpoint.answer_call(session, self.core.now) {
+                if !self
+                    .core
+                    .edge
+                    .endpoint_mut()
+                    .answer_call(session, self.core.now)
+                {
                     let message = format!("session {} does not wait for an answer", name.session);
                     return Err(Refusal::new(Code::Refused, message));
                 }
@@ -167,7 +176,11 @@ impl Context<'_> {
             }
         };
         let key = self.tunnel(tunnel, delete.version)?;
-        let closed = self.core.endpoint.close_tunnel(key, self.core.now);
+        let closed = self
+            .core
+            .edge
+            .endpoint_mut()
+            .close_tunnel(key, self.core.now);
         reply::done(self.client.out(), id, Some(closed.into()));
         Ok(None)
     }
@@ -179,7 +192,8 @@ impl Context<'_> {
         mut closed: u64,
         steps: &mut usize,
     ) -> Option<Work> {
-        let Core { endpoint, now, .. } = &mut *self.core;
+        let Core { edge, now, .. } = &mut *self.core;
+        let endpoint = edge.endpoint_mut();
         while *steps > 0 {
             *steps -= 1;
             let Some((next, view)) = endpoint.next_tunnel(cursor) else {
@@ -195,14 +209,15 @@ impl Context<'_> {
 
     fn tunnel(&self, id: u32, number: Option<u8>) -> Result<TunnelKey, Refusal> {
         let version = number.map(version).transpose()?;
-        let found = self.core.endpoint.find_tunnel(id, version);
+        let found = self.core.edge.endpoint().find_tunnel(id, version);
         found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there is no tunnel {id}")))
     }
 
     fn session(&self, name: SessionName) -> Result<l2tp::SessionKey, Refusal> {
         let tunnel = self.tunnel(name.tunnel, name.version)?;
         self.core
-            .endpoint
+            .edge
+            .endpoint()
             .find_session(tunnel, name.session)
             .ok_or_else(|| {
                 let message = format!("tunnel {} has no session {}", name.tunnel, name.session);

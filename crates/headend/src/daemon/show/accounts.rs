@@ -1,6 +1,6 @@
 //! Rows of the event loop's accounts and of the process.
 
-use base::{Duration, Instant, Machine};
+use base::{Duration, Instant};
 use reactor::{DescriptorInfo, SysCounts, usage};
 
 use super::{Rows, Step, micros, rounded, seconds};
@@ -50,12 +50,12 @@ pub(super) fn descriptors(core: &Core, cursor: u32, out: &mut Rows) -> Step {
 
 pub(super) fn timers(core: &Core, out: &mut Rows) {
     let late = core.reactor.lateness();
-    let next = core.endpoint.poll_timeout();
+    let next = core.edge.poll_timeout();
     let until = |at: Instant| (at.as_nanos() as f64 - core.now.as_nanos() as f64) / 1e6;
     out.push(&rows::Timers {
         schema: "event.timers/1",
         store: core.timers.name(),
-        armed: core.endpoint.counts().timers.into(),
+        armed: core.edge.endpoint().counts().timers.into(),
         next_ms: next.map(|(at, _)| rounded(until(at))),
         next_timer: next.map(|(_, name)| name),
         fired: late.count(),
@@ -95,7 +95,7 @@ pub(super) fn cpu(core: &Core, out: &mut Rows) {
 
 pub(super) fn server(core: &Core, clients: usize, out: &mut Rows) {
     let used = usage::of_this_process();
-    let counts = core.endpoint.counts();
+    let counts = core.edge.endpoint().counts();
     out.push(&rows::Server {
         schema: "server/1".into(),
         pid: std::process::id(),

@@ -99,7 +99,7 @@ impl Rows<'_> {
 
 impl What {
     fn step(self, cursor: u32, core: &Core, out: &mut Rows) -> Step {
-        let endpoint = &core.endpoint;
+        let endpoint = core.edge.endpoint();
         match self {
             What::Tunnels => match endpoint.next_tunnel(cursor) {
                 Some((next, view)) => {

@@ -127,7 +127,7 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
             value,
         });
     };
-    for (name, value) in core.endpoint.counters() {
+    for (name, value) in core.edge.endpoint().counters() {
         push(&name, value);
     }
     let udp = core.sockets.stats();
@@ -137,4 +137,15 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     push(&"udp_receive_errors", udp.receive_errors);
     push(&"udp_send_blocked", udp.blocked);
     push(&"udp_send_dropped", core.sockets.dropped);
+    for why in edge::Discard::all() {
+        push(
+            &format_args!("edge_{}", why.name()),
+            core.edge.discarded(why),
+        );
+    }
+    let written = core.inside.written();
+    push(&"tun_read", written.read);
+    push(&"tun_written", written.calls);
+    push(&"tun_refused", written.refused);
+    push(&"tun_missing", core.inside.nowhere);
 }

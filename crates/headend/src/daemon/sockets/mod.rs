@@ -2,6 +2,7 @@
 //!
 //! A socket's number is what `Route::socket` holds: shared ones have the lowest.
 
+mod outside;
 mod traffic;
 
 use std::io;
@@ -12,6 +13,8 @@ use reactor::{AddError, Interest, Reactor, SendBatch, SocketStats, Token, UdpOpt
 
 use super::source::Source;
 use crate::config::{Event, Listen, Role, Sockets as Mode};
+
+pub(super) use outside::Outside;
 
 /// Datagrams that wait on a shared socket at most.
 const QUEUE: usize = 2048;

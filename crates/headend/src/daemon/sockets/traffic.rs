@@ -74,6 +74,25 @@ impl Sockets {
         }
     }
 
+    /// Begins a datagram, for which there is room: its octets are to be appended.
+    pub(super) fn begin(&mut self, number: u32) -> &mut Vec<u8> {
+        match self.shared.get_mut(number as usize) {
+            Some(shared) => shared.out.begin(),
+            None => self.spare.begin(),
+        }
+    }
+
+    /// Ends the datagram begun.
+    pub(super) fn commit(&mut self, route: &Route) {
+        match self.shared.get_mut(route.socket as usize) {
+            Some(shared) => shared.out.commit(route.peer, route.local),
+            None => {
+                self.spare_for = route.socket;
+                self.spare.commit(route.peer, route.local);
+            }
+        }
+    }
+
     /// Whether anything is queued that could be sent.
     pub(in crate::daemon) fn has_queued(&self) -> bool {
         let waits = |shared: &Shared| !shared.blocked && !shared.out.is_empty();

@@ -1,0 +1,366 @@
+//! `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`: subscribers, what they get, and where their packets go.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use aaa::pools::{Pools, Range, Spec};
+use aaa::{Prefix, Users};
+use base::Redacted;
+use ppp::Authentication;
+use toml::de::{DeTable, DeValue};
+
+use super::fault::Notes;
+use super::reader::{At, Section};
+use super::secret;
+use super::sections::set;
+
+/// Interface names have at most so many octets (`IFNAMSIZ`, netdevice(7)).
+const NAME_OCTETS_MAX: usize = 15;
+
+/// What the file says of subscribers.
+#[derive(Clone, Debug)]
+pub(crate) struct Subscribers {
+    /// `[ppp]`, and limits.
+    pub(crate) edge: edge::Config,
+    /// `[[pool]]`
+    pub(crate) pools: Vec<Spec>,
+    /// `[users]`
+    pub(crate) users: Option<UsersFile>,
+    /// `[client]`
+    pub(crate) client: Option<Client>,
+    /// `[tun]`
+    pub(crate) tun: Option<Tun>,
+}
+
+/// The users file, read and checked.
+#[derive(Clone, Debug)]
+pub(crate) struct UsersFile {
+    /// Where it is.
+    pub(crate) path: std::path::PathBuf,
+}
+
+/// What sessions that we open prove themselves by.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    /// The name; `{n}` in it is the session's number, from 1.
+    pub(crate) name: String,
+    pub(crate) secret: Redacted<Vec<u8>>,
+}
+
+/// The device that packets of subscribers come out of.
+#[derive(Clone, Debug)]
+pub(crate) struct Tun {
+    pub(crate) name: String,
+    pub(crate) mtu: u16,
+    /// Networks that are routed to it; pools are.
+    pub(crate) routes: Vec<Prefix>,
+    pub(crate) offloads: bool,
+}
+
+/// Reads all of them.
+pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Subscribers {
+    let mut edge = edge::Config::default();
+    let own = ppp(root, notes, &mut edge);
+    let pools = pools(root, notes, own);
+    let users = users(root, path, notes);
+    if edge.terminate && !edge.ppp.authenticate.is_empty() && users.is_none() {
+        notes.whole(
+            "users",
+            "is missing; give [users] with file = \"users.toml\", or [ppp] authenticate = \"nobody\"",
+        );
+    }
+    Subscribers {
+        edge,
+        pools,
+        users,
+        client: client(root, path, notes),
+        tun: tun(root, notes),
+    }
+}
+
+/// `[ppp]`; returns our own address.
+fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -> Option<Ipv4Addr> {
+    edge.terminate = root.contains_key("ppp");
+    let mut section = Section::open(root, "ppp", notes);
+    let mut own = None;
+    if edge.terminate && !section.has("address") {
+        let message = "is missing; give the edge's own address: address = \"10.255.0.1\"";
+        section.fault(section.at(), "address", message);
+    }
+    if let Some(address) = address_v4(&mut section, "address") {
+        (edge.address, own) = (address, Some(address));
+    }
+    if let Some(texts) = section.strings("dns") {
+        if texts.len() > 2 {
+            let at = texts[2].at;
+            section.fault(
+                at,
+                "dns",
+                "has more than two; IPCP can tell of two (RFC 1877)",
+            );
+        }
+        for (place, text) in edge.dns.iter_mut().zip(texts) {
+            match text.value.parse() {
+                Ok(address) => *place = Some(address),
+                Err(_) => section.fault(text.at, "dns", not_an_address(&text.value)),
+            }
+        }
+    }
+    let ppp = &mut edge.ppp;
+    ppp.authenticate = vec![Authentication::ChapMd5];
+    let nobody = section.has("authenticate") && is_nobody(root);
+    if nobody {
+        section.string("authenticate");
+        ppp.authenticate.clear();
+    } else {
+        let ways = [
+            ("chap", Authentication::ChapMd5),
+            ("pap", Authentication::Pap),
+        ];
+        if let Some(ways) = section.choices("authenticate", &ways) {
+            ppp.authenticate = ways;
+        }
+    }
+    timers(&mut section, ppp);
+    set(section.flag("ipv6"), &mut edge.ipv6);
+    set(section.flag("clamp_mss"), &mut edge.clamp_mss);
+    let day = 0.0..=31_536_000.0;
+    set(
+        section.seconds("session_timeout_s", day.clone()),
+        &mut edge.session_timeout,
+    );
+    set(
+        section.seconds("idle_timeout_s", day.clone()),
+        &mut edge.idle_timeout,
+    );
+    set(
+        section.seconds("interim_interval_s", day),
+        &mut edge.interim_interval,
+    );
+    if let Some(mtu) = section.integer("path_mtu", 576..=65_535, "octets") {
+        edge.path_mtu = mtu.value as u16;
+    }
+    if let Some(most) = section.integer("subscribers", 1..=1 << 20, "") {
+        edge.subscribers_max = most.value as u32;
+        edge.routes_max = edge.subscribers_max.saturating_mul(2);
+    }
+    section.finish();
+    own
+}
+
+fn is_nobody(root: &DeTable<'_>) -> bool {
+    let section = root.get("ppp").and_then(|value| value.get_ref().as_table());
+    let value = section.and_then(|table| table.get("authenticate"));
+    value.is_some_and(|value| matches!(value.get_ref(), DeValue::String(text) if text == "nobody"))
+}
+
+fn timers(section: &mut Section, ppp: &mut ppp::Config) {
+    set(section.seconds("restart_s", 0.1..=60.0), &mut ppp.restart);
+    for (key, value) in [
+        ("configure_tries", &mut ppp.configure_max),
+        ("terminate_tries", &mut ppp.terminate_max),
+        ("failure_tries", &mut ppp.failure_max),
+        ("echo_tries", &mut ppp.echo_max),
+    ] {
+        if let Some(tries) = section.integer(key, 1..=255, "") {
+            *value = tries.value as u8;
+        }
+    }
+    set(
+        section.seconds("authentication_timeout_s", 1.0..=600.0),
+        &mut ppp.authentication_max,
+    );
+    set(
+        section.seconds("echo_interval_s", 0.0..=3_600.0),
+        &mut ppp.echo_interval,
+    );
+    set(
+        section.seconds("rechallenge_interval_s", 0.0..=86_400.0),
+        &mut ppp.rechallenge_interval,
+    );
+    if let Some(mru) = section.integer("mru", 128..=9_216, "octets") {
+        ppp.mru = mru.value as u16;
+    }
+    if let Some(name) = section.string("name") {
+        if name.value.is_empty() || name.value.len() > 255 {
+            section.fault(
+                name.at,
+                "name",
+                "must have 1 to 255 octets (RFC 1994, section 4.1)",
+            );
+        }
+        ppp.name = name.value.into_bytes();
+    }
+    set(section.flag("compress_headers"), &mut ppp.compress);
+}
+
+fn address_v4(section: &mut Section, key: &'static str) -> Option<Ipv4Addr> {
+    let text = section.string(key)?;
+    let parsed = text.value.parse();
+    if parsed.is_err() {
+        section.fault(text.at, key, not_an_address(&text.value));
+    }
+    parsed.ok()
+}
+
+fn not_an_address(text: &str) -> String {
+    format!("\"{text}\" is no IPv4 address; write it as \"10.0.0.1\"")
+}
+
+fn pools<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, own: Option<Ipv4Addr>) -> Vec<Spec> {
+    let mut specs = Vec::new();
+    let mut places = Vec::new();
+    Section::each(root, "pool", notes, |mut section| {
+        let at = section.at();
+        let mut spec = Spec::default();
+        match section.string("name") {
+            Some(name) => spec.name = name.value.into(),
+            None => section.fault(
+                at,
+                "name",
+                "is missing; give the pool a name: name = \"home\"",
+            ),
+        }
+        spec.ranges = ranges(&mut section, "ranges");
+        if !section.has("ranges") {
+            let message = "is missing; give addresses: ranges = [\"10.0.0.0/24\"]";
+            section.fault(at, "ranges", message);
+        }
+        spec.excluded = ranges(&mut section, "excluded");
+        set(section.flag("skip_ends"), &mut spec.skip_ends);
+        set(section.flag("sticky"), &mut spec.sticky);
+        section.finish();
+        specs.push(spec);
+        places.push(at);
+    });
+    if notes.is_empty()
+        && let Err(faults) = Pools::new(specs.clone(), own.into_iter().collect(), 0)
+    {
+        for fault in faults {
+            let at = places.get(fault.pool).copied().unwrap_or(0);
+            notes.at(at, format!("pool.{}", fault.key), fault.to_string());
+        }
+    }
+    specs
+}
+
+fn ranges(section: &mut Section, key: &'static str) -> Vec<Range> {
+    let mut ranges = Vec::new();
+    for text in section.strings(key).unwrap_or_default() {
+        match text.value.parse() {
+            Ok(range) => ranges.push(range),
+            Err(message) => section.fault(text.at, key, message),
+        }
+    }
+    ranges
+}
+
+fn users<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<UsersFile> {
+    if !root.contains_key("users") {
+        return None;
+    }
+    let mut section = Section::open(root, "users", notes);
+    let file = section.string("file");
+    if file.is_none() {
+        let message = "is missing; give the users' file: file = \"users.toml\"";
+        section.fault(section.at(), "file", message);
+    }
+    let file = file?;
+    let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
+    if let Err(faults) = load_users(&path) {
+        for fault in faults {
+            section.fault(file.at, "file", fault);
+        }
+    }
+    section.finish();
+    Some(UsersFile { path })
+}
+
+/// Reads a users file that only its owner and group may read.
+///
+/// # Errors
+/// A line for each fault: file, line, key, what is wrong and what would be right.
+pub(crate) fn load_users(path: &Path) -> Result<Users, Vec<String>> {
+    let text = secret::private_text(path, USERS_OCTETS_MAX)
+        .map_err(|message| vec![format!("{}: {message}", path.display())])?;
+    Users::parse(text.reveal()).map_err(|faults| {
+        let line = |fault: &aaa::users::Fault| format!("{}:{fault}", path.display());
+        faults.iter().map(line).collect()
+    })
+}
+
+/// A million users with long names.
+const USERS_OCTETS_MAX: u64 = 1 << 30;
+
+fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<Client> {
+    if !root.contains_key("client") {
+        return None;
+    }
+    let mut section = Section::open(root, "client", notes);
+    let at = section.at();
+    let name = section.string("name");
+    if name.is_none() {
+        section.fault(
+            at,
+            "name",
+            "is missing; give the user's name: name = \"alice\"",
+        );
+    }
+    let secret = secret::read(&mut section, path);
+    if secret.is_none() && !section.has("secret") && !section.has("secret_file") {
+        section.fault(
+            at,
+            "secret_file",
+            "is missing; give the file that holds the password",
+        );
+    }
+    section.finish();
+    Some(Client {
+        name: name?.value,
+        secret: secret?.value,
+    })
+}
+
+fn tun<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Tun> {
+    if !root.contains_key("tun") {
+        return None;
+    }
+    let mut section = Section::open(root, "tun", notes);
+    let mut tun = Tun {
+        name: "headend%d".into(),
+        mtu: 1_500,
+        routes: Vec::new(),
+        offloads: true,
+    };
+    if let Some(name) = section.string("name") {
+        let fits = (1..=NAME_OCTETS_MAX).contains(&name.value.len());
+        if !fits || name.value.contains(['/', ' ', ':']) {
+            let message = format!("must be an interface's name of 1 to {NAME_OCTETS_MAX} octets");
+            section.fault(name.at, "name", message);
+        }
+        tun.name = name.value;
+    }
+    if let Some(mtu) = section.integer("mtu", 576..=65_535, "octets") {
+        tun.mtu = mtu.value as u16;
+    }
+    for text in section.strings("routes").unwrap_or_default() {
+        match prefix(&text) {
+            Some(prefix) => tun.routes.push(prefix),
+            None => {
+                let message = format!(
+                    "\"{}\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\"",
+                    text.value
+                );
+                section.fault(text.at, "routes", message);
+            }
+        }
+    }
+    set(section.flag("offloads"), &mut tun.offloads);
+    section.finish();
+    Some(tun)
+}
+
+fn prefix(text: &At<String>) -> Option<Prefix> {
+    let (address, length) = text.value.split_once('/')?;
+    Prefix::new(address.parse::<IpAddr>().ok()?, length.parse().ok()?)
+}

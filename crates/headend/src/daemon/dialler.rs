@@ -1,0 +1,35 @@
+//! Sessions in which we are the client: the names they say.
+
+use base::Redacted;
+use edge::Dial;
+use ppp::Credentials;
+
+use crate::config::Client;
+
+/// What sessions that we open prove themselves by.
+pub(super) struct Dialler {
+    client: Client,
+    /// How many there were.
+    number: u64,
+}
+
+impl Dialler {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, number: 0 }
+    }
+
+    /// The next one's.
+    pub(super) fn next(&mut self) -> Dial {
+        self.number += 1;
+        let name = self.client.name.replace("{n}", &self.number.to_string());
+        let credentials = Credentials {
+            name: name.into_bytes().into(),
+            secret: Redacted::new(self.client.secret.reveal().as_slice().into()),
+        };
+        Dial {
+            credentials: Some(credentials),
+            ipv4: true,
+            ipv6: true,
+        }
+    }
+}
