@@ -1,15 +1,16 @@
 //! One control protocol: the automaton, its Restart timer, and the exchange of Configure packets (RFC 1661, sections 4
 //! and 5), generic over the options that are negotiated.
 //!
-//! Two departures from the RFC, of which docs/ppp.md has more:
+//! Three departures from the RFC, of which docs/ppp.md has more:
 //! - A Configure-Request that comes again in Opened just as it was acknowledged means that the acknowledgement was lost.
 //!   It is acknowledged again, as often as such a request may be sent, and nothing goes down; by the table, two ends on
 //!   a wire that loses frames restart each other for minutes.
+//! - A network protocol that gives up after it has acknowledged the peer's request ends by a Terminate-Request.
 //! - The table has no end for two ends that answer each other and never agree. Here there is one, [`rounds_max`].
 
 use base::Instant;
-use wire::ppp::Compression;
 use wire::ppp::control::{ConfigOption, Control, HEADER, Options, code, emit_option};
+use wire::ppp::{Compression, protocol};
 
 use crate::config::{Config, Random};
 use crate::event::Discard;
@@ -197,11 +198,21 @@ impl<N: Negotiation> Layer<N> {
         if self.deadline > ctx.now {
             return Signals::default();
         }
-        let event = match self.tries {
-            0 => Event::TimeoutMinus,
-            _ => Event::TimeoutPlus,
-        };
-        self.fire(event, compression, ctx)
+        match self.tries {
+            0 if self.peer_may_be_open() => {
+                // How the table goes to Stopping.
+                self.fire(Event::Close, compression, ctx);
+                self.fire(Event::Open, compression, ctx)
+            }
+            0 => self.fire(Event::TimeoutMinus, compression, ctx),
+            _ => self.fire(Event::TimeoutPlus, compression, ctx),
+        }
+    }
+
+    /// Whether giving up in silence could leave a network open on the peer's side alone, and for ever: it has our
+    /// acknowledgement, and maybe its own were lost. Of LCP nothing is left open long, for there are echoes.
+    fn peer_may_be_open(&self) -> bool {
+        self.state == State::AckSent && N::PROTOCOL != protocol::LCP
     }
 
     /// Takes a packet with one of the codes that all control protocols share, or an unknown one.

@@ -2,38 +2,11 @@
 
 use base::{Duration, Instant};
 use ppp::{Authentication, Discard, Event, LinkEnd, State};
-use wire::ppp::{control, protocol};
+use wire::ppp::protocol;
 
-use crate::harness::{End, Pair, SECRET, Wire, client, network};
+use crate::harness::{NOW, Pair, SECRET, Wire, client, frame, network, opened, send};
 
-const NOW: Instant = Instant::from_nanos(1_000);
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
-
-fn frame(protocol: u16, code: u8, identifier: u8, data: &[u8]) -> Vec<u8> {
-    let mut out = protocol.to_be_bytes().to_vec();
-    control::emit(&mut out, code, identifier, |out| {
-        out.extend_from_slice(data)
-    });
-    out
-}
-
-/// An end whose LCP is up, and which has accepted its peer.
-fn opened() -> End {
-    let mut pair = Pair::new(
-        network(&[Authentication::ChapMd5], 1),
-        client(SECRET, 2),
-        Wire::default(),
-        3,
-    );
-    pair.up();
-    pair.run(SECONDS(20));
-    let [network, _] = pair.ends;
-    network
-}
-
-fn send(end: &mut End, octets: &[u8]) -> Result<(), Discard> {
-    end.call(NOW, |link, ctx| link.handle(octets, ctx))
-}
 
 #[test]
 fn a_request_is_sent_again_every_three_seconds_ten_times() {
@@ -312,6 +285,7 @@ fn a_stale_challenge_s_response_is_ignored() {
 #[test]
 fn no_octets_panic() {
     let mut end = opened();
+    end.config.control_max_per_s = 0;
     let mut random = crate::harness::Seeded(5);
     for _ in 0..200_000 {
         let numbers = [
@@ -330,6 +304,7 @@ fn no_octets_panic() {
         let _ = send(&mut end, &octets);
         if matches!(end.events.last(), Some(Event::Ended(_))) {
             end = opened();
+            end.config.control_max_per_s = 0;
         }
         end.sent.clear();
         end.events.clear();

@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 
 use base::{Duration, Instant, Redacted};
 use ppp::{
-    Authentication, Claim, Config, Context, Credentials, Event, Grant, Ipv4Offer, Ipv6Offer, Link,
-    Outbox, Proof, Random, Side,
+    Authentication, Claim, Config, Context, Credentials, Discard, Event, Grant, Ipv4Offer,
+    Ipv6Offer, Link, Outbox, Proof, Random, Side, State,
 };
-use wire::ppp::chap;
+use wire::ppp::{chap, control, protocol};
 
 pub(crate) const SECRET: &[u8] = b"sesame";
 pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -164,6 +164,8 @@ pub(crate) struct Pair {
     /// The network's side, the client's.
     pub(crate) ends: [End; 2],
     pub(crate) wire: Wire,
+    /// What the client gets.
+    pub(crate) grant: Grant,
     pub(crate) random: Seeded,
     /// Frames on their way: when they arrive, at which end.
     flying: Vec<(Instant, usize, Vec<u8>)>,
@@ -175,6 +177,7 @@ impl Pair {
             now: Instant::from_nanos(1),
             ends: [network, client],
             wire,
+            grant: grant(),
             random: Seeded(seed),
             flying: Vec::new(),
         }
@@ -192,11 +195,12 @@ impl Pair {
         while at < self.ends[0].events.len() {
             if let Event::Authenticate(claim) = self.ends[0].events[at].clone() {
                 let right = is_right(&claim);
-                let answered = self.ends[0].call(self.now, |link, ctx| match right {
-                    true => link.accept(&grant(), b"hello", ctx),
+                let grant = self.grant;
+                // Nobody may be asking any more: LCP may have begun anew since.
+                self.ends[0].call(self.now, |link, ctx| match right {
+                    true => link.accept(&grant, b"hello", ctx),
                     false => link.refuse(b"no", ctx),
                 });
-                assert!(answered, "the owner was asked");
                 self.ends[0].events[at] = Event::LcpUp;
             }
             at += 1;
@@ -222,28 +226,120 @@ impl Pair {
     pub(crate) fn run(&mut self, quiet: Duration) {
         let end = self.now + Duration::from_secs(600);
         self.settle();
-        loop {
-            let timers = self.ends.iter().map(|end| end.link.timeout());
-            let arrivals = self.flying.iter().map(|flight| flight.0);
-            let next = timers.chain(arrivals).min().unwrap();
-            if next > self.now + quiet || next > end {
+        while let Some(next) = self.next().filter(|&next| next <= self.now + quiet) {
+            if next > end {
                 return;
             }
-            self.now = next.max(self.now);
-            let now = self.now;
-            let mut due: Vec<_> = self
-                .flying
-                .extract_if(.., |flight| flight.0 <= now)
-                .collect();
-            due.sort_by_key(|flight| flight.0);
-            for (_, to, frame) in due {
-                // What is ignored is ignored.
-                let _ = self.ends[to].call(now, |link, ctx| link.handle(&frame, ctx));
-            }
-            for end in &mut self.ends {
-                end.call(now, |link, ctx| link.handle_timeout(ctx));
-            }
-            self.settle();
+            self.step(next);
         }
     }
+
+    /// Goes on for some time.
+    pub(crate) fn run_for(&mut self, time: Duration) {
+        self.run_until(time, |_| false);
+    }
+
+    /// Goes on for some time, or until something is so; says whether it is.
+    pub(crate) fn run_until(&mut self, time: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
+        let end = self.now + time;
+        self.settle();
+        while let Some(next) = self.next().filter(|&next| next <= end) {
+            if is_so(self) {
+                return true;
+            }
+            self.step(next);
+        }
+        self.now = end;
+        is_so(self)
+    }
+
+    /// When something happens next.
+    fn next(&self) -> Option<Instant> {
+        let timers = self.ends.iter().map(|end| end.link.timeout());
+        let arrivals = self.flying.iter().map(|flight| flight.0);
+        let next = timers.chain(arrivals).min();
+        next.filter(|&next| next != Instant::FAR_FUTURE)
+    }
+
+    fn step(&mut self, next: Instant) {
+        self.now = next.max(self.now);
+        let now = self.now;
+        let mut due: Vec<_> = self
+            .flying
+            .extract_if(.., |flight| flight.0 <= now)
+            .collect();
+        due.sort_by_key(|flight| flight.0);
+        for (_, to, frame) in due {
+            // What is ignored is ignored.
+            let _ = self.ends[to].call(now, |link, ctx| link.handle(&frame, ctx));
+        }
+        for end in &mut self.ends {
+            end.call(now, |link, ctx| link.handle_timeout(ctx));
+        }
+        self.settle();
+    }
+}
+
+/// When things happen that are not about time.
+pub(crate) const NOW: Instant = Instant::from_nanos(1_000);
+
+/// A control packet in a frame.
+pub(crate) fn frame(protocol: u16, code: u8, identifier: u8, data: &[u8]) -> Vec<u8> {
+    let mut out = protocol.to_be_bytes().to_vec();
+    control::emit(&mut out, code, identifier, |out| {
+        out.extend_from_slice(data)
+    });
+    out
+}
+
+/// The network's end of a link that is up, with CHAP, IPv4 and IPv6.
+pub(crate) fn opened() -> End {
+    let mut pair = Pair::new(
+        network(&[Authentication::ChapMd5], 1),
+        client(SECRET, 2),
+        Wire::default(),
+        3,
+    );
+    pair.up();
+    pair.run(Duration::from_secs(20));
+    let [network, _] = pair.ends;
+    network
+}
+
+pub(crate) fn send(end: &mut End, octets: &[u8]) -> Result<(), Discard> {
+    end.call(NOW, |link, ctx| link.handle(octets, ctx))
+}
+
+/// Sends a frame and gives the packets that came of it.
+pub(crate) fn exchange(end: &mut End, octets: &[u8]) -> Vec<(u16, u8, u8, Vec<u8>)> {
+    end.sent.clear();
+    let _ = send(end, octets);
+    end.packets()
+}
+
+/// Brings LCP up by hand, with these options of the peer's; what is sent then is left in `end`.
+pub(crate) fn open_lcp(end: &mut End, options: &[u8]) {
+    end.call(NOW, |link, ctx| link.up(ctx));
+    answer_lcp(end, options);
+}
+
+/// Acknowledges the latest LCP request of an end, and makes one of ours.
+pub(crate) fn answer_lcp(end: &mut End, options: &[u8]) {
+    let asks = |packet: &(u16, u8, u8, Vec<u8>)| (packet.0, packet.1) == (protocol::LCP, 1);
+    let packets = end.packets();
+    let (_, _, identifier, ours) = packets.into_iter().rfind(asks).expect("a request");
+    send(end, &frame(protocol::LCP, 1, 1, options)).expect("heeded");
+    send(end, &frame(protocol::LCP, 2, identifier, &ours)).expect("heeded");
+    assert_eq!(end.link.states()[0], State::Opened);
+}
+
+/// Lets the peer in.
+pub(crate) fn accept(end: &mut End) -> bool {
+    end.call(NOW, |link, ctx| link.accept(&grant(), b"", ctx))
+}
+
+/// How often the peer made a claim.
+pub(crate) fn claims(end: &End) -> usize {
+    let is_claim = |event: &&Event| matches!(event, Event::Authenticate(_));
+    end.events.iter().filter(is_claim).count()
 }
