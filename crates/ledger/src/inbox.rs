@@ -1,0 +1,334 @@
+//! What the owner's thread and the writer share: a batch that grows, and the counts.
+//!
+//! The lock is held for copying a record in, or for exchanging the batch for an empty one; never over a commit.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::store::Totals;
+use crate::{Options, RECORD_OCTETS_MAX, RecordId, Refused, Stats};
+
+/// Memory that a record takes beside its octets.
+const OVERHEAD: u64 = 16;
+/// Octets of an empty batch that are worth keeping.
+const KEEP: usize = 1 << 20;
+
+/// Records and acknowledgements of one commit.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// The number of the first record; the others follow without a gap.
+    first: u64,
+    lengths: Vec<u32>,
+    octets: Vec<u8>,
+    /// What was acknowledged, which may be records of this very batch.
+    pub(crate) removals: Arc<Vec<u64>>,
+    /// When the oldest came.
+    since: Option<Instant>,
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lengths.is_empty() && self.removals.is_empty()
+    }
+
+    /// Its records by number, without those that it acknowledges itself.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut gone = vec![false; self.lengths.len()];
+        for id in self.removals.iter() {
+            let place = id.checked_sub(self.first).map(|place| place as usize);
+            if let Some(gone) = place.and_then(|place| gone.get_mut(place)) {
+                *gone = true;
+            }
+        }
+        let mut rest = self.octets.as_slice();
+        let records = (self.first..).zip(&self.lengths).zip(gone);
+        records.filter_map(move |((id, &length), gone)| {
+            let (record, behind) = rest.split_at(length as usize);
+            rest = behind;
+            (!gone).then_some((id, record))
+        })
+    }
+
+    /// The acknowledged records that are not its own.
+    pub(crate) fn removals(&self) -> impl Iterator<Item = u64> {
+        let own = self.first..self.first + self.lengths.len() as u64;
+        let all = self.removals.iter().copied();
+        all.filter(move |id| !own.contains(id))
+    }
+
+    fn memory(&self) -> u64 {
+        self.octets.len() as u64 + self.lengths.len() as u64 * OVERHEAD
+    }
+
+    fn clear(&mut self) {
+        self.lengths.clear();
+        self.octets.clear();
+        self.octets.shrink_to(KEEP);
+        self.lengths.shrink_to(KEEP / 16);
+        self.removals = Arc::default();
+        self.since = None;
+    }
+}
+
+/// What the writer is to do next.
+pub(crate) enum Work {
+    /// Commit this.
+    Commit(Batch),
+    /// Nothing is left, and nothing will come.
+    End,
+}
+
+struct Inner {
+    batch: Batch,
+    /// Of the batch that the writer has.
+    written_records: u64,
+    written_octets: u64,
+    written_memory: u64,
+    written_removals: Arc<Vec<u64>>,
+    next: u64,
+    totals: Totals,
+    hurry: bool,
+    stop: bool,
+    stats: Stats,
+}
+
+pub(crate) struct Shared {
+    inner: Mutex<Inner>,
+    /// Told when there is something for the writer.
+    work: Condvar,
+    /// Told when a commit ended.
+    done: Condvar,
+    options: Options,
+}
+
+impl Shared {
+    pub(crate) fn new(options: Options, totals: Totals) -> Self {
+        let next = totals.last + 1;
+        let stats = Stats {
+            committed: RecordId(totals.last),
+            ..Stats::default()
+        };
+        let batch = Batch {
+            first: next,
+            ..Batch::default()
+        };
+        Self {
+            inner: Mutex::new(Inner {
+                batch,
+                written_records: 0,
+                written_octets: 0,
+                written_memory: 0,
+                written_removals: Arc::default(),
+                next,
+                totals,
+                hurry: false,
+                stop: false,
+                stats,
+            }),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            options,
+        }
+    }
+
+    pub(crate) fn add(&self, record: &[u8]) -> Result<RecordId, Refused> {
+        let length = record.len() as u64;
+        let mut inner = self.lock();
+        let options = &self.options;
+        if record.len() > RECORD_OCTETS_MAX {
+            inner.stats.refused_length += 1;
+            return Err(Refused::TooLong);
+        }
+        let memory = inner.batch.memory() + inner.written_memory + length + OVERHEAD;
+        if memory > options.memory_octets_max {
+            inner.stats.refused_behind += 1;
+            return Err(Refused::Behind);
+        }
+        let records = inner.totals.records + inner.pending();
+        let octets = inner.totals.octets + inner.pending_octets() + length;
+        if records >= options.records_max || octets > options.octets_max {
+            inner.stats.refused_full += 1;
+            return Err(Refused::Full);
+        }
+        let id = inner.next;
+        inner.next += 1;
+        inner.batch.octets.extend_from_slice(record);
+        inner.batch.lengths.push(record.len() as u32);
+        self.told(inner);
+        Ok(RecordId(id))
+    }
+
+    pub(crate) fn acknowledged(&self, id: RecordId) {
+        let mut inner = self.lock();
+        let known = 1..inner.next;
+        // More acknowledgements than records may wait are repetitions.
+        let room = (inner.batch.removals.len() as u64) < self.options.records_max;
+        if known.contains(&id.0) && room {
+            Arc::make_mut(&mut inner.batch.removals).push(id.0);
+            self.told(inner);
+        }
+    }
+
+    /// What was acknowledged and may still be in the file, in order.
+    pub(crate) fn removals(&self) -> Vec<u64> {
+        let (written, mut all) = {
+            let inner = self.lock();
+            let written = Arc::clone(&inner.written_removals);
+            (written, inner.batch.removals.to_vec())
+        };
+        all.extend(written.iter());
+        all.sort_unstable();
+        all
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let inner = self.lock();
+        Stats {
+            stored: inner.totals.records,
+            stored_octets: inner.totals.octets,
+            pending: inner.pending(),
+            pending_octets: inner.pending_octets(),
+            ..inner.stats.clone()
+        }
+    }
+
+    pub(crate) fn flush(&self, wait: Duration) -> bool {
+        let mut inner = self.lock();
+        inner.hurry = true;
+        self.work.notify_one();
+        let is_busy = |inner: &mut Inner| !inner.batch.is_empty() || inner.is_writing();
+        let until = Instant::now() + wait;
+        while is_busy(&mut inner) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            inner.hurry = true;
+            (inner, _) = self
+                .done
+                .wait_timeout(inner, left)
+                .expect("no thread panics with the lock");
+        }
+        true
+    }
+
+    pub(crate) fn stop(&self) {
+        self.lock().stop = true;
+        self.work.notify_one();
+    }
+
+    /// Waits until there is something to commit and its time has come. `empty` is an old batch, for its memory.
+    pub(crate) fn next_work(&self, mut empty: Batch) -> Work {
+        let mut inner = self.lock();
+        loop {
+            let due = inner
+                .batch
+                .since
+                .map(|at| at + self.options.commit_interval);
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            match left {
+                Some(left) if left.is_zero() || inner.hurry || inner.stop => break,
+                None if inner.stop => return Work::End,
+                Some(left) => {
+                    (inner, _) = self
+                        .work
+                        .wait_timeout(inner, left)
+                        .expect("no thread panics with the lock");
+                }
+                None => {
+                    inner.hurry = false;
+                    inner = self
+                        .work
+                        .wait(inner)
+                        .expect("no thread panics with the lock");
+                }
+            }
+        }
+        inner.hurry = false;
+        empty.clear();
+        empty.first = inner.next;
+        let batch = std::mem::replace(&mut inner.batch, empty);
+        inner.written_records = batch.lengths.len() as u64;
+        inner.written_octets = batch.octets.len() as u64;
+        inner.written_memory = batch.memory();
+        inner.written_removals = Arc::clone(&batch.removals);
+        Work::Commit(batch)
+    }
+
+    /// A batch is on disk, and this is what the file has.
+    pub(crate) fn committed(&self, batch: &Batch, totals: Totals, took: Duration) {
+        let mut inner = self.lock();
+        let late = batch.since.map_or(took, |since| since.elapsed());
+        inner.totals = totals;
+        inner.written_records = 0;
+        inner.written_octets = 0;
+        inner.written_memory = 0;
+        inner.written_removals = Arc::default();
+        let stats = &mut inner.stats;
+        stats.committed = RecordId(batch.first + batch.lengths.len() as u64 - 1);
+        stats.commits += 1;
+        stats.commit_last = took;
+        stats.commit_longest = stats.commit_longest.max(took);
+        stats.lateness_longest = stats.lateness_longest.max(late);
+        stats.failure = None;
+        self.done.notify_all();
+    }
+
+    /// A commit failed. Waits a while, and says whether it is worth trying again.
+    pub(crate) fn failed(&self, why: String, rest: Duration) -> bool {
+        let mut inner = self.lock();
+        inner.stats.failures += 1;
+        inner.stats.failure = Some(why);
+        let until = Instant::now() + rest;
+        while !inner.stop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            (inner, _) = self
+                .work
+                .wait_timeout(inner, left)
+                .expect("no thread panics with the lock");
+        }
+        false
+    }
+
+    /// The file was opened anew, and this is what it has.
+    pub(crate) fn reopened(&self, totals: Totals) {
+        self.lock().totals = totals;
+    }
+
+    /// Notes when a batch began, and wakes the writer for its first and for its last.
+    fn told(&self, mut inner: MutexGuard<'_, Inner>) {
+        let count = inner.batch.lengths.len() + inner.batch.removals.len();
+        let is_first = inner.batch.since.is_none();
+        if is_first {
+            inner.batch.since = Some(Instant::now());
+        }
+        let half = inner.batch.octets.len() as u64 >= self.options.memory_octets_max / 2;
+        let is_last = !inner.hurry && (count >= self.options.commit_records || half);
+        inner.hurry |= is_last;
+        drop(inner);
+        if is_first || is_last {
+            self.work.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no thread panics with the lock")
+    }
+}
+
+impl Inner {
+    fn pending(&self) -> u64 {
+        self.batch.lengths.len() as u64 + self.written_records
+    }
+
+    fn pending_octets(&self) -> u64 {
+        self.batch.octets.len() as u64 + self.written_octets
+    }
+
+    fn is_writing(&self) -> bool {
+        self.written_records > 0 || !self.written_removals.is_empty()
+    }
+}

@@ -1,0 +1,327 @@
+//! The file: a redb database with one table of records by number.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use redb::{Builder, Database, DatabaseError, ReadableTable, TableDefinition, TableError};
+
+use crate::RecordId;
+use crate::inbox::Batch;
+
+const RECORDS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("records");
+/// Octets of the file that are kept in memory.
+const CACHE_OCTETS: usize = 16 << 20;
+/// A file above this size of which less than an eighth is records is written anew when it is opened.
+const LARGE_OCTETS: u64 = 8 << 20;
+/// Damaged files that are kept aside.
+const ASIDE_MAX: u32 = 100;
+
+/// Opens the file, again after a failure.
+pub(crate) type Opener = Box<dyn Fn() -> io::Result<Database> + Send + Sync>;
+
+/// What the file has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) records: u64,
+    pub(crate) octets: u64,
+    /// The number of the last.
+    pub(crate) last: u64,
+}
+
+pub(crate) struct Store {
+    opener: Opener,
+    /// `None` while it is opened anew.
+    open: Mutex<Option<(Arc<Database>, Totals)>>,
+}
+
+impl Store {
+    pub(crate) fn new(opener: Opener) -> io::Result<(Self, Totals)> {
+        let database = opener()?;
+        let totals = totals(&database)?;
+        let open = Mutex::new(Some((Arc::new(database), totals)));
+        Ok((Self { opener, open }, totals))
+    }
+
+    /// Writes a batch; what the file has then.
+    ///
+    /// # Errors
+    /// Whatever the disk said. The batch may be on it or not, and may be written again.
+    pub(crate) fn commit(&self, batch: &Batch) -> io::Result<Totals> {
+        let (database, before) = self.database()?;
+        let after = guarded(|| write(&database, batch, before))?;
+        if let Some((_, totals)) = self.lock().as_mut() {
+            *totals = after;
+        }
+        Ok(after)
+    }
+
+    /// Up to `max` records behind `after`, but those in `acknowledged`, which is in order.
+    pub(crate) fn read(
+        &self,
+        after: RecordId,
+        max: usize,
+        acknowledged: &[u64],
+    ) -> io::Result<Vec<(RecordId, Vec<u8>)>> {
+        let (database, _) = self.database()?;
+        let Some(first) = after.0.checked_add(1) else {
+            return Ok(Vec::new());
+        };
+        guarded(|| {
+            let reading = database.begin_read().map_err(told)?;
+            let table = match reading.open_table(RECORDS) {
+                Ok(table) => table,
+                Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+                Err(error) => return Err(told(error)),
+            };
+            let mut found = Vec::new();
+            for item in table.range(first..).map_err(told)? {
+                let (id, record) = item.map_err(told)?;
+                if found.len() == max {
+                    break;
+                }
+                if acknowledged.binary_search(&id.value()).is_err() {
+                    found.push((RecordId(id.value()), record.value().to_vec()));
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Closes the file and opens it again; what it has.
+    pub(crate) fn reopen(&self) -> io::Result<Totals> {
+        let closed = self.lock().take();
+        if let Some((mut database, _)) = closed {
+            // Whoever reads has it for the length of a read.
+            while let Err(shared) = Arc::try_unwrap(database) {
+                database = shared;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let database = (self.opener)()?;
+        let totals = totals(&database)?;
+        *self.lock() = Some((Arc::new(database), totals));
+        Ok(totals)
+    }
+
+    fn database(&self) -> io::Result<(Arc<Database>, Totals)> {
+        let open = self.lock();
+        let (database, totals) = open.as_ref().ok_or_else(|| {
+            io::Error::other("the file is about to be opened anew after a failure")
+        })?;
+        Ok((Arc::clone(database), *totals))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(Arc<Database>, Totals)>> {
+        self.open.lock().expect("no thread panics with the lock")
+    }
+}
+
+/// What became of the file before it is used.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// Where a damaged file is now, and what was wrong with it.
+    pub(crate) damaged: Option<(PathBuf, String)>,
+    /// Whether it was damaged and could be repaired.
+    pub(crate) repaired: bool,
+}
+
+/// Sees that there is a file which is whole, and that it is not mostly empty; one that is damaged beyond
+/// repair is moved aside.
+pub(crate) fn settle(path: &Path) -> io::Result<Settled> {
+    let checked = guarded(|| {
+        let mut database = open(path)?;
+        let is_whole = database.check_integrity().map_err(opened)?;
+        let totals = totals(&database)?;
+        let size = std::fs::metadata(path)?.len();
+        if size > LARGE_OCTETS && size / 8 > totals.octets {
+            rewrite(path, &database)?;
+        }
+        Ok(is_whole)
+    });
+    match checked {
+        Ok(is_whole) => Ok(Settled {
+            damaged: None,
+            repaired: !is_whole,
+        }),
+        Err(error) if is_damage(&error) => {
+            let aside = move_aside(path)?;
+            drop(open(path)?);
+            Ok(Settled {
+                damaged: Some((aside, error.to_string())),
+                repaired: false,
+            })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts a file of its records alone in place of one that is mostly empty, which redb's own compaction leaves large.
+fn rewrite(path: &Path, database: &Database) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    match std::fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let copy = open(&new)?;
+    let reading = database.begin_read().map_err(told)?;
+    let writing = copy.begin_write().map_err(told)?;
+    if let Ok(from) = reading.open_table(RECORDS) {
+        let mut to = writing.open_table(RECORDS).map_err(told)?;
+        for item in from.iter().map_err(told)? {
+            let (id, record) = item.map_err(told)?;
+            to.insert(id.value(), record.value()).map_err(told)?;
+        }
+    }
+    writing.commit().map_err(told)?;
+    drop(copy);
+    std::fs::rename(&new, path)?;
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Whether an error says that the file is not what was written, such as one that ends too early.
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+    )
+}
+
+/// Opens the file, or makes it; for nobody but its owner.
+pub(crate) fn open(path: &Path) -> io::Result<Database> {
+    let file: File = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| with_path(path, &error))?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        let message = format!("{}: is not a regular file", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_OCTETS);
+    builder.create_with_file_format_v3(true);
+    let database = builder.create_file(file);
+    let database = database.map_err(|error| with_path(path, &opened(error)))?;
+    // Not before it is known to be ours.
+    if meta.permissions().mode() & 0o077 != 0 {
+        std::fs::set_permissions(path, Permissions::from_mode(0o600))
+            .map_err(|error| with_path(path, &error))?;
+    }
+    Ok(database)
+}
+
+fn write(database: &Database, batch: &Batch, before: Totals) -> io::Result<Totals> {
+    let mut after = before;
+    let writing = database.begin_write().map_err(told)?;
+    {
+        let mut table = writing.open_table(RECORDS).map_err(told)?;
+        for (id, record) in batch.records() {
+            let old = table.insert(id, record).map_err(told)?;
+            if let Some(old) = old {
+                after.records -= 1;
+                after.octets -= old.value().len() as u64;
+            }
+            after.records += 1;
+            after.octets += record.len() as u64;
+            after.last = after.last.max(id);
+        }
+        for id in batch.removals() {
+            if let Some(old) = table.remove(id).map_err(told)? {
+                after.records -= 1;
+                after.octets -= old.value().len() as u64;
+            }
+        }
+    }
+    writing.commit().map_err(told)?;
+    Ok(after)
+}
+
+fn totals(database: &Database) -> io::Result<Totals> {
+    let mut totals = Totals::default();
+    let reading = database.begin_read().map_err(told)?;
+    let table = match reading.open_table(RECORDS) {
+        Ok(table) => table,
+        Err(TableError::TableDoesNotExist(_)) => return Ok(totals),
+        Err(error) => return Err(told(error)),
+    };
+    for item in table.iter().map_err(told)? {
+        let (id, record) = item.map_err(told)?;
+        totals.records += 1;
+        totals.octets += record.value().len() as u64;
+        totals.last = id.value();
+    }
+    Ok(totals)
+}
+
+/// Moves a damaged file to the first free name beside it.
+fn move_aside(path: &Path) -> io::Result<PathBuf> {
+    for number in 1..=ASIDE_MAX {
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(format!(".damaged-{number}"));
+        let aside = PathBuf::from(aside);
+        if !aside.try_exists()? {
+            std::fs::rename(path, &aside)?;
+            return Ok(aside);
+        }
+    }
+    let message = format!(
+        "{}: is damaged, and {ASIDE_MAX} damaged files stand beside it; remove those",
+        path.display()
+    );
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
+}
+
+/// A damaged file may make its reader panic: that is damage too.
+fn guarded<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let message = "the file has what its reader does not expect";
+        Err(io::Error::new(io::ErrorKind::InvalidData, message))
+    })
+}
+
+fn with_path(path: &Path, error: &io::Error) -> io::Error {
+    let right = match error.kind() {
+        io::ErrorKind::NotFound => "; its directory must be there",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("{}: {error}{right}", path.display()))
+}
+
+/// What opening says, as one error.
+fn opened(error: DatabaseError) -> io::Error {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "another process has the file open",
+        ),
+        DatabaseError::UpgradeRequired(version) => io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("the file is of version {version}, which is not read here"),
+        ),
+        DatabaseError::RepairAborted => io::Error::other("its repair was given up"),
+        DatabaseError::Storage(error) => told(error),
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+fn told(error: impl Into<redb::Error>) -> io::Error {
+    match error.into() {
+        redb::Error::Io(error) => error,
+        redb::Error::Corrupted(message) => io::Error::new(io::ErrorKind::InvalidData, message),
+        other => io::Error::other(other.to_string()),
+    }
+}

@@ -1,0 +1,357 @@
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redb::backends::FileBackend;
+use redb::{Builder, StorageBackend};
+
+use super::*;
+
+/// A directory of its own, gone at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ledger-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a directory for the test");
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("records")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn open(path: &Path) -> (Ledger, Recovered) {
+    Ledger::open(path, Options::default()).expect("it opens")
+}
+
+fn texts(ledger: &mut Ledger, after: u64, max: usize) -> Vec<String> {
+    let waiting = ledger.waiting(RecordId(after), max).expect("it reads");
+    let texts = waiting.into_iter();
+    texts
+        .map(|(_, record)| String::from_utf8(record).expect("text"))
+        .collect()
+}
+
+#[test]
+fn what_is_added_waits_over_restarts_until_it_is_acknowledged() {
+    let scratch = Scratch::new("restarts");
+    let (mut ledger, recovered) = open(&scratch.file());
+    assert_eq!(recovered, Recovered::default());
+    let ids: Vec<RecordId> = ["a", "b", "c", "d"]
+        .iter()
+        .map(|text| ledger.add(text.as_bytes()).expect("there is room"))
+        .collect();
+    assert!(ledger.flush(LONG));
+    assert_eq!(texts(&mut ledger, 0, 10), ["a", "b", "c", "d"]);
+    ledger.acknowledged(ids[1]);
+    assert_eq!(texts(&mut ledger, 0, 2), ["a", "c"]);
+    assert_eq!(texts(&mut ledger, ids[2].0, 2), ["d"]);
+    ledger.close().expect("it closes");
+
+    let (mut ledger, recovered) = open(&scratch.file());
+    assert_eq!((recovered.records, recovered.octets), (3, 3));
+    assert!(!recovered.repaired);
+    let next = ledger.add(b"e").expect("there is room");
+    assert!(next > ids[3]);
+    drop(ledger);
+    let (mut ledger, _) = open(&scratch.file());
+    assert_eq!(texts(&mut ledger, 0, 10), ["a", "c", "d", "e"]);
+}
+
+#[test]
+fn what_is_acknowledged_at_once_never_comes_back() {
+    let scratch = Scratch::new("at-once");
+    let (mut ledger, _) = open(&scratch.file());
+    for round in 0..1_000_u32 {
+        let id = ledger.add(&round.to_be_bytes()).expect("there is room");
+        if round % 100 == 7 {
+            assert!(ledger.flush(LONG));
+        }
+        if round != 500 {
+            ledger.acknowledged(id);
+            ledger.acknowledged(id);
+        }
+        ledger.acknowledged(RecordId(id.0 + 1));
+        ledger.acknowledged(RecordId(0));
+    }
+    let before = ledger.waiting(RecordId(0), 10).expect("it reads");
+    assert!(before.iter().all(|(id, _)| *id == RecordId(501)));
+    assert!(ledger.flush(LONG));
+    let stats = ledger.stats();
+    assert_eq!(
+        (stats.stored, stats.stored_octets, stats.pending),
+        (1, 4, 0)
+    );
+    assert_eq!(stats.committed, RecordId(1_000));
+    let left = ledger.waiting(RecordId(0), 10).expect("it reads");
+    assert_eq!(left, [(RecordId(501), 500_u32.to_be_bytes().to_vec())]);
+}
+
+#[test]
+fn more_than_may_wait_is_refused_and_counted() {
+    let scratch = Scratch::new("limits");
+    let options = Options {
+        records_max: 3,
+        octets_max: 100,
+        ..Options::default()
+    };
+    let (mut ledger, _) = Ledger::open(&scratch.file(), options).expect("it opens");
+    assert_eq!(ledger.add(&[0; 65_536]), Err(Refused::TooLong));
+    assert_eq!(ledger.add(&[0; 101]), Err(Refused::Full));
+    let first = ledger.add(&[1; 90]).expect("there is room");
+    assert!(ledger.flush(LONG));
+    assert_eq!(ledger.add(&[0; 11]), Err(Refused::Full));
+    for _ in 0..2 {
+        ledger.add(&[2; 5]).expect("there is room");
+    }
+    assert_eq!(ledger.add(&[]), Err(Refused::Full));
+    ledger.acknowledged(first);
+    assert!(ledger.flush(LONG));
+    ledger.add(&[3; 90]).expect("there is room again");
+    let stats = ledger.stats();
+    assert_eq!((stats.refused_length, stats.refused_full), (1, 3));
+}
+
+/// A file whose writes fail while the switch is on.
+#[derive(Debug)]
+struct Failing {
+    file: FileBackend,
+    fails: Arc<AtomicBool>,
+}
+
+impl Failing {
+    fn check(&self) -> io::Result<()> {
+        match self.fails.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+impl StorageBackend for Failing {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+    fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        self.file.read(offset, len)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.check()?;
+        self.file.set_len(len)
+    }
+    fn sync_data(&self, eventual: bool) -> io::Result<()> {
+        self.check()?;
+        self.file.sync_data(eventual)
+    }
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.check()?;
+        self.file.write(offset, data)
+    }
+}
+
+fn on_failing(path: PathBuf, fails: &Arc<AtomicBool>, options: Options) -> Ledger {
+    let fails = Arc::clone(fails);
+    let opener = move || {
+        let mut options = fs::File::options();
+        let file = options.read(true).write(true).create(true).truncate(false);
+        let file = FileBackend::new(file.open(&path)?).map_err(io::Error::other)?;
+        let fails = Arc::clone(&fails);
+        let backend = Failing { file, fails };
+        let database = Builder::new().create_with_backend(backend);
+        database.map_err(io::Error::other)
+    };
+    let (ledger, _) = Ledger::start(Box::new(opener), options).expect("it opens");
+    ledger
+}
+
+#[test]
+fn a_full_disk_is_told_bounds_memory_and_loses_nothing_that_was_taken() {
+    let scratch = Scratch::new("full");
+    let fails = Arc::new(AtomicBool::new(false));
+    let options = Options {
+        memory_octets_max: 10_000,
+        ..Options::default()
+    };
+    let mut ledger = on_failing(scratch.file(), &fails, options);
+    let mut taken = vec![ledger.add(b"before").expect("there is room")];
+    assert!(ledger.flush(LONG));
+    fails.store(true, Ordering::Relaxed);
+    let mut refused = 0;
+    while refused < 10 || ledger.stats().failures == 0 {
+        match ledger.add(&[0; 100]) {
+            Ok(id) => taken.push(id),
+            Err(reason) => {
+                assert_eq!(reason, Refused::Behind);
+                refused += 1;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+    let stats = ledger.stats();
+    assert!(stats.failure.is_some());
+    assert_eq!(stats.refused_behind, refused);
+    assert_eq!(stats.pending, taken.len() as u64 - 1);
+    assert!(stats.pending_octets <= 10_000);
+    fails.store(false, Ordering::Relaxed);
+    assert!(ledger.flush(LONG));
+    assert_eq!(ledger.stats().failure, None);
+    let waiting = ledger.waiting(RecordId(0), 1_000).expect("it reads");
+    let ids: Vec<RecordId> = waiting.into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, taken);
+}
+
+#[test]
+fn what_cannot_be_written_at_the_end_is_told() {
+    let scratch = Scratch::new("end");
+    let fails = Arc::new(AtomicBool::new(false));
+    let mut ledger = on_failing(scratch.file(), &fails, Options::default());
+    fails.store(true, Ordering::Relaxed);
+    ledger.add(b"lost").expect("there is room");
+    let error = ledger.close().expect_err("the disk is full");
+    assert!(
+        error.to_string().starts_with("1 records are lost: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_second_owner_a_missing_directory_and_a_directory_in_its_place_are_refused() {
+    let scratch = Scratch::new("refused");
+    let (_ledger, _) = open(&scratch.file());
+    let refusal = |path: &Path| match Ledger::open(path, Options::default()) {
+        Ok(_) => panic!("it opened {}", path.display()),
+        Err(error) => error,
+    };
+    let error = refusal(&scratch.file());
+    assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+    assert!(
+        error
+            .to_string()
+            .ends_with("another process has the file open"),
+        "{error}"
+    );
+    let error = refusal(&scratch.0.join("missing/records"));
+    assert!(
+        error.to_string().ends_with("; its directory must be there"),
+        "{error}"
+    );
+    refusal(&scratch.0);
+}
+
+#[test]
+fn a_file_that_is_mostly_empty_is_small_after_the_next_start() {
+    let scratch = Scratch::new("rewrite");
+    let (mut ledger, _) = open(&scratch.file());
+    for n in 0..300_u64 {
+        ledger.add(&[n as u8; 60_000]).expect("there is room");
+    }
+    assert!(ledger.flush(LONG));
+    for id in (1..=300).filter(|id| id % 100 != 0) {
+        ledger.acknowledged(RecordId(id));
+    }
+    ledger.close().expect("it closes");
+    let size = || fs::metadata(scratch.file()).expect("it is there").len();
+    let before = size();
+    assert!(before > 16 << 20);
+    fs::write(
+        scratch.0.join("records.new"),
+        "of a start that was cut short",
+    )
+    .expect("it is ours");
+    let (mut ledger, recovered) = open(&scratch.file());
+    assert!(size() < before / 4, "{} of {before}", size());
+    assert_eq!((recovered.records, recovered.octets), (3, 180_000));
+    let waiting = ledger.waiting(RecordId(0), 10).expect("it reads");
+    let ids: Vec<u64> = waiting.iter().map(|(id, _)| id.0).collect();
+    assert_eq!(ids, [100, 200, 300]);
+    let added = ledger.add(b"next").expect("there is room");
+    assert_eq!(added, RecordId(301));
+}
+
+#[test]
+fn the_file_is_for_its_owner_alone() {
+    let scratch = Scratch::new("mode");
+    drop(open(&scratch.file()));
+    let mode = || fs::metadata(scratch.file()).expect("it is there").mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    fs::set_permissions(scratch.file(), fs::Permissions::from_mode(0o644)).expect("it is ours");
+    drop(open(&scratch.file()));
+    assert_eq!(mode(), 0o600);
+}
+
+#[test]
+fn a_damaged_file_is_moved_aside_and_told() {
+    let scratch = Scratch::new("damaged");
+    for (number, content) in [
+        &b"no ledger at all"[..],
+        &[0; 5_000],
+        b"redb\x1a\x0a\xa9\x0d\x0a",
+    ]
+    .iter()
+    .enumerate()
+    {
+        fs::write(scratch.file(), content).expect("it is ours");
+        let (mut ledger, recovered) = open(&scratch.file());
+        let (aside, why) = recovered.damaged.expect("it was damaged");
+        assert_eq!(
+            aside,
+            scratch.0.join(format!("records.damaged-{}", number + 1))
+        );
+        assert_eq!(fs::read(aside).expect("it is kept"), *content);
+        assert!(!why.is_empty());
+        ledger.add(b"new").expect("there is room");
+        ledger.close().expect("it closes");
+    }
+}
+
+#[test]
+fn damage_anywhere_is_repaired_or_told_and_never_gives_other_records() {
+    let scratch = Scratch::new("damage");
+    let record = |n: u32| format!("record {n} {}", "x".repeat(100)).into_bytes();
+    let (mut ledger, _) = open(&scratch.file());
+    for n in 0..200 {
+        ledger.add(&record(n)).expect("there is room");
+    }
+    ledger.close().expect("it closes");
+    let whole = fs::read(scratch.file()).expect("it is ours");
+    let used = whole.iter().rposition(|&octet| octet != 0).unwrap_or(0);
+    for round in 0..40 {
+        let mut damaged = whole.clone();
+        let at = round * 977 % used;
+        match round % 3 {
+            0 => damaged.truncate(at),
+            1 => damaged[at] ^= 0x40,
+            _ => damaged[at..(at + 512).min(used)].fill(0xff),
+        }
+        fs::write(scratch.file(), damaged).expect("it is ours");
+        let (mut ledger, recovered) = match Ledger::open(&scratch.file(), Options::default()) {
+            Ok(opened) => opened,
+            // What says of which version it is may be hit too.
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::Unsupported, "{error}");
+                continue;
+            }
+        };
+        let waiting = ledger.waiting(RecordId(0), 1_000).expect("it reads");
+        assert_eq!(waiting.len() as u64, recovered.records);
+        for (id, octets) in waiting {
+            assert_eq!(octets, record(id.0 as u32 - 1), "round {round}");
+        }
+        if let Some((aside, _)) = recovered.damaged {
+            fs::remove_file(aside).expect("it is ours");
+        }
+    }
+}
