@@ -1,0 +1,225 @@
+//! Rules as tables: what each part of a packet leaves of all rules at once.
+//!
+//! Each of five parts of a packet (protocol with TCP flags, source, destination, source port, destination port) leads to
+//! a row of bits, one for each rule that it could match. The rows' common bits are the rules that match, and the lowest
+//! of them is the first. A row begins with a summary, a bit for each of its words that is not zero (aggregated bit
+//! vectors, F. Baboescu and G. Varghese, SIGCOMM 2001), so that of 4,096 rules some few words are looked at.
+//!
+//! Rules that cannot match a packet of the IP version at hand are not in its table.
+
+mod ranges;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use wire::ip::Header;
+use wire::packet::Fragment;
+use wire::tcp;
+
+use crate::rule::{Addresses, Rule, Span};
+use ranges::{Interval, Number, Ranges};
+
+/// The table of one direction and one IP version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Compiled<A> {
+    /// Words of a row behind its summary; with one word there is no summary.
+    words: usize,
+    /// All rows, equal ones once. The first is that of what matches everything.
+    rows: Box<[u64]>,
+    /// Which row by protocol, but for TCP.
+    by_protocol: Box<[u32; 256]>,
+    /// Which row by TCP's flags.
+    by_flags: Box<[u32; 256]>,
+    /// Which row by protocol for later fragments.
+    by_fragment: Box<[u32; 256]>,
+    source: Ranges<A>,
+    destination: Ranges<A>,
+    source_port: Ranges<u16>,
+    destination_port: Ranges<u16>,
+    /// Which rule each bit stands for.
+    rules: Box<[u32]>,
+}
+
+/// An address of one IP version, as a table has it.
+pub(crate) trait Address: Number {
+    const VERSION: u8;
+    fn of(number: u128) -> Self;
+}
+
+impl Address for u32 {
+    const VERSION: u8 = 4;
+
+    #[inline(always)]
+    fn of(number: u128) -> Self {
+        number as u32
+    }
+}
+
+impl Address for u128 {
+    const VERSION: u8 = 6;
+
+    #[inline(always)]
+    fn of(number: u128) -> Self {
+        number
+    }
+}
+
+impl<A: Address> Compiled<A> {
+    /// The first of the rules that matches, by its place among those that [`Compiled::new`] was given.
+    #[inline]
+    pub(crate) fn first_match(&self, packet: &Header) -> Option<u32> {
+        let source = self.source.find(A::of(packet.source));
+        let destination = self.destination.find(A::of(packet.destination));
+        let protocol = usize::from(packet.protocol);
+        let rows = if packet.fragment == Fragment::Later {
+            [self.by_fragment[protocol], source, destination, 0, 0]
+        } else {
+            let kind = if packet.protocol == tcp::PROTOCOL {
+                self.by_flags[usize::from(packet.tcp_flags)]
+            } else {
+                self.by_protocol[protocol]
+            };
+            let source_port = self.source_port.find(packet.source_port);
+            let destination_port = self.destination_port.find(packet.destination_port);
+            [kind, source, destination, source_port, destination_port]
+        };
+        let bit = if self.words == 1 {
+            lowest(self.common(rows, 0)?)
+        } else {
+            self.search(rows)?
+        };
+        self.rules.get(bit).copied()
+    }
+
+    /// The lowest bit that all rows have.
+    #[inline]
+    fn search(&self, rows: [u32; 5]) -> Option<usize> {
+        let mut summary = self.common(rows, 0)?;
+        loop {
+            let word = lowest(summary);
+            let bits = self.common(rows, 1 + word)?;
+            if bits != 0 {
+                return Some(word * 64 + lowest(bits));
+            }
+            summary &= summary - 1;
+            if summary == 0 {
+                return None;
+            }
+        }
+    }
+
+    /// The bits that the rows have in common in one of their words.
+    #[inline(always)]
+    fn common(&self, rows: [u32; 5], word: usize) -> Option<u64> {
+        let [a, b, c, d, e] = rows.map(|row| self.rows.get(row as usize + word));
+        Some(a? & b? & c? & d? & e?)
+    }
+
+    /// Makes the table of the rules that can match packets of this version.
+    pub(crate) fn new(rules: &[Rule]) -> Self {
+        let here: Vec<(u32, &Rule)> = (0..)
+            .zip(rules)
+            .filter(|(_, rule)| rule.has_version(A::VERSION))
+            .collect();
+        let mut rows = Rows::new(here.len());
+        let mut kinds = |has: &dyn Fn(&Rule, u8) -> bool| {
+            let row = |number: u8| {
+                let bits = here.iter().map(|(_, rule)| has(rule, number));
+                rows.add_bits(bits)
+            };
+            let all: Vec<u32> = (0..=u8::MAX).map(row).collect();
+            Box::new(<[u32; 256]>::try_from(all).unwrap_or([0; 256]))
+        };
+        let by_protocol = kinds(&|rule, number| !rule.fragment && rule.has_protocol(number));
+        let by_flags = kinds(&|rule, flags| !rule.fragment && rule.has_tcp(flags));
+        let by_fragment =
+            kinds(&|rule, number| rule.has_later_fragments() && rule.has_protocol(number));
+        let addresses = |list: &[Addresses]| -> Vec<Interval<A>> {
+            let here = list.iter().filter(|one| one.version == A::VERSION);
+            here.map(|one| (A::of(one.first), A::of(one.last)))
+                .collect()
+        };
+        let ports = |list: &[Span]| list.to_vec();
+        // Types and codes of ICMP take the place of a destination port: no rule has both.
+        let second = |rule: &Rule| match rule.icmp.is_empty() {
+            true => ports(&rule.destination_ports),
+            false => ports(&rule.icmp),
+        };
+        let each = || here.iter().map(|(_, rule)| *rule);
+        Self {
+            words: rows.words,
+            by_protocol,
+            by_flags,
+            by_fragment,
+            source: Ranges::new(each().map(|rule| addresses(&rule.source)), &mut rows),
+            destination: Ranges::new(each().map(|rule| addresses(&rule.destination)), &mut rows),
+            source_port: Ranges::new(each().map(|rule| ports(&rule.source_ports)), &mut rows),
+            destination_port: Ranges::new(each().map(second), &mut rows),
+            rules: here.iter().map(|(index, _)| *index).collect(),
+            rows: rows.all.into(),
+        }
+    }
+
+    /// Octets that it takes.
+    pub(crate) fn octets(&self) -> usize {
+        size_of_val(&*self.rows)
+            + size_of_val(&*self.rules)
+            + 3 * size_of::<[u32; 256]>()
+            + self.source.octets()
+            + self.destination.octets()
+            + self.source_port.octets()
+            + self.destination_port.octets()
+    }
+}
+
+#[inline(always)]
+fn lowest(bits: u64) -> usize {
+    bits.trailing_zeros() as usize
+}
+
+/// Rows while a table is made.
+struct Rows {
+    words: usize,
+    all: Vec<u64>,
+    /// Where the row of these bits is.
+    known: HashMap<Box<[u64]>, u32>,
+}
+
+impl Rows {
+    fn new(rules: usize) -> Self {
+        let mut rows = Self {
+            words: rules.div_ceil(64).max(1),
+            all: Vec::new(),
+            known: HashMap::new(),
+        };
+        // The first row, 0, is the one of a part that is not looked at.
+        rows.add_bits((0..rules).map(|_| true));
+        rows
+    }
+
+    /// The row of these bits, one for each rule.
+    fn add_bits(&mut self, bits: impl Iterator<Item = bool>) -> u32 {
+        let mut words = vec![0_u64; self.words];
+        for (rule, bit) in bits.enumerate() {
+            words[rule / 64] |= u64::from(bit) << (rule % 64);
+        }
+        self.add(&words)
+    }
+
+    /// The row of these words.
+    fn add(&mut self, words: &[u64]) -> u32 {
+        if let Some(&row) = self.known.get(words) {
+            return row;
+        }
+        let row = self.all.len() as u32;
+        if self.words > 1 {
+            let bits = words.iter().zip(0..);
+            let summary = bits.map(|(&word, at)| u64::from(word != 0) << at);
+            self.all.push(summary.fold(0, |all, bit| all | bit));
+        }
+        self.all.extend_from_slice(words);
+        self.known.insert(words.into(), row);
+        row
+    }
+}
