@@ -65,8 +65,9 @@ const ALLOWED: &[Row] = &[
     row(
         "forward",
         &["base", "wire"],
-        &[],
-        "what becomes of a packet depends on its bytes and on tables, not on how a subscriber came to be there",
+        &["reactor"],
+        "what becomes of a packet depends on its bytes and on tables, not on how a subscriber came to be there; but the \
+         kernel judges what is joined and cut",
     ),
     row(
         "aaa",
@@ -150,7 +151,7 @@ const ALLOWED: &[Row] = &[
     row(
         "fuzz",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "sim",
+            "base", "wire", "capfile", "trace", "l2tp", "forward", "qos", "ping", "sim",
         ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",
