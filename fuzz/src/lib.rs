@@ -110,6 +110,11 @@ pub const TARGETS: &[Target] = &[
         len_max: 300,
     },
     Target {
+        name: "forward_packet",
+        run: targets::forward_packet::target,
+        len_max: 2000,
+    },
+    Target {
         name: "classify_packet",
         run: targets::classify_packet::target,
         len_max: 300,

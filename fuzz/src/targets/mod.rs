@@ -6,6 +6,7 @@ pub mod capfile_formats;
 pub mod classify_packet;
 pub mod classify_text;
 pub mod flow_keys;
+pub mod forward_packet;
 pub mod l2tp_digest;
 pub mod l2tp_header;
 pub mod l2tp_message;
