@@ -157,6 +157,11 @@ impl Negotiation for Ipcp {
         }
     }
 
+    /// A peer that agrees to our having no address has not said one.
+    fn is_complete(&self) -> bool {
+        !self.local.is_unspecified()
+    }
+
     fn adjust(&mut self, option: &ConfigOption<'_>, _config: &Config, _random: &mut dyn Random) {
         let Some(wanted) = address(option.data).filter(|wanted| !wanted.is_unspecified()) else {
             return;

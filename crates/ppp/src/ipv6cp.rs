@@ -128,6 +128,11 @@ impl Negotiation for Ipv6cp {
         }
     }
 
+    /// Zero is no identifier.
+    fn is_complete(&self) -> bool {
+        self.local != 0
+    }
+
     fn adjust(&mut self, option: &ConfigOption<'_>, _config: &Config, random: &mut dyn Random) {
         if option.kind != IDENTIFIER {
             return;

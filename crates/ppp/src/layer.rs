@@ -72,6 +72,11 @@ pub(crate) trait Negotiation {
     /// Takes a request of which all options were agreed to.
     fn agree(&mut self, request: Options<'_>);
 
+    /// Whether what we ask for is enough to go on with, once the peer agrees to it.
+    fn is_complete(&self) -> bool {
+        true
+    }
+
     /// The peer would rather have this value of ours.
     fn adjust(&mut self, option: &ConfigOption<'_>, config: &Config, random: &mut dyn Random);
 
@@ -249,7 +254,13 @@ impl<N: Negotiation> Layer<N> {
                     return Err(Discard::Stray);
                 }
                 self.answered = true;
-                (self.end_round(Event::Ack, ctx), None)
+                match self.negotiation.is_complete() {
+                    true => (self.end_round(Event::Ack, ctx), None),
+                    false => {
+                        self.refused = true;
+                        (Event::RejectBad, None)
+                    }
+                }
             }
             code::CONFIGURE_NAK | code::CONFIGURE_REJECT => (self.give_way(packet, ctx)?, None),
             code::TERMINATE_REQUEST => (Event::TerminateRequest, None),

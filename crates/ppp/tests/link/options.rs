@@ -398,6 +398,25 @@ fn a_client_without_an_address_anywhere_does_not_come_up() {
 }
 
 #[test]
+fn a_client_whose_lack_of_an_address_is_agreed_to_does_not_come_up() {
+    let side = Side::Client {
+        credentials: None,
+        ipv4: Some(Ipv4Offer::ASK),
+        ipv6: Some(Ipv6Offer::free(0)),
+    };
+    let mut end = End::new(side, Config::default(), 1);
+    open_lcp(&mut end, &[]);
+    for (number, _, identifier, options) in end.packets() {
+        if number != protocol::LCP {
+            send(&mut end, &frame(number, 2, identifier, &options)).unwrap();
+        }
+    }
+    assert_eq!(end.link.view().end, Some(LinkEnd::NoNetwork));
+    let is_up = |event: &Event| matches!(event, Event::Ipv4Up(_) | Event::Ipv6Up(_));
+    assert!(!end.events.iter().any(is_up));
+}
+
+#[test]
 fn a_client_takes_name_servers_or_goes_without() {
     let side = Side::Client {
         credentials: None,
