@@ -30,6 +30,16 @@ pub struct Target {
 /// Every target.
 pub const TARGETS: &[Target] = &[
     Target {
+        name: "aaa_pools",
+        run: targets::aaa_pools::target,
+        len_max: 1200,
+    },
+    Target {
+        name: "aaa_users",
+        run: targets::aaa_users::target,
+        len_max: 2000,
+    },
+    Target {
         name: "l2tp_header",
         run: targets::l2tp_header::target,
         len_max: 256,

@@ -151,7 +151,7 @@ const ALLOWED: &[Row] = &[
     row(
         "fuzz",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "forward", "qos", "ping", "sim",
+            "base", "wire", "capfile", "trace", "l2tp", "aaa", "forward", "qos", "ping", "sim",
         ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",

@@ -1,6 +1,8 @@
 //! One module for each decoder or core. A target panics when an invariant
 //! does not hold, and returns otherwise, whatever the octets are.
 
+pub mod aaa_pools;
+pub mod aaa_users;
 pub mod capfile_compressed;
 pub mod capfile_formats;
 pub mod classify_packet;
