@@ -150,6 +150,16 @@ pub const TARGETS: &[Target] = &[
         len_max: 200,
     },
     Target {
+        name: "radius_client",
+        run: targets::radius_client::target,
+        len_max: 1200,
+    },
+    Target {
+        name: "radius_dynauth",
+        run: targets::radius_dynauth::target,
+        len_max: 1200,
+    },
+    Target {
         name: "trace_analyzer",
         run: targets::trace_analyzer::target,
         len_max: 1200,
