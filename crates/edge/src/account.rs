@@ -2,7 +2,9 @@
 
 use core::net::Ipv4Addr;
 
+use aaa::accounting::TerminateCause;
 use base::{Duration, Instant};
+use l2tp::TunnelKey;
 
 use crate::edge::Edge;
 use crate::end::End;
@@ -15,8 +17,8 @@ pub enum Entry {
     Start,
     /// It goes on.
     Interim,
-    /// It ended, for this Acct-Terminate-Cause (RFC 2866, section 5.10).
-    Stop(u32),
+    /// It ended, for this reason.
+    Stop(TerminateCause),
 }
 
 /// One entry of a subscriber's account.
@@ -40,6 +42,25 @@ pub struct Account {
     pub at: Instant,
     /// Its tunnel's and session's ids on our side.
     pub ids: (u32, u32),
+    /// Who it is about; after the last entry nothing is there under this key.
+    pub subscriber: SubscriberKey,
+    /// Its tunnel.
+    pub tunnel: TunnelKey,
+    /// Where it called from, and what.
+    pub numbers: Option<Box<Numbers>>,
+    /// Whether we let it in, and not a server.
+    pub is_local: bool,
+    /// Its interface identifier, if IPv6 is open.
+    pub interface: Option<u64>,
+}
+
+/// Numbers that a call came with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Calling Number.
+    pub calling: Box<[u8]>,
+    /// Called Number.
+    pub called: Box<[u8]>,
 }
 
 impl Edge {
@@ -49,11 +70,7 @@ impl Edge {
     }
 
     pub(crate) fn account_begins(&mut self, index: u32, now: Instant) {
-        let number = self.next_account;
-        self.next_account += 1;
-        let subscriber = self.at_mut(index);
-        subscriber.account = number;
-        subscriber.accounted = true;
+        self.at_mut(index).accounted = true;
         self.note(index, Entry::Start, now);
     }
 
@@ -83,27 +100,12 @@ impl Edge {
             age: subscriber.up.map_or(Duration::ZERO, |up| now.since(up)),
             at: now,
             ids: subscriber.ids,
+            subscriber: SubscriberKey(subscriber.key),
+            tunnel: subscriber.tunnel,
+            numbers: subscriber.numbers.clone(),
+            is_local: subscriber.is_local,
+            interface: subscriber.ipv6.map(|[_, peer]| peer),
         };
         self.accounts.push_back(account);
-    }
-}
-
-impl Account {
-    /// Who it is about, in the words of a record: 16 digits, the same for all entries.
-    #[must_use]
-    pub fn session_id(&self) -> String {
-        format!("{:016x}", self.number)
-    }
-}
-
-/// As [`Account::session_id`], of a subscriber that is on line.
-#[must_use]
-pub fn session_id(number: u64) -> String {
-    format!("{number:016x}")
-}
-
-impl From<SubscriberKey> for u64 {
-    fn from(key: SubscriberKey) -> Self {
-        key.to_token()
     }
 }

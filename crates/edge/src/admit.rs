@@ -31,20 +31,34 @@ impl Edge {
         let Admission {
             profile,
             sticky,
+            is_remote,
             sessions,
         } = admission;
+        self.at_mut(index).is_local = !is_remote;
         if let Some(name) = &profile.name {
             self.forget_name(index);
             self.set_name(index, name.as_bytes());
         }
         self.register_name(index);
-        let alike = self.find(&self.at(index).name).count();
+        let alike = self.find(&self.at(index).name);
+        // A client of ours by this name comes in elsewhere.
+        let alike = alike.filter(|one| !self.at(one.0.index).is_client).count();
         if sessions.is_some_and(|most| alike > most as usize) {
             self.counters.refused += 1;
             let reason = End::Refused("as many sessions as it may have".into());
             self.turn_away(index, reason, b"too many sessions", now);
             return true;
         }
+        let wanted = profile.filter.as_ref().or(self.config.filter.as_ref());
+        let filter = wanted.map(|name| self.filters.set().find(name));
+        if filter == Some(None) {
+            let name = wanted.map_or("", |name| name);
+            let reason = End::Refused(format!("there is no filter {name}").into());
+            self.counters.refused += 1;
+            self.turn_away(index, reason, b"no filter", now);
+            return true;
+        }
+        self.at_mut(index).filter = filter.flatten();
         let is_plain = profile == Profile::default();
         self.at_mut(index).profile = (!is_plain).then(|| Box::new(profile));
         let ipv4 = match self.lease(index, sticky) {
@@ -243,7 +257,7 @@ impl Edge {
     }
 
     /// Lets a subscriber be found by its name.
-    fn register_name(&mut self, index: u32) {
+    pub(crate) fn register_name(&mut self, index: u32) {
         let hash = self.hasher.hash_one(&self.at(index).name);
         let Self {
             by_name,
@@ -269,7 +283,7 @@ impl Edge {
         }
     }
 
-    /// Subscribers that were let in under this name.
+    /// Subscribers that were let in under this name, and clients of ours that say it.
     pub fn find(&self, name: &[u8]) -> impl Iterator<Item = SubscriberKey> + '_ {
         let name: Box<[u8]> = name.into();
         let hash = self.hasher.hash_one(&name);

@@ -28,6 +28,8 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// A subscriber is ended after so long, unless its profile says; zero: never.
     pub session_timeout: Duration,
+    /// The filter of those whose profile names none.
+    pub filter: Option<Box<str>>,
     /// Subscribers at a time, with those that are being set up.
     pub subscribers_max: u32,
     /// Routes to subscribers, their own addresses and the networks behind them.
@@ -53,6 +55,7 @@ impl Default for Config {
             interim_interval: Duration::ZERO,
             idle_timeout: Duration::ZERO,
             session_timeout: Duration::ZERO,
+            filter: None,
             subscribers_max: 1 << 17,
             routes_max: 1 << 18,
             accounting: false,

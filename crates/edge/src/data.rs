@@ -3,6 +3,7 @@
 //! Each header is read once. Nothing here allocates, reads a clock or makes text.
 
 use base::{Instant, Route};
+use filter::Direction;
 use forward::split::{Opened, Segments};
 use forward::{check, fragment, mss, source};
 use l2tp::Received;
@@ -12,7 +13,7 @@ use wire::tcp;
 
 use crate::counters::Discard;
 use crate::edge::Edge;
-use crate::subscriber::{Phase, Subscriber};
+use crate::subscriber::{Phase, Subscriber, SubscriberKey};
 
 /// Where packets of subscribers go.
 pub trait Inside {
@@ -99,6 +100,7 @@ impl Edge {
         let Self {
             subscribers,
             routes,
+            filters,
             scratch,
             config,
             ..
@@ -115,6 +117,12 @@ impl Edge {
         if reach == check::Reach::Link {
             // To us, or to nobody: a subscriber's link has no other host.
             return Err(Discard::Forward(forward::Discard::BeyondScope));
+        }
+        if let Some(id) = subscriber.filter {
+            let key = SubscriberKey(subscriber.key);
+            if !filters.pass(id, key, &header, Direction::In) {
+                return Err(Discard::Filtered);
+            }
         }
         let traffic = &mut subscriber.traffic;
         traffic.packets_in += 1;
@@ -153,6 +161,10 @@ impl Edge {
                 .discard(Discard::Forward(forward::Discard::NoRoute));
             return;
         };
+        if !self.passes(index, &header) {
+            self.count_dropped(index, Discard::Filtered);
+            return;
+        }
         let result = match opened {
             Opened::One(packet) => {
                 let packet = &mut packet[..header.total_length as usize];
@@ -163,6 +175,17 @@ impl Edge {
         if let Err(why) = result {
             self.count_dropped(index, why);
         }
+    }
+
+    #[inline]
+    fn passes(&mut self, index: u32, header: &Header) -> bool {
+        let Some(subscriber) = self.subscribers.at(index) else {
+            return false;
+        };
+        let key = SubscriberKey(subscriber.key);
+        subscriber
+            .filter
+            .is_none_or(|id| self.filters.pass(id, key, header, Direction::Out))
     }
 
     /// Whose packet it is: by its destination, or where we are the client by its source.

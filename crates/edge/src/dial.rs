@@ -18,6 +18,12 @@ pub struct Dial {
 }
 
 impl Dial {
+    /// The name that it says.
+    pub(crate) fn name(&self) -> Option<Box<[u8]>> {
+        let credentials = self.credentials.as_ref()?;
+        Some(credentials.name.clone())
+    }
+
     pub(crate) fn side(self) -> Side {
         Side::Client {
             credentials: self.credentials,

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::counters::Counters;
 use crate::dial::Dial;
 use crate::event::{Event, Question};
+use crate::filters::Filters;
 use crate::history::{Ended, History};
 use crate::outgoing::Outgoing;
 use crate::random::Random;
@@ -53,11 +54,13 @@ pub struct Edge {
     /// What `poll_account` gives.
     pub(crate) accounts: VecDeque<Account>,
     pub(crate) pools: Pools,
+    pub(crate) filters: Filters,
     /// A packet that is changed on its way.
     pub(crate) scratch: Vec<u8>,
     pub(crate) history: History,
     pub(crate) counters: Counters,
-    pub(crate) next_account: u64,
+    /// Numbers of accounts count from 1.
+    pub(crate) last_account: u64,
     pub(crate) shutting_down: bool,
 }
 
@@ -83,11 +86,11 @@ impl Edge {
             questions: VecDeque::new(),
             accounts: VecDeque::new(),
             pools,
+            filters: Filters::default(),
             scratch: Vec::new(),
             history: History::new(config.history_max),
             counters: Counters::default(),
-            // Accounts of one run differ from those of another by their upper half.
-            next_account: random.u64() & !0xffff_ffff,
+            last_account: 0,
             shutting_down: false,
             random,
             config,

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use aaa::accounting::TerminateCause;
 use l2tp::SessionEnd;
 use ppp::LinkEnd;
 
@@ -31,40 +32,31 @@ pub enum End {
 }
 
 impl End {
-    /// Acct-Terminate-Cause (RFC 2866, section 5.10).
+    /// What its account says (Acct-Terminate-Cause, RFC 2866, section 5.10).
     #[must_use]
-    pub fn terminate_cause(&self) -> u32 {
-        const USER_REQUEST: u32 = 1;
-        const LOST_CARRIER: u32 = 2;
-        const LOST_SERVICE: u32 = 3;
-        const IDLE_TIMEOUT: u32 = 4;
-        const SESSION_TIMEOUT: u32 = 5;
-        const ADMIN_RESET: u32 = 6;
-        const ADMIN_REBOOT: u32 = 7;
-        const NAS_ERROR: u32 = 9;
-        const NAS_REQUEST: u32 = 10;
-        const SERVICE_UNAVAILABLE: u32 = 15;
-        const USER_ERROR: u32 = 17;
+    pub fn terminate_cause(&self) -> TerminateCause {
         match self {
             Self::Link(end) => match end {
-                LinkEnd::PeerTerminated => USER_REQUEST,
-                LinkEnd::EchoTimeout | LinkEnd::NoAnswer => LOST_CARRIER,
-                LinkEnd::Closed => NAS_REQUEST,
-                LinkEnd::AuthenticationFailed | LinkEnd::AuthenticationTimeout => USER_ERROR,
-                _ => SERVICE_UNAVAILABLE,
+                LinkEnd::PeerTerminated => TerminateCause::UserRequest,
+                LinkEnd::EchoTimeout | LinkEnd::NoAnswer => TerminateCause::LostCarrier,
+                LinkEnd::Closed => TerminateCause::NasRequest,
+                LinkEnd::AuthenticationFailed | LinkEnd::AuthenticationTimeout => {
+                    TerminateCause::UserError
+                }
+                _ => TerminateCause::ServiceUnavailable,
             },
             Self::Session(end) => match end {
-                SessionEnd::Administrative => ADMIN_RESET,
-                SessionEnd::Peer(_) => USER_REQUEST,
-                SessionEnd::TunnelEnded => LOST_CARRIER,
-                _ => LOST_SERVICE,
+                SessionEnd::Administrative => TerminateCause::AdminReset,
+                SessionEnd::Peer(_) => TerminateCause::UserRequest,
+                SessionEnd::TunnelEnded => TerminateCause::LostCarrier,
+                _ => TerminateCause::LostService,
             },
-            Self::Refused(_) => USER_ERROR,
-            Self::NoAddress(_) | Self::TooMany => NAS_ERROR,
-            Self::SessionTimeout => SESSION_TIMEOUT,
-            Self::IdleTimeout => IDLE_TIMEOUT,
-            Self::Administrator | Self::Disconnected => ADMIN_RESET,
-            Self::ShutDown => ADMIN_REBOOT,
+            Self::Refused(_) => TerminateCause::UserError,
+            Self::NoAddress(_) | Self::TooMany => TerminateCause::NasError,
+            Self::SessionTimeout => TerminateCause::SessionTimeout,
+            Self::IdleTimeout => TerminateCause::IdleTimeout,
+            Self::Administrator | Self::Disconnected => TerminateCause::AdminReset,
+            Self::ShutDown => TerminateCause::AdminReboot,
         }
     }
 }

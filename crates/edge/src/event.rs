@@ -29,6 +29,8 @@ pub enum Event {
     Down {
         /// Who; nothing is there under this key any more.
         subscriber: SubscriberKey,
+        /// Its session, which has ended or ends now.
+        session: l2tp::SessionKey,
         /// Its name, as far as it said one.
         name: Box<[u8]>,
         /// Why.
@@ -43,6 +45,8 @@ pub struct Admission {
     pub profile: Profile,
     /// Whether it is to get its last address back.
     pub sticky: bool,
+    /// Whether a server let it in, and not we ourselves.
+    pub is_remote: bool,
     /// How many may be on line by its name, this one counted; `None`: any number.
     pub sessions: Option<u32>,
 }

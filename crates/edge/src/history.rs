@@ -13,7 +13,7 @@ use crate::subscriber::Traffic;
 pub struct Ended {
     /// Its name, as far as it said one.
     pub name: Box<[u8]>,
-    /// Its account's number; 0 if none was begun.
+    /// Its account's number.
     pub account: u64,
     /// Its tunnel's and session's ids on our side.
     pub ids: (u32, u32),

@@ -10,6 +10,7 @@
 //! | `admit` | what somebody gets that is let in, and gives back |
 //! | `account` | that an account began, goes on, ended |
 //! | `data` | the way of packets |
+//! | `filters` | which packets may pass |
 //! | `dial` | links in which we are the client |
 //! | `views` | what `show` reads |
 //!
@@ -25,6 +26,7 @@ mod dial;
 mod edge;
 mod end;
 mod event;
+mod filters;
 mod history;
 mod links;
 mod outgoing;
@@ -32,7 +34,7 @@ mod random;
 mod subscriber;
 mod views;
 
-pub use account::{Account, Entry, session_id};
+pub use account::{Account, Entry, Numbers};
 pub use config::Config;
 pub use counters::Discard;
 pub use data::{Inside, Outside};
@@ -40,6 +42,7 @@ pub use dial::Dial;
 pub use edge::Edge;
 pub use end::End;
 pub use event::{Admission, Event, Question};
+pub use filters::{Filters, Logged};
 pub use history::Ended;
 pub use subscriber::{Phase, SubscriberKey, Traffic};
-pub use views::{Counts, SubscriberView};
+pub use views::{Counts, Limits, SubscriberView};

@@ -32,14 +32,20 @@ impl Edge {
             self.endpoint.close_session(session, now);
             return;
         }
-        let ids = (view.tunnel_id, view.id);
         let is_client = dial.is_some();
+        let name = dial.as_ref().and_then(crate::dial::Dial::name);
         let side = dial.map_or(Side::Network, crate::dial::Dial::side);
         let link = Link::new(side, &self.config.ppp, &mut self.random);
+        self.last_account += 1;
+        let account = self.last_account;
         let key = self
             .subscribers
-            .insert_with(|key| Subscriber::new(key, session, ids, link, is_client, now));
+            .insert_with(|key| Subscriber::new(key, &view, account, link, is_client, now));
         self.bind_session(session, key.index);
+        if let Some(name) = name {
+            self.set_name(key.index, &name);
+            self.register_name(key.index);
+        }
         let proxy = self.take_proxy(session).filter(|_| !is_client);
         self.with_link(key.index, now, |link, ctx| {
             match proxy.as_deref().and_then(proxied) {
@@ -239,6 +245,7 @@ impl Edge {
         });
         self.events.push_back(Event::Down {
             subscriber: SubscriberKey(key),
+            session: subscriber.session,
             name: subscriber.name,
             reason,
         });

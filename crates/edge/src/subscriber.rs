@@ -6,11 +6,13 @@ use aaa::Profile;
 use base::slab::Key;
 use base::timer::TimerId;
 use base::{Duration, Instant};
+use filter::FilterId;
 use forward::source::Addresses;
-use l2tp::SessionKey;
+use l2tp::{CallDetails, SessionKey, SessionView, TunnelKey};
 use ppp::Link;
 use wire::ppp::Compression;
 
+use crate::account::Numbers;
 use crate::end::End;
 
 /// Names a subscriber; a stale key is recognised.
@@ -87,8 +89,12 @@ pub(crate) struct Subscriber {
     pub(crate) phase: Phase,
     /// Whether we are the client, and the peer the network.
     pub(crate) is_client: bool,
+    /// Whether we let it in, and not a server.
+    pub(crate) is_local: bool,
     /// Whether its account was begun.
     pub(crate) accounted: bool,
+    /// The filter that its packets pass.
+    pub(crate) filter: Option<FilterId>,
     /// Whether the subscriber sent or got a packet since its timer last looked.
     pub(crate) active: bool,
     /// The largest IP packet that goes to it whole.
@@ -104,8 +110,10 @@ pub(crate) struct Subscriber {
     pub(crate) name: Box<[u8]>,
     /// The address that it holds, whether IPCP is open or not.
     pub(crate) held: Option<Ipv4Addr>,
-    /// Number of its account.
+    /// Number of its account; no two of an edge's have the same.
     pub(crate) account: u64,
+    pub(crate) tunnel: TunnelKey,
+    pub(crate) numbers: Option<Box<Numbers>>,
     pub(crate) timer: Option<(TimerId, Instant)>,
     pub(crate) created: Instant,
     pub(crate) up: Option<Instant>,
@@ -122,19 +130,23 @@ pub(crate) struct Subscriber {
 impl Subscriber {
     pub(crate) fn new(
         key: Key,
-        session: SessionKey,
-        ids: (u32, u32),
+        session: &SessionView<'_>,
+        account: u64,
         link: Link,
         is_client: bool,
         now: Instant,
     ) -> Self {
         Self {
             key,
-            session,
-            ids,
+            session: session.key,
+            ids: (session.tunnel_id, session.id),
+            tunnel: session.tunnel,
+            numbers: session.details.and_then(numbers),
             phase: Phase::Link,
             is_client,
+            is_local: true,
             accounted: false,
+            filter: None,
             active: false,
             mtu: 0,
             compression: Compression::default(),
@@ -144,7 +156,7 @@ impl Subscriber {
             link,
             name: Box::default(),
             held: None,
-            account: 0,
+            account,
             timer: None,
             created: now,
             up: None,
@@ -173,4 +185,13 @@ impl Subscriber {
     ) -> Duration {
         self.profile.as_deref().and_then(own).unwrap_or(default)
     }
+}
+
+/// The numbers that a call came with, if it did with any.
+fn numbers(details: &CallDetails) -> Option<Box<Numbers>> {
+    let numbers = Numbers {
+        calling: details.calling_number.clone(),
+        called: details.called_number.clone(),
+    };
+    (numbers != Numbers::default()).then(|| Box::new(numbers))
 }

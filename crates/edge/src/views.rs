@@ -1,14 +1,16 @@
 //! What `show` reads.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use aaa::Profile;
-use base::Instant;
+use base::{Duration, Instant};
 use l2tp::SessionKey;
 use ppp::Link;
 
+use crate::account::Numbers;
 use crate::counters::Discard;
 use crate::edge::Edge;
+use crate::end::End;
 use crate::history::Ended;
 use crate::subscriber::{Phase, Subscriber, SubscriberKey, Traffic};
 
@@ -58,14 +60,33 @@ pub struct SubscriberView<'a> {
     pub mtu: u16,
     /// What it may have beyond what all have.
     pub profile: Option<&'a Profile>,
-    /// Its account's number; 0 if none was begun.
+    /// Its account's number.
     pub account: u64,
+    /// Its tunnel.
+    pub tunnel: l2tp::TunnelKey,
+    /// Where it called from, and what.
+    pub numbers: Option<&'a Numbers>,
     /// When its session came up.
     pub created: Instant,
     /// When its first network did.
     pub up: Option<Instant>,
     /// What it sent and got.
     pub traffic: Traffic,
+    /// When it is ended whatever it does (Session-Timeout).
+    pub ends: Option<Instant>,
+    /// Why it is told to go.
+    pub ending: Option<&'a End>,
+}
+
+/// The times that hold for a subscriber, from its profile or for all; zero is never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// It is ended after so long (Session-Timeout).
+    pub session: Duration,
+    /// It is ended after so long without a packet of data (Idle-Timeout).
+    pub idle: Duration,
+    /// Its account is given so often (Acct-Interim-Interval).
+    pub interim: Duration,
 }
 
 impl Subscriber {
@@ -83,9 +104,13 @@ impl Subscriber {
             mtu: self.mtu,
             profile: self.profile.as_deref(),
             account: self.account,
+            tunnel: self.tunnel,
+            numbers: self.numbers.as_deref(),
             created: self.created,
             up: self.up,
             traffic: self.traffic,
+            ends: Some(self.end_at).filter(|&at| at != Instant::FAR_FUTURE),
+            ending: self.ending.as_deref(),
         }
     }
 }
@@ -104,11 +129,57 @@ impl Edge {
         self.subscribers.at(index).map(Subscriber::view)
     }
 
+    /// Whose address this is: its own, or in a network behind it.
+    #[must_use]
+    pub fn subscriber_at(&self, address: Ipv4Addr) -> Option<SubscriberKey> {
+        let index = self.routes.lookup_v4(address.to_bits())?;
+        self.subscribers.at(index).map(|one| SubscriberKey(one.key))
+    }
+
     /// The first subscriber at or behind `cursor`, and the cursor behind it.
     #[must_use]
     pub fn next_subscriber(&self, cursor: u32) -> Option<(u32, SubscriberView<'_>)> {
         let (index, subscriber) = self.subscribers.next_from(cursor)?;
         Some((index + 1, subscriber.view()))
+    }
+
+    /// Who has an address: who holds it, or else whom packets to it go to, as whose network it is behind. Of a client's
+    /// addresses, it is the client.
+    #[must_use]
+    pub fn at_address(&self, address: IpAddr) -> Option<SubscriberKey> {
+        let held = match address {
+            IpAddr::V4(address) => self.pools.holder(address),
+            IpAddr::V6(_) => None,
+        };
+        if let Some(holder) = held {
+            return Some(SubscriberKey::from_token(holder.0));
+        }
+        let index = match address {
+            IpAddr::V4(address) => [&self.routes, &self.own]
+                .into_iter()
+                .find_map(|routes| routes.lookup_v4(address.to_bits())),
+            IpAddr::V6(address) => [&self.routes, &self.own]
+                .into_iter()
+                .find_map(|routes| routes.lookup_v6(address.to_bits())),
+        };
+        self.subscribers
+            .at(index?)
+            .map(|subscriber| SubscriberKey(subscriber.key))
+    }
+
+    /// The times that hold for a subscriber; none for a client, whose network decides.
+    #[must_use]
+    pub fn limits(&self, key: SubscriberKey) -> Option<Limits> {
+        let subscriber = self.subscribers.get(key.0)?;
+        if subscriber.is_client {
+            return None;
+        }
+        let config = &self.config;
+        Some(Limits {
+            session: subscriber.limit(|own| own.session_timeout, config.session_timeout),
+            idle: subscriber.limit(|own| own.idle_timeout, config.idle_timeout),
+            interim: subscriber.limit(|own| own.interim_interval, config.interim_interval),
+        })
     }
 
     /// The `n`th subscriber that ended, the latest first.

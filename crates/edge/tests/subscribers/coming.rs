@@ -1,5 +1,6 @@
 //! Coming and going.
 
+use aaa::accounting::TerminateCause;
 use aaa::{Address, Profile};
 use base::Duration;
 use edge::{Admission, End, Entry, Phase};
@@ -67,7 +68,10 @@ fn what_a_subscriber_had_is_free_when_it_goes() {
     }
     let used: Vec<_> = stage.lns.pools().views().map(|pool| pool.used).collect();
     assert_eq!(used, [0]);
-    let stops = stage.accounts.iter().filter(|a| a.entry == Entry::Stop(6));
+    let stops = stage
+        .accounts
+        .iter()
+        .filter(|a| a.entry == Entry::Stop(TerminateCause::AdminReset));
     assert_eq!(stops.count(), 30, "Acct-Terminate-Cause Admin Reset");
 }
 
@@ -118,7 +122,10 @@ fn the_client_that_goes_ends_its_account_with_user_request() {
     stage.settle();
     stage.pass(Duration::from_secs(10));
     assert_eq!(stage.ended[0].1, End::Link(LinkEnd::PeerTerminated));
-    assert_eq!(stage.accounts.last().unwrap().entry, Entry::Stop(1));
+    assert_eq!(
+        stage.accounts.last().unwrap().entry,
+        Entry::Stop(TerminateCause::UserRequest)
+    );
     assert_eq!(stage.lac.counts().subscribers, 0);
 }
 
@@ -135,15 +142,23 @@ fn a_tunnel_that_ends_ends_its_subscribers() {
     assert_eq!(stage.ended.len(), 3);
     assert_eq!(stage.lns.counts().subscribers, 0);
     assert_eq!(stage.lns.counts().routes, 0);
-    let stops = stage.accounts.iter().filter(|a| a.entry == Entry::Stop(2));
+    let stops = stage
+        .accounts
+        .iter()
+        .filter(|a| a.entry == Entry::Stop(TerminateCause::LostCarrier));
     assert_eq!(stops.count(), 3, "Lost Carrier");
 }
 
 #[test]
 fn time_is_up_after_session_timeout_and_idle_timeout() {
     for (session, idle, due, entry) in [
-        (Some(100), None, 100, Entry::Stop(5)),
-        (None, Some(40), 40, Entry::Stop(4)),
+        (
+            Some(100),
+            None,
+            100,
+            Entry::Stop(TerminateCause::SessionTimeout),
+        ),
+        (None, Some(40), 40, Entry::Stop(TerminateCause::IdleTimeout)),
     ] {
         let mut stage = Stage::new(lns_config());
         stage.profile.session_timeout = session.map(Duration::from_secs);
@@ -175,7 +190,10 @@ fn the_end_of_the_edge_is_a_reason_of_its_own() {
     stage.lns.shut_down(stage.now);
     stage.settle();
     assert_eq!(stage.ended[0].1, End::ShutDown);
-    assert_eq!(stage.accounts.last().unwrap().entry, Entry::Stop(7));
+    assert_eq!(
+        stage.accounts.last().unwrap().entry,
+        Entry::Stop(TerminateCause::AdminReboot)
+    );
 }
 
 #[test]
