@@ -150,6 +150,16 @@ pub const TARGETS: &[Target] = &[
         len_max: 200,
     },
     Target {
+        name: "ppp_frame",
+        run: targets::ppp_frame::target,
+        len_max: 200,
+    },
+    Target {
+        name: "ppp_link",
+        run: targets::ppp_link::target,
+        len_max: 600,
+    },
+    Target {
         name: "radius_client",
         run: targets::radius_client::target,
         len_max: 1200,

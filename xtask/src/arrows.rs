@@ -151,7 +151,8 @@ const ALLOWED: &[Row] = &[
     row(
         "fuzz",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "aaa", "forward", "qos", "ping", "sim",
+            "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "forward", "qos", "ping",
+            "sim",
         ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",

@@ -314,7 +314,7 @@ impl Link {
                 .ipv6cp
                 .as_ref()
                 .map(|ipv6cp| (ipv6cp.state(), ipv6cp.negotiation.settings())),
-            is_authenticated: self.authenticator.has_accepted() && self.lcp.is_opened(),
+            is_authenticated: self.in_network || self.authenticator.has_accepted(),
             claims: self.claims,
             echoes_unanswered: self.unanswered,
             end: self.closing,

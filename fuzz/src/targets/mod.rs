@@ -19,6 +19,8 @@ pub mod packet_tcp;
 pub mod ping_echo;
 pub mod ping_file;
 pub mod ping_probe;
+pub mod ppp_frame;
+pub mod ppp_link;
 pub mod radius_client;
 pub mod radius_dynauth;
 pub mod trace_analyzer;

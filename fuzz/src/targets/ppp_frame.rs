@@ -1,0 +1,69 @@
+//! PPP frames as a tunnel carries them: the frame's head, control packets, options, PAP and CHAP.
+
+use wire::ppp::control::{self, Control, Options, emit_option};
+use wire::ppp::{Compression, Frame, FrameError, chap, pap};
+
+/// Takes a frame.
+///
+/// # Panics
+/// When something is read that is not there, or is not written again as it was read.
+pub fn target(data: &[u8]) {
+    match Frame::parse(data) {
+        Ok(frame) => check_frame(data, &frame),
+        Err(FrameError::Truncated) => assert!(data.len() < 4),
+        Err(FrameError::Protocol(number)) => assert_eq!(number & 1, 0),
+    }
+    check_control(data);
+    check_proofs(data);
+}
+
+fn check_frame(data: &[u8], frame: &Frame<'_>) {
+    assert!(data.ends_with(frame.information));
+    assert_eq!(frame.protocol & 1, 1);
+    for (protocol, address) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (head, length) = Compression { protocol, address }.head(frame.protocol);
+        let octets = [&head[..length], frame.information].concat();
+        let again = Frame::parse(&octets);
+        // Of a number whose first octet is odd there is no form of two octets, and one that looks like an address is
+        // reserved for that reason.
+        if frame.protocol >> 8 & 1 == 0 && frame.protocol != 0xff {
+            assert_eq!(again, Ok(*frame));
+        }
+    }
+    check_control(frame.information);
+}
+
+fn check_control(data: &[u8]) {
+    let Ok(packet) = Control::parse(data) else {
+        return;
+    };
+    assert!(packet.data.len() + control::HEADER <= data.len());
+    let mut again = Vec::new();
+    control::emit(&mut again, packet.code, packet.identifier, |out| {
+        out.extend_from_slice(packet.data);
+    });
+    assert!(data.starts_with(&again));
+
+    let options = Options::new(packet.data);
+    let mut octets = Vec::new();
+    for option in options {
+        assert_eq!(option.octets[2..], *option.data);
+        emit_option(&mut octets, option.kind, option.data);
+    }
+    assert!(packet.data.starts_with(&octets));
+    assert_eq!(options.are_whole(), octets.len() == packet.data.len());
+}
+
+fn check_proofs(data: &[u8]) {
+    if let Some(request) = pap::Request::parse(data) {
+        let mut again = Vec::new();
+        request.emit(&mut again);
+        assert!(data.starts_with(&again));
+    }
+    assert!(pap::message(data).len() < data.len().max(1));
+    if let Some(value) = chap::Value::parse(data) {
+        let mut again = Vec::new();
+        value.emit(&mut again);
+        assert_eq!(again, data);
+    }
+}
