@@ -7,6 +7,7 @@
 //! | `poll` | what a wait costs with each poller |
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
 //! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
+//! | `subscribers` | what a subscriber costs an LNS from nothing to IP, beside a bare loop |
 //! | `qos` | what a packet costs in classifiers and queues, how well a rate is kept, how late pings leave |
 //! | `segments` | the lists of segments of 2005, and ours |
 //! | `captures` | nothing: it writes the captures that others measure with |
@@ -19,6 +20,7 @@ mod history;
 mod poll;
 mod qos;
 mod segments;
+mod subscribers;
 mod timers;
 mod trace;
 mod tunnels;
@@ -50,6 +52,8 @@ enum Verb {
     /// A bare loop that `tunnels` measures
     #[command(hide = true)]
     TunnelsBare(tunnels::bare::Args),
+    /// What a subscriber costs an LNS from nothing to IP, in time and memory, beside a bare loop
+    Subscribers(subscribers::Args),
     /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
     Segments(segments::Args),
     /// Classifiers and queues against the flows, shaped rates, how late pings leave, a page of ten million pings
@@ -84,6 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Bringup(args) => bringup::run(args),
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
+        Verb::Subscribers(args) => subscribers::run(args),
         Verb::Segments(args) => segments::run(args),
         Verb::Qos(args) => qos::run(args),
         Verb::QosChild(args) => qos::between::run(args),

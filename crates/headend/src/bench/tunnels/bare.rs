@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
 /// What the loop does.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub(super) enum Kind {
+pub(in crate::bench) enum Kind {
     /// Receives and answers in batches: `long` bytes to a datagram of `request`, else `short`
     Batch {
         request: usize,
@@ -88,8 +88,8 @@ impl Kind {
 }
 
 /// A bare loop that runs.
-pub(super) struct Bare {
-    pub(super) server: Server,
+pub(in crate::bench) struct Bare {
+    pub(in crate::bench) server: Server,
 }
 
 impl Bare {
@@ -97,7 +97,7 @@ impl Bare {
     ///
     /// # Errors
     /// It does not start.
-    pub(super) fn start(bench: &Bench, kind: &Kind) -> Result<Self> {
+    pub(in crate::bench) fn start(bench: &Bench, kind: &Kind) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(["bench", "tunnels-bare"])
@@ -120,7 +120,7 @@ impl Bare {
     ///
     /// # Errors
     /// It has not counted them.
-    pub(super) fn finish(mut self) -> Result<Vec<(String, f64)>> {
+    pub(in crate::bench) fn finish(mut self) -> Result<Vec<(String, f64)>> {
         let running = &mut self.server.running;
         running.stdin = None;
         let mut text = String::new();

@@ -4,14 +4,14 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Two cores of those we may use, or none if there is only one.
-pub(super) struct Cores {
+pub(in crate::bench) struct Cores {
     allowed: CpuSet,
     pair: Option<(usize, usize)>,
 }
 
 impl Cores {
     /// Takes the last two, and puts this thread on the first of them.
-    pub(super) fn take() -> Self {
+    pub(in crate::bench) fn take() -> Self {
         let allowed = sched_getaffinity(None).unwrap_or_default();
         let mut last = (0..CpuSet::MAX_CPU).rev().filter(|&n| allowed.is_set(n));
         let pair = last.next().and_then(|server| Some((last.next()?, server)));
@@ -21,7 +21,7 @@ impl Cores {
     }
 
     /// Does `work` on the server's core: what it starts inherits that.
-    pub(super) fn at_server<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(in crate::bench) fn at_server<T>(&self, work: impl FnOnce() -> T) -> T {
         self.stay(true);
         let done = work();
         self.stay(false);
@@ -29,12 +29,12 @@ impl Cores {
     }
 
     /// Whether load and server have a core each.
-    pub(super) fn are_apart(&self) -> bool {
+    pub(in crate::bench) fn are_apart(&self) -> bool {
         self.pair.is_some()
     }
 
     /// Lets this thread run where it could before.
-    pub(super) fn leave(&self) {
+    pub(in crate::bench) fn leave(&self) {
         // What was allowed once is allowed again.
         let _ = sched_setaffinity(None, &self.allowed);
     }

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 const RUN_MAX: Duration = Duration::from_secs(1800);
 
 /// The directory and the processes of a run.
-pub(super) struct Home {
+pub(in crate::bench) struct Home {
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -28,7 +28,7 @@ struct Shared {
 impl Home {
     /// Makes the directory, and sees to it that a signal ends everything, and so does
     /// the end of [`RUN_MAX`].
-    pub(super) fn new(directory: PathBuf) -> Result<Self> {
+    pub(in crate::bench) fn new(directory: PathBuf) -> Result<Self> {
         // Blocks the signals before there is a second thread to get them.
         let signals = Signals::new().context("cannot take signals")?;
         fs::DirBuilder::new()
@@ -50,7 +50,7 @@ impl Home {
     }
 
     /// Ends everything when whoever holds the other end of standard input has gone.
-    pub(super) fn end_with_stdin(&self) {
+    pub(in crate::bench) fn end_with_stdin(&self) {
         let shared = Arc::clone(&self.shared);
         std::thread::spawn(move || {
             // Whether it ends or fails, nobody holds it.
@@ -60,7 +60,7 @@ impl Home {
     }
 
     /// A file of the run.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(in crate::bench) fn path(&self, name: &str) -> PathBuf {
         lock(&self.shared).directory.join(name)
     }
 
@@ -68,7 +68,7 @@ impl Home {
     ///
     /// # Errors
     /// It cannot be started.
-    pub(super) fn spawn(&self, name: &str, mut command: Command) -> Result<Running> {
+    pub(in crate::bench) fn spawn(&self, name: &str, mut command: Command) -> Result<Running> {
         let mut shared = lock(&self.shared);
         let log = shared.directory.join(format!("{name}.log"));
         let mut child = command
@@ -107,23 +107,23 @@ impl Shared {
 }
 
 /// A process of the run; it ends when this goes.
-pub(super) struct Running {
+pub(in crate::bench) struct Running {
     shared: Arc<Mutex<Shared>>,
-    pub(super) pid: u32,
-    pub(super) stdin: Option<ChildStdin>,
-    pub(super) stdout: Option<ChildStdout>,
+    pub(in crate::bench) pid: u32,
+    pub(in crate::bench) stdin: Option<ChildStdin>,
+    pub(in crate::bench) stdout: Option<ChildStdout>,
     log: PathBuf,
 }
 
 impl Running {
     /// What it has written to standard error so far.
-    pub(super) fn log(&self) -> String {
+    pub(in crate::bench) fn log(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Fails with what it said if it has ended.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(in crate::bench) fn check(&self) -> Result<()> {
         let mut shared = lock(&self.shared);
         let child = shared.children.iter_mut().find(|c| c.id() == self.pid);
         let status = child.map(Child::try_wait).transpose()?.flatten();
@@ -148,18 +148,18 @@ impl Drop for Running {
 }
 
 /// Where a run's files go if it makes its directory itself.
-pub(super) fn temporary() -> PathBuf {
+pub(in crate::bench) fn temporary() -> PathBuf {
     std::env::temp_dir().join(format!("headend-bench-{}", std::process::id()))
 }
 
 /// The daemons' directories are not on everyone's path.
-pub(super) fn path_with_daemons() -> String {
+pub(in crate::bench) fn path_with_daemons() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{path}:/usr/local/sbin:/usr/sbin:/sbin")
 }
 
 /// Where a program is, if it is there at all.
-pub(super) fn find_program(name: &str) -> Option<PathBuf> {
+pub(in crate::bench) fn find_program(name: &str) -> Option<PathBuf> {
     let path = path_with_daemons();
     let places = path.split(':').filter(|place| !place.is_empty());
     let files = places.map(|place| Path::new(place).join(name));

@@ -16,7 +16,7 @@
 
 pub(super) mod bare;
 mod charts;
-mod cores;
+pub(super) mod cores;
 mod course;
 mod goals;
 mod hello;
@@ -25,8 +25,8 @@ mod load;
 mod peers;
 mod plan;
 mod sandbox;
-mod server;
-mod setup;
+pub(super) mod server;
+pub(super) mod setup;
 mod storm;
 mod tables;
 
@@ -66,19 +66,19 @@ pub(super) struct Args {
 }
 
 /// What every measurement needs.
-struct Bench {
-    home: Home,
-    cores: Cores,
-    bar: ProgressBar,
+pub(super) struct Bench {
+    pub(super) home: Home,
+    pub(super) cores: Cores,
+    pub(super) bar: ProgressBar,
 }
 
 impl Bench {
     /// Starts a process on the server's core.
-    fn spawn(&self, name: &str, command: Command) -> Result<Running> {
+    pub(super) fn spawn(&self, name: &str, command: Command) -> Result<Running> {
         self.cores.at_server(|| self.home.spawn(name, command))
     }
 
-    fn say(&self, what: impl Into<String>) {
+    pub(super) fn say(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
     }
 }

@@ -2,7 +2,10 @@
 //! server's core, and the accounts that the kernel keeps of it.
 
 use std::fs;
+use std::io::Write;
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -22,7 +25,7 @@ const START_MAX: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Who {
+pub(in crate::bench) enum Who {
     Headend,
     /// A loop of receive and send calls that knows no protocol.
     Bare,
@@ -31,7 +34,7 @@ pub(super) enum Who {
 }
 
 impl Who {
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Who::Headend => "headend",
             Who::Bare => "bare loop",
@@ -42,31 +45,31 @@ impl Who {
 }
 
 /// A process that answers.
-pub(super) struct Server {
-    pub(super) running: Running,
-    pub(super) addresses: Vec<SocketAddr>,
+pub(in crate::bench) struct Server {
+    pub(in crate::bench) running: Running,
+    pub(in crate::bench) addresses: Vec<SocketAddr>,
 }
 
 /// What the kernel has booked on a process at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Booked {
-    pub(super) cpu: Duration,
+pub(in crate::bench) struct Booked {
+    pub(in crate::bench) cpu: Duration,
     /// Times it went to sleep.
-    pub(super) waits: u64,
+    pub(in crate::bench) waits: u64,
     at: Instant,
 }
 
 /// What it booked between two moments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spent {
-    pub(super) cpu_us: f64,
-    pub(super) waits: f64,
-    pub(super) seconds: f64,
+pub(in crate::bench) struct Spent {
+    pub(in crate::bench) cpu_us: f64,
+    pub(in crate::bench) waits: f64,
+    pub(in crate::bench) seconds: f64,
 }
 
 impl Spent {
     /// The same, where the work took `span` and what came after it was rest.
-    pub(super) fn over(self, span: Duration) -> Self {
+    pub(in crate::bench) fn over(self, span: Duration) -> Self {
         Self {
             seconds: span.as_secs_f64(),
             ..self
@@ -74,13 +77,13 @@ impl Spent {
     }
 
     /// Of one core.
-    pub(super) fn percent(&self) -> f64 {
+    pub(in crate::bench) fn percent(&self) -> f64 {
         self.cpu_us / 1e4 / self.seconds.max(1e-9)
     }
 }
 
 impl Server {
-    pub(super) fn booked(&self) -> Result<Booked> {
+    pub(in crate::bench) fn booked(&self) -> Result<Booked> {
         Ok(Booked {
             cpu: cpu_of(self.running.pid)?,
             waits: waits_of(self.running.pid)?,
@@ -88,7 +91,7 @@ impl Server {
         })
     }
 
-    pub(super) fn spent_since(&self, before: &Booked) -> Result<Spent> {
+    pub(in crate::bench) fn spent_since(&self, before: &Booked) -> Result<Spent> {
         let after = self.booked()?;
         let cpu = after.cpu.as_nanos().saturating_sub(before.cpu.as_nanos());
         Ok(Spent {
@@ -98,12 +101,12 @@ impl Server {
         })
     }
 
-    pub(super) fn resident(&self) -> Result<u64> {
+    pub(in crate::bench) fn resident(&self) -> Result<u64> {
         resident_of(self.running.pid).context("the server's memory")
     }
 
     /// Datagrams that found its buffers full.
-    pub(super) fn drops(&self) -> u64 {
+    pub(in crate::bench) fn drops(&self) -> u64 {
         let drops = self.addresses.iter();
         drops
             .filter_map(|&address| drops_of(self.running.pid, address).ok())
@@ -114,12 +117,12 @@ impl Server {
 /// How our LNS is set up, where that differs from what an operator gets who writes
 /// nothing about it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setup {
+pub(in crate::bench) struct Setup {
     /// Addresses to listen on: 127.0.0.1 and the next ones.
-    pub(super) listen: u8,
+    pub(in crate::bench) listen: u8,
     /// Silence after which it says HELLO, in seconds; 0 never.
-    pub(super) hello_s: f64,
-    pub(super) receive_buffer_bytes: Option<u64>,
+    pub(in crate::bench) hello_s: f64,
+    pub(in crate::bench) receive_buffer_bytes: Option<u64>,
 }
 
 impl Default for Setup {
@@ -152,22 +155,37 @@ impl Setup {
     }
 }
 
+/// Writes a file that nobody else may read.
+///
+/// # Errors
+/// It cannot be written.
+pub(in crate::bench) fn write_private(path: &Path, text: &str) -> Result<()> {
+    let mut file = fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(file.write_all(text.as_bytes())?)
+}
+
 /// This program as LNS.
-pub(super) struct Lns {
-    pub(super) server: Server,
+pub(in crate::bench) struct Lns {
+    pub(in crate::bench) server: Server,
     client: Client,
 }
 
 /// What its loop counts: system calls by name, and microseconds by kind of work.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Accounts {
-    pub(super) calls: Vec<(String, f64)>,
-    pub(super) handlers_us: Vec<(String, f64)>,
+pub(in crate::bench) struct Accounts {
+    pub(in crate::bench) calls: Vec<(String, f64)>,
+    pub(in crate::bench) handlers_us: Vec<(String, f64)>,
 }
 
 impl Accounts {
     /// What was counted since `earlier`, for each of `n`.
-    pub(super) fn per(&self, n: f64, earlier: &Self) -> Self {
+    pub(in crate::bench) fn per(&self, n: f64, earlier: &Self) -> Self {
         let each = |now: &[(String, f64)], then: &[(String, f64)]| {
             let before = |name: &str| {
                 let found = then.iter().find(|(other, _)| other == name);
@@ -189,17 +207,34 @@ impl Lns {
     ///
     /// # Errors
     /// It does not start.
-    pub(super) fn start(bench: &Bench, setup: &Setup) -> Result<Self> {
+    pub(in crate::bench) fn start(bench: &Bench, setup: &Setup) -> Result<Self> {
         let socket = bench.home.path("lns.sock");
-        let config = bench.home.path("lns.toml");
-        fs::write(&config, setup.text(&socket.to_string_lossy()))?;
+        let text = setup.text(&socket.to_string_lossy());
+        Self::start_with(bench, "lns", &text, |_| Ok(()))
+    }
+
+    /// As [`Lns::start`], with this configuration, whose control socket is the run's file `name.sock`; `place` may say
+    /// where the process is to run.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(in crate::bench) fn start_with(
+        bench: &Bench,
+        name: &str,
+        text: &str,
+        place: impl FnOnce(&mut Command) -> Result<()>,
+    ) -> Result<Self> {
+        let socket = bench.home.path(&format!("{name}.sock"));
+        let config = bench.home.path(&format!("{name}.toml"));
+        write_private(&config, text)?;
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(["run", "--config"])
             .arg(&config)
             .arg("--with-parent")
             .arg(std::process::id().to_string());
-        let running = bench.spawn("lns", command)?;
+        place(&mut command)?;
+        let running = bench.spawn(name, command)?;
         let started = Instant::now();
         let mut client = loop {
             match Client::connect(&socket) {
@@ -217,7 +252,7 @@ impl Lns {
         Ok(Self { server, client })
     }
 
-    pub(super) fn accounts(&mut self) -> Result<Accounts> {
+    pub(in crate::bench) fn accounts(&mut self) -> Result<Accounts> {
         let mut accounts = Accounts::default();
         self.client.rows(&Do::ShowEventCpu(Nothing {}), |row| {
             let row: Value = serde_json::from_str(row)?;
@@ -239,13 +274,19 @@ impl Lns {
     }
 
     /// Tunnels that it counts as established.
-    pub(super) fn established(&mut self) -> Result<u64> {
+    pub(in crate::bench) fn established(&mut self) -> Result<u64> {
         let stats: rows::Server = self.client.one(&Do::ServerStats(Nothing {}))?;
         Ok(stats.established)
     }
 
+    /// Sessions that it counts as established.
+    pub(in crate::bench) fn sessions(&mut self) -> Result<u64> {
+        let stats: rows::Server = self.client.one(&Do::ServerStats(Nothing {}))?;
+        Ok(stats.sessions_established)
+    }
+
     /// What became of its wish for a receive buffer, in its own words.
-    pub(super) fn buffer(&self) -> String {
+    pub(in crate::bench) fn buffer(&self) -> String {
         let log = self.server.running.log();
         let found = log.lines().find_map(|line| {
             let at = line.find("receive buffer of ")?;

@@ -159,7 +159,7 @@ pub(super) fn wave(
 
 /// What others used, where the run was long enough to say so: the kernel counts in
 /// ticks.
-pub(super) fn others_of(used: Option<CoreUse>) -> Option<f64> {
+pub(in crate::bench) fn others_of(used: Option<CoreUse>) -> Option<f64> {
     used.filter(|used| used.tick_percent < 3.0)
         .map(|used| used.others_percent)
 }
