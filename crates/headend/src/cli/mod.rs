@@ -8,6 +8,7 @@ pub(crate) mod create;
 pub(crate) mod pace;
 mod session;
 mod show;
+mod subscriber;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
@@ -43,7 +44,7 @@ enum Verb {
     Check(check::Args),
     /// Create and delete tunnels
     Tunnel(tunnel::Args),
-    /// Create, delete and answer sessions
+    /// Create, delete, drop and answer sessions
     Session(session::Args),
     /// Show what the daemon holds and does
     Show(show::Args),

@@ -1,15 +1,18 @@
-//! `headend session create|delete|answer`.
+//! `headend session create|delete|drop|answer`.
 
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
+use serde_json::Value;
 
 use super::Socket;
+use super::subscriber::Who;
+use super::table::{Shown, age, show};
 use crate::control::client::{Client, refusal};
 use crate::control::request::{Do, SessionCreate, SessionName, Wait, Wire};
 
-/// Create, delete and answer sessions.
+/// Create, delete, drop and answer sessions.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -24,8 +27,28 @@ enum Verb {
     Create(Create),
     /// Delete a session
     Delete(Name),
+    /// End subscribers in order: their clients are told, their addresses and accounts settled
+    #[command(after_help = DROP_HELP)]
+    Drop(Drop),
     /// Say that an outgoing call was answered, where outgoing_calls is "ask"
     Answer(Name),
+}
+
+const DROP_HELP: &str = "\
+Of several on line by one name all are dropped. The exit status is 1 if nobody was.
+
+Examples:
+  headend session drop alice
+  headend session drop 10.64.0.7
+  headend session drop --tunnel 17 --session 4";
+
+#[derive(Debug, clap::Args)]
+struct Drop {
+    #[command(flatten)]
+    who: Who,
+    /// One JSON object a line, each with its schema
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -103,10 +126,39 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             client.call(&Do::SessionDelete(name.request()))?;
             println!("session {} deleted", name.session);
         }
+        Verb::Drop(drop) => return run_drop(&mut client, drop),
         Verb::Answer(name) => {
             client.call(&Do::SessionAnswer(name.request()))?;
             println!("session {} answered", name.session);
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_drop(client: &mut Client, drop: &Drop) -> Result<ExitCode> {
+    let dropped = client.rows(&Do::SessionDrop(drop.who.request()), |text| {
+        if drop.json {
+            println!("{text}");
+            return Ok(());
+        }
+        let row: Value = serde_json::from_str(text)?;
+        let name = show(&row["name"], Shown::Text);
+        let mut line = format!(
+            "{name}: tunnel {} session {}",
+            row["tunnel"], row["session"]
+        );
+        if let Some(address) = row["address"].as_str() {
+            line += &format!(", {address}");
+        }
+        line += &match row["up_s"].as_f64() {
+            Some(up) => format!(", on line for {}", age(up)),
+            None => ", not yet on line".into(),
+        };
+        println!("{line}; dropped");
+        Ok(())
+    })?;
+    if dropped == 0 {
+        bail!("{} is being dropped already", drop.who.named());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,8 +8,9 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use super::Socket;
+use super::subscriber;
 use super::table::{Column, Shown, Table, block};
-use crate::control::request::{Do, Nothing};
+use crate::control::request::{Do, Nothing, SubscriberFilter};
 
 /// Show what the daemon holds and does.
 #[derive(Debug, clap::Args)]
@@ -37,6 +38,20 @@ enum What {
         #[arg(long)]
         ended: bool,
     },
+    /// Subscribers: who is on line or coming, where, and what went through
+    #[command(after_help = SUBSCRIBERS_HELP)]
+    Subscribers {
+        #[command(flatten)]
+        filter: SubscriberFilter,
+        /// Those that are not on line any more, and why, newest first
+        #[arg(long, conflicts_with_all = ["name", "state", "tunnel"])]
+        ended: bool,
+    },
+    /// Everything about one subscriber, and why it went before
+    #[command(after_help = SUBSCRIBER_HELP)]
+    Subscriber(subscriber::Args),
+    /// Pools of addresses: how many are used and free, and who was refused
+    Pools,
     /// Peers by address
     Peers,
     /// Everything that is counted: messages, discards, retransmissions
@@ -49,6 +64,24 @@ enum What {
     #[command(subcommand)]
     Event(Event),
 }
+
+const SUBSCRIBERS_HELP: &str = "\
+States: link (LCP, or asked who it is), asking (may it come in?), networks (addresses), up, ending.
+IN is from the subscriber, OUT to it. --json has more, and one object a line.
+
+Examples:
+  headend show subscribers --state up
+  headend show subscribers --name @example.net --tunnel 17
+  headend show subscribers --ended";
+
+const SUBSCRIBER_HELP: &str = "\
+Somebody who is not on line but is remembered is shown by what became of it; the exit status is then 1, as
+where nothing is known.
+
+Examples:
+  headend show subscriber alice
+  headend show subscriber 10.64.0.7
+  headend show subscriber --tunnel 17 --session 4 --json";
 
 #[derive(Debug, Subcommand)]
 enum Event {
@@ -69,6 +102,10 @@ impl What {
             What::Tunnels { ended: true } | What::Ended => Do::ShowEndedTunnels(nothing),
             What::Sessions { ended: false } => Do::ShowSessions(nothing),
             What::Sessions { ended: true } => Do::ShowEndedSessions(nothing),
+            What::Subscribers { ended: true, .. } => Do::ShowEndedSubscribers(nothing),
+            What::Subscribers { filter, .. } => Do::ShowSubscribers(filter.clone()),
+            What::Subscriber(args) => Do::ShowSubscriber(args.request()),
+            What::Pools => Do::ShowPools(nothing),
             What::Peers => Do::ShowPeers(nothing),
             What::Counters => Do::ShowCounters(nothing),
             What::Server => Do::ServerStats(nothing),
@@ -84,6 +121,10 @@ impl What {
             What::Tunnels { ended: false } => "tunnel/1",
             What::Sessions { ended: false } => "session/1",
             What::Tunnels { .. } | What::Ended | What::Sessions { .. } => "ended/1",
+            What::Subscribers { ended: false, .. } => "subscriber/1",
+            What::Subscribers { .. } => "subscriber.ended/1",
+            What::Subscriber(_) => "subscriber.detail/1",
+            What::Pools => "pool/1",
             What::Peers => "peer/1",
             What::Counters => "counter/1",
             What::Server => "server/1",
@@ -99,6 +140,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut client = args.socket.connect()?;
     let mut out = BufWriter::new(io::stdout().lock());
     let request = args.what.request();
+    if let What::Subscriber(wanted) = &args.what {
+        return subscriber::run(&mut client, wanted, &request, args.json, &mut out);
+    }
     if args.json {
         client.rows(&request, |row| Ok(writeln!(out, "{row}")?))?;
     } else {
@@ -167,6 +211,10 @@ fn look(schema: &str) -> Look {
     match schema {
         "tunnel/1" => Look::Table(TUNNEL),
         "session/1" => Look::Table(SESSION),
+        "subscriber/1" => Look::Table(SUBSCRIBER),
+        "subscriber.ended/1" => Look::Table(subscriber::ENDED),
+        "pool/1" => Look::Table(POOL),
+        "pool.outside/1" => Look::Block(OUTSIDE),
         "peer/1" => Look::Table(PEER),
         "ended/1" => Look::Table(ENDED),
         "counter/1" => Look::Table(COUNTER),
@@ -205,6 +253,50 @@ const SESSION: &[Column] = &[
     ("CARRIES", "pseudowire", Text),
     ("UP", "up_s", Age),
     ("CALLED", "called_number", Text),
+    ("SUBSCRIBER", "subscriber", Text),
+    ("PHASE", "phase", Text),
+    ("ADDRESS", "address", Text),
+    ("IN", "octets_in", Bytes),
+    ("OUT", "octets_out", Bytes),
+];
+const SUBSCRIBER: &[Column] = &[
+    ("NAME", "name", Text),
+    ("STATE", "state", Text),
+    ("ADDRESS", "address", Text),
+    ("TUNNEL", "tunnel", Number),
+    ("SESSION", "session", Number),
+    ("PEER", "peer", Text),
+    ("UP", "up_s", Age),
+    ("FILTER", "filter", Text),
+    ("PACKETS IN", "packets_in", Number),
+    ("IN", "octets_in", Bytes),
+    ("PACKETS OUT", "packets_out", Number),
+    ("OUT", "octets_out", Bytes),
+    ("DROPPED", "dropped", Number),
+];
+const POOL: &[Column] = &[
+    ("POOL", "name", Text),
+    ("SIZE", "size", Number),
+    ("USED", "used", Number),
+    ("FREE", "free", Number),
+    ("REMEMBERED", "remembered", Number),
+    ("LEFT OUT", "left_out", Number),
+    ("TAKEN", "taken", Number),
+    ("CAME BACK", "came_back", Number),
+    ("REFUSED", "refused", Number),
+    ("STICKY", "sticky", Text),
+];
+const OUTSIDE: &[Column] = &[
+    ("fixed addresses outside of all pools", "used", Number),
+    ("  of ranges that were taken away", "draining", Number),
+    (
+        "refused: the pool is not there",
+        "refused_unknown_pool",
+        Number,
+    ),
+    ("  somebody has the address", "refused_duplicate", Number),
+    ("  it is the edge's own", "refused_reserved", Number),
+    ("  too many are used", "refused_full", Number),
 ];
 const PEER: &[Column] = &[
     ("ADDRESS", "address", Text),

@@ -123,7 +123,7 @@ pub(crate) fn block(columns: &[Column], row: &Value, out: &mut impl Write) -> io
 
 /// A value as people read it; `-` for none. Control characters, which a peer may
 /// have put into its names, do not reach the terminal.
-fn show(value: &Value, shown: Shown) -> String {
+pub(crate) fn show(value: &Value, shown: Shown) -> String {
     match (shown, value) {
         (_, Value::Null) => "-".into(),
         (_, Value::String(text)) if text.is_empty() => "-".into(),
@@ -138,6 +138,7 @@ fn show(value: &Value, shown: Shown) -> String {
         (Shown::Percent, Value::Number(number)) => {
             format!("{:.2} %", number.as_f64().unwrap_or(0.0) * 100.0)
         }
+        (_, Value::Bool(is_so)) => if *is_so { "yes" } else { "no" }.into(),
         (Shown::Bytes, Value::Number(number)) => bytes(number.as_f64().unwrap_or(0.0)),
         (_, other) => other.to_string(),
     }

@@ -38,6 +38,9 @@ pub(crate) enum Do {
     /// Says that an outgoing call was answered.
     #[serde(rename = "session.answer")]
     SessionAnswer(SessionName),
+    /// Ends subscribers in order.
+    #[serde(rename = "session.drop")]
+    SessionDrop(Who),
     /// Live tunnels.
     #[serde(rename = "show.tunnels")]
     ShowTunnels(Nothing),
@@ -53,6 +56,18 @@ pub(crate) enum Do {
     /// Sessions that ended and why, newest first.
     #[serde(rename = "show.ended.sessions")]
     ShowEndedSessions(Nothing),
+    /// Subscribers: who is on line, or about to be.
+    #[serde(rename = "show.subscribers")]
+    ShowSubscribers(SubscriberFilter),
+    /// Everything about one subscriber.
+    #[serde(rename = "show.subscriber")]
+    ShowSubscriber(ShowSubscriber),
+    /// Subscribers that ended and why, newest first.
+    #[serde(rename = "show.ended.subscribers")]
+    ShowEndedSubscribers(Nothing),
+    /// Pools of addresses.
+    #[serde(rename = "show.pools")]
+    ShowPools(Nothing),
     /// Everything that is counted.
     #[serde(rename = "show.counters")]
     ShowCounters(Nothing),
@@ -158,6 +173,82 @@ pub(crate) struct SessionName {
     pub(crate) version: Option<u8>,
 }
 
+/// A subscriber: `who`, or its tunnel's and session's local ids.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Who {
+    /// A name, or else an address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) who: Option<String>,
+    /// Local tunnel id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tunnel: Option<u32>,
+    /// Local session id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<u32>,
+    /// 2 or 3, where both have that tunnel id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u8>,
+}
+
+/// Arguments of `show.subscriber`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShowSubscriber {
+    /// Who; an object, as [`Who`].
+    pub(crate) of: Who,
+    /// How many of this name that are not on line any more are shown behind.
+    #[serde(default = "ten")]
+    pub(crate) history: u32,
+}
+
+/// Arguments of `show.subscribers`: all that is given has to hold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SubscriberFilter {
+    /// Only those with this in their names
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    /// Only those that have come so far
+    #[arg(long, value_enum)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<State>,
+    /// Only those in the tunnel with this local id
+    #[arg(long, value_name = "ID")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tunnel: Option<u32>,
+}
+
+/// How far a subscriber has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum State {
+    /// LCP is negotiated, or it is asked who it is
+    Link,
+    /// Somebody was asked whether it may come in
+    Asking,
+    /// It was let in; addresses are negotiated
+    Networks,
+    /// On line
+    Up,
+    /// It is told to go
+    Ending,
+}
+
+impl State {
+    /// Whether it is this one.
+    pub(crate) fn is(self, phase: edge::Phase) -> bool {
+        match self {
+            Self::Link => phase == edge::Phase::Link,
+            Self::Asking => phase == edge::Phase::Asking,
+            Self::Networks => phase == edge::Phase::Networks,
+            Self::Up => phase == edge::Phase::Up,
+            Self::Ending => phase == edge::Phase::Ending,
+        }
+    }
+}
+
 /// When a creation is replied to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -184,6 +275,10 @@ pub(crate) enum Wire {
 
 fn one() -> u32 {
     1
+}
+
+fn ten() -> u32 {
+    10
 }
 
 fn three() -> u8 {

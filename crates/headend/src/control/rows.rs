@@ -1,10 +1,14 @@
 //! The rows of every `show`. Each carries its schema's name and version; a field
 //! may be added to a version, and taking one away or changing it makes the next.
 
+mod subscribers;
+
 use std::fmt::Display;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize, Serializer};
+
+pub(crate) use subscribers::*;
 
 /// A live tunnel, `tunnel/1`.
 #[derive(Serialize)]
@@ -57,6 +61,13 @@ pub(crate) struct Session<'a> {
     pub(crate) age_s: f64,
     pub(crate) up_s: Option<f64>,
     pub(crate) called_number: &'a str,
+    /// Who is in it, where it ends here.
+    pub(crate) subscriber: Option<&'a str>,
+    /// How far that has come.
+    pub(crate) phase: Option<&'a str>,
+    pub(crate) address: Option<Ipv4Addr>,
+    pub(crate) octets_in: Option<u64>,
+    pub(crate) octets_out: Option<u64>,
 }
 
 /// A peer address, `peer/1`.
@@ -195,4 +206,26 @@ pub(crate) struct Server {
 /// Writes what a value prints, without a copy of it.
 fn text<S: Serializer>(value: &&dyn Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+/// The same of one that may not be there.
+fn maybe_text<S: Serializer>(
+    value: &Option<&dyn Display>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => serializer.collect_str(value),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// The same of several.
+fn texts<T: Display, S: Serializer>(values: &&[T], serializer: S) -> Result<S::Ok, S::Error> {
+    struct Text<'a, T>(&'a T);
+    impl<T: Display> Serialize for Text<'_, T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(self.0)
+        }
+    }
+    serializer.collect_seq(values.iter().map(Text))
 }

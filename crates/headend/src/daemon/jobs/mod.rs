@@ -1,8 +1,10 @@
 //! What a request does, a bounded number of steps at a time.
 
 mod create;
+mod subscribers;
 
 use base::slab::Key;
+use edge::SubscriberKey;
 use l2tp::TunnelKey;
 use wire::l2tp::Version;
 
@@ -38,6 +40,10 @@ enum Work {
     DeleteAll {
         cursor: u32,
         closed: u64,
+    },
+    Drop {
+        keys: Vec<SubscriberKey>,
+        rows: u64,
     },
     Show(Show),
 }
@@ -99,6 +105,7 @@ impl Job {
                 ticket,
             } => context.sessions(create, tunnel, begun, ticket, steps),
             Work::DeleteAll { cursor, closed } => context.delete_all(id, cursor, closed, steps),
+            Work::Drop { keys, rows } => context.drop_subscribers(id, keys, rows, steps),
             Work::Show(show) => {
                 let Context { client, core, .. } = context;
                 show.work(id, client, core, steps).map(Work::Show)
@@ -150,11 +157,19 @@ impl Context<'_> {
                 reply::done(self.client.out(), id, None);
                 Ok(None)
             }
+            Do::SessionDrop(who) => self.begin_drop(&who).map(Some),
             Do::ShowTunnels(_) => show(What::Tunnels),
             Do::ShowSessions(_) => show(What::Sessions),
             Do::ShowPeers(_) => show(What::Peers),
             Do::ShowEndedTunnels(_) => show(What::EndedTunnels),
             Do::ShowEndedSessions(_) => show(What::EndedSessions),
+            Do::ShowSubscribers(filter) => show(What::Subscribers(filter)),
+            Do::ShowSubscriber(request) => show(self.subscriber(&request)?),
+            Do::ShowEndedSubscribers(_) => show(What::EndedSubscribers {
+                name: None,
+                left: u32::MAX,
+            }),
+            Do::ShowPools(_) => show(What::Pools),
             Do::ShowCounters(_) => show(What::Counters),
             Do::ShowEventPoll(_) => show(What::Waits),
             Do::ShowEventTimers(_) => show(What::Timers),

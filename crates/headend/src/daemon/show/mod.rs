@@ -2,13 +2,17 @@
 //! tables is all that is kept between two turns.
 
 mod accounts;
+mod pools;
+mod subscribers;
 mod tables;
 
 use base::Duration;
+use edge::SubscriberKey;
 
 use super::client::Client;
 use super::core::Core;
 use crate::control::reply;
+use crate::control::request::SubscriberFilter;
 
 /// A `show` and how far it is.
 pub(super) struct Show {
@@ -18,19 +22,33 @@ pub(super) struct Show {
 }
 
 /// What is shown.
-#[derive(Clone, Copy)]
 pub(super) enum What {
     Tunnels,
     Sessions,
     Peers,
+    Subscribers(SubscriberFilter),
+    /// These, and then the last `history` of this name that are not on line any more.
+    Details {
+        keys: Vec<SubscriberKey>,
+        name: Box<[u8]>,
+        history: u32,
+    },
     EndedTunnels,
     EndedSessions,
+    /// Those of a name, or all; as many as are `left` to be shown.
+    EndedSubscribers {
+        name: Option<Box<[u8]>>,
+        left: u32,
+    },
+    Pools,
     Counters,
     Waits,
     Descriptors,
     Timers,
     Cpu,
-    Server { clients: usize },
+    Server {
+        clients: usize,
+    },
 }
 
 /// What a step has left to do.
@@ -98,7 +116,7 @@ impl Rows<'_> {
 }
 
 impl What {
-    fn step(self, cursor: u32, core: &Core, out: &mut Rows) -> Step {
+    fn step(&mut self, cursor: u32, core: &Core, out: &mut Rows) -> Step {
         let endpoint = core.edge.endpoint();
         match self {
             What::Tunnels => match endpoint.next_tunnel(cursor) {
@@ -110,7 +128,7 @@ impl What {
             },
             What::Sessions => match endpoint.next_session(cursor) {
                 Some((next, view)) => {
-                    tables::session(&view, core.now, out);
+                    tables::session(&view, core, out);
                     Step::From(next)
                 }
                 None => Step::End,
@@ -122,8 +140,31 @@ impl What {
                 }
                 None => Step::End,
             },
+            What::Subscribers(filter) => subscribers::next(core, filter, cursor, out),
+            What::Details {
+                keys,
+                name,
+                history,
+            } => match keys.get(cursor as usize) {
+                Some(&key) => {
+                    subscribers::detail(core, key, out);
+                    Step::From(cursor + 1)
+                }
+                None => Step::Then(What::EndedSubscribers {
+                    name: Some(core::mem::take(name)),
+                    left: *history,
+                }),
+            },
             What::EndedTunnels => tables::ended_tunnel(endpoint, cursor, core.now, out),
             What::EndedSessions => tables::ended_session(endpoint, cursor, core.now, out),
+            What::EndedSubscribers { left: 0, .. } => Step::End,
+            What::EndedSubscribers { name, left } => {
+                let before = out.count;
+                let step = subscribers::ended(core, name.as_deref(), cursor, out);
+                *left -= u32::from(out.count > before);
+                step
+            }
+            What::Pools => pools::next(core, cursor, out),
             What::Counters => {
                 tables::counters(core, out);
                 Step::End
@@ -142,7 +183,7 @@ impl What {
                 Step::End
             }
             What::Server { clients } => {
-                accounts::server(core, clients, out);
+                accounts::server(core, *clients, out);
                 Step::End
             }
         }

@@ -37,7 +37,10 @@ pub(super) fn tunnel(view: &TunnelView, now: Instant, out: &mut Rows) {
     });
 }
 
-pub(super) fn session(view: &SessionView, now: Instant, out: &mut Rows) {
+pub(super) fn session(view: &SessionView, core: &Core, out: &mut Rows) {
+    let now = core.now;
+    let subscriber = core.edge.subscriber_in(view.key);
+    let name = subscriber.map(|subscriber| String::from_utf8_lossy(subscriber.name));
     let called = view
         .details
         .map_or(&[][..], |details| &details.called_number);
@@ -53,6 +56,11 @@ pub(super) fn session(view: &SessionView, now: Instant, out: &mut Rows) {
         age_s: seconds(now.since(view.created)),
         up_s: view.up.map(|up| seconds(now.since(up))),
         called_number: &String::from_utf8_lossy(called),
+        subscriber: name.as_deref(),
+        phase: subscriber.map(|subscriber| subscriber.phase.name()),
+        address: subscriber.and_then(|subscriber| subscriber.address),
+        octets_in: subscriber.map(|subscriber| subscriber.traffic.octets_in),
+        octets_out: subscriber.map(|subscriber| subscriber.traffic.octets_out),
     });
 }
 
