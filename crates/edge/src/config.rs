@@ -1,6 +1,6 @@
 //! What is the same for all subscribers of an edge.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use base::Duration;
 
@@ -13,6 +13,8 @@ pub struct Config {
     pub ppp: ppp::Config,
     /// Our address in IPCP, one for all; also the source of the ICMP errors that we send.
     pub address: Ipv4Addr,
+    /// Our IPv6 address, for ICMP errors alone; without it none are sent about IPv6 packets.
+    pub address_v6: Ipv6Addr,
     /// DNS servers that subscribers are told (RFC 1877).
     pub dns: [Option<Ipv4Addr>; 2],
     /// Whether IPv6CP is offered.
@@ -48,6 +50,7 @@ impl Default for Config {
             terminate: false,
             ppp: ppp::Config::default(),
             address: Ipv4Addr::new(192, 0, 2, 1),
+            address_v6: Ipv6Addr::UNSPECIFIED,
             dns: [None; 2],
             ipv6: true,
             path_mtu: 1_500,

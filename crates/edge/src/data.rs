@@ -5,7 +5,7 @@
 use base::{Instant, Route};
 use filter::Direction;
 use forward::split::{Opened, Segments};
-use forward::{check, fragment, mss, source};
+use forward::{check, fragment, icmp, mss, source};
 use l2tp::Received;
 use wire::ip::Header;
 use wire::ppp::{Frame, protocol};
@@ -59,6 +59,12 @@ impl Edge {
         {
             if let Err(why) = self.packet_in(index, version, packet, inside) {
                 self.count_dropped(index, why);
+                if let Discard::Forward(why) = why
+                    && let Some(error) = icmp::Error::of(why, 0)
+                    && let Ok(header) = Header::read(packet)
+                {
+                    self.tell_subscriber(index, error, &header, packet, now);
+                }
             }
             return;
         }
@@ -140,7 +146,7 @@ impl Edge {
     }
 
     /// Takes what a TUN device gave, a [`wire::virtio::Header`] and a packet, to the subscriber whose it is.
-    pub fn forward(&mut self, octets: &mut [u8], outside: &mut impl Outside) {
+    pub fn forward(&mut self, octets: &mut [u8], now: Instant, outside: &mut impl Outside) {
         let Ok(opened) = forward::split::open(octets) else {
             self.counters.discard(Discard::NotCut);
             return;
@@ -157,8 +163,7 @@ impl Edge {
             }
         };
         let Some(index) = self.receiver(&header) else {
-            self.counters
-                .discard(Discard::Forward(forward::Discard::NoRoute));
+            self.nobody(&header, opened, now);
             return;
         };
         if !self.passes(index, &header) {
@@ -168,9 +173,9 @@ impl Edge {
         let result = match opened {
             Opened::One(packet) => {
                 let packet = &mut packet[..header.total_length as usize];
-                self.packet_out(index, &header, packet, outside)
+                self.packet_out(index, &header, packet, now, outside)
             }
-            Opened::Several(segments) => self.segments_out(index, &header, &segments, outside),
+            Opened::Several(segments) => self.segments_out(index, &header, &segments, now, outside),
         };
         if let Err(why) = result {
             self.count_dropped(index, why);
@@ -186,6 +191,24 @@ impl Edge {
         subscriber
             .filter
             .is_none_or(|id| self.filters.pass(id, key, header, Direction::Out))
+    }
+
+    /// A packet that is for nobody: its sender is told.
+    #[cold]
+    fn nobody(&mut self, header: &Header, opened: Opened<'_>, now: Instant) {
+        let why = forward::Discard::NoRoute;
+        self.counters.discard(Discard::Forward(why));
+        let Some(error) = icmp::Error::of(why, 0) else {
+            return;
+        };
+        match opened {
+            Opened::One(packet) => self.errors.to_inside(error, header, packet, None, now),
+            Opened::Several(segments) => {
+                let mut first = Vec::new();
+                segments.append(0, &mut first);
+                self.errors.to_inside(error, header, &first, None, now);
+            }
+        }
     }
 
     /// Whose packet it is: by its destination, or where we are the client by its source.
@@ -205,6 +228,7 @@ impl Edge {
         index: u32,
         header: &Header,
         packet: &mut [u8],
+        now: Instant,
         outside: &mut impl Outside,
     ) -> Result<(), Discard> {
         let subscriber = self.subscribers.at(index).ok_or(Discard::NotOpen)?;
@@ -221,7 +245,11 @@ impl Edge {
                 }
                 return Ok(());
             }
-            fragment::Fit::TooBig(_) => {
+            fragment::Fit::TooBig(mtu) => {
+                let error = icmp::Error::TooBig(mtu);
+                let receiver = self.subscribers.at_mut(index);
+                let bucket = receiver.map(|one| &mut one.bucket);
+                self.errors.to_inside(error, header, packet, bucket, now);
                 return Err(Discard::Forward(forward::Discard::TooBig));
             }
         }
@@ -238,6 +266,7 @@ impl Edge {
         index: u32,
         header: &Header,
         segments: &Segments<'_>,
+        now: Instant,
         outside: &mut impl Outside,
     ) -> Result<(), Discard> {
         let subscriber = self.subscribers.at(index).ok_or(Discard::NotOpen)?;
@@ -252,7 +281,7 @@ impl Edge {
                 let Ok(header) = Header::read(&segment) else {
                     continue;
                 };
-                result = self.packet_out(index, &header, &mut segment, outside);
+                result = self.packet_out(index, &header, &mut segment, now, outside);
                 if result.is_err() {
                     break;
                 }

@@ -16,6 +16,7 @@ use crate::account::Account;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::dial::Dial;
+use crate::errors::Errors;
 use crate::event::{Event, Question};
 use crate::filters::Filters;
 use crate::history::{Ended, History};
@@ -55,6 +56,7 @@ pub struct Edge {
     pub(crate) accounts: VecDeque<Account>,
     pub(crate) pools: Pools,
     pub(crate) filters: Filters,
+    pub(crate) errors: Errors,
     /// A packet that is changed on its way.
     pub(crate) scratch: Vec<u8>,
     pub(crate) history: History,
@@ -87,6 +89,7 @@ impl Edge {
             accounts: VecDeque::new(),
             pools,
             filters: Filters::default(),
+            errors: Errors::new(&config),
             scratch: Vec::new(),
             history: History::new(config.history_max),
             counters: Counters::default(),

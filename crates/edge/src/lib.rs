@@ -10,6 +10,7 @@
 //! | `admit` | what somebody gets that is let in, and gives back |
 //! | `account` | that an account began, goes on, ended |
 //! | `data` | the way of packets |
+//! | `errors` | ICMP errors about packets that did not go on |
 //! | `filters` | which packets may pass |
 //! | `dial` | links in which we are the client |
 //! | `views` | what `show` reads |
@@ -25,6 +26,7 @@ mod data;
 mod dial;
 mod edge;
 mod end;
+mod errors;
 mod event;
 mod filters;
 mod history;

@@ -7,6 +7,7 @@ use base::slab::Key;
 use base::timer::TimerId;
 use base::{Duration, Instant};
 use filter::FilterId;
+use forward::icmp::Bucket;
 use forward::source::Addresses;
 use l2tp::{CallDetails, SessionKey, SessionView, TunnelKey};
 use ppp::Link;
@@ -106,6 +107,8 @@ pub(crate) struct Subscriber {
     /// Our interface identifier and the peer's while IPv6CP is open.
     pub(crate) ipv6: Option<[u64; 2]>,
     pub(crate) traffic: Traffic,
+    /// How many ICMP errors it may still cause.
+    pub(crate) bucket: Bucket,
     pub(crate) link: Link,
     pub(crate) name: Box<[u8]>,
     /// The address that it holds, whether IPCP is open or not.
@@ -153,6 +156,7 @@ impl Subscriber {
             addresses: Addresses::default(),
             ipv6: None,
             traffic: Traffic::default(),
+            bucket: Bucket::default(),
             link,
             name: Box::default(),
             held: None,

@@ -33,6 +33,8 @@ pub struct Counts {
     pub routes_refused: u64,
     /// Routes there are.
     pub routes: usize,
+    /// ICMP errors sent.
+    pub icmp_errors: u64,
 }
 
 /// A subscriber as `show` sees it.
@@ -200,6 +202,7 @@ impl Edge {
             too_many: self.counters.too_many,
             routes_refused: self.counters.routes_refused,
             routes: self.routes.len(),
+            icmp_errors: self.errors.sent(),
         }
     }
 

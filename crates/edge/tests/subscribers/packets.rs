@@ -77,7 +77,7 @@ fn a_network_behind_a_subscriber_is_its_own() {
     let mut sent = crate::stage::Datagrams::default();
     let mut octets = vec![0; wire::virtio::LENGTH];
     octets.extend_from_slice(&udp(FAR, host, 10, true));
-    stage.lns.forward(&mut octets, &mut sent);
+    stage.lns.forward(&mut octets, stage.now, &mut sent);
     assert_eq!(sent.sent.len(), 1);
 }
 
@@ -87,6 +87,9 @@ fn a_packet_for_nobody_is_dropped_and_counted() {
     stage.down_stream(&udp(FAR, Ipv4Addr::new(10, 9, 9, 9), 10, true));
     let why = Discard::Forward(forward::Discard::NoRoute);
     assert_eq!(stage.lns.discarded(why), 1);
+    // Its sender is told: destination unreachable, host unreachable.
+    assert_eq!(stage.inside.0.len(), 1);
+    assert_eq!(stage.inside.0[0][20..22], [3, 1]);
 }
 
 #[test]
@@ -106,6 +109,12 @@ fn what_does_not_fit_is_fragmented_or_refused() {
     assert_eq!(stage.client_inside.0.len(), 2);
     let why = Discard::Forward(forward::Discard::TooBig);
     assert_eq!(stage.lns.discarded(why), 1);
+    // RFC 1191, section 4: type 3, code 4, and the MTU of the way onwards.
+    let told = &stage.inside.0[0];
+    assert_eq!(told[12..16], crate::stage::GATEWAY.octets());
+    assert_eq!(told[16..20], FAR.octets());
+    assert_eq!(told[20..22], [3, 4]);
+    assert_eq!(usize::from(u16::from_be_bytes([told[26], told[27]])), mtu);
 }
 
 #[test]

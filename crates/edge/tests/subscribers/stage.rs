@@ -254,7 +254,7 @@ impl Stage {
     pub(crate) fn up_stream(&mut self, packet: &[u8]) {
         let mut datagrams = Datagrams::default();
         let mut octets = from_tun(packet);
-        self.lac.forward(&mut octets, &mut datagrams);
+        self.lac.forward(&mut octets, self.now, &mut datagrams);
         for datagram in &datagrams.sent {
             self.lns
                 .receive(route(LAC), datagram, self.now, &mut self.inside);
@@ -275,10 +275,13 @@ impl Stage {
     pub(crate) fn down_stream(&mut self, packet: &[u8]) {
         let mut datagrams = Datagrams::default();
         let mut octets = from_tun(packet);
-        self.lns.forward(&mut octets, &mut datagrams);
+        self.lns.forward(&mut octets, self.now, &mut datagrams);
         for datagram in &datagrams.sent {
             self.lac
                 .receive(route(LNS), datagram, self.now, &mut self.client_inside);
+        }
+        while let Some(packet) = self.lns.poll_inside() {
+            self.inside.0.push(packet.into());
         }
     }
 }
