@@ -21,6 +21,7 @@ mod config;
 mod control;
 mod daemon;
 mod demo;
+mod filter;
 mod lab;
 mod ping;
 mod qos;

@@ -7,6 +7,7 @@
 mod fault;
 mod listen;
 mod peer;
+mod radius;
 mod reader;
 mod secret;
 mod sections;
@@ -21,7 +22,8 @@ use base::Duration;
 use reactor::{PollerKind, StoreKind};
 
 pub(crate) use fault::Faults;
-pub(crate) use subscribers::{Client, Subscribers, Tun, load_users};
+pub(crate) use radius::{Disconnects, Radius};
+pub(crate) use subscribers::{Client, Subscribers, Tun, load_filters, load_users};
 
 /// What a configuration file says, defaults filled in.
 #[derive(Clone, Debug)]

@@ -59,14 +59,20 @@ impl<'d, 's, 'n> Section<'d, 's, 'n> {
         }
     }
 
-    /// Runs `take` with each of the tables `[[name]]` of `root`, in their order.
+    /// Says that `key` is known, and read elsewhere.
+    pub(super) fn known(&mut self, key: &'static str) {
+        self.known.push(key);
+    }
+
+    /// Runs `take` with each of the tables `key` of `root`, which are called `[[name]]`, in their order.
     pub(super) fn each(
         root: &'d DeTable<'s>,
+        key: &str,
         name: &'static str,
         notes: &'n mut Notes<'s>,
         mut take: impl FnMut(Section<'d, 's, '_>),
     ) {
-        let Some(value) = root.get(name) else { return };
+        let Some(value) = root.get(key) else { return };
         let DeValue::Array(list) = value.get_ref() else {
             let kind = describe(value.get_ref());
             let message = format!("is {kind}; write it as a list of sections, [[{name}]]");

@@ -15,9 +15,9 @@ use super::peer::{self, PeerKeys};
 use super::reader::{Section, unknown_key};
 use super::{Control, Event, Log, LogFormat, LogTo, Role, Settings, listen, subscribers};
 
-const SECTIONS: [&str; 12] = [
-    "control", "lns", "lac", "l2tp", "ppp", "pool", "users", "client", "tun", "event", "limits",
-    "log",
+const SECTIONS: [&str; 14] = [
+    "control", "lns", "lac", "l2tp", "ppp", "pool", "users", "filter", "radius", "client", "tun",
+    "event", "limits", "log",
 ];
 
 /// Reads every section; what it notes makes the settings unusable.
@@ -40,7 +40,7 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
     let event = event(root, notes, &mut config);
     limits(root, notes, &mut config);
     let log = log(root, notes);
-    let subscribers = subscribers::read(root, path, notes);
+    let subscribers = subscribers::read(root, path, notes, &config.host_name);
     if notes.is_empty()
         && let Err(fault) = config.validate()
     {

@@ -1,15 +1,17 @@
 //! `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`: subscribers, what they get, and where their packets go.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use aaa::pools::{Pools, Range, Spec};
 use aaa::{Prefix, Users};
 use base::Redacted;
+use filter::FilterSet;
 use ppp::Authentication;
 use toml::de::{DeTable, DeValue};
 
 use super::fault::Notes;
+use super::radius::{self, Radius};
 use super::reader::{At, Section};
 use super::secret;
 use super::sections::set;
@@ -26,6 +28,10 @@ pub(crate) struct Subscribers {
     pub(crate) pools: Vec<Spec>,
     /// `[users]`
     pub(crate) users: Option<UsersFile>,
+    /// `[filter]`
+    pub(crate) filters: Option<PathBuf>,
+    /// `[radius]`
+    pub(crate) radius: Option<Radius>,
     /// `[client]`
     pub(crate) client: Option<Client>,
     /// `[tun]`
@@ -36,7 +42,7 @@ pub(crate) struct Subscribers {
 #[derive(Clone, Debug)]
 pub(crate) struct UsersFile {
     /// Where it is.
-    pub(crate) path: std::path::PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 /// What sessions that we open prove themselves by.
@@ -58,21 +64,33 @@ pub(crate) struct Tun {
 }
 
 /// Reads all of them.
-pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Subscribers {
+pub(super) fn read<'s>(
+    root: &DeTable<'s>,
+    path: &Path,
+    notes: &mut Notes<'s>,
+    host_name: &str,
+) -> Subscribers {
     let mut edge = edge::Config::default();
     let own = ppp(root, notes, &mut edge);
     let pools = pools(root, notes, own);
     let users = users(root, path, notes);
-    if edge.terminate && !edge.ppp.authenticate.is_empty() && users.is_none() {
+    let filters = filters(root, path, notes, &mut edge);
+    let radius = radius::read(root, path, notes, host_name);
+    edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
+    let asks = radius.as_ref().is_some_and(Radius::authenticates);
+    let wants_names = edge.terminate && !edge.ppp.authenticate.is_empty();
+    if wants_names && users.is_none() && !asks && notes.is_empty() {
         notes.whole(
             "users",
-            "is missing; give [users] with file = \"users.toml\", or [ppp] authenticate = \"nobody\"",
+            "is missing; give [users] with file = \"users.toml\", a [[radius.server]], or [ppp] authenticate = \"nobody\"",
         );
     }
     Subscribers {
         edge,
         pools,
         users,
+        filters,
+        radius,
         client: client(root, path, notes),
         tun: tun(root, notes),
     }
@@ -89,6 +107,18 @@ fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -
     }
     if let Some(address) = address_v4(&mut section, "address") {
         (edge.address, own) = (address, Some(address));
+    }
+    if let Some(text) = section.string("address_v6") {
+        match text.value.parse() {
+            Ok(address) => edge.address_v6 = address,
+            Err(_) => {
+                let message = format!(
+                    "\"{}\" is no IPv6 address; write it as \"2001:db8::1\"",
+                    text.value
+                );
+                section.fault(text.at, "address_v6", message);
+            }
+        }
     }
     if let Some(texts) = section.strings("dns") {
         if texts.len() > 2 {
@@ -210,7 +240,7 @@ fn not_an_address(text: &str) -> String {
 fn pools<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, own: Option<Ipv4Addr>) -> Vec<Spec> {
     let mut specs = Vec::new();
     let mut places = Vec::new();
-    Section::each(root, "pool", notes, |mut section| {
+    Section::each(root, "pool", "pool", notes, |mut section| {
         let at = section.at();
         let mut spec = Spec::default();
         match section.string("name") {
@@ -291,6 +321,65 @@ pub(crate) fn load_users(path: &Path) -> Result<Users, Vec<String>> {
 
 /// A million users with long names.
 const USERS_OCTETS_MAX: u64 = 1 << 30;
+
+fn filters<'s>(
+    root: &DeTable<'s>,
+    path: &Path,
+    notes: &mut Notes<'s>,
+    edge: &mut edge::Config,
+) -> Option<PathBuf> {
+    if !root.contains_key("filter") {
+        return None;
+    }
+    let mut section = Section::open(root, "filter", notes);
+    let file = section.string("file");
+    let default = section.string("default");
+    section.finish();
+    let Some(file) = file else {
+        let at = section_at(root, "filter");
+        notes.at(
+            at,
+            "filter.file",
+            "is missing; give the rules' file: file = \"filters.txt\"",
+        );
+        return None;
+    };
+    let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
+    match load_filters(&path, &FilterSet::default()) {
+        Ok(set) => {
+            if let Some(name) = default {
+                if set.find(&name.value).is_none() {
+                    let message = format!("{} has no filter \"{}\"", path.display(), name.value);
+                    notes.at(name.at, "filter.default", message);
+                }
+                edge.filter = Some(name.value.into());
+            }
+        }
+        Err(faults) => {
+            for fault in faults {
+                notes.at(file.at, "filter.file", fault);
+            }
+        }
+    }
+    Some(path)
+}
+
+fn section_at(root: &DeTable<'_>, name: &str) -> usize {
+    root.get(name).map_or(0, |value| value.span().start)
+}
+
+/// Reads the rules' file anew; filters that stay keep their places in `before`.
+///
+/// # Errors
+/// A line for each fault: file, line, column, word, what is wrong and what would be right.
+pub(crate) fn load_filters(path: &Path, before: &FilterSet) -> Result<FilterSet, Vec<String>> {
+    let text = crate::filter::text_of(path).map_err(|error| vec![format!("{error:#}")])?;
+    let read = before.reload(&text, &crate::filter::names());
+    read.map(|(set, _)| set).map_err(|remarks| {
+        let line = |fault: &filter::Remark| format!("{}:{fault}", path.display());
+        remarks.faults.iter().map(line).collect()
+    })
+}
 
 fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<Client> {
     if !root.contains_key("client") {

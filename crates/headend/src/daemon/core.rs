@@ -22,6 +22,7 @@ pub(super) struct Accounts {
     pub(super) tun_read: HandlerId,
     pub(super) tun_write: HandlerId,
     pub(super) authority: HandlerId,
+    pub(super) radius: HandlerId,
 }
 
 impl Accounts {
@@ -37,6 +38,7 @@ impl Accounts {
             tun_read: reactor.handler("tun to tunnels"),
             tun_write: reactor.handler("tun write"),
             authority: reactor.handler("authentication"),
+            radius: reactor.handler("radius"),
         }
     }
 }
@@ -48,6 +50,8 @@ pub(super) struct Core {
     pub(super) sockets: Sockets,
     pub(super) inside: Inside,
     pub(super) authority: Authority,
+    /// Names of protocols and services, read once.
+    pub(super) names: filter::Names,
     /// Name and secret of sessions that we open as a client.
     pub(super) client: Option<Dialler>,
     /// The turn's time.

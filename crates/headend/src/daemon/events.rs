@@ -73,6 +73,28 @@ impl Summary {
     }
 }
 
+/// Whether packets that filter rules want logged are written down.
+pub(super) fn logs_packets() -> bool {
+    tracing::enabled!(target: "filter", tracing::Level::INFO)
+}
+
+/// Writes down a packet that a filter's rule wants logged. Here alone text is made of it.
+pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
+    let name = core.edge.subscriber(logged.subscriber);
+    let name = name.map(|view| String::from_utf8_lossy(view.name).into_owned());
+    let filter = core.edge.filters().set().get(logged.filter);
+    let packet = filter::describe(&logged.header, &core.names);
+    tracing::info!(
+        target: "filter",
+        subscriber = name.unwrap_or_default(),
+        filter = filter.map_or("", |filter| filter.name()),
+        rule = logged.rule,
+        direction = %logged.direction,
+        verdict = if logged.accepted { "accept" } else { "deny" },
+        "{packet}"
+    );
+}
+
 /// Hands one event on.
 pub(super) fn tell(
     event: edge::Event,

@@ -154,6 +154,9 @@ fn set_up(tun: &Tun, wanted: &config::Tun, settings: &config::Subscribers) -> Re
     netlink.set_up(name, true)?;
     if settings.edge.terminate {
         netlink.add_address(name, settings.edge.address.into(), 32)?;
+        if !settings.edge.address_v6.is_unspecified() {
+            netlink.add_address(name, settings.edge.address_v6.into(), 128)?;
+        }
     }
     let pools = settings.pools.iter().flat_map(|pool| &pool.ranges);
     let pools = pools.flat_map(|range| range.networks());

@@ -10,6 +10,7 @@
 //! | `inside` | packets from and to the TUN device |
 //! | `authority` | who may come in |
 //! | `dialler` | sessions in which we are the client |
+//! | `reload` | what SIGHUP reads anew |
 //! | `rest` | whether to gather datagrams that come one by one |
 //! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
 //! | `events` | what the endpoint tells |
@@ -28,6 +29,7 @@ mod input;
 mod inside;
 mod jobs;
 mod log;
+mod reload;
 mod rest;
 mod server;
 mod show;
@@ -76,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     };
     log::start(&settings.log)?;
-    let mut daemon = start::start(&settings)?;
+    let mut daemon = start::start(&settings, &args.config)?;
     let outcome = daemon.run().context("the event loop failed");
     daemon.finish();
     outcome.map(|()| ExitCode::SUCCESS)

@@ -9,6 +9,10 @@ pub(super) enum Source {
     Udp(u32),
     /// A queue of the TUN device.
     Tun(u32),
+    /// A socket to a RADIUS server by its place.
+    Radius(u32),
+    /// Where Disconnect-Requests come in.
+    Disconnect,
     /// A control client by its place.
     Client(u32),
 }
@@ -21,6 +25,8 @@ impl Source {
             Source::Udp(number) => (2, number),
             Source::Client(number) => (3, number),
             Source::Tun(number) => (4, number),
+            Source::Radius(place) => (5, place),
+            Source::Disconnect => (6, 0),
         };
         kind << 32 | u64::from(number)
     }
@@ -32,6 +38,8 @@ impl Source {
             1 => Source::Listener,
             2 => Source::Udp(number),
             4 => Source::Tun(number),
+            5 => Source::Radius(number),
+            6 => Source::Disconnect,
             _ => Source::Client(number),
         }
     }
@@ -49,6 +57,8 @@ mod tests {
             Source::Udp(u32::MAX),
             Source::Client(7),
             Source::Tun(1),
+            Source::Radius(2),
+            Source::Disconnect,
         ] {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

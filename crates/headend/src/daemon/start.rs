@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 use aaa::Pools;
 use anyhow::{Context, Result};
@@ -9,12 +10,13 @@ use edge::Edge;
 use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
 
-use super::authority::Authority;
+use super::authority::{Authority, Radius};
 use super::core::{Accounts, Core};
 use super::dialler::Dialler;
-use super::events::Summary;
+use super::events::{self, Summary};
 use super::input::Input;
 use super::inside::Inside;
+use super::reload::{self, Files};
 use super::rest::Rest;
 use super::server::Server;
 use super::sockets::{End, Sockets};
@@ -26,7 +28,7 @@ use crate::config::{self, Settings};
 ///
 /// # Errors
 /// What could not be opened, and where.
-pub(super) fn start(settings: &Settings) -> Result<Daemon> {
+pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let signals = Signals::new().context("cannot take signals")?;
     if let Err(error) = reactor::limits::raise_descriptor_limit() {
         tracing::warn!(%error, "the limit on descriptors stays as it is");
@@ -44,7 +46,7 @@ pub(super) fn start(settings: &Settings) -> Result<Daemon> {
     let sockets = open_sockets(settings, &mut reactor)?;
     let server = Server::open(&settings.control, &mut reactor)
         .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
-    let authority = authority(settings)?;
+    let authority = authority(settings, &mut reactor)?;
     let inside = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
     reactor::drop_capabilities().context("cannot give up privileges")?;
 
@@ -57,18 +59,23 @@ pub(super) fn start(settings: &Settings) -> Result<Daemon> {
         timers = %settings.l2tp.timers,
         "started"
     );
-    let core = Core {
+    let mut core = Core {
         reactor,
         edge: edge(settings)?,
         sockets,
         inside,
         authority,
+        names: crate::filter::names(),
         client: settings.subscribers.client.clone().map(Dialler::new),
         now,
         started: now,
         stop_at: None,
         timers: settings.l2tp.timers,
     };
+    if let Some(path) = &settings.subscribers.filters {
+        reload::filters(path, &mut core);
+    }
+    core.edge.filters_mut().set_logs(events::logs_packets());
     Ok(Daemon {
         core,
         server,
@@ -79,16 +86,21 @@ pub(super) fn start(settings: &Settings) -> Result<Daemon> {
         composed: Vec::with_capacity(2048),
         accounts,
         shutdown_wait: settings.shutdown_wait,
+        files: Files {
+            config: config.to_owned(),
+        },
     })
 }
 
-fn authority(settings: &Settings) -> Result<Authority> {
+fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {
     let users = settings.subscribers.users.as_ref();
     let users = users.map(|users| config::load_users(&users.path));
     let users = users.transpose().map_err(|faults| {
         anyhow::anyhow!("the users file changed meanwhile: {}", faults.join("\n"))
     })?;
-    Ok(Authority::new(users))
+    let radius = settings.subscribers.radius.as_ref();
+    let radius = radius.map(|radius| Radius::open(radius, random()?, reactor, clock::now()));
+    Ok(Authority::new(users, radius.transpose()?))
 }
 
 fn edge(settings: &Settings) -> Result<Edge> {

@@ -9,6 +9,7 @@ use reactor::{Ready, Signal, Signals};
 use super::core::{Accounts, Core};
 use super::events::Summary;
 use super::input::Input;
+use super::reload::Files;
 use super::rest::Rest;
 use super::server::Server;
 use super::sockets::Outside;
@@ -25,6 +26,7 @@ pub(super) struct Daemon {
     pub(super) composed: Vec<u8>,
     pub(super) accounts: Accounts,
     pub(super) shutdown_wait: Duration,
+    pub(super) files: Files,
 }
 
 impl Daemon {
@@ -37,7 +39,11 @@ impl Daemon {
     }
 
     fn is_over(&self) -> bool {
-        let quiet = || self.core.edge.is_quiet() && !self.core.sockets.is_blocked();
+        let told = || {
+            let radius = self.core.authority.radius();
+            radius.is_none_or(|radius| radius.is_idle())
+        };
+        let quiet = || self.core.edge.is_quiet() && !self.core.sockets.is_blocked() && told();
         self.core
             .stop_at
             .is_some_and(|at| at <= self.core.now || quiet())
@@ -80,7 +86,9 @@ impl Daemon {
             return Some(self.core.now);
         }
         let timer = self.core.edge.poll_timeout().map(|(at, _)| at);
-        [timer, self.summary.due(), self.core.stop_at]
+        let radius = self.core.authority.radius();
+        let radius = radius.and_then(|radius| radius.poll_timeout());
+        [timer, radius, self.summary.due(), self.core.stop_at]
             .into_iter()
             .flatten()
             .min()
@@ -99,6 +107,16 @@ impl Daemon {
                 }
             }
             Source::Tun(_) => self.forward()?,
+            Source::Radius(place) => {
+                if let Some(radius) = self.core.authority.radius_mut() {
+                    radius.receive(place, self.core.now)?;
+                }
+            }
+            Source::Disconnect => {
+                if let Some(radius) = self.core.authority.radius_mut() {
+                    radius.receive_requests(self.core.now)?;
+                }
+            }
             Source::Listener => self.server.accept(&mut self.core),
             Source::Client(place) => self.server.ready(place, ready.readiness, &mut self.core),
             Source::Signals => {
@@ -133,6 +151,10 @@ impl Daemon {
         if count > 0 {
             reactor.lap_many(self.accounts.authority, count);
         }
+        if let Some(radius) = authority.radius_mut() {
+            radius.work(edge, reactor, *now);
+            reactor.lap(self.accounts.radius);
+        }
     }
 
     /// Hands packets of the inside to the edge.
@@ -142,11 +164,16 @@ impl Daemon {
             inside,
             sockets,
             reactor,
+            now,
             ..
         } = &mut self.core;
+        let now = *now;
         let count = inside.read(reactor, |octets, reactor| {
-            edge.forward(octets, &mut Outside { sockets, reactor });
+            edge.forward(octets, now, &mut Outside { sockets, reactor });
         })?;
+        while let Some(packet) = edge.poll_inside() {
+            edge::Inside::packet(inside, &packet);
+        }
         reactor.lap_many(self.accounts.tun_read, count);
         Ok(())
     }
@@ -196,6 +223,9 @@ impl Daemon {
             super::events::tell(event, core, server, summary);
             told = true;
         }
+        while let Some(logged) = core.edge.poll_logged() {
+            super::events::log_packet(&logged, core);
+        }
         summary.write(core);
         told
     }
@@ -204,9 +234,7 @@ impl Daemon {
         let core = &mut self.core;
         match signal {
             Signal::Hangup => {
-                tracing::info!(
-                    "SIGHUP: there is no log file to open again, and the configuration is read at start only"
-                );
+                self.files.reload(core);
             }
             Signal::Terminate | Signal::Interrupt if core.stop_at.is_some() => {
                 tracing::warn!("a second signal: ending at once");
@@ -216,6 +244,10 @@ impl Daemon {
                 let tunnels = core.edge.endpoint().counts().tunnels;
                 tracing::info!(tunnels, "ending: telling every peer");
                 core.edge.shut_down(core.now);
+                if let Some(radius) = core.authority.radius_mut() {
+                    radius.work(&mut core.edge, &mut core.reactor, core.now);
+                    radius.end();
+                }
                 core.stop_at = Some(core.now + self.shutdown_wait);
             }
         }
@@ -224,6 +256,9 @@ impl Daemon {
     /// Takes the control socket away and says good-bye.
     pub(super) fn finish(&mut self) {
         self.server.remove_socket();
+        if let Some(radius) = self.core.authority.radius_mut() {
+            radius.close();
+        }
         if self.core.stop_at.is_some() && !self.core.edge.is_quiet() {
             tracing::warn!("ended; some peers did not acknowledge in time");
         } else {

@@ -1,19 +1,54 @@
-//! Who may come in: the users file.
+//! Who may come in, and the accounts of those who did: the users file, then RADIUS servers.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `radius` | requests to servers and what comes of them; Disconnect-Requests |
+//! | `accounts` | records on their way: to the disk, to a server, away |
+//! | `line` | what a server is told of where a subscriber is |
+//! | `sockets` | sockets to servers |
+
+mod accounts;
+mod line;
+mod radius;
+mod sockets;
 
 use aaa::Users;
-use aaa::users::{Proof, Verdict};
+use aaa::users::{Proof, Reject, Verdict};
 use base::Instant;
 use edge::{Admission, Edge, Question};
+
+pub(super) use radius::Radius;
 
 /// Whoever decides on subscribers.
 pub(super) struct Authority {
     users: Option<Users>,
+    radius: Option<Radius>,
 }
 
 impl Authority {
-    /// The users of a file; without one everybody may come in.
-    pub(super) fn new(users: Option<Users>) -> Self {
-        Self { users }
+    /// The users of a file are asked first, then servers; without both everybody may come in.
+    pub(super) fn new(users: Option<Users>, radius: Option<Radius>) -> Self {
+        Self { users, radius }
+    }
+
+    /// The client of RADIUS servers, if there are any.
+    pub(super) fn radius(&self) -> Option<&Radius> {
+        self.radius.as_ref()
+    }
+
+    /// The same, to be worked with.
+    pub(super) fn radius_mut(&mut self) -> Option<&mut Radius> {
+        self.radius.as_mut()
+    }
+
+    /// What an account is called in records, if there are any.
+    pub(super) fn account(&self, number: u64) -> Option<String> {
+        self.radius.as_ref().map(|radius| radius.account(number))
+    }
+
+    /// Has other users from now on; who is on line stays.
+    pub(super) fn set_users(&mut self, users: Users) {
+        self.users = Some(users);
     }
 
     /// Answers who asks to come in. Returns how many did.
@@ -26,40 +61,53 @@ impl Authority {
         count
     }
 
-    fn decide(&self, question: &Question, edge: &mut Edge, now: Instant) {
+    fn decide(&mut self, question: &Question, edge: &mut Edge, now: Instant) {
         let subscriber = question.subscriber;
-        let Some(users) = &self.users else {
-            edge.admit(subscriber, Admission::default(), b"", now);
-            return;
-        };
-        let claim = &question.claim;
-        let proof = match &claim.proof {
-            ppp::Proof::None => Proof::None,
-            ppp::Proof::Pap { password, .. } => Proof::Pap(password.reveal()),
-            ppp::Proof::Chap {
-                identifier,
-                challenge,
-                response,
-            } => Proof::Chap {
-                identifier: *identifier,
-                challenge,
-                response,
-            },
-        };
-        match users.authenticate(&claim.name, &proof) {
-            Verdict::Accept(grant) => {
+        let local = self.users.as_ref().map(|users| ask(users, question));
+        match (local, &mut self.radius) {
+            (Some(Verdict::Accept(grant)), _) => {
                 let admission = Admission {
                     profile: grant.profile,
                     sticky: grant.sticky,
+                    is_remote: false,
                     sessions: grant.sessions.map(|most| u32::from(most.get())),
                 };
                 edge.admit(subscriber, admission, b"", now);
             }
-            Verdict::Reject(why) => {
-                let name = String::from_utf8_lossy(&claim.name);
+            (Some(Verdict::Reject(Reject::UnknownUser)) | None, Some(radius))
+                if radius.authenticates() =>
+            {
+                radius.ask(question, edge, now);
+            }
+            (Some(Verdict::Reject(why)), _) => {
+                let name = String::from_utf8_lossy(&question.claim.name);
                 tracing::debug!(user = %name, %why, "not let in");
-                edge.refuse(subscriber, &why.to_string(), b"authentication failed", now);
+                edge.refuse(subscriber, &why.to_string(), REFUSAL, now);
+            }
+            (None, _) => {
+                edge.admit(subscriber, Admission::default(), b"", now);
             }
         }
     }
+}
+
+/// What a user is told who is not let in, whatever the reason.
+const REFUSAL: &[u8] = b"authentication failed";
+
+fn ask(users: &Users, question: &Question) -> Verdict {
+    let claim = &question.claim;
+    let proof = match &claim.proof {
+        ppp::Proof::None => Proof::None,
+        ppp::Proof::Pap { password, .. } => Proof::Pap(password.reveal()),
+        ppp::Proof::Chap {
+            identifier,
+            challenge,
+            response,
+        } => Proof::Chap {
+            identifier: *identifier,
+            challenge,
+            response,
+        },
+    };
+    users.authenticate(&claim.name, &proof)
 }

@@ -1,0 +1,258 @@
+//! Records on their way. Each goes to the disk and to a server at the same time, and is forgotten when a server has it;
+//! what does not fit into memory is read back from the disk, oldest first.
+
+use std::path::Path;
+
+use aaa::accounting::{
+    Authentic, Delivery, DeliveryConfig, DeliveryEvent, DeliveryTotals, Record, Report, SessionId,
+    Subscriber, Usage,
+};
+use aaa::radius::{Client, Nas};
+use anyhow::{Context, Result};
+use base::{Duration, Instant};
+use edge::{Account, Edge, Entry};
+use ledger::{Ledger, Options, RecordId, Stats};
+
+use super::line::Place;
+
+/// While records wait on disk alone, it is looked there so often.
+const LOOK: Duration = Duration::from_millis(100);
+/// Records read back at a time.
+const READ_BACK: usize = 1_024;
+
+/// Records and where they are.
+pub(super) struct Accounts {
+    ledger: Option<Ledger>,
+    delivery: Delivery,
+    nas: Nas,
+    boot: u32,
+    /// The newest record there is, and the newest that was handed to the delivery.
+    newest: u64,
+    handed: u64,
+    /// Records that are neither on disk nor handed over, for want of room.
+    pub(super) lost: u64,
+    look_at: Option<Instant>,
+    record: Vec<u8>,
+}
+
+impl Accounts {
+    /// Opens the store, if there is one; what waits in it from earlier runs is delivered first.
+    pub(super) fn open(store: Option<&Path>, nas: Nas, boot: u32, now: Instant) -> Result<Self> {
+        let mut look_at = None;
+        let ledger = match store {
+            None => None,
+            Some(path) => {
+                let (ledger, recovered) = Ledger::open(path, Options::default())
+                    .with_context(|| format!("accounting store {}", path.display()))?;
+                if let Some((aside, why)) = &recovered.damaged {
+                    tracing::error!(file = %aside.display(), %why, "the accounting store was damaged; it was moved aside");
+                }
+                if recovered.records > 0 {
+                    let records = recovered.records;
+                    tracing::info!(records, "accounting records of an earlier run wait");
+                    look_at = Some(now);
+                }
+                Some(ledger)
+            }
+        };
+        let newest = u64::from(look_at.is_some());
+        Ok(Self {
+            ledger,
+            delivery: Delivery::new(DeliveryConfig::default()),
+            nas,
+            boot,
+            newest,
+            handed: 0,
+            lost: 0,
+            look_at,
+            record: Vec::new(),
+        })
+    }
+
+    /// The start of ours that sessions are known by.
+    pub(super) fn boot(&self) -> u32 {
+        self.boot
+    }
+
+    /// What is held and counted.
+    pub(super) fn totals(&self) -> (DeliveryTotals, Option<Stats>) {
+        let stats = self.ledger.as_ref().map(Ledger::stats);
+        (self.delivery.totals(), stats)
+    }
+
+    /// That accounting begins, or ends.
+    pub(super) fn on_or_off(&mut self, on: bool, wall_s: u64) {
+        let report = if on { Report::On } else { Report::Off };
+        self.note(0, wall_s, report);
+    }
+
+    /// An entry of a subscriber's account.
+    pub(super) fn take(&mut self, account: &Account, edge: &Edge, wall_s: u64) {
+        let place = Place::new(
+            edge,
+            account.subscriber,
+            account.ids,
+            account.tunnel,
+            account.numbers.as_deref(),
+        );
+        let subscriber = Subscriber {
+            user: &account.name,
+            line: place.line(),
+            class: &account.class,
+            address: account.address,
+            interface_id: account.interface.map(u64::to_be_bytes),
+            authentic: if account.is_local {
+                Authentic::Local
+            } else {
+                Authentic::Radius
+            },
+        };
+        let usage = Usage {
+            time_s: account.age.as_millis() / 1_000,
+            input_octets: account.traffic.octets_in,
+            output_octets: account.traffic.octets_out,
+            input_packets: account.traffic.packets_in,
+            output_packets: account.traffic.packets_out,
+        };
+        let report = match account.entry {
+            Entry::Start => Report::Start(subscriber),
+            Entry::Interim => Report::Interim(subscriber, usage),
+            Entry::Stop(cause) => Report::Stop(subscriber, usage, cause),
+        };
+        self.note(account.number, wall_s, report);
+    }
+
+    fn note(&mut self, number: u64, at_s: u64, report: Report<'_>) {
+        let record = Record {
+            nas: &self.nas,
+            session: SessionId {
+                boot: self.boot,
+                number,
+            },
+            at_s,
+            report,
+        };
+        self.record.clear();
+        if record.encode(&mut self.record).is_err() {
+            self.lost += 1;
+            return;
+        }
+        let id = match &mut self.ledger {
+            None => self.newest + 1,
+            Some(ledger) => match ledger.add(&self.record) {
+                Ok(RecordId(id)) => id,
+                Err(why) => {
+                    if self.lost == 0 {
+                        tracing::error!(%why, "accounting records are lost");
+                    }
+                    self.lost += 1;
+                    return;
+                }
+            },
+        };
+        let in_step = self.handed == self.newest;
+        self.newest = id;
+        if !in_step {
+            return;
+        }
+        match self.delivery.push(id, &self.record) {
+            Ok(()) => self.handed = id,
+            Err(_) if self.ledger.is_some() => self.look_at = Some(Instant::ZERO),
+            Err(_) => {
+                self.lost += 1;
+                self.handed = id;
+            }
+        }
+    }
+
+    /// Hands records to the client of the servers as far as both have room.
+    pub(super) fn work(&mut self, client: &mut Client, now: Instant, wall_s: u64) {
+        if self.look_at.is_some_and(|at| at <= now) {
+            self.read_back(now);
+        }
+        while let Some(outgoing) = self.delivery.poll_send(now) {
+            let token = outgoing.token;
+            if client.account(now, wall_s, outgoing.record, token).is_err() {
+                self.delivery.failed(token, now);
+            }
+        }
+        while let Some(event) = self.delivery.poll_event() {
+            let (DeliveryEvent::Delivered { token } | DeliveryEvent::GivenUp { token }) = event;
+            if let Some(ledger) = &mut self.ledger {
+                ledger.acknowledged(RecordId(token));
+            }
+        }
+    }
+
+    /// Reads records back that are on disk alone.
+    fn read_back(&mut self, now: Instant) {
+        self.look_at = Some(now + LOOK);
+        let room = self.delivery.want_more().min(READ_BACK);
+        let Some(ledger) = &mut self.ledger else {
+            self.look_at = None;
+            return;
+        };
+        if room == 0 {
+            return;
+        }
+        let records = match ledger.waiting(RecordId(self.handed), room) {
+            Ok(records) => records,
+            Err(error) => {
+                tracing::error!(%error, "the accounting store cannot be read");
+                return;
+            }
+        };
+        let more = records.len() == room;
+        for (RecordId(id), record) in &records {
+            if self.delivery.push(*id, record).is_err() {
+                return;
+            }
+            self.handed = *id;
+            self.newest = self.newest.max(*id);
+        }
+        let committed = ledger.stats().committed.0;
+        if records.is_empty() && committed >= self.newest {
+            // All behind the last one handed over were acknowledged before.
+            self.handed = self.newest;
+            self.look_at = None;
+        } else if more {
+            self.look_at = Some(now);
+        } else if self.handed == self.newest {
+            self.look_at = None;
+        }
+    }
+
+    /// A server has the record.
+    pub(super) fn recorded(&mut self, token: u64) {
+        self.delivery.recorded(token);
+    }
+
+    /// No server took the record.
+    pub(super) fn failed(&mut self, token: u64, now: Instant) {
+        self.delivery.failed(token, now);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.delivery.handle_timeout(now);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let delivery = self.delivery.poll_timeout();
+        delivery.into_iter().chain(self.look_at).min()
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_idle(&self) -> bool {
+        self.delivery.totals().held == 0 && self.handed == self.newest
+    }
+
+    /// Commits what is not on disk yet.
+    pub(super) fn close(&mut self) {
+        let Some(ledger) = self.ledger.take() else {
+            return;
+        };
+        if let Err(error) = ledger.close() {
+            tracing::error!(%error, "accounting records are lost");
+        }
+    }
+}

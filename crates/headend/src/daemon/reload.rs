@@ -1,0 +1,65 @@
+//! SIGHUP: users, pools and filters are read anew. What is wrong is told, and stays as it was.
+
+use std::path::{Path, PathBuf};
+
+use super::core::Core;
+use crate::config;
+
+/// Where the daemon has what it has from.
+pub(super) struct Files {
+    pub(super) config: PathBuf,
+}
+
+impl Files {
+    /// Reads everything anew that may change while the daemon runs.
+    pub(super) fn reload(&self, core: &mut Core) {
+        let settings = match config::load(&self.config) {
+            Ok(settings) => settings.subscribers,
+            Err(faults) => {
+                for line in faults.to_string().lines() {
+                    tracing::error!("{line}");
+                }
+                tracing::error!("SIGHUP: nothing was changed");
+                return;
+            }
+        };
+        if let Some(users) = &settings.users {
+            match config::load_users(&users.path) {
+                Ok(users) => {
+                    tracing::info!(users = users.len(), "users read anew");
+                    core.authority.set_users(users);
+                }
+                Err(faults) => keep("users", &faults),
+            }
+        }
+        if let Some(path) = &settings.filters {
+            filters(path, core);
+        }
+        let own = vec![core.edge.config().address];
+        match core.edge.pools_mut().reload(settings.pools, own) {
+            Ok(()) => tracing::info!("pools read anew"),
+            Err(faults) => {
+                let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+                keep("pools", &faults);
+            }
+        }
+    }
+}
+
+/// Reads the filters; who has one keeps it, as it is now.
+pub(super) fn filters(path: &Path, core: &mut Core) {
+    match config::load_filters(path, core.edge.filters().set()) {
+        Ok(set) => {
+            tracing::info!(filters = set.iter().count(), "filters read");
+            core.edge.filters_mut().replace(set);
+        }
+        Err(faults) => keep("filters", &faults),
+    }
+}
+
+fn keep(what: &str, faults: &[String]) {
+    for fault in faults {
+        tracing::error!("{fault}");
+    }
+    tracing::error!("the {what} stay as they were");
+}
