@@ -66,6 +66,8 @@ pub struct UdpSocket {
     peer: Option<SocketAddr>,
     /// Whether the kernel joins datagrams that it sends.
     gso: bool,
+    /// The largest datagrams that it joins, as far as is known.
+    merge_size: usize,
     stats: SocketStats,
     receive_buffer: Option<BufferReport>,
     send_buffer: Option<BufferReport>,
@@ -105,6 +107,7 @@ impl UdpSocket {
             local: SocketAddr::try_from(local).map_err(io::Error::from)?,
             peer: options.connect,
             gso: true,
+            merge_size: send::MERGE_SIZE_MAX,
             stats: SocketStats::default(),
             receive_buffer,
             send_buffer,

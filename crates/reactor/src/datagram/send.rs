@@ -15,9 +15,12 @@ const MERGE_DATAGRAMS: usize = 64;
 /// Bytes that the kernel takes as one message, below its own limit.
 const MERGE_BYTES: usize = 65_000;
 
-/// Larger datagrams are sent one by one: the kernel refuses to merge what it would
-/// have to fragment, and 1,200 bytes fit any path that IPv6 allows (RFC 8200 5).
-const MERGE_SIZE_MAX: usize = 1_200;
+/// The kernel refuses to merge what it would have to fragment. Datagrams of so many
+/// bytes fit any path that IPv6 allows (RFC 8200 5); whether larger ones do is tried.
+pub(super) const MERGE_SIZE_SAFE: usize = 1_200;
+
+/// Larger datagrams are sent one by one: they fit no path over Ethernet.
+pub(super) const MERGE_SIZE_MAX: usize = 1_500 - 28;
 
 /// A datagram that waits in a batch.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +150,7 @@ impl SendBatch {
             let first = self.queue[at];
             let merge = socket.gso && at >= plain_until;
             let (count, length) = if merge {
-                run(&self.queue[at..])
+                run(&self.queue[at..], socket.merge_size)
             } else {
                 (1, first.length)
             };
@@ -185,9 +188,9 @@ impl SendBatch {
 
 /// How many datagrams from the first on can be one message, and their bytes: all of
 /// one size but the last, which may be shorter, and all with the same ends.
-fn run(queue: &[Queued]) -> (usize, usize) {
+fn run(queue: &[Queued], size_max: usize) -> (usize, usize) {
     let first = queue[0];
-    if first.length == 0 || first.length > MERGE_SIZE_MAX {
+    if first.length == 0 || first.length > size_max {
         return (1, first.length);
     }
     let (mut count, mut bytes) = (1, first.length);
@@ -245,7 +248,13 @@ impl UdpSocket {
                     }
                     code if batch.counts[0] > 1 && may_blame_merging(code) => {
                         plain_until = head + batch.counts[0];
-                        suspect = code != libc::EMSGSIZE;
+                        let size = batch.queue[head].length;
+                        if size > MERGE_SIZE_SAFE {
+                            // Some path is narrower than Ethernet's.
+                            self.merge_size = MERGE_SIZE_SAFE.max(size - 1);
+                        } else {
+                            suspect = code != libc::EMSGSIZE;
+                        }
                     }
                     // Says that an earlier datagram found the port closed: this one
                     // was not tried yet.
