@@ -29,7 +29,7 @@ impl Edge {
         }
         if self.subscribers.len() >= self.config.subscribers_max as usize {
             self.counters.too_many += 1;
-            self.endpoint.close_session(session, now);
+            self.endpoint.end_payload(session, now);
             return;
         }
         let is_client = dial.is_some();
@@ -123,7 +123,7 @@ impl Edge {
                 let subscriber = self.at_mut(index);
                 let reason = subscriber.ending.take().map_or(End::Link(end), |end| *end);
                 let session = subscriber.session;
-                self.endpoint.close_session(session, now);
+                self.endpoint.end_payload(session, now);
                 self.finish(index, reason, now);
             }
         }

@@ -52,6 +52,8 @@ pub enum TunnelEnd {
 pub enum SessionEnd {
     /// An operator closed it.
     Administrative,
+    /// What it carried ended: its PPP link, or whoever owned it had no use for it.
+    Payload,
     /// The peer sent a CDN.
     Peer(Notice),
     /// Its tunnel ended.
@@ -180,7 +182,7 @@ impl SessionEnd {
         let v3 = matches!(version, Version::V3);
         Some(match self {
             Self::Peer(_) | Self::TunnelEnded => return None,
-            Self::Administrative => Codes::new(3, None, ""),
+            Self::Administrative | Self::Payload => Codes::new(3, None, ""),
             Self::UnknownAvp { .. } => Codes::new(2, Some(error::UNKNOWN_AVP), text),
             Self::BadLength(_) => Codes::new(2, Some(error::LENGTH), text),
             Self::BadValue(_) | Self::MissingAvp(_) => Codes::new(2, Some(error::VALUE), text),
@@ -245,6 +247,7 @@ impl fmt::Display for SessionEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Administrative => f.write_str("closed by the operator"),
+            Self::Payload => f.write_str("what it carried ended"),
             Self::Peer(notice) => write!(f, "closed by the peer, {notice}"),
             Self::TunnelEnded => f.write_str("its tunnel ended"),
             Self::SetupTimeout => f.write_str("not established in time"),

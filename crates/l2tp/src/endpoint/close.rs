@@ -372,6 +372,15 @@ impl Endpoint {
         open
     }
 
+    /// Ends a session because what it carried has ended; `false` if there is none to end.
+    pub fn end_payload(&mut self, session: SessionKey, now: Instant) -> bool {
+        let open = self.sessions.get(session.0).is_some();
+        if open {
+            self.end_session(session.0.index, SessionEnd::Payload, now);
+        }
+        open
+    }
+
     /// Sends StopCCN 6 to every peer and refuses new work from now on.
     pub fn shut_down(&mut self, now: Instant) {
         self.shutting_down = true;
