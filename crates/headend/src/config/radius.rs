@@ -9,9 +9,8 @@ use base::Redacted;
 use toml::de::DeTable;
 
 use super::fault::Notes;
-use super::reader::{At, Section};
+use super::reader::{At, Section, set};
 use super::secret;
-use super::sections::set;
 
 /// What the file says of RADIUS.
 #[derive(Clone, Debug)]

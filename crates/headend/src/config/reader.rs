@@ -342,6 +342,13 @@ impl<'d, 's, 'n> Section<'d, 's, 'n> {
     }
 }
 
+/// Puts a value in its place, if it was given.
+pub(super) fn set<T>(found: Option<At<T>>, to: &mut T) {
+    if let Some(found) = found {
+        *to = found.value;
+    }
+}
+
 /// What to say of a key that is not known.
 pub(super) fn unknown_key(name: &str, known: &[&'static str]) -> String {
     if let Some(right) = known.iter().find(|k| *k != &name && stem(k) == stem(name)) {

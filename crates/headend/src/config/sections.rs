@@ -12,7 +12,7 @@ use wire::l2tp::DigestType;
 
 use super::fault::Notes;
 use super::peer::{self, PeerKeys};
-use super::reader::{Section, unknown_key};
+use super::reader::{Section, set, unknown_key};
 use super::{Control, Event, Log, LogFormat, LogTo, Role, Settings, listen, subscribers};
 
 const SECTIONS: [&str; 14] = [
@@ -314,12 +314,6 @@ fn log<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Log {
     );
     section.finish();
     log
-}
-
-pub(super) fn set<T>(found: Option<super::reader::At<T>>, to: &mut T) {
-    if let Some(found) = found {
-        *to = found.value;
-    }
 }
 
 impl Default for Event {

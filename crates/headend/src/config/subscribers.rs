@@ -12,9 +12,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::fault::Notes;
 use super::radius::{self, Radius};
-use super::reader::{At, Section};
+use super::reader::{At, Section, set};
 use super::secret;
-use super::sections::set;
 
 /// Interface names have at most so many octets (`IFNAMSIZ`, netdevice(7)).
 const NAME_OCTETS_MAX: usize = 15;
