@@ -13,7 +13,7 @@ use wire::tcp;
 
 use crate::counters::Discard;
 use crate::edge::Edge;
-use crate::subscriber::{Phase, Subscriber, SubscriberKey};
+use crate::subscriber::{Subscriber, SubscriberKey};
 
 /// Where packets of subscribers go.
 pub trait Inside {
@@ -75,11 +75,7 @@ impl Edge {
     }
 
     fn is_open(&self, index: u32, version: u8) -> bool {
-        let subscriber = self.at(index);
-        match version {
-            4 => subscriber.addresses.v4 != 0,
-            _ => subscriber.ipv6.is_some(),
-        }
+        self.at(index).is_open(version)
     }
 
     fn count_dropped(&mut self, index: u32, why: Discard) {
@@ -347,15 +343,8 @@ impl Edge {
 }
 
 fn check_open(subscriber: &Subscriber, header: &Header) -> Result<(), Discard> {
-    let open = match header.version {
-        4 => subscriber.addresses.v4 != 0,
-        _ => subscriber.ipv6.is_some(),
-    };
-    if open && subscriber.phase != Phase::Ending {
-        Ok(())
-    } else {
-        Err(Discard::NotOpen)
-    }
+    let is_open = subscriber.is_open(header.version);
+    is_open.then_some(()).ok_or(Discard::NotOpen)
 }
 
 fn is_syn(header: &Header) -> bool {

@@ -172,6 +172,16 @@ impl Subscriber {
         }
     }
 
+    /// Whether packets of this version of IP may pass.
+    #[inline]
+    pub(crate) fn is_open(&self, version: u8) -> bool {
+        let open = match version {
+            4 => self.addresses.v4 != 0,
+            _ => self.ipv6.is_some(),
+        };
+        open && self.phase != Phase::Ending
+    }
+
     /// When something has to be looked after.
     pub(crate) fn deadline(&self) -> Instant {
         self.link

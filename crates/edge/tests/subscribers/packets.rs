@@ -124,6 +124,8 @@ fn nothing_passes_before_or_after() {
     stage
         .lns
         .drop_subscriber(subscriber, edge::End::Administrator, stage.now);
+    stage.send_up_raw(&udp(address, FAR, 10, true));
+    assert!(stage.inside.0.is_empty());
     stage.down_stream(&udp(FAR, address, 10, true));
     assert!(stage.client_inside.0.is_empty());
 }
