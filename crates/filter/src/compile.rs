@@ -27,18 +27,26 @@ pub(crate) struct Compiled<A> {
     words: usize,
     /// All rows, equal ones once. The first is that of what matches everything.
     rows: Box<[u64]>,
-    /// Which row by protocol, but for TCP.
-    by_protocol: Box<[u32; 256]>,
-    /// Which row by TCP's flags.
-    by_flags: Box<[u32; 256]>,
+    /// Which row by protocol, and behind those by the flags of TCP.
+    by_kind: Box<[u32; 512]>,
     /// Which row by protocol for later fragments.
     by_fragment: Box<[u32; 256]>,
     source: Ranges<A>,
     destination: Ranges<A>,
     source_port: Ranges<u16>,
     destination_port: Ranges<u16>,
-    /// Which rule each bit stands for.
+    /// Which rule each bit stands for; the bits behind the last one for what is in place of a rule if none matches.
     rules: Box<[u32]>,
+}
+
+/// The row of each part of a packet. Not an array: what is written in pieces and read as a whole is read slowly.
+#[derive(Clone, Copy)]
+struct Part {
+    kind: u32,
+    source: u32,
+    destination: u32,
+    source_port: u32,
+    destination_port: u32,
 }
 
 /// An address of one IP version, as a table has it.
@@ -66,54 +74,63 @@ impl Address for u128 {
 }
 
 impl<A: Address> Compiled<A> {
-    /// The first of the rules that matches, by its place among those that [`Compiled::new`] was given.
+    /// The first of the rules that matches, by its place among those that [`Compiled::new`] was given, or how many there
+    /// were if none does.
     #[inline]
-    pub(crate) fn first_match(&self, packet: &Header) -> Option<u32> {
+    pub(crate) fn first_match(&self, packet: &Header) -> u32 {
         let source = self.source.find(A::of(packet.source));
         let destination = self.destination.find(A::of(packet.destination));
         let protocol = usize::from(packet.protocol);
         let rows = if packet.fragment == Fragment::Later {
-            [self.by_fragment[protocol], source, destination, 0, 0]
+            Part {
+                kind: self.by_fragment[protocol],
+                source,
+                destination,
+                source_port: 0,
+                destination_port: 0,
+            }
         } else {
-            let kind = if packet.protocol == tcp::PROTOCOL {
-                self.by_flags[usize::from(packet.tcp_flags)]
-            } else {
-                self.by_protocol[protocol]
-            };
-            let source_port = self.source_port.find(packet.source_port);
-            let destination_port = self.destination_port.find(packet.destination_port);
-            [kind, source, destination, source_port, destination_port]
+            // Whether it is TCP is not guessed. Nothing else has flags.
+            let is_tcp = usize::from(packet.protocol == tcp::PROTOCOL);
+            let kind = protocol + is_tcp * (256 - usize::from(tcp::PROTOCOL));
+            Part {
+                kind: self.by_kind[(kind + usize::from(packet.tcp_flags)) & 511],
+                source,
+                destination,
+                source_port: self.source_port.find(packet.source_port),
+                destination_port: self.destination_port.find(packet.destination_port),
+            }
         };
         let bit = if self.words == 1 {
-            lowest(self.common(rows, 0)?)
+            lowest(self.common(rows, 0))
         } else {
-            self.search(rows)?
+            self.search(rows)
         };
-        self.rules.get(bit).copied()
+        self.rules[bit]
     }
 
-    /// The lowest bit that all rows have.
+    /// The lowest bit that all rows have, or the one behind the last.
     #[inline]
-    fn search(&self, rows: [u32; 5]) -> Option<usize> {
-        let mut summary = self.common(rows, 0)?;
-        loop {
+    fn search(&self, rows: Part) -> usize {
+        let mut summary = self.common(rows, 0);
+        while summary != 0 {
             let word = lowest(summary);
-            let bits = self.common(rows, 1 + word)?;
+            let bits = self.common(rows, 1 + word);
             if bits != 0 {
-                return Some(word * 64 + lowest(bits));
+                return word * 64 + lowest(bits);
             }
             summary &= summary - 1;
-            if summary == 0 {
-                return None;
-            }
         }
+        self.words * 64
     }
 
     /// The bits that the rows have in common in one of their words.
     #[inline(always)]
-    fn common(&self, rows: [u32; 5], word: usize) -> Option<u64> {
-        let [a, b, c, d, e] = rows.map(|row| self.rows.get(row as usize + word));
-        Some(a? & b? & c? & d? & e?)
+    fn common(&self, rows: Part, word: usize) -> u64 {
+        let of = |row: u32| self.rows[row as usize + word];
+        let addresses = of(rows.source) & of(rows.destination);
+        let ports = of(rows.source_port) & of(rows.destination_port);
+        of(rows.kind) & addresses & ports
     }
 
     /// Makes the table of the rules that can match packets of this version.
@@ -133,6 +150,7 @@ impl<A: Address> Compiled<A> {
         };
         let by_protocol = kinds(&|rule, number| !rule.fragment && rule.has_protocol(number));
         let by_flags = kinds(&|rule, flags| !rule.fragment && rule.has_tcp(flags));
+        let by_kind = [*by_protocol, *by_flags].concat();
         let by_fragment =
             kinds(&|rule, number| rule.has_later_fragments() && rule.has_protocol(number));
         let addresses = |list: &[Addresses]| -> Vec<Interval<A>> {
@@ -149,14 +167,18 @@ impl<A: Address> Compiled<A> {
         let each = || here.iter().map(|(_, rule)| *rule);
         Self {
             words: rows.words,
-            by_protocol,
-            by_flags,
+            by_kind: Box::new(<[u32; 512]>::try_from(by_kind).unwrap_or([0; 512])),
             by_fragment,
             source: Ranges::new(each().map(|rule| addresses(&rule.source)), &mut rows),
             destination: Ranges::new(each().map(|rule| addresses(&rule.destination)), &mut rows),
             source_port: Ranges::new(each().map(|rule| ports(&rule.source_ports)), &mut rows),
             destination_port: Ranges::new(each().map(second), &mut rows),
-            rules: here.iter().map(|(index, _)| *index).collect(),
+            rules: here
+                .iter()
+                .map(|(index, _)| *index)
+                .chain(std::iter::repeat(rules.len() as u32))
+                .take(rows.words * 64 + 1)
+                .collect(),
             rows: rows.all.into(),
         }
     }

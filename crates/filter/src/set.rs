@@ -91,11 +91,11 @@ impl Table {
         let at = if is_damaged(packet) {
             rules + 1
         } else {
-            let found = match packet.version {
+            let place = match packet.version {
                 4 => self.v4.first_match(packet),
                 _ => self.v6.first_match(packet),
             };
-            found.map_or(rules, |at| at as usize)
+            place as usize
         };
         self.verdicts[at]
     }

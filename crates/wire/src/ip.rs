@@ -35,8 +35,44 @@ const SHIM6: u8 = 140;
 /// Extension headers that are stepped over. RFC 8200 4.1 knows seven that make sense at once.
 pub const EXTENSIONS_MAX: usize = 8;
 
-/// Octets of a TCP header that must be there for its ports and flags to be believed: TMIN of RFC 1858 3.
-const TCP_MIN: usize = 16;
+/// What of an upper protocol is read, and how: nothing that follows from it is a branch.
+#[derive(Clone, Copy)]
+struct Kind {
+    upper: Upper,
+    /// Octets that must be there. Of TCP, TMIN of RFC 1858 3; else what all but a last fragment have room for.
+    octets: u8,
+    /// How far the first four octets are shifted to be two ports: ICMP has a type and a code in the first two.
+    shift: u8,
+    /// Which bits of those are kept.
+    mask: u32,
+    /// Which TCP flags are kept.
+    flags: u8,
+}
+
+/// By protocol.
+static KINDS: [Kind; 256] = {
+    const fn kind(upper: Upper, octets: u8, shift: u8, mask: u32, flags: u8) -> Kind {
+        Kind {
+            upper,
+            octets,
+            shift,
+            mask,
+            flags,
+        }
+    }
+    let mut kinds = [kind(Upper::Unread, 0, 0, 0, 0); 256];
+    let mut protocol = 0;
+    while protocol < 256 {
+        if has_ports(protocol as u8) {
+            kinds[protocol] = kind(Upper::Ports, 8, 0, u32::MAX, 0);
+        }
+        protocol += 1;
+    }
+    kinds[tcp::PROTOCOL as usize] = kind(Upper::Ports, 16, 0, u32::MAX, u8::MAX);
+    kinds[icmp::PROTOCOL as usize] = kind(Upper::Icmp, 4, 16, u32::MAX, 0);
+    kinds[icmp::PROTOCOL_V6 as usize] = kind(Upper::Icmp, 4, 16, u32::MAX, 0);
+    kinds
+};
 
 /// What was found behind the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -241,43 +277,29 @@ impl Header {
         Err(HeaderError::TooManyExtensions)
     }
 
-    /// Reads what of the upper protocol is asked for.
+    /// Reads what of the upper protocol is asked for. What kind of protocol it is is not guessed: in a mix, a wrong
+    /// guess costs more than all the rest of a header.
     #[inline(always)]
     fn upper(&mut self, content: &[u8]) {
-        if self.protocol == tcp::PROTOCOL {
-            self.upper = match content.first_chunk::<TCP_MIN>() {
-                Some(head) => {
-                    self.set_ports([head[0], head[1], head[2], head[3]]);
-                    self.tcp_flags = head[13];
-                    Upper::Ports
-                }
-                None => Upper::Cut,
-            };
-        } else if has_ports(self.protocol) {
-            // Eight octets are UDP's whole header, and no fragment but the last has fewer.
-            self.upper = match content.first_chunk::<8>() {
-                Some(head) => {
-                    self.set_ports([head[0], head[1], head[2], head[3]]);
-                    Upper::Ports
-                }
-                None => Upper::Cut,
-            };
-        } else if self.protocol == icmp::PROTOCOL || self.protocol == icmp::PROTOCOL_V6 {
-            self.upper = match content.first_chunk::<4>() {
-                Some(head) => {
-                    self.destination_port = u16::from_be_bytes([head[0], head[1]]);
-                    Upper::Icmp
-                }
-                None => Upper::Cut,
-            };
-        }
-    }
-
-    #[inline(always)]
-    fn set_ports(&mut self, ports: [u8; 4]) {
-        let ports = u32::from_be_bytes(ports);
+        let kind = &KINDS[usize::from(self.protocol)];
+        self.upper = kind.upper;
+        let padded;
+        let head = match content.first_chunk::<16>() {
+            Some(head) => head,
+            None if content.len() < usize::from(kind.octets) => {
+                self.upper = Upper::Cut;
+                return;
+            }
+            None => {
+                padded = pad(content);
+                &padded
+            }
+        };
+        let first = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
+        let ports = first >> kind.shift & kind.mask;
         self.source_port = (ports >> 16) as u16;
         self.destination_port = ports as u16;
+        self.tcp_flags = head[13] & kind.flags;
     }
 
     /// ICMP's type and code, where there is such a header.
@@ -306,6 +328,16 @@ impl Header {
             _ => Ipv6Addr::from_bits(number).into(),
         }
     }
+}
+
+/// Fewer octets than 16, and zeros behind them.
+#[cold]
+fn pad(content: &[u8]) -> [u8; 16] {
+    let mut padded = [0; 16];
+    for (to, from) in padded.iter_mut().zip(content) {
+        *to = *from;
+    }
+    padded
 }
 
 /// Whether a protocol begins with two ports of 16 bits.
