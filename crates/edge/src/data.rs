@@ -9,7 +9,6 @@ use forward::{check, fragment, icmp, mss, source};
 use l2tp::Received;
 use wire::ip::Header;
 use wire::ppp::{Frame, protocol};
-use wire::tcp;
 
 use crate::counters::Discard;
 use crate::edge::Edge;
@@ -130,7 +129,7 @@ impl Edge {
         traffic.packets_in += 1;
         traffic.octets_in += packet.len() as u64;
         subscriber.active = true;
-        if config.clamp_mss && is_syn(&header) {
+        if config.clamp_mss && mss::is_syn(&header) {
             scratch.clear();
             scratch.extend_from_slice(packet);
             mss::clamp(&header, scratch, subscriber.mtu, mss::Sum::Complete);
@@ -345,8 +344,4 @@ impl Edge {
 fn check_open(subscriber: &Subscriber, header: &Header) -> Result<(), Discard> {
     let is_open = subscriber.is_open(header.version);
     is_open.then_some(()).ok_or(Discard::NotOpen)
-}
-
-fn is_syn(header: &Header) -> bool {
-    header.protocol == tcp::PROTOCOL && header.tcp_flags & tcp::Flags::SYN.0 as u8 != 0
 }
