@@ -90,6 +90,8 @@ pub(crate) struct Counters {
     pub(crate) too_many: u64,
     /// Routes that another subscriber has, or for which there was no room.
     pub(crate) routes_refused: u64,
+    /// LCP Echo-Replies to our requests.
+    pub(crate) echo_replies: u64,
 }
 
 impl Default for Counters {
@@ -102,6 +104,7 @@ impl Default for Counters {
             without_address: 0,
             too_many: 0,
             routes_refused: 0,
+            echo_replies: 0,
         }
     }
 }

@@ -8,6 +8,7 @@ use forward::split::{Opened, Segments};
 use forward::{check, fragment, icmp, mss, source};
 use l2tp::Received;
 use wire::ip::Header;
+use wire::ppp::control::code;
 use wire::ppp::{Frame, protocol};
 
 use crate::counters::Discard;
@@ -48,7 +49,12 @@ impl Edge {
             return;
         };
         let octets = &bytes[received.start..received.end];
+        let mut is_echo_reply = false;
         let version = match Frame::parse(octets) {
+            Ok(frame) if frame.protocol == protocol::LCP => {
+                is_echo_reply = frame.information.first() == Some(&code::ECHO_REPLY);
+                None
+            }
             Ok(frame) if frame.protocol == protocol::IPV4 => Some((4, frame.information)),
             Ok(frame) if frame.protocol == protocol::IPV6 => Some((6, frame.information)),
             _ => None,
@@ -68,8 +74,10 @@ impl Edge {
             return;
         }
         let handled = self.with_link(index, now, |link, ctx| link.handle(octets, ctx));
-        if let Some(Err(why)) = handled {
-            self.counters.discard(Discard::Ppp(why));
+        match handled {
+            Some(Err(why)) => self.counters.discard(Discard::Ppp(why)),
+            Some(Ok(())) if is_echo_reply => self.counters.echo_replies += 1,
+            Some(Ok(())) | None => {}
         }
     }
 

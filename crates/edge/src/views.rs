@@ -33,6 +33,8 @@ pub struct Counts {
     pub routes_refused: u64,
     /// Routes there are.
     pub routes: usize,
+    /// LCP Echo-Replies to our requests, ever (RFC 1661, section 5.8).
+    pub echo_replies: u64,
     /// ICMP errors sent.
     pub icmp_errors: u64,
 }
@@ -202,6 +204,7 @@ impl Edge {
             too_many: self.counters.too_many,
             routes_refused: self.counters.routes_refused,
             routes: self.routes.len(),
+            echo_replies: self.counters.echo_replies,
             icmp_errors: self.errors.sent(),
         }
     }

@@ -111,6 +111,16 @@ fn a_fixed_address_is_nobody_elses() {
 }
 
 #[test]
+fn echo_replies_to_our_requests_are_counted() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("alice", "sesame");
+    assert_eq!(stage.lns.counts().echo_replies, 0);
+    // Asked once a minute, answered each time (RFC 1661, section 5.8).
+    stage.pass(Duration::from_secs(250));
+    assert_eq!(stage.lns.counts().echo_replies, 4);
+}
+
+#[test]
 fn the_client_that_goes_ends_its_account_with_user_request() {
     let mut stage = Stage::new(lns_config());
     stage.dial("alice", "sesame");
