@@ -11,11 +11,11 @@ use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
 use crate::edge::Edge;
 use crate::end::End;
 use crate::event::{Admission, Event};
-use crate::subscriber::{Phase, SubscriberKey};
+use crate::subscriber::{Again, Phase, SubscriberKey};
 
 impl Edge {
     /// Lets somebody in who asked: the answer to a [`crate::Question`]. `message` may be shown to its user. `false`: it
-    /// has gone, or did not ask.
+    /// has gone, did not ask, or has begun anew since, and is asked about again where it made another claim.
     pub fn admit(
         &mut self,
         subscriber: SubscriberKey,
@@ -24,21 +24,37 @@ impl Edge {
         now: Instant,
     ) -> bool {
         let index = subscriber.0.index;
-        let asking = |one: &&crate::subscriber::Subscriber| one.phase == Phase::Asking;
-        if self.subscribers.get(subscriber.0).filter(asking).is_none() {
+        let Some(claimed) = self.answered(subscriber) else {
             return false;
-        }
+        };
         let Admission {
             profile,
             sticky,
             is_remote,
             sessions,
         } = admission;
-        self.at_mut(index).is_local = !is_remote;
-        if let Some(name) = &profile.name {
+        let name = profile.name.as_deref().map(str::as_bytes);
+        let name = name.or(claimed.name.as_deref());
+        let one = self.at_mut(index);
+        if let Some(name) = name.filter(|&name| *name != *one.name) {
+            if one.phase != Phase::Asking || one.up.is_some() {
+                let reason = End::Refused("another name than that of its account".into());
+                self.counters.refused += 1;
+                self.turn_away(index, reason, b"another name", now);
+                return true;
+            }
             self.forget_name(index);
-            self.set_name(index, name.as_bytes());
+            self.set_name(index, name);
         }
+        let one = self.at_mut(index);
+        if one.phase != Phase::Asking {
+            // It showed once more who it is; what it has stays.
+            self.with_link(index, now, |link, ctx| {
+                link.accept(&Grant::default(), message, ctx)
+            });
+            return true;
+        }
+        one.is_local = !is_remote;
         self.register_name(index);
         let alike = self.find(&self.at(index).name);
         // A client of ours by this name comes in elsewhere.
@@ -87,7 +103,8 @@ impl Edge {
         true
     }
 
-    /// Turns somebody away who asked: the answer to a [`crate::Question`]. `false`: it has gone, or did not ask.
+    /// Turns somebody away who asked: the answer to a [`crate::Question`]. `false`: it has gone, did not ask, or has
+    /// begun anew since, and is asked about again where it made another claim.
     pub fn refuse(
         &mut self,
         subscriber: SubscriberKey,
@@ -96,8 +113,7 @@ impl Edge {
         now: Instant,
     ) -> bool {
         let index = subscriber.0.index;
-        let asking = |one: &&crate::subscriber::Subscriber| one.phase == Phase::Asking;
-        if self.subscribers.get(subscriber.0).filter(asking).is_none() {
+        if self.answered(subscriber).is_none() {
             return false;
         }
         self.counters.refused += 1;
@@ -105,10 +121,24 @@ impl Edge {
         true
     }
 
+    /// Takes note that a question was answered, and returns what else there was to it; `None` if nobody waits for that
+    /// answer any more.
+    fn answered(&mut self, subscriber: SubscriberKey) -> Option<Again> {
+        let one = self.subscribers.get_mut(subscriber.0)?;
+        let claim = one.asked.take()?;
+        let again = one.again.take().map_or_else(Again::default, |again| *again);
+        let link = &one.link;
+        if one.phase != Phase::Ending && link.awaits_answer() && link.claims() == claim {
+            return Some(again);
+        }
+        if let Some(next) = again.next.filter(|_| link.awaits_answer()) {
+            self.ask(subscriber.0.index, next);
+        }
+        None
+    }
+
     fn turn_away(&mut self, index: u32, reason: End, message: &[u8], now: Instant) {
-        let subscriber = self.at_mut(index);
-        subscriber.phase = Phase::Ending;
-        subscriber.ending = Some(Box::new(reason));
+        self.at_mut(index).tell_to_go(reason);
         self.with_link(index, now, |link, ctx| link.refuse(message, ctx));
     }
 
@@ -182,12 +212,13 @@ impl Edge {
                 addresses: Some((settings.local, settings.peer)),
             });
         }
-        let table = if is_client {
-            &mut self.own
+        let address = IpAddr::V4(address);
+        let taken = if is_client {
+            // Who had it before has not heard yet that it is gone.
+            self.own.replace(address, 32, index).is_err()
         } else {
-            &mut self.routes
+            self.routes.insert(address, 32, index).is_err()
         };
-        let taken = table.insert(IpAddr::V4(address), 32, index).is_err();
         self.counters.routes_refused += u64::from(taken);
         self.framed_routes(index, false, true);
         self.network_up(index, now);

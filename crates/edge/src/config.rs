@@ -24,6 +24,9 @@ pub struct Config {
     pub path_mtu: u16,
     /// Whether the MSS of TCP connections is lowered to what fits (RFC 4459, section 3.2, has why).
     pub clamp_mss: bool,
+    /// A subscriber to whom no packet may flow so long after its session came up, or after its link began anew, is
+    /// ended; zero: never.
+    pub setup_timeout: Duration,
     /// How often an account is given while a subscriber is up, unless its profile says; zero: never.
     pub interim_interval: Duration,
     /// A subscriber without a packet of data for so long is ended, unless its profile says; zero: never.
@@ -55,6 +58,7 @@ impl Default for Config {
             ipv6: true,
             path_mtu: 1_500,
             clamp_mss: true,
+            setup_timeout: Duration::from_secs(120),
             interim_interval: Duration::ZERO,
             idle_timeout: Duration::ZERO,
             session_timeout: Duration::ZERO,

@@ -17,6 +17,8 @@ pub enum End {
     Refused(Box<str>),
     /// It may have no address: the text says why.
     NoAddress(Box<str>),
+    /// It was not on line in time.
+    SetupTimeout,
     /// It was on line for as long as it may be (Session-Timeout).
     SessionTimeout,
     /// It had no packet of data for too long (Idle-Timeout).
@@ -52,6 +54,7 @@ impl End {
                 _ => TerminateCause::LostService,
             },
             Self::Refused(_) => TerminateCause::UserError,
+            Self::SetupTimeout => TerminateCause::LostCarrier,
             Self::NoAddress(_) | Self::TooMany => TerminateCause::NasError,
             Self::SessionTimeout => TerminateCause::SessionTimeout,
             Self::IdleTimeout => TerminateCause::IdleTimeout,
@@ -68,6 +71,7 @@ impl fmt::Display for End {
             Self::Session(end) => write!(f, "the session: {end}"),
             Self::Refused(why) => write!(f, "not let in: {why}"),
             Self::NoAddress(why) => write!(f, "no address: {why}"),
+            Self::SetupTimeout => f.write_str("not on line in time"),
             Self::SessionTimeout => f.write_str("its time was over (Session-Timeout)"),
             Self::IdleTimeout => f.write_str("no data for too long (Idle-Timeout)"),
             Self::Administrator => f.write_str("an operator ended it"),

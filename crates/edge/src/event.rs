@@ -51,7 +51,9 @@ pub struct Admission {
     pub sessions: Option<u32>,
 }
 
-/// Somebody says who it is, and asks to come in.
+/// Somebody says who it is, and asks to come in, or shows once more that it is who it was.
+///
+/// It is to be answered once. Until then there is no other question of that subscriber.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// Who.

@@ -46,6 +46,7 @@ impl Edge {
             self.set_name(key.index, &name);
             self.register_name(key.index);
         }
+        self.at_mut(key.index).open_by = later(now, self.config.setup_timeout);
         let proxy = self.take_proxy(session).filter(|_| !is_client);
         self.with_link(key.index, now, |link, ctx| {
             match proxy.as_deref().and_then(proxied) {
@@ -106,15 +107,15 @@ impl Edge {
 
     fn link_event(&mut self, index: u32, event: ppp::Event, now: Instant) {
         match event {
-            ppp::Event::LcpUp => {
+            ppp::Event::LcpUp => self.lcp_up(index, now),
+            ppp::Event::Authenticate(claim) => self.claimed(index, claim),
+            ppp::Event::Authenticated => {
                 let subscriber = self.at_mut(index);
-                if subscriber.phase == Phase::Up {
-                    // LCP was negotiated anew: who it is and what it has is asked again.
-                    subscriber.phase = Phase::Link;
+                // Otherwise it was challenged once more, and nothing changes.
+                if subscriber.phase == Phase::Link {
+                    subscriber.phase = Phase::Networks;
                 }
             }
-            ppp::Event::Authenticate(claim) => self.asked(index, claim),
-            ppp::Event::Authenticated => self.at_mut(index).phase = Phase::Networks,
             ppp::Event::Ipv4Up(settings) => self.ipv4_up(index, &settings, now),
             ppp::Event::Ipv4Down => self.ipv4_down(index),
             ppp::Event::Ipv6Up(settings) => self.ipv6_up(index, &settings, now),
@@ -129,13 +130,42 @@ impl Edge {
         }
     }
 
-    fn asked(&mut self, index: u32, claim: Claim) {
-        let key = self.at(index).key;
-        if self.at(index).name.is_empty() {
+    /// LCP is open, maybe anew: who it is and what it has is asked again.
+    fn lcp_up(&mut self, index: u32, now: Instant) {
+        let open_by = later(now, self.config.setup_timeout);
+        let subscriber = self.at_mut(index);
+        if subscriber.phase != Phase::Ending {
+            subscriber.phase = Phase::Link;
+            if subscriber.open_by == Instant::FAR_FUTURE {
+                subscriber.open_by = open_by;
+            }
+        }
+    }
+
+    /// A subscriber makes a claim. The one before may still wait for its answer, which this one waits for.
+    fn claimed(&mut self, index: u32, claim: Claim) {
+        let subscriber = self.at_mut(index);
+        match subscriber.asked {
+            Some(_) => subscriber.again.get_or_insert_default().next = Some(claim),
+            None => self.ask(index, claim),
+        }
+    }
+
+    /// Asks about a subscriber's claim, its latest.
+    pub(crate) fn ask(&mut self, index: u32, claim: Claim) {
+        let subscriber = self.at_mut(index);
+        subscriber.asked = Some(subscriber.link.claims());
+        let was_let_in = subscriber.up.is_some() || subscriber.phase != Phase::Link;
+        if subscriber.phase == Phase::Link {
+            subscriber.phase = Phase::Asking;
+        }
+        if was_let_in {
+            subscriber.again.get_or_insert_default().name = Some(claim.name.clone());
+        } else if subscriber.name != claim.name {
+            self.forget_name(index);
             self.set_name(index, &claim.name);
         }
-        self.at_mut(index).phase = Phase::Asking;
-        let subscriber = SubscriberKey(key);
+        let subscriber = SubscriberKey(self.at(index).key);
         self.questions.push_back(Question { subscriber, claim });
     }
 
@@ -146,6 +176,7 @@ impl Edge {
         let interim = self.config.interim_interval;
         let subscriber = self.at_mut(index);
         subscriber.phase = Phase::Up;
+        subscriber.open_by = Instant::FAR_FUTURE;
         if subscriber.up.is_some() {
             return;
         }
@@ -174,6 +205,10 @@ impl Edge {
             self.end(index, End::SessionTimeout, now);
             return;
         }
+        if subscriber.open_by <= now {
+            self.end(index, End::SetupTimeout, now);
+            return;
+        }
         if subscriber.idle_at <= now {
             if !core::mem::take(&mut subscriber.active) {
                 subscriber.idle_at = Instant::FAR_FUTURE;
@@ -193,15 +228,10 @@ impl Edge {
 
     /// Ends a subscriber in order: no packet passes any more, its peer is told, and then it is gone.
     pub(crate) fn end(&mut self, index: u32, reason: End, now: Instant) {
-        let subscriber = self.at_mut(index);
-        if subscriber.phase == Phase::Ending {
+        if self.at(index).phase == Phase::Ending {
             return;
         }
-        subscriber.phase = Phase::Ending;
-        subscriber.ending = Some(Box::new(reason));
-        subscriber.end_at = Instant::FAR_FUTURE;
-        subscriber.idle_at = Instant::FAR_FUTURE;
-        subscriber.interim_at = Instant::FAR_FUTURE;
+        self.at_mut(index).tell_to_go(reason);
         self.with_link(index, now, |link, ctx| link.close(ctx));
     }
 

@@ -10,7 +10,7 @@ use filter::FilterId;
 use forward::icmp::Bucket;
 use forward::source::Addresses;
 use l2tp::{CallDetails, SessionKey, SessionView, TunnelKey};
-use ppp::Link;
+use ppp::{Claim, Link};
 use wire::ppp::Compression;
 
 use crate::account::Numbers;
@@ -92,6 +92,8 @@ pub(crate) struct Subscriber {
     pub(crate) is_client: bool,
     /// Whether we let it in, and not a server.
     pub(crate) is_local: bool,
+    /// The number of its claim that somebody was asked about, until the answer.
+    pub(crate) asked: Option<u8>,
     /// Whether its account was begun.
     pub(crate) accounted: bool,
     /// The filter that its packets pass.
@@ -120,6 +122,8 @@ pub(crate) struct Subscriber {
     pub(crate) timer: Option<(TimerId, Instant)>,
     pub(crate) created: Instant,
     pub(crate) up: Option<Instant>,
+    /// When it is ended unless packets may flow by then.
+    pub(crate) open_by: Instant,
     /// When it is ended whatever it does.
     pub(crate) end_at: Instant,
     /// When it is ended unless it was active.
@@ -128,6 +132,17 @@ pub(crate) struct Subscriber {
     pub(crate) profile: Option<Box<Profile>>,
     /// Why it is told to go.
     pub(crate) ending: Option<Box<End>>,
+    /// What it claims beside what somebody was asked first.
+    pub(crate) again: Option<Box<Again>>,
+}
+
+/// What somebody claims who did so before.
+#[derive(Debug, Default)]
+pub(crate) struct Again {
+    /// The name that the present question is about, where an account has another one perhaps.
+    pub(crate) name: Option<Box<[u8]>>,
+    /// What it claimed since; to be asked about after the answer to that question.
+    pub(crate) next: Option<Claim>,
 }
 
 impl Subscriber {
@@ -148,6 +163,7 @@ impl Subscriber {
             phase: Phase::Link,
             is_client,
             is_local: true,
+            asked: None,
             accounted: false,
             filter: None,
             active: false,
@@ -164,11 +180,13 @@ impl Subscriber {
             timer: None,
             created: now,
             up: None,
+            open_by: Instant::FAR_FUTURE,
             end_at: Instant::FAR_FUTURE,
             idle_at: Instant::FAR_FUTURE,
             interim_at: Instant::FAR_FUTURE,
             profile: None,
             ending: None,
+            again: None,
         }
     }
 
@@ -182,10 +200,21 @@ impl Subscriber {
         open && self.phase != Phase::Ending
     }
 
+    /// Only its link has something to do from here on.
+    pub(crate) fn tell_to_go(&mut self, reason: End) {
+        self.phase = Phase::Ending;
+        self.ending = Some(Box::new(reason));
+        self.open_by = Instant::FAR_FUTURE;
+        self.end_at = Instant::FAR_FUTURE;
+        self.idle_at = Instant::FAR_FUTURE;
+        self.interim_at = Instant::FAR_FUTURE;
+    }
+
     /// When something has to be looked after.
     pub(crate) fn deadline(&self) -> Instant {
         self.link
             .timeout()
+            .min(self.open_by)
             .min(self.end_at)
             .min(self.idle_at)
             .min(self.interim_at)

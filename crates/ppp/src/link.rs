@@ -179,7 +179,7 @@ impl Link {
 
     fn answer(&mut self, accepted: bool, message: &[u8], ctx: &mut Context<'_>) -> bool {
         let compression = self.compression();
-        if self.ended || !self.authenticator.is_claimed() {
+        if !self.awaits_answer() {
             return false;
         }
         if self.lcp.negotiation.ask.is_some() {
@@ -286,6 +286,12 @@ impl Link {
     #[must_use]
     pub fn claims(&self) -> u8 {
         self.claims
+    }
+
+    /// Whether the owner's answer to the latest claim is awaited.
+    #[must_use]
+    pub fn awaits_answer(&self) -> bool {
+        !self.ended && self.authenticator.is_claimed()
     }
 
     /// What `show` tells of it.
