@@ -3,7 +3,7 @@
 //! [`Reader`] tells compression and format by content and gives the packets of a file in [`Block`]s, each some
 //! 512 KiB of the file and the [`Record`]s in it: no allocation and no copy per packet. What is wrong with a file
 //! never ends in a panic or in memory it merely claims to need: [`Faults`] says what was met, how often and where
-//! first. [`PcapWriter`] writes pcap.
+//! first. [`PcapWriter`] writes pcap, and [`PcapngWriter`] pcapng.
 //!
 //! Sources:
 //! - pcap and pcapng: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng, and what libpcap does with files older than
@@ -21,6 +21,7 @@ mod block;
 mod fault;
 mod format;
 mod octets;
+mod pcapng_writer;
 mod reader;
 mod source;
 mod writer;
@@ -28,6 +29,7 @@ mod writer;
 pub use block::{Block, Record};
 pub use fault::{Effect, Fault, Faults, OpenError};
 pub use format::{Format, UNKNOWN_LINK};
+pub use pcapng_writer::{PcapngWriter, Way};
 pub use reader::{Reader, first_time};
 pub use source::Compression;
 pub use writer::{PcapWriter, Resolution};

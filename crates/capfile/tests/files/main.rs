@@ -12,3 +12,4 @@ mod snoop;
 mod support;
 mod tsh;
 mod writing;
+mod writing_pcapng;
