@@ -285,6 +285,10 @@ impl Edge {
 
     pub(crate) fn set_name(&mut self, index: u32, name: &[u8]) {
         self.at_mut(index).name = name.into();
+        if self.taps.is_on() {
+            let key = SubscriberKey(self.at(index).key);
+            self.taps.named(key, name);
+        }
     }
 
     /// Lets a subscriber be found by its name.

@@ -14,6 +14,7 @@ use wire::ppp::{Frame, protocol};
 use crate::counters::Discard;
 use crate::edge::Edge;
 use crate::subscriber::{Subscriber, SubscriberKey};
+use crate::tap::Passed;
 
 /// Where packets of subscribers go.
 pub trait Inside {
@@ -34,7 +35,16 @@ impl Edge {
     /// Takes a datagram of a peer: packets go to the inside, all else is heeded.
     pub fn receive(&mut self, route: Route, bytes: &[u8], now: Instant, inside: &mut impl Inside) {
         match self.endpoint.receive_data(&route, bytes, now) {
-            Ok(Some(received)) => self.frame(received, bytes, now, inside),
+            Ok(Some(received)) => {
+                if self.taps.is_on()
+                    && let Some(index) = self.subscriber_of(received.session)
+                    && let Some(subscriber) = self.subscribers.at(index)
+                {
+                    let passed = Passed::Outside(route);
+                    self.taps.copy(subscriber, passed, false, [bytes, &[]]);
+                }
+                self.frame(received, bytes, now, inside);
+            }
             Ok(None) => {
                 // What was ignored is counted by the endpoint.
                 let _ = self.handle_control(base::Datagram { route, bytes }, now);
@@ -112,6 +122,7 @@ impl Edge {
             filters,
             scratch,
             config,
+            taps,
             ..
         } = self;
         let subscriber = subscribers.at_mut(index).expect("the caller found it");
@@ -137,14 +148,18 @@ impl Edge {
         traffic.packets_in += 1;
         traffic.octets_in += packet.len() as u64;
         subscriber.active = true;
-        if config.clamp_mss && mss::is_syn(&header) {
+        let packet = if config.clamp_mss && mss::is_syn(&header) {
             scratch.clear();
             scratch.extend_from_slice(packet);
             mss::clamp(&header, scratch, subscriber.mtu, mss::Sum::Complete);
-            inside.packet(scratch);
+            scratch
         } else {
-            inside.packet(packet);
+            packet
+        };
+        if taps.is_on() {
+            taps.copy(subscriber, Passed::Inside, false, [packet, &[]]);
         }
+        inside.packet(packet);
         Ok(())
     }
 
@@ -312,6 +327,7 @@ impl Edge {
         let Self {
             subscribers,
             endpoint,
+            taps,
             ..
         } = self;
         let subscriber = subscribers.at_mut(index).ok_or(Discard::NotOpen)?;
@@ -324,11 +340,17 @@ impl Edge {
         };
         let (head, length) = subscriber.compression.head(number);
         let out = outside.begin(&header.route).ok_or(Discard::Backlog)?;
+        let begun = out.len();
         out.extend_from_slice(header.as_bytes());
         out.extend_from_slice(&head[..length]);
         let start = out.len();
         packet(out);
         let octets = (out.len() - start) as u64;
+        if taps.is_on() {
+            let passed = Passed::Outside(header.route);
+            taps.copy(subscriber, Passed::Inside, true, [&out[start..], &[]]);
+            taps.copy(subscriber, passed, true, [&out[begun..], &[]]);
+        }
         outside.commit(&header.route);
         subscriber.traffic.packets_out += 1;
         subscriber.traffic.octets_out += octets;

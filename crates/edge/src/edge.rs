@@ -22,7 +22,8 @@ use crate::filters::Filters;
 use crate::history::{Ended, History};
 use crate::outgoing::Outgoing;
 use crate::random::Random;
-use crate::subscriber::Subscriber;
+use crate::subscriber::{Subscriber, SubscriberKey};
+use crate::tap::Taps;
 
 /// No subscriber.
 const NIL: u32 = u32::MAX;
@@ -63,6 +64,7 @@ pub struct Edge {
     pub(crate) counters: Counters,
     /// Numbers of accounts count from 1.
     pub(crate) last_account: u64,
+    pub(crate) taps: Taps,
     pub(crate) shutting_down: bool,
 }
 
@@ -94,6 +96,7 @@ impl Edge {
             history: History::new(config.history_max),
             counters: Counters::default(),
             last_account: 0,
+            taps: Taps::default(),
             shutting_down: false,
             random,
             config,
@@ -257,6 +260,9 @@ impl Edge {
 
     pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber> {
         let subscriber = self.subscribers.remove(key)?;
+        if self.taps.is_on() {
+            self.taps.gone(SubscriberKey(key));
+        }
         if let Some((timer, _)) = subscriber.timer {
             self.timers.cancel(timer);
         }

@@ -9,6 +9,7 @@ use wire::ppp::protocol;
 
 use crate::config::Config;
 use crate::edge::Edge;
+use crate::tap::Passed;
 
 /// Errors to the inside that may wait; the rate allows few.
 const WAITING_MAX: usize = 256;
@@ -98,6 +99,11 @@ impl Edge {
         if let Some(data) = self.endpoint.data_header(subscriber.session) {
             let mut frame = head[..octets].to_vec();
             frame.extend_from_slice(&out[..length]);
+            if self.taps.is_on() {
+                let passed = Passed::Outside(data.route);
+                let parts = [data.as_bytes(), &frame];
+                self.taps.copy(subscriber, passed, true, parts);
+            }
             self.outgoing.push(data.route, data.as_bytes(), &frame);
         }
     }

@@ -13,6 +13,7 @@
 //! | `errors` | ICMP errors about packets that did not go on |
 //! | `filters` | which packets may pass |
 //! | `dial` | links in which we are the client |
+//! | `tap` | copies of what passes, for who looks |
 //! | `views` | what `show` reads |
 //!
 //! Left out: PPPoE, tunnel switching, NAT, IPv6 prefix delegation, the kernel's data plane.
@@ -34,6 +35,7 @@ mod links;
 mod outgoing;
 mod random;
 mod subscriber;
+mod tap;
 mod views;
 
 pub use account::{Account, Entry, Numbers};
@@ -47,4 +49,5 @@ pub use event::{Admission, Event, Question};
 pub use filters::{Filters, Logged};
 pub use history::Ended;
 pub use subscriber::{Phase, SubscriberKey, Traffic};
+pub use tap::{Passed, TAPPED_MAX, TAPS_MAX, TapId, Tapped};
 pub use views::{Counts, Limits, SubscriberView};

@@ -10,6 +10,7 @@ use crate::end::End;
 use crate::event::{Event, Question};
 use crate::history::Ended;
 use crate::subscriber::{Phase, Subscriber, SubscriberKey};
+use crate::tap::Passed;
 
 /// Proxy Authen Types (RFC 2661 4.4.5).
 const PROXY_CHAP: u16 = 2;
@@ -92,6 +93,13 @@ impl Edge {
             let Some(header) = self.endpoint.data_header(session) else {
                 break;
             };
+            if self.taps.is_on()
+                && let Some(subscriber) = self.subscribers.at(index)
+            {
+                let passed = Passed::Outside(header.route);
+                self.taps
+                    .copy(subscriber, passed, true, [header.as_bytes(), frame]);
+            }
             if !self.outgoing.push(header.route, header.as_bytes(), frame) {
                 self.counters.discard(Discard::Backlog);
             }

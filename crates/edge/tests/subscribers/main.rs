@@ -4,3 +4,4 @@
 mod coming;
 mod packets;
 mod stage;
+mod tapped;

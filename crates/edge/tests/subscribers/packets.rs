@@ -9,7 +9,7 @@ use wire::checksum;
 use crate::stage::{Stage, lns_config};
 
 /// A UDP packet of so many octets of data.
-fn udp(from: Ipv4Addr, to: Ipv4Addr, length: usize, dont_fragment: bool) -> Vec<u8> {
+pub(crate) fn udp(from: Ipv4Addr, to: Ipv4Addr, length: usize, dont_fragment: bool) -> Vec<u8> {
     let total = 28 + length;
     let mut packet = vec![0; total];
     packet[0] = 0x45;
