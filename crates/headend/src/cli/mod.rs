@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 failed, 2 wrong usage. Results go to standard output,
 //! everything else to standard error.
 
+mod capture;
 mod check;
 pub(crate) mod create;
 pub(crate) mod pace;
@@ -48,6 +49,8 @@ enum Verb {
     Session(session::Args),
     /// Show what the daemon holds and does
     Show(show::Args),
+    /// Write what passes of a subscriber to a file, inside and outside of its tunnel
+    Capture(capture::Args),
     /// Several ping streams at once: ping's flags and text, kept, compared
     Ping(ping::Args),
     /// Queues: check a policy, shape by it between two interfaces, show and draw queues
@@ -83,6 +86,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Tunnel(args) => tunnel::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),
+        Verb::Capture(args) => capture::run(&args),
         Verb::Ping(args) => ping::run(&args),
         Verb::Qos(args) => qos::run(&args),
         Verb::Trace(args) => trace::run(&args),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Socket;
 use super::subscriber;
 use super::table::{Column, Shown, Table, block};
-use crate::control::request::{Do, Nothing, SubscriberFilter};
+use crate::control::request::{Do, FilterName, Nothing, SubscriberFilter};
 
 /// Show what the daemon holds and does.
 #[derive(Debug, clap::Args)]
@@ -52,6 +52,15 @@ enum What {
     Subscriber(subscriber::Args),
     /// Pools of addresses: how many are used and free, and who was refused
     Pools,
+    /// RADIUS servers, and accounting records on their way
+    Radius,
+    /// Filters: their rules, and how many packets passed
+    Filters,
+    /// The lines of a filter, and how many packets each decided on
+    Filter {
+        /// Its Filter-Id
+        name: String,
+    },
     /// Peers by address
     Peers,
     /// Everything that is counted: messages, discards, retransmissions
@@ -106,6 +115,9 @@ impl What {
             What::Subscribers { filter, .. } => Do::ShowSubscribers(filter.clone()),
             What::Subscriber(args) => Do::ShowSubscriber(args.request()),
             What::Pools => Do::ShowPools(nothing),
+            What::Radius => Do::ShowRadius(nothing),
+            What::Filters => Do::ShowFilters(nothing),
+            What::Filter { name } => Do::ShowFilter(FilterName { name: name.clone() }),
             What::Peers => Do::ShowPeers(nothing),
             What::Counters => Do::ShowCounters(nothing),
             What::Server => Do::ServerStats(nothing),
@@ -125,6 +137,9 @@ impl What {
             What::Subscribers { .. } => "subscriber.ended/1",
             What::Subscriber(_) => "subscriber.detail/1",
             What::Pools => "pool/1",
+            What::Radius => "radius.server/1",
+            What::Filters => "filter/1",
+            What::Filter { .. } => "filter.line/1",
             What::Peers => "peer/1",
             What::Counters => "counter/1",
             What::Server => "server/1",
@@ -215,6 +230,10 @@ fn look(schema: &str) -> Look {
         "subscriber.ended/1" => Look::Table(subscriber::ENDED),
         "pool/1" => Look::Table(POOL),
         "pool.outside/1" => Look::Block(OUTSIDE),
+        "radius.server/1" => Look::Table(RADIUS_SERVER),
+        "radius/1" => Look::Block(RADIUS),
+        "filter/1" => Look::Table(FILTER),
+        "filter.line/1" => Look::Table(FILTER_LINE),
         "peer/1" => Look::Table(PEER),
         "ended/1" => Look::Table(ENDED),
         "counter/1" => Look::Table(COUNTER),
@@ -273,6 +292,51 @@ const SUBSCRIBER: &[Column] = &[
     ("PACKETS OUT", "packets_out", Number),
     ("OUT", "octets_out", Bytes),
     ("DROPPED", "dropped", Number),
+];
+const RADIUS_SERVER: &[Column] = &[
+    ("SERVER", "name", Text),
+    ("FOR", "purpose", Text),
+    ("ADDRESS", "address", Text),
+    ("STATE", "state", Text),
+    ("RTT us", "rtt_us", Tenths),
+    ("UNDER WAY", "outstanding", Number),
+    ("SENT", "requests", Number),
+    ("AGAIN", "retransmissions", Number),
+    ("GIVEN UP", "given_up", Number),
+    ("ACCEPTED", "accepts", Number),
+    ("REJECTED", "rejects", Number),
+    ("RECORDED", "recorded", Number),
+    ("IGNORED", "ignored", Number),
+    ("BECAUSE", "ignored_because", Text),
+];
+const RADIUS: &[Column] = &[
+    ("requests under way", "outstanding", Number),
+    ("requests that wait", "waiting", Number),
+    ("requests not taken", "refused", Number),
+    ("requests nobody answered", "failed", Number),
+    ("datagrams from no server", "unknown_server", Number),
+    ("records on their way", "records_held", Number),
+    ("  at servers", "records_in_flight", Number),
+    ("records that servers have", "records_delivered", Number),
+    ("records no server wanted", "records_given_up", Number),
+    ("records lost", "records_lost", Number),
+    ("on disk", "store", Text),
+    ("Disconnect-Requests", "disconnects", Text),
+];
+const FILTER: &[Column] = &[
+    ("FILTER", "name", Text),
+    ("LINE", "line", Number),
+    ("IN FILE", "in_file", Text),
+    ("RULES IN", "rules_in", Number),
+    ("RULES OUT", "rules_out", Number),
+    ("ACCEPTED", "accepted", Number),
+    ("DENIED", "denied", Number),
+];
+const FILTER_LINE: &[Column] = &[
+    ("LINE", "line", Number),
+    ("DIRECTION", "direction", Text),
+    ("HITS", "hits", Number),
+    ("RULE", "text", Text),
 ];
 const POOL: &[Column] = &[
     ("POOL", "name", Text),

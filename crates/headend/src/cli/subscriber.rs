@@ -29,6 +29,16 @@ pub(super) struct Who {
 }
 
 impl Who {
+    /// Somebody by name or address.
+    pub(super) fn of(who: &str) -> Self {
+        Self {
+            who: Some(who.to_owned()),
+            tunnel: None,
+            session: None,
+            version: None,
+        }
+    }
+
     /// What was typed, as part of a request.
     pub(super) fn request(&self) -> request::Who {
         request::Who {

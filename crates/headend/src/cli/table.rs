@@ -138,6 +138,17 @@ pub(crate) fn show(value: &Value, shown: Shown) -> String {
         (Shown::Percent, Value::Number(number)) => {
             format!("{:.2} %", number.as_f64().unwrap_or(0.0) * 100.0)
         }
+        (_, Value::Object(fields)) => {
+            let shown = |(name, value): (&String, &Value)| {
+                format!("{} {}", name.replace('_', " "), show(value, shown))
+            };
+            let all: Vec<String> = fields.iter().map(shown).collect();
+            if all.is_empty() {
+                "-".into()
+            } else {
+                all.join(", ")
+            }
+        }
         (_, Value::Bool(is_so)) => if *is_so { "yes" } else { "no" }.into(),
         (Shown::Bytes, Value::Number(number)) => bytes(number.as_f64().unwrap_or(0.0)),
         (_, other) => other.to_string(),

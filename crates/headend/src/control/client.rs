@@ -86,6 +86,28 @@ impl Client {
         Ok(Some(reply))
     }
 
+    /// Reads the octets that a line announced, and hands them to `each` as they come.
+    ///
+    /// # Errors
+    /// The connection is gone, or `each` failed.
+    pub(crate) fn octets(
+        &mut self,
+        mut left: usize,
+        mut each: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        while left > 0 {
+            if self.taken == self.input.len() {
+                self.fill(None)?;
+            }
+            let there = &self.input[self.taken..];
+            let part = &there[..there.len().min(left)];
+            each(part)?;
+            left -= part.len();
+            self.taken += part.len();
+        }
+        Ok(())
+    }
+
     /// The next line that is there already.
     ///
     /// # Errors

@@ -93,7 +93,14 @@ impl Lines {
             match stream.write(&self.out[self.written..]) {
                 Ok(0) => return Heard::Lost,
                 Ok(count) => self.written += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::Fine,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // One that is never read to the end is not to grow for ever.
+                    if self.written >= OUT_HIGH {
+                        self.out.drain(..self.written);
+                        self.written = 0;
+                    }
+                    return Heard::Fine;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Heard::Lost,
             }
@@ -147,7 +154,8 @@ impl Lines {
         &mut self.out
     }
 
-    fn out_len(&self) -> usize {
+    /// Bytes that wait to be written.
+    pub(crate) fn out_len(&self) -> usize {
         self.out.len() - self.written
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Reply<'a> {
     /// One row of a `show`.
     #[serde(borrow)]
     pub(crate) row: Option<&'a RawValue>,
+    /// So many octets, which are no lines, follow this one.
+    pub(crate) octets: Option<usize>,
     /// There is nothing more to this request.
     #[serde(default)]
     pub(crate) end: bool,
@@ -104,6 +106,25 @@ pub(crate) fn row<T: Serialize>(out: &mut Vec<u8>, id: u64, row: &T) {
             row,
         },
     );
+}
+
+/// Appends octets, which are no lines, behind a line that says how many.
+pub(crate) fn octets(out: &mut Vec<u8>, id: u64, octets: &[u8]) {
+    #[derive(Serialize)]
+    struct Line {
+        v: u32,
+        id: u64,
+        octets: usize,
+    }
+    line(
+        out,
+        &Line {
+            v: VERSION,
+            id,
+            octets: octets.len(),
+        },
+    );
+    out.extend_from_slice(octets);
 }
 
 /// Appends the end after `rows` lines.

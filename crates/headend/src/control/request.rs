@@ -41,6 +41,12 @@ pub(crate) enum Do {
     /// Ends subscribers in order.
     #[serde(rename = "session.drop")]
     SessionDrop(Who),
+    /// Copies of what passes of a subscriber, as pcapng.
+    #[serde(rename = "capture.subscriber")]
+    CaptureSubscriber(CaptureSubscriber),
+    /// Ends one of this connection.
+    #[serde(rename = "capture.stop")]
+    CaptureStop(CaptureStop),
     /// Live tunnels.
     #[serde(rename = "show.tunnels")]
     ShowTunnels(Nothing),
@@ -68,6 +74,15 @@ pub(crate) enum Do {
     /// Pools of addresses.
     #[serde(rename = "show.pools")]
     ShowPools(Nothing),
+    /// RADIUS servers.
+    #[serde(rename = "show.radius")]
+    ShowRadius(Nothing),
+    /// Filters.
+    #[serde(rename = "show.filters")]
+    ShowFilters(Nothing),
+    /// The lines of a filter.
+    #[serde(rename = "show.filter")]
+    ShowFilter(FilterName),
     /// Everything that is counted.
     #[serde(rename = "show.counters")]
     ShowCounters(Nothing),
@@ -200,6 +215,39 @@ pub(crate) struct ShowSubscriber {
     /// How many of this name that are not on line any more are shown behind.
     #[serde(default = "ten")]
     pub(crate) history: u32,
+}
+
+/// Arguments of `show.filter`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FilterName {
+    /// Its Filter-Id.
+    pub(crate) name: String,
+}
+
+/// Arguments of `capture.subscriber`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CaptureSubscriber {
+    /// Who; an object, as [`Who`].
+    pub(crate) of: Who,
+    /// Begin also where nobody of the name is on line.
+    #[serde(default)]
+    pub(crate) wait: bool,
+    /// End after so many packets, both interfaces together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) count: Option<u64>,
+    /// Keep so many octets of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) snap: Option<u32>,
+}
+
+/// Arguments of `capture.stop`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CaptureStop {
+    /// The id of the request that began it.
+    pub(crate) capture: u64,
 }
 
 /// Arguments of `show.subscribers`: all that is given has to hold.

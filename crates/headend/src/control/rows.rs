@@ -1,6 +1,7 @@
 //! The rows of every `show`. Each carries its schema's name and version; a field
 //! may be added to a version, and taking one away or changing it makes the next.
 
+mod services;
 mod subscribers;
 
 use std::fmt::Display;
@@ -8,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize, Serializer};
 
+pub(crate) use services::*;
 pub(crate) use subscribers::*;
 
 /// A live tunnel, `tunnel/1`.

@@ -108,6 +108,11 @@ impl Client {
         self.lines.out()
     }
 
+    /// Bytes of replies that wait to be written.
+    pub(super) fn out_len(&self) -> usize {
+        self.lines.out_len()
+    }
+
     /// Whether the replies have reached the bound.
     pub(super) fn is_full(&self) -> bool {
         self.lines.is_full() || self.waiting >= WAITING_MAX

@@ -111,13 +111,25 @@ pub(super) fn tell(
                 let name = String::from_utf8_lossy(view.name);
                 tracing::debug!(subscriber = %name, address = ?view.address, "on line");
             }
+            if let Some(view) = core.edge.subscriber(subscriber) {
+                server.up(WaitFor::Line(view.session), core.now);
+            }
             return;
         }
         edge::Event::Client { addresses, .. } => {
             tracing::debug!(?addresses, "client");
             return;
         }
-        edge::Event::Down { name, reason, .. } => {
+        edge::Event::Down {
+            session,
+            name,
+            reason,
+            ..
+        } => {
+            // Why a session ended is told by its own end, or its tunnel's.
+            if !matches!(reason, edge::End::Session(_)) {
+                server.down(WaitFor::Line(session), &reason, core.now);
+            }
             let name = String::from_utf8_lossy(&name);
             tracing::debug!(subscriber = %name, %reason, "not on line any more");
             return;
@@ -149,11 +161,12 @@ pub(super) fn tell(
             reason,
         } => {
             tracing::debug!(session = id, %reason, "session down");
-            let what = WaitFor::Session(session);
-            // The tunnel's end follows, and tells why.
-            let later = reason == SessionEnd::TunnelEnded && server.defer(what, tunnel);
-            if !later {
-                server.down(what, &reason, core.now);
+            for what in [WaitFor::Session(session), WaitFor::Line(session)] {
+                // The tunnel's end follows, and tells why.
+                let later = reason == SessionEnd::TunnelEnded && server.defer(what, tunnel);
+                if !later {
+                    server.down(what, &reason, core.now);
+                }
             }
         }
         Event::CallRequested { session } => {

@@ -21,6 +21,7 @@
 //! | `log` | where log lines go |
 
 mod authority;
+mod capture;
 mod client;
 mod core;
 mod dialler;

@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use l2tp::{SessionKey, TunnelKey};
 use reactor::{Interest, Reactor, Readiness, Token};
 
+use super::capture::Captures;
 use super::client::{Client, ms};
 use super::core::Core;
 use super::source::Source;
@@ -30,6 +31,8 @@ const MODE: u32 = 0o660;
 pub(super) enum WaitFor {
     Tunnel(TunnelKey),
     Session(SessionKey),
+    /// A session of ours as a client, until it is on line.
+    Line(SessionKey),
 }
 
 /// Who waits, since when, and for which ids.
@@ -62,6 +65,7 @@ pub(super) struct Server {
     /// Clients with something to do, in turn.
     work: Vec<Key>,
     waiters: Waiters,
+    captures: Captures,
     accepting: bool,
 }
 
@@ -85,6 +89,7 @@ impl Server {
             connections: Slab::new(),
             work: Vec::new(),
             waiters: HashMap::new(),
+            captures: Captures::default(),
             accepting: true,
         })
     }
@@ -194,6 +199,7 @@ impl Server {
             let Self {
                 connections,
                 waiters,
+                captures,
                 ..
             } = self;
             let Some(connection) = connections.get_mut(key) else {
@@ -210,7 +216,7 @@ impl Server {
                     key,
                     &mut connection.client,
                     core,
-                    waiters,
+                    (waiters, captures),
                     clients,
                 );
                 if let Some(job) = more {
@@ -259,7 +265,36 @@ impl Server {
         }
     }
 
+    /// Hands on what was captured; whether there was anything.
+    pub(super) fn hand_out(&mut self, core: &mut Core) -> bool {
+        if !core.edge.has_tapped() {
+            return false;
+        }
+        let Self {
+            connections,
+            captures,
+            work,
+            ..
+        } = self;
+        let mut got = Vec::new();
+        captures.hand_out(
+            core,
+            connections,
+            |connection| &mut connection.client,
+            |client| got.push(client),
+        );
+        for key in got {
+            if let Some(connection) = connections.get_mut(key)
+                && !std::mem::replace(&mut connection.listed, true)
+            {
+                work.push(key);
+            }
+        }
+        true
+    }
+
     fn close(&mut self, key: Key, core: &mut Core) {
+        self.captures.gone(key, core);
         // It is not closed before it is no longer watched.
         let gone = self.connections.remove(key);
         if let Some(token) = gone.as_ref().and_then(|gone| gone.token) {

@@ -226,6 +226,7 @@ impl Daemon {
         while let Some(logged) = core.edge.poll_logged() {
             super::events::log_packet(&logged, core);
         }
+        told |= server.hand_out(core);
         summary.write(core);
         told
     }

@@ -251,3 +251,22 @@ pub(crate) struct Outside<'a> {
     /// ... because there were too many.
     pub(crate) refused_full: u64,
 }
+
+/// A capture has begun, `capture/1`.
+#[derive(Serialize)]
+pub(crate) struct Capture<'a> {
+    pub(crate) schema: &'a str,
+    /// How many there are now to be captured.
+    pub(crate) subscribers: usize,
+    pub(crate) format: &'a str,
+}
+
+/// A capture has ended, `capture.end/1`: packets that were written, and lost because they were not read in time.
+#[derive(Serialize)]
+pub(crate) struct CaptureEnd<'a> {
+    pub(crate) schema: &'a str,
+    pub(crate) inside: u64,
+    pub(crate) outside: u64,
+    pub(crate) inside_lost: u64,
+    pub(crate) outside_lost: u64,
+}

@@ -97,6 +97,7 @@ impl Context<'_> {
             }
         };
         let mut session = None;
+        let dials = client.is_some();
         if create.session {
             match endpoint.open_session(tunnel, Call::default(), *now) {
                 Ok(key) => session = Some(key),
@@ -114,7 +115,7 @@ impl Context<'_> {
         let session_id = session
             .and_then(|session| endpoint.session(session))
             .map(|view| view.id);
-        let wait_for = session.map_or(WaitFor::Tunnel(tunnel), WaitFor::Session);
+        let wait_for = session.map_or(WaitFor::Tunnel(tunnel), |session| wait_for(session, dials));
         self.started(create.wait, wait_for, ticket, id, session_id);
         Ok(())
     }
@@ -135,6 +136,7 @@ impl Context<'_> {
             } = &mut *self.core;
             match edge.endpoint_mut().open_session(tunnel, call, *now) {
                 Ok(session) => {
+                    let dials = client.is_some() && matches!(create.pseudowire, Wire::Ppp);
                     if let Some(dialler) = client
                         .as_mut()
                         .filter(|_| matches!(create.pseudowire, Wire::Ppp))
@@ -144,7 +146,7 @@ impl Context<'_> {
                     let id = edge.endpoint().session(session).map(|view| view.id);
                     self.started(
                         create.wait,
-                        WaitFor::Session(session),
+                        wait_for(session, dials),
                         ticket,
                         create.tunnel,
                         id,
@@ -209,6 +211,15 @@ impl Context<'_> {
             },
         );
         self.client.begin(ticket);
+    }
+}
+
+/// A client's session is up when it is on line.
+fn wait_for(session: l2tp::SessionKey, dials: bool) -> WaitFor {
+    if dials {
+        WaitFor::Line(session)
+    } else {
+        WaitFor::Session(session)
     }
 }
 

@@ -8,6 +8,7 @@ use edge::SubscriberKey;
 use l2tp::TunnelKey;
 use wire::l2tp::Version;
 
+use super::capture::Captures;
 use super::client::Client;
 use super::core::Core;
 use super::server::Waiters;
@@ -54,6 +55,7 @@ struct Context<'a> {
     client: &'a mut Client,
     core: &'a mut Core,
     waiters: &'a mut Waiters,
+    captures: &'a mut Captures,
 }
 
 impl Job {
@@ -72,7 +74,7 @@ impl Job {
         key: Key,
         client: &mut Client,
         core: &mut Core,
-        waiters: &mut Waiters,
+        (waiters, captures): (&mut Waiters, &mut Captures),
         clients: usize,
     ) -> Option<Self> {
         let id = self.id;
@@ -81,6 +83,7 @@ impl Job {
             client,
             core,
             waiters,
+            captures,
         };
         let next = match self.what {
             Work::Request(request) => {
@@ -158,6 +161,8 @@ impl Context<'_> {
                 Ok(None)
             }
             Do::SessionDrop(who) => self.begin_drop(&who).map(Some),
+            Do::CaptureSubscriber(wanted) => self.capture(id, &wanted),
+            Do::CaptureStop(stop) => self.stop_capture(id, stop.capture),
             Do::ShowTunnels(_) => show(What::Tunnels),
             Do::ShowSessions(_) => show(What::Sessions),
             Do::ShowPeers(_) => show(What::Peers),
@@ -170,6 +175,9 @@ impl Context<'_> {
                 left: u32::MAX,
             }),
             Do::ShowPools(_) => show(What::Pools),
+            Do::ShowRadius(_) => show(What::Radius),
+            Do::ShowFilters(_) => show(What::Filters),
+            Do::ShowFilter(filter) => show(self.filter(filter.name)?),
             Do::ShowCounters(_) => show(What::Counters),
             Do::ShowEventPoll(_) => show(What::Waits),
             Do::ShowEventTimers(_) => show(What::Timers),

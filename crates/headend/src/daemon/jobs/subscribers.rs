@@ -4,8 +4,9 @@ use edge::{End, SubscriberKey};
 
 use super::{Context, Work};
 use crate::control::reply::{self, Code, Refusal};
-use crate::control::request::{SessionName, ShowSubscriber, Who};
+use crate::control::request::{CaptureSubscriber, SessionName, ShowSubscriber, Who};
 use crate::control::rows;
+use crate::daemon::capture::Wanted;
 use crate::daemon::show::What;
 
 impl Context<'_> {
@@ -29,6 +30,16 @@ impl Context<'_> {
             name,
             history: request.history,
         })
+    }
+
+    /// The lines of a filter that is there.
+    pub(super) fn filter(&self, name: String) -> Result<What, Refusal> {
+        if self.core.edge.filters().set().find(&name).is_some() {
+            return Ok(What::FilterLines(name));
+        }
+        let message =
+            format!("there is no filter {name:?}; \"headend show filters\" lists those there are");
+        Err(Refusal::new(Code::NotFound, message))
     }
 
     pub(super) fn begin_drop(&self, who: &Who) -> Result<Work, Refusal> {
@@ -77,6 +88,38 @@ impl Context<'_> {
             reply::row(self.client.out(), id, &row);
         }
         dropped
+    }
+
+    pub(super) fn capture(
+        &mut self,
+        id: u64,
+        request: &CaptureSubscriber,
+    ) -> Result<Option<Work>, Refusal> {
+        let keys = self.find(&request.of)?;
+        let name = request.of.who.as_deref().map(str::as_bytes);
+        if keys.is_empty() && !request.wait {
+            return Err(nobody(&request.of));
+        }
+        let wanted = Wanted {
+            keys,
+            name,
+            count: request.count,
+            snap: request.snap,
+        };
+        let out = self.client.out();
+        self.captures
+            .begin((self.key, id), wanted, out, self.core)?;
+        Ok(None)
+    }
+
+    pub(super) fn stop_capture(&mut self, id: u64, capture: u64) -> Result<Option<Work>, Refusal> {
+        let out = self.client.out();
+        if !self.captures.stop(self.key, capture, out, self.core) {
+            let message = format!("no capture was begun by request {capture}, or it has ended");
+            return Err(Refusal::new(Code::NotFound, message));
+        }
+        reply::done(self.client.out(), id, None);
+        Ok(None)
     }
 
     /// All that are meant; none where nobody of the name or address is on line.

@@ -2,7 +2,9 @@
 //! tables is all that is kept between two turns.
 
 mod accounts;
+mod filters;
 mod pools;
+mod radius;
 mod subscribers;
 mod tables;
 
@@ -41,6 +43,10 @@ pub(super) enum What {
         left: u32,
     },
     Pools,
+    Radius,
+    Filters,
+    /// The lines of the filter of this name.
+    FilterLines(String),
     Counters,
     Waits,
     Descriptors,
@@ -164,6 +170,9 @@ impl What {
                 *left -= u32::from(out.count > before);
                 step
             }
+            What::Radius => radius::next(core, cursor, out),
+            What::Filters => filters::next(core, cursor, out),
+            What::FilterLines(name) => filters::lines(core, name, cursor, out),
             What::Pools => pools::next(core, cursor, out),
             What::Counters => {
                 tables::counters(core, out);

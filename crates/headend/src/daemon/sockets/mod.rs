@@ -134,6 +134,17 @@ impl Sockets {
         of_end.map(|shared| shared.socket.local_addr()).collect()
     }
 
+    /// The address that socket `number` is bound to.
+    pub(super) fn local_addr(&self, number: u32) -> Option<SocketAddr> {
+        match self.shared.get(number as usize) {
+            Some(shared) => Some(shared.socket.local_addr()),
+            None => {
+                let own = self.own.at(number - self.shared.len() as u32)?;
+                Some(own.socket.local_addr())
+            }
+        }
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.shared.len() + self.own.len()
