@@ -8,6 +8,7 @@
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
 //! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
 //! | `subscribers` | what a subscriber costs an LNS from nothing to IP, beside a bare loop |
+//! | `forward` | what a packet costs an LNS from a tunnel to the TUN device and back, beside bare loops |
 //! | `qos` | what a packet costs in classifiers and queues, how well a rate is kept, how late pings leave |
 //! | `segments` | the lists of segments of 2005, and ours |
 //! | `captures` | nothing: it writes the captures that others measure with |
@@ -16,6 +17,7 @@
 
 mod bringup;
 mod captures;
+mod forward;
 mod history;
 mod poll;
 mod qos;
@@ -54,6 +56,11 @@ enum Verb {
     TunnelsBare(tunnels::bare::Args),
     /// What a subscriber costs an LNS from nothing to IP, in time and memory, beside a bare loop
     Subscribers(subscribers::Args),
+    /// What packets cost an LNS between tunnel and TUN device, beside bare loops; as root
+    Forward(forward::Args),
+    /// A bare loop that `forward` measures
+    #[command(hide = true)]
+    ForwardBare(forward::bare::Args),
     /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
     Segments(segments::Args),
     /// Classifiers and queues against the flows, shaped rates, how late pings leave, a page of ten million pings
@@ -89,6 +96,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::Subscribers(args) => subscribers::run(args),
+        Verb::Forward(args) => forward::run(args),
+        Verb::ForwardBare(args) => forward::bare::run(args),
         Verb::Segments(args) => segments::run(args),
         Verb::Qos(args) => qos::run(args),
         Verb::QosChild(args) => qos::between::run(args),

@@ -1,15 +1,17 @@
 //! The LNS that is measured: this program, with a users file or a RADIUS server.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 
 use anyhow::Result;
 use serde_json::Value;
 
+use super::radius::SECRET;
 use crate::bench::tunnels::Bench;
 use crate::bench::tunnels::server::{Lns, write_private};
 
 /// What every user knows.
-pub(super) const PASSWORD: &str = "open sesame";
+pub(in crate::bench) const PASSWORD: &str = "open sesame";
 
 /// L2TPv2 has 16 bits for the ids of the tunnels at one listen address.
 const AT_ONE_ADDRESS: u32 = 60_000;
@@ -21,31 +23,48 @@ pub(super) enum Proof {
     Pap,
 }
 
+/// Who decides whether somebody may come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
+pub(super) enum By {
+    /// A users file.
+    Users,
+    /// A RADIUS server.
+    Radius,
+    /// A RADIUS server, which also gets accounts out of a store on disk.
+    Accounts,
+}
+
 /// What is done for a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Kind {
     pub(super) proof: Proof,
+    pub(super) by: By,
     pub(super) ipv6: bool,
 }
 
 impl Kind {
-    pub(super) fn name(self) -> &'static str {
-        match (self.proof, self.ipv6) {
-            (Proof::Chap, false) => "CHAP, IPv4",
-            (Proof::Chap, true) => "CHAP, IPv4 and IPv6",
-            (Proof::Pap, false) => "PAP, IPv4",
-            (Proof::Pap, true) => "PAP, IPv4 and IPv6",
-        }
+    pub(super) fn name(self) -> String {
+        let proof = match self.proof {
+            Proof::Chap => "CHAP",
+            Proof::Pap => "PAP",
+        };
+        let by = match self.by {
+            By::Users => "users file",
+            By::Radius => "RADIUS",
+            By::Accounts => "RADIUS with accounts",
+        };
+        let ipv6 = if self.ipv6 { " and IPv6" } else { "" };
+        format!("{proof}, {by}, IPv4{ipv6}")
     }
 }
 
 /// The name of the `n`th user.
-pub(super) fn user(n: u32) -> String {
+pub(in crate::bench) fn user(n: u32) -> String {
     format!("user{n}@home.example")
 }
 
 /// The users file of so many.
-fn users(count: u32) -> String {
+pub(in crate::bench) fn users(count: u32) -> String {
     let mut text = String::new();
     for n in 0..count {
         // A string takes what is written.
@@ -58,8 +77,8 @@ fn users(count: u32) -> String {
     text
 }
 
-/// Its configuration.
-fn text(socket: &str, kind: Kind, subscribers: u32) -> String {
+/// Its configuration; `server` is the RADIUS server.
+fn text(socket: &str, kind: Kind, subscribers: u32, server: SocketAddr) -> String {
     let listen: Vec<String> = (1..=subscribers.div_ceil(AT_ONE_ADDRESS).clamp(1, 9))
         .map(|n| format!("\"127.0.0.{n}:0\""))
         .collect();
@@ -67,12 +86,24 @@ fn text(socket: &str, kind: Kind, subscribers: u32) -> String {
         Proof::Chap => "chap",
         Proof::Pap => "pap",
     };
+    let by = match kind.by {
+        By::Users => "[users]\nfile = \"users.toml\"\n".to_owned(),
+        By::Radius => {
+            format!(
+                "[radius]\n[[radius.server]]\nauthentication = \"{server}\"\nsecret = \"{SECRET}\"\n"
+            )
+        }
+        By::Accounts => format!(
+            "[radius]\naccounting_store = \"accounts.redb\"\n[[radius.server]]\nauthentication = \"{server}\"\n\
+             accounting = \"{server}\"\nsecret = \"{SECRET}\"\n"
+        ),
+    };
     format!(
         "[control]\nsocket = {}\n[lns]\nlisten = [{}]\nhello_interval_s = 3600\n\
          [log]\nto = \"stderr\"\n[limits]\ntunnels = 1000000\nsessions = 1000000\n\
-         [ppp]\naddress = \"10.255.255.254\"\nauthenticate = [\"{proof}\"]\nipv6 = {}\nsubscribers = 1000000\n\
-         [[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/13\"]\n\
-         [users]\nfile = \"users.toml\"\n",
+         [ppp]\naddress = \"10.255.255.254\"\ndns = [\"10.255.255.253\"]\nauthenticate = [\"{proof}\"]\n\
+         ipv6 = {}\nsubscribers = 1000000\n\
+         [[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/13\"]\n{by}",
         Value::from(socket),
         listen.join(", "),
         kind.ipv6
@@ -83,10 +114,17 @@ fn text(socket: &str, kind: Kind, subscribers: u32) -> String {
 ///
 /// # Errors
 /// It does not start.
-pub(super) fn start(bench: &Bench, kind: Kind, subscribers: u32) -> Result<Lns> {
+pub(super) fn start(
+    bench: &Bench,
+    kind: Kind,
+    subscribers: u32,
+    server: SocketAddr,
+) -> Result<Lns> {
     write_private(&bench.home.path("users.toml"), &users(subscribers))?;
+    // One of an earlier wave's.
+    let _ = std::fs::remove_file(bench.home.path("accounts.redb"));
     let socket = bench.home.path("lns.sock");
-    let text = text(&socket.to_string_lossy(), kind, subscribers);
+    let text = text(&socket.to_string_lossy(), kind, subscribers, server);
     Lns::start_with(bench, "lns", &text, |_| Ok(()))
 }
 
@@ -99,17 +137,22 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("bench-lns-{}", std::process::id()));
         std::fs::create_dir(&directory).unwrap();
         write_private(&directory.join("users.toml"), &users(3)).unwrap();
-        let kind = Kind {
-            proof: Proof::Pap,
-            ipv6: true,
-        };
-        let text = text("/run/bench/lns.sock", kind, 100_000);
-        let settings = crate::config::parse(&directory.join("lns.toml"), text.as_bytes());
+        let server: SocketAddr = "127.0.0.1:1812".parse().unwrap();
+        for (by, has_radius) in [(By::Users, false), (By::Radius, true), (By::Accounts, true)] {
+            let kind = Kind {
+                proof: Proof::Pap,
+                by,
+                ipv6: true,
+            };
+            let text = text("/run/bench/lns.sock", kind, 100_000, server);
+            let settings = crate::config::parse(&directory.join("lns.toml"), text.as_bytes());
+            let settings = settings.unwrap();
+            assert_eq!(settings.lns.unwrap().listen.len(), 2);
+            assert!(settings.subscribers.edge.ipv6);
+            assert_eq!(settings.subscribers.radius.is_some(), has_radius);
+        }
         let users = crate::config::load_users(&directory.join("users.toml"));
         std::fs::remove_dir_all(&directory).unwrap();
-        let settings = settings.unwrap();
-        assert_eq!(settings.lns.unwrap().listen.len(), 2);
-        assert!(settings.subscribers.edge.ipv6);
         assert_eq!(users.unwrap().len(), 3);
     }
 }

@@ -30,9 +30,9 @@ pub(in crate::bench) struct Options {
 
 /// What became of a wave of subscribers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wave {
+pub(in crate::bench) struct Wave {
     /// Who came on line, by our end's word.
-    pub(super) up: u32,
+    pub(in crate::bench) up: u32,
     pub(super) seconds: f64,
     /// Messages of L2TP that had to be sent again.
     pub(super) retransmissions: u64,
@@ -70,13 +70,7 @@ impl Load {
     /// # Errors
     /// What the kernel said.
     pub(in crate::bench) fn new(options: Options) -> io::Result<Self> {
-        let udp = UdpOptions {
-            recv_buffer_bytes: Some(64 << 20),
-            send_buffer_bytes: Some(8 << 20),
-            gro: true,
-            ..UdpOptions::default()
-        };
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0).into(), &udp)?;
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0).into(), &buffers())?;
         let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab)?;
         reactor.add(&socket, "load", 0, Interest::READ)?;
         Ok(Self {
@@ -94,6 +88,11 @@ impl Load {
         })
     }
 
+    /// The socket alone, whose tunnels stay as long as the LNS does not miss us.
+    pub(in crate::bench) fn into_socket(self) -> UdpSocket {
+        self.socket
+    }
+
     /// The socket's port.
     pub(super) fn local_addr(&self) -> SocketAddr {
         self.socket.local_addr()
@@ -104,7 +103,12 @@ impl Load {
     ///
     /// # Errors
     /// What the kernel said of the socket.
-    pub(super) fn open(&mut self, count: u32, window: u32, cap: Duration) -> io::Result<Wave> {
+    pub(in crate::bench) fn open(
+        &mut self,
+        count: u32,
+        window: u32,
+        cap: Duration,
+    ) -> io::Result<Wave> {
         let start = clock::now();
         let resent = self.retransmissions();
         let (up, failed) = (self.up, self.failed);
@@ -254,6 +258,16 @@ impl Load {
         let mut rows = self.edge.endpoint().counters();
         rows.find(|(row, _)| row.to_string() == "retransmissions")
             .map_or(0, |(_, value)| value)
+    }
+}
+
+/// Room for what comes at once.
+pub(in crate::bench) fn buffers() -> UdpOptions {
+    UdpOptions {
+        recv_buffer_bytes: Some(64 << 20),
+        send_buffer_bytes: Some(8 << 20),
+        gro: true,
+        ..UdpOptions::default()
     }
 }
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `lns` | the LNS that is measured, and its users |
 //! | `load` | the clients |
+//! | `radius` | the RADIUS server that the LNS asks |
 //! | `wave` | one wave of them, and what it cost |
 //! | `floor` | the bare loop's load |
 //! | `tables` | the report |
@@ -12,6 +13,7 @@
 mod floor;
 pub(super) mod lns;
 pub(super) mod load;
+mod radius;
 mod tables;
 mod wave;
 
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use lab::report::{CoreWitness, MachineInfo, Report};
 
-use self::lns::{Kind, Proof};
+use self::lns::{By, Kind, Proof};
 use self::wave::{Run, Waves};
 use super::tunnels::Bench;
 use super::tunnels::cores::Cores;
@@ -41,6 +43,14 @@ pub(super) struct Args {
         default_value = "chap,pap"
     )]
     proofs: Vec<Proof>,
+    /// Who decides on them
+    #[arg(
+        long,
+        value_name = "WHO,...",
+        value_delimiter = ',',
+        default_value = "users,radius"
+    )]
+    by: Vec<By>,
     /// IPv6 beside IPv4 too
     #[arg(long)]
     ipv6: bool,
@@ -85,10 +95,17 @@ impl Args {
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        let of = |ipv6| move |&proof: &Proof| Kind { proof, ipv6 };
-        let plain = self.proofs.iter().map(of(false));
-        let both = self.proofs.iter().take(usize::from(self.ipv6));
-        plain.chain(both.map(of(true))).collect()
+        let mut kinds = Vec::new();
+        for &by in &self.by {
+            kinds.extend(self.proofs.iter().map(|&proof| Kind {
+                proof,
+                by,
+                ipv6: false,
+            }));
+        }
+        let first = kinds.first().copied().filter(|_| self.ipv6);
+        kinds.extend(first.map(|kind| Kind { ipv6: true, ..kind }));
+        kinds
     }
 }
 
@@ -156,7 +173,7 @@ fn file(all: &mut Vec<Waves>, kind: Option<Kind>, subscribers: u32, run: Run) {
 
 fn method(args: &Args, apart: bool) -> Vec<String> {
     let mut lines = vec![
-        "The load is clients of this program's own edge, in the benchmark's process; the LNS is a process of its own, new for each wave, with a users file of as many users. Processor time is the scheduler's account of that process, in nanoseconds."
+        "The load is clients of this program's own edge, in the benchmark's process; the LNS is a process of its own, new for each wave, with a users file of as many users, or a RADIUS server, which is a thread of the benchmark's process on the load's core and lets everybody in whose request is signed right. Processor time is the scheduler's account of that process, in nanoseconds."
             .to_owned(),
         format!(
             "Subscribers dial in {} at a time, each through a tunnel of its own (L2TPv2) from an address of its own in 127.0.0.0/8: SCCRQ to SCCCN, ICRQ to ICCN, LCP, CHAP with MD5 or PAP, IPCP with an address of a pool. Above 60,000 they go to two listen addresses, because L2TPv2's ids have 16 bits. Waves of the kinds take turns; the table has the one of median cost.",
@@ -206,8 +223,13 @@ mod tests {
             let kinds = args(line).kinds().into_iter();
             kinds.map(Kind::name).collect::<Vec<_>>()
         };
-        assert_eq!(kinds(""), ["CHAP, IPv4", "PAP, IPv4"]);
-        let with = ["CHAP, IPv4", "PAP, IPv4", "CHAP, IPv4 and IPv6"];
-        assert_eq!(kinds("--ipv6"), with);
+        let proofs = ["CHAP, users file, IPv4", "PAP, users file, IPv4"];
+        assert_eq!(kinds("--by users"), proofs);
+        let with = [
+            "CHAP, RADIUS, IPv4",
+            "CHAP, users file, IPv4",
+            "CHAP, RADIUS, IPv4 and IPv6",
+        ];
+        assert_eq!(kinds("--proofs chap --by radius,users --ipv6"), with);
     }
 }

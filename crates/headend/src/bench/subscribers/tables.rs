@@ -2,6 +2,7 @@
 
 use lab::report::{Cell, Table};
 
+use super::lns::Kind;
 use super::wave::Waves;
 
 /// Subscribers a second that are to come on line.
@@ -32,7 +33,10 @@ pub(super) fn all(waves: &[Waves]) -> Vec<Table> {
 }
 
 fn name(waves: &Waves) -> Cell {
-    waves.kind.map_or("bare loop", |kind| kind.name()).into()
+    waves
+        .kind
+        .map_or_else(|| "bare loop".to_owned(), Kind::name)
+        .into()
 }
 
 fn add(table: &mut Table, waves: &Waves, cells: Vec<Cell>) {
@@ -93,6 +97,7 @@ fn costs(all: &[Waves]) -> Table {
             ("on line per s", ""),
             ("datagrams to the LNS", ""),
             ("from it", ""),
+            ("answers of RADIUS", ""),
             ("retransmissions", ""),
             ("dropped", ""),
             ("load's CPU each", "us"),
@@ -123,6 +128,7 @@ fn costs(all: &[Waves]) -> Table {
             Cell::num(f64::from(run.wave.up) / run.wave.seconds.max(1e-9), 0),
             Cell::num(run.wave.sent.0 as f64 / up, 2),
             Cell::num(run.wave.received.0 as f64 / up, 2),
+            Cell::num(run.asked as f64 / up, 2),
             run.wave.retransmissions.into(),
             run.drops.into(),
             Cell::num(run.load_us, 2),

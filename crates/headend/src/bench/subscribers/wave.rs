@@ -11,6 +11,7 @@ use reactor::usage::process_cpu;
 use super::floor;
 use super::lns::{self, Kind};
 use super::load::{Load, Options, Wave};
+use super::radius::Responder;
 use crate::bench::tunnels::Bench;
 use crate::bench::tunnels::bare::{self, Bare};
 use crate::bench::tunnels::server::Accounts;
@@ -43,6 +44,8 @@ pub(super) struct Run {
     pub(super) drops: u64,
     /// Counted by the daemon itself, for a subscriber.
     pub(super) accounts: Accounts,
+    /// Requests that the RADIUS server answered.
+    pub(super) asked: u64,
     /// What other processes used of all cores.
     pub(super) others_percent: Option<f64>,
 }
@@ -76,7 +79,8 @@ impl Waves {
 /// # Errors
 /// It does not start, has ended, or what the kernel said of a socket.
 pub(super) fn ours(bench: &Bench, kind: Kind, subscribers: u32, window: u32) -> Result<Run> {
-    let mut lns = lns::start(bench, kind, subscribers)?;
+    let responder = Responder::start()?;
+    let mut lns = lns::start(bench, kind, subscribers, responder.address)?;
     let mut load = Load::new(Options {
         servers: lns.server.addresses.clone(),
         sources: (SOURCE, subscribers),
@@ -103,6 +107,7 @@ pub(super) fn ours(bench: &Bench, kind: Kind, subscribers: u32, window: u32) -> 
         empty_bytes,
         drops: lns.server.drops() + here,
         accounts: lns.accounts()?.per(each, &accounts),
+        asked: responder.answered(),
         others_percent: others_of(others),
         wave,
     })

@@ -1,0 +1,139 @@
+//! The tables of the report.
+
+use lab::report::{Cell, Table};
+
+use super::bulk::Bulk;
+use super::ways::{Flows, Measured, words};
+
+/// What a packet in a run of one flow may take, in nanoseconds.
+const RUN_GOAL_NS: f64 = 1_500.0;
+
+/// How much more than the bare loop a packet of mixed flows may take.
+const MIXED_GOAL: f64 = 1.25;
+
+/// What a second of the LNS's processor is to carry.
+const BULK_GOAL_GBIT: f64 = 5.0;
+
+/// All of them, what is to be reached first.
+pub(super) fn all(measured: &[Measured], bulk: &[Bulk]) -> Vec<Table> {
+    vec![goals(measured), costs(measured), tcp(bulk)]
+}
+
+fn tcp(bulk: &[Bulk]) -> Table {
+    let mut table = Table::new(
+        "TCP in bulk through one session",
+        &[
+            ("way", ""),
+            ("per CPU-second of the LNS", "Gbit"),
+            ("to reach", "Gbit"),
+            ("reached", ""),
+            ("per second", "Gbit"),
+            ("of a core", "%"),
+            ("others' share of the cores", "%"),
+        ],
+    );
+    for one in bulk {
+        let gbit = one.bits / 1e9;
+        let each = gbit / (one.cpu_us / 1e6).max(1e-9);
+        let seconds = one.seconds.max(1e-9);
+        table.row([
+            words(one.way).into(),
+            Cell::num(each, 2),
+            Cell::num(BULK_GOAL_GBIT, 0),
+            if each >= BULK_GOAL_GBIT { "yes" } else { "no" }.into(),
+            Cell::num(gbit / seconds, 2),
+            Cell::num(one.cpu_us / 1e4 / seconds, 0),
+            one.others_percent
+                .map_or(Cell::Missing, |percent| Cell::num(percent, 1)),
+        ]);
+    }
+    table
+}
+
+/// The bare loop under the same load.
+fn floor<'a>(all: &'a [Measured], of: &Measured) -> Option<&'a Measured> {
+    let same = |m: &&Measured| {
+        m.is_bare && m.way == of.way && m.flows == of.flows && m.offered == of.offered
+    };
+    all.iter().find(same)
+}
+
+fn goals(all: &[Measured]) -> Table {
+    let mut table = Table::new(
+        "To reach",
+        &[
+            ("way", ""),
+            ("packets", ""),
+            ("offered per s", ""),
+            ("CPU each", "ns"),
+            ("to reach", "ns"),
+            ("reached", ""),
+        ],
+    );
+    for one in all.iter().filter(|one| !one.is_bare) {
+        let goal = match one.flows {
+            Flows::One => Some(RUN_GOAL_NS),
+            Flows::Mixed => floor(all, one).map(|bare| bare.ns() * MIXED_GOAL),
+        };
+        let Some(goal) = goal else { continue };
+        let reached = one.ns() <= goal;
+        table.row([
+            words(one.way).into(),
+            one.flows.name().into(),
+            one.offered.into(),
+            Cell::num(one.ns(), 0),
+            Cell::num(goal, 0),
+            if reached { "yes" } else { "no" }.into(),
+        ]);
+    }
+    table
+}
+
+fn costs(all: &[Measured]) -> Table {
+    let mut table = Table::new(
+        "Packets of 100 octets",
+        &[
+            ("who", ""),
+            ("way", ""),
+            ("packets", ""),
+            ("offered per s", ""),
+            ("sent per s", ""),
+            ("passed per s", ""),
+            ("lost", "%"),
+            ("CPU each", "ns"),
+            ("of the bare loop", "x"),
+            ("of a core", "%"),
+            ("waits per s", ""),
+            ("others' share of the cores", "%"),
+        ],
+    );
+    for one in all {
+        let seconds = one.sent.seconds.max(1e-9);
+        let sent = one.sent.packets.max(1) as f64;
+        let bare = floor(all, one).filter(|_| !one.is_bare);
+        let who = if one.is_bare { "bare loop" } else { "headend" };
+        let cells = [
+            Cell::from(who),
+            words(one.way).into(),
+            one.flows.name().into(),
+            one.offered.into(),
+            Cell::num(sent / seconds, 0),
+            Cell::num(one.passed as f64 / seconds, 0),
+            Cell::num((1.0 - one.passed as f64 / sent) * 100.0, 2),
+            Cell::num(one.ns(), 0),
+            bare.map_or(Cell::Missing, |bare| {
+                Cell::num(one.ns() / bare.ns().max(1e-9), 2)
+            }),
+            Cell::num(one.cpu_us / 1e4 / seconds, 0),
+            Cell::num(one.waits / seconds, 0),
+            one.others_percent
+                .map_or(Cell::Missing, |percent| Cell::num(percent, 1)),
+        ];
+        if one.is_bare {
+            table.floor(cells);
+        } else {
+            table.row(cells);
+        }
+    }
+    table
+}

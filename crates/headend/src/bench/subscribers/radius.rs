@@ -1,0 +1,185 @@
+//! The RADIUS server that the LNS asks: lets everybody in whose request is signed right, and acknowledges every
+//! account, from a thread on the load's core.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use reactor::{RecvBatch, SendBatch, UdpOptions, UdpSocket};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use wire::radius::secret::{Signature, signature, verify_request};
+use wire::radius::{Packet, Writer, code};
+
+/// What server and LNS share.
+pub(super) const SECRET: &str = "between us";
+
+/// Requests taken at a time.
+const BATCH: usize = 64;
+
+/// Looks at least so often whether it is to end.
+const LOOK_EVERY: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// A server that runs until this goes.
+pub(super) struct Responder {
+    pub(super) address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    answered: AtomicU64,
+}
+
+impl Responder {
+    /// Starts one on a port of the loopback, on the core of the calling thread.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn start() -> io::Result<Self> {
+        let options = UdpOptions {
+            recv_buffer_bytes: Some(16 << 20),
+            send_buffer_bytes: Some(4 << 20),
+            ..UdpOptions::default()
+        };
+        let mut socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into(), &options)?;
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        Ok(Self {
+            address: socket.local_addr(),
+            shared,
+            thread: Some(std::thread::spawn(move || serve(&mut socket, &theirs))),
+        })
+    }
+
+    /// Requests that were answered so far.
+    pub(super) fn answered(&self) -> u64 {
+        self.shared.answered.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It does not panic on anything that comes.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Answers until told to stop, or the socket fails; the LNS's requests are then seen to go unanswered.
+fn serve(socket: &mut UdpSocket, shared: &Shared) {
+    let mut received = RecvBatch::new(BATCH);
+    let mut out = SendBatch::new(BATCH);
+    while !shared.stop.load(Ordering::Relaxed) {
+        match socket.recv(&mut received) {
+            Ok(0) => {
+                let mut fds = [PollFd::new(&*socket, PollFlags::IN)];
+                // A signal, too, is a reason to look again.
+                let _ = poll(&mut fds, Some(&LOOK_EVERY));
+                continue;
+            }
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        for request in received.iter() {
+            if answer(request.bytes, out.begin()) {
+                out.commit(request.peer, None);
+                shared.answered.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        socket.send(&mut out);
+    }
+}
+
+/// Appends the answer to a request, if it deserves one.
+fn answer(request: &[u8], out: &mut Vec<u8>) -> bool {
+    let secret = SECRET.as_bytes();
+    let Ok(packet) = Packet::parse(request) else {
+        return false;
+    };
+    let authenticator = packet.authenticator();
+    match packet.code() {
+        code::ACCESS_REQUEST => {
+            let signed = signature(&packet, &authenticator, secret) == Signature::Right;
+            let id = packet.identifier();
+            let mut reply = Writer::new(out, code::ACCESS_ACCEPT, id, &authenticator);
+            reply.message_authenticator();
+            signed && reply.finish_signed(secret).is_ok()
+        }
+        code::ACCOUNTING_REQUEST => {
+            let id = packet.identifier();
+            let reply = Writer::new(out, code::ACCOUNTING_RESPONSE, id, &authenticator);
+            verify_request(&packet, secret) && reply.finish_signed(secret).is_ok()
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::radius::secret::verify_reply;
+
+    use super::*;
+
+    fn request(kind: u8, authenticator: [u8; 16], secret: &[u8]) -> Vec<u8> {
+        let mut octets = Vec::new();
+        let mut writer = Writer::new(&mut octets, kind, 7, &authenticator);
+        writer.attribute(1, b"alice");
+        if kind == code::ACCESS_REQUEST {
+            writer.message_authenticator();
+            writer.finish(secret).unwrap();
+        } else {
+            writer.finish_signed(secret).unwrap();
+        }
+        octets
+    }
+
+    #[test]
+    fn what_is_signed_right_is_accepted_with_a_reply_that_is() {
+        for (kind, authenticator, reply) in [
+            (code::ACCESS_REQUEST, [5; 16], code::ACCESS_ACCEPT),
+            (code::ACCOUNTING_REQUEST, [0; 16], code::ACCOUNTING_RESPONSE),
+        ] {
+            let asked = request(kind, authenticator, SECRET.as_bytes());
+            let mut octets = Vec::new();
+            assert!(answer(&asked, &mut octets));
+            let sent = Packet::parse(&asked).unwrap().authenticator();
+            let packet = Packet::parse(&octets).unwrap();
+            assert_eq!((packet.code(), packet.identifier()), (reply, 7));
+            assert!(verify_reply(&packet, &sent, SECRET.as_bytes()));
+            if reply == code::ACCESS_ACCEPT {
+                let signed = signature(&packet, &sent, SECRET.as_bytes());
+                assert_eq!(signed, Signature::Right);
+            }
+            assert!(!answer(
+                &request(kind, authenticator, b"another"),
+                &mut Vec::new()
+            ));
+        }
+        assert!(!answer(b"no packet", &mut Vec::new()));
+    }
+
+    #[test]
+    fn a_server_answers_by_its_socket_and_ends() {
+        let responder = Responder::start().unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let asked = request(code::ACCESS_REQUEST, [9; 16], SECRET.as_bytes());
+        socket.send_to(&asked, responder.address).unwrap();
+        let mut octets = [0; 4096];
+        let length = socket.recv(&mut octets).unwrap();
+        let packet = Packet::parse(&octets[..length]).unwrap();
+        assert_eq!(packet.code(), code::ACCESS_ACCEPT);
+        while responder.answered() == 0 {
+            std::thread::yield_now();
+        }
+    }
+}
