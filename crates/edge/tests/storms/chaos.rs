@@ -49,7 +49,7 @@ fn endpoint(name: &str, accept: bool, seed: u8) -> Endpoint {
     Endpoint::new(config, [seed; 32])
 }
 
-fn pools(addresses: u8) -> aaa::Pools {
+pub(crate) fn pools(addresses: u8) -> aaa::Pools {
     let range = |first: [u8; 4], last: [u8; 4]| aaa::pools::Range::new(first.into(), last.into());
     let spec = aaa::pools::Spec {
         name: "home".into(),
@@ -114,7 +114,7 @@ fn route(address: &str) -> Route {
 }
 
 /// A UDP packet without data.
-fn udp(from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+pub(crate) fn udp(from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     let mut packet = vec![0; 28];
     packet[0] = 0x45;
     packet[3] = 28;

@@ -4,6 +4,8 @@
 
 mod authority;
 mod books;
+mod by_hand;
 mod chaos;
+mod hostile;
 mod node;
 mod state;
