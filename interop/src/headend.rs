@@ -58,6 +58,8 @@ impl Headend {
             socket.display()
         );
         std::fs::write(&config, settings)?;
+        // There may be secrets in it.
+        rustix::fs::chmod(&config, rustix::fs::Mode::from_raw_mode(0o600))?;
 
         let mut command = namespace.command(bench.headend);
         command.arg("run").arg("--config").arg(&config);

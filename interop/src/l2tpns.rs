@@ -33,13 +33,27 @@ impl<'a> L2tpns<'a> {
         address: &str,
         secret: &str,
     ) -> Result<L2tpns<'a>> {
+        L2tpns::start_with(namespace, directory, address, secret, "")
+    }
+
+    /// The same, with more settings or other ones.
+    ///
+    /// # Errors
+    /// As [`L2tpns::start`].
+    pub(crate) fn start_with(
+        namespace: &'a Namespace,
+        directory: &Path,
+        address: &str,
+        secret: &str,
+        more: &str,
+    ) -> Result<L2tpns<'a>> {
         let file = directory.join("l2tpns.conf");
         let pid = directory.join("l2tpns.pid");
         let settings = format!(
             "set debug 4\nset pid_file \"{}\"\nset hostname \"l2tpns.test\"\nset l2tp_secret \"{secret}\"\n\
              set bind_address {address}\nset cli_bind_address 127.0.0.1\nset peer_address 10.77.0.1\n\
              set primary_radius 127.0.0.1\nset radius_secret \"radius\"\nset radius_authtypes \"pap\"\n\
-             set cluster_interface \"wire\"\nset cluster_hb_interval 2\nset cluster_hb_timeout 19\n",
+             set cluster_interface \"wire\"\nset cluster_hb_interval 2\nset cluster_hb_timeout 19\n{more}",
             pid.display()
         );
         std::fs::write(&file, settings)?;

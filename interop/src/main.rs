@@ -15,6 +15,7 @@
 
 mod capture;
 mod cases;
+mod freeradius;
 mod golac;
 mod headend;
 mod kernel;
@@ -23,6 +24,7 @@ mod net;
 mod process;
 mod runner;
 mod sandbox;
+mod subscribers;
 mod tshark;
 mod xl2tpd;
 

@@ -17,6 +17,8 @@ const CUT_OFF: i32 = 130;
 /// on a long one, so neither may depend on where the workspace lies.
 const SHORT: &str = "/run/w";
 
+const PPPD: &str = "/usr/sbin/pppd";
+
 /// Where a run keeps its files: configurations, logs and captures, left for reading after it.
 pub(crate) struct Work {
     /// The directory itself.
@@ -27,6 +29,11 @@ impl Work {
     /// The built LAC of `interop/golac`.
     pub(crate) fn golac(&self) -> PathBuf {
         self.directory.join("golac")
+    }
+
+    /// Debian's pppd, which is hidden in its own place.
+    pub(crate) fn pppd(&self) -> PathBuf {
+        self.directory.join("pppd-of-debian")
     }
 
     /// The golden messages as a capture file.
@@ -118,13 +125,15 @@ fn ready_mounts(directory: &Path, work: &Work) -> Result<()> {
 
     // No kernel here need have PPP, without which pppd ends at once and takes the session with it. One that keeps its
     // terminal open and says nothing leaves the session as L2TP left it.
+    // One that is not there, or may not be read, is missed by its own test.
+    let _ = std::fs::copy(PPPD, work.pppd());
     let pppd = work.directory.join("pppd");
     std::fs::write(
         &pppd,
         "#!/bin/sh\necho \"pppd stands still on $1\"\nexec sleep 600\n",
     )?;
     rustix::fs::chmod(&pppd, rustix::fs::Mode::from_raw_mode(0o755))?;
-    bind(&pppd, "/usr/sbin/pppd")?;
+    bind(&pppd, PPPD)?;
 
     let l2tpns = work.directory.join("etc-l2tpns");
     std::fs::create_dir_all(&l2tpns)?;

@@ -24,6 +24,14 @@ const NEEDS: &[Need] = &[
         package: "l2tpns",
     },
     Need {
+        program: "freeradius",
+        package: "freeradius",
+    },
+    Need {
+        program: "radclient",
+        package: "freeradius-utils",
+    },
+    Need {
         program: "tcptrace",
         package: "tcptrace",
     },

@@ -1,16 +1,23 @@
 //! The tests, each named by what it shows.
 
+mod carried;
+mod disconnect;
 mod golac;
 mod goldens;
 mod home_gateway;
+mod hostile;
 mod kernel_classifier;
 mod kernel_graph;
 mod kernel_ping;
 mod kernel_queues;
+mod killed;
 mod l2tpns;
+mod l2tpns_ppp;
 mod many;
 mod page;
+mod pppd;
 mod qos_run;
+mod radius;
 mod secrets;
 mod trace;
 mod version_3;
@@ -48,6 +55,7 @@ pub(crate) const ALL: &[Case] = &[
         "kernel_ping_measures_what_the_wire_does",
         kernel_ping::measures_what_the_wire_does,
     ),
+    case("pppd_is_a_client_of_our_lns", pppd::is_our_client),
     case(
         "thirty_clients_recover_after_the_lns_crashes",
         many::recover_after_a_crash,
@@ -119,6 +127,40 @@ pub(crate) const ALL: &[Case] = &[
         "a_stopped_home_gateway_keeps_what_it_measured",
         home_gateway::keeps_a_partial_row_when_stopped,
     ),
+    case(
+        "freeradius_decides_by_chap_and_gets_accounts",
+        radius::decides_by_chap,
+    ),
+    case(
+        "freeradius_decides_by_pap_and_gets_accounts",
+        radius::decides_by_pap,
+    ),
+    case(
+        "freeradius_must_prove_its_replies",
+        radius::must_prove_its_replies,
+    ),
+    case(
+        "radclient_disconnects_one_of_two",
+        disconnect::ends_one_of_two,
+    ),
+    case(
+        "a_killed_lns_loses_no_old_record",
+        killed::loses_no_record_that_is_older_than_the_bound,
+    ),
+    case(
+        "our_lac_and_lns_carry_iperf3_both_ways",
+        carried::carries_iperf3,
+    ),
+    case(
+        "hostile_subscribers_reach_nobody_else",
+        hostile::reach_nobody_else,
+    ),
+    case("floods_of_ppp_are_bounded", hostile::floods_are_bounded),
+    case(
+        "our_client_is_on_line_at_l2tpns_by_chap",
+        l2tpns_ppp::by_chap,
+    ),
+    case("our_client_is_on_line_at_l2tpns_by_pap", l2tpns_ppp::by_pap),
     case("tshark_decodes_every_golden_message", goldens::decode),
     case(
         "every_stream_of_real_captures_is_as_tshark_sees_it",

@@ -177,8 +177,11 @@ pub(crate) fn bring_headend(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A line for each packet: when, how long it is, and its octets up to the zeros that end it.
-fn write_schedule(path: &Path, packets: &[Timed]) -> Result<()> {
+/// Writes a line for each packet: when, how long it is, and its octets up to the zeros that end it.
+///
+/// # Errors
+/// A packet without room for its number; a file that cannot be written.
+pub(crate) fn write_schedule(path: &Path, packets: &[Timed]) -> Result<()> {
     let mut text = String::new();
     for timed in packets {
         let packet = &timed.packet;

@@ -1,0 +1,244 @@
+//! Debian's freeradius decides on subscribers of our LNS, and gets their accounts.
+
+use super::SOON;
+use crate::capture::Capture;
+use crate::freeradius::{FreeRadius, Record, Replies};
+use crate::headend::Headend;
+use crate::process::until;
+use crate::runner::Bench;
+use crate::subscribers::{
+    OWN, address, client_settings, lns_settings, move_in, ping, ping_answered, private_file,
+    radius_settings,
+};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// What freeradius knows of those who dial in, in their order.
+const USERS: &str = r#"
+user1 Cleartext-Password := "sesame"
+	Service-Type = Framed-User, Framed-Protocol = PPP, Framed-IP-Address = 10.64.9.9, Class = "gold"
+user2 Cleartext-Password := "sesame"
+	Framed-Pool = "guests"
+user3 Cleartext-Password := "sesame"
+	Framed-Route = "10.70.0.0/24 0.0.0.0 1"
+user4 Cleartext-Password := "sesame"
+	Filter-Id = "closed"
+user5 Cleartext-Password := "sesame"
+	Session-Timeout = 3
+user6 Cleartext-Password := "another"
+	Reply-Message = "not you"
+"#;
+
+/// Those of [`USERS`] who get in, and two who do not.
+const LET_IN: usize = 5;
+const DIALLED: usize = 7;
+
+/// A filter by this name, and a pool besides the first.
+const SECTIONS: &str =
+    "[[pool]]\nname = \"guests\"\nranges = [\"10.65.0.0/24\"]\n[filter]\nfile = \"filters.txt\"\n";
+const FILTERS: &str = "filter closed\nin\n    deny icmp from any to any\n    default accept\n";
+
+/// Networks beside the pools that the LNS's namespace reaches through it.
+const ROUTES: &str = "routes = [\"10.64.9.9/32\", \"10.70.0.0/24\"]";
+
+/// By CHAP.
+pub(crate) fn decides_by_chap(bench: &Bench<'_>) -> Result<()> {
+    decides(bench, "chap")
+}
+
+/// By PAP.
+pub(crate) fn decides_by_pap(bench: &Bench<'_>) -> Result<()> {
+    decides(bench, "pap")
+}
+
+fn decides(bench: &Bench<'_>, way: &str) -> Result<()> {
+    private_file(bench, "filters.txt", FILTERS)?;
+    let server = FreeRadius::start(&bench.wire.lns, &bench.directory, USERS, Replies::Proven)?;
+    let ppp = format!("authenticate = [\"{way}\"]\ninterim_interval_s = 1");
+    let sections = format!("{SECTIONS}{}", radius_settings());
+    let lns = Headend::lns(bench, &lns_settings(&ppp, ROUTES, &sections))?;
+    let lac = Headend::lac(bench, &client_settings())?;
+    let capture = Capture::start(&bench.wire.lns, &bench.directory)?;
+    let tunnel = lac.dial_tunnel()?;
+    for _ in 0..DIALLED {
+        // Each in its turn, so that the numbers are known.
+        lac.dial(&tunnel, 1)?;
+    }
+    lns.on_line("user5")?;
+    lns.all_on_line(LET_IN)?;
+
+    reads_what_is_granted(bench, &lns)?;
+    refuses_the_others(&server, &lns, way)?;
+    let over = lns.gone("user5")?;
+    ensure!(over["terminate_cause"] == 5, "{over}");
+    let third = lns.on_line("user3")?;
+    let first = lac.on_line("user1")?;
+    let session = first["session"].to_string();
+    lac.verb(&[
+        "session",
+        "delete",
+        "--tunnel",
+        &tunnel,
+        "--session",
+        &session,
+    ])?;
+    lns.gone("user1")?;
+    lac.verb(&["tunnel", "delete", &tunnel])?;
+    lns.wait_for("tunnels", "established", 0, SOON)?;
+    goes_to_the_network(capture, &third)?;
+    lns.stop()?;
+    has_accounts(&server)
+}
+
+/// Addresses, a network and a filter, as packets show them.
+fn reads_what_is_granted(bench: &Bench<'_>, lns: &Headend) -> Result<()> {
+    let (inside, outside) = (&bench.wire.lns, &bench.wire.lac);
+    let fixed = address(&lns.on_line("user1")?)?;
+    ensure!(fixed == "10.64.9.9", "{fixed}");
+    let pooled = address(&lns.on_line("user2")?)?;
+    ensure!(pooled.starts_with("10.65.0."), "{pooled}");
+    let closed = lns.on_line("user4")?;
+    ensure!(closed["filter"] == "closed", "{closed}");
+    let closed = address(&closed)?;
+    for home in [&fixed, &pooled, &closed] {
+        move_in(outside, home)?;
+    }
+    // 100 octets with their headers, both ways: what accounts have to say.
+    let hundred = ["-c", "5", "-s", "72", "-I"];
+    ping_answered(inside, &fixed, &[&hundred[..], &[OWN]].concat())?;
+    ping_answered(inside, &pooled, &["-c", "2"])?;
+    let before = lns.counter("edge_filtered")?;
+    let printed = ping(inside, &closed, &["-c", "3"])?;
+    ensure!(
+        printed.contains("3 packets transmitted, 0 received"),
+        "{printed}"
+    );
+    let filtered = lns.counter("edge_filtered")? - before;
+    ensure!(filtered == 3, "{filtered} packets were filtered");
+    // Nobody there answers: what matters is where they go.
+    ping(inside, "10.70.0.9", &["-c", "2"]).map(drop)
+}
+
+/// A wrong password and a name that nobody has, by freeradius's words and by ours.
+fn refuses_the_others(server: &FreeRadius, lns: &Headend, way: &str) -> Result<()> {
+    let wrong = match way {
+        "pap" => "Cleartext password does not match",
+        _ => "Password comparison failed",
+    };
+    let printed = server.process.printed();
+    ensure!(printed.contains(wrong), "freeradius did not say {wrong:?}");
+    for name in ["user6", "user7"] {
+        let refused = lns.gone(name)?;
+        let reason = refused["reason"].as_str().unwrap_or_default();
+        ensure!(
+            reason.contains("not let in") && reason.contains("reject"),
+            "{refused}"
+        );
+        ensure!(refused["up_s"].is_null(), "{refused}");
+        let account = refused["account"].as_str().unwrap_or_default();
+        let told = server
+            .records()
+            .iter()
+            .any(|record| record.session() == account);
+        ensure!(!told, "{name} has an account: {refused}");
+    }
+    Ok(())
+}
+
+/// Packets to the framed network went into the session of the one it belongs to.
+fn goes_to_the_network(capture: Capture, third: &Value) -> Result<()> {
+    let decoded = capture.finish()?;
+    // Our LAC, which has no such network, says so, and quotes them.
+    let sent = "ip.dst == 10.70.0.9 && !(icmp.type == 3)";
+    let rows = decoded.fields(sent, &["l2tp.tunnel", "l2tp.session"])?;
+    ensure!(rows.len() == 2, "{rows:?}");
+    let sessions: Vec<&str> = rows.iter().map(|row| row[1].as_str()).collect();
+    let all = decoded.fields("icmp && ip.dst == 10.64.9.9", &["l2tp.session"])?;
+    let first = all.first().context("pings of user1")?[0].as_str();
+    ensure!(
+        sessions[0] == sessions[1] && sessions[0] != first,
+        "{sessions:?} {first}"
+    );
+    ensure!(third["packets_out"] == 2, "{third}");
+    Ok(())
+}
+
+/// What freeradius wrote down of all who were let in, after they have gone.
+fn has_accounts(server: &FreeRadius) -> Result<()> {
+    let all_there = until(SOON, || {
+        let records = server.records();
+        let off = records.iter().any(|one| one.status() == "Accounting-Off");
+        Ok(off.then_some(records))
+    })?;
+    let records = all_there.context("freeradius was not told Accounting-Off")?;
+    ensure!(records[0].status() == "Accounting-On", "{:?}", records[0]);
+    for n in 1..=LET_IN {
+        let name = format!("user{n}");
+        let own: Vec<&Record> = records.iter().filter(|one| one.user() == name).collect();
+        let statuses: Vec<&str> = own.iter().map(|one| one.status()).collect();
+        ensure!(
+            statuses.first() == Some(&"Start") && statuses.last() == Some(&"Stop"),
+            "{name}: {statuses:?}"
+        );
+        ensure!(
+            statuses
+                .iter()
+                .filter(|one| **one == "Interim-Update")
+                .count()
+                + 2
+                == own.len(),
+            "{name}: {statuses:?}"
+        );
+        let same = own.iter().all(|one| one.session() == own[0].session());
+        ensure!(same, "{name} has several accounts");
+    }
+    let of = |name: &str, status: &str| {
+        let mut found = records
+            .iter()
+            .filter(|one| one.user() == name && one.status() == status);
+        found
+            .next_back()
+            .with_context(|| format!("{status} of {name}"))
+    };
+    for status in ["Interim-Update", "Stop"] {
+        let record = of("user1", status)?;
+        for direction in ["Input", "Output"] {
+            let octets = record.number(&format!("Acct-{direction}-Octets"));
+            let packets = record.number(&format!("Acct-{direction}-Packets"));
+            ensure!(
+                (octets, packets) == (500, 5),
+                "{status} {direction}: {record:?}"
+            );
+        }
+        // "gold", as it was given.
+        ensure!(record.get("Class") == "0x676f6c64", "{record:?}");
+        ensure!(record.get("Framed-IP-Address") == "10.64.9.9", "{record:?}");
+    }
+    for (name, cause) in [
+        ("user5", "Session-Timeout"),
+        ("user1", "User-Request"),
+        ("user2", "Lost-Carrier"),
+    ] {
+        let stop = of(name, "Stop")?;
+        ensure!(stop.get("Acct-Terminate-Cause") == cause, "{stop:?}");
+    }
+    let time = of("user5", "Stop")?.number("Acct-Session-Time");
+    ensure!((3..=4).contains(&time), "user5 stayed for {time} s");
+    Ok(())
+}
+
+/// A server that does not prove its replies is not believed, and that is said.
+pub(crate) fn must_prove_its_replies(bench: &Bench<'_>) -> Result<()> {
+    let users = "user1 Cleartext-Password := \"sesame\"\n";
+    let mut server = FreeRadius::start(&bench.wire.lns, &bench.directory, users, Replies::Bare)?;
+    let lns = Headend::lns(bench, &lns_settings("", "", &radius_settings()))?;
+    let lac = Headend::lac(bench, &client_settings())?;
+    let tunnel = lac.dial_tunnel()?;
+    lac.dial(&tunnel, 1)?;
+    server.process.wait_for("Sent Access-Accept", SOON)?;
+    let refused = lns.gone("user1")?;
+    let reason = refused["reason"].as_str().unwrap_or_default();
+    ensure!(reason.contains("Message-Authenticator"), "{refused}");
+    ensure!(server.records().iter().all(|one| one.user() != "user1"));
+    lns.stop()
+}

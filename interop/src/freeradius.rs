@@ -1,0 +1,197 @@
+//! Debian's freeradius on loopback: who may come in, and a file of what it is told of them.
+//!
+//! Its configuration is written here and names nothing outside of the test's directory but its modules and dictionaries:
+//! Debian's own may be read by its group only, and listens where it likes.
+
+use crate::net::Namespace;
+use crate::process::Process;
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+const START_MAX: Duration = Duration::from_secs(15);
+
+/// What it shares with headend.
+pub(crate) const SECRET: &str = "topsecret";
+
+/// A running freeradius, on its ordinary ports of 127.0.0.1.
+pub(crate) struct FreeRadius {
+    /// What it prints of each packet is in its log.
+    pub(crate) process: Process,
+    directory: PathBuf,
+}
+
+/// Whether Access-Requests and the replies to them are proven by a Message-Authenticator.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Replies {
+    /// It wants one in each request, and is told to add one to each reply.
+    Proven,
+    /// It wants none and adds none, as where nobody tells it to.
+    Bare,
+}
+
+impl FreeRadius {
+    /// Starts it with `users`, in the format of users(5), and waits until it serves. In the same directory it goes on
+    /// with the records that it had.
+    ///
+    /// # Errors
+    /// It is not there, or does not start.
+    pub(crate) fn start(
+        namespace: &Namespace,
+        directory: &Path,
+        users: &str,
+        replies: Replies,
+    ) -> Result<FreeRadius> {
+        let settings = directory.join("raddb");
+        std::fs::create_dir_all(&settings)?;
+        let users = format!("{users}\nDEFAULT Auth-Type := Reject\n");
+        std::fs::write(settings.join("users"), users)?;
+        std::fs::write(
+            settings.join("radiusd.conf"),
+            configuration(directory, replies),
+        )?;
+        let log = std::fs::read_to_string(directory.join("freeradius.log")).unwrap_or_default();
+        let before = log.lines().filter(|line| line.contains(READY)).count();
+        let mut command = namespace.command("freeradius");
+        command.args(["-f", "-l", "stdout", "-xx", "-d"]);
+        command.arg(&settings);
+        let mut process = Process::start(command, "freeradius", directory)?;
+        // Its log goes on where that of an earlier one stopped.
+        process.wait_for_lines(READY, before + 1, START_MAX)?;
+        Ok(FreeRadius {
+            process,
+            directory: directory.to_owned(),
+        })
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub(crate) fn stop(self) -> Result<()> {
+        self.process.stop().map(drop)
+    }
+
+    /// The accounting records that it wrote down, in their order.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        records(&self.directory)
+    }
+}
+
+/// The accounting records that the freeradius of a directory wrote down, in their order.
+pub(crate) fn records(directory: &Path) -> Vec<Record> {
+    let text = std::fs::read_to_string(directory.join("detail")).unwrap_or_default();
+    // The last may be half written.
+    let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
+    whole.split("\n\n").filter_map(Record::parse).collect()
+}
+
+/// An accounting record as freeradius writes it down.
+#[derive(Debug, Clone)]
+pub(crate) struct Record(BTreeMap<String, String>);
+
+impl Record {
+    fn parse(text: &str) -> Option<Record> {
+        let lines = text.lines().filter(|line| line.starts_with('\t'));
+        let pairs: BTreeMap<String, String> = lines
+            .filter_map(|line| line.trim().split_once(" = "))
+            .map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned()))
+            .collect();
+        (!pairs.is_empty()).then_some(Record(pairs))
+    }
+
+    /// The value of an attribute; of none, an empty text.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// The value of an attribute that is a number; of none, zero.
+    pub(crate) fn number(&self, name: &str) -> u64 {
+        self.get(name).parse().unwrap_or(0)
+    }
+
+    /// Acct-Status-Type.
+    pub(crate) fn status(&self) -> &str {
+        self.get("Acct-Status-Type")
+    }
+
+    /// Acct-Session-Id.
+    pub(crate) fn session(&self) -> &str {
+        self.get("Acct-Session-Id")
+    }
+
+    /// User-Name.
+    pub(crate) fn user(&self) -> &str {
+        self.get("User-Name")
+    }
+}
+
+/// Has radclient send a Disconnect-Request with `attributes`, one a line, and gives what it printed.
+///
+/// # Errors
+/// It is not there.
+pub(crate) fn disconnect(namespace: &Namespace, attributes: &str, secret: &str) -> Result<String> {
+    let mut child = namespace
+        .command("radclient")
+        .args(["-x", "-t", "1", "-r", "1", "127.0.0.1:3799", "disconnect"])
+        .arg(secret)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("radclient")?;
+    let mut input = child.stdin.take().context("radclient's input")?;
+    input.write_all(attributes.as_bytes())?;
+    drop(input);
+    let output = child.wait_with_output()?;
+    let mut printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    printed += &String::from_utf8_lossy(&output.stderr);
+    ensure!(printed.contains("Sent Disconnect-Request"), "{printed}");
+    Ok(printed)
+}
+
+/// What it prints once it serves.
+const READY: &str = "Ready to process requests";
+
+fn configuration(directory: &Path, replies: Replies) -> String {
+    let directory = directory.display();
+    let (prove, required) = match replies {
+        Replies::Proven => (
+            "update reply {\n Message-Authenticator := 0x00\n }\n",
+            "yes",
+        ),
+        Replies::Bare => ("", "no"),
+    };
+    format!(
+        "prefix = /usr\nname = freeradius\nlibdir = /usr/lib/freeradius\nraddbdir = {directory}/raddb\nrun_dir = {directory}\n\
+         db_dir = {directory}\nradacctdir = {directory}\nmax_request_time = 5\n\
+         security {{\n reject_delay = 0\n}}\nthread pool {{\n start_servers = 1\n max_servers = 2\n}}\n\
+         client lo {{\n ipaddr = 127.0.0.0/8\n secret = {SECRET}\n require_message_authenticator = {required}\n}}\n\
+         modules {{\n files {{\n usersfile = {directory}/raddb/users\n }}\n chap {{\n }}\n pap {{\n }}\n\
+         detail {{\n filename = {directory}/detail\n permissions = 0600\n header = \"%t\"\n }}\n}}\n\
+         server default {{\n\
+         listen {{\n type = auth\n ipaddr = 127.0.0.1\n port = 1812\n }}\n\
+         listen {{\n type = acct\n ipaddr = 127.0.0.1\n port = 1813\n }}\n\
+         authorize {{\n {prove} files\n chap\n pap\n }}\n\
+         authenticate {{\n Auth-Type PAP {{\n pap\n }}\n Auth-Type CHAP {{\n chap\n }}\n }}\n\
+         accounting {{\n detail\n }}\n\
+         post-auth {{\n Post-Auth-Type REJECT {{\n {prove} }}\n }}\n}}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_freeradius_writes_it() {
+        let text = "Sat Nov 21 14:37:49 2026\n\tUser-Name = \"ann\"\n\tAcct-Status-Type = Start\n\tAcct-Input-Octets = 64";
+        let record = Record::parse(text).unwrap();
+        assert_eq!((record.user(), record.status()), ("ann", "Start"));
+        assert_eq!(record.number("Acct-Input-Octets"), 64);
+        assert_eq!(record.get("Class"), "");
+    }
+}
