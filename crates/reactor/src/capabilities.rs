@@ -11,14 +11,25 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 /// # Errors
 /// What the kernel said; nothing was given up then.
 pub fn drop_capabilities() -> io::Result<()> {
-    let none = CapabilitySet::empty();
+    keep(CapabilitySet::empty())
+}
+
+/// The same but for CAP_NET_ADMIN, if there is one: addresses and routes may still be changed (capabilities(7)).
+///
+/// # Errors
+/// What the kernel said; nothing was given up then.
+pub fn drop_capabilities_but_net_admin() -> io::Result<()> {
+    keep(rustix::thread::capabilities(None)?.permitted & CapabilitySet::NET_ADMIN)
+}
+
+fn keep(kept: CapabilitySet) -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     set_capabilities(
         None,
         CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
+            effective: kept,
+            permitted: kept,
+            inheritable: CapabilitySet::empty(),
         },
     )?;
     Ok(())
@@ -35,6 +46,19 @@ mod tests {
             let left = rustix::thread::capabilities(None).unwrap();
             assert!(left.effective.is_empty() && left.permitted.is_empty());
             drop_capabilities().unwrap();
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn at_most_net_admin_is_left_where_that_is_kept() {
+        std::thread::spawn(|| {
+            let had = rustix::thread::capabilities(None).unwrap().permitted;
+            drop_capabilities_but_net_admin().unwrap();
+            let left = rustix::thread::capabilities(None).unwrap();
+            assert_eq!(left.permitted, had & CapabilitySet::NET_ADMIN);
+            assert_eq!(left.effective, left.permitted);
         })
         .join()
         .unwrap();

@@ -42,7 +42,7 @@ pub mod usage;
 mod waker;
 
 pub use buffers::{BufferReport, BufferSide};
-pub use capabilities::drop_capabilities;
+pub use capabilities::{drop_capabilities, drop_capabilities_but_net_admin};
 pub use datagram::{
     Received, RecvBatch, SendBatch, SendOutcome, SocketStats, UdpOptions, UdpSocket,
 };

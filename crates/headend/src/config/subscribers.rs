@@ -50,6 +50,8 @@ pub(crate) struct Client {
     /// The name; `{n}` in it is the session's number, from 1.
     pub(crate) name: String,
     pub(crate) secret: Redacted<Vec<u8>>,
+    /// Whether the host takes their addresses as its own.
+    pub(crate) addresses: bool,
 }
 
 /// The device that packets of subscribers come out of.
@@ -241,7 +243,10 @@ fn pools<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, own: Option<Ipv4Addr>) -
     let mut places = Vec::new();
     Section::each(root, "pool", "pool", notes, |mut section| {
         let at = section.at();
-        let mut spec = Spec::default();
+        let mut spec = Spec {
+            skip_ends: true,
+            ..Spec::default()
+        };
         match section.string("name") {
             Some(name) => spec.name = name.value.into(),
             None => section.fault(
@@ -402,10 +407,13 @@ fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<
             "is missing; give the file that holds the password",
         );
     }
+    let mut addresses = true;
+    set(section.flag("addresses"), &mut addresses);
     section.finish();
     Some(Client {
         name: name?.value,
         secret: secret?.value,
+        addresses,
     })
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Accounts {
     pub(super) tun_write: HandlerId,
     pub(super) authority: HandlerId,
     pub(super) radius: HandlerId,
+    pub(super) addresses: HandlerId,
 }
 
 impl Accounts {
@@ -39,6 +40,7 @@ impl Accounts {
             tun_write: reactor.handler("tun write"),
             authority: reactor.handler("authentication"),
             radius: reactor.handler("radius"),
+            addresses: reactor.handler("addresses of clients"),
         }
     }
 }

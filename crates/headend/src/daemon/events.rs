@@ -116,8 +116,14 @@ pub(super) fn tell(
             }
             return;
         }
-        edge::Event::Client { addresses, .. } => {
+        edge::Event::Client {
+            subscriber,
+            addresses,
+        } => {
             tracing::debug!(?addresses, "client");
+            if let Some(clients) = &mut core.inside.clients {
+                clients.set(subscriber, addresses.map(|(own, _)| own));
+            }
             return;
         }
         edge::Event::Down {

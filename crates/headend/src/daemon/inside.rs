@@ -9,6 +9,7 @@ use reactor::tun::{Tun, TunOptions};
 use reactor::{Interest, Reactor, Token};
 use wire::virtio;
 
+use super::addresses::Addresses;
 use super::source::Source;
 use crate::config;
 
@@ -23,6 +24,8 @@ pub(super) struct Inside {
     device: Option<Device>,
     /// Packets for a device that is not there.
     pub(super) nowhere: u64,
+    /// Those of our own clients, where they are kept on the device.
+    pub(super) clients: Option<Addresses>,
 }
 
 struct Device {
@@ -48,6 +51,7 @@ impl Inside {
             return Ok(Self {
                 device: None,
                 nowhere: 0,
+                clients: None,
             });
         };
         let options = TunOptions {
@@ -58,6 +62,8 @@ impl Inside {
         let tun = queues.remove(0);
         set_up(&tun, wanted, settings)
             .with_context(|| format!("cannot set up the device {}", tun.name()))?;
+        let clients = settings.client.as_ref().filter(|client| client.addresses);
+        let clients = clients.map(|_| Addresses::open(tun.name())).transpose()?;
         let source = Source::Tun(0).to_bits();
         let token = reactor.add(&tun, "tun", source, Interest::READ)?;
         let joiner = Joiner::new(Options {
@@ -74,6 +80,7 @@ impl Inside {
                 written: Written::default(),
             }),
             nowhere: 0,
+            clients,
         })
     }
 
@@ -151,6 +158,9 @@ fn set_up(tun: &Tun, wanted: &config::Tun, settings: &config::Subscribers) -> Re
     let mut netlink = Netlink::open()?;
     let name = tun.name();
     netlink.set_mtu(name, u32::from(wanted.mtu))?;
+    if settings.edge.terminate {
+        take_errors(name);
+    }
     netlink.set_up(name, true)?;
     if settings.edge.terminate {
         netlink.add_address(name, settings.edge.address.into(), 32)?;
@@ -166,4 +176,13 @@ fn set_up(tun: &Tun, wanted: &config::Tun, settings: &config::Subscribers) -> Re
             .with_context(|| format!("route to {network}"))?;
     }
     Ok(())
+}
+
+/// ICMP errors of ours come in by the device from an address that is the host's own, which a kernel takes only where it
+/// is told to.
+fn take_errors(name: &str) {
+    let key = format!("/proc/sys/net/ipv4/conf/{name}/accept_local");
+    if let Err(error) = std::fs::write(&key, "1") {
+        tracing::warn!(%key, %error, "senders will not be told of packets that are too large");
+    }
 }

@@ -8,6 +8,7 @@
 //! | `turn` | one turn of the loop |
 //! | `input` | datagrams from the sockets to the edge |
 //! | `inside` | packets from and to the TUN device |
+//! | `addresses` | addresses of our own clients |
 //! | `authority` | who may come in |
 //! | `dialler` | sessions in which we are the client |
 //! | `reload` | what SIGHUP reads anew |
@@ -20,6 +21,7 @@
 //! | `show` | the rows of a `show`, bit by bit |
 //! | `log` | where log lines go |
 
+mod addresses;
 mod authority;
 mod capture;
 mod client;

@@ -48,7 +48,12 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
     let authority = authority(settings, &mut reactor)?;
     let inside = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
-    reactor::drop_capabilities().context("cannot give up privileges")?;
+    // Addresses of clients come and go.
+    let dropped = match inside.clients {
+        Some(_) => reactor::drop_capabilities_but_net_admin(),
+        None => reactor::drop_capabilities(),
+    };
+    dropped.context("cannot give up privileges")?;
 
     let now = clock::now();
     tracing::info!(

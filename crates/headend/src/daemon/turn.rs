@@ -77,12 +77,20 @@ impl Daemon {
             self.server.flush(&mut self.core);
             self.core.reactor.lap(self.accounts.events);
         }
+        if let Some(clients) = &mut self.core.inside.clients
+            && clients.has_changes()
+        {
+            clients.work();
+            self.core.reactor.lap(self.accounts.addresses);
+        }
         Ok(())
     }
 
     /// When the next wait has to end.
     fn deadline(&self) -> Option<Instant> {
-        if self.server.has_work() || self.input.has_kept() {
+        let clients = self.core.inside.clients.as_ref();
+        let has_changes = clients.is_some_and(|clients| clients.has_changes());
+        if self.server.has_work() || self.input.has_kept() || has_changes {
             return Some(self.core.now);
         }
         let timer = self.core.edge.poll_timeout().map(|(at, _)| at);

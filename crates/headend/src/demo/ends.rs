@@ -1,9 +1,11 @@
 //! LNS and LAC as two processes of this binary: started in a directory of their
 //! own, always ended, be it by the end of the experiment, a signal or a panic.
 
+use std::collections::HashMap;
 use std::fs;
+use std::io::Write;
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use reactor::Signals;
+use reactor::namespace::Namespace;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -57,6 +60,34 @@ impl End {
         })?;
         Ok(Measured { stats, handlers })
     }
+
+    /// Everything that it counts, by name.
+    pub(crate) fn counters(&mut self) -> Result<HashMap<String, u64>> {
+        let mut counters = HashMap::new();
+        self.client.rows(&Do::ShowCounters(Nothing {}), |row| {
+            let row: Counter = serde_json::from_str(row)?;
+            counters.insert(row.name, row.value);
+            Ok(())
+        })?;
+        Ok(counters)
+    }
+}
+
+/// What of a counter's row is read.
+#[derive(serde::Deserialize)]
+struct Counter {
+    name: String,
+    value: u64,
+}
+
+/// What both daemons are started with, LNS first.
+pub(crate) struct Setup<'a> {
+    /// Their sections beside `[control]` and `[log]`.
+    pub(crate) configs: [&'a str; 2],
+    /// Name and content of a file beside the configurations, readable by its owner alone.
+    pub(crate) file: Option<(&'a str, &'a str)>,
+    /// Where they run, if not here.
+    pub(crate) namespaces: Option<[&'a Namespace; 2]>,
 }
 
 /// Both daemons.
@@ -71,9 +102,18 @@ struct Home {
 }
 
 impl Ends {
-    /// Starts both, LNS first, each with its part of `configs`: the sections beside
+    /// Starts both in this namespace, LNS first, each with its part of `configs`: the sections beside
     /// `[control]` and `[log]`.
     pub(crate) fn start(configs: [&str; 2]) -> Result<Self> {
+        Self::set_up(&Setup {
+            configs,
+            file: None,
+            namespaces: None,
+        })
+    }
+
+    /// Starts both, LNS first.
+    pub(crate) fn set_up(setup: &Setup<'_>) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         watch_signals()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -92,8 +132,12 @@ impl Ends {
         homes.push(Arc::downgrade(&home));
         drop(homes);
         let ends = Self { home };
-        for (name, config) in ["lns", "lac"].into_iter().zip(configs) {
-            lock(&ends.home).spawn(name, config)?;
+        if let Some((name, content)) = setup.file {
+            write_private(&lock(&ends.home).directory.join(name), content)?;
+        }
+        for (place, name) in ["lns", "lac"].into_iter().enumerate() {
+            let namespace = setup.namespaces.map(|namespaces| namespaces[place]);
+            lock(&ends.home).spawn(name, setup.configs[place], namespace)?;
         }
         Ok(ends)
     }
@@ -159,12 +203,16 @@ impl Home {
         self.directory.join(name).with_extension(extension)
     }
 
-    fn spawn(&mut self, name: &str, sections: &str) -> Result<()> {
+    fn spawn(&mut self, name: &str, sections: &str, namespace: Option<&Namespace>) -> Result<()> {
         let config = self.path(name, "toml");
-        fs::write(&config, configuration(&self.path(name, "sock"), sections))?;
+        write_private(&config, &configuration(&self.path(name, "sock"), sections))?;
         let log = fs::File::create(self.path(name, "log"))?;
         let program = std::env::current_exe().context("this program's own file is not known")?;
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        if let Some(namespace) = namespace {
+            namespace.command(&mut command)?;
+        }
+        let child = command
             .arg("run")
             .arg("--config")
             .arg(&config)
@@ -201,6 +249,16 @@ impl Home {
         }
         let _ = fs::remove_dir_all(&self.directory);
     }
+}
+
+/// Writes a file that may hold secrets.
+fn write_private(path: &Path, content: &str) -> Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options
+        .open(path)
+        .and_then(|mut file| file.write_all(content.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn configuration(socket: &Path, sections: &str) -> String {

@@ -141,19 +141,25 @@ fn a_client_without_a_daemon_is_told_what_to_do() {
     );
 }
 
+/// Runs the demo and returns its report.
+fn demo(arguments: &[&str]) -> serde_json::Value {
+    let output = Command::new(HEADEND)
+        .args(["demo", "--json"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 #[test]
 fn the_demo_brings_all_up_and_leaves_nothing_behind() {
-    for version in ["2", "3"] {
-        let output = Command::new(HEADEND)
-            .args(["demo", "--tunnels", "300", "--json", "--version", version])
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (version, more) in [("2", "--no-ppp"), ("3", "--seconds=0")] {
+        let report = demo(&["--tunnels", "300", "--version", version, more]);
         assert_eq!(
             (&report["schema"], &report["up"]),
             (&json!("demo/1"), &json!(300))
@@ -166,5 +172,52 @@ fn the_demo_brings_all_up_and_leaves_nothing_behind() {
             assert_eq!(report[side]["held_after_teardown"], 300);
         }
         assert_eq!(report["listed_after_teardown"], 0);
+        assert_eq!(report["traffic"], json!([]));
+        let subscribers = &report["subscribers"];
+        if more == "--no-ppp" {
+            assert!(subscribers.is_null());
+        } else {
+            assert_eq!(
+                (&subscribers["online"], &subscribers["online_at_end"]),
+                (&json!(300), &json!(300))
+            );
+            assert!(subscribers["echo_replies"].as_u64().unwrap() >= 300);
+        }
+    }
+}
+
+#[test]
+fn the_demo_has_traffic_both_ways_or_says_why_not() {
+    for version in ["2", "3"] {
+        let report = demo(&["--tunnels", "20", "--version", version, "--seconds", "1"]);
+        assert_eq!(report["subscribers"]["online_at_end"], 20);
+        let rows = report["traffic"].as_array().unwrap();
+        if rows.is_empty() {
+            // Namespaces or TUN devices may not be made here.
+            assert!(
+                report["no_traffic_because"]
+                    .as_str()
+                    .unwrap()
+                    .contains(": ")
+            );
+            continue;
+        }
+        let kinds: Vec<_> = rows
+            .iter()
+            .map(|row| (row["protocol"].as_str(), row["way"].as_str()))
+            .collect();
+        let all = [
+            ("TCP", "up"),
+            ("TCP", "down"),
+            ("UDP", "up"),
+            ("UDP", "down"),
+        ];
+        assert_eq!(
+            kinds,
+            all.map(|(protocol, way)| (Some(protocol), Some(way)))
+        );
+        for row in rows {
+            assert!(row["payload_octets"].as_u64().unwrap() > 0, "{row}");
+        }
     }
 }

@@ -145,6 +145,17 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     push(&"udp_receive_errors", udp.receive_errors);
     push(&"udp_send_blocked", udp.blocked);
     push(&"udp_send_dropped", core.sockets.dropped);
+    let counts = core.edge.counts();
+    push(&"subscribers", counts.subscribers as u64);
+    push(&"subscribers_came_up", counts.up);
+    push(&"subscribers_ended", counts.down);
+    push(&"subscribers_refused", counts.refused);
+    push(&"subscribers_without_address", counts.without_address);
+    push(&"subscribers_too_many", counts.too_many);
+    push(&"subscriber_routes", counts.routes as u64);
+    push(&"subscriber_routes_refused", counts.routes_refused);
+    push(&"lcp_echo_replies", counts.echo_replies);
+    push(&"icmp_errors_sent", counts.icmp_errors);
     for why in edge::Discard::all() {
         push(
             &format_args!("edge_{}", why.name()),
@@ -156,4 +167,8 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     push(&"tun_written", written.calls);
     push(&"tun_refused", written.refused);
     push(&"tun_missing", core.inside.nowhere);
+    if let Some(clients) = &core.inside.clients {
+        push(&"client_addresses", clients.len());
+        push(&"client_addresses_refused", clients.refused());
+    }
 }

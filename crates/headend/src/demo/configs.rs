@@ -1,0 +1,93 @@
+//! What the demo's daemons are told: their configurations, and the users file.
+
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+/// The LNS's address within the tunnels.
+pub(super) const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
+
+/// The first address of the pool's network.
+const POOL: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
+
+/// The users' password; the files that have it are readable by their owner alone, and gone with the demo.
+const PASSWORD: &str = "sesame";
+
+/// The users file's name.
+pub(super) const USERS: &str = "users.toml";
+
+/// Subscribers whom the demo asks by Echo-Requests in a second, at most.
+const ECHOES_PER_S: u32 = 5_000;
+
+/// How often each of so many subscribers is asked whether it is there, in seconds.
+pub(super) fn echo_interval_s(subscribers: u32) -> u32 {
+    subscribers.div_ceil(ECHOES_PER_S).max(2)
+}
+
+/// Of tunnels alone: LNS and LAC.
+pub(super) fn bare([lns, lac]: [Ipv4Addr; 2]) -> [String; 2] {
+    [("lns", lns), ("lac", lac)].map(|(role, at)| format!("[{role}]\nlisten = [\"{at}:0\"]\n"))
+}
+
+/// Of tunnels with subscribers in them, with TUN devices or without.
+pub(super) fn with_subscribers(
+    addresses: [Ipv4Addr; 2],
+    subscribers: u32,
+    devices: bool,
+) -> [String; 2] {
+    let [mut lns, mut lac] = bare(addresses);
+    let echo = echo_interval_s(subscribers);
+    let length = prefix_length(subscribers);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        lns,
+        "[ppp]\naddress = \"{GATEWAY}\"\nipv6 = false\necho_interval_s = {echo}\nsubscribers = {subscribers}\n\
+         [[pool]]\nname = \"home\"\nranges = [\"{POOL}/{length}\"]\n\
+         [users]\nfile = \"{USERS}\"\n"
+    );
+    let _ = write!(
+        lac,
+        "[client]\nname = \"user{{n}}\"\nsecret = \"{PASSWORD}\"\n"
+    );
+    if devices {
+        lns.push_str("[tun]\nname = \"inside\"\n");
+        let _ = write!(
+            lac,
+            "[tun]\nname = \"outside\"\nroutes = [\"{GATEWAY}/32\"]\n"
+        );
+    }
+    [lns, lac]
+}
+
+/// Of the smallest network that has so many addresses beside those that a pool leaves out, two of 256.
+fn prefix_length(subscribers: u32) -> u32 {
+    let addresses = subscribers + subscribers / 64 + 4;
+    32 - addresses.next_power_of_two().trailing_zeros()
+}
+
+/// The users file.
+pub(super) fn users(subscribers: u32) -> String {
+    let mut text = String::new();
+    for n in 1..=subscribers {
+        let _ = writeln!(
+            text,
+            "[[user]]\nname = \"user{n}\"\npassword = \"{PASSWORD}\""
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pool_has_an_address_for_everybody() {
+        assert_eq!([1, 4, 5, 240, 256].map(prefix_length), [29, 29, 28, 24, 23]);
+        assert_eq!(prefix_length(250_000), 14);
+    }
+
+    #[test]
+    fn many_are_asked_less_often() {
+        assert_eq!([1, 10_000, 100_000].map(echo_interval_s), [2, 2, 20]);
+    }
+}
