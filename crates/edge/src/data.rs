@@ -220,11 +220,11 @@ impl Edge {
             return;
         };
         match opened {
-            Opened::One(packet) => self.errors.to_inside(error, header, packet, None, now),
+            Opened::One(packet) => self.errors.tell_inside(error, header, packet, None, now),
             Opened::Several(segments) => {
                 let mut first = Vec::new();
                 segments.append(0, &mut first);
-                self.errors.to_inside(error, header, &first, None, now);
+                self.errors.tell_inside(error, header, &first, None, now);
             }
         }
     }
@@ -267,7 +267,7 @@ impl Edge {
                 let error = icmp::Error::TooBig(mtu);
                 let receiver = self.subscribers.at_mut(index);
                 let bucket = receiver.map(|one| &mut one.bucket);
-                self.errors.to_inside(error, header, packet, bucket, now);
+                self.errors.tell_inside(error, header, packet, bucket, now);
                 return Err(Discard::Forward(forward::Discard::TooBig));
             }
         }

@@ -36,7 +36,10 @@ impl Dial {
 impl Edge {
     /// Has a call of ours become a link of a client once its session is up. To be said right after the call was made.
     pub fn dial(&mut self, session: SessionKey, dial: Dial, now: Instant) {
-        self.dials.insert(session, dial);
+        // Of a call that has failed already nothing more is heard.
+        if self.endpoint.session(session).is_some() {
+            self.dials.insert(session, dial);
+        }
         self.heed(now);
     }
 }

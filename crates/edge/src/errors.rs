@@ -38,7 +38,7 @@ impl Errors {
 
     /// Tells the sender of a packet from the inside what became of it; `bucket` is its receiver's, if it has one.
     #[cold]
-    pub(crate) fn to_inside(
+    pub(crate) fn tell_inside(
         &mut self,
         error: Error,
         header: &Header,

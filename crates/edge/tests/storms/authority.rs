@@ -138,8 +138,8 @@ pub(crate) fn admission(name: &[u8]) -> Admission {
     }
     Admission {
         profile,
-        sticky: number % 2 == 0,
-        is_remote: number % 3 == 0,
+        sticky: number.is_multiple_of(2),
+        is_remote: number.is_multiple_of(3),
         sessions: (number % 16 == 13).then_some(1),
     }
 }

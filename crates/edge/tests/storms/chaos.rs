@@ -359,7 +359,7 @@ fn run(seed: u64, commands: u32) {
     }
     let (lns, lacs) = (chaos.lns, chaos.lacs.clone());
     // Every other seed ends in the middle of all that.
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         for &lac in &lacs {
             chaos.world.heal(lac, lns);
         }
