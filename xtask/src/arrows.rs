@@ -88,12 +88,6 @@ const ALLOWED: &[Row] = &[
         "a filter sees a packet's header and says yes or no",
     ),
     row(
-        "forward",
-        &["base", "wire"],
-        &[],
-        "the way of a packet is functions over its octets",
-    ),
-    row(
         "edge",
         &["base", "wire", "l2tp", "ppp", "aaa", "filter", "forward"],
         &["sim"],
@@ -151,8 +145,8 @@ const ALLOWED: &[Row] = &[
     row(
         "fuzz",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "forward", "qos", "ping",
-            "sim",
+            "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "filter", "forward", "qos",
+            "ping", "sim",
         ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",

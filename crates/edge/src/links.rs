@@ -253,7 +253,11 @@ impl Edge {
         let reason = match ending {
             Some(end) => *end,
             None if self.shutting_down => End::ShutDown,
-            None => End::Session(reason.clone()),
+            None => match self.at(index).link.closing() {
+                // Its peer hung up before it said that it has heard.
+                Some(end) => End::Link(end),
+                None => End::Session(reason.clone()),
+            },
         };
         self.finish(index, reason, now);
     }

@@ -259,6 +259,12 @@ impl Link {
         });
     }
 
+    /// Why it is being closed, while its peer has not acknowledged that yet.
+    #[must_use]
+    pub fn closing(&self) -> Option<LinkEnd> {
+        self.closing
+    }
+
     /// How the heads of frames to the peer may be shortened, as it has agreed.
     #[must_use]
     pub fn compression(&self) -> Compression {

@@ -46,6 +46,15 @@ fn a_client_with_another_secret_is_refused_with_the_reason_and_nothing_stays() {
 }
 
 #[test]
+fn a_client_that_is_refused_knows_why_though_its_session_is_gone_first() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("mallory", "guess");
+    stage.pass(Duration::from_secs(10));
+    let ended = stage.lac.ended(0).unwrap();
+    assert_eq!(ended.reason, End::Link(LinkEnd::RefusedByPeer));
+}
+
+#[test]
 fn what_a_subscriber_had_is_free_when_it_goes() {
     let mut stage = Stage::new(lns_config());
     for round in 0..30 {
