@@ -9,6 +9,7 @@
 //! | `control` | the control protocol and its client |
 //! | `daemon` | `headend run` |
 //! | `demo` | `headend demo` |
+//! | `filter` | `headend filter` |
 //! | `lab` | `headend lab` |
 //! | `ping` | `headend ping` |
 //! | `qos` | `headend qos` |

@@ -1,6 +1,7 @@
 //! `headend bench history`: published scaling failures, re-run here, as one HTML page.
 
 mod capture;
+mod filter;
 mod gateway;
 
 use std::fs;
@@ -45,6 +46,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         poll_chapter(args.quick)?,
         gateway::chapter(args.quick)?,
         capture::chapter(args.quick)?,
+        filter::chapter(args.quick)?,
     ];
     let machine = MachineInfo::read_with(witness);
     chapters[0]

@@ -10,6 +10,7 @@
 //! | `subscribers` | what a subscriber costs an LNS from nothing to IP, beside a bare loop |
 //! | `forward` | what a packet costs an LNS from a tunnel to the TUN device and back, beside bare loops |
 //! | `qos` | what a packet costs in classifiers and queues, how well a rate is kept, how late pings leave |
+//! | `filter` | what a packet costs in a subscriber's filter, and what names for the log cost |
 //! | `segments` | the lists of segments of 2005, and ours |
 //! | `captures` | nothing: it writes the captures that others measure with |
 //! | `trace` | what a packet and a connection cost the analyser, beside bare loops and other analysers |
@@ -17,6 +18,7 @@
 
 mod bringup;
 mod captures;
+mod filter;
 mod forward;
 mod history;
 mod poll;
@@ -61,6 +63,8 @@ enum Verb {
     /// A bare loop that `forward` measures
     #[command(hide = true)]
     ForwardBare(forward::bare::Args),
+    /// Packets against a filter's rules, and the filter of 2004 that opens a file for each
+    Filter(filter::Args),
     /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
     Segments(segments::Args),
     /// Classifiers and queues against the flows, shaped rates, how late pings leave, a page of ten million pings
@@ -98,6 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Subscribers(args) => subscribers::run(args),
         Verb::Forward(args) => forward::run(args),
         Verb::ForwardBare(args) => forward::bare::run(args),
+        Verb::Filter(args) => filter::run(args),
         Verb::Segments(args) => segments::run(args),
         Verb::Qos(args) => qos::run(args),
         Verb::QosChild(args) => qos::between::run(args),

@@ -25,7 +25,7 @@ use clap::{Parser, Subcommand};
 
 use crate::control::DEFAULT_SOCKET;
 use crate::control::client::Client;
-use crate::{bench, daemon, demo, lab, ping, qos, trace};
+use crate::{bench, daemon, demo, filter, lab, ping, qos, trace};
 
 /// An L2TP access concentrator and network server, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -55,6 +55,8 @@ enum Verb {
     Ping(ping::Args),
     /// Queues: check a policy, shape by it between two interfaces, show and draw queues
     Qos(qos::Args),
+    /// Filters: check a file of rules, ask which rule decides on a packet
+    Filter(filter::Args),
     /// TCP connections in captures: tcptrace's flags, statistics and graphs
     Trace(trace::Args),
     /// Experiments with hosts and links of their own
@@ -89,6 +91,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Capture(args) => capture::run(&args),
         Verb::Ping(args) => ping::run(&args),
         Verb::Qos(args) => qos::run(&args),
+        Verb::Filter(args) => filter::run(&args),
         Verb::Trace(args) => trace::run(&args),
         Verb::Lab(args) => lab::run(&args),
         Verb::Bench(args) => bench::run(&args),

@@ -9,6 +9,7 @@
 
 mod bringup;
 mod capture;
+mod filter;
 mod gateway;
 mod page;
 mod poll;
@@ -16,6 +17,7 @@ pub mod published;
 
 pub use bringup::{BringupRun, chapter_bringup};
 pub use capture::{Whole, chapter_capture};
+pub use filter::{FilterRun, Names, chapter_filter};
 pub use gateway::chapter_gateway;
 pub use page::page;
 pub use poll::{PollRow, chapter_poll};
