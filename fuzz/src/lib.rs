@@ -115,6 +115,16 @@ pub const TARGETS: &[Target] = &[
         len_max: 128,
     },
     Target {
+        name: "ip_header",
+        run: targets::ip_header::target,
+        len_max: 200,
+    },
+    Target {
+        name: "filter_rules",
+        run: targets::filter_rules::target,
+        len_max: 1_200,
+    },
+    Target {
         name: "flow_keys",
         run: targets::flow_keys::target,
         len_max: 300,
