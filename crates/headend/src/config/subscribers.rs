@@ -18,6 +18,9 @@ use super::secret;
 /// Interface names have at most so many octets (`IFNAMSIZ`, netdevice(7)).
 const NAME_OCTETS_MAX: usize = 15;
 
+/// A user's name as a client says it, with room for a number: PAP's length is an octet (RFC 1334, section 2.2.1).
+const NAME_MAX: usize = 240;
+
 /// What the file says of subscribers.
 #[derive(Clone, Debug)]
 pub(crate) struct Subscribers {
@@ -79,6 +82,14 @@ pub(super) fn read<'s>(
     let radius = radius::read(root, path, notes, host_name);
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
+    if !edge.terminate && notes.is_empty() {
+        for name in ["pool", "users", "radius"] {
+            if root.contains_key(name) {
+                let message = "is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own";
+                notes.at(section_at(root, name), name, message);
+            }
+        }
+    }
     let wants_names = edge.terminate && !edge.ppp.authenticate.is_empty();
     if wants_names && users.is_none() && !asks && notes.is_empty() {
         notes.whole(
@@ -106,8 +117,16 @@ fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -
         let message = "is missing; give the edge's own address: address = \"10.255.0.1\"";
         section.fault(section.at(), "address", message);
     }
-    if let Some(address) = address_v4(&mut section, "address") {
+    if let Some(At { value: address, at }) = address_v4(&mut section, "address") {
         (edge.address, own) = (address, Some(address));
+        let is_host = !address.is_unspecified()
+            && !address.is_loopback()
+            && !address.is_multicast()
+            && !address.is_broadcast();
+        if !is_host {
+            let message = format!("{address} is no address of a host; give one such as 10.255.0.1");
+            section.fault(at, "address", message);
+        }
     }
     if let Some(text) = section.string("address_v6") {
         match text.value.parse() {
@@ -139,9 +158,14 @@ fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -
     }
     let ppp = &mut edge.ppp;
     ppp.authenticate = vec![Authentication::ChapMd5];
-    let nobody = section.has("authenticate") && is_nobody(root);
-    if nobody {
-        section.string("authenticate");
+    if let Some(text) = authenticate_text(root) {
+        let at = section.string("authenticate").map_or(0, |text| text.at);
+        if text != "nobody" {
+            let message = format!(
+                "\"{text}\" is no list; write [\"chap\"], [\"pap\"], [\"chap\", \"pap\"], or \"nobody\""
+            );
+            section.fault(at, "authenticate", message);
+        }
         ppp.authenticate.clear();
     } else {
         let ways = [
@@ -179,10 +203,13 @@ fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -
     own
 }
 
-fn is_nobody(root: &DeTable<'_>) -> bool {
-    let section = root.get("ppp").and_then(|value| value.get_ref().as_table());
-    let value = section.and_then(|table| table.get("authenticate"));
-    value.is_some_and(|value| matches!(value.get_ref(), DeValue::String(text) if text == "nobody"))
+/// `authenticate`, where it is one word.
+fn authenticate_text(root: &DeTable<'_>) -> Option<String> {
+    let section = root.get("ppp")?.get_ref().as_table()?;
+    match section.get("authenticate")?.get_ref() {
+        DeValue::String(text) => Some(text.to_string()),
+        _ => None,
+    }
 }
 
 fn timers(section: &mut Section, ppp: &mut ppp::Config) {
@@ -225,13 +252,13 @@ fn timers(section: &mut Section, ppp: &mut ppp::Config) {
     set(section.flag("compress_headers"), &mut ppp.compress);
 }
 
-fn address_v4(section: &mut Section, key: &'static str) -> Option<Ipv4Addr> {
-    let text = section.string(key)?;
-    let parsed = text.value.parse();
+fn address_v4(section: &mut Section, key: &'static str) -> Option<At<Ipv4Addr>> {
+    let At { value: text, at } = section.string(key)?;
+    let parsed = text.parse();
     if parsed.is_err() {
-        section.fault(text.at, key, not_an_address(&text.value));
+        section.fault(at, key, not_an_address(&text));
     }
-    parsed.ok()
+    parsed.ok().map(|value| At { value, at })
 }
 
 fn not_an_address(text: &str) -> String {
@@ -399,6 +426,12 @@ fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<
             "is missing; give the user's name: name = \"alice\"",
         );
     }
+    if let Some(name) = &name
+        && !(1..=NAME_MAX).contains(&name.value.len())
+    {
+        let message = format!("must have 1 to {NAME_MAX} octets");
+        section.fault(name.at, "name", message);
+    }
     let secret = secret::read(&mut section, path);
     if secret.is_none() && !section.has("secret") && !section.has("secret_file") {
         section.fault(
@@ -444,7 +477,7 @@ fn tun<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Tun> {
             Some(prefix) => tun.routes.push(prefix),
             None => {
                 let message = format!(
-                    "\"{}\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\"",
+                    "\"{}\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
                     text.value
                 );
                 section.fault(text.at, "routes", message);

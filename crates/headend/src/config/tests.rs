@@ -96,6 +96,77 @@ fn every_key_of_the_documentation_is_taken() {
 }
 
 #[test]
+fn every_key_of_subscribers_that_is_documented_is_taken_with_its_default() {
+    let page = include_str!("../../../../docs/configuration.md");
+    let example = page
+        .split("```toml\n")
+        .find(|part| part.contains("[ppp] "))
+        .unwrap();
+    let example = example.split("```").next().unwrap();
+    let directory = Directory::new("subscribers");
+    let user = "[[user]]\nname = \"a\"\npassword = \"b\"\n";
+    directory.file("users.toml", user, 0o600);
+    directory.file(
+        "filters.txt",
+        "filter home\nin\n  accept ip from any to any\n",
+        0o600,
+    );
+    let read = |rest: &str| {
+        let config = directory.0.join("headend.toml");
+        let settings = parse(&config, with_lns(rest).as_bytes());
+        settings
+            .unwrap_or_else(|faults| panic!("{faults}"))
+            .subscribers
+    };
+    let shown = read(example);
+    let smallest = read(
+        "[ppp]\naddress = \"10.255.0.1\"\ndns = [\"9.9.9.9\", \"149.112.112.112\"]\n\
+         [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\nexcluded = [\"10.64.0.0-10.64.0.9\"]\n[users]\nfile = \"users.toml\"\n\
+         [filter]\nfile = \"filters.txt\"\ndefault = \"home\"\n\
+         [radius]\nnas_identifier = \"headend\"\nnas_address = \"192.0.2.1\"\n\
+         accounting_store = \"accounts.redb\"\ndisconnect = \"127.0.0.1:3799\"\n\
+         [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\n\
+         accounting = \"127.0.0.1:1813\"\nsecret = \"change me\"\n\
+         [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"change me too\"\n\
+         [client]\nname = \"user{n}\"\nsecret = \"sesame\"\n[tun]\nroutes = [\"198.51.100.0/24\"]\n",
+    );
+    assert_eq!(format!("{shown:?}"), format!("{smallest:?}"));
+}
+
+#[test]
+fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
+    let cases = [
+        (
+            "[ppp]\naddress = \"0.0.0.0\"",
+            "6: ppp.address: 0.0.0.0 is no address of a host; give one such as 10.255.0.1",
+        ),
+        (
+            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"none\"",
+            "7: ppp.authenticate: \"none\" is no list; write [\"chap\"], [\"pap\"], [\"chap\", \"pap\"], or \"nobody\"",
+        ),
+        (
+            "[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]",
+            "5: pool: is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own",
+        ),
+        (
+            "[client]\nname = \"\"\nsecret = \"x\"",
+            "6: client.name: must have 1 to 240 octets",
+        ),
+        (
+            "[client]\nname = \"a\"",
+            "5: client.secret_file: is missing; give the file that holds the password",
+        ),
+        (
+            "[tun]\nroutes = [\"10.0.0.1/8\"]",
+            "6: tun.routes: \"10.0.0.1/8\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
+        ),
+    ];
+    for (rest, expected) in cases {
+        assert_eq!(faults(&with_lns(rest)), format!("headend.toml:{expected}"));
+    }
+}
+
+#[test]
 fn each_section_says_what_it_sets() {
     let settings = settings(&with_lns(
         "host_name = \"edge\"\nsockets = \"per-tunnel\"\nversions = [3]\nhello_interval_s = 0.5\n\

@@ -242,7 +242,7 @@ impl Report {
             self.lac.held
         )?;
         if let Some(missing) = &self.missing {
-            writeln!(out, "  no traffic {missing}")?;
+            writeln!(out, "  traffic    none: {missing}")?;
         }
         self.print_traffic(&mut out)?;
         self.print_sides(&mut out)

@@ -9,12 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use reactor::netlink::Netlink;
 use reactor::tun::Tun;
+use rustix::net::sockopt;
 
 use super::super::tunnels::Bench;
 use super::super::tunnels::home::Running;
 use super::super::tunnels::server::Server;
 use super::Way;
 use super::place::{LNS, OWN, POOL, Place, TUN};
+
+/// Octets of the socket's buffers.
+const ROOM: usize = 64 << 20;
 
 /// Run a bare loop until standard input ends.
 #[derive(Debug, clap::Args)]
@@ -67,6 +71,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     netlink.add_route(POOL.0.into(), POOL.1, None, TUN)?;
     let socket = UdpSocket::bind(LNS)?;
     socket.set_nonblocking(true)?;
+    // As much room as the LNS asks for; what the kernel does not grant, it does not grant either.
+    let _ = sockopt::set_socket_recv_buffer_size_force(&socket, ROOM);
+    let _ = sockopt::set_socket_send_buffer_size(&socket, ROOM);
     let mut out = std::io::stdout().lock();
     writeln!(out, "ready")?;
     out.flush()?;

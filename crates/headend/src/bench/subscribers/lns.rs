@@ -77,8 +77,8 @@ pub(in crate::bench) fn users(count: u32) -> String {
     text
 }
 
-/// Its configuration; `server` is the RADIUS server.
-fn text(socket: &str, kind: Kind, subscribers: u32, server: SocketAddr) -> String {
+/// Its configuration; `servers` is where the RADIUS server takes requests, and where accounts.
+fn text(socket: &str, kind: Kind, subscribers: u32, [server, accounts]: [SocketAddr; 2]) -> String {
     let listen: Vec<String> = (1..=subscribers.div_ceil(AT_ONE_ADDRESS).clamp(1, 9))
         .map(|n| format!("\"127.0.0.{n}:0\""))
         .collect();
@@ -95,13 +95,13 @@ fn text(socket: &str, kind: Kind, subscribers: u32, server: SocketAddr) -> Strin
         }
         By::Accounts => format!(
             "[radius]\naccounting_store = \"accounts.redb\"\n[[radius.server]]\nauthentication = \"{server}\"\n\
-             accounting = \"{server}\"\nsecret = \"{SECRET}\"\n"
+             accounting = \"{accounts}\"\nsecret = \"{SECRET}\"\n"
         ),
     };
     format!(
         "[control]\nsocket = {}\n[lns]\nlisten = [{}]\nhello_interval_s = 3600\n\
          [log]\nto = \"stderr\"\n[limits]\ntunnels = 1000000\nsessions = 1000000\n\
-         [ppp]\naddress = \"10.255.255.254\"\ndns = [\"10.255.255.253\"]\nauthenticate = [\"{proof}\"]\n\
+         [ppp]\naddress = \"10.255.255.254\"\ndns = [\"10.255.255.253\", \"10.255.255.252\"]\nauthenticate = [\"{proof}\"]\n\
          ipv6 = {}\nsubscribers = 1000000\n\
          [[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/13\"]\n{by}",
         Value::from(socket),
@@ -118,13 +118,13 @@ pub(super) fn start(
     bench: &Bench,
     kind: Kind,
     subscribers: u32,
-    server: SocketAddr,
+    servers: [SocketAddr; 2],
 ) -> Result<Lns> {
     write_private(&bench.home.path("users.toml"), &users(subscribers))?;
     // One of an earlier wave's.
     let _ = std::fs::remove_file(bench.home.path("accounts.redb"));
     let socket = bench.home.path("lns.sock");
-    let text = text(&socket.to_string_lossy(), kind, subscribers, server);
+    let text = text(&socket.to_string_lossy(), kind, subscribers, servers);
     Lns::start_with(bench, "lns", &text, |_| Ok(()))
 }
 
@@ -137,14 +137,14 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("bench-lns-{}", std::process::id()));
         std::fs::create_dir(&directory).unwrap();
         write_private(&directory.join("users.toml"), &users(3)).unwrap();
-        let server: SocketAddr = "127.0.0.1:1812".parse().unwrap();
+        let servers = ["127.0.0.1:1812", "127.0.0.1:1813"].map(|at| at.parse().unwrap());
         for (by, has_radius) in [(By::Users, false), (By::Radius, true), (By::Accounts, true)] {
             let kind = Kind {
                 proof: Proof::Pap,
                 by,
                 ipv6: true,
             };
-            let text = text("/run/bench/lns.sock", kind, 100_000, server);
+            let text = text("/run/bench/lns.sock", kind, 100_000, servers);
             let settings = crate::config::parse(&directory.join("lns.toml"), text.as_bytes());
             let settings = settings.unwrap();
             assert_eq!(settings.lns.unwrap().listen.len(), 2);

@@ -27,7 +27,8 @@ const LOOK_EVERY: Timespec = Timespec {
 
 /// A server that runs until this goes.
 pub(super) struct Responder {
-    pub(super) address: SocketAddr,
+    /// Where it takes Access-Requests, and where accounts.
+    pub(super) addresses: [SocketAddr; 2],
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -39,7 +40,7 @@ struct Shared {
 }
 
 impl Responder {
-    /// Starts one on a port of the loopback, on the core of the calling thread.
+    /// Starts one on two ports of the loopback, on the core of the calling thread.
     ///
     /// # Errors
     /// What the kernel said.
@@ -49,13 +50,14 @@ impl Responder {
             send_buffer_bytes: Some(4 << 20),
             ..UdpOptions::default()
         };
-        let mut socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into(), &options)?;
+        let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into(), &options);
+        let mut sockets = [bind()?, bind()?];
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         Ok(Self {
-            address: socket.local_addr(),
+            addresses: [sockets[0].local_addr(), sockets[1].local_addr()],
             shared,
-            thread: Some(std::thread::spawn(move || serve(&mut socket, &theirs))),
+            thread: Some(std::thread::spawn(move || serve(&mut sockets, &theirs))),
         })
     }
 
@@ -75,28 +77,35 @@ impl Drop for Responder {
     }
 }
 
-/// Answers until told to stop, or the socket fails; the LNS's requests are then seen to go unanswered.
-fn serve(socket: &mut UdpSocket, shared: &Shared) {
+/// Answers until told to stop, or a socket fails; the LNS's requests are then seen to go unanswered.
+fn serve(sockets: &mut [UdpSocket; 2], shared: &Shared) {
     let mut received = RecvBatch::new(BATCH);
     let mut out = SendBatch::new(BATCH);
     while !shared.stop.load(Ordering::Relaxed) {
-        match socket.recv(&mut received) {
-            Ok(0) => {
-                let mut fds = [PollFd::new(&*socket, PollFlags::IN)];
-                // A signal, too, is a reason to look again.
-                let _ = poll(&mut fds, Some(&LOOK_EVERY));
-                continue;
+        let mut came = 0;
+        for socket in &mut *sockets {
+            match socket.recv(&mut received) {
+                Ok(0) => continue,
+                Ok(count) => came += count,
+                Err(_) => return,
             }
-            Ok(_) => {}
-            Err(_) => return,
-        }
-        for request in received.iter() {
-            if answer(request.bytes, out.begin()) {
-                out.commit(request.peer, None);
-                shared.answered.fetch_add(1, Ordering::Relaxed);
+            for request in received.iter() {
+                if answer(request.bytes, out.begin()) {
+                    out.commit(request.peer, None);
+                    shared.answered.fetch_add(1, Ordering::Relaxed);
+                }
             }
+            socket.send(&mut out);
         }
-        socket.send(&mut out);
+        if came == 0 {
+            let [one, other] = &*sockets;
+            let mut fds = [
+                PollFd::new(one, PollFlags::IN),
+                PollFd::new(other, PollFlags::IN),
+            ];
+            // A signal, too, is a reason to look again.
+            let _ = poll(&mut fds, Some(&LOOK_EVERY));
+        }
     }
 }
 
@@ -173,7 +182,7 @@ mod tests {
         let responder = Responder::start().unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let asked = request(code::ACCESS_REQUEST, [9; 16], SECRET.as_bytes());
-        socket.send_to(&asked, responder.address).unwrap();
+        socket.send_to(&asked, responder.addresses[0]).unwrap();
         let mut octets = [0; 4096];
         let length = socket.recv(&mut octets).unwrap();
         let packet = Packet::parse(&octets[..length]).unwrap();

@@ -80,7 +80,7 @@ impl Waves {
 /// It does not start, has ended, or what the kernel said of a socket.
 pub(super) fn ours(bench: &Bench, kind: Kind, subscribers: u32, window: u32) -> Result<Run> {
     let responder = Responder::start()?;
-    let mut lns = lns::start(bench, kind, subscribers, responder.address)?;
+    let mut lns = lns::start(bench, kind, subscribers, responder.addresses)?;
     let mut load = Load::new(Options {
         servers: lns.server.addresses.clone(),
         sources: (SOURCE, subscribers),
