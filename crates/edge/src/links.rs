@@ -253,13 +253,8 @@ impl Edge {
         let reason = match ending {
             Some(end) => *end,
             None if self.shutting_down => End::ShutDown,
-<<<<<<< HEAD
             None => match self.at(index).link.closing() {
                 // Its peer hung up before it said that it has heard.
-=======
-            // A link that was ending says why, and not that its session went before it was done.
-            None => match self.at(index).link.view().end {
->>>>>>> 1ff2945 (wip)
                 Some(end) => End::Link(end),
                 None => End::Session(reason.clone()),
             },
