@@ -13,6 +13,7 @@ pub(super) struct Files {
 impl Files {
     /// Reads everything anew that may change while the daemon runs.
     pub(super) fn reload(&self, core: &mut Core) {
+        tracing::info!("SIGHUP: users, pools and filters are read anew; all else at a start only");
         let settings = match config::load(&self.config) {
             Ok(settings) => settings.subscribers,
             Err(faults) => {
@@ -34,6 +35,9 @@ impl Files {
         }
         if let Some(path) = &settings.filters {
             filters(path, core);
+        }
+        if !core.edge.config().terminate {
+            return;
         }
         let own = vec![core.edge.config().address];
         match core.edge.pools_mut().reload(settings.pools, own) {
