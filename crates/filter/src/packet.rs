@@ -84,8 +84,10 @@ pub fn parse_packet(text: &str, names: &Names) -> Result<(Option<Direction>, Hea
     read(text, names).map_err(|wrong| PacketError(wrong.at(1)))
 }
 
+/// What is expected.
+const FORM: &str = "[in|out] PROTOCOL SOURCE[:PORT] > DESTINATION[:PORT] [flags S] [icmp-type 8/0] [fragment 1480]";
+
 fn read(text: &str, names: &Names) -> Result<(Option<Direction>, Header), Wrong> {
-    const FORM: &str = "[in|out] PROTOCOL SOURCE[:PORT] > DESTINATION[:PORT] [flags S] [icmp-type 8/0] [fragment 1480]";
     let words = words(text);
     let mut rest = words.iter();
     let end = Word {
@@ -126,42 +128,47 @@ fn read(text: &str, names: &Names) -> Result<(Option<Direction>, Header), Wrong>
             "two addresses of one version",
         ));
     }
-    let mut packet = empty(source, destination, protocol);
-    if ip::has_ports(protocol) {
-        packet.upper = Upper::Ports;
-    } else if let Some(_port) = source_port.or(destination_port) {
+    if !ip::has_ports(protocol) && source_port.or(destination_port).is_some() {
         return Err(wrong(word, "has no ports", "addresses alone"));
     }
+    let mut packet = empty(source, destination, protocol);
     packet.source_port = source_port.unwrap_or(0);
     packet.destination_port = destination_port.unwrap_or(0);
-    if matches!(protocol, icmp::PROTOCOL | icmp::PROTOCOL_V6) {
-        packet.upper = Upper::Icmp;
+    options(rest.as_slice(), &mut packet)?;
+    let has_both = source_port.is_some() && destination_port.is_some();
+    if packet.fragment != Fragment::Later && packet.upper == Upper::Ports && !has_both {
+        let right = "ADDRESS:PORT, with an IPv6 address in brackets";
+        return Err(wrong(word, "has ports", right));
     }
-    if protocol == tcp::PROTOCOL {
-        packet.tcp_flags = 2;
-    }
-    while let Some(word) = rest.next() {
-        let value = match word.text.as_str() {
-            "cut" => word,
-            _ => rest
-                .next()
-                .ok_or_else(|| wrong(word, "says nothing", FORM))?,
+    Ok((direction, without_unread(packet)))
+}
+
+/// What follows the addresses: words with a value each, but for `cut`.
+fn options(mut rest: &[Word], packet: &mut Header) -> Result<(), Wrong> {
+    while let [word, behind @ ..] = rest {
+        let value = match behind {
+            _ if word.text == "cut" => word,
+            [value, ..] => value,
+            [] => return Err(wrong(word, "says nothing", FORM)),
         };
-        option(word, value, &mut packet)?;
+        option(word, value, packet)?;
+        rest = behind.get(usize::from(word.text != "cut")..).unwrap_or(&[]);
     }
+    Ok(())
+}
+
+/// The packet without what no reader of its octets would have found.
+fn without_unread(mut packet: Header) -> Header {
     if packet.fragment == Fragment::Later {
         packet.upper = Upper::Unread;
     }
     if packet.upper != Upper::Ports {
         (packet.source_port, packet.tcp_flags) = (0, 0);
-        if packet.upper != Upper::Icmp {
-            packet.destination_port = 0;
-        }
-    } else if source_port.is_none() || destination_port.is_none() {
-        let right = "ADDRESS:PORT, with an IPv6 address in brackets";
-        return Err(wrong(word, "has ports", right));
     }
-    Ok((direction, packet))
+    if matches!(packet.upper, Upper::Unread | Upper::Cut) {
+        packet.destination_port = 0;
+    }
+    packet
 }
 
 fn option(word: &Word, value: &Word, packet: &mut Header) -> Result<(), Wrong> {
@@ -228,6 +235,11 @@ fn end_of(word: &Word) -> Result<(IpAddr, Option<u16>), Wrong> {
 /// A packet of which only this is known.
 fn empty(source: IpAddr, destination: IpAddr, protocol: u8) -> Header {
     let (version, header_length) = if source.is_ipv4() { (4, 20) } else { (6, 40) };
+    let upper = match protocol {
+        icmp::PROTOCOL | icmp::PROTOCOL_V6 => Upper::Icmp,
+        _ if ip::has_ports(protocol) => Upper::Ports,
+        _ => Upper::Unread,
+    };
     Header {
         source: number(source),
         destination: number(destination),
@@ -240,9 +252,9 @@ fn empty(source: IpAddr, destination: IpAddr, protocol: u8) -> Header {
         protocol,
         traffic_class: 0,
         hop_limit: 64,
-        tcp_flags: 0,
+        tcp_flags: if protocol == tcp::PROTOCOL { 2 } else { 0 },
         fragment: Fragment::Whole,
-        upper: Upper::Unread,
+        upper,
         dont_fragment: version == 6,
     }
 }

@@ -138,6 +138,27 @@ fn address(version: u8) -> impl Strategy<Value = u128> {
     })
 }
 
+/// A packet of which nothing is read behind the IP header.
+fn bare(version: u8, source: u128, destination: u128, protocol: u8) -> Header {
+    Header {
+        source,
+        destination,
+        total_length: 100,
+        header_length: 40,
+        source_port: 0,
+        destination_port: 0,
+        fragment_offset: 0,
+        version,
+        protocol,
+        traffic_class: 0,
+        hop_limit: 64,
+        tcp_flags: 0,
+        fragment: Fragment::Whole,
+        upper: Upper::Unread,
+        dont_fragment: false,
+    }
+}
+
 fn packet() -> impl Strategy<Value = Header> {
     prop_oneof![Just(4_u8), Just(6)].prop_flat_map(|version| {
         let port = || {
@@ -180,26 +201,11 @@ fn packet() -> impl Strategy<Value = Header> {
         )
             .prop_map(
                 move |(source, destination, protocol, sport, dport, kind, flags, fragment)| {
-                    let mut header = Header {
-                        source,
-                        destination,
-                        total_length: 100,
-                        header_length: 40,
-                        source_port: 0,
-                        destination_port: 0,
-                        fragment_offset: 0,
-                        version,
-                        protocol,
-                        traffic_class: 0,
-                        hop_limit: 64,
-                        tcp_flags: 0,
-                        fragment: match fragment {
-                            0 => Fragment::First,
-                            1 => Fragment::Later,
-                            _ => Fragment::Whole,
-                        },
-                        upper: Upper::Unread,
-                        dont_fragment: false,
+                    let mut header = bare(version, source, destination, protocol);
+                    header.fragment = match fragment {
+                        0 => Fragment::First,
+                        1 => Fragment::Later,
+                        _ => Fragment::Whole,
                     };
                     if header.fragment == Fragment::Later {
                         header.fragment_offset = 1_480;

@@ -1,6 +1,6 @@
 //! Rules of many kinds at random, and packets that they are for.
 
-use std::fmt::Write;
+use std::net::Ipv4Addr;
 
 use filter::{Direction, Filter, FilterSet, Names};
 use wire::ip::Header;
@@ -135,82 +135,53 @@ pub(super) fn only(set: &FilterSet) -> anyhow::Result<&Filter> {
 fn add_rule(kind: usize, random: &mut Random, text: &mut String) -> Sample {
     let mut sample = Sample {
         is_v6: matches!(kind, 7 | 8),
-        protocol: 6,
+        protocol: [6, 17, 6, 6, 17, 6, 1, 17, 6, 47][kind],
         source: random.address(),
         destination: random.address(),
         ports: [0, 0].map(|_| 1_024 + random.below(60_000) as u16),
         flags: 0x10,
     };
-    let ip = |address: u32| std::net::Ipv4Addr::from_bits(address);
+    match kind {
+        2 => sample.ports[1] = 443,
+        8 => sample.flags = 2,
+        _ => {}
+    }
+    text.push_str(&rule_text(kind, &sample));
+    text.push('\n');
+    sample
+}
+
+/// The rule of a kind that a packet is for.
+fn rule_text(kind: usize, sample: &Sample) -> String {
+    let ip = |address: u32| Ipv4Addr::from_bits(address);
     let net = |address: u32, length: u32| {
-        format!("{}/{length}", ip(address >> (32 - length) << (32 - length)))
+        let host = 32 - length;
+        format!("{}/{length}", ip(address >> host << host))
     };
     let net6 = |address: u32| format!("2001:db8:{:x}::/48", address >> 16);
-    let (source, destination) = (sample.source, sample.destination);
+    let (from, to) = (sample.source, sample.destination);
     let [sport, dport] = sample.ports;
-    // Writing to a string cannot fail.
-    let _ = match kind {
-        0 => writeln!(text, "deny tcp from any to any port {dport}"),
-        1 => {
-            sample.protocol = 17;
-            writeln!(text, "deny udp from {} to any", net(source, 24))
-        }
+    match kind {
+        0 => format!("deny tcp from any to any port {dport}"),
+        1 => format!("deny udp from {} to any", net(from, 24)),
         2 => {
-            sample.ports[1] = 443;
-            let (from, to) = (net(source, 16), ip(destination));
-            writeln!(
-                text,
-                "accept tcp from {from} to {to} port 80,443 established"
-            )
+            let (from, to) = (net(from, 16), ip(to));
+            format!("accept tcp from {from} to {to} port 80,443 established")
         }
-        3 => writeln!(text, "deny ip from any to {}", ip(destination)),
-        4 => {
-            sample.protocol = 17;
-            writeln!(
-                text,
-                "accept udp from any port {sport} to {}",
-                net(destination, 20)
-            )
-        }
+        3 => format!("deny ip from any to {}", ip(to)),
+        4 => format!("accept udp from any port {sport} to {}", net(to, 20)),
         5 => {
             let last = dport.saturating_add(500);
-            writeln!(
-                text,
-                "deny tcp from {} to any port {dport}-{last}",
-                ip(source)
-            )
+            format!("deny tcp from {} to any port {dport}-{last}", ip(from))
         }
-        6 => {
-            sample.protocol = 1;
-            writeln!(
-                text,
-                "accept icmp from {} to any icmp-type 8,0,3/4",
-                net(source, 24)
-            )
-        }
-        7 => {
-            sample.protocol = 17;
-            writeln!(
-                text,
-                "deny udp from any to {} port {dport}",
-                net6(destination)
-            )
-        }
-        8 => {
-            sample.flags = 2;
-            writeln!(text, "deny tcp from {} to any flags S/SA", net6(source))
-        }
-        _ => {
-            sample.protocol = 47;
-            writeln!(
-                text,
-                "deny gre from {} to {}",
-                net(source, 24),
-                ip(destination)
-            )
-        }
-    };
-    sample
+        6 => format!(
+            "accept icmp from {} to any icmp-type 8,0,3/4",
+            net(from, 24)
+        ),
+        7 => format!("deny udp from any to {} port {dport}", net6(to)),
+        8 => format!("deny tcp from {} to any flags S/SA", net6(from)),
+        _ => format!("deny gre from {} to {}", net(from, 24), ip(to)),
+    }
 }
 
 /// Writes a packet to octets that are all 0; says how long it is.
