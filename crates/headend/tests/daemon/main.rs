@@ -2,5 +2,6 @@
 
 mod control;
 mod lifecycle;
+mod subscribers;
 mod support;
 mod tunnels;

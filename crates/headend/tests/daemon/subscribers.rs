@@ -1,0 +1,434 @@
+//! Subscribers as an operator sees them: who is on line, everything about one, why one went, captures, drops. And the
+//! page about them: every command on it runs.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Daemon, Directory, HEADEND};
+
+const USERS: &str = "\
+[[user]]
+name = \"user1\"
+password = \"sesame\"
+routes = [\"10.77.0.0/16\"]
+[[user]]
+name = \"user2\"
+password = \"sesame\"
+idle_timeout_s = 600
+";
+
+fn secret(directory: &Directory, name: &str, text: &str) {
+    let path = directory.write(name, text);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// An edge with users, and a concentrator whose sessions are clients `user1`, `user2` and so on.
+fn pair(directory: &Directory) -> (Daemon, Daemon, String) {
+    secret(directory, "users.toml", USERS);
+    let (edge, peer) = Daemon::lns(
+        directory,
+        "[ppp]\naddress = \"10.64.255.1\"\ndns = [\"9.9.9.9\"]\nsession_timeout_s = 3600\n\
+         [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n[users]\nfile = \"users.toml\"\n",
+    );
+    // The file that the daemon's start writes is to be secret too.
+    secret(directory, "lac.toml", "");
+    let clients = Daemon::lac(
+        directory,
+        "[client]\nname = \"user{n}\"\nsecret = \"sesame\"\n",
+    );
+    (edge, clients, peer)
+}
+
+fn dial(clients: &Daemon, peer: &str) -> Value {
+    let session = json!({"session": true});
+    clients.client().create(peer, 2, 1, session).remove(0)
+}
+
+fn text(output: &std::process::Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn rows_of(daemon: &Daemon, line: &str) -> Vec<Value> {
+    let output = daemon.cli(line);
+    let lines = text(&output);
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Waits until nobody of the name is on line.
+fn await_end(daemon: &Daemon, name: &str) {
+    let started = Instant::now();
+    while daemon
+        .cli(&format!("show subscriber {name}"))
+        .status
+        .success()
+    {
+        assert!(started.elapsed() < Duration::from_secs(60), "{name} stays");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_session_of_a_client_is_up_when_it_is_on_line_or_says_why_not() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    for name in ["user1", "user2"] {
+        assert_eq!(dial(&clients, &peer)["up"], true);
+        // No wait in between: it has its address on both sides.
+        let of = json!({"do": "show.subscriber", "of": {"who": name}});
+        let mine = clients.client().ask(of.clone()).remove(0);
+        assert_eq!(mine["row"]["ppp"]["ipcp"], "Opened", "{mine}");
+        let theirs = edge.client().ask(of).remove(0);
+        assert_eq!(
+            mine["row"]["ipv4"]["address"], theirs["row"]["ipv4"]["address"],
+            "{theirs}"
+        );
+    }
+    let refused = dial(&clients, &peer);
+    assert_eq!(
+        (&refused["up"], &refused["reason"]),
+        (&json!(false), &json!("the peer refused our name"))
+    );
+}
+
+#[test]
+fn everything_about_a_subscriber_is_shown_by_name_address_network_and_session() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    dial(&clients, &peer);
+    let row = rows_of(&edge, "show subscriber user1 --json").remove(0);
+    assert_eq!(row["schema"], "subscriber.detail/1");
+    assert_eq!(
+        (&row["state"], &row["role"]),
+        (&json!("up"), &json!("network"))
+    );
+    assert_eq!(
+        row["ipv4"],
+        json!({"address": "10.64.0.1", "other": "10.64.255.1", "dns": ["9.9.9.9"], "pool": null})
+    );
+    assert_eq!(row["routes"], json!(["10.77.0.0/16"]));
+    assert_eq!(row["tunnel"]["version"], 2);
+    let lcp = &row["ppp"]["lcp"];
+    assert_eq!(
+        (&lcp["state"], &lcp["local"]["authentication"]),
+        (&json!("Opened"), &json!("chap-md5"))
+    );
+    assert_eq!(lcp["peer"]["authentication"], Value::Null);
+    assert_eq!(
+        (&lcp["local"]["mru"], row["ppp"]["claims"].as_u64()),
+        (&json!(1500), Some(1))
+    );
+    assert_eq!(row["times"]["session_timeout_s"], 3600.0);
+    assert!(row["times"]["session_left_s"].as_f64().unwrap() > 3_500.0);
+    let ids = ["tunnel", "session"].map(|part| row[part]["id"].as_u64().unwrap());
+    for who in [
+        "10.64.0.1".to_owned(),
+        "10.77.1.2".to_owned(),
+        format!("--tunnel {} --session {}", ids[0], ids[1]),
+    ] {
+        let same = rows_of(&edge, &format!("show subscriber {who} --json"));
+        assert_eq!(same[0]["name"], "user1", "{who}");
+    }
+    let page = text(&edge.cli("show subscriber user1"));
+    for part in [
+        "up for ",
+        "10.64.0.1",
+        "9.9.9.9",
+        "10.77.0.0/16",
+        "1h00m in all",
+        "LCP           Opened",
+        "its proof by chap-md5",
+        "host name headend",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    // The client's side has it too.
+    let mine = rows_of(&clients, "show subscriber user1 --json").remove(0);
+    assert_eq!(
+        (&mine["role"], &mine["ipv4"]["other"]),
+        (&json!("client"), &json!("10.64.255.1"))
+    );
+}
+
+#[test]
+fn lists_are_filtered_and_sessions_name_their_subscribers() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    for _ in 0..3 {
+        dial(&clients, &peer);
+    }
+    let names = |line: &str| -> Vec<String> {
+        let rows = rows_of(&edge, &format!("show subscribers --json {line}"));
+        let name = |row: &Value| row["name"].as_str().unwrap().to_owned();
+        rows.iter().map(name).collect()
+    };
+    assert_eq!(names(""), ["user1", "user2"]);
+    assert_eq!(names("--name r2 --state up"), ["user2"]);
+    assert!(names("--state asking").is_empty());
+    let first = rows_of(&edge, "show subscribers --json").remove(0);
+    assert_eq!(names(&format!("--tunnel {}", first["tunnel"])), ["user1"]);
+    let ended = rows_of(&edge, "show subscribers --ended --json");
+    assert_eq!(
+        (&ended[0]["name"], &ended[0]["reason"]),
+        (&json!("user3"), &json!("not let in: unknown user"))
+    );
+    let sessions = edge.client().rows("show.sessions");
+    let of: Vec<_> = sessions
+        .iter()
+        .map(|row| (&row["subscriber"], &row["phase"]))
+        .collect();
+    assert_eq!(
+        of,
+        [
+            (&json!("user1"), &json!("up")),
+            (&json!("user2"), &json!("up"))
+        ]
+    );
+    let pools = edge.client().rows("show.pools");
+    let pool = &pools[0];
+    assert_eq!((&pool["name"], &pool["used"]), (&json!("home"), &json!(2)));
+    let count = |field: &str| pool[field].as_u64().unwrap();
+    assert_eq!(
+        count("used") + count("free") + count("left_out"),
+        count("size")
+    );
+    assert_eq!(pools[1]["schema"], "pool.outside/1");
+}
+
+#[test]
+fn a_drop_says_whom_and_history_says_why() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    dial(&clients, &peer);
+    let dropped = edge.cli("session drop user1");
+    assert!(dropped.status.success());
+    let said = text(&dropped);
+    assert!(
+        said.starts_with("user1: tunnel ") && said.contains("10.64.0.1, on line for "),
+        "{said}"
+    );
+    await_end(&edge, "user1");
+    let gone = edge.cli("show subscriber user1");
+    assert_eq!(gone.status.code(), Some(1));
+    let why = String::from_utf8_lossy(&gone.stderr).into_owned();
+    assert!(
+        why.contains("user1 is not on line; it ended ") && why.contains("an operator ended it"),
+        "{why}"
+    );
+    assert!(text(&gone).contains("an operator ended it"));
+    // The client heard it in PPP's own words.
+    await_end(&clients, "user1");
+    let ended = rows_of(&clients, "show subscribers --ended --json");
+    assert_eq!(ended[0]["reason"], "the peer ended it");
+    for line in [
+        "session drop user1",
+        "show subscriber nobody",
+        "session drop 10.64.0.9",
+    ] {
+        let output = edge.cli(line);
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("headend show subscribers"), "{line}: {said}");
+    }
+    for line in [
+        "session drop",
+        "show subscriber",
+        "show subscriber --tunnel 1",
+        "capture subscriber x",
+    ] {
+        assert_eq!(edge.cli(line).status.code(), Some(2), "{line}");
+    }
+    assert_eq!(edge.client().rows("show.pools")[0]["used"], 0);
+}
+
+/// Captured packets: their interfaces, and octets.
+fn captured(file: &Path) -> Vec<(u16, Vec<u8>)> {
+    let mut reader = capfile::Reader::new(fs::File::open(file).unwrap()).unwrap();
+    let mut block = capfile::Block::new();
+    let mut packets = Vec::new();
+    while reader.read_block(&mut block).unwrap() {
+        let records = block.records().iter();
+        packets.extend(records.map(|record| (record.interface, block.bytes(record).to_vec())));
+    }
+    packets
+}
+
+#[test]
+fn a_capture_that_waits_has_the_link_from_when_it_says_its_name() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    let file = directory.path("user1.pcapng");
+    let nobody = edge.cli(&format!(
+        "capture subscriber user1 {} --seconds 1",
+        file.display()
+    ));
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(!file.exists());
+    let mut capture = Command::new(HEADEND)
+        .args(["capture", "subscriber", "user1"])
+        .arg(&file)
+        .args(["--wait", "--count", "4", "--socket"])
+        .arg(&edge.socket)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while !file.exists() {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    dial(&clients, &peer);
+    assert!(capture.wait().unwrap().success());
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut capture.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(
+        said.contains("not on line yet") && said.contains("0 packets inside, 4 outside, 0 lost"),
+        "{said}"
+    );
+    assert_eq!(
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let packets = captured(&file);
+    assert_eq!(packets.len(), 4);
+    for (interface, octets) in packets {
+        assert_eq!(interface, 1);
+        // IPv4 with UDP between the tunnel's addresses, its sums right.
+        assert_eq!((octets[0], octets[9]), (0x45, 17));
+        assert_eq!(octets[12..20], [127, 0, 0, 1, 127, 0, 0, 1]);
+        assert_eq!(wire::checksum::sum(&octets[..20]), 0xffff);
+        let udp = u32::from(wire::checksum::pseudo_sum(
+            &octets[12..20],
+            17,
+            octets.len() - 20,
+        )) + u32::from(wire::checksum::sum(&octets[20..]));
+        assert_eq!((udp & 0xffff) + (udp >> 16), 0xffff);
+    }
+}
+
+#[test]
+fn a_capture_is_ended_by_a_signal_with_a_whole_file() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    dial(&clients, &peer);
+    let file = directory.path("user1.pcapng");
+    let mut capture = Command::new(HEADEND)
+        .args(["capture", "subscriber", "10.64.0.1"])
+        .arg(&file)
+        .arg("--socket")
+        .arg(&edge.socket)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while !file.exists() {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let interrupt = Command::new("kill")
+        .args(["-INT", &capture.id().to_string()])
+        .status();
+    assert!(interrupt.unwrap().success());
+    assert!(capture.wait().unwrap().success());
+    let octets = fs::read(&file).unwrap();
+    // The last block is the second interface's statistics.
+    let length = u32::from_le_bytes(*octets.last_chunk().unwrap()) as usize;
+    let last = &octets[octets.len() - length..];
+    assert_eq!((last[0], last[8]), (5, 1));
+    assert!(captured(&file).is_empty());
+}
+
+/// Names and texts of the page's files.
+type Files = Vec<(String, String)>;
+
+/// The page's files, and its commands with their exit status.
+fn page() -> (Files, Vec<(String, i32)>) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/subscribers.md");
+    let page = fs::read_to_string(page).unwrap();
+    let mut files = Files::new();
+    let mut commands = Vec::new();
+    let mut is_file = false;
+    for line in page.lines() {
+        if let Some(fence) = line.strip_prefix("```") {
+            let name = fence.split_once(' ').map(|(_, name)| name.to_owned());
+            is_file = name.is_some();
+            files.extend(name.map(|name| (name, String::new())));
+        } else if let (true, Some((_, text))) = (is_file, files.last_mut()) {
+            *text += &format!("{line}\n");
+        } else if let Some(command) = line.strip_prefix("$ ") {
+            let (command, remark) = command.split_once("  #").unwrap_or((command, ""));
+            commands.push((command.to_owned(), i32::from(remark.contains("status 1"))));
+        }
+    }
+    (files, commands)
+}
+
+/// Daemons that the page starts; killed at the end.
+struct Started(Vec<Child>);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn every_command_of_the_page_runs() {
+    let directory = Directory::new();
+    let (files, commands) = page();
+    assert!(files.len() == 5 && commands.len() > 24, "{commands:?}");
+    // The page's port may be another's here.
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    for (name, text) in &files {
+        directory.write(name, &text.replace("127.0.0.1:17010", &address));
+    }
+    let home = directory.path("");
+    symlink(HEADEND, directory.path("headend")).unwrap();
+    let path = format!(
+        "{}:{}",
+        home.display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let mut started = Started(Vec::new());
+    for (command, status) in commands {
+        let command = command.replace("127.0.0.1:17010", &address);
+        if let Some(daemon) = command.strip_suffix(" &") {
+            let words: Vec<&str> = daemon.split(' ').collect();
+            let child = Command::new(HEADEND)
+                .args(&words[1..])
+                .current_dir(&home)
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            started.0.push(child);
+            let socket = directory.path(&words[3].replace(".toml", ".sock"));
+            let begun = Instant::now();
+            while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+                assert!(begun.elapsed() < Duration::from_secs(60), "{command}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            continue;
+        }
+        let output = Command::new("sh")
+            .args(["-c", &command])
+            .current_dir(&home)
+            .env("PATH", &path)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{command}: {errors}");
+    }
+}
