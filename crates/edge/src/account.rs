@@ -96,7 +96,7 @@ impl Edge {
             name: subscriber.name.clone(),
             address: subscriber.held,
             class: profile.map_or_else(Vec::new, |profile| profile.class.clone()),
-            traffic: subscriber.traffic,
+            traffic: subscriber.traffic(),
             age: subscriber.up.map_or(Duration::ZERO, |up| now.since(up)),
             at: now,
             ids: subscriber.ids,

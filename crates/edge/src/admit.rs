@@ -2,6 +2,7 @@
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use aaa::pools::{Holder, Request};
 use aaa::{Address, Profile};
@@ -11,6 +12,8 @@ use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
 use crate::edge::Edge;
 use crate::end::End;
 use crate::event::{Admission, Event};
+use crate::path::change::{Step, Table};
+use crate::path::{Entry, Meter};
 use crate::subscriber::{Again, Phase, SubscriberKey};
 
 impl Edge {
@@ -66,7 +69,7 @@ impl Edge {
             return true;
         }
         let wanted = profile.filter.as_ref().or(self.config.filter.as_ref());
-        let filter = wanted.map(|name| self.filters.set().find(name));
+        let filter = wanted.map(|name| self.path.filters.set().find(name));
         if filter == Some(None) {
             let name = wanted.map_or("", |name| name);
             let reason = End::Refused(format!("there is no filter {name}").into());
@@ -139,6 +142,7 @@ impl Edge {
 
     fn turn_away(&mut self, index: u32, reason: End, message: &[u8], now: Instant) {
         self.at_mut(index).tell_to_go(reason);
+        self.publish(index);
         self.with_link(index, now, |link, ctx| link.refuse(message, ctx));
     }
 
@@ -212,14 +216,9 @@ impl Edge {
                 addresses: Some((settings.local, settings.peer)),
             });
         }
-        let address = IpAddr::V4(address);
-        let taken = if is_client {
-            // Who had it before has not heard yet that it is gone.
-            self.own.replace(address, 32, index).is_err()
-        } else {
-            self.routes.insert(address, 32, index).is_err()
-        };
-        self.counters.routes_refused += u64::from(taken);
+        let table = table(is_client);
+        let led = self.change(Step::Route(table, IpAddr::V4(address), 32, index));
+        self.counters.routes_refused += u64::from(!led);
         self.framed_routes(index, false, true);
         self.network_up(index, now);
     }
@@ -231,15 +230,15 @@ impl Edge {
         if bits == 0 {
             return;
         }
+        self.publish(index);
         let address = IpAddr::V4(Ipv4Addr::from_bits(bits));
+        self.change(Step::Unroute(table(is_client), address, 32, index));
         if is_client {
-            self.own.remove(address, 32, index);
             self.events.push_back(Event::Client {
                 subscriber: SubscriberKey(key),
                 addresses: None,
             });
         } else {
-            self.routes.remove(address, 32, index);
             self.framed_routes(index, false, false);
         }
     }
@@ -256,38 +255,54 @@ impl Edge {
     pub(crate) fn ipv6_down(&mut self, index: u32) {
         if self.at_mut(index).ipv6.take().is_some() {
             self.at_mut(index).addresses.interface = [0; 8];
+            self.publish(index);
             self.framed_routes(index, true, false);
         }
     }
 
     /// Leads the networks behind a subscriber to it, those of one version of IP, or does not any more.
     fn framed_routes(&mut self, index: u32, ipv6: bool, here: bool) {
-        let Self {
-            subscribers,
-            routes,
-            counters,
-            ..
-        } = self;
-        let profile = subscribers.at(index).and_then(|one| one.profile.as_deref());
+        let profile = self.at(index).profile.as_deref();
         let networks = profile.map_or(&[][..], |profile| &profile.routes);
-        for network in networks
-            .iter()
-            .filter(|network| network.address().is_ipv6() == ipv6)
-        {
+        let of_version = |network: &&aaa::Prefix| network.address().is_ipv6() == ipv6;
+        let networks: Vec<_> = networks.iter().filter(of_version).copied().collect();
+        for network in networks {
             let (address, length) = (network.address(), network.length());
             if !here {
-                routes.remove(address, length, index);
-            } else if routes.insert(address, length, index).is_err() {
-                counters.routes_refused += 1;
+                self.change(Step::Unroute(Table::Subscribers, address, length, index));
+            } else if !self.change(Step::Route(Table::Subscribers, address, length, index)) {
+                self.counters.routes_refused += 1;
             }
+        }
+    }
+
+    /// Has all paths pass a subscriber's packets as it is now, or not any more.
+    pub(crate) fn publish(&mut self, index: u32) {
+        let subscriber = self.at_mut(index);
+        let session = subscriber.session;
+        let is_open = subscriber.is_open(4) || subscriber.is_open(6);
+        match self.endpoint.data_way(session).filter(|_| is_open) {
+            Some(way) => {
+                let paths = usize::from(self.config.paths.max(1));
+                let subscriber = self.at_mut(index);
+                let meters = &mut subscriber.meters;
+                let meters = meters.get_or_insert_with(|| Meter::of_paths(paths));
+                let meters = Arc::clone(meters);
+                let entry = Entry::new(subscriber, &way, meters);
+                self.change(Step::Put(index, Box::new(entry)));
+            }
+            None if self.path.entry(index).is_some() => {
+                self.change(Step::Remove(index));
+            }
+            None => {}
         }
     }
 
     pub(crate) fn set_name(&mut self, index: u32, name: &[u8]) {
         self.at_mut(index).name = name.into();
-        if self.taps.is_on() {
+        if !self.taps.is_empty() {
             let key = SubscriberKey(self.at(index).key);
-            self.taps.named(key, name);
+            self.tap_named(key, name);
         }
     }
 
@@ -342,5 +357,12 @@ impl Edge {
         }
         self.end(subscriber.0.index, reason, now);
         true
+    }
+}
+
+fn table(is_client: bool) -> Table {
+    match is_client {
+        true => Table::Own,
+        false => Table::Subscribers,
     }
 }

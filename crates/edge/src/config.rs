@@ -39,6 +39,8 @@ pub struct Config {
     pub subscribers_max: u32,
     /// Routes to subscribers, their own addresses and the networks behind them.
     pub routes_max: u32,
+    /// Paths that packets may take, one for each core that passes them; at least one.
+    pub paths: u16,
     /// Whether accounts are asked for by [`crate::Edge::poll_account`].
     pub accounting: bool,
     /// Ended subscribers that are remembered with the reason.
@@ -65,6 +67,7 @@ impl Default for Config {
             filter: None,
             subscribers_max: 1 << 17,
             routes_max: 1 << 18,
+            paths: 1,
             accounting: false,
             history_max: 4_096,
             tick: Duration::from_millis(10),

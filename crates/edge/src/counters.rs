@@ -42,7 +42,7 @@ impl Discard {
     }
 
     /// The place of its counter.
-    fn place(self) -> usize {
+    pub(crate) fn place(self) -> usize {
         match self {
             Self::NotTerminated => 0,
             Self::NotOpen => 1,
@@ -74,10 +74,9 @@ impl Discard {
     }
 }
 
-/// Plain numbers: counting costs an addition.
-#[derive(Clone, Debug)]
+/// What the edge itself counts; its paths have their own. Plain numbers: counting costs an addition.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    discards: [u64; Discard::COUNT],
     /// Subscribers that came up.
     pub(crate) up: u64,
     /// Subscribers that ended, up or not.
@@ -92,31 +91,6 @@ pub(crate) struct Counters {
     pub(crate) routes_refused: u64,
     /// LCP Echo-Replies to our requests.
     pub(crate) echo_replies: u64,
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self {
-            discards: [0; Discard::COUNT],
-            up: 0,
-            down: 0,
-            refused: 0,
-            without_address: 0,
-            too_many: 0,
-            routes_refused: 0,
-            echo_replies: 0,
-        }
-    }
-}
-
-impl Counters {
-    pub(crate) fn discard(&mut self, why: Discard) {
-        self.discards[why.place()] += 1;
-    }
-
-    pub(crate) fn discarded(&self, why: Discard) -> u64 {
-        self.discards[why.place()]
-    }
 }
 
 #[cfg(test)]

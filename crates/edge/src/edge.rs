@@ -7,7 +7,6 @@ use base::slab::Key;
 use base::timer::{TimerStore, Wheel};
 use base::{Datagram, Instant, Machine, Route, Slab};
 use foldhash::fast::FixedState;
-use forward::routes::Routes;
 use hashbrown::{HashMap, HashTable};
 use l2tp::{Endpoint, SessionKey};
 use ppp::Outbox;
@@ -16,14 +15,13 @@ use crate::account::Account;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::dial::Dial;
-use crate::errors::Errors;
 use crate::event::{Event, Question};
-use crate::filters::Filters;
 use crate::history::{Ended, History};
 use crate::outgoing::Outgoing;
+use crate::path::{Change, Path};
 use crate::random::Random;
 use crate::subscriber::{Subscriber, SubscriberKey};
-use crate::tap::Taps;
+use crate::tap::Tap;
 
 /// No subscriber.
 const NIL: u32 = u32::MAX;
@@ -40,10 +38,10 @@ pub struct Edge {
     pub(crate) by_session: Vec<u32>,
     /// Subscribers that were let in, by name.
     pub(crate) by_name: HashTable<u32>,
-    /// Subscribers by their addresses and the networks behind them.
-    pub(crate) routes: Routes,
-    /// Our own addresses as a client.
-    pub(crate) own: Routes,
+    /// The way of packets.
+    pub(crate) path: Path,
+    /// What other paths are still to be told.
+    pub(crate) changes: VecDeque<Change>,
     /// Calls of ours that become links when they are up.
     pub(crate) dials: HashMap<SessionKey, Dial>,
     pub(crate) hasher: FixedState,
@@ -56,15 +54,12 @@ pub struct Edge {
     /// What `poll_account` gives.
     pub(crate) accounts: VecDeque<Account>,
     pub(crate) pools: Pools,
-    pub(crate) filters: Filters,
-    pub(crate) errors: Errors,
-    /// A packet that is changed on its way.
-    pub(crate) scratch: Vec<u8>,
     pub(crate) history: History,
     pub(crate) counters: Counters,
     /// Numbers of accounts count from 1.
     pub(crate) last_account: u64,
-    pub(crate) taps: Taps,
+    pub(crate) taps: Vec<Tap>,
+    pub(crate) last_tap: u32,
     pub(crate) shutting_down: bool,
 }
 
@@ -79,8 +74,8 @@ impl Edge {
             subscribers: Slab::new(),
             by_session: Vec::new(),
             by_name: HashTable::new(),
-            routes: Routes::new(config.routes_max as usize),
-            own: Routes::new(config.subscribers_max as usize),
+            path: Path::new(&config),
+            changes: VecDeque::new(),
             dials: HashMap::new(),
             hasher,
             timers: Wheel::new(config.tick),
@@ -90,13 +85,11 @@ impl Edge {
             questions: VecDeque::new(),
             accounts: VecDeque::new(),
             pools,
-            filters: Filters::default(),
-            errors: Errors::new(&config),
-            scratch: Vec::new(),
             history: History::new(config.history_max),
             counters: Counters::default(),
             last_account: 0,
-            taps: Taps::default(),
+            taps: Vec::new(),
+            last_tap: 0,
             shutting_down: false,
             random,
             config,
@@ -177,6 +170,7 @@ impl Edge {
         self.endpoint
             .poll_transmit(now, out)
             .or_else(|| self.outgoing.pop(out))
+            .or_else(|| self.path.poll_transmit(out))
     }
 
     /// The next event, oldest first.
@@ -200,7 +194,7 @@ impl Edge {
     /// Whether nobody is to be told anything any more.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.endpoint.is_quiet() && self.outgoing.is_empty()
+        self.endpoint.is_quiet() && self.outgoing.is_empty() && self.path.outgoing.is_empty()
     }
 
     /// The place of a session's subscriber.
@@ -260,8 +254,8 @@ impl Edge {
 
     pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber> {
         let subscriber = self.subscribers.remove(key)?;
-        if self.taps.is_on() {
-            self.taps.gone(SubscriberKey(key));
+        if !self.taps.is_empty() {
+            self.tap_gone(SubscriberKey(key));
         }
         if let Some((timer, _)) = subscriber.timer {
             self.timers.cancel(timer);

@@ -9,11 +9,10 @@
 //! | `links` | sessions become subscribers; what their links tell; every way to end |
 //! | `admit` | what somebody gets that is let in, and gives back |
 //! | `account` | that an account began, goes on, ended |
-//! | `data` | the way of packets |
-//! | `errors` | ICMP errors about packets that did not go on |
-//! | `filters` | which packets may pass |
+//! | `path` | the way of packets, on one core or several |
+//! | `frames` | frames of a tunnel: which are packets, and which a link's |
 //! | `dial` | links in which we are the client |
-//! | `tap` | copies of what passes, for who looks |
+//! | `tap` | who is looked at |
 //! | `views` | what `show` reads |
 //!
 //! Left out: PPPoE, tunnel switching, NAT, IPv6 prefix delegation, the kernel's data plane.
@@ -23,16 +22,15 @@ mod account;
 mod admit;
 mod config;
 mod counters;
-mod data;
 mod dial;
 mod edge;
 mod end;
-mod errors;
 mod event;
-mod filters;
+mod frames;
 mod history;
 mod links;
 mod outgoing;
+mod path;
 mod random;
 mod subscriber;
 mod tap;
@@ -41,13 +39,15 @@ mod views;
 pub use account::{Account, Entry, Numbers};
 pub use config::Config;
 pub use counters::Discard;
-pub use data::{Inside, Outside};
 pub use dial::Dial;
 pub use edge::Edge;
 pub use end::End;
 pub use event::{Admission, Event, Question};
-pub use filters::{Filters, Logged};
 pub use history::Ended;
+pub use path::{
+    Change, Filters, FiltersMut, Inside, Logged, Outside, Passed, Path, PathCounts, Taken, TapId,
+    Tapped,
+};
 pub use subscriber::{Phase, SubscriberKey, Traffic};
-pub use tap::{Passed, TAPPED_MAX, TAPS_MAX, TapId, Tapped};
+pub use tap::{TAPPED_MAX, TAPS_MAX};
 pub use views::{Counts, Limits, SubscriberView};

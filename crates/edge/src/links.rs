@@ -9,8 +9,8 @@ use crate::edge::Edge;
 use crate::end::End;
 use crate::event::{Event, Question};
 use crate::history::Ended;
+use crate::path::Passed;
 use crate::subscriber::{Phase, Subscriber, SubscriberKey};
-use crate::tap::Passed;
 
 /// Proxy Authen Types (RFC 2661 4.4.5).
 const PROXY_CHAP: u16 = 2;
@@ -93,15 +93,14 @@ impl Edge {
             let Some(header) = self.endpoint.data_header(session) else {
                 break;
             };
-            if self.taps.is_on()
-                && let Some(subscriber) = self.subscribers.at(index)
-            {
+            if self.path.copies.is_on() {
+                let key = SubscriberKey(self.at(index).key);
+                let parts = [header.as_bytes(), frame];
                 let passed = Passed::Outside(header.route);
-                self.taps
-                    .copy(subscriber, passed, true, [header.as_bytes(), frame]);
+                self.path.copies.copy(key, passed, true, parts);
             }
             if !self.outgoing.push(header.route, header.as_bytes(), frame) {
-                self.counters.discard(Discard::Backlog);
+                self.path.counts().discard(Discard::Backlog);
             }
         }
         for event in outbox.take_events() {
@@ -185,9 +184,12 @@ impl Edge {
         let subscriber = self.at_mut(index);
         subscriber.phase = Phase::Up;
         subscriber.open_by = Instant::FAR_FUTURE;
-        if subscriber.up.is_some() {
+        let was_up = subscriber.up.is_some();
+        self.publish(index);
+        if was_up {
             return;
         }
+        let subscriber = self.at_mut(index);
         subscriber.up = Some(now);
         if !subscriber.is_client {
             let [session, idle] = defaults;
@@ -218,7 +220,9 @@ impl Edge {
             return;
         }
         if subscriber.idle_at <= now {
-            if !core::mem::take(&mut subscriber.active) {
+            let traffic = subscriber.traffic();
+            let packets = traffic.packets_in + traffic.packets_out;
+            if core::mem::replace(&mut subscriber.packets_seen, packets) == packets {
                 subscriber.idle_at = Instant::FAR_FUTURE;
                 self.end(index, End::IdleTimeout, now);
                 return;
@@ -240,6 +244,7 @@ impl Edge {
             return;
         }
         self.at_mut(index).tell_to_go(reason);
+        self.publish(index);
         self.with_link(index, now, |link, ctx| link.close(ctx));
     }
 
@@ -282,7 +287,7 @@ impl Edge {
             created: subscriber.created,
             up: subscriber.up,
             ended: now,
-            traffic: subscriber.traffic,
+            traffic: subscriber.traffic(),
             reason: reason.clone(),
         });
         self.events.push_back(Event::Down {

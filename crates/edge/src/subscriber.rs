@@ -1,13 +1,13 @@
 //! One subscriber: its link, its session, who it is, what it has.
 
 use core::net::Ipv4Addr;
+use std::sync::Arc;
 
 use aaa::Profile;
 use base::slab::Key;
 use base::timer::TimerId;
 use base::{Duration, Instant};
 use filter::FilterId;
-use forward::icmp::Bucket;
 use forward::source::Addresses;
 use l2tp::{CallDetails, SessionKey, SessionView, TunnelKey};
 use ppp::{Claim, Link};
@@ -15,6 +15,7 @@ use wire::ppp::Compression;
 
 use crate::account::Numbers;
 use crate::end::End;
+use crate::path::Meter;
 
 /// Names a subscriber; a stale key is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,8 +99,8 @@ pub(crate) struct Subscriber {
     pub(crate) accounted: bool,
     /// The filter that its packets pass.
     pub(crate) filter: Option<FilterId>,
-    /// Whether the subscriber sent or got a packet since its timer last looked.
-    pub(crate) active: bool,
+    /// Packets of both directions when its timer last looked.
+    pub(crate) packets_seen: u64,
     /// The largest IP packet that goes to it whole.
     pub(crate) mtu: u16,
     /// How the heads of its frames may be shortened.
@@ -108,9 +109,8 @@ pub(crate) struct Subscriber {
     pub(crate) addresses: Addresses,
     /// Our interface identifier and the peer's while IPv6CP is open.
     pub(crate) ipv6: Option<[u64; 2]>,
-    pub(crate) traffic: Traffic,
-    /// How many ICMP errors it may still cause.
-    pub(crate) bucket: Bucket,
+    /// What passed of it, by each path; none before its first network was open.
+    pub(crate) meters: Option<Arc<[Meter]>>,
     pub(crate) link: Link,
     pub(crate) name: Box<[u8]>,
     /// The address that it holds, whether IPCP is open or not.
@@ -166,13 +166,12 @@ impl Subscriber {
             asked: None,
             accounted: false,
             filter: None,
-            active: false,
+            packets_seen: 0,
             mtu: 0,
             compression: Compression::default(),
             addresses: Addresses::default(),
             ipv6: None,
-            traffic: Traffic::default(),
-            bucket: Bucket::default(),
+            meters: None,
             link,
             name: Box::default(),
             held: None,
@@ -198,6 +197,13 @@ impl Subscriber {
             _ => self.ipv6.is_some(),
         };
         open && self.phase != Phase::Ending
+    }
+
+    /// What it sent and got so far.
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.meters
+            .as_deref()
+            .map_or_else(Traffic::default, Meter::sum)
     }
 
     /// Only its link has something to do from here on.

@@ -8,7 +8,6 @@ use l2tp::SessionKey;
 use ppp::Link;
 
 use crate::account::Numbers;
-use crate::counters::Discard;
 use crate::edge::Edge;
 use crate::end::End;
 use crate::history::Ended;
@@ -112,7 +111,7 @@ impl Subscriber {
             numbers: self.numbers.as_deref(),
             created: self.created,
             up: self.up,
-            traffic: self.traffic,
+            traffic: self.traffic(),
             ends: Some(self.end_at).filter(|&at| at != Instant::FAR_FUTURE),
             ending: self.ending.as_deref(),
         }
@@ -136,7 +135,7 @@ impl Edge {
     /// Whose address this is: its own, or in a network behind it.
     #[must_use]
     pub fn subscriber_at(&self, address: Ipv4Addr) -> Option<SubscriberKey> {
-        let index = self.routes.lookup_v4(address.to_bits())?;
+        let index = self.path.routes.lookup_v4(address.to_bits())?;
         self.subscribers.at(index).map(|one| SubscriberKey(one.key))
     }
 
@@ -159,10 +158,10 @@ impl Edge {
             return Some(SubscriberKey::from_token(holder.0));
         }
         let index = match address {
-            IpAddr::V4(address) => [&self.routes, &self.own]
+            IpAddr::V4(address) => [&self.path.routes, &self.path.own]
                 .into_iter()
                 .find_map(|routes| routes.lookup_v4(address.to_bits())),
-            IpAddr::V6(address) => [&self.routes, &self.own]
+            IpAddr::V6(address) => [&self.path.routes, &self.path.own]
                 .into_iter()
                 .find_map(|routes| routes.lookup_v6(address.to_bits())),
         };
@@ -203,16 +202,15 @@ impl Edge {
             without_address: self.counters.without_address,
             too_many: self.counters.too_many,
             routes_refused: self.counters.routes_refused,
-            routes: self.routes.len(),
+            routes: self.path.routes.len(),
             echo_replies: self.counters.echo_replies,
-            icmp_errors: self.errors.sent(),
+            icmp_errors: self
+                .path
+                .all_counts()
+                .iter()
+                .map(|counts| counts.errors())
+                .sum(),
         }
-    }
-
-    /// How many packets and frames were discarded for this reason.
-    #[must_use]
-    pub fn discarded(&self, why: Discard) -> u64 {
-        self.counters.discarded(why)
     }
 
     /// The pools.

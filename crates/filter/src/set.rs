@@ -5,6 +5,8 @@ mod tests;
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU16;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use wire::ip::Header;
 
@@ -328,10 +330,11 @@ impl FilterSet {
     }
 }
 
-/// How often each line of each filter of a set decided. Whoever filters has one of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// How often each line of each filter of a set decided. Whoever filters has one of its own, which others may read
+/// meanwhile.
+#[derive(Debug, Default)]
 pub struct Hits {
-    slots: Vec<u64>,
+    slots: Box<[AtomicU64]>,
 }
 
 impl Hits {
@@ -339,18 +342,15 @@ impl Hits {
     #[must_use]
     pub fn new(set: &FilterSet) -> Self {
         Self {
-            slots: vec![0; set.slots],
+            slots: (0..set.slots).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
-    /// Counts a verdict of a filter of the set that these are for.
+    /// Counts a verdict of a filter of the set that these are for. One thread alone may count: the others read.
     #[inline]
-    pub fn count(&mut self, filter: &Filter, verdict: Verdict) {
-        if let Some(slot) = self
-            .slots
-            .get_mut(filter.first_slot + verdict.rule as usize)
-        {
-            *slot += 1;
+    pub fn count(&self, filter: &Filter, verdict: Verdict) {
+        if let Some(slot) = self.slots.get(filter.first_slot + verdict.rule as usize) {
+            slot.store(slot.load(Relaxed) + 1, Relaxed);
         }
     }
 
@@ -358,13 +358,13 @@ impl Hits {
     #[must_use]
     pub fn of(&self, filter: &Filter, rule: u32) -> u64 {
         let slot = self.slots.get(filter.first_slot + rule as usize);
-        slot.copied().unwrap_or(0)
+        slot.map_or(0, |slot| slot.load(Relaxed))
     }
 
     /// Adds those of another who filters by the same set.
     pub fn add(&mut self, other: &Hits) {
         for (slot, more) in self.slots.iter_mut().zip(&other.slots) {
-            *slot += more;
+            *slot.get_mut() += more.load(Relaxed);
         }
     }
 
@@ -372,7 +372,7 @@ impl Hits {
     /// goes on counting, the n-th of equal ones as the n-th; a changed or new one begins at 0.
     #[must_use]
     pub fn carried(&self, old: &FilterSet, new: &FilterSet) -> Self {
-        let mut hits = Self::new(new);
+        let hits = Self::new(new);
         for (before, now) in old.filters.iter().zip(&new.filters) {
             let mut counts: HashMap<_, VecDeque<u64>> = HashMap::new();
             for line in before.lines() {
@@ -383,7 +383,7 @@ impl Hits {
             for line in now.lines() {
                 let of_text = counts.get_mut(&(line.direction, line.text));
                 if let Some(count) = of_text.and_then(VecDeque::pop_front) {
-                    hits.slots[now.first_slot + line.rule as usize] = count;
+                    hits.slots[now.first_slot + line.rule as usize].store(count, Relaxed);
                 }
             }
         }

@@ -32,7 +32,9 @@ pub use config::{
 };
 pub use discard::{CounterName, Discard};
 pub use end::{Codes, Notice, SessionEnd, TunnelEnd};
-pub use endpoint::{Counts, DataHeader, Endpoint, OpenError, OpenTunnel, PeerView, Received};
+pub use endpoint::{
+    Counts, DataHeader, DataIds, DataWay, Endpoint, OpenError, OpenTunnel, PeerView, Received,
+};
 pub use event::{CallErrors, Event};
 pub use session::{
     Call, CallDetails, Cookie, Direction, EndedSession, Proxy, Role, SessionKey, SessionState,

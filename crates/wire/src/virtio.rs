@@ -6,6 +6,8 @@
 
 /// Octets of the header.
 pub const LENGTH: usize = 10;
+/// Where in the header its flags are; 0 is that the packet is complete.
+pub const FLAGS: usize = 0;
 /// Octets of the header with a count of merged buffers.
 pub const LENGTH_MERGED: usize = 12;
 

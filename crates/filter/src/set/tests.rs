@@ -59,7 +59,7 @@ fn the_line_that_decides_is_told_and_counted() {
     let [a, b] = ["a", "b"].map(|name| set.get(set.find(name).expect(name)).expect(name));
     let mail = packet("tcp 10.0.0.1:1024 > 192.0.2.1:25");
     let web = packet("tcp 10.0.0.1:1024 > 192.0.2.1:80");
-    let mut hits = Hits::new(&set);
+    let hits = Hits::new(&set);
     for (filter, packet, direction, expected) in [
         (a, &mail, Direction::In, (false, true, 0)),
         (a, &web, Direction::In, (true, false, 1)),
@@ -80,7 +80,8 @@ fn the_line_that_decides_is_told_and_counted() {
     };
     assert_eq!(of(a), [1, 1, 0, 0, 0, 1, 0]);
     assert_eq!(of(b), [1, 0, 1, 0]);
-    let mut sum = hits.clone();
+    let mut sum = Hits::new(&set);
+    sum.add(&hits);
     sum.add(&hits);
     assert_eq!(sum.of(a, 0), 2);
 }

@@ -5,7 +5,8 @@ use wire::l2tp::{self, DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer, Versio
 
 use super::Endpoint;
 use crate::discard::Discard;
-use crate::session::{Session, SessionKey, SessionState};
+use crate::session::{Cookie, Session, SessionKey, SessionState};
+use crate::tunnel::Tunnel;
 
 /// A frame that came in a data message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,30 @@ pub struct Received {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
+}
+
+/// How the frames of an established session go, for who takes them there without asking each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataWay {
+    /// What its data messages to us bear.
+    pub ids: DataIds,
+    /// The cookie that they must have.
+    pub cookie: Cookie,
+    /// Whether a sublayer stands before their frames.
+    pub sublayer: bool,
+    /// Whether frames to the peer are numbered: their headers are [`Endpoint::data_header`]'s then.
+    pub is_numbered: bool,
+    /// What stands before a frame to the peer that has no number.
+    pub header: DataHeader,
+}
+
+/// What tells a data message's session on our side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataIds {
+    /// The tunnel's and the session's (RFC 2661 3.1). Another peer may use the same.
+    V2(u16, u16),
+    /// The session's (RFC 3931 4.1).
+    V3(u32),
 }
 
 /// What stands before a frame that leaves.
@@ -164,26 +189,59 @@ impl Endpoint {
         if record.state != SessionState::Established {
             return None;
         }
-        let tunnel = self.tunnels.at(record.tunnel)?;
-        let mut octets = [0; DATA_HEADER_MAX];
         let sequence = record.sequencing.then(|| record.next_sequence());
-        let length = match record.version {
-            Version::V2 => {
-                let (tunnel, session) = (tunnel.remote_id as u16, record.remote_id as u16);
-                let sequence = sequence.map(|number| number as u16);
-                l2tp::write_data_v2(&mut octets, tunnel, session, sequence)
-            }
-            Version::V3 => {
-                let sublayer = record.sublayer.then_some(Sublayer { sequence });
-                let cookie = record.remote_cookie.as_bytes();
-                l2tp::write_data_v3(&mut octets, record.remote_id, cookie, sublayer)
-            }
+        let tunnel = self.tunnels.at(record.tunnel)?;
+        Some(header(record, tunnel, sequence))
+    }
+
+    /// How the frames of an established session go, until it ends or comes to be numbered.
+    #[must_use]
+    pub fn data_way(&self, session: SessionKey) -> Option<DataWay> {
+        let record = self.sessions.get(session.0)?;
+        if record.state != SessionState::Established {
+            return None;
+        }
+        let tunnel = self.tunnels.at(record.tunnel)?;
+        let ids = match record.version {
+            Version::V2 => DataIds::V2(tunnel.local_id as u16, record.local_id as u16),
+            Version::V3 => DataIds::V3(record.local_id),
         };
-        Some(DataHeader {
-            octets,
-            length: length as u8,
-            route: tunnel.route,
+        Some(DataWay {
+            ids,
+            cookie: record.local_cookie,
+            sublayer: record.local_sublayer,
+            is_numbered: record.sequencing,
+            header: header(record, tunnel, None),
         })
+    }
+
+    /// A frame of a session came by another way than [`Endpoint::receive_data`]: its peer is there.
+    pub fn heard(&mut self, session: SessionKey, now: Instant) {
+        if let Some(record) = self.sessions.get(session.0) {
+            let tunnel = record.tunnel;
+            self.tunnel_at_mut(tunnel).last_heard = now;
+        }
+    }
+}
+
+fn header(record: &Session, tunnel: &Tunnel, sequence: Option<u32>) -> DataHeader {
+    let mut octets = [0; DATA_HEADER_MAX];
+    let length = match record.version {
+        Version::V2 => {
+            let (tunnel, session) = (tunnel.remote_id as u16, record.remote_id as u16);
+            let sequence = sequence.map(|number| number as u16);
+            l2tp::write_data_v2(&mut octets, tunnel, session, sequence)
+        }
+        Version::V3 => {
+            let sublayer = record.sublayer.then_some(Sublayer { sequence });
+            let cookie = record.remote_cookie.as_bytes();
+            l2tp::write_data_v3(&mut octets, record.remote_id, cookie, sublayer)
+        }
+    };
+    DataHeader {
+        octets,
+        length: length as u8,
+        route: tunnel.route,
     }
 }
 

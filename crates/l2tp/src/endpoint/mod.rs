@@ -48,7 +48,7 @@ mod timers;
 mod transmit;
 mod views;
 
-pub use data::{DataHeader, Received};
+pub use data::{DataHeader, DataIds, DataWay, Received};
 pub use open::{OpenError, OpenTunnel};
 pub use views::{Counts, PeerView};
 

@@ -79,7 +79,7 @@ fn floor(repeat: Duration, packets: &Packets) -> f64 {
 
 /// Packets read, judged if there is a filter, and counted.
 fn judged(repeat: Duration, packets: &Packets, set: &FilterSet, filter: Option<&Filter>) -> f64 {
-    let mut hits = Hits::new(set);
+    let hits = Hits::new(set);
     let filter = black_box(filter);
     let spent = least(repeat, || {
         for packet in packets.iter() {

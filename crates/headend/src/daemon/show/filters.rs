@@ -1,6 +1,6 @@
 //! Rows of filters and of their lines, with how often each decided.
 
-use filter::{Direction, Filter, Hits};
+use filter::{Direction, Filter};
 
 use super::{Rows, Step};
 use crate::control::rows;
@@ -17,7 +17,7 @@ pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
     };
     let hits = |accept| {
         let lines = filter.lines().filter(|line| line.accept == accept);
-        lines.map(|line| filters.hits().of(filter, line.rule)).sum()
+        lines.map(|line| filters.hits(filter, line.rule)).sum()
     };
     out.push(&rows::Filter {
         schema: "filter/1",
@@ -47,7 +47,7 @@ pub(super) fn lines(core: &Core, name: &str, cursor: u32, out: &mut Rows) -> Ste
     };
     let before = out.count;
     for line in filter.lines().skip(cursor as usize).take(LINES) {
-        push(filter, &line, filters.hits(), out);
+        push(filter, &line, filters.hits(filter, line.rule), out);
     }
     match (out.count - before) as usize {
         LINES => Step::From(cursor + LINES as u32),
@@ -55,7 +55,7 @@ pub(super) fn lines(core: &Core, name: &str, cursor: u32, out: &mut Rows) -> Ste
     }
 }
 
-fn push(filter: &Filter, line: &filter::Line, hits: &Hits, out: &mut Rows) {
+fn push(filter: &Filter, line: &filter::Line, hits: u64, out: &mut Rows) {
     out.push(&rows::FilterLine {
         schema: "filter.line/1",
         filter: filter.name(),
@@ -65,6 +65,6 @@ fn push(filter: &Filter, line: &filter::Line, hits: &Hits, out: &mut Rows) {
         text: line.text,
         accept: line.accept,
         log: line.log,
-        hits: hits.of(filter, line.rule),
+        hits,
     });
 }

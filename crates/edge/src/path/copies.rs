@@ -1,0 +1,160 @@
+//! Copies of what passes of a subscriber, for an operator who looks: IP packets inside of its tunnel, and the datagrams
+//! that carry its frames outside.
+//!
+//! While nobody looks, a packet costs one look at a flag. What is copied waits until its owner takes it, which is once a
+//! turn: a copy has no time of its own. What does not fit is counted and forgotten.
+
+use std::collections::VecDeque;
+
+use base::Route;
+
+use super::Path;
+use crate::subscriber::SubscriberKey;
+
+/// Octets of copies that may wait.
+const OCTETS_MAX: usize = 4 << 20;
+
+/// Names a tap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TapId(pub(crate) u32);
+
+/// Where something passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// An IP packet, between the tunnel and the inside.
+    Inside,
+    /// A datagram of the tunnel, on this way.
+    Outside(Route),
+}
+
+/// A copy of what passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tapped {
+    /// Whose copy it is.
+    pub tap: TapId,
+    /// Of which subscriber.
+    pub subscriber: SubscriberKey,
+    /// Where it passed.
+    pub passed: Passed,
+    /// Whether it goes to the subscriber, and not comes from it.
+    pub is_to: bool,
+}
+
+/// Who is looked at, and the copies that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    on: Vec<(TapId, SubscriberKey)>,
+    octets: Vec<u8>,
+    /// Each with where its octets end.
+    waiting: VecDeque<(Tapped, u32)>,
+    taken: usize,
+    /// Copies that were lost, inside and outside, of each tap that lost any.
+    lost: Vec<(TapId, [u64; 2])>,
+}
+
+impl Copies {
+    /// Whether anybody is looked at.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        !self.on.is_empty()
+    }
+
+    pub(super) fn set_on(&mut self, on: &[(TapId, SubscriberKey)]) {
+        self.on.clear();
+        self.on.extend_from_slice(on);
+    }
+
+    /// Copies the parts of what passes of a subscriber, for every tap that is on it.
+    #[cold]
+    pub(crate) fn copy(
+        &mut self,
+        subscriber: SubscriberKey,
+        passed: Passed,
+        is_to: bool,
+        parts: [&[u8]; 2],
+    ) {
+        for at in 0..self.on.len() {
+            let (tap, on) = self.on[at];
+            if on == subscriber {
+                let tapped = Tapped {
+                    tap,
+                    subscriber,
+                    passed,
+                    is_to,
+                };
+                self.push(tapped, parts);
+            }
+        }
+    }
+
+    /// Adds a copy, or counts that it is lost.
+    pub(crate) fn push(&mut self, tapped: Tapped, parts: [&[u8]; 2]) {
+        let length = parts[0].len() + parts[1].len();
+        if self.octets.len() + length > OCTETS_MAX {
+            let mut lost = [0; 2];
+            lost[usize::from(tapped.passed != Passed::Inside)] = 1;
+            self.lose(tapped.tap, lost);
+            return;
+        }
+        parts
+            .iter()
+            .for_each(|part| self.octets.extend_from_slice(part));
+        self.waiting.push_back((tapped, self.octets.len() as u32));
+    }
+
+    /// Counts copies of a tap that were lost, inside and outside.
+    pub(crate) fn lose(&mut self, tap: TapId, more: [u64; 2]) {
+        match self.lost.iter_mut().find(|(id, _)| *id == tap) {
+            Some((_, lost)) => lost
+                .iter_mut()
+                .zip(more)
+                .for_each(|(lost, more)| *lost += more),
+            None => self.lost.push((tap, more)),
+        }
+    }
+
+    /// How many copies of a tap were lost, inside and outside.
+    pub(crate) fn lost(&self, tap: TapId) -> [u64; 2] {
+        let found = self.lost.iter().find(|(id, _)| *id == tap);
+        found.map_or([0; 2], |(_, lost)| *lost)
+    }
+
+    pub(crate) fn forget(&mut self, tap: TapId) {
+        self.lost.retain(|(id, _)| *id != tap);
+    }
+
+    pub(crate) fn pop(&mut self, out: &mut Vec<u8>) -> Option<Tapped> {
+        let Self {
+            waiting,
+            octets,
+            taken,
+            ..
+        } = self;
+        let (tapped, end) = waiting.pop_front()?;
+        out.extend_from_slice(&octets[*taken..end as usize]);
+        *taken = end as usize;
+        if waiting.is_empty() {
+            octets.clear();
+            octets.shrink_to(OCTETS_MAX / 16);
+            *taken = 0;
+        }
+        Some(tapped)
+    }
+
+    #[inline]
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+impl Path {
+    /// The next copy, oldest first; its octets are appended to `out`.
+    pub fn poll_tapped(&mut self, out: &mut Vec<u8>) -> Option<Tapped> {
+        self.copies.pop(out)
+    }
+
+    /// Copies of a tap that were lost since this was asked last, inside and outside.
+    pub fn poll_lost(&mut self) -> Option<(TapId, [u64; 2])> {
+        self.copies.lost.pop()
+    }
+}

@@ -1,0 +1,119 @@
+//! What one path counts, written by it alone and read by all.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Path;
+use super::entry::add;
+use crate::counters::Discard;
+use crate::edge::Edge;
+
+/// Of one path.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    discards: [AtomicU64; Discard::COUNT],
+    packets_in: AtomicU64,
+    packets_out: AtomicU64,
+    left: AtomicU64,
+    errors: AtomicU64,
+    not_logged: AtomicU64,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            discards: [const { AtomicU64::new(0) }; Discard::COUNT],
+            packets_in: AtomicU64::new(0),
+            packets_out: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+            not_logged: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Counts {
+    pub(crate) fn discard(&self, why: Discard) {
+        add(&self.discards[why.place()], 1);
+    }
+
+    pub(crate) fn discarded(&self, why: Discard) -> u64 {
+        self.discards[why.place()].load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn pass_in(&self) {
+        add(&self.packets_in, 1);
+    }
+
+    #[inline]
+    pub(super) fn pass_out(&self, packets: u64) {
+        add(&self.packets_out, packets);
+    }
+
+    pub(super) fn leave(&self) {
+        add(&self.left, 1);
+    }
+
+    pub(super) fn tell(&self) {
+        add(&self.errors, 1);
+    }
+
+    pub(super) fn miss_log(&self) {
+        add(&self.not_logged, 1);
+    }
+
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors.load(Relaxed)
+    }
+}
+
+/// What passed by one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PathCounts {
+    /// Packets from subscribers that went on.
+    pub packets_in: u64,
+    /// Packets to subscribers.
+    pub packets_out: u64,
+    /// Packets and frames that were discarded.
+    pub discarded: u64,
+    /// What was left to the edge: control messages, frames of links, packets of numbered sessions.
+    pub left: u64,
+    /// ICMP errors sent.
+    pub errors: u64,
+    /// Packets that were to be logged, and were not.
+    pub not_logged: u64,
+}
+
+impl Edge {
+    /// What passed by each path, by its number.
+    pub fn path_counts(&self) -> impl Iterator<Item = PathCounts> + '_ {
+        self.path.all_counts().iter().map(|counts| PathCounts {
+            packets_in: counts.packets_in.load(Relaxed),
+            packets_out: counts.packets_out.load(Relaxed),
+            discarded: Discard::all().map(|why| counts.discarded(why)).sum(),
+            left: counts.left.load(Relaxed),
+            errors: counts.errors(),
+            not_logged: counts.not_logged.load(Relaxed),
+        })
+    }
+
+    /// How many packets and frames were discarded for this reason.
+    #[must_use]
+    pub fn discarded(&self, why: Discard) -> u64 {
+        let counts = self.path.all_counts().iter();
+        counts.map(|counts| counts.discarded(why)).sum()
+    }
+}
+
+impl Path {
+    /// What the paths of this edge counted, each by its number.
+    pub(crate) fn all_counts(&self) -> &[Counts] {
+        &self.counts
+    }
+
+    #[inline]
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts[self.number]
+    }
+}

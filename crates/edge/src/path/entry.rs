@@ -1,0 +1,199 @@
+//! What packets need of a subscriber, and what they leave behind.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use base::slab::Key;
+use base::{Instant, Route};
+use filter::FilterId;
+use forward::icmp::Bucket;
+use forward::source::Addresses;
+use l2tp::{Cookie, DataIds, DataWay, SessionKey};
+use wire::l2tp::DATA_HEADER_MAX;
+use wire::ppp::protocol;
+
+use crate::subscriber::{Subscriber, SubscriberKey, Traffic};
+
+/// Octets of L2TP's and PPP's heads before a packet, at most.
+const HEAD_MAX: usize = DATA_HEADER_MAX + 4;
+
+/// A second or so, as a power of two of nanoseconds.
+const HEARD_SHIFT: u32 = 30;
+
+/// A subscriber whose packets may pass.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(super) key: Key,
+    pub(super) session: SessionKey,
+    pub(super) ids: DataIds,
+    pub(super) cookie: Cookie,
+    pub(super) sublayer: bool,
+    /// Whether frames to the peer are numbered, by the edge alone.
+    pub(super) is_numbered: bool,
+    /// Whether we are the client, and the peer the network.
+    pub(super) is_client: bool,
+    /// Whether packets of IPv4 and of IPv6 may pass.
+    is_open: [bool; 2],
+    /// The largest IP packet that goes to it whole.
+    pub(super) mtu: u16,
+    pub(super) filter: Option<FilterId>,
+    /// What it may send from. A client's are our own.
+    pub(super) addresses: Addresses,
+    /// When it was heard of, in seconds or so.
+    heard: u32,
+    /// How many ICMP errors it may still cause.
+    pub(super) bucket: Bucket,
+    meters: Arc<[Meter]>,
+    /// L2TP's and PPP's heads before an IPv4 packet, and how many octets of them there are, of which PPP's.
+    head: [u8; HEAD_MAX],
+    head_length: u8,
+    ppp_length: u8,
+    pub(super) route: Route,
+}
+
+impl Entry {
+    /// What the edge knows of an open subscriber, in the form that packets want.
+    pub(crate) fn new(one: &Subscriber, way: &DataWay, meters: Arc<[Meter]>) -> Self {
+        let header = way.header.as_bytes();
+        let (ppp, ppp_length) = one.compression.head(protocol::IPV4);
+        let head_length = header.len() + ppp_length;
+        let mut head = [0; HEAD_MAX];
+        head[..header.len()].copy_from_slice(header);
+        head[header.len()..head_length].copy_from_slice(&ppp[..ppp_length]);
+        Self {
+            key: one.key,
+            session: one.session,
+            ids: way.ids,
+            cookie: way.cookie,
+            sublayer: way.sublayer,
+            is_numbered: way.is_numbered,
+            is_client: one.is_client,
+            is_open: [one.is_open(4), one.is_open(6)],
+            mtu: one.mtu,
+            filter: one.filter,
+            addresses: one.addresses,
+            heard: 0,
+            bucket: Bucket::default(),
+            meters,
+            head,
+            head_length: head_length as u8,
+            ppp_length: ppp_length as u8,
+            route: way.header.route,
+        }
+    }
+
+    /// Takes over what a path knows of the same subscriber, and the edge does not.
+    pub(super) fn inherit(&mut self, before: &Self) {
+        if self.key == before.key {
+            (self.bucket, self.heard) = (before.bucket, before.heard);
+        }
+    }
+
+    pub(super) fn subscriber(&self) -> SubscriberKey {
+        SubscriberKey(self.key)
+    }
+
+    #[inline]
+    pub(crate) fn is_open(&self, version: u8) -> bool {
+        self.is_open[usize::from(version != 4)]
+    }
+
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.is_numbered
+    }
+
+    /// Whether a data message that came this way may be this session's: its tunnel's peer sent it. A session of L2TPv3
+    /// is known by its id and its cookie, whatever port it comes from.
+    #[inline]
+    pub(super) fn is_from(&self, route: &Route) -> bool {
+        match self.ids {
+            DataIds::V2(..) => self.route.peer == route.peer,
+            DataIds::V3(_) => self.route.peer.ip() == route.peer.ip(),
+        }
+    }
+
+    /// Whether it was not heard of since a second or so.
+    #[inline]
+    pub(super) fn hear(&mut self, now: Instant) -> bool {
+        let second = (now.as_nanos() >> HEARD_SHIFT) as u32 + 1;
+        core::mem::replace(&mut self.heard, second) != second
+    }
+
+    /// Appends what stands before a packet: `header` of L2TP, or the one that was made before.
+    #[inline]
+    pub(super) fn append_head(&self, version: u8, header: Option<&[u8]>, out: &mut Vec<u8>) {
+        let length = usize::from(self.head_length);
+        match header {
+            None => out.extend_from_slice(&self.head[..length]),
+            Some(header) => {
+                let ppp = length - usize::from(self.ppp_length);
+                out.extend_from_slice(header);
+                out.extend_from_slice(&self.head[ppp..length]);
+            }
+        }
+        if version != 4
+            && let Some(last) = out.last_mut()
+        {
+            *last = protocol::IPV6 as u8;
+        }
+    }
+
+    /// What passed of it by one path.
+    #[inline]
+    pub(super) fn meter(&self, path: usize) -> &Meter {
+        &self.meters[path]
+    }
+}
+
+/// What passed of a subscriber by one path, which alone writes it; others read it meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    packets_in: AtomicU64,
+    octets_in: AtomicU64,
+    packets_out: AtomicU64,
+    octets_out: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Meter {
+    /// One for each path.
+    pub(crate) fn of_paths(paths: usize) -> Arc<[Self]> {
+        (0..paths).map(|_| Self::default()).collect()
+    }
+
+    #[inline]
+    pub(super) fn pass_in(&self, octets: usize) {
+        add(&self.packets_in, 1);
+        add(&self.octets_in, octets as u64);
+    }
+
+    #[inline]
+    pub(super) fn pass_out(&self, packets: u64, octets: u64) {
+        add(&self.packets_out, packets);
+        add(&self.octets_out, octets);
+    }
+
+    pub(super) fn drop_one(&self) {
+        add(&self.dropped, 1);
+    }
+
+    /// What all paths counted.
+    pub(crate) fn sum(meters: &[Self]) -> Traffic {
+        let mut sum = Traffic::default();
+        for meter in meters {
+            sum.packets_in += meter.packets_in.load(Relaxed);
+            sum.octets_in += meter.octets_in.load(Relaxed);
+            sum.packets_out += meter.packets_out.load(Relaxed);
+            sum.octets_out += meter.octets_out.load(Relaxed);
+            sum.dropped += meter.dropped.load(Relaxed);
+        }
+        sum
+    }
+}
+
+/// Adds to a number that nobody else writes: no more than an addition.
+#[inline]
+pub(super) fn add(number: &AtomicU64, more: u64) {
+    number.store(number.load(Relaxed).wrapping_add(more), Relaxed);
+}

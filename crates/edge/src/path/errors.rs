@@ -1,0 +1,116 @@
+//! ICMP errors about packets that did not go on (RFC 792, RFC 1191, RFC 4443), to the inside and to subscribers.
+
+use std::collections::VecDeque;
+
+use base::Instant;
+use forward::icmp::{Bucket, Error, LENGTH_MAX, Local, Rate, Sender};
+use l2tp::{DataHeader, Endpoint};
+use wire::ip::Header;
+
+use super::outward::numbered;
+use super::{Passed, Path};
+use crate::config::Config;
+use crate::edge::Edge;
+
+/// Errors to the inside that may wait; the rate allows few.
+const WAITING_MAX: usize = 256;
+
+/// What is sent of errors, and how often.
+#[derive(Debug)]
+pub(crate) struct Errors {
+    sender: Sender,
+    /// For what belongs to no subscriber.
+    nobody: Bucket,
+    inside: VecDeque<Box<[u8]>>,
+}
+
+impl Errors {
+    pub(crate) fn new(config: &Config) -> Self {
+        let local = Local {
+            v4: config.address,
+            v6: config.address_v6,
+        };
+        Self {
+            sender: Sender::new(local, Rate::default()),
+            nobody: Bucket::default(),
+            inside: VecDeque::new(),
+        }
+    }
+}
+
+impl Edge {
+    /// The next ICMP error for the inside, an IP packet, oldest first.
+    pub fn poll_inside(&mut self) -> Option<Box<[u8]>> {
+        self.path.poll_inside()
+    }
+}
+
+impl Path {
+    /// The next ICMP error for the inside, an IP packet, oldest first.
+    pub fn poll_inside(&mut self) -> Option<Box<[u8]>> {
+        self.errors.inside.pop_front()
+    }
+
+    /// Tells the sender of a packet from the inside what became of it: within its receiver's rate, if it has one.
+    #[cold]
+    pub(super) fn tell_inside(
+        &mut self,
+        error: Error,
+        header: &Header,
+        packet: &[u8],
+        place: Option<u32>,
+        now: Instant,
+    ) {
+        let mut out = [0; LENGTH_MAX];
+        let entry = place.and_then(|place| self.entries.get_mut(place as usize)?.as_mut());
+        let Errors {
+            sender,
+            nobody,
+            inside,
+        } = &mut self.errors;
+        let bucket = entry.map_or(nobody, |entry| &mut entry.bucket);
+        if inside.len() < WAITING_MAX
+            && let Ok(length) = sender.write(error, header, packet, bucket, now, &mut out)
+        {
+            inside.push_back(out[..length].into());
+            self.counts().tell();
+        }
+    }
+
+    /// Tells a subscriber what became of a packet of its own.
+    #[cold]
+    pub(super) fn tell_subscriber(
+        &mut self,
+        place: u32,
+        error: Error,
+        header: &Header,
+        packet: &[u8],
+        endpoint: Option<&mut Endpoint>,
+        now: Instant,
+    ) {
+        let mut out = [0; LENGTH_MAX];
+        let Some(Some(entry)) = self.entries.get_mut(place as usize) else {
+            return;
+        };
+        let bucket = &mut entry.bucket;
+        let sender = &mut self.errors.sender;
+        let Ok(length) = sender.write(error, header, packet, bucket, now, &mut out) else {
+            return;
+        };
+        let numbered = match numbered(entry, endpoint) {
+            Ok(header) => header,
+            Err(_) => return,
+        };
+        let mut datagram = Vec::with_capacity(LENGTH_MAX + 32);
+        let l2tp = numbered.as_ref().map(DataHeader::as_bytes);
+        entry.append_head(header.version, l2tp, &mut datagram);
+        datagram.extend_from_slice(&out[..length]);
+        let (subscriber, route) = (entry.subscriber(), entry.route);
+        if self.copies.is_on() {
+            let passed = Passed::Outside(route);
+            self.copies.copy(subscriber, passed, true, [&datagram, &[]]);
+        }
+        self.outgoing.push(route, &datagram, &[]);
+        self.counts().tell();
+    }
+}

@@ -1,0 +1,175 @@
+//! Which packets may pass: the filters by Filter-Id, and what they counted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use filter::{Direction, Filter, FilterId, FilterSet, Hits};
+use wire::ip::Header;
+
+use super::change::Step;
+use super::{Counts, Entry, Path};
+use crate::edge::Edge;
+use crate::subscriber::SubscriberKey;
+
+/// Packets to be logged that may wait; more are counted only.
+const LOGGED_MAX: usize = 1_024;
+
+/// A packet that a rule wants logged. Text is made of it by who writes it down.
+#[derive(Clone, Copy, Debug)]
+pub struct Logged {
+    /// Whose packet.
+    pub subscriber: SubscriberKey,
+    /// Its header.
+    pub header: Header,
+    /// Which way it went.
+    pub direction: Direction,
+    /// The filter and its line.
+    pub filter: FilterId,
+    /// The place of the line.
+    pub rule: u32,
+    /// Whether it went on.
+    pub accepted: bool,
+}
+
+/// The filters of a path.
+#[derive(Debug)]
+pub struct Filters {
+    set: Arc<FilterSet>,
+    /// What each path counted of the set's lines; this one's is at `number`.
+    hits: Arc<[Hits]>,
+    number: usize,
+    /// Whether somebody writes down what rules want logged.
+    logs: bool,
+    logged: VecDeque<Logged>,
+}
+
+impl Filters {
+    pub(super) fn new(paths: usize) -> Self {
+        Self {
+            set: Arc::default(),
+            hits: (0..paths).map(|_| Hits::default()).collect(),
+            number: 0,
+            logs: false,
+            logged: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn replica(&self, number: usize) -> Self {
+        Self {
+            set: Arc::clone(&self.set),
+            hits: Arc::clone(&self.hits),
+            number,
+            logs: self.logs,
+            logged: VecDeque::new(),
+        }
+    }
+
+    /// The set.
+    #[must_use]
+    pub fn set(&self) -> &FilterSet {
+        &self.set
+    }
+
+    /// How often a line of a filter of the set decided, on all paths.
+    #[must_use]
+    pub fn hits(&self, filter: &Filter, rule: u32) -> u64 {
+        self.hits.iter().map(|hits| hits.of(filter, rule)).sum()
+    }
+
+    pub(super) fn set_to(&mut self, set: Arc<FilterSet>, hits: Arc<[Hits]>) {
+        (self.set, self.hits) = (set, hits);
+    }
+
+    pub(super) fn log(&mut self, logs: bool) {
+        self.logs = logs;
+    }
+
+    /// Whether a packet may pass.
+    #[inline]
+    pub(super) fn pass(
+        &mut self,
+        id: FilterId,
+        entry: &Entry,
+        header: &Header,
+        direction: Direction,
+        counts: &Counts,
+    ) -> bool {
+        let Some(filter) = self.set.get(id) else {
+            return false;
+        };
+        if !filter.is_filtered(direction) {
+            return true;
+        }
+        let verdict = filter.matches(header, direction);
+        if let Some(hits) = self.hits.get(self.number) {
+            hits.count(filter, verdict);
+        }
+        if verdict.log && self.logs {
+            let logged = Logged {
+                subscriber: entry.subscriber(),
+                header: *header,
+                direction,
+                filter: id,
+                rule: verdict.rule,
+                accepted: verdict.accept,
+            };
+            self.note(logged, counts);
+        }
+        verdict.accept
+    }
+
+    #[cold]
+    fn note(&mut self, logged: Logged, counts: &Counts) {
+        if self.logged.len() >= LOGGED_MAX {
+            counts.miss_log();
+        } else {
+            self.logged.push_back(logged);
+        }
+    }
+}
+
+/// The filters of all of an edge's paths, to be changed.
+pub struct FiltersMut<'a>(&'a mut Edge);
+
+impl FiltersMut<'_> {
+    /// Filters by another set from now on; lines that stay go on counting.
+    pub fn replace(&mut self, set: FilterSet) {
+        let filters = &self.0.path.filters;
+        let mut so_far = Hits::new(&filters.set);
+        filters.hits.iter().for_each(|hits| so_far.add(hits));
+        let carried = so_far.carried(&filters.set, &set);
+        let others = (1..filters.hits.len()).map(|_| Hits::new(&set));
+        let hits: Vec<_> = core::iter::once(carried).chain(others).collect();
+        self.0.change(Step::Filters(Arc::new(set), hits.into()));
+    }
+
+    /// Whether somebody takes what [`Edge::poll_logged`] gives; otherwise nothing is kept for it.
+    pub fn set_logs(&mut self, logs: bool) {
+        self.0.change(Step::Logs(logs));
+    }
+}
+
+impl Edge {
+    /// The filters.
+    #[must_use]
+    pub fn filters(&self) -> &Filters {
+        &self.path.filters
+    }
+
+    /// The filters, to be replaced.
+    pub fn filters_mut(&mut self) -> FiltersMut<'_> {
+        FiltersMut(self)
+    }
+
+    /// The next packet that a rule wants logged, oldest first.
+    pub fn poll_logged(&mut self) -> Option<Logged> {
+        self.path.poll_logged()
+    }
+}
+
+impl Path {
+    /// The next packet that a rule wants logged, oldest first.
+    pub fn poll_logged(&mut self) -> Option<Logged> {
+        self.filters.logged.pop_front()
+    }
+}

@@ -1,0 +1,211 @@
+//! The way of packets, as a value of its own: what it needs of each subscriber lies together, made before, so that a
+//! packet reads two or three lines of memory and nothing of PPP, L2TP or accounts.
+//!
+//! An [`crate::Edge`] has one and changes it as subscribers come and go. Where packets are to pass on several cores,
+//! each further core has a copy ([`crate::Edge::replica`]), which takes the same changes in the same order
+//! ([`crate::Edge::poll_change`], [`Path::apply`]). A copy leaves to the edge whatever is no packet of IP of an open
+//! session, or is in a session whose frames are numbered: one counter cannot be in two places. What each path counts is
+//! written by it alone and read by whoever wants to.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `entry` | what is kept of a subscriber |
+//! | `change` | what the edge tells its paths |
+//! | `inward` | from a tunnel to the inside |
+//! | `outward` | from the inside into a tunnel |
+//! | `errors` | ICMP errors about packets that did not go on |
+//! | `filters` | which packets may pass |
+//! | `copies` | copies of what passes, for who looks |
+//! | `counts` | what was discarded, and what passed |
+
+pub(crate) mod change;
+mod copies;
+mod counts;
+mod entry;
+mod errors;
+mod filters;
+mod inward;
+mod outward;
+
+use std::sync::Arc;
+
+use base::Route;
+use forward::routes::Routes;
+use hashbrown::HashTable;
+use l2tp::{DataIds, SessionKey};
+
+use crate::config::Config;
+use crate::counters::Discard;
+use crate::outgoing::Outgoing;
+
+pub use change::Change;
+pub(crate) use copies::Copies;
+pub use copies::{Passed, TapId, Tapped};
+pub(crate) use counts::Counts;
+pub use counts::PathCounts;
+pub(crate) use entry::{Entry, Meter};
+use errors::Errors;
+pub use filters::{Filters, FiltersMut, Logged};
+pub(crate) use inward::packet;
+
+/// What became of a datagram or of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Taken {
+    /// It went on, or was discarded and counted.
+    Done,
+    /// Nothing was done: it is for the edge, as it is.
+    Left,
+}
+
+/// Where packets of subscribers go.
+pub trait Inside {
+    /// Takes an IP packet without padding.
+    fn packet(&mut self, packet: &[u8]);
+}
+
+/// Where datagrams to peers go.
+pub trait Outside {
+    /// Begins a datagram on this way: its octets are to be appended to the buffer. `None` where there is no room.
+    fn begin(&mut self, route: &Route) -> Option<&mut Vec<u8>>;
+
+    /// Ends the datagram begun.
+    fn commit(&mut self, route: &Route);
+}
+
+/// All that packets need on their way.
+pub struct Path {
+    /// Which of an edge's paths this is; its own is 0.
+    number: usize,
+    clamp_mss: bool,
+    /// By the subscriber's place.
+    entries: Vec<Option<Entry>>,
+    /// Places of entries by the ids of data messages.
+    sessions: HashTable<u32>,
+    /// Subscribers by their addresses and the networks behind them.
+    pub(crate) routes: Routes,
+    /// Our own addresses as a client.
+    pub(crate) own: Routes,
+    pub(crate) filters: Filters,
+    pub(crate) errors: Errors,
+    /// ICMP errors to subscribers.
+    pub(crate) outgoing: Outgoing,
+    pub(crate) copies: Copies,
+    /// Of all paths.
+    counts: Arc<[Counts]>,
+    /// Sessions that were heard of since somebody looked.
+    heard: Vec<SessionKey>,
+    /// A packet that is changed on its way.
+    scratch: Vec<u8>,
+}
+
+impl Path {
+    pub(crate) fn new(config: &Config) -> Self {
+        let paths = usize::from(config.paths.max(1));
+        Self {
+            number: 0,
+            clamp_mss: config.clamp_mss,
+            entries: Vec::new(),
+            sessions: HashTable::new(),
+            routes: Routes::new(config.routes_max as usize),
+            own: Routes::new(config.subscribers_max as usize),
+            filters: Filters::new(paths),
+            errors: Errors::new(config),
+            outgoing: Outgoing::default(),
+            copies: Copies::default(),
+            counts: (0..paths).map(|_| Counts::default()).collect(),
+            heard: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A path of the same edge for another core, before any change was made.
+    pub(crate) fn replica(&self, number: usize, config: &Config) -> Self {
+        Self {
+            number,
+            counts: Arc::clone(&self.counts),
+            filters: self.filters.replica(number),
+            ..Self::new(config)
+        }
+    }
+
+    /// Which of an edge's paths this is; its own is 0.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// A session of which something came since it was asked last; each is named about once a second at most.
+    pub fn poll_heard(&mut self) -> Option<SessionKey> {
+        self.heard.pop()
+    }
+
+    /// Appends one datagram about a packet that did not go on to `out`; `None` means drained.
+    pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<Route> {
+        self.outgoing.pop(out)
+    }
+
+    pub(crate) fn entry(&self, place: u32) -> Option<&Entry> {
+        self.entries.get(place as usize)?.as_ref()
+    }
+
+    #[inline]
+    fn find(&self, ids: DataIds, route: &Route) -> Option<u32> {
+        let place = self.sessions.find(hash(ids), |&place| {
+            let entry = self.entries[place as usize].as_ref();
+            entry.is_some_and(|entry| entry.ids == ids && entry.is_from(route))
+        });
+        place.copied()
+    }
+
+    fn put(&mut self, place: u32, mut entry: Entry) {
+        if let Some(before) = self.entry(place) {
+            entry.inherit(before);
+        }
+        self.take_out(place);
+        let index = place as usize;
+        if self.entries.len() <= index {
+            self.entries.resize(index + 1, None);
+        }
+        let ids = entry.ids;
+        self.entries[index] = Some(entry);
+        let entries = &self.entries;
+        self.sessions.insert_unique(hash(ids), place, |&at| {
+            let entry = entries[at as usize].as_ref();
+            hash(entry.expect("the table names only entries").ids)
+        });
+    }
+
+    fn take_out(&mut self, place: u32) {
+        let Some(entry) = self.entries.get_mut(place as usize).and_then(Option::take) else {
+            return;
+        };
+        let found = self.sessions.find_entry(hash(entry.ids), |&at| at == place);
+        if let Ok(found) = found {
+            found.remove();
+        }
+        if place as usize + 1 == self.entries.len() {
+            let last = self.entries.iter().rposition(Option::is_some);
+            self.entries.truncate(last.map_or(0, |last| last + 1));
+        }
+    }
+
+    #[cold]
+    fn drop_of(&mut self, place: u32, why: Discard) {
+        self.counts().discard(why);
+        if let Some(Some(entry)) = self.entries.get(place as usize) {
+            entry.meter(self.number).drop_one();
+        }
+    }
+}
+
+/// Ids are random and ours, so they need little mixing.
+#[inline]
+fn hash(ids: DataIds) -> u64 {
+    let ids = match ids {
+        DataIds::V2(tunnel, session) => 1 << 32 | u64::from(tunnel) << 16 | u64::from(session),
+        DataIds::V3(session) => u64::from(session),
+    };
+    let mixed = u128::from(ids) * 0x9e37_79b9_7f4a_7c15;
+    (mixed >> 64) as u64 ^ (mixed as u64).rotate_left(32)
+}

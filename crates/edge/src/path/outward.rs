@@ -1,0 +1,269 @@
+//! From the inside into a tunnel.
+//!
+//! Each header is read once. Nothing here allocates, reads a clock or makes text.
+
+use base::Instant;
+use filter::Direction;
+use forward::split::{Opened, Segments};
+use forward::{fragment, icmp, mss};
+use l2tp::{DataHeader, Endpoint};
+use wire::ip::Header;
+use wire::virtio;
+
+use super::{Entry, Outside, Passed, Path, Taken};
+use crate::counters::Discard;
+
+impl Path {
+    /// Takes what a TUN device gave, a [`wire::virtio::Header`] and a packet, to the subscriber whose it is.
+    pub fn forward(
+        &mut self,
+        octets: &mut [u8],
+        now: Instant,
+        outside: &mut impl Outside,
+    ) -> Taken {
+        let taken = self.forward_by(octets, now, None, outside);
+        if taken == Taken::Left {
+            self.counts().leave();
+        }
+        taken
+    }
+
+    /// The same; where an endpoint is there to number frames, nothing is left.
+    pub(crate) fn forward_by(
+        &mut self,
+        octets: &mut [u8],
+        now: Instant,
+        endpoint: Option<&mut Endpoint>,
+        outside: &mut impl Outside,
+    ) -> Taken {
+        let opened = match forward::split::open(octets) {
+            Ok(opened) => opened,
+            Err(_) => {
+                self.counts().discard(Discard::NotCut);
+                return Taken::Done;
+            }
+        };
+        let header = match &opened {
+            Opened::One(packet) => Header::read(packet),
+            Opened::Several(segments) => Ok(*segments.ip()),
+        };
+        let header = match header {
+            Ok(header) => header,
+            Err(why) => {
+                self.counts().discard(Discard::Forward(why.into()));
+                return Taken::Done;
+            }
+        };
+        let Some(place) = self.receiver(&header) else {
+            self.nobody(&header, opened, now);
+            return Taken::Done;
+        };
+        let Some(Some(entry)) = self.entries.get(place as usize) else {
+            self.counts().discard(Discard::NotOpen);
+            return Taken::Done;
+        };
+        if entry.is_numbered && endpoint.is_none() {
+            if matches!(opened, Opened::One(_)) {
+                // Its checksum is complete now.
+                octets[virtio::FLAGS] = 0;
+            }
+            return Taken::Left;
+        }
+        if let Some(id) = entry.filter {
+            let counts = &self.counts[self.number];
+            if !self
+                .filters
+                .pass(id, entry, &header, Direction::Out, counts)
+            {
+                self.drop_of(place, Discard::Filtered);
+                return Taken::Done;
+            }
+        }
+        let result = match opened {
+            Opened::One(packet) => {
+                let packet = &mut packet[..header.total_length as usize];
+                self.packet_out(place, &header, packet, now, endpoint, outside)
+            }
+            Opened::Several(segments) => {
+                self.segments_out(place, &header, &segments, now, endpoint, outside)
+            }
+        };
+        if let Err(why) = result {
+            self.drop_of(place, why);
+        }
+        Taken::Done
+    }
+
+    /// A packet that is for nobody: its sender is told.
+    #[cold]
+    fn nobody(&mut self, header: &Header, opened: Opened<'_>, now: Instant) {
+        let why = forward::Discard::NoRoute;
+        self.counts().discard(Discard::Forward(why));
+        let Some(error) = icmp::Error::of(why, 0) else {
+            return;
+        };
+        match opened {
+            Opened::One(packet) => self.tell_inside(error, header, packet, None, now),
+            Opened::Several(segments) => {
+                let mut first = Vec::new();
+                segments.append(0, &mut first);
+                self.tell_inside(error, header, &first, None, now);
+            }
+        }
+    }
+
+    /// Whose packet it is: by its destination, or where we are the client by its source.
+    #[inline]
+    fn receiver(&self, header: &Header) -> Option<u32> {
+        let found = match header.version {
+            4 => self.routes.lookup_v4(header.destination as u32),
+            _ => self.routes.lookup_v6(header.destination),
+        };
+        found.or_else(|| match header.version {
+            4 => self.own.lookup_v4(header.source as u32),
+            _ => self.own.lookup_v6(header.source),
+        })
+    }
+
+    fn packet_out(
+        &mut self,
+        place: u32,
+        header: &Header,
+        packet: &mut [u8],
+        now: Instant,
+        mut endpoint: Option<&mut Endpoint>,
+        outside: &mut impl Outside,
+    ) -> Result<(), Discard> {
+        let mtu = self.open_entry(place, header)?.mtu;
+        match fragment::fit(header, header.total_length, mtu) {
+            fragment::Fit::Whole => {}
+            fragment::Fit::Split(mtu) => {
+                for piece in fragment::split(header, packet, mtu) {
+                    self.send(
+                        place,
+                        header.version,
+                        endpoint.as_deref_mut(),
+                        outside,
+                        |out| {
+                            out.extend_from_slice(piece.header());
+                            out.extend_from_slice(piece.content);
+                        },
+                    )?;
+                }
+                return Ok(());
+            }
+            fragment::Fit::TooBig(mtu) => {
+                let error = icmp::Error::TooBig(mtu);
+                self.tell_inside(error, header, packet, Some(place), now);
+                return Err(Discard::Forward(forward::Discard::TooBig));
+            }
+        }
+        if self.clamp_mss {
+            mss::clamp(header, packet, mtu, mss::Sum::Complete);
+        }
+        self.send(place, header.version, endpoint, outside, |out| {
+            out.extend_from_slice(packet);
+        })
+    }
+
+    fn segments_out(
+        &mut self,
+        place: u32,
+        header: &Header,
+        segments: &Segments<'_>,
+        now: Instant,
+        mut endpoint: Option<&mut Endpoint>,
+        outside: &mut impl Outside,
+    ) -> Result<(), Discard> {
+        let mtu = self.open_entry(place, header)?.mtu;
+        let fit = fragment::fit(header, segments.length_max() as u32, mtu);
+        if fit != fragment::Fit::Whole {
+            let mut segment = core::mem::take(&mut self.scratch);
+            let mut result = Ok(());
+            for n in 0..segments.count() {
+                segment.clear();
+                segments.append(n, &mut segment);
+                let Ok(header) = Header::read(&segment) else {
+                    continue;
+                };
+                let endpoint = endpoint.as_deref_mut();
+                result = self.packet_out(place, &header, &mut segment, now, endpoint, outside);
+                if result.is_err() {
+                    break;
+                }
+            }
+            self.scratch = segment;
+            return result;
+        }
+        for n in 0..segments.count() {
+            self.send(
+                place,
+                header.version,
+                endpoint.as_deref_mut(),
+                outside,
+                |out| {
+                    segments.append(n, out);
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn open_entry(&self, place: u32, header: &Header) -> Result<&Entry, Discard> {
+        let entry = self.entry(place).ok_or(Discard::NotOpen)?;
+        entry
+            .is_open(header.version)
+            .then_some(entry)
+            .ok_or(Discard::NotOpen)
+    }
+
+    /// Puts the tunnel's headers before a packet, and counts it.
+    #[inline]
+    fn send(
+        &mut self,
+        place: u32,
+        version: u8,
+        endpoint: Option<&mut Endpoint>,
+        outside: &mut impl Outside,
+        packet: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), Discard> {
+        let entry = self.entry(place).ok_or(Discard::NotOpen)?;
+        let header = numbered(entry, endpoint)?;
+        let out = outside.begin(&entry.route).ok_or(Discard::Backlog)?;
+        let begun = out.len();
+        entry.append_head(version, header.as_ref().map(DataHeader::as_bytes), out);
+        let start = out.len();
+        packet(out);
+        let octets = (out.len() - start) as u64;
+        entry.meter(self.number).pass_out(1, octets);
+        self.counts().pass_out(1);
+        let route = entry.route;
+        if self.copies.is_on() {
+            let subscriber = entry.subscriber();
+            let copies = &mut self.copies;
+            copies.copy(subscriber, Passed::Inside, true, [&out[start..], &[]]);
+            copies.copy(
+                subscriber,
+                Passed::Outside(route),
+                true,
+                [&out[begun..], &[]],
+            );
+        }
+        outside.commit(&route);
+        Ok(())
+    }
+}
+
+/// L2TP's header of a session whose frames are numbered; otherwise the entry has it.
+#[inline]
+pub(super) fn numbered(
+    entry: &Entry,
+    endpoint: Option<&mut Endpoint>,
+) -> Result<Option<DataHeader>, Discard> {
+    if !entry.is_numbered {
+        return Ok(None);
+    }
+    let header = endpoint.and_then(|endpoint| endpoint.data_header(entry.session));
+    header.map(Some).ok_or(Discard::NotOpen)
+}
