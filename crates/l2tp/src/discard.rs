@@ -49,6 +49,9 @@ pub enum Discard {
     /// A data message for a session that is not there, or with a wrong cookie.
     #[error("data for an unknown session")]
     UnknownSession,
+    /// A data message for another peer's tunnel, or with another peer's cookie.
+    #[error("data from a wrong source address")]
+    DataWrongSource,
     /// A data message of a session that is not established yet.
     #[error("data before the session is established")]
     DataTooEarly,
@@ -62,7 +65,7 @@ pub enum Discard {
 
 impl Discard {
     /// Every reason, in the order of their counters.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Malformed,
         Self::UnsupportedVersion,
         Self::UnknownTunnel,
@@ -77,6 +80,7 @@ impl Discard {
         Self::HalfOpenLimit,
         Self::TunnelLimit,
         Self::UnknownSession,
+        Self::DataWrongSource,
         Self::DataTooEarly,
         Self::DataOutOfOrder,
         Self::DataNotForwarded,
@@ -99,6 +103,7 @@ impl Discard {
             Self::HalfOpenLimit => "discard_half_open_limit",
             Self::TunnelLimit => "discard_tunnel_limit",
             Self::UnknownSession => "discard_unknown_session",
+            Self::DataWrongSource => "discard_data_wrong_source",
             Self::DataTooEarly => "discard_data_too_early",
             Self::DataOutOfOrder => "discard_data_out_of_order",
             Self::DataNotForwarded => "discard_data_not_forwarded",

@@ -150,7 +150,7 @@ pub(crate) fn reach_nobody_else(bench: &Bench<'_>) -> Result<()> {
     }
     for from in [lac, NOBODY] {
         let stolen = data(other, other, other.address);
-        hostile.is_discarded(from, stolen, "discard_unknown_session")?;
+        hostile.is_discarded(from, stolen, "discard_data_wrong_source")?;
     }
     hostile.lac.all_on_line(2)?;
     hostile.lns.stop()

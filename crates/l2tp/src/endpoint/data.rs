@@ -97,7 +97,10 @@ impl Endpoint {
     ) -> Result<Received, Discard> {
         let tunnel = self
             .tunnel_for(Version::V2, u32::from(data.tunnel), route.peer)
-            .map_err(|_| Discard::UnknownSession)?;
+            .map_err(|why| match why {
+                Discard::WrongSource => Discard::DataWrongSource,
+                _ => Discard::UnknownSession,
+            })?;
         let index = self
             .narrow_session(tunnel, u32::from(data.session))
             .ok_or(Discard::UnknownSession)?;
@@ -124,7 +127,7 @@ impl Endpoint {
             return Err(Discard::UnknownSession);
         };
         if self.tunnel_at(session.tunnel).route.peer.ip() != route.peer.ip() {
-            return Err(Discard::UnknownSession);
+            return Err(Discard::DataWrongSource);
         }
         let mut sequence = None;
         if session.local_sublayer {

@@ -158,7 +158,7 @@ fn another_peer_cannot_reach_a_session() {
         let message = pair.message(b"x");
         let stranger = way_from("203.0.113.9:1701".parse().unwrap());
         let got = pair.lns.receive_data(&stranger, &message, Instant::ZERO);
-        assert_eq!(got, Err(Discard::UnknownSession), "{version:?}");
+        assert_eq!(got, Err(Discard::DataWrongSource), "{version:?}");
     }
 }
 

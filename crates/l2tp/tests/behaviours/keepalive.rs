@@ -106,8 +106,9 @@ fn b22_data_puts_the_hello_off() {
         }
         stage.send_from(sim::addr("192.0.2.66:1701"), &good);
         assert_eq!(last(&stage), heard);
-        let wrong = if lac.version == Version::V2 { 2 } else { 4 };
+        let wrong = if lac.version == Version::V2 { 1 } else { 3 };
         assert_eq!(stage.discarded(Discard::UnknownSession), wrong);
+        assert_eq!(stage.discarded(Discard::DataWrongSource), 1);
         hello_after(&mut stage, &mut lac, heard);
     }
 }
