@@ -37,7 +37,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Bring up ten thousand tunnels between two daemons on this machine, and report what it took
+    /// Bring up ten thousand subscribers between two daemons on this machine, with traffic, and report what it took
     Demo(demo::Args),
     /// Run the daemon
     Run(daemon::Args),

@@ -13,6 +13,14 @@ fn the_command_line_is_well_formed() {
 }
 
 #[test]
+fn the_list_of_verbs_says_that_the_demo_has_subscribers_and_traffic() {
+    let help = Cli::command().render_help().to_string();
+    let line = help.lines().find(|line| line.starts_with("  demo"));
+    let line = line.expect("demo is a verb");
+    assert!(line.contains("subscribers") && line.contains("traffic"));
+}
+
+#[test]
 fn every_documented_verb_is_taken() {
     for line in [
         "demo",

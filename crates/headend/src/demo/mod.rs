@@ -38,7 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two questions to a daemon.
 const NAP: Duration = Duration::from_millis(5);
 
-/// Bring up ten thousand subscribers in as many tunnels between two daemons on this machine, and report what it took.
+/// Bring up ten thousand subscribers in as many tunnels between two daemons on this machine, carry traffic of some of
+/// them, and report what it took.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many tunnels, with a session each
