@@ -179,6 +179,10 @@ fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -
     timers(&mut section, ppp);
     set(section.flag("ipv6"), &mut edge.ipv6);
     set(section.flag("clamp_mss"), &mut edge.clamp_mss);
+    set(
+        section.seconds("setup_timeout_s", 0.0..=3_600.0),
+        &mut edge.setup_timeout,
+    );
     let day = 0.0..=31_536_000.0;
     set(
         section.seconds("session_timeout_s", day.clone()),

@@ -167,6 +167,17 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
 }
 
 #[test]
+fn who_is_not_on_line_in_time_is_ended_after_what_the_file_says_or_never() {
+    for (given, expected) in [("0.5", Duration::from_millis(500)), ("0", Duration::ZERO)] {
+        let settings = settings(&with_lns(&format!(
+            "[ppp]\naddress = \"10.255.0.1\"\nauthenticate = \"nobody\"\nsetup_timeout_s = {given}\n\
+             [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n"
+        )));
+        assert_eq!(settings.subscribers.edge.setup_timeout, expected);
+    }
+}
+
+#[test]
 fn each_section_says_what_it_sets() {
     let settings = settings(&with_lns(
         "host_name = \"edge\"\nsockets = \"per-tunnel\"\nversions = [3]\nhello_interval_s = 0.5\n\
