@@ -42,7 +42,7 @@ pub(super) fn read(name: &'static str, section: &mut Section, config: &Path) -> 
     PeerKeys {
         name,
         host_name,
-        secret: secret::read(section, config),
+        secret: secret::optional(section, config),
         hello_interval: section.seconds("hello_interval_s", 0.0..=86_400.0),
         receive_window: section.integer("receive_window", 1..=65_535, "messages"),
         versions,

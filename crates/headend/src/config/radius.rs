@@ -9,7 +9,7 @@ use base::Redacted;
 use toml::de::DeTable;
 
 use super::fault::Notes;
-use super::reader::{At, Section, set};
+use super::reader::{Section, set};
 use super::secret;
 
 /// What the file says of RADIUS.
@@ -160,16 +160,8 @@ fn requester(section: &mut Section, path: &Path) -> Option<DynauthClient> {
 }
 
 fn shared_secret(section: &mut Section, path: &Path) -> Option<Redacted<Box<[u8]>>> {
-    let secret: Option<At<Redacted<Vec<u8>>>> = secret::read(section, path);
-    if secret.is_none() && !section.has("secret") && !section.has("secret_file") {
-        let at = section.at();
-        section.fault(
-            at,
-            "secret_file",
-            "is missing; give the file that holds the secret shared with it",
-        );
-    }
-    Some(Redacted::new(secret?.value.reveal().as_slice().into()))
+    let secret = secret::required(section, path, "the secret shared with it")?;
+    Some(Redacted::new(secret.reveal().as_slice().into()))
 }
 
 fn address(section: &mut Section, key: &'static str, example: &str) -> Option<IpAddr> {

@@ -12,9 +12,26 @@ use super::reader::{At, Section};
 /// The longest secret taken, in octets.
 const LONGEST: usize = 4096;
 
-/// The section's `secret` or what its `secret_file` holds. A relative file name
+/// The section's `secret` or what its `secret_file` holds, if it has one. A relative file name
 /// is looked for beside the configuration file.
-pub(super) fn read(section: &mut Section, config: &Path) -> Option<At<Redacted<Vec<u8>>>> {
+pub(super) fn optional(section: &mut Section, config: &Path) -> Option<At<Redacted<Vec<u8>>>> {
+    read(section, config, None)
+}
+
+/// The same of a section that needs one: `what` it is.
+pub(super) fn required(
+    section: &mut Section,
+    config: &Path,
+    what: &str,
+) -> Option<Redacted<Vec<u8>>> {
+    if !section.has("secret") && !section.has("secret_file") {
+        let message = format!("is missing; give the file that holds {what}");
+        section.fault(section.at(), "secret_file", message);
+    }
+    read(section, config, Some(what)).map(|secret| secret.value)
+}
+
+fn read(section: &mut Section, config: &Path, what: Option<&str>) -> Option<At<Redacted<Vec<u8>>>> {
     let plain = section.string("secret");
     let file = section.string("secret_file");
     if let (Some(_), Some(file)) = (&plain, &file) {
@@ -27,7 +44,10 @@ pub(super) fn read(section: &mut Section, config: &Path) -> Option<At<Redacted<V
     }
     if let Some(plain) = plain {
         if plain.value.is_empty() || plain.value.len() > LONGEST {
-            let message = format!("must have 1 to {LONGEST} octets; leave it out for no secret");
+            let message = match what {
+                None => format!("must have 1 to {LONGEST} octets; leave it out for no secret"),
+                Some(what) => format!("must have 1 to {LONGEST} octets; give {what}"),
+            };
             section.fault(plain.at, "secret", message);
             return None;
         }

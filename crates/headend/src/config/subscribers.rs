@@ -436,20 +436,13 @@ fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<
         let message = format!("must have 1 to {NAME_MAX} octets");
         section.fault(name.at, "name", message);
     }
-    let secret = secret::read(&mut section, path);
-    if secret.is_none() && !section.has("secret") && !section.has("secret_file") {
-        section.fault(
-            at,
-            "secret_file",
-            "is missing; give the file that holds the password",
-        );
-    }
+    let secret = secret::required(&mut section, path, "the password");
     let mut addresses = true;
     set(section.flag("addresses"), &mut addresses);
     section.finish();
     Some(Client {
         name: name?.value,
-        secret: secret?.value,
+        secret: secret?,
         addresses,
     })
 }

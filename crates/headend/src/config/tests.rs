@@ -157,6 +157,22 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
             "5: client.secret_file: is missing; give the file that holds the password",
         ),
         (
+            "[client]\nname = \"a\"\nsecret = \"\"",
+            "7: client.secret: must have 1 to 4096 octets; give the password",
+        ),
+        (
+            "[[radius.server]]\nauthentication = \"127.0.0.1:1812\"\nsecret = \"\"",
+            "7: radius.server.secret: must have 1 to 4096 octets; give the secret shared with it",
+        ),
+        (
+            "[[radius.server]]\nauthentication = \"127.0.0.1:1812\"",
+            "5: radius.server.secret_file: is missing; give the file that holds the secret shared with it",
+        ),
+        (
+            "secret = \"\"",
+            "5: lns.secret: must have 1 to 4096 octets; leave it out for no secret",
+        ),
+        (
             "[tun]\nroutes = [\"10.0.0.1/8\"]",
             "6: tun.routes: \"10.0.0.1/8\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
         ),
