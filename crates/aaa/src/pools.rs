@@ -176,6 +176,14 @@ impl Pools {
         claimed
     }
 
+    /// Gives a holder the address that it wishes for in place of the one that it holds, if it is of the same pool, free,
+    /// given out by that pool, and remembered for nobody; `false`: it is not, and nothing changes.
+    pub fn exchange(&mut self, held: Ipv4Addr, wish: Ipv4Addr, holder: Holder) -> bool {
+        let [held, wish] = [held, wish].map(Ipv4Addr::to_bits);
+        let span = spec::span_of(&self.spans, held);
+        span.is_some_and(|span| self.pools[span.pool].exchange(held, wish, holder))
+    }
+
     /// Gives an address back; `false` if the holder does not hold it, and nothing changes.
     pub fn release(&mut self, address: Ipv4Addr, holder: Holder) -> bool {
         let bits = address.to_bits();

@@ -77,6 +77,18 @@ impl Ipcp {
         }
     }
 
+    /// The address that a request asks for, where that is not the one that its sender would be told.
+    pub(crate) fn wish(&self, mut request: Options<'_>) -> Option<Ipv4Addr> {
+        let named = request.find(|option| option.kind == ADDRESS)?;
+        let wanted = address(named.data).filter(|wanted| !wanted.is_unspecified());
+        wanted.filter(|&wanted| !self.peer_chooses && wanted != self.peer)
+    }
+
+    /// Has another address for the peer from now on.
+    pub(crate) fn set_peer(&mut self, peer: Ipv4Addr) {
+        self.peer = peer;
+    }
+
     /// What was agreed on.
     pub(crate) fn settings(&self) -> Ipv4Settings {
         Ipv4Settings {

@@ -162,6 +162,11 @@ impl<N: Negotiation> Layer<N> {
         self.state == State::Opened
     }
 
+    /// Whether no request of the peer's was answered since the layer began.
+    pub(crate) fn is_unasked(&self) -> bool {
+        matches!(self.state, State::ReqSent | State::AckRcvd) && self.disputes == 0
+    }
+
     /// Whether the peer rejects what is needed, or never agrees.
     pub(crate) fn was_refused(&self) -> bool {
         self.refused

@@ -1,7 +1,9 @@
 //! A PPP link: its phases (RFC 1661, section 3), and which layer a frame is for.
 
+use core::net::Ipv4Addr;
+
 use base::{Duration, Instant};
-use wire::ppp::control::{Control, code};
+use wire::ppp::control::{Control, Options, code};
 use wire::ppp::{Compression, Frame, protocol};
 
 use crate::auth::{Applicant, Authenticator, Credentials, Outcome};
@@ -348,6 +350,26 @@ impl Link {
             false => self.ipcp.as_ref().is_some_and(Layer::is_opened),
             true => self.ipv6cp.as_ref().is_some_and(Layer::is_opened),
         }
+    }
+
+    /// The IPv4 address that a peer asks for by this frame, its first request in IPCP, where it was granted another.
+    /// An owner that heeds wishes looks before [`Link::handle`] takes the frame, and may grant it by
+    /// [`Link::change_ipv4`].
+    #[must_use]
+    pub fn wish(&self, octets: &[u8]) -> Option<Ipv4Addr> {
+        let ipcp = self.ipcp.as_ref().filter(|ipcp| ipcp.is_unasked())?;
+        let frame = Frame::parse(octets).ok()?;
+        let packet = Control::parse(frame.information).ok()?;
+        let options = Options::new(packet.data);
+        let asks = frame.protocol == protocol::IPCP && packet.code == code::CONFIGURE_REQUEST;
+        (asks && options.are_whole()).then(|| ipcp.negotiation.wish(options))?
+    }
+
+    /// Grants the peer this IPv4 address in place of the one that it was granted. `false`: it was told of that already,
+    /// or has no IPv4.
+    pub fn change_ipv4(&mut self, peer: Ipv4Addr) -> bool {
+        let ipcp = self.ipcp.as_mut().filter(|ipcp| ipcp.is_unasked());
+        ipcp.map(|ipcp| ipcp.negotiation.set_peer(peer)).is_some()
     }
 
     /// Takes a PPP frame that is no IP packet of a network that is open; those are the owner's.

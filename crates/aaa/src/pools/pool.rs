@@ -196,6 +196,23 @@ impl Pool {
         Ok(())
     }
 
+    /// Another address in place of one that the holder holds, if that other one is free and remembered for nobody.
+    pub(super) fn exchange(&mut self, bits: u32, wish: u32, holder: Holder) -> bool {
+        let place = self.place(wish);
+        let Some(place) = place.filter(|&place| self.states[place as usize] == State::Free) else {
+            return false;
+        };
+        let tag = self.place(bits).and_then(|before| self.tag(before));
+        if !self.release(bits, holder) {
+            return false;
+        }
+        self.hold(place, holder);
+        if let Some(tag) = tag {
+            self.remember(place, tag);
+        }
+        true
+    }
+
     /// Gives an address back, if the holder holds it.
     pub(super) fn release(&mut self, bits: u32, holder: Holder) -> bool {
         if self.holder(bits) != Some(holder) {

@@ -195,6 +195,44 @@ fn a_wish_is_granted_where_it_is_free_and_of_the_pool() {
 }
 
 #[test]
+fn an_address_is_exchanged_for_a_free_one_that_the_pool_gives_out() {
+    let excluding = Spec {
+        excluded: vec![range("10.0.0.4")],
+        ..spec("a", &["10.0.0.1-10.0.0.6"])
+    };
+    let specs = vec![excluding, spec("b", &["10.0.1.1-10.0.1.4"])];
+    let own = vec![address("10.0.0.5")];
+    let mut pools = Pools::new(specs, own, 7).expect("faultless");
+    assert_eq!(take(&mut pools, &plain("a", 1)), "10.0.0.1");
+    assert_eq!(take(&mut pools, &plain("a", 2)), "10.0.0.2");
+    let mut exchange = |held, wish, holder| {
+        let [held, wish] = [held, wish].map(address);
+        pools.exchange(held, wish, Holder(holder))
+    };
+    // Another's, left out, the edge's own, another pool's, nobody's.
+    for wish in ["10.0.0.2", "10.0.0.4", "10.0.0.5", "10.0.1.1", "192.0.2.1"] {
+        assert!(!exchange("10.0.0.1", wish, 1), "{wish}");
+    }
+    // Who does not hold the one gets no other for it.
+    assert!(!exchange("10.0.0.1", "10.0.0.3", 9));
+    assert!(exchange("10.0.0.1", "10.0.0.3", 1));
+    assert_eq!(pools.holder(address("10.0.0.1")), None);
+    assert_eq!(pools.holder(address("10.0.0.3")), Some(Holder(1)));
+}
+
+#[test]
+fn an_address_that_was_exchanged_is_the_one_that_its_user_gets_back() {
+    let mut pools = pools(&[spec("a", &["10.0.0.1-10.0.0.4"])]);
+    assert_eq!(take(&mut pools, &of("ann", 1)), "10.0.0.1");
+    assert!(pools.exchange(address("10.0.0.1"), address("10.0.0.3"), Holder(1)));
+    assert!(pools.release(address("10.0.0.3"), Holder(1)));
+    // It is remembered for her, and not to be had for the asking.
+    assert_eq!(take(&mut pools, &plain("a", 2)), "10.0.0.2");
+    assert!(!pools.exchange(address("10.0.0.2"), address("10.0.0.3"), Holder(2)));
+    assert_eq!(take(&mut pools, &of("ann", 3)), "10.0.0.3");
+}
+
+#[test]
 fn a_reload_keeps_what_is_held_and_drains_what_is_gone() {
     let mut pools = pools(&[spec("a", &["10.0.0.1-10.0.0.2"]), spec("b", &["10.0.1.1"])]);
     assert_eq!(take(&mut pools, &plain("a", 1)), "10.0.0.1");
@@ -421,6 +459,20 @@ impl Model {
         true
     }
 
+    fn exchange(&mut self, bits: u32, wish: u32, holder: u64) -> bool {
+        if !self.free.contains(&wish) || !self.release(bits, holder) {
+            return false;
+        }
+        self.free.retain(|other| *other != wish);
+        self.held.insert(wish, holder);
+        if let Some(user) = self.whose.remove(&bits) {
+            self.remembered.retain(|other| *other != bits);
+            self.free.push_back(bits);
+            self.whose.insert(wish, user);
+        }
+        true
+    }
+
     fn release(&mut self, bits: u32, holder: u64) -> bool {
         if self.held.get(&bits) != Some(&holder) {
             return false;
@@ -439,6 +491,7 @@ enum Op {
     Take(u64, Option<u8>, Option<u8>),
     Claim(u8, u64),
     Release(u8, u64),
+    Exchange(u8, u8, u64),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -448,7 +501,9 @@ fn op() -> impl Strategy<Value = Op> {
         5 => (0_u64..3, user, prop::option::of(place.clone()))
             .prop_map(|(holder, user, wish)| Op::Take(holder, user, wish)),
         1 => (place.clone(), 0_u64..3).prop_map(|(place, holder)| Op::Claim(place, holder)),
-        6 => (place, 0_u64..3).prop_map(|(place, holder)| Op::Release(place, holder)),
+        6 => (place.clone(), 0_u64..3).prop_map(|(place, holder)| Op::Release(place, holder)),
+        2 => (place.clone(), place, 0_u64..3)
+            .prop_map(|(held, wish, holder)| Op::Exchange(held, wish, holder)),
     ]
 }
 
@@ -484,6 +539,12 @@ proptest! {
                     let bits = FIRST + u32::from(place);
                     let got = pools.release(Ipv4Addr::from_bits(bits), Holder(holder));
                     prop_assert_eq!(got, model.release(bits, holder));
+                }
+                Op::Exchange(held, wish, holder) => {
+                    let [held, wish] = [held, wish].map(|place| FIRST + u32::from(place));
+                    let [old, new] = [held, wish].map(Ipv4Addr::from_bits);
+                    let got = pools.exchange(old, new, Holder(holder));
+                    prop_assert_eq!(got, model.exchange(held, wish, holder));
                 }
             }
             let view = pools.views().next().expect("a pool");

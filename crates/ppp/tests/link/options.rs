@@ -280,6 +280,66 @@ fn the_network_s_address_is_not_the_peer_s_to_say() {
     assert_eq!((packets[0].1, &packets[0].3), (1, &options));
 }
 
+/// The address option of a request, or of a reply.
+fn asks_for(octets: [u8; 4]) -> Vec<u8> {
+    [&[3, 6][..], &octets].concat()
+}
+
+#[test]
+fn a_wish_that_is_granted_is_acknowledged_as_it_was_asked_for() {
+    let mut end = granted(&grant());
+    let wish = [10, 7, 7, 7];
+    let request = frame(protocol::IPCP, 1, 7, &asks_for(wish));
+    assert_eq!(end.link.wish(&request), Some(wish.into()));
+    assert!(end.link.change_ipv4(wish.into()));
+    let packets = exchange(&mut end, &request);
+    assert_eq!((packets[0].1, &packets[0].3), (2, &asks_for(wish)));
+    // It is settled.
+    assert_eq!(end.link.wish(&request), None);
+    assert!(!end.link.change_ipv4(PEER));
+}
+
+#[test]
+fn a_wish_that_is_not_granted_is_answered_by_the_address_that_was() {
+    let mut end = granted(&grant());
+    let request = frame(protocol::IPCP, 1, 7, &asks_for([10, 7, 7, 7]));
+    assert!(end.link.wish(&request).is_some());
+    let packets = exchange(&mut end, &request);
+    assert_eq!((packets[0].1, &packets[0].3), (3, &asks_for(PEER.octets())));
+    // Who insists has been told, and is told again.
+    assert_eq!(end.link.wish(&request), None);
+    assert!(!end.link.change_ipv4([10, 7, 7, 7].into()));
+}
+
+#[test]
+fn what_is_no_first_request_for_another_address_is_no_wish() {
+    let end = granted(&grant());
+    let wish = asks_for([10, 7, 7, 7]);
+    let with = |options: &[u8]| frame(protocol::IPCP, 1, 7, options);
+    for no_wish in [
+        with(&[]),
+        with(&asks_for([0; 4])),
+        with(&asks_for(PEER.octets())),
+        with(&wish[..5]),
+        with(&[3, 5, 10, 7, 7]),
+        frame(protocol::IPCP, 2, 7, &wish),
+        frame(protocol::IPV6CP, 1, 7, &wish),
+        vec![0x80],
+    ] {
+        assert_eq!(end.link.wish(&no_wish), None, "{no_wish:x?}");
+    }
+    // After other options.
+    let late = [&[2, 6, 0, 0x2d, 0, 0][..], &wish].concat();
+    assert_eq!(end.link.wish(&with(&late)), Some([10, 7, 7, 7].into()));
+}
+
+#[test]
+fn before_it_is_let_in_nobody_has_a_wish() {
+    let end = network(&[Authentication::Pap], 1);
+    let request = frame(protocol::IPCP, 1, 7, &asks_for([10, 7, 7, 7]));
+    assert_eq!(end.link.wish(&request), None);
+}
+
 #[test]
 fn name_servers_that_there_are_none_of_are_rejected() {
     let mut none = grant();
