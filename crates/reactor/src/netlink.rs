@@ -27,6 +27,28 @@ pub struct Netlink {
     sequence: u32,
 }
 
+/// A route in the main table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Where it leads: an address and how many of its first bits count; none of them is everywhere.
+    pub to: (IpAddr, u8),
+    /// How it leads there.
+    pub way: Way,
+    /// Of several routes to one network that with the lowest is taken.
+    pub metric: u32,
+    /// Where packets come from whose sender does not care; it has to be the host's own.
+    pub source: Option<IpAddr>,
+}
+
+/// How something is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// By this router; none: directly.
+    pub via: Option<IpAddr>,
+    /// The number of the interface.
+    pub interface: u32,
+}
+
 /// A request that is being written.
 struct Request(Vec<u8>);
 
@@ -74,6 +96,54 @@ impl Request {
         self.0[start..start + 2].copy_from_slice(&length.to_ne_bytes());
         self
     }
+}
+
+/// Octets of `struct rtmsg`.
+const ROUTE_HEAD: usize = 12;
+
+impl Route {
+    fn request(&self, kind: u16, flags: i32) -> Request {
+        let (destination, prefix) = self.to;
+        let mut request = Request::new(kind, flags);
+        let scope = if self.way.via.is_some() || destination.is_ipv6() {
+            libc::RT_SCOPE_UNIVERSE
+        } else {
+            libc::RT_SCOPE_LINK
+        };
+        let (table, origin) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
+        // `struct rtmsg`.
+        let head = [family(destination), prefix, 0, 0, table, origin, scope];
+        request.0.extend(head);
+        request.0.extend([libc::RTN_UNICAST, 0, 0, 0, 0]);
+        if prefix > 0 {
+            request.attribute(libc::RTA_DST, &octets(destination));
+        }
+        if let Some(via) = self.way.via {
+            request.attribute(libc::RTA_GATEWAY, &octets(via));
+        }
+        if let Some(source) = self.source {
+            request.attribute(libc::RTA_PREFSRC, &octets(source));
+        }
+        if self.metric > 0 {
+            request.number(libc::RTA_PRIORITY, self.metric);
+        }
+        request.number(libc::RTA_OIF, self.way.interface);
+        request
+    }
+}
+
+/// The interface and the router of a route's attributes.
+fn read_way(attributes: &[u8]) -> Option<Way> {
+    let interface = attribute(attributes, libc::RTA_OIF)?.try_into().ok()?;
+    let via = attribute(attributes, libc::RTA_GATEWAY);
+    let via = via.map(|octets| match octets.len() {
+        4 => <[u8; 4]>::try_from(octets).map(IpAddr::from),
+        _ => <[u8; 16]>::try_from(octets).map(IpAddr::from),
+    });
+    Some(Way {
+        via: via.transpose().ok()?,
+        interface: u32::from_ne_bytes(interface),
+    })
 }
 
 /// `struct ifinfomsg`: the interface, and whether it is to be up or down.
@@ -288,34 +358,52 @@ impl Netlink {
         via: Option<IpAddr>,
         name: &str,
     ) -> io::Result<()> {
-        let mut request =
-            Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
-        let scope = if via.is_some() || destination.is_ipv6() {
-            libc::RT_SCOPE_UNIVERSE
-        } else {
-            libc::RT_SCOPE_LINK
+        let interface = self.index(name)?;
+        let route = Route {
+            to: (destination, prefix),
+            way: Way { via, interface },
+            metric: 0,
+            source: None,
         };
-        let (table, origin, kind) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RTN_UNICAST);
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+        self.ask(route.request(libc::RTM_NEWROUTE, flags))
+    }
+
+    /// Adds a route to those that there are.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] where one leads there with the same metric, or what else the kernel said.
+    pub fn add(&mut self, route: &Route) -> io::Result<()> {
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        self.ask(route.request(libc::RTM_NEWROUTE, flags))
+    }
+
+    /// Takes a route away.
+    ///
+    /// # Errors
+    /// What the kernel said, for example that there is none.
+    pub fn remove(&mut self, route: &Route) -> io::Result<()> {
+        self.ask(route.request(libc::RTM_DELROUTE, 0))
+    }
+
+    /// How packets to an address leave now; `None` where they do not: it is the host's own, or refused by a route.
+    ///
+    /// # Errors
+    /// What the kernel said, for example that no route leads there.
+    pub fn way_to(&mut self, address: IpAddr) -> io::Result<Option<Way>> {
+        let mut request = Request::new(libc::RTM_GETROUTE, 0);
+        let whole = (octets(address).len() * 8) as u8;
         // `struct rtmsg`.
-        request.0.extend([
-            family(destination),
-            prefix,
-            0,
-            0,
-            table,
-            origin,
-            scope,
-            kind,
-        ]);
-        request.0.extend([0; 4]);
-        if prefix > 0 {
-            request.attribute(libc::RTA_DST, &octets(destination));
-        }
-        if let Some(via) = via {
-            request.attribute(libc::RTA_GATEWAY, &octets(via));
-        }
-        request.number(libc::RTA_OIF, self.index(name)?);
-        self.ask(request)
+        request.0.extend([family(address), whole]);
+        request.0.extend([0; ROUTE_HEAD - 2]);
+        request.attribute(libc::RTA_DST, &octets(address));
+        let mut way = None;
+        self.converse(request, |kind, body| {
+            let is_way = kind == libc::RTM_NEWROUTE && body.get(7) == Some(&libc::RTN_UNICAST);
+            let attributes = body.get(ROUTE_HEAD..).filter(|_| is_way);
+            way = attributes.and_then(read_way);
+        })?;
+        Ok(way)
     }
 
     /// Has the host take packets to each address as its own when the second is `true`, and no more when it is `false`:

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use common::privileged;
 use reactor::namespace::{Namespace, root_command, veth};
+use reactor::netlink::{Netlink, Route, Way};
 use reactor::timed::{Family, SocketKind, TimedBatch, TimedOptions, TimedSocket};
 use reactor::tun::Tun;
 
@@ -126,6 +127,102 @@ fn a_router_in_between_forwards_by_its_routes() {
 /// `EMSGSIZE`, by its name.
 fn libc_emsgsize() -> i32 {
     rustix::io::Errno::MSGSIZE.raw_os_error()
+}
+
+#[test]
+fn the_way_to_an_address_is_told_and_a_second_default_route_goes_beside_the_first() {
+    let name = "the_way_to_an_address_is_told_and_a_second_default_route_goes_beside_the_first";
+    privileged(name, || {
+        let (a, _b) = pair();
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let mut netlink = a.netlink().unwrap();
+        let interface = netlink.index("a0").unwrap();
+        let way = |via: Option<&str>| Way {
+            via: via.map(address),
+            interface,
+        };
+        let far = address("203.0.113.9");
+        assert!(netlink.way_to(far).is_err());
+        let direct = Some(way(None));
+        assert_eq!(netlink.way_to(address("192.0.2.7")).unwrap(), direct);
+        assert_eq!(netlink.way_to(address("192.0.2.1")).unwrap(), None);
+        let first = Route {
+            to: (address("0.0.0.0"), 0),
+            way: way(Some("192.0.2.2")),
+            metric: 100,
+            source: None,
+        };
+        netlink.add(&first).unwrap();
+        let by_router = Some(way(Some("192.0.2.2")));
+        assert_eq!(netlink.way_to(far).unwrap(), by_router);
+        let second = Route {
+            way: way(None),
+            source: Some(address("192.0.2.1")),
+            ..first
+        };
+        let taken = netlink.add(&second).unwrap_err();
+        assert_eq!(taken.kind(), std::io::ErrorKind::AlreadyExists);
+        let second = Route {
+            metric: 0,
+            ..second
+        };
+        netlink.add(&second).unwrap();
+        assert_eq!(netlink.way_to(far).unwrap(), direct);
+        netlink.remove(&second).unwrap();
+        assert_eq!(netlink.way_to(far).unwrap(), by_router);
+        assert!(netlink.remove(&second).is_err());
+        // IPv6 as well.
+        let router = Some(way(Some("2001:db8::2")));
+        let other = address("2001:db8:1::1");
+        netlink
+            .add_route(
+                address("2001:db8:1::"),
+                48,
+                Some(address("2001:db8::2")),
+                "a0",
+            )
+            .unwrap();
+        assert_eq!(netlink.way_to(other).unwrap(), router);
+    });
+}
+
+/// Runs `drop` in a thread that is root in a namespace, and says whether afterwards it may still add an address, open a
+/// raw socket, and have more than that in a process that it starts.
+fn powers_after(drop: fn() -> std::io::Result<()>) -> [bool; 3] {
+    let namespace = Namespace::new().unwrap();
+    namespace
+        .run(|| {
+            let mut netlink = Netlink::open().unwrap();
+            drop().unwrap();
+            let address: IpAddr = "192.0.2.1".parse().unwrap();
+            let administers = netlink.add_address("lo", address, 32).is_ok();
+            let raw = rustix::net::socket(
+                rustix::net::AddressFamily::INET,
+                rustix::net::SocketType::RAW,
+                Some(rustix::net::ipproto::ICMP),
+            );
+            // Root of a user namespace would have all again, unless what it starts may gain nothing.
+            let status = ["CapPrm", "/proc/self/status"];
+            let child = Command::new("grep").args(status).output().unwrap();
+            let told = String::from_utf8(child.stdout).unwrap();
+            let permitted = told.split_whitespace().next_back().unwrap();
+            let permitted = u64::from_str_radix(permitted, 16).unwrap();
+            let net_admin = rustix::thread::CapabilitySet::NET_ADMIN.bits();
+            [administers, raw.is_ok(), permitted & !net_admin != 0]
+        })
+        .unwrap()
+}
+
+#[test]
+fn who_gives_up_privileges_has_none_left_and_gets_none_back() {
+    let name = "who_gives_up_privileges_has_none_left_and_gets_none_back";
+    privileged(name, || {
+        assert_eq!(powers_after(|| Ok(())), [true; 3]);
+        assert_eq!(powers_after(reactor::drop_capabilities), [false; 3]);
+        // Addresses and routes alone.
+        let kept = powers_after(reactor::drop_capabilities_but_net_admin);
+        assert_eq!(kept, [true, false, false]);
+    });
 }
 
 #[test]
