@@ -44,7 +44,7 @@ mod waker;
 pub use buffers::{BufferReport, BufferSide};
 pub use capabilities::{drop_capabilities, drop_capabilities_but_net_admin};
 pub use datagram::{
-    Received, RecvBatch, SendBatch, SendOutcome, SocketStats, UdpOptions, UdpSocket,
+    Instruction, Received, RecvBatch, SendBatch, SendOutcome, SocketStats, UdpOptions, UdpSocket,
 };
 pub use descriptors::{DescriptorInfo, StoreKind};
 pub use events::{AddError, Reactor, Ready};

@@ -69,6 +69,24 @@ pub fn thread_cpu() -> Duration {
     Duration::from_nanos(clock::nanos(time))
 }
 
+/// This thread's number for the kernel.
+pub fn this_thread() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Processor time of a thread of this process, by its number, to the nanosecond (proc(5): `schedstat`).
+///
+/// # Errors
+/// There is no such thread, or `/proc` is not to be read.
+pub fn cpu_of(thread: i32) -> io::Result<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"))?;
+    let first = text.split_ascii_whitespace().next();
+    let nanos = first.and_then(|first| first.parse().ok());
+    nanos
+        .map(Duration::from_nanos)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
 /// Memory of this process that is resident now, in bytes.
 ///
 /// # Errors
@@ -102,6 +120,8 @@ mod tests {
         let before = (thread_cpu(), process_cpu());
         std::hint::black_box((0..1_000_000_u64).fold(0, |sum, n| sum ^ n.wrapping_mul(sum | 1)));
         assert!(thread_cpu() > before.0 && process_cpu() > before.1);
+        assert!(cpu_of(this_thread()).unwrap() > before.0);
+        assert!(cpu_of(i32::MAX).is_err());
         let usage = of_this_process();
         assert!(usage.cpu() > Duration::ZERO);
         assert!(resident_bytes().unwrap() > 100_000);

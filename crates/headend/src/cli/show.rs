@@ -100,6 +100,8 @@ enum Event {
     Timers,
     /// Where the loop's time went, and its system calls
     Cpu,
+    /// The cores that packets pass on, and what each did
+    Shards,
 }
 
 impl What {
@@ -124,6 +126,7 @@ impl What {
             What::Event(Event::Poll) => Do::ShowEventPoll(nothing),
             What::Event(Event::Timers) => Do::ShowEventTimers(nothing),
             What::Event(Event::Cpu) => Do::ShowEventCpu(nothing),
+            What::Event(Event::Shards) => Do::ShowEventShards(nothing),
         }
     }
 
@@ -146,6 +149,7 @@ impl What {
             What::Event(Event::Poll) => "event.waits/1",
             What::Event(Event::Timers) => "event.timers/1",
             What::Event(Event::Cpu) => "event.handler/1",
+            What::Event(Event::Shards) => "event.shard/1",
         }
     }
 }
@@ -239,6 +243,7 @@ fn look(schema: &str) -> Look {
         "counter/1" => Look::Table(COUNTER),
         "event.descriptor/1" => Look::Table(DESCRIPTOR),
         "event.handler/1" => Look::Table(HANDLER),
+        "event.shard/1" => Look::Table(SHARD),
         "event.syscall/1" => Look::Table(SYSCALL),
         "event.lateness/1" => Look::Table(LATENESS),
         "event.waits/1" => Look::Block(WAITS),
@@ -337,6 +342,19 @@ const FILTER_LINE: &[Column] = &[
     ("DIRECTION", "direction", Text),
     ("HITS", "hits", Number),
     ("RULE", "text", Text),
+];
+const SHARD: &[Column] = &[
+    ("SHARD", "shard", Number),
+    ("CPU (S)", "cpu_s", Number),
+    ("PACKETS IN", "packets_in", Number),
+    ("OUT", "packets_out", Number),
+    ("DISCARDED", "discarded", Number),
+    ("LEFT TO THE FIRST", "left", Number),
+    ("OF THOSE DROPPED", "left_dropped", Number),
+    ("DATAGRAMS IN", "udp_received", Number),
+    ("OUT", "udp_sent", Number),
+    ("TUN READ", "tun_read", Number),
+    ("WRITTEN", "tun_written", Number),
 ];
 const POOL: &[Column] = &[
     ("POOL", "name", Text),

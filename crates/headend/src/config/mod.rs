@@ -95,6 +95,19 @@ pub(crate) struct Event {
     pub(crate) send_buffer_bytes: usize,
     /// Datagrams read or written with one system call.
     pub(crate) batch: usize,
+    /// Cores that packets pass on.
+    pub(crate) shards: u16,
+    /// What decides which of them.
+    pub(crate) steer: Steer,
+}
+
+/// What decides on which core a datagram's packet passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Steer {
+    /// Its session: few peers with many sessions are spread.
+    Session,
+    /// Its peer: datagrams of one peer stay together, and come joined.
+    Peer,
 }
 
 /// Where log lines go.

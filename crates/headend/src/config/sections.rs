@@ -13,7 +13,9 @@ use wire::l2tp::DigestType;
 use super::fault::Notes;
 use super::peer::{self, PeerKeys};
 use super::reader::{Section, set, unknown_key};
-use super::{Control, Event, Log, LogFormat, LogTo, Role, Settings, listen, subscribers};
+use super::{
+    Control, Event, Log, LogFormat, LogTo, Role, Settings, Sockets, Steer, listen, subscribers,
+};
 
 const SECTIONS: [&str; 14] = [
     "control", "lns", "lac", "l2tp", "ppp", "pool", "users", "filter", "radius", "client", "tun",
@@ -37,10 +39,11 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
     let (lns, lac) = roles(root, path, notes, &mut keys);
     peer::merge(&keys, &mut config, notes);
     config.accept = lns.is_some();
-    let event = event(root, notes, &mut config);
+    let event = event(root, notes, &mut config, [&lns, &lac]);
     limits(root, notes, &mut config);
     let log = log(root, notes);
-    let subscribers = subscribers::read(root, path, notes, &config.host_name);
+    let mut subscribers = subscribers::read(root, path, notes, &config.host_name);
+    subscribers.edge.paths = event.shards;
     if notes.is_empty()
         && let Err(fault) = config.validate()
     {
@@ -231,7 +234,12 @@ fn retransmission(section: &mut Section, config: &mut l2tp::Config) {
     }
 }
 
-fn event<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, config: &mut l2tp::Config) -> Event {
+fn event<'s>(
+    root: &DeTable<'s>,
+    notes: &mut Notes<'s>,
+    config: &mut l2tp::Config,
+    [lns, lac]: [&Option<Role>; 2],
+) -> Event {
     let mut section = Section::open(root, "event", notes);
     let mut event = Event::default();
     let pollers = PollerKind::ALL.map(|kind| (kind.name(), kind));
@@ -256,6 +264,21 @@ fn event<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, config: &mut l2tp::Confi
     if let Some(batch) = section.integer("batch", 1..=1024, "datagrams") {
         event.batch = batch.value as usize;
     }
+    if let Some(shards) = section.integer("shards", 1..=64, "cores") {
+        event.shards = shards.value as u16;
+        for (role, name) in [(lns, "lns"), (lac, "lac")] {
+            let sockets = role.as_ref().map(|role| role.sockets);
+            if event.shards > 1 && sockets == Some(Sockets::PerTunnel) {
+                let message = format!(
+                    "more than 1 needs sockets that tunnels share, and [{name}] has sockets = \"per-tunnel\"; \
+                     leave out one of the two"
+                );
+                section.fault(shards.at, "shards", message);
+            }
+        }
+    }
+    let steers = [("session", Steer::Session), ("peer", Steer::Peer)];
+    set(section.choice("steer", &steers), &mut event.steer);
     section.finish();
     event
 }
@@ -324,6 +347,8 @@ impl Default for Event {
             receive_buffer_bytes: 64 << 20,
             send_buffer_bytes: 4 << 20,
             batch: 64,
+            shards: 1,
+            steer: Steer::Session,
         }
     }
 }

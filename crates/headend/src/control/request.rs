@@ -95,6 +95,9 @@ pub(crate) enum Do {
     /// Where the loop's time went.
     #[serde(rename = "show.event.cpu")]
     ShowEventCpu(Nothing),
+    /// The cores that packets pass on.
+    #[serde(rename = "show.event.shards")]
+    ShowEventShards(Nothing),
     /// What the process has used, and how much it holds.
     #[serde(rename = "server.stats")]
     ServerStats(Nothing),

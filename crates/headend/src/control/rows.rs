@@ -171,6 +171,29 @@ pub(crate) struct Handler<'a> {
     pub(crate) longest_us: f64,
 }
 
+/// A core that packets pass on, `event.shard/1`. The first also does all else.
+#[derive(Serialize)]
+pub(crate) struct Shard<'a> {
+    pub(crate) schema: &'a str,
+    pub(crate) shard: usize,
+    /// Its thread's number for the kernel.
+    pub(crate) thread: i32,
+    pub(crate) cpu_s: f64,
+    pub(crate) packets_in: u64,
+    pub(crate) packets_out: u64,
+    pub(crate) discarded: u64,
+    /// What was no packet, and left to the first: control messages, frames of links, numbered sessions.
+    pub(crate) left: u64,
+    /// Of those, what the first could not take.
+    pub(crate) left_dropped: u64,
+    pub(crate) icmp_errors: u64,
+    pub(crate) not_logged: u64,
+    pub(crate) udp_received: u64,
+    pub(crate) udp_sent: u64,
+    pub(crate) tun_read: u64,
+    pub(crate) tun_written: u64,
+}
+
 /// A system call, `event.syscall/1`.
 #[derive(Serialize)]
 pub(crate) struct SysCall<'a> {

@@ -8,6 +8,7 @@ use reactor::{HandlerId, Reactor};
 use super::authority::Authority;
 use super::dialler::Dialler;
 use super::inside::Inside;
+use super::shards::Shards;
 use super::sockets::Sockets;
 
 /// What the loop's time is booked on.
@@ -24,6 +25,7 @@ pub(super) struct Accounts {
     pub(super) authority: HandlerId,
     pub(super) radius: HandlerId,
     pub(super) addresses: HandlerId,
+    pub(super) shards: HandlerId,
 }
 
 impl Accounts {
@@ -41,6 +43,7 @@ impl Accounts {
             authority: reactor.handler("authentication"),
             radius: reactor.handler("radius"),
             addresses: reactor.handler("addresses of clients"),
+            shards: reactor.handler("left by other cores"),
         }
     }
 }
@@ -51,6 +54,8 @@ pub(super) struct Core {
     pub(super) edge: Edge,
     pub(super) sockets: Sockets,
     pub(super) inside: Inside,
+    /// Further threads that pass packets.
+    pub(super) shards: Shards,
     pub(super) authority: Authority,
     /// Names of protocols and services, read once.
     pub(super) names: filter::Names,

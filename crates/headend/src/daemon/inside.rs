@@ -3,6 +3,7 @@
 use std::io;
 
 use anyhow::{Context, Result};
+use edge::Edge;
 use forward::join::{Joiner, Options};
 use reactor::netlink::Netlink;
 use reactor::tun::{Tun, TunOptions};
@@ -28,6 +29,13 @@ pub(super) struct Inside {
     pub(super) clients: Option<Addresses>,
 }
 
+/// A queue of the device, for another thread.
+pub(super) struct Queue {
+    tun: Tun,
+    /// Whether UDP datagrams may be put together.
+    udp: bool,
+}
+
 struct Device {
     tun: Tun,
     token: Token,
@@ -37,7 +45,7 @@ struct Device {
 }
 
 /// What became of packets that were written.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Written {
     pub(super) read: u64,
     pub(super) calls: u64,
@@ -45,18 +53,18 @@ pub(super) struct Written {
 }
 
 impl Inside {
-    /// Makes the device, gives it addresses and routes, and has it watched.
-    pub(super) fn open(settings: &config::Subscribers, reactor: &mut Reactor) -> Result<Self> {
+    /// Makes the device, gives it addresses and routes, and has its first queue watched. The other queues, one for each
+    /// further path, come with it.
+    pub(super) fn open(
+        settings: &config::Subscribers,
+        reactor: &mut Reactor,
+    ) -> Result<(Self, Vec<Queue>)> {
         let Some(wanted) = &settings.tun else {
-            return Ok(Self {
-                device: None,
-                nowhere: 0,
-                clients: None,
-            });
+            return Ok((Self::nowhere(), Vec::new()));
         };
         let options = TunOptions {
             offloads: true,
-            queues: 1,
+            queues: usize::from(settings.edge.paths),
         };
         let mut queues = Tun::open_queues(&wanted.name, &options)?;
         let tun = queues.remove(0);
@@ -64,13 +72,27 @@ impl Inside {
             .with_context(|| format!("cannot set up the device {}", tun.name()))?;
         let clients = settings.client.as_ref().filter(|client| client.addresses);
         let clients = clients.map(|_| Addresses::open(tun.name())).transpose()?;
-        let source = Source::Tun(0).to_bits();
-        let token = reactor.add(&tun, "tun", source, Interest::READ)?;
+        let udp = tun.offloads().udp && wanted.offloads;
+        tracing::info!(
+            device = tun.name(),
+            offloads = %tun.offloads(),
+            queues = queues.len() + 1,
+            "inside"
+        );
+        let queues = queues.into_iter().map(|tun| Queue { tun, udp }).collect();
+        let mut inside = Self::of_queue(Queue { tun, udp }, reactor)?;
+        inside.clients = clients;
+        Ok((inside, queues))
+    }
+
+    /// A queue of the device, watched.
+    pub(super) fn of_queue(queue: Queue, reactor: &mut Reactor) -> Result<Self> {
+        let Queue { tun, udp } = queue;
+        let token = reactor.add(&tun, "tun", Source::Tun(0).to_bits(), Interest::READ)?;
         let joiner = Joiner::new(Options {
-            udp: tun.offloads().udp && wanted.offloads,
+            udp,
             ..Options::default()
         });
-        tracing::info!(device = tun.name(), offloads = %tun.offloads(), "inside");
         Ok(Self {
             device: Some(Device {
                 tun,
@@ -79,15 +101,30 @@ impl Inside {
                 buffer: vec![0; PACKET_MAX],
                 written: Written::default(),
             }),
-            nowhere: 0,
-            clients,
+            ..Self::nowhere()
         })
+    }
+
+    /// Without a device.
+    pub(super) fn nowhere() -> Self {
+        Self {
+            device: None,
+            nowhere: 0,
+            clients: None,
+        }
     }
 
     /// What was read and written.
     pub(super) fn written(&self) -> Written {
         let device = self.device.as_ref();
         device.map_or_else(Written::default, |device| device.written)
+    }
+
+    /// Tells the inside what became of its packets.
+    pub(super) fn tell(&mut self, edge: &mut Edge) {
+        while let Some(packet) = edge.poll_inside() {
+            edge::Inside::packet(self, &packet);
+        }
     }
 
     /// Writes what was held to be joined with more.
@@ -128,6 +165,17 @@ impl Inside {
         }
         device.written.read += count;
         Ok(count)
+    }
+}
+
+impl Written {
+    /// With another's.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            read: self.read + other.read,
+            calls: self.calls + other.calls,
+            refused: self.refused + other.refused,
+        }
     }
 }
 

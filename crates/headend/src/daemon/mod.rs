@@ -1,5 +1,5 @@
 //! `headend run`: one thread and one event loop between the sockets, the L2TP
-//! endpoint and the control socket.
+//! endpoint and the control socket; where asked, further threads for packets alone.
 //!
 //! | file | what happens there |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | `authority` | who may come in |
 //! | `dialler` | sessions in which we are the client |
 //! | `reload` | what SIGHUP reads anew |
+//! | `shards` | packets on further cores |
 //! | `rest` | whether to gather datagrams that come one by one |
 //! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
 //! | `events` | what the endpoint tells |
@@ -35,6 +36,7 @@ mod log;
 mod reload;
 mod rest;
 mod server;
+mod shards;
 mod show;
 mod sockets;
 mod source;

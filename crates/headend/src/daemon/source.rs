@@ -13,6 +13,8 @@ pub(super) enum Source {
     Radius(u32),
     /// Where Disconnect-Requests come in.
     Disconnect,
+    /// What other threads wake this one for.
+    Shards,
     /// A control client by its place.
     Client(u32),
 }
@@ -27,6 +29,7 @@ impl Source {
             Source::Tun(number) => (4, number),
             Source::Radius(place) => (5, place),
             Source::Disconnect => (6, 0),
+            Source::Shards => (7, 0),
         };
         kind << 32 | u64::from(number)
     }
@@ -40,6 +43,7 @@ impl Source {
             4 => Source::Tun(number),
             5 => Source::Radius(number),
             6 => Source::Disconnect,
+            7 => Source::Shards,
             _ => Source::Client(number),
         }
     }
@@ -59,6 +63,7 @@ mod tests {
             Source::Tun(1),
             Source::Radius(2),
             Source::Disconnect,
+            Source::Shards,
         ] {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

@@ -19,6 +19,7 @@ use super::inside::Inside;
 use super::reload::{self, Files};
 use super::rest::Rest;
 use super::server::Server;
+use super::shards::Shards;
 use super::sockets::{End, Sockets};
 use super::source::Source;
 use super::turn::Daemon;
@@ -47,7 +48,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let server = Server::open(&settings.control, &mut reactor)
         .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
     let authority = authority(settings, &mut reactor)?;
-    let inside = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
+    let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
     // Addresses of clients come and go.
     let dropped = match inside.clients {
         Some(_) => reactor::drop_capabilities_but_net_admin(),
@@ -55,6 +56,10 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     };
     dropped.context("cannot give up privileges")?;
 
+    let edge = edge(settings)?;
+    let cookie = settings.l2tp.cookie_len;
+    let shards = Shards::start(event, cookie, &edge, &sockets, queues, &mut reactor)
+        .context("event.shards")?;
     let now = clock::now();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -62,13 +67,15 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         control = %settings.control.socket.display(),
         poller = %event.poller,
         timers = %settings.l2tp.timers,
+        shards = event.shards,
         "started"
     );
     let mut core = Core {
         reactor,
-        edge: edge(settings)?,
+        edge,
         sockets,
         inside,
+        shards,
         authority,
         names: crate::filter::names(),
         client: settings.subscribers.client.clone().map(Dialler::new),

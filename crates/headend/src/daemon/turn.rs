@@ -12,6 +12,7 @@ use super::input::Input;
 use super::reload::Files;
 use super::rest::Rest;
 use super::server::Server;
+use super::shards;
 use super::sockets::Outside;
 use super::source::Source;
 
@@ -72,6 +73,7 @@ impl Daemon {
             self.server.serve(&mut self.core);
             self.core.reactor.lap(self.accounts.control);
         }
+        self.core.shards.tell(&mut self.core.edge);
         self.send();
         if self.tell() {
             self.server.flush(&mut self.core);
@@ -83,6 +85,7 @@ impl Daemon {
             clients.work();
             self.core.reactor.lap(self.accounts.addresses);
         }
+        self.core.shards.tell(&mut self.core.edge);
         Ok(())
     }
 
@@ -115,6 +118,10 @@ impl Daemon {
                 }
             }
             Source::Tun(_) => self.forward()?,
+            Source::Shards => {
+                shards::work(&mut self.core)?;
+                self.core.reactor.lap(self.accounts.shards);
+            }
             Source::Radius(place) => {
                 if let Some(radius) = self.core.authority.radius_mut() {
                     radius.receive(place, self.core.now)?;
@@ -179,9 +186,7 @@ impl Daemon {
         let count = inside.read(reactor, |octets, reactor| {
             edge.forward(octets, now, &mut Outside { sockets, reactor });
         })?;
-        while let Some(packet) = edge.poll_inside() {
-            edge::Inside::packet(inside, &packet);
-        }
+        inside.tell(edge);
         reactor.lap_many(self.accounts.tun_read, count);
         Ok(())
     }
@@ -265,6 +270,7 @@ impl Daemon {
     /// Takes the control socket away and says good-bye.
     pub(super) fn finish(&mut self) {
         self.server.remove_socket();
+        self.core.shards.end();
         if let Some(radius) = self.core.authority.radius_mut() {
             radius.close();
         }

@@ -14,6 +14,7 @@ pub use recv::{Received, RecvBatch};
 pub use send::{SendBatch, SendOutcome};
 
 use crate::buffers::{self, BufferReport, BufferSide};
+pub use crate::sys::socket::Instruction;
 use crate::sys::socket::{IntOption, set_int};
 use crate::syscalls::{Call, SysCounts};
 
@@ -149,6 +150,16 @@ impl UdpSocket {
     /// Stops to hand the kernel several datagrams in one, for comparison.
     pub fn disable_gso(&mut self) {
         self.gso = false;
+    }
+
+    /// Lets a program of the classic packet filter say which of the sockets of this address gets a datagram, of which it
+    /// sees what is behind UDP's header: its result is the place of the socket in the order in which they were bound.
+    /// Where there is no such socket, the kernel chooses by the flow.
+    ///
+    /// # Errors
+    /// What the kernel said, for example that the program is none.
+    pub fn steer(&self, program: &[Instruction]) -> io::Result<()> {
+        crate::sys::socket::attach_steering(self.as_fd(), program)
     }
 
     /// The address that every datagram here is sent to, where there is only one.

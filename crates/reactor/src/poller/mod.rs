@@ -74,7 +74,7 @@ impl FromStr for PollerKind {
 
 /// A way to ask the kernel. Readiness is by level: a descriptor that is ready and
 /// stays ready is reported by each wait.
-pub(crate) trait Poller {
+pub(crate) trait Poller: Send {
     /// Starts to watch a descriptor whose number is not being watched.
     fn register(&mut self, token: Token, interest: Interest) -> io::Result<()>;
 

@@ -86,10 +86,19 @@ pub(crate) fn bind_to_device(socket: BorrowedFd<'_>, interface: &str) -> io::Res
 }
 
 /// An instruction of a packet filter (BPF): code, jumps when true and false, operand.
-pub(crate) type Instruction = (u16, u8, u8, u32);
+pub type Instruction = (u16, u8, u8, u32);
 
 /// Lets the kernel drop what `program` does not accept.
 pub(crate) fn attach_filter(socket: BorrowedFd<'_>, program: &[Instruction]) -> io::Result<()> {
+    attach(socket, program, libc::SO_ATTACH_FILTER)
+}
+
+/// Lets `program` say which of the sockets of one address gets a datagram.
+pub(crate) fn attach_steering(socket: BorrowedFd<'_>, program: &[Instruction]) -> io::Result<()> {
+    attach(socket, program, libc::SO_ATTACH_REUSEPORT_CBPF)
+}
+
+fn attach(socket: BorrowedFd<'_>, program: &[Instruction], name: c_int) -> io::Result<()> {
     let mut filter: Vec<libc::sock_filter> = program
         .iter()
         .map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k })
@@ -104,7 +113,7 @@ pub(crate) fn attach_filter(socket: BorrowedFd<'_>, program: &[Instruction]) -> 
         libc::setsockopt(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
+            name,
             (&raw const program).cast(),
             size_of::<libc::sock_fprog>() as libc::socklen_t,
         )

@@ -182,6 +182,7 @@ impl Context<'_> {
             Do::ShowEventPoll(_) => show(What::Waits),
             Do::ShowEventTimers(_) => show(What::Timers),
             Do::ShowEventCpu(_) => show(What::Cpu),
+            Do::ShowEventShards(_) => show(What::Shards),
             Do::ServerStats(_) => show(What::Server { clients }),
         }
     }

@@ -5,6 +5,7 @@ mod accounts;
 mod filters;
 mod pools;
 mod radius;
+mod shards;
 mod subscribers;
 mod tables;
 
@@ -52,6 +53,7 @@ pub(super) enum What {
     Descriptors,
     Timers,
     Cpu,
+    Shards,
     Server {
         clients: usize,
     },
@@ -189,6 +191,10 @@ impl What {
             }
             What::Cpu => {
                 accounts::cpu(core, out);
+                Step::End
+            }
+            What::Shards => {
+                shards::rows(core, out);
                 Step::End
             }
             What::Server { clients } => {

@@ -6,6 +6,7 @@ use l2tp::{Codes, Endpoint, PeerView, Pseudowire, SessionEnd, SessionView, Tunne
 use super::{Rows, Step, seconds};
 use crate::control::rows;
 use crate::daemon::core::Core;
+use crate::daemon::sockets;
 
 pub(super) fn tunnel(view: &TunnelView, now: Instant, out: &mut Rows) {
     let state: &dyn std::fmt::Display = if view.closing {
@@ -138,7 +139,7 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     for (name, value) in core.edge.endpoint().counters() {
         push(&name, value);
     }
-    let udp = core.sockets.stats();
+    let udp = sockets::add(core.sockets.stats(), core.shards.udp());
     push(&"udp_received", udp.received);
     push(&"udp_sent", udp.sent);
     push(&"udp_truncated", udp.truncated);
@@ -162,7 +163,7 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
             core.edge.discarded(why),
         );
     }
-    let written = core.inside.written();
+    let written = core.inside.written().with(core.shards.written());
     push(&"tun_read", written.read);
     push(&"tun_written", written.calls);
     push(&"tun_refused", written.refused);

@@ -9,10 +9,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use base::{Route, Slab};
-use reactor::{AddError, Interest, Reactor, SendBatch, SocketStats, Token, UdpOptions, UdpSocket};
+use reactor::{
+    AddError, Instruction, Interest, Reactor, SendBatch, SocketStats, Token, UdpOptions, UdpSocket,
+};
 
 use super::source::Source;
-use crate::config::{Event, Listen, Role, Sockets as Mode};
+use crate::config::{Event, Listen, Role, Sockets as Mode, Steer};
 
 pub(super) use outside::Outside;
 
@@ -88,14 +90,16 @@ impl Sockets {
         event: &Event,
         reactor: &mut Reactor,
     ) -> io::Result<bool> {
-        let options = UdpOptions {
-            recv_buffer_bytes: Some(event.receive_buffer_bytes),
-            send_buffer_bytes: Some(event.send_buffer_bytes),
-            reuse_port: end == End::Lns && self.per_tunnel(end),
-            connect: None,
-            gro: true,
+        let shared = end == End::Lns && self.per_tunnel(end);
+        let options = options(event, shared || event.shards > 1);
+        let bound = match event.shards {
+            1 => UdpSocket::bind(listen.addr, &options),
+            // Alone, so that another daemon's address is not shared but refused.
+            _ => UdpSocket::bind(listen.addr, &UdpOptions::default())
+                .map(drop)
+                .and_then(|()| UdpSocket::bind(listen.addr, &options)),
         };
-        let socket = match UdpSocket::bind(listen.addr, &options) {
+        let socket = match bound {
             Ok(socket) => socket,
             Err(_) if listen.optional => return Ok(false),
             Err(error) => return Err(error),
@@ -126,6 +130,30 @@ impl Sockets {
             blocked: false,
         });
         Ok(true)
+    }
+
+    /// Shared sockets of the same addresses and numbers, for another thread.
+    pub(super) fn copy(&self, event: &Event, reactor: &mut Reactor) -> io::Result<Self> {
+        let mut copy = Self::new(None, None);
+        for (number, shared) in self.shared.iter().enumerate() {
+            let socket = UdpSocket::bind(shared.socket.local_addr(), &options(event, true))?;
+            let source = Source::Udp(number as u32).to_bits();
+            let token = reactor.add(&socket, "udp", source, Interest::READ)?;
+            copy.shared.push(Shared {
+                end: shared.end,
+                socket,
+                token,
+                out: SendBatch::new(QUEUE),
+                blocked: false,
+            });
+        }
+        Ok(copy)
+    }
+
+    /// Has a program say which socket of each shared address gets a datagram.
+    pub(super) fn steer(&self, program: &[Instruction]) -> io::Result<()> {
+        let mut shared = self.shared.iter();
+        shared.try_for_each(|shared| shared.socket.steer(program))
     }
 
     /// The addresses bound for `end`.
@@ -290,7 +318,19 @@ impl Sockets {
     }
 }
 
-fn add(a: SocketStats, b: SocketStats) -> SocketStats {
+/// How a shared socket is set up.
+fn options(event: &Event, reuse_port: bool) -> UdpOptions {
+    UdpOptions {
+        recv_buffer_bytes: Some(event.receive_buffer_bytes),
+        send_buffer_bytes: Some(event.send_buffer_bytes),
+        reuse_port,
+        connect: None,
+        // Joined datagrams may be of many sessions, and go to one socket.
+        gro: event.shards == 1 || event.steer == Steer::Peer,
+    }
+}
+
+pub(super) fn add(a: SocketStats, b: SocketStats) -> SocketStats {
     SocketStats {
         received: a.received + b.received,
         truncated: a.truncated + b.truncated,

@@ -1,0 +1,83 @@
+//! What a thread gives to the first: one piece of memory for all octets.
+
+use base::Route;
+use edge::{Logged, TapId, Tapped};
+use l2tp::SessionKey;
+
+/// Octets in a batch; what comes then is dropped.
+const OCTETS_MAX: usize = 4 << 20;
+
+/// What one turn of a thread left over.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    octets: Vec<u8>,
+    /// Each with where its octets end.
+    datagrams: Vec<(Route, Span)>,
+    packets: Vec<Span>,
+    tapped: Vec<(Tapped, Span)>,
+    pub(super) lost: Vec<(TapId, [u64; 2])>,
+    pub(super) heard: Vec<SessionKey>,
+    pub(super) logged: Vec<Logged>,
+}
+
+type Span = core::ops::Range<usize>;
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.octets.is_empty()
+            && self.lost.is_empty()
+            && self.heard.is_empty()
+            && self.logged.is_empty()
+    }
+
+    /// How many datagrams and packets there are.
+    pub(super) fn len(&self) -> u64 {
+        (self.datagrams.len() + self.packets.len()) as u64
+    }
+
+    fn append(&mut self, octets: &[u8]) -> Option<Span> {
+        let start = self.octets.len();
+        if start + octets.len() > OCTETS_MAX {
+            return None;
+        }
+        self.octets.extend_from_slice(octets);
+        Some(start..self.octets.len())
+    }
+
+    /// A datagram of a peer; `false`: there is no room.
+    pub(super) fn push_datagram(&mut self, route: Route, octets: &[u8]) -> bool {
+        let span = self.append(octets);
+        let room = span.is_some();
+        self.datagrams.extend(span.map(|span| (route, span)));
+        room
+    }
+
+    /// What the TUN device gave; `false`: there is no room.
+    pub(super) fn push_packet(&mut self, octets: &[u8]) -> bool {
+        let span = self.append(octets);
+        let room = span.is_some();
+        self.packets.extend(span);
+        room
+    }
+
+    /// A copy for who looks.
+    pub(super) fn push_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
+        let span = self.append(octets);
+        self.tapped.extend(span.map(|span| (tapped, span)));
+    }
+
+    pub(super) fn datagrams(&self) -> impl Iterator<Item = (Route, &[u8])> {
+        let datagrams = self.datagrams.iter();
+        datagrams.map(|(route, span)| (*route, &self.octets[span.clone()]))
+    }
+
+    pub(super) fn packets(&self) -> impl Iterator<Item = Vec<u8>> {
+        let packets = self.packets.iter();
+        packets.map(|span| self.octets[span.clone()].to_vec())
+    }
+
+    pub(super) fn tapped(&self) -> impl Iterator<Item = (Tapped, &[u8])> {
+        let tapped = self.tapped.iter();
+        tapped.map(|(tapped, span)| (*tapped, &self.octets[span.clone()]))
+    }
+}

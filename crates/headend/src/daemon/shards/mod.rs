@@ -1,0 +1,239 @@
+//! Packets on further cores: each has a thread with its own sockets of the same addresses, its own queue of the TUN
+//! device and its own copy of the edge's path. All else stays with the first thread.
+//!
+//! Of the first thread they take changes, in order; to it they give what is no packet of theirs, batch by batch, and no
+//! more than it takes: what comes then is dropped and counted, as at a full socket.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `steer` | which thread gets a datagram |
+//! | `worker` | the loop of a thread |
+//! | `batch` | what a thread gives to the first |
+
+mod batch;
+mod steer;
+mod worker;
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use anyhow::{Context, Result};
+use edge::{Change, Edge};
+use reactor::{Interest, Reactor, SocketStats, Waker};
+
+use super::core::Core;
+use super::events;
+use super::inside::{Inside, Queue, Written};
+use super::sockets::{self, Outside, Sockets};
+use super::source::Source;
+use crate::config::Event;
+use batch::Batch;
+use worker::Worker;
+
+/// Batches that wait for the first thread, of all threads together.
+const BATCHES_MAX: usize = 64;
+
+/// What a thread did so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stats {
+    /// Its number for the kernel.
+    pub(super) thread: i32,
+    pub(super) udp: SocketStats,
+    pub(super) written: Written,
+    /// Datagrams and packets for the first thread that it could not take.
+    pub(super) dropped: u64,
+}
+
+/// A thread that passes packets.
+struct Shard {
+    changes: Sender<Change>,
+    waker: Arc<Waker>,
+    stats: Arc<Mutex<Stats>>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+/// The further threads, seen from the first.
+pub(super) struct Shards {
+    shards: Vec<Shard>,
+    batches: Receiver<Batch>,
+    waker: Arc<Waker>,
+    /// Number of the first thread for the kernel.
+    first: i32,
+}
+
+impl Shards {
+    /// Starts a thread for each of the edge's further paths. Privileges are given up before.
+    pub(super) fn start(
+        event: &Event,
+        cookie: u8,
+        edge: &Edge,
+        sockets: &Sockets,
+        queues: Vec<Queue>,
+        reactor: &mut Reactor,
+    ) -> Result<Self> {
+        let waker = Arc::new(Waker::new()?);
+        let (sender, batches) = mpsc::sync_channel(BATCHES_MAX);
+        let mut shards = Vec::new();
+        let mut queues = queues.into_iter();
+        for number in 1..usize::from(event.shards) {
+            let mut own = Reactor::new(event.poller, event.descriptors)?;
+            let (changes, orders) = mpsc::channel();
+            let own_waker = Arc::new(Waker::new()?);
+            let source = Source::Shards.to_bits();
+            own.add(&*own_waker, "changes", source, Interest::READ)?;
+            let stats = Arc::new(Mutex::default());
+            let worker = Worker::new(worker::Parts {
+                path: edge.replica(number),
+                sockets: sockets
+                    .copy(event, &mut own)
+                    .context("the address of a listening socket once more")?,
+                inside: match queues.next() {
+                    Some(queue) => Inside::of_queue(queue, &mut own)?,
+                    None => Inside::nowhere(),
+                },
+                reactor: own,
+                batch: event.batch,
+                changes: orders,
+                waker: Arc::clone(&own_waker),
+                batches: sender.clone(),
+                first: Arc::clone(&waker),
+                stats: Arc::clone(&stats),
+            });
+            let thread = std::thread::Builder::new()
+                .name(format!("packets {number}"))
+                .spawn(move || worker.run())?;
+            shards.push(Shard {
+                changes,
+                waker: own_waker,
+                stats,
+                thread,
+            });
+        }
+        if event.shards > 1 {
+            let program = steer::program(event.steer, event.shards.into(), cookie);
+            if let Err(error) = sockets.steer(&program) {
+                tracing::warn!(%error, "datagrams go to cores as the kernel spreads their flows");
+            }
+            reactor.add(&*waker, "shards", Source::Shards.to_bits(), Interest::READ)?;
+        }
+        Ok(Self {
+            shards,
+            batches,
+            waker,
+            first: reactor::usage::this_thread(),
+        })
+    }
+
+    /// What each thread did, those of the first being given.
+    pub(super) fn stats(&self, first: Stats) -> impl Iterator<Item = Stats> + '_ {
+        let first = Stats {
+            thread: self.first,
+            ..first
+        };
+        let read = |shard: &Shard| *shard.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        core::iter::once(first).chain(self.shards.iter().map(read))
+    }
+
+    /// What went through the sockets of all further threads.
+    pub(super) fn udp(&self) -> SocketStats {
+        let read = |shard: &Shard| {
+            let stats = shard.stats.lock().unwrap_or_else(PoisonError::into_inner);
+            stats.udp
+        };
+        let all = self.shards.iter().map(read);
+        all.fold(SocketStats::default(), sockets::add)
+    }
+
+    /// What the further threads read from the TUN device and wrote to it.
+    pub(super) fn written(&self) -> Written {
+        let read = |shard: &Shard| {
+            let stats = shard.stats.lock().unwrap_or_else(PoisonError::into_inner);
+            stats.written
+        };
+        self.shards
+            .iter()
+            .map(read)
+            .fold(Written::default(), Written::with)
+    }
+
+    /// Tells every thread what changed.
+    pub(super) fn tell(&mut self, edge: &mut Edge) {
+        let mut told = false;
+        while let Some(change) = edge.poll_change() {
+            for shard in &self.shards {
+                // A thread that has ended is noticed by `work`.
+                let _ = shard.changes.send(change.clone());
+            }
+            told = true;
+        }
+        if told {
+            self.shards.iter().for_each(|shard| shard.waker.wake());
+        }
+    }
+
+    /// Ends all threads.
+    pub(super) fn end(&mut self) {
+        for shard in self.shards.drain(..) {
+            drop(shard.changes);
+            shard.waker.wake();
+            if !matches!(shard.thread.join(), Ok(Ok(()))) {
+                tracing::error!("a thread that passes packets failed");
+            }
+        }
+    }
+}
+
+/// Takes what the threads have given, up to a turn's share.
+///
+/// # Errors
+/// A thread has ended, which it only does when it cannot go on.
+pub(super) fn work(core: &mut Core) -> io::Result<()> {
+    core.shards.waker.clear();
+    for _ in 0..BATCHES_MAX {
+        match core.shards.batches.try_recv() {
+            Ok(batch) => take(&batch, core),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+        }
+    }
+    if core
+        .shards
+        .shards
+        .iter()
+        .any(|shard| shard.thread.is_finished())
+    {
+        return Err(io::Error::other("a thread that passes packets ended"));
+    }
+    Ok(())
+}
+
+fn take(batch: &Batch, core: &mut Core) {
+    let Core {
+        edge,
+        inside,
+        sockets,
+        reactor,
+        now,
+        ..
+    } = core;
+    for (route, bytes) in batch.datagrams() {
+        edge.receive_left(route, bytes, *now, inside);
+    }
+    for mut packet in batch.packets() {
+        edge.forward(&mut packet, *now, &mut Outside { sockets, reactor });
+    }
+    inside.tell(edge);
+    for &session in &batch.heard {
+        edge.heard(session, *now);
+    }
+    for (tapped, octets) in batch.tapped() {
+        edge.take_tapped(tapped, octets);
+    }
+    for &(tap, lost) in &batch.lost {
+        edge.take_lost(tap, lost);
+    }
+    for logged in &batch.logged {
+        events::log_packet(logged, core);
+    }
+}
