@@ -3,7 +3,8 @@
 //! Each of five parts of a packet (protocol with TCP flags, source, destination, source port, destination port) leads to
 //! a row of bits, one for each rule that it could match. The rows' common bits are the rules that match, and the lowest
 //! of them is the first. A row begins with a summary, a bit for each of its words that is not zero (aggregated bit
-//! vectors, F. Baboescu and G. Varghese, SIGCOMM 2001), so that of 4,096 rules some few words are looked at.
+//! vectors, F. Baboescu and G. Varghese, SIGCOMM 2001), so that of 4,096 rules some few words are looked at. Up to 64 rules
+//! need one word, which stands where else the row's place does.
 //!
 //! Rules that cannot match a packet of the IP version at hand are not in its table.
 
@@ -18,35 +19,39 @@ use wire::packet::Fragment;
 use wire::tcp;
 
 use crate::rule::{Addresses, Rule, Span};
-use ranges::{Interval, Number, Ranges};
+use ranges::{Interval, Number, Ports, Ranges};
 
 /// The table of one direction and one IP version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Compiled<A> {
     /// Words of a row behind its summary; with one word there is no summary.
     words: usize,
-    /// All rows, equal ones once. The first is that of what matches everything.
+    /// All rows, equal ones once, if they have several words.
     rows: Box<[u64]>,
-    /// Which row by protocol, and behind those by the flags of TCP.
-    by_kind: Box<[u32; 512]>,
-    /// Which row by protocol for later fragments.
-    by_fragment: Box<[u32; 256]>,
+    /// The row of what matches everything.
+    every: u64,
+    /// Which of `kinds` by protocol, and behind those by the flags of TCP.
+    by_kind: Box<[u16; 512]>,
+    /// Which of `kinds` by protocol for later fragments.
+    by_fragment: Box<[u16; 256]>,
+    /// The rows of kinds.
+    kinds: Box<[u64]>,
     source: Ranges<A>,
     destination: Ranges<A>,
-    source_port: Ranges<u16>,
-    destination_port: Ranges<u16>,
+    source_port: Ports,
+    destination_port: Ports,
     /// Which rule each bit stands for; the bits behind the last one for what is in place of a rule if none matches.
     rules: Box<[u32]>,
 }
 
-/// The row of each part of a packet. Not an array: what is written in pieces and read as a whole is read slowly.
+/// The row of each part of a packet: where it begins, or if rows have one word, that word.
 #[derive(Clone, Copy)]
 struct Part {
-    kind: u32,
-    source: u32,
-    destination: u32,
-    source_port: u32,
-    destination_port: u32,
+    kind: u64,
+    source: u64,
+    destination: u64,
+    source_port: u64,
+    destination_port: u64,
 }
 
 /// An address of one IP version, as a table has it.
@@ -83,18 +88,19 @@ impl<A: Address> Compiled<A> {
         let protocol = usize::from(packet.protocol);
         let rows = if packet.fragment == Fragment::Later {
             Part {
-                kind: self.by_fragment[protocol],
+                kind: self.kinds[usize::from(self.by_fragment[protocol])],
                 source,
                 destination,
-                source_port: 0,
-                destination_port: 0,
+                source_port: self.every,
+                destination_port: self.every,
             }
         } else {
             // Whether it is TCP is not guessed. Nothing else has flags.
             let is_tcp = usize::from(packet.protocol == tcp::PROTOCOL);
             let kind = protocol + is_tcp * (256 - usize::from(tcp::PROTOCOL));
+            let kind = (kind + usize::from(packet.tcp_flags)) & 511;
             Part {
-                kind: self.by_kind[(kind + usize::from(packet.tcp_flags)) & 511],
+                kind: self.kinds[usize::from(self.by_kind[kind])],
                 source,
                 destination,
                 source_port: self.source_port.find(packet.source_port),
@@ -102,7 +108,9 @@ impl<A: Address> Compiled<A> {
             }
         };
         let bit = if self.words == 1 {
-            lowest(self.common(rows, 0))
+            let addresses = rows.source & rows.destination;
+            let ports = rows.source_port & rows.destination_port;
+            lowest(rows.kind & addresses & ports)
         } else {
             self.search(rows)
         };
@@ -127,7 +135,7 @@ impl<A: Address> Compiled<A> {
     /// The bits that the rows have in common in one of their words.
     #[inline(always)]
     fn common(&self, rows: Part, word: usize) -> u64 {
-        let of = |row: u32| self.rows[row as usize + word];
+        let of = |row: u64| self.rows[row as usize + word];
         let addresses = of(rows.source) & of(rows.destination);
         let ports = of(rows.source_port) & of(rows.destination_port);
         of(rows.kind) & addresses & ports
@@ -140,19 +148,23 @@ impl<A: Address> Compiled<A> {
             .filter(|(_, rule)| rule.has_version(A::VERSION))
             .collect();
         let mut rows = Rows::new(here.len());
-        let mut kinds = |has: &dyn Fn(&Rule, u8) -> bool| {
-            let row = |number: u8| {
-                let bits = here.iter().map(|(_, rule)| has(rule, number));
-                rows.add_bits(bits)
-            };
-            let all: Vec<u32> = (0..=u8::MAX).map(row).collect();
-            Box::new(<[u32; 256]>::try_from(all).unwrap_or([0; 256]))
+        let mut kinds = Vec::new();
+        let mut kind = |has: &dyn Fn(&Rule) -> bool| {
+            let row = rows.add_bits(here.iter().map(|(_, rule)| has(rule)));
+            let known = kinds.iter().position(|known| *known == row);
+            known.unwrap_or_else(|| {
+                kinds.push(row);
+                kinds.len() - 1
+            }) as u16
         };
-        let by_protocol = kinds(&|rule, number| !rule.fragment && rule.has_protocol(number));
-        let by_flags = kinds(&|rule, flags| !rule.fragment && rule.has_tcp(flags));
-        let by_kind = [*by_protocol, *by_flags].concat();
-        let by_fragment =
-            kinds(&|rule, number| rule.has_later_fragments() && rule.has_protocol(number));
+        let mut by_kind = Box::new([0; 512]);
+        let mut by_fragment = Box::new([0; 256]);
+        for number in 0..=u8::MAX {
+            let at = usize::from(number);
+            by_kind[at] = kind(&|rule| !rule.fragment && rule.has_protocol(number));
+            by_kind[256 + at] = kind(&|rule| !rule.fragment && rule.has_tcp(number));
+            by_fragment[at] = kind(&|rule| rule.has_later_fragments() && rule.has_protocol(number));
+        }
         let addresses = |list: &[Addresses]| -> Vec<Interval<A>> {
             let here = list.iter().filter(|one| one.version == A::VERSION);
             here.map(|one| (A::of(one.first), A::of(one.last)))
@@ -167,12 +179,14 @@ impl<A: Address> Compiled<A> {
         let each = || here.iter().map(|(_, rule)| *rule);
         Self {
             words: rows.words,
-            by_kind: Box::new(<[u32; 512]>::try_from(by_kind).unwrap_or([0; 512])),
+            every: rows.add_bits(here.iter().map(|_| true)),
+            by_kind,
             by_fragment,
+            kinds: kinds.into(),
             source: Ranges::new(each().map(|rule| addresses(&rule.source)), &mut rows),
             destination: Ranges::new(each().map(|rule| addresses(&rule.destination)), &mut rows),
-            source_port: Ranges::new(each().map(|rule| ports(&rule.source_ports)), &mut rows),
-            destination_port: Ranges::new(each().map(second), &mut rows),
+            source_port: Ports::new(each().map(|rule| ports(&rule.source_ports)), &mut rows),
+            destination_port: Ports::new(each().map(second), &mut rows),
             rules: here
                 .iter()
                 .map(|(index, _)| *index)
@@ -187,7 +201,9 @@ impl<A: Address> Compiled<A> {
     pub(crate) fn octets(&self) -> usize {
         size_of_val(&*self.rows)
             + size_of_val(&*self.rules)
-            + 3 * size_of::<[u32; 256]>()
+            + size_of_val(&*self.by_kind)
+            + size_of_val(&*self.by_fragment)
+            + size_of_val(&*self.kinds)
             + self.source.octets()
             + self.destination.octets()
             + self.source_port.octets()
@@ -205,23 +221,20 @@ struct Rows {
     words: usize,
     all: Vec<u64>,
     /// Where the row of these bits is.
-    known: HashMap<Box<[u64]>, u32>,
+    known: HashMap<Box<[u64]>, u64>,
 }
 
 impl Rows {
     fn new(rules: usize) -> Self {
-        let mut rows = Self {
+        Self {
             words: rules.div_ceil(64).max(1),
             all: Vec::new(),
             known: HashMap::new(),
-        };
-        // The first row, 0, is the one of a part that is not looked at.
-        rows.add_bits((0..rules).map(|_| true));
-        rows
+        }
     }
 
     /// The row of these bits, one for each rule.
-    fn add_bits(&mut self, bits: impl Iterator<Item = bool>) -> u32 {
+    fn add_bits(&mut self, bits: impl Iterator<Item = bool>) -> u64 {
         let mut words = vec![0_u64; self.words];
         for (rule, bit) in bits.enumerate() {
             words[rule / 64] |= u64::from(bit) << (rule % 64);
@@ -229,17 +242,18 @@ impl Rows {
         self.add(&words)
     }
 
-    /// The row of these words.
-    fn add(&mut self, words: &[u64]) -> u32 {
+    /// The row of these words: where it is, or the only word.
+    fn add(&mut self, words: &[u64]) -> u64 {
+        if let [bits] = *words {
+            return bits;
+        }
         if let Some(&row) = self.known.get(words) {
             return row;
         }
-        let row = self.all.len() as u32;
-        if self.words > 1 {
-            let bits = words.iter().zip(0..);
-            let summary = bits.map(|(&word, at)| u64::from(word != 0) << at);
-            self.all.push(summary.fold(0, |all, bit| all | bit));
-        }
+        let row = self.all.len() as u64;
+        let bits = words.iter().zip(0..);
+        let summary = bits.map(|(&word, at)| u64::from(word != 0) << at);
+        self.all.push(summary.fold(0, |all, bit| all | bit));
         self.all.extend_from_slice(words);
         self.known.insert(words.into(), row);
         row

@@ -1,5 +1,11 @@
-//! Numbers in intervals, each with its row: a table by a number's upper bits gives the first interval that it can be
-//! in, and a search of a fixed length, without branches that could be guessed wrongly, the one that it is in.
+//! Numbers in intervals, each with its row. Nothing is a branch that could be guessed wrongly, and what no rule asks for
+//! costs one look at that.
+//!
+//! Ports are looked up in pages of 64. Of addresses a table by their upper bits gives the first interval that one can be
+//! in; how many of the next ones begin at or below it is counted, after a search of a fixed length where they are many.
+
+use std::collections::HashMap;
+use std::hint::select_unpredictable;
 
 use super::Rows;
 
@@ -9,8 +15,10 @@ pub(crate) trait Number: Copy + Ord {
     const MAX: Self;
     /// The next one; `None` behind the last.
     fn next(self) -> Option<Self>;
-    /// How far it is above `base`, in steps of 2^`shift`; 0 if it is below.
-    fn steps(self, base: Self, shift: u32) -> usize;
+    /// How far it is from `base` upwards, behind the last going on with the first.
+    fn from(self, base: Self) -> Self;
+    /// It in steps of 2^`shift`.
+    fn steps(self, shift: u32) -> usize;
 }
 
 macro_rules! number {
@@ -24,8 +32,13 @@ macro_rules! number {
             }
 
             #[inline(always)]
-            fn steps(self, base: Self, shift: u32) -> usize {
-                usize::try_from(self.saturating_sub(base) >> shift).unwrap_or(usize::MAX)
+            fn from(self, base: Self) -> Self {
+                self.wrapping_sub(base)
+            }
+
+            #[inline(always)]
+            fn steps(self, shift: u32) -> usize {
+                usize::try_from(self >> shift).unwrap_or(usize::MAX)
             }
         }
     };
@@ -39,112 +52,94 @@ pub(crate) type Interval<N> = (N, N);
 
 /// Places of the table by upper bits, at most.
 const BUCKETS_MAX: usize = 4_096;
+/// Of these, for each interval: the more, the shorter a search, and the fewer tables stay in the processor's cache.
+const BUCKETS_EACH: usize = 4;
+/// Intervals that are counted at the end of a search, behind the one that it is at.
+const COUNTED: usize = 3;
 
-/// Which row a number has.
+/// Which row an address has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ranges<N> {
-    /// Where the table by upper bits begins: the second interval, or 0.
+    /// Where the second interval begins. Numbers are counted from here, so that the first interval is the last one.
     base: N,
-    /// Lower bits that it does not look at.
+    /// Lower bits that the table by upper bits does not look at.
     shift: u32,
     /// By upper bits, the first interval.
     buckets: Box<[u32]>,
-    /// Half of the longest search in a bucket, rounded up to a power of two; 0 when none is needed.
-    half: usize,
-    /// Where each interval begins, and behind them the last number as often as a search may look.
+    /// The first step of the search in a bucket, a power of two; 0 when counting is enough.
+    step: usize,
+    /// Where each interval but the first begins, and behind them the last number as often as a search may look.
     starts: Box<[N]>,
-    /// The row of each interval, the last one's repeated likewise.
-    rows: Box<[u32]>,
+    /// What [`Rows`] gave for each interval, the last one's repeated likewise.
+    rows: Box<[u64]>,
 }
 
 impl<N: Number> Ranges<N> {
-    /// The row of a number.
+    /// What [`Rows`] gave for a number.
     #[inline(always)]
-    pub(super) fn find(&self, number: N) -> u32 {
-        let bucket = number.steps(self.base, self.shift);
-        let bucket = bucket.min(self.buckets.len().wrapping_sub(1));
-        let mut at = self.buckets.get(bucket).map_or(0, |&at| at as usize);
-        let mut half = self.half;
-        while half > 0 {
-            let next = at + half;
-            let is_there = self.starts.get(next).is_some_and(|start| *start <= number);
-            at += half * usize::from(is_there);
-            half >>= 1;
+    pub(super) fn find(&self, number: N) -> u64 {
+        if let [row] = *self.rows {
+            return row;
         }
-        self.rows.get(at).copied().unwrap_or(0)
+        let number = number.from(self.base);
+        let bucket = number.steps(self.shift).min(self.buckets.len() - 1);
+        let mut at = self.buckets[bucket] as usize;
+        let mut step = self.step;
+        while step > COUNTED {
+            let is_there = self.starts[at + step - 1] <= number;
+            at = select_unpredictable(is_there, at + step, at);
+            step >>= 1;
+        }
+        let starts = &self.starts[at..at + COUNTED];
+        let behind = starts.iter().map(|start| usize::from(*start <= number));
+        self.rows[at + behind.sum::<usize>()]
     }
 
     /// The intervals that the rules' lists make, an empty list being everything.
     pub(super) fn new(lists: impl Iterator<Item = Vec<Interval<N>>>, rows: &mut Rows) -> Self {
-        let mut words = vec![0_u64; rows.words];
-        // Where a rule's bit changes.
-        let mut changes: Vec<(N, usize)> = Vec::new();
-        for (rule, list) in lists.enumerate() {
-            if list.is_empty() {
-                words[rule / 64] |= 1 << (rule % 64);
-            }
-            for (first, last) in united(list) {
-                changes.push((first, rule));
-                changes.extend(last.next().map(|next| (next, rule)));
-            }
+        let (mut starts, mut rows) = intervals(lists, rows);
+        let base = starts.get(1).copied().unwrap_or(N::ZERO);
+        if starts.len() > 1 {
+            starts.rotate_left(1);
+            rows.rotate_left(1);
         }
-        changes.sort_unstable();
-        let mut starts = Vec::new();
-        let mut of = Vec::new();
-        let mut changes = changes.into_iter().peekable();
-        let mut start = N::ZERO;
-        loop {
-            while let Some((_, rule)) = changes.next_if(|(at, _)| *at == start) {
-                words[rule / 64] ^= 1 << (rule % 64);
-            }
-            let row = rows.add(&words);
-            if of.last() != Some(&row) {
-                starts.push(start);
-                of.push(row);
-            }
-            match changes.peek() {
-                Some((at, _)) => start = *at,
-                None => break,
-            }
-        }
-        Self::with_table(starts, of)
+        let starts = starts.into_iter().map(|start| start.from(base)).collect();
+        Self::with_table(base, starts, rows)
     }
 
-    /// Adds the table by upper bits.
-    fn with_table(mut starts: Vec<N>, mut rows: Vec<u32>) -> Self {
-        let base = starts.get(1).copied().unwrap_or(N::ZERO);
-        let last = starts.last().copied().unwrap_or(N::ZERO);
-        let wanted = (starts.len() * 2).min(BUCKETS_MAX);
-        let shift = (0..)
-            .find(|shift| last.steps(base, *shift) < wanted)
-            .unwrap_or(0);
-        let buckets: Vec<u32> = (0..=last.steps(base, shift))
-            .map(|bucket| match bucket {
-                0 => 0,
-                // The last interval that begins before the bucket, or where the bucket does.
-                _ => {
-                    let before = starts.partition_point(|start| start.steps(base, shift) < bucket);
-                    before.saturating_sub(1) as u32
-                }
-            })
-            .collect();
-        let longest = (0..buckets.len())
-            .map(|bucket| {
-                let behind = starts.partition_point(|start| start.steps(base, shift) <= bucket);
-                behind - buckets[bucket] as usize
-            })
-            .max()
-            .unwrap_or(1);
-        let half = longest.next_power_of_two() / 2;
-        let padding = starts.len() + longest.next_power_of_two();
-        starts.resize(padding, N::MAX);
-        let last_row = rows.last().copied().unwrap_or(0);
-        rows.resize(padding, last_row);
+    /// Adds the table by upper bits. The last interval but one ends it: behind its begin there is one more at most.
+    fn with_table(base: N, mut starts: Vec<N>, mut rows: Vec<u64>) -> Self {
+        let last = starts.len().checked_sub(2).map_or(N::ZERO, |at| starts[at]);
+        let wanted = (starts.len() * BUCKETS_EACH).min(BUCKETS_MAX);
+        let shift = (0..).find(|shift| last.steps(*shift) < wanted).unwrap_or(0);
+        let last_bucket = last.steps(shift);
+        // The last interval that begins before the bucket, or where the first bucket does.
+        let first_of = |bucket: usize| {
+            let before = starts.partition_point(|start| start.steps(shift) < bucket);
+            before.saturating_sub(1)
+        };
+        let longest = (0..=last_bucket).map(|bucket| {
+            let behind = match bucket == last_bucket {
+                true => starts.len(),
+                false => starts.partition_point(|start| start.steps(shift) <= bucket),
+            };
+            behind - first_of(bucket)
+        });
+        let longest = longest.max().unwrap_or(1).next_power_of_two();
+        let buckets = (0..=last_bucket).map(|bucket| first_of(bucket) as u32);
+        let buckets: Vec<u32> = buckets.collect();
+        if starts.len() > 1 {
+            starts.remove(0);
+            let room = starts.len() + longest.max(COUNTED + 1);
+            starts.resize(room, N::MAX);
+            let last_row = rows.last().copied().unwrap_or(0);
+            rows.resize(room, last_row);
+        }
         Self {
             base,
             shift,
             buckets: buckets.into(),
-            half,
+            step: longest / 2,
             starts: starts.into(),
             rows: rows.into(),
         }
@@ -153,6 +148,115 @@ impl<N: Number> Ranges<N> {
     pub(super) fn octets(&self) -> usize {
         size_of_val(&*self.buckets) + size_of_val(&*self.starts) + size_of_val(&*self.rows)
     }
+}
+
+/// Ports of a page.
+const PAGE: usize = 64;
+/// Pages of all ports.
+const PAGES: usize = (u16::MAX as usize + 1) / PAGE;
+
+/// Which row a port has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ports {
+    /// Which page each 64 ports have; equal ones have the same.
+    by_page: Box<[u16; PAGES]>,
+    /// Which of `rows` by port.
+    pages: Box<[[u16; PAGE]]>,
+    /// What [`Rows`] gave.
+    rows: Box<[u64]>,
+}
+
+impl Ports {
+    /// What [`Rows`] gave for a port.
+    #[inline(always)]
+    pub(super) fn find(&self, port: u16) -> u64 {
+        if let [row] = *self.rows {
+            return row;
+        }
+        let port = usize::from(port);
+        let page = usize::from(self.by_page[port / PAGE]);
+        self.rows[usize::from(self.pages[page][port % PAGE])]
+    }
+
+    /// As [`Ranges::new`].
+    pub(super) fn new(lists: impl Iterator<Item = Vec<Interval<u16>>>, rows: &mut Rows) -> Self {
+        let (starts, of) = intervals(lists, rows);
+        let mut rows = of.clone();
+        rows.sort_unstable();
+        rows.dedup();
+        // There are as many numbers as ports at most.
+        let of: Vec<u16> = of
+            .iter()
+            .map(|row| rows.partition_point(|known| known < row) as u16)
+            .collect();
+        let mut by_page = Box::new([0; PAGES]);
+        let mut pages: Vec<[u16; PAGE]> = Vec::new();
+        let mut known = HashMap::new();
+        let mut at = 0;
+        for (number, place) in by_page.iter_mut().enumerate() {
+            let mut page = [of[at]; PAGE];
+            let mut begins = starts[at + 1..]
+                .iter()
+                .map(|start| usize::from(*start))
+                .peekable();
+            while let Some(start) = begins.next_if(|start| start / PAGE == number) {
+                at += 1;
+                page[start % PAGE..].fill(of[at]);
+            }
+            *place = *known.entry(page).or_insert_with(|| {
+                pages.push(page);
+                pages.len() as u16 - 1
+            });
+        }
+        Self {
+            by_page,
+            pages: pages.into(),
+            rows: rows.into(),
+        }
+    }
+
+    pub(super) fn octets(&self) -> usize {
+        size_of_val(&*self.by_page) + size_of_val(&*self.pages) + size_of_val(&*self.rows)
+    }
+}
+
+/// Where intervals begin that all numbers of have the same row, and those rows.
+fn intervals<N: Number>(
+    lists: impl Iterator<Item = Vec<Interval<N>>>,
+    rows: &mut Rows,
+) -> (Vec<N>, Vec<u64>) {
+    let mut words = vec![0_u64; rows.words];
+    // Where a rule's bit changes.
+    let mut changes: Vec<(N, usize)> = Vec::new();
+    for (rule, list) in lists.enumerate() {
+        if list.is_empty() {
+            words[rule / 64] |= 1 << (rule % 64);
+        }
+        for (first, last) in united(list) {
+            changes.push((first, rule));
+            changes.extend(last.next().map(|next| (next, rule)));
+        }
+    }
+    changes.sort_unstable();
+    let mut starts = Vec::new();
+    let mut of = Vec::new();
+    let mut changes = changes.into_iter().peekable();
+    let mut start = N::ZERO;
+    loop {
+        while let Some((_, rule)) = changes.next_if(|(at, _)| *at == start) {
+            words[rule / 64] ^= 1 << (rule % 64);
+        }
+        let row = rows.add(&words);
+        if of.last() != Some(&row) {
+            starts.push(start);
+            of.push(row);
+        }
+        match changes.peek() {
+            Some((at, _)) => start = *at,
+            None => break,
+        }
+    }
+    (starts, of)
 }
 
 /// Sorted, and none within or right behind another.

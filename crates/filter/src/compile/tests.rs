@@ -7,25 +7,18 @@ use super::*;
 use crate::rule::is_damaged;
 use crate::{Direction, FilterSet, Names};
 
-fn ranges(lists: &[&[Interval<u16>]]) -> (Ranges<u16>, Rows) {
+/// What ports have and, by the table for addresses, numbers of 16 bits: of up to 64 lists, a bit for each that has them.
+fn tables(lists: &[Vec<Interval<u16>>]) -> (Ports, Ranges<u16>) {
     let mut rows = Rows::new(lists.len());
-    let made = Ranges::new(lists.iter().map(|list| list.to_vec()), &mut rows);
-    (made, rows)
+    let ports = Ports::new(lists.iter().cloned(), &mut rows);
+    (ports, Ranges::new(lists.iter().cloned(), &mut rows))
 }
 
-#[test]
-fn every_number_finds_the_rules_of_its_interval() {
-    let lists: [&[Interval<u16>]; 6] = [
-        &[],
-        &[(0, 0), (u16::MAX, u16::MAX)],
-        &[(80, 80), (443, 443), (80, 90)],
-        &[(0, u16::MAX)],
-        &[(1_000, 2_000), (2_001, 3_000), (500, 1_500)],
-        &[(65_000, u16::MAX)],
-    ];
-    let (ranges, rows) = ranges(&lists);
+fn every_number_finds(lists: &[Vec<Interval<u16>>]) {
+    let (ports, ranges) = tables(lists);
     for number in 0..=u16::MAX {
-        let bits = rows.all[ranges.find(number) as usize];
+        let bits = ports.find(number);
+        assert_eq!(bits, ranges.find(number), "{number}");
         for (rule, list) in lists.iter().enumerate() {
             let is_in = |&(first, last): &Interval<u16>| (first..=last).contains(&number);
             let expected = list.is_empty() || list.iter().any(is_in);
@@ -35,9 +28,34 @@ fn every_number_finds_the_rules_of_its_interval() {
 }
 
 #[test]
+fn every_number_finds_the_rules_of_its_interval() {
+    every_number_finds(&[
+        vec![],
+        vec![(0, 0), (u16::MAX, u16::MAX)],
+        vec![(80, 80), (443, 443), (80, 90)],
+        vec![(0, u16::MAX)],
+        vec![(1_000, 2_000), (2_001, 3_000), (500, 1_500)],
+        vec![(65_000, u16::MAX)],
+    ]);
+    every_number_finds(&[vec![(40_000, 40_000)]]);
+    every_number_finds(&[vec![(0, 40_000)]]);
+    every_number_finds(&[vec![], vec![]]);
+}
+
+#[test]
+fn intervals_that_are_close_together_and_far_from_others_are_found() {
+    let near = |first: u16| (0..40).map(move |n| vec![(first + n * 2, first + n * 2)]);
+    for first in [0, 1, 30_001, u16::MAX - 79] {
+        let far = [vec![(20_000, 20_000)], vec![(50_000, 50_010)]];
+        let lists: Vec<_> = near(first).chain(far).collect();
+        every_number_finds(&lists);
+    }
+}
+
+#[test]
 fn no_rules_match_nothing() {
-    let (ranges, _) = ranges(&[]);
-    assert_eq!(ranges.find(0), 0);
+    let (ports, ranges) = tables(&[]);
+    assert_eq!((ports.find(0), ranges.find(0)), (0, 0));
     let table = Compiled::<u32>::new(&[]);
     let names = Names::well_known();
     let packet = crate::parse_packet("udp 1.2.3.4:5 > 1.2.3.5:6", &names);
