@@ -135,6 +135,24 @@ impl Path {
         self.number
     }
 
+    /// Subscribers whose packets may pass.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether no packet may pass.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// Prefixes that lead to subscribers.
+    #[must_use]
+    pub fn routes(&self) -> usize {
+        self.routes.len()
+    }
+
     /// A session of which something came since it was asked last; each is named about once a second at most.
     pub fn poll_heard(&mut self) -> Option<SessionKey> {
         self.heard.pop()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use base::{Duration, Redacted, Route};
-use edge::{Config, Dial, Edge, End, Phase, SubscriberKey};
+use edge::{Config, Dial, Edge, End, Phase, SubscriberKey, SubscriberView};
 use l2tp::{Call, Endpoint, OpenTunnel, TunnelKey};
 use ppp::{Authentication, Credentials};
 use sim::{Link, NodeHandle, Rng, World};
@@ -75,6 +75,7 @@ fn lns(seed: u64, rng: &mut Rng) -> Node {
         routes_max: [3, 1_000, 1_000][rng.below(3) as usize],
         interim_interval: Duration::from_secs([0, 30][rng.below(2) as usize]),
         history_max: 3,
+        paths: 1 + rng.below(3) as u16,
         ppp: ppp::Config {
             authenticate,
             rechallenge_interval: Duration::from_secs([0, 0, 15][rng.below(3) as usize]),
@@ -94,6 +95,7 @@ fn lns(seed: u64, rng: &mut Rng) -> Node {
 
 fn lac(seed: u8) -> Node {
     let config = Config {
+        paths: 2,
         ppp: ppp::Config {
             echo_interval: Duration::from_secs(20),
             ..ppp::Config::default()
@@ -308,6 +310,23 @@ impl Chaos {
         }
     }
 
+    /// Paths on other cores know what the edge knows, once they were told.
+    fn check_paths(&mut self) {
+        for node in [vec![self.lns], self.lacs.clone()].concat() {
+            self.world.with(node, |node, _| {
+                let is_open = |one: &SubscriberView<'_>| {
+                    one.phase != Phase::Ending
+                        && (one.link.is_open(false) || one.link.is_open(true))
+                };
+                let open = subscribers(&node.edge).filter(is_open).count();
+                let routes = node.edge.counts().routes;
+                for (others, its_routes) in node.others() {
+                    assert_eq!((others, its_routes), (open, routes));
+                }
+            });
+        }
+    }
+
     /// What one end has up, the other has, too, with the same addresses; and nobody is half up.
     fn check_agreement(&self) {
         let lns = &self.world[self.lns].edge;
@@ -370,12 +389,14 @@ fn run(seed: u64, commands: u32) {
         }
         chaos.check_agreement();
     }
+    chaos.check_paths();
     for node in [vec![lns], lacs.clone()].concat() {
         chaos.world.with(node, |node, now| node.edge.shut_down(now));
         chaos.world.run_for(Duration::from_millis(seed % 50));
         chaos.check();
     }
     chaos.world.run_for(Duration::from_secs(200));
+    chaos.check_paths();
     assert_empty(&chaos.world[lns], "lns");
     for lac in lacs {
         assert_empty(&chaos.world[lac], "lac");

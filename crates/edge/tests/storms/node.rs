@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use base::{Datagram, Instant, Machine, Route};
-use edge::{Edge, Event, Inside, Outside};
+use edge::{Change, Edge, Event, Inside, Outside, Path, Taken};
 
 use crate::authority::Authority;
 use crate::books::Books;
@@ -11,6 +11,10 @@ use crate::books::Books;
 /// An edge, and its owner.
 pub(crate) struct Node {
     pub(crate) edge: Edge,
+    /// Paths on other cores, each with the changes that it has not taken yet.
+    others: Vec<(Path, VecDeque<Change>)>,
+    /// Datagrams and packets so far.
+    came: usize,
     authority: Authority,
     pub(crate) books: Books,
     /// Packets that came out of it, counted.
@@ -54,7 +58,11 @@ impl Outside for Datagrams {
 
 impl Node {
     pub(crate) fn new(edge: Edge, authority: Authority) -> Self {
+        let paths = usize::from(edge.config().paths);
+        let others = (1..paths).map(|number| (edge.replica(number), VecDeque::new()));
         Self {
+            others: others.collect(),
+            came: 0,
             edge,
             authority,
             books: Books::default(),
@@ -85,7 +93,44 @@ impl Node {
     pub(crate) fn forward(&mut self, packet: &[u8], now: Instant) {
         let mut octets = vec![0; wire::virtio::LENGTH];
         octets.extend_from_slice(packet);
-        self.edge.forward(&mut octets, now, &mut self.outside);
+        let mut outside = core::mem::take(&mut self.outside);
+        let taken = match self.other() {
+            Some((path, _)) => path.forward(&mut octets, now, &mut outside),
+            None => Taken::Left,
+        };
+        if taken == Taken::Left {
+            self.edge.forward(&mut octets, now, &mut outside);
+        }
+        self.outside = outside;
+    }
+
+    /// The path whose turn it is, unless it is the edge's own. Three times of four it knows of all changes.
+    fn other(&mut self) -> Option<&mut (Path, VecDeque<Change>)> {
+        self.came += 1;
+        self.tell(self.came % 4 != 0);
+        let turn = self.came % (self.others.len() + 1);
+        self.others.get_mut(turn.checked_sub(1)?)
+    }
+
+    /// Hands changes out, to be taken now or later.
+    fn tell(&mut self, now: bool) {
+        while let Some(change) = self.edge.poll_change() {
+            for (_, waiting) in &mut self.others {
+                waiting.push_back(change.clone());
+            }
+        }
+        for (path, waiting) in self.others.iter_mut().filter(|_| now) {
+            waiting.drain(..).for_each(|change| path.apply(change));
+        }
+    }
+
+    /// What the other paths have, knowing of all changes: subscribers and routes.
+    pub(crate) fn others(&mut self) -> Vec<(usize, usize)> {
+        self.tell(true);
+        let others = self.others.iter();
+        others
+            .map(|(path, _)| (path.len(), path.routes()))
+            .collect()
     }
 }
 
@@ -96,8 +141,29 @@ impl Machine for Node {
     type Discard = core::convert::Infallible;
 
     fn handle(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Self::Discard> {
-        self.edge
-            .receive(input.route, input.bytes, now, &mut self.inside);
+        let Datagram { route, bytes } = input;
+        let mut inside = core::mem::take(&mut self.inside);
+        let mut heard = Vec::new();
+        let taken = match self.other() {
+            Some((path, _)) => {
+                let taken = path.receive(&route, bytes, now, &mut inside);
+                while let Some(session) = path.poll_heard() {
+                    heard.push(session);
+                }
+                taken
+            }
+            None => {
+                self.edge.receive(route, bytes, now, &mut inside);
+                Taken::Done
+            }
+        };
+        if taken == Taken::Left {
+            self.edge.receive_left(route, bytes, now, &mut inside);
+        }
+        for session in heard {
+            self.edge.heard(session, now);
+        }
+        self.inside = inside;
         Ok(())
     }
 
