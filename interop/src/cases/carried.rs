@@ -29,19 +29,53 @@ const LOST_MAX: f64 = 1.0;
 
 /// TCP and UDP both ways, nothing lost on the way, and packets that are too large.
 pub(crate) fn carries_iperf3(bench: &Bench<'_>) -> Result<()> {
-    private_file(bench, "users.toml", &users(1))?;
-    let lns = Headend::lns(
-        bench,
-        &lns_settings("", "", "[users]\nfile = \"users.toml\"\n"),
-    )?;
-    let lac = Headend::lac(bench, &client_settings())?;
+    carries(bench, 1, "").and_then(|lns| lns.stop())
+}
+
+/// The same on two cores, over which sessions are spread by their ids, and the counters of both know of all packets.
+pub(crate) fn carries_iperf3_on_two_cores(bench: &Bench<'_>) -> Result<()> {
+    let lns = carries(bench, 8, "[event]\nshards = 2\n")?;
+    let mut expected = [0; 2];
+    for row in lns.all_on_line(8)? {
+        let session = row["session"].as_u64().context("a session's id")?;
+        let packets = row["traffic"]["packets_in"].as_u64().unwrap_or(0);
+        expected[(session % 2) as usize] += packets;
+    }
+    let shards = lns.show(&["event", "shards"])?;
+    let passed = |row: &Value| row["packets_in"].as_u64().unwrap_or(0);
+    let passed: Vec<u64> = shards.iter().map(passed).collect();
+    ensure!(passed.len() == 2, "{shards:?}");
+    ensure!(
+        passed.iter().sum::<u64>() == expected.iter().sum::<u64>(),
+        "{shards:?} of {expected:?}"
+    );
+    // The first one takes what came before the second had heard of a subscriber.
+    ensure!(
+        passed[1] <= expected[1] && passed[1] + 50 > expected[1],
+        "{shards:?} of {expected:?}"
+    );
+    ensure!(
+        shards.iter().all(|row| row["left_dropped"] == 0),
+        "{shards:?}"
+    );
+    lns.stop()
+}
+
+fn carries(bench: &Bench<'_>, subscribers: usize, event: &str) -> Result<Headend> {
+    private_file(bench, "users.toml", &users(subscribers))?;
+    let sections = format!("[users]\nfile = \"users.toml\"\n{event}");
+    let lns = Headend::lns(bench, &lns_settings("", "", &sections))?;
+    let lac = Headend::lac(bench, &(client_settings() + event))?;
     let (near, far) = (&bench.wire.lac, &bench.wire.lns);
     far.ip(&["address", "add", &format!("{BEYOND}/32"), "dev", "lo"])?;
     let tunnel = lac.dial_tunnel()?;
-    lac.dial(&tunnel, 1)?;
+    lac.dial(&tunnel, subscribers)?;
+    for row in lns.all_on_line(subscribers)? {
+        let home = address(&row)?;
+        move_in(near, &home)?;
+        ping_answered(near, BEYOND, &["-c", "3", "-i", "0.2", "-I", &home])?;
+    }
     let home = address(&lns.on_line("user1")?)?;
-    move_in(near, &home)?;
-    ping_answered(near, BEYOND, &["-c", "3", "-I", &home])?;
     let mtu = lns.show(&["subscriber", "user1"])?[0]["mtu"]
         .as_u64()
         .context("an MTU")?;
@@ -79,7 +113,7 @@ pub(crate) fn carries_iperf3(bench: &Bench<'_>) -> Result<()> {
     let judged = too_large(bench, &home, mtu);
     let counted = lns.verb(&["show", "counters"])?;
     judged.with_context(|| counted)?;
-    lns.stop()
+    Ok(lns)
 }
 
 /// One stream of iperf3's, judged: from the LAC's side with an address of there, or with `true` to it.

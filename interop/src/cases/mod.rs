@@ -152,6 +152,10 @@ pub(crate) const ALL: &[Case] = &[
         carried::carries_iperf3,
     ),
     case(
+        "our_lac_and_lns_carry_iperf3_on_two_cores",
+        carried::carries_iperf3_on_two_cores,
+    ),
+    case(
         "hostile_subscribers_reach_nobody_else",
         hostile::reach_nobody_else,
     ),

@@ -107,7 +107,7 @@ impl Node {
     /// The path whose turn it is, unless it is the edge's own. Three times of four it knows of all changes.
     fn other(&mut self) -> Option<&mut (Path, VecDeque<Change>)> {
         self.came += 1;
-        self.tell(self.came % 4 != 0);
+        self.tell(!self.came.is_multiple_of(4));
         let turn = self.came % (self.others.len() + 1);
         self.others.get_mut(turn.checked_sub(1)?)
     }

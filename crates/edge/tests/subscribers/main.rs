@@ -3,5 +3,6 @@
 
 mod coming;
 mod packets;
+mod paths;
 mod stage;
 mod tapped;

@@ -76,7 +76,7 @@ pub(crate) fn lns_config() -> Config {
     }
 }
 
-fn route(address: &str) -> Route {
+pub(crate) fn route(address: &str) -> Route {
     Route {
         peer: address.parse::<SocketAddr>().unwrap(),
         local: None,
@@ -142,7 +142,11 @@ impl Stage {
 
     /// A client of this name, which knows this secret, dials in.
     pub(crate) fn dial(&mut self, name: &str, secret: &str) {
-        let call = Call::default();
+        self.dial_call(name, secret, Call::default());
+    }
+
+    /// A client dials in by a call like this.
+    pub(crate) fn dial_call(&mut self, name: &str, secret: &str, call: Call) {
         let session = self
             .lac
             .endpoint_mut()
@@ -250,12 +254,17 @@ impl Stage {
         self.now = end;
     }
 
-    /// The client's packet on its way to the LNS's inside.
-    pub(crate) fn up_stream(&mut self, packet: &[u8]) {
+    /// What the client's side makes of its packet.
+    pub(crate) fn datagrams_up(&mut self, packet: &[u8]) -> Vec<Vec<u8>> {
         let mut datagrams = Datagrams::default();
         let mut octets = from_tun(packet);
         self.lac.forward(&mut octets, self.now, &mut datagrams);
-        for datagram in &datagrams.sent {
+        datagrams.sent
+    }
+
+    /// The client's packet on its way to the LNS's inside.
+    pub(crate) fn up_stream(&mut self, packet: &[u8]) {
+        for datagram in &self.datagrams_up(packet) {
             self.lns
                 .receive(route(LAC), datagram, self.now, &mut self.inside);
         }
@@ -287,7 +296,7 @@ impl Stage {
 }
 
 /// A packet as a TUN device gives it, complete.
-fn from_tun(packet: &[u8]) -> Vec<u8> {
+pub(crate) fn from_tun(packet: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; wire::virtio::LENGTH];
     octets.extend_from_slice(packet);
     octets
