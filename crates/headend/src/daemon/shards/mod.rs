@@ -15,6 +15,8 @@ mod steer;
 mod worker;
 
 use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -59,6 +61,8 @@ pub(super) struct Shards {
     shards: Vec<Shard>,
     batches: Receiver<Batch>,
     waker: Arc<Waker>,
+    /// Whether any has ended, which it only does when it cannot go on.
+    ended: Arc<AtomicBool>,
     /// Number of the first thread for the kernel.
     first: i32,
 }
@@ -74,6 +78,7 @@ impl Shards {
         reactor: &mut Reactor,
     ) -> Result<Self> {
         let waker = Arc::new(Waker::new()?);
+        let ended = Arc::new(AtomicBool::new(false));
         let (sender, batches) = mpsc::sync_channel(BATCHES_MAX);
         let mut shards = Vec::new();
         let mut queues = queues.into_iter();
@@ -100,6 +105,7 @@ impl Shards {
                 batches: sender.clone(),
                 first: Arc::clone(&waker),
                 stats: Arc::clone(&stats),
+                ended: Arc::clone(&ended),
             });
             let thread = std::thread::Builder::new()
                 .name(format!("packets {number}"))
@@ -122,6 +128,7 @@ impl Shards {
             shards,
             batches,
             waker,
+            ended,
             first: reactor::usage::this_thread(),
         })
     }
@@ -188,7 +195,7 @@ impl Shards {
 /// Takes what the threads have given, up to a turn's share.
 ///
 /// # Errors
-/// A thread has ended, which it only does when it cannot go on.
+/// A thread has ended.
 pub(super) fn work(core: &mut Core) -> io::Result<()> {
     core.shards.waker.clear();
     for _ in 0..BATCHES_MAX {
@@ -197,12 +204,7 @@ pub(super) fn work(core: &mut Core) -> io::Result<()> {
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
         }
     }
-    if core
-        .shards
-        .shards
-        .iter()
-        .any(|shard| shard.thread.is_finished())
-    {
+    if core.shards.ended.load(Acquire) {
         return Err(io::Error::other("a thread that passes packets ended"));
     }
     Ok(())

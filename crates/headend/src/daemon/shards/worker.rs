@@ -1,6 +1,8 @@
 //! The loop of a thread that passes packets.
 
 use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,6 +34,8 @@ pub(super) struct Parts {
     /// Wakes the first.
     pub(super) first: Arc<Waker>,
     pub(super) stats: Arc<Mutex<Stats>>,
+    /// Set when a thread ends.
+    pub(super) ended: Arc<AtomicBool>,
 }
 
 /// A thread that passes packets.
@@ -45,12 +49,13 @@ pub(super) struct Worker {
     is_over: bool,
 }
 
-/// Tells the first thread that this one ended, however it did.
-struct Farewell(Arc<Waker>);
+/// Tells the first thread that this one ends, however it does.
+struct Farewell(Arc<AtomicBool>, Arc<Waker>);
 
 impl Drop for Farewell {
     fn drop(&mut self) {
-        self.0.wake();
+        self.0.store(true, Release);
+        self.1.wake();
     }
 }
 
@@ -68,7 +73,8 @@ impl Worker {
 
     /// Runs until the first thread lets go.
     pub(super) fn run(mut self) -> io::Result<()> {
-        let _farewell = Farewell(Arc::clone(&self.parts.first));
+        let parts = &self.parts;
+        let _farewell = Farewell(Arc::clone(&parts.ended), Arc::clone(&parts.first));
         self.stats.thread = reactor::usage::this_thread();
         while !self.is_over {
             self.turn()?;
