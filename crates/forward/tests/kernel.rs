@@ -3,40 +3,22 @@
 //!
 //! Takes root, or a system that lets users have namespaces.
 
+#[path = "../../reactor/tests/common/mod.rs"]
+mod common;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use common::privileged;
 use forward::join::{Joiner, Options};
 use forward::split::{Opened, open};
 use reactor::SendBatch;
-use reactor::namespace::{Namespace, root_command};
+use reactor::namespace::Namespace;
 use reactor::tun::{Tun, TunOptions};
 use wire::checksum::{fold, pseudo_sum, sum};
 use wire::virtio::{Gso, Header};
-
-const INNER: &str = "FORWARD_TEST_IN_USER_NAMESPACE";
-
-/// Runs `work` where namespaces can be made: here, or in a copy of this process that is root of a user namespace.
-fn privileged(name: &str, work: impl FnOnce()) {
-    match Namespace::new() {
-        Ok(_) => work(),
-        Err(error) if std::env::var_os(INNER).is_some() => {
-            panic!("neither root nor a user namespace: {error}")
-        }
-        Err(_) => {
-            let mut command = Command::new(std::env::current_exe().unwrap());
-            command
-                .args([name, "--exact", "--nocapture"])
-                .env(INNER, "1");
-            let status = root_command(&mut command).status();
-            let status = status.expect("root, or a system that allows user namespaces");
-            assert!(status.success(), "{name} in a user namespace: {status}");
-        }
-    }
-}
 
 /// A namespace with a device that has all offloads: what is sent to `.2` or `::2` comes out of it, and may be sent back.
 fn device() -> (Namespace, Tun) {

@@ -13,6 +13,7 @@
 //! | `lab` | `headend lab` |
 //! | `ping` | `headend ping` |
 //! | `qos` | `headend qos` |
+//! | `text` | texts of files that an operator wrote |
 //! | `trace` | `headend trace` |
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ mod filter;
 mod lab;
 mod ping;
 mod qos;
+mod text;
 mod trace;
 
 use std::process::ExitCode;

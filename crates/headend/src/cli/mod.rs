@@ -107,6 +107,17 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
+/// What becomes of a verb whose faults are told with exit status 2.
+pub(crate) fn or_exit_2(verb: &str, done: Result<ExitCode>) -> Result<ExitCode> {
+    match done {
+        Err(error) if !is_broken_pipe(&error) => {
+            eprintln!("headend {verb}: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+        done => done,
+    }
+}
+
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()

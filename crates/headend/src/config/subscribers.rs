@@ -408,7 +408,7 @@ fn section_at(root: &DeTable<'_>, name: &str) -> usize {
 /// # Errors
 /// A line for each fault: file, line, column, word, what is wrong and what would be right.
 pub(crate) fn load_filters(path: &Path, before: &FilterSet) -> Result<FilterSet, Vec<String>> {
-    let text = crate::filter::text_of(path).map_err(|error| vec![format!("{error:#}")])?;
+    let text = crate::text::text_of(path).map_err(|error| vec![format!("{error:#}")])?;
     let read = before.reload(&text, &crate::filter::names());
     read.map(|(set, _)| set).map_err(|remarks| {
         let line = |fault: &filter::Remark| format!("{}:{fault}", path.display());

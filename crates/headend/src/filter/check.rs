@@ -8,7 +8,8 @@ use anyhow::Result;
 use filter::{Direction, FilterSet, Remark, Remarks};
 use serde_json::{Value, json};
 
-use super::{names, text_of};
+use super::names;
+use crate::text::text_of;
 
 /// Say what is wrong or unwise in a file of filters.
 #[derive(Debug, clap::Args)]

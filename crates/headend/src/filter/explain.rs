@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use filter::{Direction, Explanation, Filter, FilterSet};
 use serde_json::json;
 
-use super::{names, question, text_of};
+use super::{names, question};
+use crate::text::text_of;
 
 /// Say which rule decides on a packet. Exit status 0: accepted; 1: denied; 2: something was wrong.
 #[derive(Debug, clap::Args)]

@@ -13,9 +13,11 @@ mod question;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Subcommand;
 use filter::Names;
+
+use crate::text::text_of;
 
 /// Filters: check a file of rules, ask what becomes of a packet.
 #[derive(Debug, clap::Args)]
@@ -38,13 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Check(args) => check::run(args),
         Verb::Explain(args) => explain::run(args),
     };
-    match done {
-        Err(error) if !crate::cli::is_broken_pipe(&error) => {
-            eprintln!("headend filter: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        done => done,
-    }
+    crate::cli::or_exit_2("filter", done)
 }
 
 /// The names of protocols and services on this machine, from files that are read here and nowhere else. Where there are
@@ -55,24 +51,4 @@ pub(crate) fn names() -> Names {
         text.unwrap_or_default()
     });
     Names::read(&protocols, &services)
-}
-
-/// Octets of the longest file that is read.
-const FILE_MAX: u64 = 64 << 20;
-
-/// The text of a file.
-pub(crate) fn text_of(path: &Path) -> Result<String> {
-    use std::io::Read;
-    let mut octets = Vec::new();
-    let name = || path.display().to_string();
-    let file = std::fs::File::open(path).with_context(name)?;
-    file.take(FILE_MAX + 1)
-        .read_to_end(&mut octets)
-        .with_context(name)?;
-    anyhow::ensure!(
-        octets.len() as u64 <= FILE_MAX,
-        "{}: is longer than 64 MiB",
-        path.display()
-    );
-    String::from_utf8(octets).with_context(|| format!("{}: is not text", path.display()))
 }

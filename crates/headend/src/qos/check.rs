@@ -45,7 +45,7 @@ impl Examined {
     /// # Errors
     /// The file cannot be read.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = super::text_of(path)?;
+        let text = crate::text::text_of(path)?;
         let (policy, faults, advice) = match Policy::parse(&text) {
             Ok((policy, advice)) => (Some(policy), Vec::new(), advice),
             Err(faults) => (None, faults, Vec::new()),

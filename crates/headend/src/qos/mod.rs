@@ -23,10 +23,9 @@ mod screen;
 mod show;
 mod system;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Subcommand;
 
 /// Queues: check a policy, shape by it, look at queues.
@@ -87,37 +86,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Graph(args) => graph::run(args),
         Verb::KeepOffloadsOff(args) => run::keeper::run(args),
     };
-    match done {
-        Err(error) if !crate::cli::is_broken_pipe(&error) => {
-            eprintln!("headend qos: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        done => done,
-    }
+    crate::cli::or_exit_2("qos", done)
 }
 
 /// `text` without control characters, which a terminal might obey.
 fn printable(text: &str) -> String {
     let show = |char: char| if char.is_control() { ' ' } else { char };
     text.chars().map(show).collect()
-}
-
-/// Octets of the longest file that is read.
-const FILE_MAX: u64 = 64 << 20;
-
-/// The text of a file.
-fn text_of(path: &Path) -> Result<String> {
-    use std::io::Read;
-    let mut octets = Vec::new();
-    let name = || path.display().to_string();
-    let file = std::fs::File::open(path).with_context(name)?;
-    file.take(FILE_MAX + 1)
-        .read_to_end(&mut octets)
-        .with_context(name)?;
-    anyhow::ensure!(
-        octets.len() as u64 <= FILE_MAX,
-        "{}: is longer than 64 MiB",
-        path.display()
-    );
-    String::from_utf8(octets).with_context(|| format!("{}: is not text", path.display()))
 }

@@ -173,7 +173,7 @@ fn format_of(args: &Args) -> Result<Format> {
 
 fn of_policy(path: &Path) -> Result<Tree> {
     let name = path.display().to_string();
-    match Policy::parse(&super::text_of(path)?) {
+    match Policy::parse(&crate::text::text_of(path)?) {
         Ok((policy, _)) => ours::grow(&policy, &name),
         Err(faults) => {
             let faults: Vec<String> = faults
@@ -192,7 +192,7 @@ fn of_files(files: &[String], interface: Option<&str>) -> Result<Tree> {
             Some((parent, path)) if !Path::new(file).exists() => (Some(parent), path),
             _ => (None, file.as_str()),
         };
-        let text = super::text_of(Path::new(path))?;
+        let text = crate::text::text_of(Path::new(path))?;
         ensure!(
             !loose::is_cut_short(&text),
             "{path}: the JSON ends before its lists are closed: the file was cut short"
