@@ -89,7 +89,6 @@ fn pools(bits: u32, sticky: bool) {
             holder: Holder(n),
             user: &user,
             sticky: false,
-            wish: None,
         };
         pools.take(&request).expect("it is free")
     };

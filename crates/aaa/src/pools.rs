@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! let mut pools = Pools::new(specs, own, seed)?;
-//! let address = pools.take(&Request { pool: Some("home"), holder, user, sticky, wish: None })?;
+//! let address = pools.take(&Request { pool: Some("home"), holder, user, sticky })?;
 //! pools.release(address, holder);
 //! ```
 //!
@@ -58,8 +58,6 @@ pub struct Request<'a> {
     pub user: &'a [u8],
     /// The user's own wish to be remembered; a pool may ask for it for all.
     pub sticky: bool,
-    /// The address that it would like; another is given where that one is not free or not of the pool.
-    pub wish: Option<Ipv4Addr>,
 }
 
 /// Why there is no address.
@@ -137,7 +135,7 @@ impl Pools {
         Ok(pools)
     }
 
-    /// Takes an address of a pool: the wish, the user's last, or the one that rested longest.
+    /// Takes an address of a pool: the user's last, or the one that rested longest.
     ///
     /// # Errors
     /// [`Fault::UnknownPool`] and [`Fault::Full`], which are counted.
@@ -152,8 +150,7 @@ impl Pools {
         };
         let is_sticky = request.sticky || pool.is_sticky();
         let tag = is_sticky.then(|| self.hasher.hash_one(request.user).max(1));
-        let wish = request.wish.map(Ipv4Addr::to_bits);
-        let taken = pool.take(request.holder, tag, wish);
+        let taken = pool.take(request.holder, tag);
         taken.map(Ipv4Addr::from_bits).ok_or(Fault::Full)
     }
 

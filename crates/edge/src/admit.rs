@@ -175,12 +175,31 @@ impl Edge {
                     holder,
                     user: &subscriber.name,
                     sticky,
-                    wish: None,
                 })
                 .map_err(|fault| fault.to_string())?,
         };
         subscriber.held = Some(address);
         Ok(address)
+    }
+
+    /// Gives a subscriber that may choose its address (RFC 2865, section 5.8) the one that a frame of it asks for, where
+    /// its pool gives that out and nobody has it.
+    pub(crate) fn heed_wish(&mut self, index: u32, frame: &[u8]) {
+        let Self {
+            subscribers, pools, ..
+        } = self;
+        let subscriber = subscribers.at_mut(index).expect("the caller has it");
+        let profile = subscriber.profile.as_deref();
+        if profile.is_none_or(|profile| profile.address != Address::ItsOwn) {
+            return;
+        }
+        let holder = Holder(SubscriberKey(subscriber.key).to_token());
+        if let (Some(wish), Some(held)) = (subscriber.link.wish(frame), subscriber.held)
+            && pools.exchange(held, wish, holder)
+        {
+            subscriber.held = Some(wish);
+            subscriber.link.change_ipv4(wish);
+        }
     }
 
     /// Gives a subscriber's address back.

@@ -71,6 +71,7 @@ impl Edge {
         let is_echo_reply = frame.is_some_and(|frame| {
             frame.protocol == protocol::LCP && frame.information.first() == Some(&code::ECHO_REPLY)
         });
+        self.heed_wish(index, octets);
         let handled = self.with_link(index, now, |link, ctx| link.handle(octets, ctx));
         match handled {
             Some(Err(why)) => self.path.counts().discard(Discard::Ppp(why)),

@@ -30,17 +30,24 @@ pub fn target(data: &[u8]) {
         let holder = Holder(u64::from(who));
         let address = Ipv4Addr::new(10, 0, 0, place % 32);
         match what % 8 {
-            0..4 => {
+            0..3 => {
                 let request = Request {
                     pool: ["a", "b", "c"].get(usize::from(user >> 6)).copied(),
                     holder,
                     user: &[user & 7],
                     sticky: user & 8 != 0,
-                    wish: (user & 16 != 0).then_some(address),
                 };
                 if let Ok(taken) = pools.take(&request) {
                     assert_ne!(taken, own);
                     assert_eq!(held.insert(taken, holder), None, "{taken} twice");
+                }
+            }
+            3 => {
+                let wish = Ipv4Addr::new(10, 0, 0, user % 32);
+                if pools.exchange(address, wish, holder) {
+                    assert_ne!(wish, own);
+                    assert_eq!(held.remove(&address), Some(holder));
+                    assert_eq!(held.insert(wish, holder), None, "{wish} twice");
                 }
             }
             4 => match pools.claim(address, holder) {

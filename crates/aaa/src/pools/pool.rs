@@ -148,23 +148,10 @@ impl Pool {
     }
 
     /// An address for the holder; `None`, counted: all are held.
-    pub(super) fn take(
-        &mut self,
-        holder: Holder,
-        tag: Option<u64>,
-        wish: Option<u32>,
-    ) -> Option<u32> {
+    pub(super) fn take(&mut self, holder: Holder, tag: Option<u64>) -> Option<u32> {
         let last = tag.and_then(|tag| self.place_of_user(tag));
-        let wished = wish.and_then(|bits| self.place(bits)).filter(|&place| {
-            match self.states[place as usize] {
-                State::Free => true,
-                State::Remembered => last == Some(place) || self.free.len == 0,
-                State::LeftOut | State::Held | State::HeldLeftOut => false,
-            }
-        });
         let back = last.filter(|&place| self.states[place as usize] == State::Remembered);
-        let found = wished
-            .or(back)
+        let found = back
             .or_else(|| self.free.first())
             .or_else(|| self.remembered.first());
         let Some(place) = found else {

@@ -39,7 +39,6 @@ fn plain(pool: &'static str, holder: u64) -> Request<'static> {
         holder: Holder(holder),
         user: b"",
         sticky: false,
-        wish: None,
     }
 }
 
@@ -49,7 +48,6 @@ fn of(user: &'static str, holder: u64) -> Request<'static> {
         holder: Holder(holder),
         user: user.as_bytes(),
         sticky: true,
-        wish: None,
     }
 }
 
@@ -167,31 +165,6 @@ fn a_user_with_two_sessions_has_one_remembered_address() {
     let view = pools.views().next().expect("a pool");
     assert_eq!((view.free, view.remembered), (4, 1));
     assert_eq!(take(&mut pools, &of("ann", 3)), "10.0.0.1");
-}
-
-#[test]
-fn a_wish_is_granted_where_it_is_free_and_of_the_pool() {
-    let mut pools = pools(&[
-        spec("a", &["10.0.0.1-10.0.0.4"]),
-        spec("b", &["10.0.1.1-10.0.1.4"]),
-    ]);
-    let wishing = |holder, wish: &str| Request {
-        wish: Some(address(wish)),
-        ..plain("a", holder)
-    };
-    assert_eq!(take(&mut pools, &wishing(1, "10.0.0.3")), "10.0.0.3");
-    assert_eq!(take(&mut pools, &wishing(2, "10.0.0.3")), "10.0.0.1");
-    assert_eq!(take(&mut pools, &wishing(3, "10.0.1.3")), "10.0.0.2");
-    let before = Request {
-        wish: Some(address("10.0.0.4")),
-        ..of("ann", 4)
-    };
-    assert_eq!(take(&mut pools, &before), "10.0.0.4");
-    assert!(pools.release(address("10.0.0.4"), Holder(4)));
-    assert!(pools.release(address("10.0.0.3"), Holder(1)));
-    // Another's remembered address is not to be had for the asking.
-    assert_eq!(take(&mut pools, &wishing(5, "10.0.0.4")), "10.0.0.3");
-    assert_eq!(take(&mut pools, &wishing(6, "10.0.0.4")), "10.0.0.4");
 }
 
 #[test]
@@ -370,7 +343,6 @@ fn a_million_sessions_come_and_go_and_no_address_is_given_twice_or_lost() {
                 holder,
                 user: user.as_bytes(),
                 sticky: random(4) == 0,
-                wish: None,
             };
             let fixed = Ipv4Addr::from_bits(0x0a00_0000 | random(1 << 11) as u32);
             let got = match random(10) {
@@ -418,15 +390,10 @@ impl Model {
             .map(|(bits, _)| *bits)
     }
 
-    fn take(&mut self, holder: u64, user: Option<u8>, wish: Option<u32>) -> Option<u32> {
+    fn take(&mut self, holder: u64, user: Option<u8>) -> Option<u32> {
         let last = user.and_then(|user| self.last(user));
-        let may = |bits: &u32| {
-            let own = last == Some(*bits) || self.free.is_empty();
-            self.free.contains(bits) || self.remembered.contains(bits) && own
-        };
-        let found = wish
-            .filter(may)
-            .or(last.filter(|bits| self.remembered.contains(bits)))
+        let found = last
+            .filter(|bits| self.remembered.contains(bits))
             .or(self.free.front().copied())
             .or(self.remembered.front().copied())?;
         self.free.retain(|bits| *bits != found);
@@ -488,7 +455,7 @@ impl Model {
 
 #[derive(Clone, Debug)]
 enum Op {
-    Take(u64, Option<u8>, Option<u8>),
+    Take(u64, Option<u8>),
     Claim(u8, u64),
     Release(u8, u64),
     Exchange(u8, u8, u64),
@@ -498,8 +465,7 @@ fn op() -> impl Strategy<Value = Op> {
     let place = 0_u8..12;
     let user = prop::option::of(0_u8..6);
     prop_oneof![
-        5 => (0_u64..3, user, prop::option::of(place.clone()))
-            .prop_map(|(holder, user, wish)| Op::Take(holder, user, wish)),
+        5 => (0_u64..3, user).prop_map(|(holder, user)| Op::Take(holder, user)),
         1 => (place.clone(), 0_u64..3).prop_map(|(place, holder)| Op::Claim(place, holder)),
         6 => (place.clone(), 0_u64..3).prop_map(|(place, holder)| Op::Release(place, holder)),
         2 => (place.clone(), place, 0_u64..3)
@@ -518,17 +484,15 @@ proptest! {
         };
         for op in ops {
             match op {
-                Op::Take(holder, user, wish) => {
-                    let wish = wish.map(|place| FIRST + u32::from(place));
+                Op::Take(holder, user) => {
                     let request = Request {
                         pool: None,
                         holder: Holder(holder),
                         user: &[user.unwrap_or_default()],
                         sticky: user.is_some(),
-                        wish: wish.map(Ipv4Addr::from_bits),
                     };
                     let got = pools.take(&request).ok().map(Ipv4Addr::to_bits);
-                    prop_assert_eq!(got, model.take(holder, user, wish));
+                    prop_assert_eq!(got, model.take(holder, user));
                 }
                 Op::Claim(place, holder) => {
                     let bits = FIRST + u32::from(place);

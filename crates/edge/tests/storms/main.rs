@@ -9,3 +9,4 @@ mod chaos;
 mod hostile;
 mod node;
 mod state;
+mod wishes;
