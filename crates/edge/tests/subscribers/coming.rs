@@ -1,7 +1,7 @@
 //! Coming and going.
 
 use aaa::accounting::TerminateCause;
-use aaa::{Address, Profile};
+use aaa::{Address, Prefix, Profile};
 use base::Duration;
 use edge::{Admission, End, Entry, Phase};
 use ppp::LinkEnd;
@@ -52,6 +52,36 @@ fn a_client_that_is_refused_knows_why_though_its_session_is_gone_first() {
     stage.pass(Duration::from_secs(10));
     let ended = stage.lac.ended(0).unwrap();
     assert_eq!(ended.reason, End::Link(LinkEnd::RefusedByPeer));
+}
+
+#[test]
+fn a_network_that_another_has_is_told_to_be_missing_and_stays_so() {
+    let mut stage = Stage::new(lns_config());
+    let network = |text: &str, length| Prefix::new(text.parse().unwrap(), length).unwrap();
+    let networks = [network("198.51.100.0", 24), network("2001:db8:7::", 48)];
+    stage.profile.routes = networks.to_vec();
+    stage.dial("alice", "sesame");
+    stage.profile.routes.push(network("203.0.113.0", 24));
+    stage.dial("bob", "sesame");
+    let [alice, bob] = stage.up[..] else {
+        panic!("both are up");
+    };
+    assert_eq!(stage.lns.missing_routes(alice), []);
+    assert_eq!(stage.lns.missing_routes(bob), networks);
+    // Whoever is led there first stays; the other one gets it when it comes again.
+    stage
+        .lns
+        .drop_subscriber(alice, End::Administrator, stage.now);
+    stage.settle();
+    stage.pass(Duration::from_secs(10));
+    assert_eq!(stage.lns.missing_routes(alice), []);
+    assert_eq!(stage.lns.missing_routes(bob), networks);
+    stage.dial("bob", "sesame");
+    let again = *stage.up.last().unwrap();
+    assert_eq!(
+        stage.lns.missing_routes(again),
+        [network("203.0.113.0", 24)]
+    );
 }
 
 #[test]

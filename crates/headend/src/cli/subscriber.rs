@@ -177,6 +177,7 @@ fn page(row: &Value, out: &mut impl Write) -> Result<()> {
         page.line("IPv6", &format!("{peer} on its link, {local} on ours"))?;
     }
     page.line("networks", &list(&row["routes"]))?;
+    page.line("elsewhere", &list(&row["routes_missing"]))?;
     if let Some(mtu @ 1..) = row["mtu"].as_u64() {
         page.line("MTU", &mtu.to_string())?;
     }

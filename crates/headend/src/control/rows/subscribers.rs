@@ -70,6 +70,9 @@ pub(crate) struct Detail<'a> {
     /// Networks behind it.
     #[serde(serialize_with = "texts")]
     pub(crate) routes: &'a [aaa::Prefix],
+    /// Of these, the ones that do not lead to it: another has them.
+    #[serde(serialize_with = "texts")]
+    pub(crate) routes_missing: &'a [aaa::Prefix],
     pub(crate) filter: Option<&'a str>,
     /// The id of its account (Acct-Session-Id).
     pub(crate) account: Option<String>,

@@ -76,6 +76,7 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
         }),
         mtu: view.mtu,
         routes: profile.map_or(&[][..], |profile| &profile.routes),
+        routes_missing: &core.edge.missing_routes(key),
         filter: profile.and_then(|profile| profile.filter.as_deref()),
         account: core.authority.account(view.account),
         times: times(core, &view),
