@@ -140,6 +140,13 @@ impl Users {
         self.entries.is_empty()
     }
 
+    /// How many get an address of a pool: those without a fixed one.
+    #[must_use]
+    pub fn of_pools(&self) -> usize {
+        let fixed = |entry: &&Entry| matches!(entry.address, Address::Fixed(_));
+        self.len() - self.entries.iter().filter(fixed).count()
+    }
+
     /// Whether who claims to be `name` is that user. Names are compared octet by octet.
     ///
     /// It takes as long for a user that is not there as for one that is, and for a password that is nearly right as for

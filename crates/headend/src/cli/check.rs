@@ -14,10 +14,13 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// Prints "FILE: ok", or every fault and fails.
+/// Prints "FILE: ok", after advice if there is some, or every fault and fails.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match config::load(&args.file) {
-        Ok(_) => {
+        Ok(settings) => {
+            if settings.advice.len() > 0 {
+                eprintln!("{}", settings.advice);
+            }
             println!("{}: ok", args.file.display());
             Ok(ExitCode::SUCCESS)
         }

@@ -15,7 +15,7 @@ pub(crate) struct Fault {
 }
 
 /// Every fault of one file, in the order of its lines.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Faults {
     path: PathBuf,
     list: Vec<Fault>,
@@ -62,6 +62,7 @@ impl std::error::Error for Faults {}
 pub(super) struct Notes<'s> {
     source: &'s str,
     list: Vec<Fault>,
+    advice: Vec<Fault>,
 }
 
 impl<'s> Notes<'s> {
@@ -69,6 +70,7 @@ impl<'s> Notes<'s> {
         Self {
             source,
             list: Vec::new(),
+            advice: Vec::new(),
         }
     }
 
@@ -95,6 +97,21 @@ impl<'s> Notes<'s> {
             key: key.into(),
             message: message.into(),
         });
+    }
+
+    /// Notes what is no fault at the byte `offset`, and maybe not meant so.
+    pub(super) fn advise(&mut self, offset: usize, key: impl Into<String>, message: &str) {
+        let line = Some(self.line(offset));
+        self.advice.push(Fault {
+            line,
+            key: key.into(),
+            message: format!("{message} (advice)"),
+        });
+    }
+
+    /// What is no fault of the file at `path`, and maybe not meant so.
+    pub(super) fn advice(self, path: &Path) -> Faults {
+        Faults::new(path, self.advice)
     }
 
     /// What was noted, as the faults of the file at `path`.

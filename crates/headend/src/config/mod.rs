@@ -44,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) log: Log,
     /// How long the end waits for peers to acknowledge their StopCCNs.
     pub(crate) shutdown_wait: Duration,
+    /// What is no fault of the file, and maybe not meant so.
+    pub(crate) advice: Faults,
 }
 
 /// The control socket.
@@ -181,7 +183,10 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Settings, Faults> {
     }
     let settings = sections::read(root.get_ref(), path, &mut notes);
     match settings {
-        Some(settings) if notes.is_empty() => Ok(settings),
+        Some(mut settings) if notes.is_empty() => {
+            settings.advice = notes.advice(path);
+            Ok(settings)
+        }
         _ => Err(notes.fail(path)),
     }
 }

@@ -10,7 +10,7 @@ use toml::de::DeTable;
 use tracing::level_filters::LevelFilter;
 use wire::l2tp::DigestType;
 
-use super::fault::Notes;
+use super::fault::{Faults, Notes};
 use super::peer::{self, PeerKeys};
 use super::reader::{Section, set, unknown_key};
 use super::{
@@ -58,6 +58,7 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
         event,
         log,
         shutdown_wait,
+        advice: Faults::new(path, Vec::new()),
     })
 }
 

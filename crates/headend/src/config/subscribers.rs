@@ -77,7 +77,7 @@ pub(super) fn read<'s>(
     let mut edge = edge::Config::default();
     let own = ppp(root, notes, &mut edge);
     let pools = pools(root, notes, own);
-    let users = users(root, path, notes);
+    let (users, known) = users(root, path, notes).unzip();
     let filters = filters(root, path, notes, &mut edge);
     let radius = radius::read(root, path, notes, host_name);
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
@@ -96,6 +96,9 @@ pub(super) fn read<'s>(
             "users",
             "is missing; give [users] with file = \"users.toml\", a [[radius.server]], or [ppp] authenticate = \"nobody\"",
         );
+    }
+    if edge.terminate && pools.is_empty() && notes.is_empty() {
+        without_pool(section_at(root, "ppp"), known.as_ref(), asks, notes);
     }
     Subscribers {
         edge,
@@ -320,7 +323,32 @@ fn ranges(section: &mut Section, key: &'static str) -> Vec<Range> {
     ranges
 }
 
-fn users<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<UsersFile> {
+/// Says who gets no address without a pool: nobody at all, or all but those who have one of their own.
+fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &mut Notes) {
+    let remedy = "give [[pool]] with name = \"home\" and ranges = [\"10.64.0.0/16\"]";
+    let (all, of_pools) = users.map_or((0, 0), |users| (users.len(), users.of_pools()));
+    let message = match (of_pools, asks) {
+        (0, true) => {
+            "is missing: only who gets an address from its server (Framed-IP-Address) comes on line"
+                .into()
+        }
+        (_, true) => format!(
+            "is missing: {of_pools} of the {all} users of the file have no address of their own; of others only who \
+             gets one from its server (Framed-IP-Address) comes on line"
+        ),
+        (0, false) if all > 0 => return,
+        (_, false) if of_pools < all => {
+            format!("is missing: {of_pools} of the {all} users have no address of their own")
+        }
+        (_, false) => {
+            let message = format!("is missing, and nobody has an address of its own; {remedy}");
+            return notes.at(at, "pool", message);
+        }
+    };
+    notes.advise(at, "pool", &format!("{message}; {remedy}"));
+}
+
+fn users<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<(UsersFile, Users)> {
     if !root.contains_key("users") {
         return None;
     }
@@ -332,13 +360,12 @@ fn users<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<U
     }
     let file = file?;
     let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
-    if let Err(faults) = load_users(&path) {
-        for fault in faults {
-            section.fault(file.at, "file", fault);
-        }
+    let users = load_users(&path);
+    for fault in users.as_ref().err().into_iter().flatten() {
+        section.fault(file.at, "file", fault);
     }
     section.finish();
-    Some(UsersFile { path })
+    Some((UsersFile { path }, users.ok()?))
 }
 
 /// Reads a users file that only its owner and group may read.

@@ -183,6 +183,48 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
 }
 
 #[test]
+fn who_would_get_no_address_without_a_pool_is_told() {
+    let directory = Directory::new("no-pool");
+    let user =
+        |name: &str, more: &str| format!("[[user]]\nname = \"{name}\"\npassword = \"b\"\n{more}");
+    let fixed = |name: &str, last: u8| user(name, &format!("address = \"192.0.2.{last}\"\n"));
+    let mixed = fixed("a", 1) + &user("b", "") + &user("c", "address = \"own\"\n");
+    directory.file("fixed.toml", &(fixed("a", 1) + &fixed("b", 2)), 0o600);
+    directory.file("mixed.toml", &mixed, 0o600);
+    directory.file("pools.toml", &user("a", ""), 0o600);
+    let radius =
+        "[[radius.server]]\nauthentication = \"127.0.0.1:1812\"\nsecret = \"s\"\n".to_owned();
+    let users = |name| format!("[users]\nfile = \"{name}.toml\"\n");
+    let config = directory.0.join("f");
+    let told = |rest: &str| {
+        let ppp = "[ppp]\naddress = \"10.255.0.1\"\n";
+        let told = match parse(&config, with_lns(&format!("{ppp}{rest}")).as_bytes()) {
+            Ok(settings) => settings.advice,
+            Err(faults) => faults,
+        };
+        told.to_string()
+            .replace(&format!("{}:5: pool: is missing", config.display()), "5")
+    };
+    let remedy = "give [[pool]] with name = \"home\" and ranges = [\"10.64.0.0/16\"]";
+    let server = "only who gets an address from its server (Framed-IP-Address) comes on line";
+    let nobody = format!("5, and nobody has an address of its own; {remedy}");
+    assert_eq!(told(&users("fixed")), "");
+    assert_eq!(told(&users("pools")), nobody);
+    assert_eq!(told("authenticate = \"nobody\"\n"), nobody);
+    assert_eq!(
+        told(&users("mixed")),
+        format!("5: 2 of the 3 users have no address of their own; {remedy} (advice)")
+    );
+    assert_eq!(told(&radius), format!("5: {server}; {remedy} (advice)"));
+    let both = told(&(users("mixed") + &radius));
+    assert!(
+        both.starts_with("5: 2 of the 3 users of the file have no address of their own; of others")
+    );
+    let pool = "[[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n";
+    assert_eq!(told(&(radius + pool)), "");
+}
+
+#[test]
 fn who_is_not_on_line_in_time_is_ended_after_what_the_file_says_or_never() {
     for (given, expected) in [("0.5", Duration::from_millis(500)), ("0", Duration::ZERO)] {
         let settings = settings(&with_lns(&format!(

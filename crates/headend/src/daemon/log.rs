@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use anyhow::{Context, Result};
 use tracing_subscriber::prelude::*;
 
-use crate::config::{Log, LogFormat, LogTo};
+use crate::config::{Faults, Log, LogFormat, LogTo};
 
 /// Sets up logging for the process.
 ///
@@ -38,6 +38,13 @@ pub(super) fn start(log: &Log) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Writes down what is no fault of the configuration, and maybe not meant so.
+pub(super) fn advice(advice: &Faults) {
+    for line in advice.to_string().lines() {
+        tracing::warn!("{line}");
+    }
 }
 
 /// Whether standard error is the stream that systemd connected to its journal

@@ -83,6 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     };
     log::start(&settings.log)?;
+    log::advice(&settings.advice);
     let mut daemon = start::start(&settings, &args.config)?;
     let outcome = daemon.run().context("the event loop failed");
     daemon.finish();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::core::Core;
+use super::log;
 use crate::config;
 
 /// Where the daemon has what it has from.
@@ -15,7 +16,10 @@ impl Files {
     pub(super) fn reload(&self, core: &mut Core) {
         tracing::info!("SIGHUP: users, pools and filters are read anew; all else at a start only");
         let settings = match config::load(&self.config) {
-            Ok(settings) => settings.subscribers,
+            Ok(settings) => {
+                log::advice(&settings.advice);
+                settings.subscribers
+            }
             Err(faults) => {
                 for line in faults.to_string().lines() {
                     tracing::error!("{line}");
