@@ -55,6 +55,8 @@ pub(crate) struct Client {
     pub(crate) secret: Redacted<Vec<u8>>,
     /// Whether the host takes their addresses as its own.
     pub(crate) addresses: bool,
+    /// The metric of the default route by one of them, if there is to be one.
+    pub(crate) default_route: Option<u32>,
 }
 
 /// The device that packets of subscribers come out of.
@@ -466,12 +468,28 @@ fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<
     let secret = secret::required(&mut section, path, "the password");
     let mut addresses = true;
     set(section.flag("addresses"), &mut addresses);
+    let default_route = default_route(&mut section, addresses, root.contains_key("tun"));
     section.finish();
     Some(Client {
         name: name?.value,
         secret: secret?,
         addresses,
+        default_route,
     })
+}
+
+/// The metric of the default route that a client of ours is to be, if one is.
+fn default_route(section: &mut Section, addresses: bool, has_tun: bool) -> Option<u32> {
+    let wanted = section.flag("default_route");
+    let metric = section.integer("default_route_metric", 0..=i64::from(u32::MAX), "");
+    let wanted = wanted.filter(|flag| flag.value)?;
+    let missing = match (has_tun, addresses) {
+        (true, true) => return Some(metric.map_or(0, |metric| metric.value as u32)),
+        (false, _) => "needs a device: give [tun]",
+        (true, false) => "needs the clients' addresses on the host: leave addresses = false out",
+    };
+    section.fault(wanted.at, "default_route", missing);
+    None
 }
 
 fn tun<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Tun> {

@@ -157,6 +157,14 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
             "5: client.secret_file: is missing; give the file that holds the password",
         ),
         (
+            "[client]\nname = \"a\"\nsecret = \"x\"\ndefault_route = true",
+            "8: client.default_route: needs a device: give [tun]",
+        ),
+        (
+            "[tun]\n[client]\nname = \"a\"\nsecret = \"x\"\ndefault_route = true\naddresses = false",
+            "9: client.default_route: needs the clients' addresses on the host: leave addresses = false out",
+        ),
+        (
             "[client]\nname = \"a\"\nsecret = \"\"",
             "7: client.secret: must have 1 to 4096 octets; give the password",
         ),
@@ -179,6 +187,24 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
     ];
     for (rest, expected) in cases {
         assert_eq!(faults(&with_lns(rest)), format!("headend.toml:{expected}"));
+    }
+}
+
+#[test]
+fn a_client_may_have_the_default_route_of_a_metric() {
+    let client = "[tun]\n[client]\nname = \"a\"\nsecret = \"x\"\n";
+    for (keys, expected) in [
+        ("", None),
+        ("default_route = false\n", None),
+        ("default_route = true\n", Some(0)),
+        (
+            "default_route = true\ndefault_route_metric = 50\n",
+            Some(50),
+        ),
+    ] {
+        let settings = settings(&with_lns(&format!("{client}{keys}")));
+        let client = settings.subscribers.client.unwrap();
+        assert_eq!(client.default_route, expected, "{keys}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
+use super::default_route::{Client, DefaultRoute};
 use edge::SubscriberKey;
 use hashbrown::HashMap;
 use reactor::netlink::{LOCAL_MAX, Netlink};
@@ -19,14 +20,18 @@ pub(super) struct Addresses {
     held: HashMap<SubscriberKey, Ipv4Addr>,
     waiting: VecDeque<(IpAddr, bool)>,
     refused: u64,
+    default_route: Option<DefaultRoute>,
 }
 
 impl Addresses {
-    /// None yet, of the device of this name.
-    pub(super) fn open(device: &str) -> io::Result<Self> {
+    /// None yet, of the device of this name. Where a metric is given, one of them has the default route.
+    pub(super) fn open(device: &str, default_metric: Option<u32>) -> io::Result<Self> {
         let netlink = Netlink::open()?;
+        let interface = netlink.index(device)?;
+        let default_route = default_metric.map(|metric| DefaultRoute::new(interface, metric));
         Ok(Self {
-            interface: netlink.index(device)?,
+            interface,
+            default_route,
             netlink,
             held: HashMap::new(),
             waiting: VecDeque::new(),
@@ -34,8 +39,12 @@ impl Addresses {
         })
     }
 
-    /// A client has this address from now on, or none.
-    pub(super) fn set(&mut self, client: SubscriberKey, address: Option<Ipv4Addr>) {
+    /// A client has this from now on, or nothing.
+    pub(super) fn set(&mut self, client: SubscriberKey, has: Option<Client>) {
+        if let Some(default_route) = &mut self.default_route {
+            default_route.set(client, has);
+        }
+        let address = has.map(|(address, _)| address);
         let before = match address {
             Some(address) => self.held.insert(client, address),
             None => self.held.remove(&client),
@@ -56,14 +65,24 @@ impl Addresses {
 
     /// Whether changes wait for their turn.
     pub(super) fn has_changes(&self) -> bool {
-        !self.waiting.is_empty()
+        let of_default = self.default_route.as_ref();
+        !self.waiting.is_empty() || of_default.is_some_and(DefaultRoute::has_changes)
     }
 
     /// Tells the kernel of changes, a turn's share.
     pub(super) fn work(&mut self) {
-        if self.waiting.is_empty() {
-            return;
+        if !self.waiting.is_empty() {
+            self.change_addresses();
         }
+        // What leaves by it comes from an address that has to be there.
+        if let Some(default_route) = &mut self.default_route
+            && self.waiting.is_empty()
+        {
+            default_route.work(&mut self.netlink);
+        }
+    }
+
+    fn change_addresses(&mut self) {
         let share = self.waiting.len().min(LOCAL_MAX);
         let changes: Vec<_> = self.waiting.drain(..share).collect();
         let (refused, error) = match self.netlink.change_local(self.interface, &changes) {
@@ -87,4 +106,22 @@ impl Addresses {
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }
+
+    /// Whether the host's default route is by one of them.
+    pub(super) fn has_default_route(&self) -> bool {
+        let route = self.default_route.as_ref();
+        route.is_some_and(DefaultRoute::is_there)
+    }
 }
+
+impl Drop for Addresses {
+    /// All other routes go with the device.
+    fn drop(&mut self) {
+        if let Some(default_route) = &mut self.default_route {
+            default_route.remove(&mut self.netlink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

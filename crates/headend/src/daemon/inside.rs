@@ -71,7 +71,8 @@ impl Inside {
         set_up(&tun, wanted, settings)
             .with_context(|| format!("cannot set up the device {}", tun.name()))?;
         let clients = settings.client.as_ref().filter(|client| client.addresses);
-        let clients = clients.map(|_| Addresses::open(tun.name())).transpose()?;
+        let clients = clients.map(|client| Addresses::open(tun.name(), client.default_route));
+        let clients = clients.transpose()?;
         let udp = tun.offloads().udp && wanted.offloads;
         tracing::info!(
             device = tun.name(),

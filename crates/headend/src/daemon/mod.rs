@@ -9,6 +9,7 @@
 //! | `input` | datagrams from the sockets to the edge |
 //! | `inside` | packets from and to the TUN device |
 //! | `addresses` | addresses of our own clients |
+//! | `default_route` | the host's default route by one of them |
 //! | `authority` | who may come in |
 //! | `dialler` | sessions in which we are the client |
 //! | `reload` | what SIGHUP reads anew |
@@ -27,6 +28,7 @@ mod authority;
 mod capture;
 mod client;
 mod core;
+mod default_route;
 mod dialler;
 mod events;
 mod input;

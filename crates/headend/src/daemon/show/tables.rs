@@ -171,5 +171,9 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     if let Some(clients) = &core.inside.clients {
         push(&"client_addresses", clients.len());
         push(&"client_addresses_refused", clients.refused());
+        push(
+            &"client_default_route",
+            u64::from(clients.has_default_route()),
+        );
     }
 }

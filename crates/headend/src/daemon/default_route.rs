@@ -1,0 +1,152 @@
+//! The host's default route by one of our own clients, and a route to its LNS by the way that there was before, without
+//! which the tunnel would be led into itself.
+//!
+//! Left out: IPv6; routes to other LNSs, which are the operator's.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use anyhow::{Context, Result, ensure};
+use edge::SubscriberKey;
+use hashbrown::HashMap;
+use reactor::netlink::{Netlink, Route, Way};
+
+/// What a client has: its address, and where its LNS is.
+pub(super) type Client = (Ipv4Addr, IpAddr);
+
+/// Whose the default route is, of those who are there.
+pub(super) struct DefaultRoute {
+    /// The number of the TUN device.
+    interface: u32,
+    metric: u32,
+    clients: HashMap<SubscriberKey, Client>,
+    active: Option<Active>,
+    changed: bool,
+}
+
+/// Who has it, and the routes that were added.
+struct Active {
+    key: SubscriberKey,
+    client: Client,
+    routes: Vec<Route>,
+}
+
+impl DefaultRoute {
+    pub(super) fn new(interface: u32, metric: u32) -> Self {
+        Self {
+            interface,
+            metric,
+            clients: HashMap::new(),
+            active: None,
+            changed: false,
+        }
+    }
+
+    /// A client has this from now on, or nothing.
+    pub(super) fn set(&mut self, key: SubscriberKey, client: Option<Client>) {
+        match client {
+            Some(client) => self.clients.insert(key, client),
+            None => self.clients.remove(&key),
+        };
+        self.changed = true;
+    }
+
+    pub(super) fn has_changes(&self) -> bool {
+        self.changed
+    }
+
+    /// Whether somebody has it.
+    pub(super) fn is_there(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Has the kernel know whose it is. Who has it keeps it; when that one goes, another gets it.
+    pub(super) fn work(&mut self, netlink: &mut Netlink) {
+        if !core::mem::take(&mut self.changed) {
+            return;
+        }
+        if let Some(active) = &self.active {
+            if self.clients.get(&active.key) == Some(&active.client) {
+                return;
+            }
+            self.remove(netlink);
+        }
+        let Some((&key, &client)) = self.clients.iter().next() else {
+            return;
+        };
+        let (address, lns) = client;
+        match self.add(client, netlink) {
+            Ok(routes) => {
+                tracing::info!(%address, %lns, "the default route leads to the LNS");
+                self.active = Some(Active {
+                    key,
+                    client,
+                    routes,
+                });
+            }
+            Err(error) => tracing::warn!("no default route by {address}: {error:#}"),
+        }
+    }
+
+    /// Takes the routes away that were added.
+    pub(super) fn remove(&mut self, netlink: &mut Netlink) {
+        for route in self.active.take().iter().flat_map(|one| &one.routes).rev() {
+            // One that is gone was taken away by another.
+            if let Err(error) = netlink.remove(route) {
+                tracing::debug!(%error, "a route that was gone");
+            }
+        }
+    }
+
+    fn add(&self, (address, lns): Client, netlink: &mut Netlink) -> Result<Vec<Route>> {
+        let mut routes = Vec::from_iter(self.keep_way(lns, netlink)?);
+        let way = Way {
+            via: None,
+            interface: self.interface,
+        };
+        let default = Route {
+            to: (Ipv4Addr::UNSPECIFIED.into(), 0),
+            way,
+            metric: self.metric,
+            source: Some(address.into()),
+        };
+        if let Err(error) = netlink.add(&default) {
+            if let Some(kept) = routes.first() {
+                let _ = netlink.remove(kept);
+            }
+            let metric = self.metric;
+            return Err(error).with_context(|| {
+                format!("the host has one of metric {metric}, perhaps: give [client] default_route_metric another")
+            });
+        }
+        routes.push(default);
+        Ok(routes)
+    }
+
+    /// Has packets to the LNS go on as they do; the route for that, if it was not there.
+    fn keep_way(&self, lns: IpAddr, netlink: &mut Netlink) -> Result<Option<Route>> {
+        // A default route of IPv4 catches no others, and none to the host itself.
+        if lns.is_ipv6() {
+            return Ok(None);
+        }
+        let way = netlink.way_to(lns);
+        let way = way.with_context(|| format!("no way leads to the LNS {lns}"))?;
+        let Some(way) = way else {
+            return Ok(None);
+        };
+        ensure!(
+            way.interface != self.interface,
+            "packets to the LNS {lns} would go through the tunnel to it: see [tun] routes"
+        );
+        let route = Route {
+            to: (lns, 32),
+            way,
+            metric: 0,
+            source: None,
+        };
+        match netlink.add(&route) {
+            Ok(()) => Ok(Some(route)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("route to the LNS {lns}")),
+        }
+    }
+}
