@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Instant, Route};
 use edge::{Change, Path, Taken};
-use reactor::{Reactor, Ready, RecvBatch, Waker};
+use reactor::{Interest, Reactor, Ready, RecvBatch, Waker};
 
 use super::Stats;
 use super::batch::Batch;
 use crate::daemon::inside::Inside;
+use crate::daemon::rest::Rest;
 use crate::daemon::sockets::{Outside, Sockets};
 use crate::daemon::source::Source;
 
@@ -46,6 +47,10 @@ pub(super) struct Worker {
     /// A datagram about a packet that did not go on.
     composed: Vec<u8>,
     stats: Stats,
+    now: Instant,
+    rest: Rest,
+    /// Datagrams that came in this turn.
+    came: u64,
     is_over: bool,
 }
 
@@ -67,6 +72,9 @@ impl Worker {
             left: Batch::default(),
             composed: Vec::new(),
             stats: Stats::default(),
+            now: Instant::ZERO,
+            rest: Rest::new(),
+            came: 0,
             is_over: false,
         }
     }
@@ -83,9 +91,17 @@ impl Worker {
     }
 
     fn turn(&mut self) -> io::Result<()> {
+        if let Some(span) = self.rest.span(self.now, None) {
+            self.parts.reactor.pause(span);
+        }
         let now = self.parts.reactor.wait(None)?;
+        self.now = now;
+        self.came = 0;
+        let mut other_work = false;
         while let Some(ready) = self.parts.reactor.next_ready() {
-            match Source::from_bits(ready.user) {
+            let source = Source::from_bits(ready.user);
+            other_work |= !matches!(source, Source::Udp(_));
+            match source {
                 Source::Udp(number) => {
                     if ready.readiness.writable() {
                         let Parts {
@@ -101,6 +117,7 @@ impl Worker {
                 _ => self.change(),
             }
         }
+        self.rest.note(now, self.came, other_work);
         self.parts.inside.flush();
         self.send();
         self.hand_over();
@@ -128,10 +145,16 @@ impl Worker {
             received,
             left,
             stats,
+            came,
             ..
         } = self;
         for _ in 0..READS {
-            parts.sockets.receive(number, received)?;
+            if let Err(error) = parts.sockets.receive(number, received) {
+                // A socket that cannot be read would be ready for ever.
+                tracing::error!(%error, socket = number, "a socket failed; it is not read any more");
+                return parts.reactor.set_interest(ready.token, Interest::NONE);
+            }
+            *came += received.iter().count() as u64;
             for datagram in received.iter() {
                 let route = Route {
                     peer: datagram.peer,
