@@ -3,6 +3,7 @@
 //!
 //! Left out: IPv6; routes to other LNSs, which are the operator's.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::{Context, Result, ensure};
@@ -113,10 +114,12 @@ impl DefaultRoute {
             if let Some(kept) = routes.first() {
                 let _ = netlink.remove(kept);
             }
-            let metric = self.metric;
-            return Err(error).with_context(|| {
-                format!("the host has one of metric {metric}, perhaps: give [client] default_route_metric another")
-            });
+            ensure!(
+                error.kind() != ErrorKind::AlreadyExists,
+                "the host has one of metric {}; give [client] default_route_metric another, or take that one away",
+                self.metric
+            );
+            return Err(error.into());
         }
         routes.push(default);
         Ok(routes)
@@ -145,7 +148,7 @@ impl DefaultRoute {
         };
         match netlink.add(&route) {
             Ok(()) => Ok(Some(route)),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
             Err(error) => Err(error).with_context(|| format!("route to the LNS {lns}")),
         }
     }
