@@ -1,5 +1,6 @@
 //! UDP sockets that receive and send in batches.
 
+mod gather;
 mod recv;
 mod send;
 

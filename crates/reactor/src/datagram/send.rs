@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::datagram::UdpSocket;
+use crate::datagram::gather::Gather;
 use crate::sys::mmsg::{Outgoing, SendSlots};
 
 /// Messages in one call.
@@ -24,11 +25,18 @@ pub(super) const MERGE_SIZE_MAX: usize = 1_500 - 28;
 
 /// A datagram that waits in a batch.
 #[derive(Clone, Copy, Debug)]
-struct Queued {
-    start: usize,
-    length: usize,
-    peer: SocketAddr,
-    local: Option<IpAddr>,
+pub(super) struct Queued {
+    pub(super) start: usize,
+    pub(super) length: usize,
+    pub(super) peer: SocketAddr,
+    pub(super) local: Option<IpAddr>,
+}
+
+impl Queued {
+    /// Whether it goes the same way as another.
+    pub(super) fn has_ends_of(&self, other: &Self) -> bool {
+        self.peer == other.peer && self.local == other.local
+    }
 }
 
 /// Datagrams to be sent, one after the other in one buffer that is used again.
@@ -37,6 +45,9 @@ pub struct SendBatch {
     queue: Vec<Queued>,
     /// The first datagram of the queue that was not yet sent.
     head: usize,
+    /// Whether a datagram has other ends than the one before it.
+    is_mixed: bool,
+    gather: Gather,
     limit: usize,
     overflowed: u64,
     slots: SendSlots,
@@ -66,6 +77,8 @@ impl SendBatch {
             payload: Vec::new(),
             queue: Vec::new(),
             head: 0,
+            is_mixed: false,
+            gather: Gather::default(),
             limit: limit.max(1),
             overflowed: 0,
             slots: SendSlots::new(SLOTS),
@@ -91,12 +104,15 @@ impl SendBatch {
             return;
         }
         let length = self.payload.len().saturating_sub(start);
-        self.queue.push(Queued {
+        let queued = Queued {
             start,
             length,
             peer,
             local,
-        });
+        };
+        let before = self.queue.last();
+        self.is_mixed |= before.is_some_and(|before| !before.has_ends_of(&queued));
+        self.queue.push(queued);
     }
 
     /// Appends a datagram.
@@ -131,12 +147,25 @@ impl SendBatch {
         self.payload.clear();
         self.queue.clear();
         self.head = 0;
+        self.is_mixed = false;
         pending
     }
 
     /// Where the committed datagrams end.
     fn committed(&self) -> usize {
         self.queue.last().map_or(0, |last| last.start + last.length)
+    }
+
+    /// Brings datagrams with the same ends together.
+    fn bring_together(&mut self) {
+        let Self {
+            payload,
+            queue,
+            head,
+            gather,
+            ..
+        } = self;
+        gather.run(queue, payload, head);
     }
 
     /// Lays out the messages of the next call. Datagrams before `plain_until` are not
@@ -196,11 +225,7 @@ fn run(queue: &[Queued], size_max: usize) -> (usize, usize) {
     let (mut count, mut bytes) = (1, first.length);
     for next in queue.iter().take(MERGE_DATAGRAMS).skip(1) {
         let fits = next.length <= first.length && next.length > 0;
-        if !fits
-            || next.peer != first.peer
-            || next.local != first.local
-            || bytes + next.length > MERGE_BYTES
-        {
+        if !fits || !next.has_ends_of(&first) || bytes + next.length > MERGE_BYTES {
             break;
         }
         count += 1;
@@ -213,7 +238,7 @@ fn run(queue: &[Queued], size_max: usize) -> (usize, usize) {
 }
 
 impl UdpSocket {
-    /// Sends what waits in the batch, in order. A datagram that the kernel refuses is
+    /// Sends what waits in the batch, to each peer in order. A datagram that the kernel refuses is
     /// dropped and counted, and the rest goes on; when the send buffer is full the
     /// rest stays in the batch.
     pub fn send(&mut self, batch: &mut SendBatch) -> SendOutcome {
@@ -224,6 +249,9 @@ impl UdpSocket {
         let mut suspect = false;
         // Where a pending error was reported in place of sending.
         let mut refused_at = None;
+        if self.gso && batch.is_mixed {
+            batch.bring_together();
+        }
         while !batch.is_empty() {
             batch.plan(self, plain_until);
             let head = batch.head;

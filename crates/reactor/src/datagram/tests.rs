@@ -64,7 +64,7 @@ fn a_refusal_that_is_not_about_merging_costs_its_datagrams_alone() {
     );
     assert!(outcome.last_error().is_some());
     assert!(sender.uses_gso());
-    assert_eq!(sender.stats().merged, 2);
+    assert_eq!(sender.stats().merged, 1);
     assert_eq!(receiver.recv(&mut inbox).unwrap(), 4);
     assert!(outbox.is_empty());
 }
@@ -231,4 +231,54 @@ fn ipv6_sockets_leave_the_port_free_for_ipv4() {
     let six = UdpSocket::bind("[::]:0".parse().unwrap(), &options).unwrap();
     let port = six.local_addr().port();
     UdpSocket::bind(SocketAddr::new("0.0.0.0".parse().unwrap(), port), &options).unwrap();
+}
+
+#[test]
+fn what_goes_to_one_peer_leaves_together_and_in_order() {
+    let mut sender = loopback();
+    let mut receivers: Vec<UdpSocket> = (0..40).map(|_| loopback()).collect();
+    let (mut inbox, mut outbox) = (RecvBatch::new(64), SendBatch::new(1_024));
+    let sizes = [40, 20, 30, 30, 9, 9];
+    for (turn, size) in sizes.into_iter().enumerate() {
+        for (number, receiver) in receivers.iter().enumerate() {
+            // Not every one has something each time.
+            if (number + turn) % 7 > 0 {
+                let mut bytes = vec![number as u8; size];
+                bytes[1] = turn as u8;
+                outbox.push(&bytes, receiver.local_addr(), None);
+            }
+        }
+    }
+    let pending = outbox.pending();
+    assert_eq!(sender.send(&mut outbox).sent, pending);
+    assert!(sender.stats().merged > 40, "{:?}", sender.stats());
+    for (number, receiver) in receivers.iter_mut().enumerate() {
+        receiver.recv(&mut inbox).unwrap();
+        let came: Vec<(usize, u8, u8)> = inbox
+            .iter()
+            .map(|one| (one.bytes.len(), one.bytes[0], one.bytes[1]))
+            .collect();
+        let expected = sizes.into_iter().enumerate();
+        let expected = expected.filter(|(turn, _)| (number + turn) % 7 > 0);
+        let expected: Vec<(usize, u8, u8)> = expected
+            .map(|(turn, size)| (size, number as u8, turn as u8))
+            .collect();
+        assert_eq!(came, expected);
+    }
+}
+
+#[test]
+fn what_waited_goes_before_what_came_later_to_the_same_peer() {
+    let (mut sender, mut one, mut other) = (loopback(), loopback(), loopback());
+    let (mut inbox, mut outbox) = (RecvBatch::new(16), SendBatch::new(16));
+    outbox.push(b"first", one.local_addr(), None);
+    outbox.push(b"other", other.local_addr(), None);
+    outbox.begin().extend_from_slice(b"second");
+    outbox.commit(one.local_addr(), None);
+    outbox.push(b"third", one.local_addr(), None);
+    assert_eq!(sender.send(&mut outbox).sent, 4);
+    assert_eq!(one.recv(&mut inbox).unwrap(), 3);
+    let came: Vec<&[u8]> = inbox.iter().map(|one| one.bytes).collect();
+    assert_eq!(came, [&b"first"[..], b"second", b"third"]);
+    assert_eq!(other.recv(&mut inbox).unwrap(), 1);
 }

@@ -1,0 +1,91 @@
+//! Datagrams of a batch to one peer, brought together so that they can leave as one message.
+//!
+//! Who serves many peers composes for each in turn, and again for each: what goes to one of them stands apart. Nothing is
+//! promised of the order between peers; that of the datagrams to one stays.
+
+use std::mem;
+use std::net::IpAddr;
+
+use crate::datagram::send::Queued;
+
+/// No datagram.
+const NONE: u32 = u32::MAX;
+/// A datagram that has its new place.
+const PLACED: u32 = u32::MAX - 1;
+
+/// What is needed for that, used again.
+#[derive(Default)]
+pub(super) struct Gather {
+    /// The latest datagram of each hash. One that another one has replaced is followed by none.
+    latest: Vec<u32>,
+    /// The next datagram with the same ends.
+    next: Vec<u32>,
+    queue: Vec<Queued>,
+    payload: Vec<u8>,
+}
+
+impl Gather {
+    /// Brings together what `queue` has from `head` on, where that lets some be merged. If so, `queue` and `payload` have
+    /// that alone then, and `head` is 0.
+    pub(super) fn run(&mut self, queue: &mut Vec<Queued>, payload: &mut Vec<u8>, head: &mut usize) {
+        let pending = &queue[*head..];
+        if pending.len() < 3 || !self.link(pending) {
+            return;
+        }
+        self.queue.clear();
+        self.payload.clear();
+        for first in 0..pending.len() {
+            let mut at = first;
+            while self.next[at] != PLACED {
+                let one = pending[at];
+                let start = self.payload.len();
+                self.payload
+                    .extend_from_slice(&payload[one.start..one.start + one.length]);
+                self.queue.push(Queued { start, ..one });
+                match mem::replace(&mut self.next[at], PLACED) {
+                    NONE => break,
+                    next => at = next as usize,
+                }
+            }
+        }
+        mem::swap(&mut self.queue, queue);
+        mem::swap(&mut self.payload, payload);
+        *head = 0;
+    }
+
+    /// Finds for each datagram the next one with the same ends; whether that brings any together that can be merged.
+    fn link(&mut self, pending: &[Queued]) -> bool {
+        let bits = (pending.len() * 4).next_power_of_two().trailing_zeros();
+        self.latest.clear();
+        self.latest.resize(1 << bits, NONE);
+        self.next.clear();
+        self.next.resize(pending.len(), NONE);
+        let mut has_any = false;
+        for (at, one) in pending.iter().enumerate() {
+            let before = mem::replace(&mut self.latest[hash(one, bits)], at as u32) as usize;
+            if let Some(earlier) = pending.get(before)
+                && earlier.has_ends_of(one)
+            {
+                self.next[before] = at as u32;
+                has_any |= before + 1 < at && one.length <= earlier.length;
+            }
+        }
+        has_any
+    }
+}
+
+/// As many bits, of both ends.
+fn hash(one: &Queued, bits: u32) -> usize {
+    let number = |address: IpAddr| match address {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => {
+            let number = address.to_bits();
+            (number >> 64) as u64 ^ number as u64
+        }
+    };
+    let ends = number(one.peer.ip()).rotate_left(32)
+        ^ u64::from(one.peer.port())
+        ^ one.local.map_or(0, number);
+    // By the golden ratio: neighbours come apart.
+    (ends.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
+}
