@@ -181,7 +181,7 @@ fn method(args: &Args, apart: bool) -> Vec<String> {
         ),
         "A subscriber is on line when its IPCP is open; at the end all that were asked for must be, with IPv6CP where that is measured, and the LNS must count as many sessions."
             .into(),
-        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll: as many datagrams in and out for a subscriber as the first kind of the same round had, of their mean length, from the same addresses, one after the other for each."
+        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll: as many datagrams in and out for a subscriber as the first kind of the same round had, of their mean length, from the same addresses, one after the other for each. So each of its datagrams is a message of its own to the kernel, where ours, at both ends, hand it as one what goes to one peer in one turn (GSO)."
             .into(),
         "Memory is resident memory gained since before the first subscriber, counted page by page: the subscriber, its session and its tunnel; users were read before."
             .into(),

@@ -72,7 +72,7 @@ impl Authority {
                     is_remote: false,
                     sessions: grant.sessions.map(|most| u32::from(most.get())),
                 };
-                edge.admit(subscriber, admission, b"", now);
+                edge.admit(subscriber, admission, WELCOME, now);
             }
             (Some(Verdict::Reject(Reject::UnknownUser)) | None, Some(radius))
                 if radius.authenticates() =>
@@ -85,12 +85,14 @@ impl Authority {
                 edge.refuse(subscriber, &why.to_string(), REFUSAL, now);
             }
             (None, _) => {
-                edge.admit(subscriber, Admission::default(), b"", now);
+                edge.admit(subscriber, Admission::default(), WELCOME, now);
             }
         }
     }
 }
 
+/// What a user is told who is let in, if a RADIUS server has no other words.
+const WELCOME: &[u8] = b"access granted";
 /// What a user is told who is not let in, whatever the reason.
 const REFUSAL: &[u8] = b"authentication failed";
 

@@ -12,10 +12,10 @@ use base::{Datagram, Instant, Machine, Route};
 use edge::{Admission, Edge, End, Question, SubscriberKey};
 use reactor::{Interest, Reactor, RecvBatch, SendBatch, UdpOptions, UdpSocket};
 
-use super::REFUSAL;
 use super::accounts::Accounts;
 use super::line::Place;
 use super::sockets::Sockets;
+use super::{REFUSAL, WELCOME};
 use crate::config;
 use crate::daemon::source::Source;
 
@@ -214,9 +214,9 @@ impl Radius {
                         is_remote: true,
                         ..Admission::default()
                     };
-                    let message = message.unwrap_or_default();
+                    let text = message.as_deref().map_or(WELCOME, str::as_bytes);
                     let key = SubscriberKey::from_token(token);
-                    edge.admit(key, admission, message.as_bytes(), now);
+                    edge.admit(key, admission, text, now);
                 }
                 Event::Rejected {
                     token,
