@@ -109,7 +109,7 @@ fn method(apart: bool) -> Vec<String> {
         ),
         "Into the TUN device the kernel has no route on for them, and drops them there; at the peers' end nobody reads the socket."
             .into(),
-        "The bare loops are recvmmsg and a write for each packet, and a read for each packet and sendmmsg, of 64 datagrams, on a TUN device without offloads, in a process of its own in the LNS's place, under the same load."
+        "The bare loops are recvmmsg and a write for each packet, and a read for each packet and sendmmsg, of 64 datagrams, on a TUN device without offloads, in a process of its own in the LNS's place, under the same load. They hand the kernel each datagram as a message of its own; ours hands it as one what a turn has for one peer and GSO can cut again, whatever stands between."
             .into(),
         "Bulk is one TCP connection between a client of a LAC of ours, on the load's core with both of the connection's ends, and a socket beside the LNS; its processor time is the LNS's, in which the kernel takes segments up to the socket, or to the peers' end of the wire."
             .into(),
