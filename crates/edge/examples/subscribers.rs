@@ -252,6 +252,7 @@ fn client(n: u32, kind: Kind) -> Edge {
         credentials: Some(credentials),
         ipv4: true,
         ipv6: kind.ipv6,
+        networks: Vec::new(),
     };
     edge.dial(call.expect("the first session"), dial, Instant::ZERO);
     edge

@@ -12,7 +12,8 @@ use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
 use crate::edge::Edge;
 use crate::end::End;
 use crate::event::{Admission, Event};
-use crate::path::change::{Step, Table};
+use crate::networks::table;
+use crate::path::change::Step;
 use crate::path::{Entry, Meter};
 use crate::subscriber::{Again, Phase, SubscriberKey};
 
@@ -257,9 +258,8 @@ impl Edge {
                 subscriber: SubscriberKey(key),
                 addresses: None,
             });
-        } else {
-            self.framed_routes(index, false, false);
         }
+        self.framed_routes(index, false, false);
     }
 
     pub(crate) fn ipv6_up(&mut self, index: u32, settings: &Ipv6Settings, now: Instant) {
@@ -276,22 +276,6 @@ impl Edge {
             self.at_mut(index).addresses.interface = [0; 8];
             self.publish(index);
             self.framed_routes(index, true, false);
-        }
-    }
-
-    /// Leads the networks behind a subscriber to it, those of one version of IP, or does not any more.
-    fn framed_routes(&mut self, index: u32, ipv6: bool, here: bool) {
-        let profile = self.at(index).profile.as_deref();
-        let networks = profile.map_or(&[][..], |profile| &profile.routes);
-        let of_version = |network: &&aaa::Prefix| network.address().is_ipv6() == ipv6;
-        let networks: Vec<_> = networks.iter().filter(of_version).copied().collect();
-        for network in networks {
-            let (address, length) = (network.address(), network.length());
-            if !here {
-                self.change(Step::Unroute(Table::Subscribers, address, length, index));
-            } else if !self.change(Step::Route(Table::Subscribers, address, length, index)) {
-                self.counters.routes_refused += 1;
-            }
         }
     }
 
@@ -376,12 +360,5 @@ impl Edge {
         }
         self.end(subscriber.0.index, reason, now);
         true
-    }
-}
-
-fn table(is_client: bool) -> Table {
-    match is_client {
-        true => Table::Own,
-        false => Table::Subscribers,
     }
 }

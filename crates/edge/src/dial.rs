@@ -1,5 +1,6 @@
 //! Links in which we are the client: voluntary tunnels.
 
+use aaa::Prefix;
 use base::Instant;
 use l2tp::SessionKey;
 use ppp::{Credentials, Ipv4Offer, Ipv6Offer, Side};
@@ -15,6 +16,8 @@ pub struct Dial {
     pub ipv4: bool,
     /// Whether to ask for IPv6.
     pub ipv6: bool,
+    /// Networks behind this client: packets from them go to its session, and packets to them come by it.
+    pub networks: Vec<Prefix>,
 }
 
 impl Dial {

@@ -17,6 +17,7 @@ use crate::counters::Counters;
 use crate::dial::Dial;
 use crate::event::{Event, Question};
 use crate::history::{Ended, History};
+use crate::networks::Waiting;
 use crate::outgoing::Outgoing;
 use crate::path::{Change, Path};
 use crate::random::Random;
@@ -58,6 +59,8 @@ pub struct Edge {
     pub(crate) counters: Counters,
     /// Numbers of accounts count from 1.
     pub(crate) last_account: u64,
+    /// Who waits for networks that others have.
+    pub(crate) waiting: Waiting,
     pub(crate) taps: Vec<Tap>,
     pub(crate) last_tap: u32,
     pub(crate) shutting_down: bool,
@@ -88,6 +91,7 @@ impl Edge {
             history: History::new(config.history_max),
             counters: Counters::default(),
             last_account: 0,
+            waiting: Waiting::default(),
             taps: Vec::new(),
             last_tap: 0,
             shutting_down: false,

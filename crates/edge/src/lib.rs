@@ -8,6 +8,7 @@
 //! | `edge` | the tables; in what order the parts hear of things |
 //! | `links` | sessions become subscribers; what their links tell; every way to end |
 //! | `admit` | what somebody gets that is let in, and gives back |
+//! | `networks` | networks behind subscribers |
 //! | `account` | that an account began, goes on, ended |
 //! | `path` | the way of packets, on one core or several |
 //! | `frames` | frames of a tunnel: which are packets, and which a link's |
@@ -29,6 +30,7 @@ mod event;
 mod frames;
 mod history;
 mod links;
+mod networks;
 mod outgoing;
 mod path;
 mod random;

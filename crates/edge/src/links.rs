@@ -1,8 +1,9 @@
 //! Sessions that become subscribers, what their PPP links tell, and every way to end.
 
+use aaa::Profile;
 use base::{Duration, Instant};
 use l2tp::{SessionEnd, SessionKey};
-use ppp::{Authentication, Claim, Context, Link, Proxy, ProxyProof, Side};
+use ppp::{Authentication, Claim, Context, Link, LinkEnd, Proxy, ProxyProof, Side};
 
 use crate::counters::Discard;
 use crate::edge::Edge;
@@ -35,6 +36,7 @@ impl Edge {
         }
         let is_client = dial.is_some();
         let name = dial.as_ref().and_then(crate::dial::Dial::name);
+        let networks = dial.as_ref().map(|dial| dial.networks.clone());
         let side = dial.map_or(Side::Network, crate::dial::Dial::side);
         let link = Link::new(side, &self.config.ppp, &mut self.random);
         self.last_account += 1;
@@ -43,6 +45,13 @@ impl Edge {
             .subscribers
             .insert_with(|key| Subscriber::new(key, &view, account, link, is_client, now));
         self.bind_session(session, key.index);
+        if let Some(routes) = networks.filter(|networks| !networks.is_empty()) {
+            let profile = Profile {
+                routes,
+                ..Profile::default()
+            };
+            self.at_mut(key.index).profile = Some(Box::new(profile));
+        }
         if let Some(name) = name {
             self.set_name(key.index, &name);
             self.register_name(key.index);
@@ -131,7 +140,13 @@ impl Edge {
                 let subscriber = self.at_mut(index);
                 let reason = subscriber.ending.take().map_or(End::Link(end), |end| *end);
                 let session = subscriber.session;
-                self.endpoint.end_payload(session, now);
+                if end == LinkEnd::PeerTerminated {
+                    // It is to read our Terminate-Ack first (RFC 1661, section 3.7), and will hang up itself.
+                    let wait = self.config.ppp.restart;
+                    self.endpoint.end_payload_after(session, wait, now);
+                } else {
+                    self.endpoint.end_payload(session, now);
+                }
                 self.finish(index, reason, now);
             }
         }

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use aaa::{Prefix, Profile};
+use aaa::Profile;
 use base::{Duration, Instant};
 use l2tp::SessionKey;
 use ppp::Link;
@@ -168,24 +168,6 @@ impl Edge {
         self.subscribers
             .at(index?)
             .map(|subscriber| SubscriberKey(subscriber.key))
-    }
-
-    /// Networks behind a subscriber that do not lead to it while their version of IP is open: another has them, or there
-    /// are too many routes.
-    #[must_use]
-    pub fn missing_routes(&self, key: SubscriberKey) -> Vec<Prefix> {
-        let Some(one) = self.subscribers.get(key.0) else {
-            return Vec::new();
-        };
-        let profile = one.profile.as_deref();
-        let networks = profile.map_or(&[][..], |profile| &profile.routes);
-        let is_missing = |network: &&Prefix| {
-            let (address, length) = (network.address(), network.length());
-            let version = if address.is_ipv4() { 4 } else { 6 };
-            let holder = self.path.routes.holder(address, length);
-            one.is_open(version) && holder != Ok(Some(key.0.index))
-        };
-        networks.iter().filter(is_missing).copied().collect()
     }
 
     /// The times that hold for a subscriber; none for a client, whose network decides.

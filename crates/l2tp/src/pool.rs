@@ -5,6 +5,8 @@
 //! indices into it, and a slot keeps its buffer when it is freed. So an idle
 //! tunnel holds no buffer, and a busy endpoint allocates none.
 
+use base::slab::Key;
+
 pub(crate) const NIL: u32 = u32::MAX;
 
 /// The largest buffer that a free slot keeps.
@@ -27,6 +29,8 @@ struct Slot {
 pub(crate) struct Message {
     /// Session ID of the L2TPv2 header; 0 in L2TPv3.
     pub(crate) session: u16,
+    /// The session of ours that this message connects.
+    pub(crate) connects: Option<Key>,
     /// Ns, for a message that arrived early.
     pub(crate) ns: u16,
     /// The AVPs.

@@ -256,7 +256,7 @@ impl Live {
             if let Event::CallRequested { session } = event {
                 let id = self.endpoint.session(session).map_or(0, |s| s.id);
                 match id % 3 {
-                    0 => _ = self.endpoint.answer_call(session, self.now),
+                    0 => _ = self.endpoint.answer_call(session),
                     1 => _ = self.endpoint.close_session(session, self.now),
                     _ => {}
                 }

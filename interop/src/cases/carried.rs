@@ -38,7 +38,7 @@ pub(crate) fn carries_iperf3_on_two_cores(bench: &Bench<'_>) -> Result<()> {
     let mut expected = [0; 2];
     for row in lns.all_on_line(8)? {
         let session = row["session"].as_u64().context("a session's id")?;
-        let packets = row["traffic"]["packets_in"].as_u64().unwrap_or(0);
+        let packets = row["packets_in"].as_u64().unwrap_or(0);
         expected[(session % 2) as usize] += packets;
     }
     let shards = lns.show(&["event", "shards"])?;

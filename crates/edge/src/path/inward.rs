@@ -128,6 +128,7 @@ impl Path {
             number,
             entries,
             routes,
+            own,
             filters,
             scratch,
             clamp_mss,
@@ -142,7 +143,10 @@ impl Path {
         if !entry.is_client {
             source::check(&entry.addresses, place, routes, &header, reach)
                 .map_err(Discard::Forward)?;
-        } else if version == 4 && header.destination as u32 != entry.addresses.v4 {
+        } else if version == 4
+            && header.destination as u32 != entry.addresses.v4
+            && own.lookup_v4(header.destination as u32) != Some(place)
+        {
             return Err(Discard::Forward(forward::Discard::NoRoute));
         }
         if reach == check::Reach::Link {

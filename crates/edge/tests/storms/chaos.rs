@@ -231,6 +231,7 @@ impl Chaos {
             credentials: self.rng.chance(0.95).then_some(credentials),
             ipv4: self.rng.chance(0.9),
             ipv6: self.rng.chance(0.6),
+            networks: Vec::new(),
         };
         self.world.with(lac, |lac, now| {
             let endpoint = lac.edge.endpoint_mut();

@@ -55,7 +55,7 @@ fn a_client_that_is_refused_knows_why_though_its_session_is_gone_first() {
 }
 
 #[test]
-fn a_network_that_another_has_is_told_to_be_missing_and_stays_so() {
+fn a_network_that_another_has_is_told_to_be_missing_until_that_one_goes() {
     let mut stage = Stage::new(lns_config());
     let network = |text: &str, length| Prefix::new(text.parse().unwrap(), length).unwrap();
     let networks = [network("198.51.100.0", 24), network("2001:db8:7::", 48)];
@@ -68,20 +68,84 @@ fn a_network_that_another_has_is_told_to_be_missing_and_stays_so() {
     };
     assert_eq!(stage.lns.missing_routes(alice), []);
     assert_eq!(stage.lns.missing_routes(bob), networks);
-    // Whoever is led there first stays; the other one gets it when it comes again.
+    // Whoever is led there first stays; then it is the next one's.
+    stage.dial("carol", "sesame");
+    let carol = *stage.up.last().unwrap();
     stage
         .lns
         .drop_subscriber(alice, End::Administrator, stage.now);
     stage.settle();
     stage.pass(Duration::from_secs(10));
     assert_eq!(stage.lns.missing_routes(alice), []);
-    assert_eq!(stage.lns.missing_routes(bob), networks);
-    stage.dial("bob", "sesame");
-    let again = *stage.up.last().unwrap();
-    assert_eq!(
-        stage.lns.missing_routes(again),
-        [network("203.0.113.0", 24)]
-    );
+    assert_eq!(stage.lns.missing_routes(bob), []);
+    assert_eq!(stage.lns.missing_routes(carol).len(), 3);
+    let inside = core::net::IpAddr::from([198, 51, 100, 7]);
+    assert_eq!(stage.lns.at_address(inside), Some(bob));
+    // Who waits in vain and goes leaves nothing.
+    for key in [carol, bob] {
+        stage
+            .lns
+            .drop_subscriber(key, End::Administrator, stage.now);
+        stage.settle();
+        stage.pass(Duration::from_secs(10));
+    }
+    assert_eq!(stage.lns.counts().routes, 0);
+}
+
+#[test]
+fn who_hangs_up_has_time_to_read_the_answer_before_its_session_ends() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("alice", "sesame");
+    let (_, view) = stage.lns.next_subscriber(0).unwrap();
+    let session = view.session;
+    // Its side of the link says good-bye, and its side of the tunnel does not.
+    let client = stage.lac.next_subscriber(0).unwrap().1.session;
+    let header = stage.lac.endpoint_mut().data_header(client).unwrap();
+    let request = [header.as_bytes(), &[0xff, 3, 0xc0, 0x21, 5, 9, 0, 4]].concat();
+    let mut none = crate::stage::Packets::default();
+    let from = crate::stage::route(crate::stage::LAC);
+    stage.lns.receive(from, &request, stage.now, &mut none);
+    stage.settle();
+    assert_eq!(stage.ended.len(), 1, "what it had is free at once");
+    assert!(stage.lns.endpoint().session(session).is_some());
+    // RFC 1661, section 3.7: not until at least one Restart time has passed.
+    stage.pass(Duration::from_millis(2_900));
+    assert!(stage.lns.endpoint().session(session).is_some());
+    stage.pass(Duration::from_millis(200));
+    assert!(stage.lns.endpoint().session(session).is_none());
+}
+
+#[test]
+fn of_many_calls_at_once_none_speaks_before_it_is_connected() {
+    let mut stage = Stage::with_pools(lns_config(), crate::stage::pools("10.0.0.1", "10.0.0.250"));
+    for n in 0..200 {
+        stage.begin_dial(&format!("user{n}"), "sesame", l2tp::Call::default());
+    }
+    // The tunnel's window lets a few messages through at a time; no timer has fired.
+    stage.settle();
+    assert_eq!(stage.up.len(), 200);
+    let counters = stage.lns.endpoint().counters();
+    let early = counters.filter(|(name, _)| name.to_string().contains("data_too_early"));
+    assert_eq!(early.map(|(_, count)| count).sum::<u64>(), 0);
+}
+
+#[test]
+fn networks_behind_a_client_of_ours_pass_both_ways() {
+    let mut stage = Stage::new(lns_config());
+    let network = Prefix::new("192.168.7.0".parse().unwrap(), 24).unwrap();
+    stage.profile.routes = vec![network];
+    stage.client_networks = vec![network];
+    stage.dial("alice", "sesame");
+    let (host, far) = ([192, 168, 7, 9].into(), [198, 51, 100, 7].into());
+    let up = crate::packets::udp(host, far, 20, true);
+    stage.up_stream(&up);
+    assert_eq!(stage.inside.0, [up]);
+    let down = crate::packets::udp(far, host, 20, true);
+    stage.down_stream(&down);
+    assert_eq!(stage.client_inside.0, [down]);
+    // Others are nobody's.
+    stage.up_stream(&crate::packets::udp([192, 168, 8, 9].into(), far, 20, true));
+    assert_eq!(stage.inside.0.len(), 1);
 }
 
 #[test]

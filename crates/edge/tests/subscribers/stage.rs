@@ -55,6 +55,8 @@ pub(crate) struct Stage {
     pub(crate) up: Vec<SubscriberKey>,
     /// What everybody gets who says the secret `sesame`.
     pub(crate) profile: Profile,
+    /// Networks behind the clients.
+    pub(crate) client_networks: Vec<aaa::Prefix>,
     /// Whether questions are answered at once.
     pub(crate) answers: bool,
     /// What came out at the LNS.
@@ -132,6 +134,7 @@ impl Stage {
             ended: Vec::new(),
             up: Vec::new(),
             profile: Profile::default(),
+            client_networks: Vec::new(),
             answers: true,
             inside: Packets::default(),
             client_inside: Packets::default(),
@@ -147,6 +150,12 @@ impl Stage {
 
     /// A client dials in by a call like this.
     pub(crate) fn dial_call(&mut self, name: &str, secret: &str, call: Call) {
+        self.begin_dial(name, secret, call);
+        self.settle();
+    }
+
+    /// The same, of which nobody has heard yet.
+    pub(crate) fn begin_dial(&mut self, name: &str, secret: &str, call: Call) {
         let session = self
             .lac
             .endpoint_mut()
@@ -160,9 +169,9 @@ impl Stage {
             credentials: Some(credentials),
             ipv4: true,
             ipv6: true,
+            networks: self.client_networks.clone(),
         };
         self.lac.dial(session, dial, self.now);
-        self.settle();
     }
 
     /// Lets both ends talk until they have nothing to say.

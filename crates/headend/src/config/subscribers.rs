@@ -57,6 +57,8 @@ pub(crate) struct Client {
     pub(crate) addresses: bool,
     /// The metric of the default route by one of them, if there is to be one.
     pub(crate) default_route: Option<u32>,
+    /// Networks behind them.
+    pub(crate) networks: Vec<Prefix>,
 }
 
 /// The device that packets of subscribers come out of.
@@ -469,12 +471,14 @@ fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<
     let mut addresses = true;
     set(section.flag("addresses"), &mut addresses);
     let default_route = default_route(&mut section, addresses, root.contains_key("tun"));
+    let networks = networks(&mut section, "networks");
     section.finish();
     Some(Client {
         name: name?.value,
         secret: secret?,
         addresses,
         default_route,
+        networks,
     })
 }
 
@@ -514,21 +518,28 @@ fn tun<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Tun> {
     if let Some(mtu) = section.integer("mtu", 576..=65_535, "octets") {
         tun.mtu = mtu.value as u16;
     }
-    for text in section.strings("routes").unwrap_or_default() {
+    tun.routes = networks(&mut section, "routes");
+    set(section.flag("offloads"), &mut tun.offloads);
+    section.finish();
+    Some(tun)
+}
+
+/// A list of networks.
+fn networks(section: &mut Section, key: &'static str) -> Vec<Prefix> {
+    let mut networks = Vec::new();
+    for text in section.strings(key).unwrap_or_default() {
         match prefix(&text) {
-            Some(prefix) => tun.routes.push(prefix),
+            Some(prefix) => networks.push(prefix),
             None => {
                 let message = format!(
                     "\"{}\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
                     text.value
                 );
-                section.fault(text.at, "routes", message);
+                section.fault(text.at, key, message);
             }
         }
     }
-    set(section.flag("offloads"), &mut tun.offloads);
-    section.finish();
-    Some(tun)
+    networks
 }
 
 fn prefix(text: &At<String>) -> Option<Prefix> {

@@ -30,6 +30,7 @@ impl Dialler {
             credentials: Some(credentials),
             ipv4: true,
             ipv6: true,
+            networks: self.client.networks.clone(),
         }
     }
 }

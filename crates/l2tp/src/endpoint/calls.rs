@@ -1,6 +1,7 @@
 //! Calls: RFC 2661 5.2 and 7.4 to 7.5, RFC 3931 3.4 and 7.3 to 7.4.
 
 use base::Instant;
+use base::slab::Key;
 use wire::l2tp::{Attribute, Message, MessageType, Version};
 
 use super::Endpoint;
@@ -125,12 +126,12 @@ impl Endpoint {
         }
         self.take_details(index, message);
         self.step_session(index, Event::RequestAcceptable);
-        self.arm_session(index, now);
+        self.arm_session(index, now + self.config.setup_timeout);
         match role {
             Role::LacOutgoing => {
                 self.compose_reply(index, MessageType::Ocrp);
                 if self.config.outgoing_calls == OutgoingCalls::Answer {
-                    self.bearer_answered(index, now);
+                    self.bearer_answered(index);
                 } else {
                     let session = SessionKey(self.session_at(index).key);
                     self.events.push_back(Told::CallRequested { session });
@@ -283,7 +284,6 @@ impl Endpoint {
         self.take_circuit_status(index, message);
         if self.step_session(index, Event::ReplyAcceptable) == Action::SendConnected {
             self.compose_connected(index, MessageType::Iccn);
-            self.session_up(index, now);
         }
     }
 
@@ -332,6 +332,17 @@ impl Endpoint {
             accm,
             circuit_status,
         });
+    }
+
+    /// The message that connects a session has left.
+    pub(super) fn session_connected(&mut self, session: Key, now: Instant) {
+        let session = self
+            .sessions
+            .get(session)
+            .map(|one| (one.key.index, one.up));
+        if let Some((index, None)) = session {
+            self.session_up(index, now);
+        }
     }
 
     pub(super) fn session_up(&mut self, index: u32, now: Instant) {

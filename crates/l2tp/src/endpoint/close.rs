@@ -1,7 +1,7 @@
 //! Every way to end: what is sent, what is kept for late duplicates, and what
 //! is remembered for the operator (RFC 2661 5.6, 5.7; RFC 3931 3.3.2, 3.4.3).
 
-use base::{Instant, Route};
+use base::{Duration, Instant, Route};
 use wire::l2tp::{self, MessageType, Version};
 
 use super::{Endpoint, FIRST_REPLY, REFUSALS_MAX, compose};
@@ -377,6 +377,17 @@ impl Endpoint {
         let open = self.sessions.get(session.0).is_some();
         if open {
             self.end_session(session.0.index, SessionEnd::Payload, now);
+        }
+        open
+    }
+
+    /// The same after a while, unless the peer ends it before.
+    pub fn end_payload_after(&mut self, session: SessionKey, wait: Duration, now: Instant) -> bool {
+        let open = self.sessions.get(session.0);
+        let open = open.is_some_and(|open| open.state == SessionState::Established);
+        if open {
+            self.disarm_session(session.0.index);
+            self.arm_session(session.0.index, now + wait);
         }
         open
     }

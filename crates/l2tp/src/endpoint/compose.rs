@@ -1,5 +1,6 @@
 //! The AVPs of each message that is sent: RFC 2661 6, RFC 3931 6.
 
+use base::slab::Key;
 use wire::l2tp::{Attribute, Message, MessageType, Version, auth};
 
 use super::Endpoint;
@@ -31,6 +32,17 @@ impl Endpoint {
         kind: MessageType,
         write: impl FnOnce(&mut Emitter<'_>, &Config),
     ) {
+        self.compose_for(index, session, None, kind, write);
+    }
+
+    fn compose_for(
+        &mut self,
+        index: u32,
+        session: u16,
+        connects: Option<Key>,
+        kind: MessageType,
+        write: impl FnOnce(&mut Emitter<'_>, &Config),
+    ) {
         let Self {
             tunnels,
             pool,
@@ -43,6 +55,7 @@ impl Endpoint {
         let at = pool.take();
         let slot = pool.get_mut(at);
         slot.session = session;
+        slot.connects = connects;
         // In L2TPv3 hiding needs an authenticated peer (RFC 3931 5.3).
         let may_hide = config.hide && (tunnel.version == Version::V2 || tunnel.auth.is_some());
         let hide = keys.as_ref().filter(|_| may_hide).map(|keys| Hide {
@@ -207,7 +220,7 @@ impl Endpoint {
         });
     }
 
-    /// ICCN or OCCN.
+    /// ICCN or OCCN. The session is up when that has left: what is in it is not to be there first.
     pub(super) fn compose_connected(&mut self, index: u32, kind: MessageType) {
         let session = self.session_at(index);
         let call = SessionIds::of(session);
@@ -215,16 +228,21 @@ impl Endpoint {
         let boxed = self.session_at_mut(index).details.take();
         let nothing = CallDetails::default();
         let details = boxed.as_deref().unwrap_or(&nothing);
-        self.compose(tunnel, call.header(), kind, |emitter, _| {
-            match call.version {
+        let connects = Some(self.session_at(index).key);
+        self.compose_for(
+            tunnel,
+            call.header(),
+            connects,
+            kind,
+            |emitter, _| match call.version {
                 Version::V2 => connected_v2(emitter, kind, details, sequencing),
                 Version::V3 => {
                     call.write(emitter);
                     speeds_v3(emitter, details);
                     emitter.u16(Attribute::CircuitStatus, CIRCUIT_ACTIVE);
                 }
-            }
-        });
+            },
+        );
         self.session_at_mut(index).details = boxed;
     }
 

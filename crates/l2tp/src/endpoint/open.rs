@@ -209,26 +209,25 @@ impl Endpoint {
             session.details.get_or_insert_default();
         }
         self.compose_request(index, kind);
-        self.arm_session(index, now);
+        self.arm_session(index, now + self.config.setup_timeout);
     }
 
     /// The bearer answered, for a call that `Event::CallRequested` asked for;
     /// `false` if the session does not wait for that.
-    pub fn answer_call(&mut self, session: SessionKey, now: Instant) -> bool {
+    pub fn answer_call(&mut self, session: SessionKey) -> bool {
         let waits = self
             .sessions
             .get(session.0)
             .is_some_and(|s| s.role == Role::LacOutgoing && s.state == SessionState::WaitCsAnswer);
         if waits {
-            self.bearer_answered(session.0.index, now);
+            self.bearer_answered(session.0.index);
         }
         waits
     }
 
-    pub(super) fn bearer_answered(&mut self, index: u32, now: Instant) {
+    pub(super) fn bearer_answered(&mut self, index: u32) {
         self.step_session(index, call::Event::BearerAnswer);
         self.compose_connected(index, MessageType::Occn);
-        self.session_up(index, now);
     }
 
     /// Asks the peer of an established tunnel for a sign of life now; `false`

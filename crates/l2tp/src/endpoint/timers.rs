@@ -31,10 +31,9 @@ impl Endpoint {
         tunnel.timer = (due != Instant::FAR_FUTURE).then(|| (timers.insert(due, index), due));
     }
 
-    pub(super) fn arm_session(&mut self, index: u32, now: Instant) {
-        let timer = self
-            .timers
-            .insert(now + self.config.setup_timeout, SESSION | index);
+    /// Has a session end at a time: it is not established by then, or its payload has ended.
+    pub(super) fn arm_session(&mut self, index: u32, at: Instant) {
+        let timer = self.timers.insert(at, SESSION | index);
         self.session_at_mut(index).timer = Some(timer);
     }
 
@@ -54,7 +53,11 @@ impl Endpoint {
                 let (role, state) = (self.session_at(index).role, self.session_at(index).state);
                 let (_, next) = call::step(role, state, call::Event::Close);
                 debug_assert_eq!(next, crate::SessionState::Idle);
-                self.end_session(index, SessionEnd::SetupTimeout, now);
+                let why = match self.session_at(index).up {
+                    Some(_) => SessionEnd::Payload,
+                    None => SessionEnd::SetupTimeout,
+                };
+                self.end_session(index, why, now);
             }
         }
     }

@@ -52,6 +52,7 @@ impl Endpoint {
                 } else {
                     counters.count_sent(kind);
                 }
+                let connects = message.connects.filter(|_| !again);
                 let is_request = kind == MessageType::Sccrq.number();
                 sign(
                     tunnel,
@@ -60,7 +61,11 @@ impl Endpoint {
                     keys.as_ref(),
                     is_request,
                 );
-                return Some(tunnel.route);
+                let route = tunnel.route;
+                if let Some(session) = connects {
+                    self.session_connected(session, now);
+                }
+                return Some(route);
             }
             if core::mem::take(&mut tunnel.reliable.ack_owed) {
                 let ns = tunnel.reliable.next_ns();

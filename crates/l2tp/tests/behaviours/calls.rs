@@ -257,18 +257,18 @@ fn an_outgoing_call_waits_for_the_owners_answer_where_the_owner_is_asked() {
             assert_eq!(&*details.called_number, b"5551234");
             assert_eq!((details.bearer_type, details.framing_type), (1, 2));
         }
-        stage.with(|lac, now| assert!(lac.answer_call(session, now)));
+        stage.with(|lac, _| assert!(lac.answer_call(session)));
         only(&lns.hear(&mut stage), M::Occn);
         lns.ack(&mut stage);
         assert_eq!(stage.counts().sessions_established, 1);
-        stage.with(|lac, now| assert!(!lac.answer_call(session, now)));
+        stage.with(|lac, _| assert!(!lac.answer_call(session)));
 
         // "Bearer failure: Send CDN".
         let session = ask(&mut stage, &mut lns, 10);
         stage.with(|lac, now| assert!(lac.close_session(session, now)));
         assert_eq!(only(&lns.hear(&mut stage), M::Cdn).codes(), (3, None));
         lns.ack(&mut stage);
-        stage.with(|lac, now| assert!(!lac.answer_call(session, now)));
+        stage.with(|lac, _| assert!(!lac.answer_call(session)));
 
         // "A timer expires waiting for the call to complete: send a CDN".
         ask(&mut stage, &mut lns, 11);

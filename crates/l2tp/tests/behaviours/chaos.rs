@@ -67,7 +67,7 @@ impl Chaos {
                     if id % 3 == 0 {
                         endpoint.close_session(session, now);
                     } else {
-                        endpoint.answer_call(session, now);
+                        endpoint.answer_call(session);
                     }
                 }
             });

@@ -166,6 +166,7 @@ impl Load {
             }),
             ipv4: true,
             ipv6: self.options.ipv6,
+            networks: Vec::new(),
         };
         self.edge.dial(session, dial, now);
         Ok(())

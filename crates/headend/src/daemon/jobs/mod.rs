@@ -148,12 +148,7 @@ impl Context<'_> {
             }
             Do::SessionAnswer(name) => {
                 let session = self.session(name)?;
-                if !self
-                    .core
-                    .edge
-                    .endpoint_mut()
-                    .answer_call(session, self.core.now)
-                {
+                if !self.core.edge.endpoint_mut().answer_call(session) {
                     let message = format!("session {} does not wait for an answer", name.session);
                     return Err(Refusal::new(Code::Refused, message));
                 }
