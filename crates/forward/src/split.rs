@@ -142,7 +142,9 @@ impl<'a> Segments<'a> {
             false => 8,
         };
         let is_short = length > head.len() || (is_tcp && length < 20);
-        if ip.fragment != Fragment::Whole || is_short {
+        // What stands between IPv4 and the transport authenticates all of it (RFC 4302), so that it cannot be cut.
+        let is_behind = ip.version == 4 && transport != usize::from(packet[0] & 15) * 4;
+        if ip.fragment != Fragment::Whole || is_short || is_behind {
             return Err(SplitError::Unsupported);
         }
         if header.segment_size == 0 {

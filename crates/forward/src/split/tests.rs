@@ -192,6 +192,14 @@ fn headers_that_contradict_the_packet_are_refused() {
     assert_eq!(change(16, &[0x20]), SplitError::Unsupported);
     assert_eq!(change(34 + 12, &[0x40]), SplitError::Unsupported);
     assert!(matches!(change(12, &[0xff]), SplitError::Ip(_)));
+    // Behind an Authentication Header, here of 12 octets.
+    let mut behind = octets(false, true, 250, 100);
+    behind.splice(34..34, [6, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2]);
+    let length = (behind.len() - virtio::LENGTH) as u16;
+    behind[12..14].copy_from_slice(&length.to_be_bytes());
+    behind[19] = 51;
+    behind[6..8].copy_from_slice(&36_u16.to_ne_bytes());
+    assert_eq!(open(&mut behind).unwrap_err(), SplitError::Unsupported);
     assert_eq!(open(&mut [0; 9]).unwrap_err(), SplitError::NoHeader);
     let mut place = octets(false, true, 250, 100);
     (place[1], place[8], place[9]) = (0, 0xff, 0xff);
