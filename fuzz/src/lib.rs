@@ -105,6 +105,11 @@ pub const TARGETS: &[Target] = &[
         len_max: 1000,
     },
     Target {
+        name: "edge_live",
+        run: targets::edge_live::target,
+        len_max: 1500,
+    },
+    Target {
         name: "packet_decode",
         run: targets::packet_decode::target,
         len_max: 512,
@@ -130,9 +135,19 @@ pub const TARGETS: &[Target] = &[
         len_max: 300,
     },
     Target {
+        name: "forward_join",
+        run: targets::forward_join::target,
+        len_max: 2000,
+    },
+    Target {
         name: "forward_packet",
         run: targets::forward_packet::target,
         len_max: 2000,
+    },
+    Target {
+        name: "forward_split",
+        run: targets::forward_split::target,
+        len_max: 1000,
     },
     Target {
         name: "classify_packet",

@@ -6,6 +6,8 @@ use fuzz::{TARGETS, Target, corpus};
 
 const SEED: u64 = 0x4845_4144_454e_4421;
 const MUTATIONS: usize = 5_000;
+/// A whole endpoint or edge is made for each input, with peers that dial.
+const MUTATIONS_LIVE: usize = 2_000;
 
 fn corpus_of(target: &Target) -> Vec<Vec<u8>> {
     let corpus = corpus::load(target).expect("the corpus is there");
@@ -38,7 +40,9 @@ fn seeded_mutations_of_every_corpus_replay() {
     for target in TARGETS {
         let mut mutator = Mutator::new(SEED, corpus_of(target), target.len_max);
         let mut input = Vec::new();
-        for _ in 0..MUTATIONS {
+        let is_live = target.name.ends_with("_live");
+        let count = if is_live { MUTATIONS_LIVE } else { MUTATIONS };
+        for _ in 0..count {
             mutator.next_input(&mut input);
             (target.run)(&input);
         }

@@ -145,8 +145,8 @@ const ALLOWED: &[Row] = &[
     row(
         "fuzz",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "filter", "forward", "qos",
-            "ping", "sim",
+            "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "filter", "forward", "edge",
+            "qos", "ping", "sim",
         ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",
