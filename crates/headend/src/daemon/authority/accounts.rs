@@ -1,6 +1,9 @@
 //! Records on their way. Each goes to the disk and to a server at the same time, and is forgotten when a server has it;
 //! what does not fit into memory is read back from the disk, oldest first.
 
+#[cfg(test)]
+mod storms;
+
 use std::path::Path;
 
 use aaa::accounting::{
@@ -37,12 +40,18 @@ pub(super) struct Accounts {
 
 impl Accounts {
     /// Opens the store, if there is one; what waits in it from earlier runs is delivered first.
-    pub(super) fn open(store: Option<&Path>, nas: Nas, boot: u32, now: Instant) -> Result<Self> {
+    pub(super) fn open(
+        store: Option<&Path>,
+        options: Options,
+        nas: Nas,
+        boot: u32,
+        now: Instant,
+    ) -> Result<Self> {
         let mut look_at = None;
         let ledger = match store {
             None => None,
             Some(path) => {
-                let (ledger, recovered) = Ledger::open(path, Options::default())
+                let (ledger, recovered) = Ledger::open(path, options)
                     .with_context(|| format!("accounting store {}", path.display()))?;
                 if let Some((aside, why)) = &recovered.damaged {
                     tracing::error!(file = %aside.display(), %why, "the accounting store was damaged; it was moved aside");
@@ -195,6 +204,8 @@ impl Accounts {
         if room == 0 {
             return;
         }
+        // Asked first: what is committed while the file is read is still to be looked for.
+        let committed = ledger.stats().committed.0;
         let records = match ledger.waiting(RecordId(self.handed), room) {
             Ok(records) => records,
             Err(error) => {
@@ -210,7 +221,6 @@ impl Accounts {
             self.handed = *id;
             self.newest = self.newest.max(*id);
         }
-        let committed = ledger.stats().committed.0;
         if records.is_empty() && committed >= self.newest {
             // All behind the last one handed over were acknowledged before.
             self.handed = self.newest;

@@ -10,6 +10,7 @@ use aaa::radius::{AccessRequest, Client, Event, Proof};
 use anyhow::{Context, Result};
 use base::{Datagram, Instant, Machine, Route};
 use edge::{Admission, Edge, End, Question, SubscriberKey};
+use ledger::Options;
 use reactor::{Interest, Reactor, RecvBatch, SendBatch, UdpOptions, UdpSocket};
 
 use super::accounts::Accounts;
@@ -60,7 +61,13 @@ impl Radius {
     ) -> Result<Self> {
         let boot = wall_s() as u32;
         let nas = settings.client.nas.clone();
-        let mut accounts = Accounts::open(settings.store.as_deref(), nas, boot, now)?;
+        let mut accounts = Accounts::open(
+            settings.store.as_deref(),
+            Options::default(),
+            nas,
+            boot,
+            now,
+        )?;
         if settings.accounts() {
             accounts.on_or_off(true, wall_s());
         }
@@ -110,39 +117,7 @@ impl Radius {
 
     /// Asks a server whether somebody may come in.
     pub(super) fn ask(&mut self, question: &Question, edge: &mut Edge, now: Instant) {
-        let key = question.subscriber;
-        let proof = match &question.claim.proof {
-            ppp::Proof::None => Proof::Pap { password: b"" },
-            ppp::Proof::Pap { password, .. } => Proof::Pap {
-                password: password.reveal(),
-            },
-            ppp::Proof::Chap {
-                identifier,
-                challenge,
-                response,
-            } => Proof::Chap {
-                identifier: *identifier,
-                challenge,
-                response,
-            },
-        };
-        let Some(view) = edge.subscriber(key) else {
-            return;
-        };
-        let place = Place::new(edge, key, view.ids, view.tunnel, view.numbers);
-        let request = AccessRequest {
-            user: &question.claim.name,
-            proof,
-            session: SessionId {
-                boot: self.accounts.boot(),
-                number: view.account,
-            },
-            line: place.line(),
-        };
-        let asked = self.client.authenticate(now, &request, key.to_token());
-        if let Err(why) = asked {
-            edge.refuse(key, &why.to_string(), REFUSAL, now);
-        }
+        ask(&mut self.client, self.accounts.boot(), question, edge, now);
     }
 
     /// Reads a socket to a server.
@@ -203,47 +178,7 @@ impl Radius {
 
     fn heed(&mut self, edge: &mut Edge, now: Instant) {
         while let Some(event) = self.client.poll_event() {
-            match event {
-                Event::Accepted {
-                    token,
-                    profile,
-                    message,
-                } => {
-                    let admission = Admission {
-                        profile: *profile,
-                        is_remote: true,
-                        ..Admission::default()
-                    };
-                    let text = message.as_deref().map_or(WELCOME, str::as_bytes);
-                    let key = SubscriberKey::from_token(token);
-                    edge.admit(key, admission, text, now);
-                }
-                Event::Rejected {
-                    token,
-                    why,
-                    message,
-                } => {
-                    let key = SubscriberKey::from_token(token);
-                    let text = message.as_deref().map_or(REFUSAL, str::as_bytes);
-                    edge.refuse(key, &why.to_string(), text, now);
-                }
-                Event::Failed { token, why } => {
-                    let key = SubscriberKey::from_token(token);
-                    edge.refuse(key, &why.to_string(), REFUSAL, now);
-                }
-                Event::Recorded { token } => self.accounts.recorded(token),
-                Event::RecordFailed { token, .. } => self.accounts.failed(token, now),
-                Event::ServerDead { server, purpose } => {
-                    tracing::warn!(server, purpose = purpose.name(), "a RADIUS server is dead");
-                }
-                Event::ServerUp { server, purpose } => {
-                    tracing::info!(
-                        server,
-                        purpose = purpose.name(),
-                        "a RADIUS server lives again"
-                    );
-                }
-            }
+            heed(event, &mut self.accounts, edge, now);
         }
     }
 
@@ -302,6 +237,94 @@ impl Radius {
     /// Commits records that are not on disk yet.
     pub(in crate::daemon) fn close(&mut self) {
         self.accounts.close();
+    }
+}
+
+/// Asks a server whether somebody may come in.
+pub(super) fn ask(
+    client: &mut Client,
+    boot: u32,
+    question: &Question,
+    edge: &mut Edge,
+    now: Instant,
+) {
+    let key = question.subscriber;
+    let proof = match &question.claim.proof {
+        ppp::Proof::None => Proof::Pap { password: b"" },
+        ppp::Proof::Pap { password, .. } => Proof::Pap {
+            password: password.reveal(),
+        },
+        ppp::Proof::Chap {
+            identifier,
+            challenge,
+            response,
+        } => Proof::Chap {
+            identifier: *identifier,
+            challenge,
+            response,
+        },
+    };
+    let Some(view) = edge.subscriber(key) else {
+        return;
+    };
+    let place = Place::new(edge, key, view.ids, view.tunnel, view.numbers);
+    let request = AccessRequest {
+        user: &question.claim.name,
+        proof,
+        session: SessionId {
+            boot,
+            number: view.account,
+        },
+        line: place.line(),
+    };
+    let asked = client.authenticate(now, &request, key.to_token());
+    if let Err(why) = asked {
+        edge.refuse(key, &why.to_string(), REFUSAL, now);
+    }
+}
+
+/// Does what the client of the servers tells.
+pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: Instant) {
+    match event {
+        Event::Accepted {
+            token,
+            profile,
+            message,
+        } => {
+            let admission = Admission {
+                profile: *profile,
+                is_remote: true,
+                ..Admission::default()
+            };
+            let text = message.as_deref().map_or(WELCOME, str::as_bytes);
+            let key = SubscriberKey::from_token(token);
+            edge.admit(key, admission, text, now);
+        }
+        Event::Rejected {
+            token,
+            why,
+            message,
+        } => {
+            let key = SubscriberKey::from_token(token);
+            let text = message.as_deref().map_or(REFUSAL, str::as_bytes);
+            edge.refuse(key, &why.to_string(), text, now);
+        }
+        Event::Failed { token, why } => {
+            let key = SubscriberKey::from_token(token);
+            edge.refuse(key, &why.to_string(), REFUSAL, now);
+        }
+        Event::Recorded { token } => accounts.recorded(token),
+        Event::RecordFailed { token, .. } => accounts.failed(token, now),
+        Event::ServerDead { server, purpose } => {
+            tracing::warn!(server, purpose = purpose.name(), "a RADIUS server is dead");
+        }
+        Event::ServerUp { server, purpose } => {
+            tracing::info!(
+                server,
+                purpose = purpose.name(),
+                "a RADIUS server lives again"
+            );
+        }
     }
 }
 
