@@ -4,7 +4,7 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use aaa::pools::{Holder, Request};
+use aaa::pools::{Fault, Holder, Request};
 use aaa::{Address, Profile};
 use base::Instant;
 use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
@@ -13,7 +13,7 @@ use crate::edge::Edge;
 use crate::end::End;
 use crate::event::{Admission, Event};
 use crate::networks::table;
-use crate::path::change::Step;
+use crate::path::change::{Change, Step};
 use crate::path::{Entry, Meter};
 use crate::subscriber::{Again, Phase, SubscriberKey};
 
@@ -166,10 +166,17 @@ impl Edge {
             (None, _) => {}
         }
         let address = match wanted {
-            Address::Fixed(address) => pools
-                .claim(address, holder)
-                .map(|()| address)
-                .map_err(|fault| fault.to_string())?,
+            Address::Fixed(address) => match pools.claim(address, holder) {
+                Ok(()) => address,
+                Err(Fault::Held { by }) => {
+                    let other = subscribers.get(SubscriberKey::from_token(by.0).0);
+                    let other = other.map_or("another", |one| {
+                        core::str::from_utf8(&one.name).unwrap_or("another")
+                    });
+                    return Err(format!("{address} is held by {other:?}"));
+                }
+                Err(fault) => return Err(fault.to_string()),
+            },
             Address::FromPool | Address::ItsOwn => pools
                 .take(&Request {
                     pool: profile.and_then(|profile| profile.pool.as_deref()),
@@ -292,7 +299,11 @@ impl Edge {
                 let meters = meters.get_or_insert_with(|| Meter::of_paths(paths));
                 let meters = Arc::clone(meters);
                 let entry = Entry::new(subscriber, &way, meters);
-                self.change(Step::Put(index, Box::new(entry)));
+                if self.config.paths > 1 {
+                    let copy = Step::Put(index, Box::new(entry.clone()));
+                    self.changes.push_back(Change(copy));
+                }
+                self.path.put(index, entry);
             }
             None if self.path.entry(index).is_some() => {
                 self.change(Step::Remove(index));

@@ -23,6 +23,12 @@ pub(crate) fn packet(frame: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
+/// Whether a datagram is a control message, or too short to be any (RFC 2661, section 3.1: T).
+#[inline]
+fn is_control(bytes: &[u8]) -> bool {
+    bytes.first().is_none_or(|octet| octet & 0x80 != 0)
+}
+
 impl Path {
     /// Takes a datagram of a peer, if it is a packet of an open session, to the inside.
     #[inline]
@@ -33,13 +39,7 @@ impl Path {
         now: Instant,
         inside: &mut impl Inside,
     ) -> Taken {
-        let found = self.session(route, bytes).and_then(|(place, frame)| {
-            let (version, packet) = packet(frame)?;
-            self.entry(place)?
-                .is_open(version)
-                .then_some((place, version, packet))
-        });
-        let Some((place, version, packet)) = found else {
+        let Some((place, version, packet)) = self.find_packet(route, bytes) else {
             self.counts().leave();
             return Taken::Left;
         };
@@ -50,22 +50,33 @@ impl Path {
         Taken::Done
     }
 
-    /// Whose frame a data message has, and the frame; `None` where the edge has to look at it.
+    /// Whose packet of IP a datagram has, its version and the packet; `None` where the edge has to look at it.
     #[inline]
-    fn session<'a>(&self, route: &Route, bytes: &'a [u8]) -> Option<(u32, &'a [u8])> {
-        let (place, frame) = match wire::l2tp::parse(bytes) {
+    fn find_packet<'a>(&self, route: &Route, bytes: &'a [u8]) -> Option<(u32, u8, &'a [u8])> {
+        if is_control(bytes) {
+            return None;
+        }
+        let (place, (version, packet)) = match wire::l2tp::parse(bytes) {
             Ok(Packet::DataV2(DataV2 {
                 tunnel,
                 session,
                 sequence: None,
                 payload,
                 ..
-            })) => (self.find(DataIds::V2(tunnel, session), route)?, payload),
-            Ok(Packet::DataV3(data)) => self.session_v3(route, &data)?,
+            })) => {
+                // A link's frame is told before its session is looked for.
+                let packet = packet(payload)?;
+                (self.find(DataIds::V2(tunnel, session), route)?, packet)
+            }
+            Ok(Packet::DataV3(data)) => {
+                let (place, frame) = self.session_v3(route, &data)?;
+                (place, packet(frame)?)
+            }
             Ok(Packet::DataV2(_) | Packet::Control(_)) | Err(_) => return None,
         };
-        let is_numbered = self.entry(place)?.is_numbered;
-        (!is_numbered).then_some((place, frame))
+        let entry = self.entry(place)?;
+        let passes = entry.is_open(version) && !entry.is_numbered;
+        passes.then_some((place, version, packet))
     }
 
     #[inline]

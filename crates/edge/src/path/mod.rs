@@ -176,7 +176,7 @@ impl Path {
         place.copied()
     }
 
-    fn put(&mut self, place: u32, mut entry: Entry) {
+    pub(crate) fn put(&mut self, place: u32, mut entry: Entry) {
         if let Some(before) = self.entry(place) {
             entry.inherit(before);
         }
