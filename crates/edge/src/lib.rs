@@ -11,6 +11,7 @@
 //! | `networks` | networks behind subscribers |
 //! | `account` | that an account began, goes on, ended |
 //! | `path` | the way of packets, on one core or several |
+//! | `paths` | what the edge tells its paths, and what they counted |
 //! | `frames` | frames of a tunnel: which are packets, and which a link's |
 //! | `dial` | links in which we are the client |
 //! | `tap` | who is looked at |
@@ -33,6 +34,7 @@ mod links;
 mod networks;
 mod outgoing;
 mod path;
+mod paths;
 mod random;
 mod subscriber;
 mod tap;
@@ -47,9 +49,9 @@ pub use end::End;
 pub use event::{Admission, Event, Question};
 pub use history::Ended;
 pub use path::{
-    Change, Filters, FiltersMut, Inside, Logged, Outside, Passed, Path, PathCounts, Taken, TapId,
-    Tapped,
+    Change, Filters, Inside, Logged, Outside, Passed, Path, PathCounts, Taken, TapId, Tapped,
 };
+pub use paths::FiltersMut;
 pub use subscriber::{Phase, SubscriberKey, Traffic};
 pub use tap::{TAPPED_MAX, TAPS_MAX};
 pub use views::{Counts, Limits, SubscriberView};

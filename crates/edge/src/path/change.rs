@@ -6,7 +6,6 @@ use std::sync::Arc;
 use filter::{FilterSet, Hits};
 
 use super::{Entry, Path, TapId};
-use crate::edge::Edge;
 use crate::subscriber::SubscriberKey;
 
 /// A step that a path takes.
@@ -69,29 +68,5 @@ impl Path {
             Step::Taps(on) => self.copies.set_on(&on),
         }
         true
-    }
-}
-
-impl Edge {
-    /// The next step for every path but the edge's own, oldest first; there is none unless
-    /// [`crate::Config::paths`] is more than one.
-    pub fn poll_change(&mut self) -> Option<Change> {
-        self.changes.pop_front()
-    }
-
-    /// A path of this edge for another core, to be made before anybody is on line: it has none of the changes before.
-    #[must_use]
-    pub fn replica(&self, number: usize) -> Path {
-        self.path.replica(number, &self.config)
-    }
-
-    /// Has every path take a step; `false`: it cannot be taken.
-    pub(crate) fn change(&mut self, step: Step) -> bool {
-        let copy = (self.config.paths > 1).then(|| Change(step.clone()));
-        let could = self.path.step(step);
-        if could {
-            self.changes.extend(copy);
-        }
-        could
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Path;
 use super::entry::add;
 use crate::counters::Discard;
-use crate::edge::Edge;
 
 /// Of one path.
 #[derive(Debug)]
@@ -63,6 +62,17 @@ impl Counts {
         add(&self.not_logged, 1);
     }
 
+    pub(crate) fn view(&self) -> PathCounts {
+        PathCounts {
+            packets_in: self.packets_in.load(Relaxed),
+            packets_out: self.packets_out.load(Relaxed),
+            discarded: self.discards.iter().map(|count| count.load(Relaxed)).sum(),
+            left: self.left.load(Relaxed),
+            errors: self.errors(),
+            not_logged: self.not_logged.load(Relaxed),
+        }
+    }
+
     pub(crate) fn errors(&self) -> u64 {
         self.errors.load(Relaxed)
     }
@@ -83,27 +93,6 @@ pub struct PathCounts {
     pub errors: u64,
     /// Packets that were to be logged, and were not.
     pub not_logged: u64,
-}
-
-impl Edge {
-    /// What passed by each path, by its number.
-    pub fn path_counts(&self) -> impl Iterator<Item = PathCounts> + '_ {
-        self.path.all_counts().iter().map(|counts| PathCounts {
-            packets_in: counts.packets_in.load(Relaxed),
-            packets_out: counts.packets_out.load(Relaxed),
-            discarded: Discard::all().map(|why| counts.discarded(why)).sum(),
-            left: counts.left.load(Relaxed),
-            errors: counts.errors(),
-            not_logged: counts.not_logged.load(Relaxed),
-        })
-    }
-
-    /// How many packets and frames were discarded for this reason.
-    #[must_use]
-    pub fn discarded(&self, why: Discard) -> u64 {
-        let counts = self.path.all_counts().iter();
-        counts.map(|counts| counts.discarded(why)).sum()
-    }
 }
 
 impl Path {

@@ -10,7 +10,6 @@ use wire::ip::Header;
 use super::outward::numbered;
 use super::{Passed, Path};
 use crate::config::Config;
-use crate::edge::Edge;
 
 /// Errors to the inside that may wait; the rate allows few.
 const WAITING_MAX: usize = 256;
@@ -35,13 +34,6 @@ impl Errors {
             nobody: Bucket::default(),
             inside: VecDeque::new(),
         }
-    }
-}
-
-impl Edge {
-    /// The next ICMP error for the inside, an IP packet, oldest first.
-    pub fn poll_inside(&mut self) -> Option<Box<[u8]>> {
-        self.path.poll_inside()
     }
 }
 

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use filter::{Direction, Filter, FilterId, FilterSet, Hits};
 use wire::ip::Header;
 
-use super::change::Step;
 use super::{Counts, Entry, Path};
-use crate::edge::Edge;
 use crate::subscriber::SubscriberKey;
 
 /// Packets to be logged that may wait; more are counted only.
@@ -76,6 +74,15 @@ impl Filters {
         self.hits.iter().map(|hits| hits.of(filter, rule)).sum()
     }
 
+    /// What all paths counted so far, for the lines of another set that stay; it is the first path's from then on.
+    pub(crate) fn carried(&self, set: &FilterSet) -> Arc<[Hits]> {
+        let mut so_far = Hits::new(&self.set);
+        self.hits.iter().for_each(|hits| so_far.add(hits));
+        let carried = so_far.carried(&self.set, set);
+        let others = (1..self.hits.len()).map(|_| Hits::new(set));
+        core::iter::once(carried).chain(others).collect()
+    }
+
     pub(super) fn set_to(&mut self, set: Arc<FilterSet>, hits: Arc<[Hits]>) {
         (self.set, self.hits) = (set, hits);
     }
@@ -125,45 +132,6 @@ impl Filters {
         } else {
             self.logged.push_back(logged);
         }
-    }
-}
-
-/// The filters of all of an edge's paths, to be changed.
-pub struct FiltersMut<'a>(&'a mut Edge);
-
-impl FiltersMut<'_> {
-    /// Filters by another set from now on; lines that stay go on counting.
-    pub fn replace(&mut self, set: FilterSet) {
-        let filters = &self.0.path.filters;
-        let mut so_far = Hits::new(&filters.set);
-        filters.hits.iter().for_each(|hits| so_far.add(hits));
-        let carried = so_far.carried(&filters.set, &set);
-        let others = (1..filters.hits.len()).map(|_| Hits::new(&set));
-        let hits: Vec<_> = core::iter::once(carried).chain(others).collect();
-        self.0.change(Step::Filters(Arc::new(set), hits.into()));
-    }
-
-    /// Whether somebody takes what [`Edge::poll_logged`] gives; otherwise nothing is kept for it.
-    pub fn set_logs(&mut self, logs: bool) {
-        self.0.change(Step::Logs(logs));
-    }
-}
-
-impl Edge {
-    /// The filters.
-    #[must_use]
-    pub fn filters(&self) -> &Filters {
-        &self.path.filters
-    }
-
-    /// The filters, to be replaced.
-    pub fn filters_mut(&mut self) -> FiltersMut<'_> {
-        FiltersMut(self)
-    }
-
-    /// The next packet that a rule wants logged, oldest first.
-    pub fn poll_logged(&mut self) -> Option<Logged> {
-        self.path.poll_logged()
     }
 }
 

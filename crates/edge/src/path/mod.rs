@@ -45,7 +45,7 @@ pub(crate) use counts::Counts;
 pub use counts::PathCounts;
 pub(crate) use entry::{Entry, Meter};
 use errors::Errors;
-pub use filters::{Filters, FiltersMut, Logged};
+pub use filters::{Filters, Logged};
 pub(crate) use inward::packet;
 
 /// What became of a datagram or of a packet.

@@ -1,0 +1,83 @@
+//! An edge's paths: what it tells them, and what they counted.
+
+use std::sync::Arc;
+
+use filter::FilterSet;
+
+use crate::counters::Discard;
+use crate::edge::Edge;
+use crate::path::change::Step;
+use crate::path::{Change, Counts, Filters, Logged, Path, PathCounts};
+
+/// The filters of all of an edge's paths, to be changed.
+pub struct FiltersMut<'a>(&'a mut Edge);
+
+impl FiltersMut<'_> {
+    /// Filters by another set from now on; lines that stay go on counting.
+    pub fn replace(&mut self, set: FilterSet) {
+        let hits = self.0.path.filters.carried(&set);
+        self.0.change(Step::Filters(Arc::new(set), hits));
+    }
+
+    /// Whether somebody takes what [`Edge::poll_logged`] gives; otherwise nothing is kept for it.
+    pub fn set_logs(&mut self, logs: bool) {
+        self.0.change(Step::Logs(logs));
+    }
+}
+
+impl Edge {
+    /// The next ICMP error for the inside, an IP packet, oldest first.
+    pub fn poll_inside(&mut self) -> Option<Box<[u8]>> {
+        self.path.poll_inside()
+    }
+
+    /// The filters.
+    #[must_use]
+    pub fn filters(&self) -> &Filters {
+        &self.path.filters
+    }
+
+    /// The filters, to be replaced.
+    pub fn filters_mut(&mut self) -> FiltersMut<'_> {
+        FiltersMut(self)
+    }
+
+    /// The next packet that a rule wants logged, oldest first.
+    pub fn poll_logged(&mut self) -> Option<Logged> {
+        self.path.poll_logged()
+    }
+
+    /// What passed by each path, by its number.
+    pub fn path_counts(&self) -> impl Iterator<Item = PathCounts> + '_ {
+        self.path.all_counts().iter().map(Counts::view)
+    }
+
+    /// How many packets and frames were discarded for this reason.
+    #[must_use]
+    pub fn discarded(&self, why: Discard) -> u64 {
+        let counts = self.path.all_counts().iter();
+        counts.map(|counts| counts.discarded(why)).sum()
+    }
+
+    /// The next step for every path but the edge's own, oldest first; there is none unless
+    /// [`crate::Config::paths`] is more than one.
+    pub fn poll_change(&mut self) -> Option<Change> {
+        self.changes.pop_front()
+    }
+
+    /// A path of this edge for another core, to be made before anybody is on line: it has none of the changes before.
+    #[must_use]
+    pub fn replica(&self, number: usize) -> Path {
+        self.path.replica(number, &self.config)
+    }
+
+    /// Has every path take a step; `false`: it cannot be taken.
+    pub(crate) fn change(&mut self, step: Step) -> bool {
+        let copy = (self.config.paths > 1).then(|| Change(step.clone()));
+        let could = self.path.step(step);
+        if could {
+            self.changes.extend(copy);
+        }
+        could
+    }
+}
