@@ -101,6 +101,11 @@ pub(super) fn read<'s>(
             "is missing; give [users] with file = \"users.toml\", a [[radius.server]], or [ppp] authenticate = \"nobody\"",
         );
     }
+    if edge.terminate && !wants_names && users.is_some() && !asks && notes.is_empty() {
+        let message = "is asked about nobody: [ppp] authenticate = \"nobody\" has no subscriber say a name, and who says none is not in \
+                       the file; leave out one of the two";
+        notes.at(section_at(root, "users"), "users", message);
+    }
     if edge.terminate && pools.is_empty() && notes.is_empty() {
         without_pool(section_at(root, "ppp"), known.as_ref(), asks, notes);
     }

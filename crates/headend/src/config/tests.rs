@@ -128,7 +128,8 @@ fn every_key_of_subscribers_that_is_documented_is_taken_with_its_default() {
          [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\n\
          accounting = \"127.0.0.1:1813\"\nsecret = \"change me\"\n\
          [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"change me too\"\n\
-         [client]\nname = \"user{n}\"\nsecret = \"sesame\"\n[tun]\nroutes = [\"198.51.100.0/24\"]\n",
+         [client]\nname = \"user{n}\"\nsecret = \"sesame\"\nnetworks = [\"192.168.7.0/24\"]\n\
+         [tun]\nroutes = [\"198.51.100.0/24\"]\n",
     );
     assert_eq!(format!("{shown:?}"), format!("{smallest:?}"));
 }
@@ -248,6 +249,11 @@ fn who_would_get_no_address_without_a_pool_is_told() {
     );
     let pool = "[[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n";
     assert_eq!(told(&(radius + pool)), "");
+    let unasked = told(&format!("authenticate = \"nobody\"\n{}", users("fixed")));
+    assert!(
+        unasked.contains("users: is asked about nobody"),
+        "{unasked}"
+    );
 }
 
 #[test]
