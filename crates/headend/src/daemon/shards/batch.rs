@@ -5,7 +5,7 @@ use edge::{Logged, TapId, Tapped};
 use l2tp::SessionKey;
 
 /// Octets in a batch; what comes then is dropped.
-const OCTETS_MAX: usize = 4 << 20;
+const OCTETS_MAX: usize = 512 << 10;
 
 /// What one turn of a thread left over.
 #[derive(Debug, Default)]

@@ -37,6 +37,9 @@ use worker::Worker;
 /// Batches that wait for the first thread, of all threads together.
 const BATCHES_MAX: usize = 64;
 
+/// Batches that it takes in a turn, before others have theirs.
+const PART: usize = 4;
+
 /// What a thread did so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stats {
@@ -198,11 +201,17 @@ impl Shards {
 /// A thread has ended.
 pub(super) fn work(core: &mut Core) -> io::Result<()> {
     core.shards.waker.clear();
-    for _ in 0..BATCHES_MAX {
+    let mut taken = 0;
+    while taken < PART {
         match core.shards.batches.try_recv() {
             Ok(batch) => take(&batch, core),
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
         }
+        taken += 1;
+    }
+    if taken == PART {
+        // There may be more.
+        core.shards.waker.wake();
     }
     if core.shards.ended.load(Acquire) {
         return Err(io::Error::other("a thread that passes packets ended"));
