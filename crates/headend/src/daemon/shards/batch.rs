@@ -1,7 +1,7 @@
 //! What a thread gives to the first: one piece of memory for all octets.
 
 use base::Route;
-use edge::{Logged, TapId, Tapped};
+use edge::{Logged, Passed, TapId, Tapped};
 use l2tp::SessionKey;
 
 /// Octets in a batch; what comes then is dropped.
@@ -60,10 +60,16 @@ impl Batch {
         room
     }
 
-    /// A copy for who looks.
+    /// A copy for who looks, or that it is lost.
     pub(super) fn push_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
-        let span = self.append(octets);
-        self.tapped.extend(span.map(|span| (tapped, span)));
+        match self.append(octets) {
+            Some(span) => self.tapped.push((tapped, span)),
+            None => {
+                let is_inside = tapped.passed == Passed::Inside;
+                let lost = [u64::from(is_inside), u64::from(!is_inside)];
+                self.lost.push((tapped.tap, lost));
+            }
+        }
     }
 
     pub(super) fn datagrams(&self) -> impl Iterator<Item = (Route, &[u8])> {
