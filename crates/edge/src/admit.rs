@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use aaa::pools::{Fault, Holder, Request};
-use aaa::{Address, Profile};
+use aaa::{Address, Prefix, Profile};
 use base::Instant;
 use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
 
@@ -244,8 +244,11 @@ impl Edge {
             });
         }
         let table = table(is_client);
-        let led = self.change(Step::Route(table, IpAddr::V4(address), 32, index));
-        self.counters.routes_refused += u64::from(!led);
+        if !self.change(Step::Route(table, IpAddr::V4(address), 32, index)) {
+            self.counters.routes_refused += 1;
+            let network = Prefix::new(IpAddr::V4(address), 32).expect("as long as an address");
+            self.waiting.add((table, network), SubscriberKey(key));
+        }
         self.framed_routes(index, false, true);
         self.network_up(index, now);
     }
@@ -259,7 +262,13 @@ impl Edge {
         }
         self.publish(index);
         let address = IpAddr::V4(Ipv4Addr::from_bits(bits));
-        self.change(Step::Unroute(table(is_client), address, 32, index));
+        let network = Prefix::new(address, 32).expect("as long as an address");
+        let table = table(is_client);
+        self.waiting.forget((table, network), SubscriberKey(key));
+        if self.change(Step::Unroute(table, address, 32, index)) {
+            // It may be a network behind somebody else.
+            self.hand_over((table, network));
+        }
         if is_client {
             self.events.push_back(Event::Client {
                 subscriber: SubscriberKey(key),

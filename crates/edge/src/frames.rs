@@ -58,10 +58,10 @@ impl Edge {
         inside: &mut impl Inside,
     ) {
         let octets = &bytes[received.start..received.end];
+        self.number(index);
         if let Some((version, packet)) = path::packet(octets)
             && self.at(index).is_open(version)
         {
-            self.number(index);
             let endpoint = Some(&mut self.endpoint);
             self.path
                 .packet(index, version, packet, now, endpoint, inside);
@@ -80,12 +80,13 @@ impl Edge {
         }
     }
 
-    /// A peer that begins to number its frames wants ours numbered (RFC 2661, section 5.4).
+    /// A peer that begins to number its frames wants ours numbered, and one that ceases wants them without (RFC 2661,
+    /// section 5.4): whatever the frame is.
     fn number(&mut self, index: u32) {
-        let session = self.at(index).session;
-        let way = self.endpoint.data_way(session);
-        let is_numbered = self.path.entry(index).map(path::Entry::is_numbered);
-        if way.map(|way| way.is_numbered) != is_numbered {
+        let Some(entry) = self.path.entry(index) else {
+            return;
+        };
+        if self.endpoint.is_numbered(self.at(index).session) != entry.is_numbered() {
             self.set_mtu(index);
             self.publish(index);
         }

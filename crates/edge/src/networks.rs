@@ -1,6 +1,10 @@
 //! Networks behind subscribers: packets to them, or where we are the client from them, go to its session.
 
+use std::collections::BTreeMap;
+
 use aaa::Prefix;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use crate::edge::Edge;
 use crate::path::change::{Step, Table};
@@ -31,24 +35,32 @@ impl Edge {
         for network in networks {
             let (address, length) = (network.address(), network.length());
             if !here {
-                self.waiting.forget(network, key);
+                self.waiting.forget((table, network), key);
                 if self.change(Step::Unroute(table, address, length, index)) {
-                    self.hand_over(network);
+                    self.hand_over((table, network));
                 }
-            } else if !self.change(Step::Route(table, address, length, index)) {
+                continue;
+            }
+            let before = self.path.own.holder(address, length).ok().flatten();
+            if !self.change(Step::Route(table, address, length, index)) {
                 self.counters.routes_refused += 1;
-                self.waiting.add(network, key);
+                self.waiting.add((table, network), key);
+            } else if let Some(before) = before.filter(|&one| table == Table::Own && one != index)
+                && let Some(one) = self.subscribers.at(before)
+            {
+                // Another client of ours had it, and may be there still.
+                self.waiting.add((table, network), SubscriberKey(one.key));
             }
         }
     }
 
     /// A network is free: it goes to who has waited for it longest.
-    fn hand_over(&mut self, network: Prefix) {
-        while let Some(key) = self.waiting.next(network) {
+    pub(crate) fn hand_over(&mut self, wanted: Wanted) {
+        let (table, network) = wanted;
+        while let Some(key) = self.waiting.next(wanted) {
             let Some(one) = self.subscribers.get(key.0) else {
                 continue;
             };
-            let table = table(one.is_client);
             let (address, length) = (network.address(), network.length());
             if one.is_open(version(&network))
                 && self.change(Step::Route(table, address, length, key.0.index))
@@ -78,23 +90,52 @@ impl Edge {
     }
 }
 
-/// Who waits for networks that others have: nobody, as a rule.
+/// A network, and in which table.
+pub(crate) type Wanted = (Table, Prefix);
+
+/// Who waits for networks that others have: nobody, as a rule. Many may wait for the same.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(Vec<(Prefix, SubscriberKey)>);
+pub(crate) struct Waiting {
+    /// By network, who has waited longest first.
+    queues: HashMap<Wanted, BTreeMap<u64, SubscriberKey>>,
+    /// When each began to wait.
+    since: HashMap<(Wanted, SubscriberKey), u64>,
+    last: u64,
+}
 
 impl Waiting {
-    fn add(&mut self, network: Prefix, key: SubscriberKey) {
-        if !self.0.contains(&(network, key)) {
-            self.0.push((network, key));
+    pub(crate) fn add(&mut self, wanted: Wanted, key: SubscriberKey) {
+        if let Entry::Vacant(vacant) = self.since.entry((wanted, key)) {
+            self.last += 1;
+            vacant.insert(self.last);
+            let queue = self.queues.entry(wanted).or_default();
+            queue.insert(self.last, key);
         }
     }
 
-    fn forget(&mut self, network: Prefix, key: SubscriberKey) {
-        self.0.retain(|one| *one != (network, key));
+    pub(crate) fn forget(&mut self, wanted: Wanted, key: SubscriberKey) {
+        if let Some(since) = self.since.remove(&(wanted, key)) {
+            self.take(wanted, |queue| queue.remove(&since));
+        }
     }
 
-    fn next(&mut self, network: Prefix) -> Option<SubscriberKey> {
-        let at = self.0.iter().position(|(one, _)| *one == network)?;
-        Some(self.0.remove(at).1)
+    fn next(&mut self, wanted: Wanted) -> Option<SubscriberKey> {
+        let key = self.take(wanted, |queue| queue.pop_first().map(|(_, key)| key))?;
+        self.since.remove(&(wanted, key));
+        Some(key)
+    }
+
+    /// Takes one out of a queue, which goes with its last.
+    fn take(
+        &mut self,
+        wanted: Wanted,
+        take: impl FnOnce(&mut BTreeMap<u64, SubscriberKey>) -> Option<SubscriberKey>,
+    ) -> Option<SubscriberKey> {
+        let queue = self.queues.get_mut(&wanted)?;
+        let taken = take(queue);
+        if queue.is_empty() {
+            self.queues.remove(&wanted);
+        }
+        taken
     }
 }

@@ -74,7 +74,9 @@ impl Edge {
 
     /// Takes a copy that another path made.
     pub fn take_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
-        self.path.copies.push(tapped, [octets, &[]]);
+        if self.taps.iter().any(|one| one.id == tapped.tap) {
+            self.path.copies.push(tapped, [octets, &[]]);
+        }
     }
 
     /// Another path lost so many copies of a tap.

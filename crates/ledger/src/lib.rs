@@ -43,7 +43,7 @@ pub const RECORD_OCTETS_MAX: usize = 65_535;
 pub struct RecordId(pub u64);
 
 /// How much may wait, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// What is added is committed after so long, together.
     pub commit_interval: Duration,
@@ -55,6 +55,8 @@ pub struct Options {
     pub octets_max: u64,
     /// Octets in memory of records on their way to the disk, which may be slow or full; likewise.
     pub memory_octets_max: u64,
+    /// What the writer's thread does first: gives up what its process does, for example.
+    pub begin: fn(),
 }
 
 impl Default for Options {
@@ -65,6 +67,7 @@ impl Default for Options {
             records_max: 1_000_000,
             octets_max: 1 << 30,
             memory_octets_max: 32 << 20,
+            begin: || {},
         }
     }
 }
@@ -156,9 +159,13 @@ impl Ledger {
         let store = Arc::new(store);
         let shared = Arc::new(Shared::new(options, totals));
         let (its_shared, its_store) = (Arc::clone(&shared), Arc::clone(&store));
+        let begin = options.begin;
         let writer = std::thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || writer::run(&its_shared, &its_store))?;
+            .spawn(move || {
+                begin();
+                writer::run(&its_shared, &its_store);
+            })?;
         let ledger = Self {
             shared,
             store,

@@ -31,7 +31,7 @@ pub(crate) enum Step {
 }
 
 /// Which table of prefixes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Table {
     /// Subscribers by destinations.
     Subscribers,

@@ -18,6 +18,14 @@ const OCTETS_MAX: usize = 4 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TapId(pub(crate) u32);
 
+impl TapId {
+    /// As a number; no two taps of an edge have the same.
+    #[must_use]
+    pub fn to_number(self) -> u32 {
+        self.0
+    }
+}
+
 /// Where something passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {

@@ -177,15 +177,19 @@ impl Path {
     }
 
     pub(crate) fn put(&mut self, place: u32, mut entry: Entry) {
-        if let Some(before) = self.entry(place) {
-            entry.inherit(before);
-        }
-        self.take_out(place);
         let index = place as usize;
         if self.entries.len() <= index {
             self.entries.resize(index + 1, None);
         }
         let ids = entry.ids;
+        if let Some(before) = &mut self.entries[index] {
+            entry.inherit(before);
+            if before.ids == ids {
+                *before = entry;
+                return;
+            }
+        }
+        self.take_out(place);
         self.entries[index] = Some(entry);
         let entries = &self.entries;
         self.sessions.insert_unique(hash(ids), place, |&at| {
@@ -201,10 +205,6 @@ impl Path {
         let found = self.sessions.find_entry(hash(entry.ids), |&at| at == place);
         if let Ok(found) = found {
             found.remove();
-        }
-        if place as usize + 1 == self.entries.len() {
-            let last = self.entries.iter().rposition(Option::is_some);
-            self.entries.truncate(last.map_or(0, |last| last + 1));
         }
     }
 

@@ -324,3 +324,41 @@ fn nobody_who_does_not_answer_waits_for_ever() {
         "an answer that comes too late is for nobody"
     );
 }
+
+fn network(address: &str, length: u8) -> aaa::Prefix {
+    aaa::Prefix::new(address.parse().unwrap(), length).unwrap()
+}
+
+#[test]
+fn a_network_that_was_somebodys_own_address_comes_to_who_waits_for_it() {
+    let mut stage = Stage::new(lns_config());
+    stage.profile.address = aaa::Address::Fixed("10.0.0.5".parse().unwrap());
+    stage.dial("alice", "sesame");
+    stage.profile.address = aaa::Address::FromPool;
+    stage.profile.routes = vec![network("10.0.0.5", 32)];
+    stage.dial("bob", "sesame");
+    let [alice, bob] = stage.up[..] else {
+        panic!("both are on line");
+    };
+    assert_eq!(stage.lns.missing_routes(bob).len(), 1);
+    let now = stage.now;
+    stage.lns.drop_subscriber(alice, End::Administrator, now);
+    stage.settle();
+    assert!(stage.lns.missing_routes(bob).is_empty());
+}
+
+#[test]
+fn a_network_that_a_later_client_of_ours_took_comes_back_when_that_goes() {
+    let mut stage = Stage::new(lns_config());
+    stage.client_networks = vec![network("192.168.7.0", 24)];
+    stage.dial("alice", "sesame");
+    stage.dial("bob", "sesame");
+    let (next, alice) = stage.lac.next_subscriber(0).unwrap();
+    let alice = alice.key;
+    let bob = stage.lac.next_subscriber(next).unwrap().1.key;
+    assert_eq!(stage.lac.missing_routes(alice).len(), 1);
+    let now = stage.now;
+    stage.lac.drop_subscriber(bob, End::Administrator, now);
+    stage.settle();
+    assert!(stage.lac.missing_routes(alice).is_empty());
+}

@@ -269,3 +269,35 @@ fn filters_and_taps_hold_on_every_path() {
     assert_eq!(cores.up(&packet), [Taken::Done]);
     assert_eq!(cores.path.poll_tapped(&mut octets), None);
 }
+
+#[test]
+fn a_client_numbers_while_its_network_does() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("alice", "sesame");
+    let (_, client) = stage.lac.next_subscriber(0).unwrap();
+    let address = client.address.unwrap();
+    let session = stage.lns.next_subscriber(0).unwrap().1.session;
+    let header = stage.lns.endpoint_mut().data_header(session).unwrap();
+    let plain = header.as_bytes();
+    let frame = |ns: Option<u8>, frame: &[u8]| match ns {
+        Some(ns) => [&[plain[0] | 0x08], &plain[1..6], &[0, ns, 0, 0], frame].concat(),
+        None => [plain, frame].concat(),
+    };
+    let echo = [0xff, 3, 0xc0, 0x21, 9, 77, 0, 8, 0, 0, 0, 0];
+    let packet = [&[0xff, 3, 0, 0x21], &udp(FAR, address, 10, true)[..]].concat();
+    // RFC 2661, section 5.4: with or without numbers, whatever the frame.
+    for (ns, content) in [
+        (Some(0), &echo[..]),
+        (None, &echo),
+        (Some(1), &packet),
+        (None, &packet),
+    ] {
+        let now = stage.now;
+        let datagram = frame(ns, content);
+        stage
+            .lac
+            .receive(route(LNS), &datagram, now, &mut stage.client_inside);
+        let sent = stage.datagrams_up(&udp(address, FAR, 10, true)).remove(0);
+        assert_eq!(sent[0] & 0x08 != 0, ns.is_some());
+    }
+}

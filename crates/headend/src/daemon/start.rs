@@ -19,7 +19,7 @@ use super::inside::Inside;
 use super::reload::{self, Files};
 use super::rest::Rest;
 use super::server::Server;
-use super::shards::Shards;
+use super::shards::{self, Shards};
 use super::sockets::{End, Sockets};
 use super::source::Source;
 use super::turn::Daemon;
@@ -49,6 +49,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
     let authority = authority(settings, &mut reactor)?;
     let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
+    let seats = shards::seats(event, &sockets, queues).context("event.shards")?;
     // Addresses of clients come and go.
     let dropped = match inside.clients {
         Some(_) => reactor::drop_capabilities_but_net_admin(),
@@ -58,7 +59,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
 
     let edge = edge(settings)?;
     let cookie = settings.l2tp.cookie_len;
-    let shards = Shards::start(event, cookie, &edge, &sockets, queues, &mut reactor)
+    let shards = Shards::start(event, cookie, &edge, &sockets, seats, &mut reactor)
         .context("event.shards")?;
     let now = clock::now();
     tracing::info!(
@@ -101,6 +102,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         files: Files {
             config: config.to_owned(),
         },
+        failure: None,
     })
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Daemon {
     pub(super) accounts: Accounts,
     pub(super) shutdown_wait: Duration,
     pub(super) files: Files,
+    /// Why it ends, if nobody asked for that.
+    pub(super) failure: Option<io::Error>,
 }
 
 impl Daemon {
@@ -36,7 +38,7 @@ impl Daemon {
         while !self.is_over() {
             self.turn()?;
         }
-        Ok(())
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     fn is_over(&self) -> bool {
@@ -119,8 +121,15 @@ impl Daemon {
             }
             Source::Tun(_) => self.forward()?,
             Source::Shards => {
-                shards::work(&mut self.core)?;
+                let worked = shards::work(&mut self.core);
                 self.core.reactor.lap(self.accounts.shards);
+                if let Err(error) = worked
+                    && self.failure.is_none()
+                {
+                    tracing::error!(%error, "ending");
+                    self.failure = Some(error);
+                    self.signal(Signal::Terminate);
+                }
             }
             Source::Radius(place) => {
                 if let Some(radius) = self.core.authority.radius_mut() {

@@ -155,8 +155,12 @@ impl Endpoint {
             if !session.takes(number, bits) {
                 return Err(Discard::DataOutOfOrder);
             }
-            // An LNS that numbers wants numbers (RFC 2661 5.4).
-            session.sequencing |= session.role.is_lac();
+            // An LNS that numbers wants numbers, until it ceases (RFC 2661 5.4).
+            if session.role.is_lac() && !session.sequencing {
+                (session.sequencing, session.sequencing_by_peer) = (true, true);
+            }
+        } else if session.sequencing_by_peer {
+            (session.sequencing, session.sequencing_by_peer) = (false, false);
         }
         let (key, tunnel) = (SessionKey(session.key), session.tunnel);
         self.tunnel_at_mut(tunnel).last_heard = now;
@@ -216,6 +220,13 @@ impl Endpoint {
             is_numbered: record.sequencing,
             header: header(record, tunnel, None),
         })
+    }
+
+    /// Whether frames of a session to its peer are numbered.
+    #[must_use]
+    pub fn is_numbered(&self, session: SessionKey) -> bool {
+        let record = self.sessions.get(session.0);
+        record.is_some_and(|record| record.sequencing)
     }
 
     /// A frame of a session came by another way than [`Endpoint::receive_data`]: its peer is there.

@@ -61,6 +61,8 @@ pub(crate) struct Session {
     pub(crate) sent_sequence: u32,
     /// Whether the peer wants sequence numbers on data.
     pub(crate) sequencing: bool,
+    /// Whether that is so because an LNS numbers its own, and as long as it does.
+    pub(crate) sequencing_by_peer: bool,
     /// Session Tie Breaker that we sent; 0 for none (RFC 3931 5.4.4).
     pub(crate) tie_breaker: u64,
     /// What set-up said of the call, where it said anything.
@@ -92,6 +94,7 @@ impl Session {
             expected_sequence: 0,
             sent_sequence: 0,
             sequencing: false,
+            sequencing_by_peer: false,
             tie_breaker: 0,
             details: None,
         }

@@ -18,7 +18,7 @@ const PLACED: u32 = u32::MAX - 1;
 pub(super) struct Gather {
     /// The latest datagram of each hash. One that another one has replaced is followed by none.
     latest: Vec<u32>,
-    /// The next datagram with the same ends.
+    /// The next datagram to the same peer.
     next: Vec<u32>,
     queue: Vec<Queued>,
     payload: Vec<u8>,
@@ -53,7 +53,7 @@ impl Gather {
         *head = 0;
     }
 
-    /// Finds for each datagram the next one with the same ends; whether that brings any together that can be merged.
+    /// Finds for each datagram the next one to the same peer; whether that brings any together that can be merged.
     fn link(&mut self, pending: &[Queued]) -> bool {
         let bits = (pending.len() * 4).next_power_of_two().trailing_zeros();
         self.latest.clear();
@@ -64,17 +64,18 @@ impl Gather {
         for (at, one) in pending.iter().enumerate() {
             let before = mem::replace(&mut self.latest[hash(one, bits)], at as u32) as usize;
             if let Some(earlier) = pending.get(before)
-                && earlier.has_ends_of(one)
+                && earlier.peer == one.peer
             {
                 self.next[before] = at as u32;
-                has_any |= before + 1 < at && one.length <= earlier.length;
+                let fits = earlier.has_ends_of(one) && one.length <= earlier.length;
+                has_any |= before + 1 < at && fits;
             }
         }
         has_any
     }
 }
 
-/// As many bits, of both ends.
+/// As many bits, of the peer.
 fn hash(one: &Queued, bits: u32) -> usize {
     let number = |address: IpAddr| match address {
         IpAddr::V4(address) => u64::from(address.to_bits()),
@@ -83,9 +84,7 @@ fn hash(one: &Queued, bits: u32) -> usize {
             (number >> 64) as u64 ^ number as u64
         }
     };
-    let ends = number(one.peer.ip()).rotate_left(32)
-        ^ u64::from(one.peer.port())
-        ^ one.local.map_or(0, number);
+    let ends = number(one.peer.ip()).rotate_left(32) ^ u64::from(one.peer.port());
     // By the golden ratio: neighbours come apart.
     (ends.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
 }

@@ -63,7 +63,10 @@ impl Radius {
         let nas = settings.client.nas.clone();
         let mut accounts = Accounts::open(
             settings.store.as_deref(),
-            Options::default(),
+            Options {
+                begin: give_up_privileges,
+                ..Options::default()
+            },
             nas,
             boot,
             now,
@@ -385,5 +388,12 @@ fn meant(wanted: &Disconnect, edge: &Edge, boot: u32) -> Vec<SubscriberKey> {
             }
             found
         }
+    }
+}
+
+/// The thread that writes the store needs none: it may begin before the others have given them up.
+fn give_up_privileges() {
+    if let Err(error) = reactor::drop_capabilities() {
+        tracing::warn!(%error, "the thread of the accounting store keeps its privileges");
     }
 }

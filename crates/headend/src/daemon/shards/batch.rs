@@ -7,6 +7,9 @@ use l2tp::SessionKey;
 /// Octets in a batch; what comes then is dropped.
 const OCTETS_MAX: usize = 512 << 10;
 
+/// Of what is small, so many wait for another try.
+const SMALL_MAX: usize = 4_096;
+
 /// What one turn of a thread left over.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
@@ -33,6 +36,36 @@ impl Batch {
     /// How many datagrams and packets there are.
     pub(super) fn len(&self) -> u64 {
         (self.datagrams.len() + self.packets.len()) as u64
+    }
+
+    /// What of a batch that nobody took is worth another try: small things, as many as one batch may have.
+    pub(super) fn remains(self) -> Self {
+        let Self {
+            tapped,
+            mut lost,
+            mut heard,
+            mut logged,
+            ..
+        } = self;
+        lost.extend(tapped.iter().map(|(tapped, _)| lost_one(tapped)));
+        lost.sort_unstable_by_key(|(tap, _)| tap.to_number());
+        lost.dedup_by(|(tap, more), (before, sum)| {
+            let same = tap == before;
+            if same {
+                sum.iter_mut()
+                    .zip(more)
+                    .for_each(|(sum, more)| *sum += *more);
+            }
+            same
+        });
+        heard.truncate(SMALL_MAX);
+        logged.truncate(SMALL_MAX);
+        Self {
+            lost,
+            heard,
+            logged,
+            ..Self::default()
+        }
     }
 
     fn append(&mut self, octets: &[u8]) -> Option<Span> {
@@ -64,11 +97,7 @@ impl Batch {
     pub(super) fn push_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
         match self.append(octets) {
             Some(span) => self.tapped.push((tapped, span)),
-            None => {
-                let is_inside = tapped.passed == Passed::Inside;
-                let lost = [u64::from(is_inside), u64::from(!is_inside)];
-                self.lost.push((tapped.tap, lost));
-            }
+            None => self.lost.push(lost_one(&tapped)),
         }
     }
 
@@ -86,4 +115,10 @@ impl Batch {
         let tapped = self.tapped.iter();
         tapped.map(|(tapped, span)| (*tapped, &self.octets[span.clone()]))
     }
+}
+
+/// One copy that is lost, inside or outside.
+fn lost_one(tapped: &Tapped) -> (TapId, [u64; 2]) {
+    let is_inside = tapped.passed == Passed::Inside;
+    (tapped.tap, [u64::from(is_inside), u64::from(!is_inside)])
 }

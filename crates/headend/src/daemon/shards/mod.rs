@@ -49,6 +49,10 @@ pub(super) struct Stats {
     pub(super) written: Written,
     /// Datagrams and packets for the first thread that it could not take.
     pub(super) dropped: u64,
+    /// Datagrams that could not be sent.
+    pub(super) send_dropped: u64,
+    /// Packets for a device that is not there.
+    pub(super) nowhere: u64,
 }
 
 /// A thread that passes packets.
@@ -70,6 +74,32 @@ pub(super) struct Shards {
     first: i32,
 }
 
+/// What a thread has of the kernel's: opened while there are privileges.
+pub(super) struct Seat {
+    reactor: Reactor,
+    sockets: Sockets,
+    inside: Inside,
+}
+
+/// A seat for each further thread.
+pub(super) fn seats(event: &Event, sockets: &Sockets, queues: Vec<Queue>) -> Result<Vec<Seat>> {
+    let mut queues = queues.into_iter();
+    let seat = |_| {
+        let mut reactor = Reactor::new(event.poller, event.descriptors)?;
+        Ok(Seat {
+            sockets: sockets
+                .copy(event, &mut reactor)
+                .context("the address of a listening socket once more")?,
+            inside: match queues.next() {
+                Some(queue) => Inside::of_queue(queue, &mut reactor)?,
+                None => Inside::nowhere(),
+            },
+            reactor,
+        })
+    };
+    (1..event.shards).map(seat).collect()
+}
+
 impl Shards {
     /// Starts a thread for each of the edge's further paths. Privileges are given up before.
     pub(super) fn start(
@@ -77,16 +107,19 @@ impl Shards {
         cookie: u8,
         edge: &Edge,
         sockets: &Sockets,
-        queues: Vec<Queue>,
+        seats: Vec<Seat>,
         reactor: &mut Reactor,
     ) -> Result<Self> {
         let waker = Arc::new(Waker::new()?);
         let ended = Arc::new(AtomicBool::new(false));
         let (sender, batches) = mpsc::sync_channel(BATCHES_MAX);
         let mut shards = Vec::new();
-        let mut queues = queues.into_iter();
-        for number in 1..usize::from(event.shards) {
-            let mut own = Reactor::new(event.poller, event.descriptors)?;
+        for (seat, number) in seats.into_iter().zip(1..) {
+            let Seat {
+                reactor: mut own,
+                sockets,
+                inside,
+            } = seat;
             let (changes, orders) = mpsc::channel();
             let own_waker = Arc::new(Waker::new()?);
             let source = Source::Shards.to_bits();
@@ -94,13 +127,8 @@ impl Shards {
             let stats = Arc::new(Mutex::default());
             let worker = Worker::new(worker::Parts {
                 path: edge.replica(number),
-                sockets: sockets
-                    .copy(event, &mut own)
-                    .context("the address of a listening socket once more")?,
-                inside: match queues.next() {
-                    Some(queue) => Inside::of_queue(queue, &mut own)?,
-                    None => Inside::nowhere(),
-                },
+                sockets,
+                inside,
                 reactor: own,
                 batch: event.batch,
                 changes: orders,
@@ -146,26 +174,18 @@ impl Shards {
         core::iter::once(first).chain(self.shards.iter().map(read))
     }
 
-    /// What went through the sockets of all further threads.
-    pub(super) fn udp(&self) -> SocketStats {
-        let read = |shard: &Shard| {
-            let stats = shard.stats.lock().unwrap_or_else(PoisonError::into_inner);
-            stats.udp
+    /// What all further threads did together.
+    pub(super) fn sum(&self) -> Stats {
+        let read = |shard: &Shard| *shard.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        let add = |sum: Stats, one: Stats| Stats {
+            thread: 0,
+            udp: sockets::add(sum.udp, one.udp),
+            written: sum.written.with(one.written),
+            dropped: sum.dropped + one.dropped,
+            send_dropped: sum.send_dropped + one.send_dropped,
+            nowhere: sum.nowhere + one.nowhere,
         };
-        let all = self.shards.iter().map(read);
-        all.fold(SocketStats::default(), sockets::add)
-    }
-
-    /// What the further threads read from the TUN device and wrote to it.
-    pub(super) fn written(&self) -> Written {
-        let read = |shard: &Shard| {
-            let stats = shard.stats.lock().unwrap_or_else(PoisonError::into_inner);
-            stats.written
-        };
-        self.shards
-            .iter()
-            .map(read)
-            .fold(Written::default(), Written::with)
+        self.shards.iter().map(read).fold(Stats::default(), add)
     }
 
     /// Tells every thread what changed.

@@ -32,8 +32,9 @@ enum To {
     Next,
     Edge,
     V3,
-    Frame,
     Whole,
+    /// Over two instructions, to the third.
+    Third,
 }
 
 /// The program for so many threads. `cookie` is the length of the cookies that we assign (RFC 3931, section 4.1).
@@ -67,11 +68,14 @@ pub(super) fn program(steer: Steer, threads: u32, cookie: u8) -> Vec<Instruction
     code.extend(choice(steer, threads, LOAD_WORD_AT_X, 4));
     labels.push((To::Edge, code.len()));
     code.push((RETURN, next, next, 0));
-    let place = |to: To, at: usize| match labels.iter().find(|(label, _)| *label == to) {
-        Some((_, place)) => (place - at - 1) as u8,
-        // Within the frame's own instructions, which are always the same ones.
-        None if to == To::Frame => 2,
-        None => 0,
+    let place = |to: To, at: usize| match to {
+        To::Next => 0,
+        To::Third => 2,
+        To::Edge | To::V3 | To::Whole => {
+            let label = labels.iter().find(|(label, _)| *label == to);
+            let (_, place) = label.expect("every label has its place");
+            (place - at - 1) as u8
+        }
     };
     let resolve = |(at, &(code, yes, no, k)): (usize, &(u16, To, To, u32))| {
         (code, place(yes, at), place(no, at), k)
@@ -85,7 +89,7 @@ fn frame(at: u32) -> [(u16, To, To, u32); 6] {
     let next = To::Next;
     [
         (LOAD_HALF_AT_X, next, next, at),
-        (IF_EQUAL, next, To::Frame, 0xff03),
+        (IF_EQUAL, next, To::Third, 0xff03),
         (LOAD_BYTE_AT_X, next, next, at + 2),
         (JUMP, next, next, 1),
         (LOAD_BYTE_AT_X, next, next, at),

@@ -216,7 +216,9 @@ impl Worker {
             if sockets.needs_room(route.socket) {
                 sockets.make_room(route.socket, reactor);
             }
-            if !sockets.needs_room(route.socket) {
+            if sockets.needs_room(route.socket) {
+                sockets.dropped += 1;
+            } else {
                 sockets.push(route, &self.composed);
             }
         }
@@ -251,10 +253,13 @@ impl Worker {
                 Ok(()) => parts.first.wake(),
                 Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
                     stats.dropped += batch.len();
+                    *left = batch.remains();
                 }
             }
         }
         stats.udp = parts.sockets.stats();
+        stats.send_dropped = parts.sockets.dropped;
+        stats.nowhere = parts.inside.nowhere;
         stats.written = parts.inside.written();
         *parts.stats.lock().unwrap_or_else(PoisonError::into_inner) = *stats;
     }

@@ -139,13 +139,17 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     for (name, value) in core.edge.endpoint().counters() {
         push(&name, value);
     }
-    let udp = sockets::add(core.sockets.stats(), core.shards.udp());
+    let others = core.shards.sum();
+    let udp = sockets::add(core.sockets.stats(), others.udp);
     push(&"udp_received", udp.received);
     push(&"udp_sent", udp.sent);
     push(&"udp_truncated", udp.truncated);
     push(&"udp_receive_errors", udp.receive_errors);
     push(&"udp_send_blocked", udp.blocked);
-    push(&"udp_send_dropped", core.sockets.dropped);
+    push(
+        &"udp_send_dropped",
+        core.sockets.dropped + others.send_dropped,
+    );
     let counts = core.edge.counts();
     push(&"subscribers", counts.subscribers as u64);
     push(&"subscribers_came_up", counts.up);
@@ -163,11 +167,11 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
             core.edge.discarded(why),
         );
     }
-    let written = core.inside.written().with(core.shards.written());
+    let written = core.inside.written().with(others.written);
     push(&"tun_read", written.read);
     push(&"tun_written", written.calls);
     push(&"tun_refused", written.refused);
-    push(&"tun_missing", core.inside.nowhere);
+    push(&"tun_missing", core.inside.nowhere + others.nowhere);
     if let Some(clients) = &core.inside.clients {
         push(&"client_addresses", clients.len());
         push(&"client_addresses_refused", clients.refused());

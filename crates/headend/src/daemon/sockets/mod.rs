@@ -10,7 +10,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use base::{Route, Slab};
 use reactor::{
-    AddError, Instruction, Interest, Reactor, SendBatch, SocketStats, Token, UdpOptions, UdpSocket,
+    AddError, BufferReport, Instruction, Interest, Reactor, SendBatch, SocketStats, Token,
+    UdpOptions, UdpSocket,
 };
 
 use super::source::Source;
@@ -94,10 +95,11 @@ impl Sockets {
         let options = options(event, shared || event.shards > 1);
         let bound = match event.shards {
             1 => UdpSocket::bind(listen.addr, &options),
-            // Alone, so that another daemon's address is not shared but refused.
+            // Alone, so that another daemon's address is not shared but refused; and with the port that this found, since
+            // the kernel may choose one that others share.
             _ => UdpSocket::bind(listen.addr, &UdpOptions::default())
-                .map(drop)
-                .and_then(|()| UdpSocket::bind(listen.addr, &options)),
+                .map(|alone| alone.local_addr())
+                .and_then(|address| UdpSocket::bind(address, &options)),
         };
         let socket = match bound {
             Ok(socket) => socket,
@@ -112,9 +114,8 @@ impl Sockets {
             Source::Udp(number as u32).to_bits(),
             Interest::READ,
         )?;
-        let reports = [socket.receive_buffer(), socket.send_buffer()];
         tracing::info!(address = %socket.local_addr(), end = owner, "listening");
-        for report in reports.into_iter().flatten() {
+        for report in reports(&socket) {
             if report.is_short() {
                 tracing::warn!(address = %socket.local_addr(), "{report}");
             } else {
@@ -137,6 +138,10 @@ impl Sockets {
         let mut copy = Self::new(None, None);
         for (number, shared) in self.shared.iter().enumerate() {
             let socket = UdpSocket::bind(shared.socket.local_addr(), &options(event, true))?;
+            // The first one's were told; no other may be shorter without a word.
+            if reports(&socket).ne(reports(&shared.socket)) {
+                tracing::warn!(address = %socket.local_addr(), "a further thread's buffers differ from the first one's");
+            }
             let source = Source::Udp(number as u32).to_bits();
             let token = reactor.add(&socket, "udp", source, Interest::READ)?;
             copy.shared.push(Shared {
@@ -316,6 +321,12 @@ impl Sockets {
             reactor.remove(token);
         }
     }
+}
+
+/// What became of a socket's buffers.
+fn reports(socket: &UdpSocket) -> impl Iterator<Item = BufferReport> {
+    let reports = [socket.receive_buffer(), socket.send_buffer()];
+    reports.into_iter().flatten()
 }
 
 /// How a shared socket is set up.
