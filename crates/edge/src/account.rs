@@ -71,26 +71,34 @@ impl Edge {
 
     pub(crate) fn account_begins(&mut self, index: u32, now: Instant) {
         self.at_mut(index).accounted = true;
-        self.note(index, Entry::Start, now);
+        let account = self.entry(index, Entry::Start, now);
+        self.accounts.extend(account);
     }
 
     pub(crate) fn account_goes_on(&mut self, index: u32, now: Instant) {
-        self.note(index, Entry::Interim, now);
+        let account = self.entry(index, Entry::Interim, now);
+        self.accounts.extend(account);
     }
 
-    pub(crate) fn account_ends(&mut self, index: u32, reason: &End, now: Instant) {
-        if core::mem::take(&mut self.at_mut(index).accounted) {
-            self.note(index, Entry::Stop(reason.terminate_cause()), now);
-        }
+    /// The last entry, if there was any before; it is to be given out.
+    pub(crate) fn account_ends(
+        &mut self,
+        index: u32,
+        reason: &End,
+        now: Instant,
+    ) -> Option<Account> {
+        let accounted = core::mem::take(&mut self.at_mut(index).accounted);
+        let entry = Entry::Stop(reason.terminate_cause());
+        accounted.then(|| self.entry(index, entry, now))?
     }
 
-    fn note(&mut self, index: u32, entry: Entry, now: Instant) {
+    fn entry(&self, index: u32, entry: Entry, now: Instant) -> Option<Account> {
         if !self.config.accounting {
-            return;
+            return None;
         }
         let subscriber = self.at(index);
         let profile = subscriber.profile.as_deref();
-        let account = Account {
+        Some(Account {
             entry,
             number: subscriber.account,
             name: subscriber.name.clone(),
@@ -105,7 +113,6 @@ impl Edge {
             numbers: subscriber.numbers.clone(),
             is_local: subscriber.is_local,
             interface: subscriber.ipv6.map(|[_, peer]| peer),
-        };
-        self.accounts.push_back(account);
+        })
     }
 }

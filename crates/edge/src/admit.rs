@@ -310,7 +310,7 @@ impl Edge {
                 let entry = Entry::new(subscriber, &way, meters);
                 if self.config.paths > 1 {
                     let copy = Step::Put(index, Box::new(entry.clone()));
-                    self.changes.push_back(Change(copy));
+                    self.tell(Change(copy));
                 }
                 self.path.put(index, entry);
             }

@@ -16,9 +16,10 @@ use crate::config::Config;
 use crate::counters::Counters;
 use crate::dial::Dial;
 use crate::event::{Event, Question};
-use crate::history::{Ended, History};
+use crate::history::History;
 use crate::networks::Waiting;
 use crate::outgoing::Outgoing;
+use crate::parting::Parting;
 use crate::path::{Change, Path};
 use crate::random::Random;
 use crate::subscriber::{Subscriber, SubscriberKey};
@@ -43,6 +44,10 @@ pub struct Edge {
     pub(crate) path: Path,
     /// What other paths are still to be told.
     pub(crate) changes: VecDeque<Change>,
+    /// How many changes there were for other paths.
+    pub(crate) changed: u64,
+    /// Who ended, and may still have packets on other paths.
+    pub(crate) parting: VecDeque<Parting>,
     /// Calls of ours that become links when they are up.
     pub(crate) dials: HashMap<SessionKey, Dial>,
     pub(crate) hasher: FixedState,
@@ -79,6 +84,8 @@ impl Edge {
             by_name: HashTable::new(),
             path: Path::new(&config),
             changes: VecDeque::new(),
+            changed: 0,
+            parting: VecDeque::new(),
             dials: HashMap::new(),
             hasher,
             timers: Wheel::new(config.tick),
@@ -193,6 +200,8 @@ impl Edge {
         self.shutting_down = true;
         self.endpoint.shut_down(now);
         self.heed(now);
+        // Nobody waits for other paths any more.
+        self.applied(u64::MAX);
     }
 
     /// Whether nobody is to be told anything any more.
@@ -250,10 +259,6 @@ impl Edge {
             None => {}
         }
         subscriber.timer = (due != Instant::FAR_FUTURE).then(|| (timers.insert(due, index), due));
-    }
-
-    pub(crate) fn remember(&mut self, ended: Ended) {
-        self.history.push(ended);
     }
 
     pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber> {

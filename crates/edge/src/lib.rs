@@ -8,6 +8,7 @@
 //! | `edge` | the tables; in what order the parts hear of things |
 //! | `links` | sessions become subscribers; what their links tell; every way to end |
 //! | `admit` | what somebody gets that is let in, and gives back |
+//! | `parting` | the last account of who ended |
 //! | `networks` | networks behind subscribers |
 //! | `account` | that an account began, goes on, ended |
 //! | `path` | the way of packets, on one core or several |
@@ -33,6 +34,7 @@ mod history;
 mod links;
 mod networks;
 mod outgoing;
+mod parting;
 mod path;
 mod paths;
 mod random;

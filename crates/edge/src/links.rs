@@ -286,7 +286,7 @@ impl Edge {
     pub(crate) fn finish(&mut self, index: u32, reason: End, now: Instant) {
         self.ipv4_down(index);
         self.ipv6_down(index);
-        self.account_ends(index, &reason, now);
+        let stop = self.account_ends(index, &reason, now);
         self.release(index);
         self.forget_name(index);
         let key = self.at(index).key;
@@ -294,7 +294,7 @@ impl Edge {
             return;
         };
         self.counters.down += 1;
-        self.remember(Ended {
+        let ended = Ended {
             name: subscriber.name.clone(),
             account: subscriber.account,
             ids: subscriber.ids,
@@ -304,7 +304,8 @@ impl Edge {
             ended: now,
             traffic: subscriber.traffic(),
             reason: reason.clone(),
-        });
+        };
+        self.part(stop, ended, subscriber.meters);
         self.events.push_back(Event::Down {
             subscriber: SubscriberKey(key),
             session: subscriber.session,

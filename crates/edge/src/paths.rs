@@ -75,9 +75,15 @@ impl Edge {
     pub(crate) fn change(&mut self, step: Step) -> bool {
         let copy = (self.config.paths > 1).then(|| Change(step.clone()));
         let could = self.path.step(step);
-        if could {
-            self.changes.extend(copy);
+        if could && let Some(copy) = copy {
+            self.tell(copy);
         }
         could
+    }
+
+    /// Has every other path take a step.
+    pub(crate) fn tell(&mut self, change: Change) {
+        self.changes.push_back(change);
+        self.changed += 1;
     }
 }

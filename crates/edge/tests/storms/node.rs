@@ -13,6 +13,8 @@ pub(crate) struct Node {
     pub(crate) edge: Edge,
     /// Paths on other cores, each with the changes that it has not taken yet.
     others: Vec<(Path, VecDeque<Change>)>,
+    /// Changes that they were told of.
+    told: u64,
     /// Datagrams and packets so far.
     came: usize,
     authority: Authority,
@@ -62,6 +64,7 @@ impl Node {
         let others = (1..paths).map(|number| (edge.replica(number), VecDeque::new()));
         Self {
             others: others.collect(),
+            told: 0,
             came: 0,
             edge,
             authority,
@@ -73,6 +76,9 @@ impl Node {
 
     /// What the owner does after every mutation.
     fn work(&mut self, now: Instant) {
+        if self.edge.is_parting() {
+            self.tell(true);
+        }
         loop {
             while let Some(question) = self.edge.poll_question() {
                 self.authority.take(question, now);
@@ -118,9 +124,13 @@ impl Node {
             for (_, waiting) in &mut self.others {
                 waiting.push_back(change.clone());
             }
+            self.told += 1;
         }
-        for (path, waiting) in self.others.iter_mut().filter(|_| now) {
-            waiting.drain(..).for_each(|change| path.apply(change));
+        if now {
+            for (path, waiting) in &mut self.others {
+                waiting.drain(..).for_each(|change| path.apply(change));
+            }
+            self.edge.applied(self.told);
         }
     }
 

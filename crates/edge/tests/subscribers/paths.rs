@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use base::Duration;
-use edge::{Config, Discard, End, Path, PathCounts, Taken};
+use edge::{Config, Discard, End, Entry, Path, PathCounts, Taken};
 use l2tp::Call;
 use wire::checksum;
 
@@ -16,6 +16,8 @@ const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 struct Cores {
     stage: Stage,
     path: Path,
+    /// Changes that it was told of.
+    told: u64,
     inside: Packets,
     outside: Datagrams,
 }
@@ -25,6 +27,7 @@ impl Cores {
         let stage = Stage::new(Config { paths: 2, ..config });
         Self {
             path: stage.lns.replica(1),
+            told: 0,
             stage,
             inside: Packets::default(),
             outside: Datagrams::default(),
@@ -43,7 +46,9 @@ impl Cores {
     fn tell(&mut self) {
         while let Some(change) = self.stage.lns.poll_change() {
             self.path.apply(change);
+            self.told += 1;
         }
+        self.stage.lns.applied(self.told);
     }
 
     /// A client's packet that comes by the second path.
@@ -144,6 +149,38 @@ fn a_packet_from_a_foreign_address_is_dropped_there_too_and_counted_for_all() {
     assert_eq!(cores.stage.lns.discarded(why), 1);
     let key = cores.stage.up[0];
     assert_eq!(cores.stage.lns.subscriber(key).unwrap().traffic.dropped, 1);
+}
+
+#[test]
+fn what_a_path_passes_before_it_hears_of_the_end_is_in_the_last_account() {
+    let (mut cores, address) = Cores::on_line(lns_config(), Call::default());
+    let datagram = cores
+        .stage
+        .datagrams_up(&udp(address, FAR, 100, true))
+        .remove(0);
+    let (tunnel, now) = (cores.stage.tunnel, cores.stage.now);
+    cores.stage.lac.endpoint_mut().close_tunnel(tunnel, now);
+    cores.stage.settle();
+    assert_eq!(cores.stage.ended.len(), 1);
+    let taken = cores
+        .path
+        .receive(&route(LAC), &datagram, now, &mut cores.inside);
+    assert_eq!(taken, Taken::Done);
+    // Only the start so far.
+    assert_eq!(cores.stage.accounts.len(), 1);
+    assert!(cores.stage.lns.is_parting() && cores.stage.lns.ended(0).is_none());
+    let mut changes = 0;
+    while let Some(change) = cores.stage.lns.poll_change() {
+        cores.path.apply(change);
+        changes += 1;
+        cores.stage.lns.applied(changes + cores.told - 1);
+    }
+    cores.stage.lns.applied(changes + cores.told);
+    cores.stage.settle();
+    let stop = cores.stage.accounts.last().unwrap();
+    assert!(matches!(stop.entry, Entry::Stop(_)));
+    assert_eq!((stop.traffic.packets_in, stop.traffic.octets_in), (1, 128));
+    assert_eq!(cores.stage.lns.ended(0).unwrap().traffic, stop.traffic);
 }
 
 #[test]

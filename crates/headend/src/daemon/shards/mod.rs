@@ -15,8 +15,8 @@ mod steer;
 mod worker;
 
 use std::io;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -58,6 +58,8 @@ pub(super) struct Stats {
 /// A thread that passes packets.
 struct Shard {
     changes: Sender<Change>,
+    /// How many of them it has taken.
+    applied: Arc<AtomicU64>,
     waker: Arc<Waker>,
     stats: Arc<Mutex<Stats>>,
     thread: JoinHandle<io::Result<()>>,
@@ -125,6 +127,7 @@ impl Shards {
             let source = Source::Shards.to_bits();
             own.add(&*own_waker, "changes", source, Interest::READ)?;
             let stats = Arc::new(Mutex::default());
+            let applied = Arc::new(AtomicU64::new(0));
             let worker = Worker::new(worker::Parts {
                 path: edge.replica(number),
                 sockets,
@@ -136,6 +139,7 @@ impl Shards {
                 batches: sender.clone(),
                 first: Arc::clone(&waker),
                 stats: Arc::clone(&stats),
+                applied: Arc::clone(&applied),
                 ended: Arc::clone(&ended),
             });
             let thread = std::thread::Builder::new()
@@ -143,6 +147,7 @@ impl Shards {
                 .spawn(move || worker.run())?;
             shards.push(Shard {
                 changes,
+                applied,
                 waker: own_waker,
                 stats,
                 thread,
@@ -232,6 +237,10 @@ pub(super) fn work(core: &mut Core) -> io::Result<()> {
     if taken == PART {
         // There may be more.
         core.shards.waker.wake();
+    }
+    let shards = core.shards.shards.iter();
+    if let Some(applied) = shards.map(|shard| shard.applied.load(Acquire)).min() {
+        core.edge.applied(applied);
     }
     if core.shards.ended.load(Acquire) {
         return Err(io::Error::other("a thread that passes packets ended"));

@@ -1,8 +1,8 @@
 //! The loop of a thread that passes packets.
 
 use std::io;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,6 +35,8 @@ pub(super) struct Parts {
     /// Wakes the first.
     pub(super) first: Arc<Waker>,
     pub(super) stats: Arc<Mutex<Stats>>,
+    /// How many changes it has taken.
+    pub(super) applied: Arc<AtomicU64>,
     /// Set when a thread ends.
     pub(super) ended: Arc<AtomicBool>,
 }
@@ -126,16 +128,23 @@ impl Worker {
 
     /// Takes the changes that are there; without a first thread this one is over.
     fn change(&mut self) {
-        self.parts.waker.clear();
+        let parts = &mut self.parts;
+        parts.waker.clear();
+        let mut taken = 0;
         loop {
-            match self.parts.changes.try_recv() {
-                Ok(change) => self.parts.path.apply(change),
-                Err(TryRecvError::Empty) => return,
+            match parts.changes.try_recv() {
+                Ok(change) => parts.path.apply(change),
+                Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
                     self.is_over = true;
-                    return;
+                    break;
                 }
             }
+            taken += 1;
+        }
+        if taken > 0 {
+            parts.applied.fetch_add(taken, Release);
+            parts.first.wake();
         }
     }
 
