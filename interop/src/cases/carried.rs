@@ -29,14 +29,16 @@ const LOST_MAX: f64 = 1.0;
 
 /// TCP and UDP both ways, nothing lost on the way, and packets that are too large.
 pub(crate) fn carries_iperf3(bench: &Bench<'_>) -> Result<()> {
-    carries(bench, 1, "").and_then(|lns| lns.stop())
+    let (lns, _lac) = carries(bench, 1, "")?;
+    lns.stop()
 }
 
 /// The same on two cores, over which sessions are spread by their ids, and the counters of both know of all packets.
 pub(crate) fn carries_iperf3_on_two_cores(bench: &Bench<'_>) -> Result<()> {
-    let lns = carries(bench, 8, "[event]\nshards = 2\n")?;
+    let (lns, lac) = carries(bench, 8, "[event]\nshards = 2\n")?;
     let mut expected = [0; 2];
-    for row in lns.all_on_line(8)? {
+    let rows = lns.all_on_line(8)?;
+    for row in &rows {
         let session = row["session"].as_u64().context("a session's id")?;
         let packets = row["packets_in"].as_u64().unwrap_or(0);
         expected[(session % 2) as usize] += packets;
@@ -58,10 +60,17 @@ pub(crate) fn carries_iperf3_on_two_cores(bench: &Bench<'_>) -> Result<()> {
         shards.iter().all(|row| row["left_dropped"] == 0),
         "{shards:?}"
     );
+    // What ends has all that passed, wherever it did.
+    lac.stop()?;
+    for row in &rows {
+        let name = row["name"].as_str().context("a name")?;
+        let ended = lns.gone(name)?;
+        ensure!(ended["packets_in"] == row["packets_in"], "{ended} of {row}");
+    }
     lns.stop()
 }
 
-fn carries(bench: &Bench<'_>, subscribers: usize, event: &str) -> Result<Headend> {
+fn carries(bench: &Bench<'_>, subscribers: usize, event: &str) -> Result<(Headend, Headend)> {
     private_file(bench, "users.toml", &users(subscribers))?;
     let sections = format!("[users]\nfile = \"users.toml\"\n{event}");
     let lns = Headend::lns(bench, &lns_settings("", "", &sections))?;
@@ -113,7 +122,7 @@ fn carries(bench: &Bench<'_>, subscribers: usize, event: &str) -> Result<Headend
     let judged = too_large(bench, &home, mtu);
     let counted = lns.verb(&["show", "counters"])?;
     judged.with_context(|| counted)?;
-    Ok(lns)
+    Ok((lns, lac))
 }
 
 /// One stream of iperf3's, judged: from the LAC's side with an address of there, or with `true` to it.
