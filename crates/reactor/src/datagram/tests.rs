@@ -64,7 +64,7 @@ fn a_refusal_that_is_not_about_merging_costs_its_datagrams_alone() {
     );
     assert!(outcome.last_error().is_some());
     assert!(sender.uses_gso());
-    assert_eq!(sender.stats().merged, 1);
+    assert_eq!(sender.stats().merged, 2);
     assert_eq!(receiver.recv(&mut inbox).unwrap(), 4);
     assert!(outbox.is_empty());
 }
