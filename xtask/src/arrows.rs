@@ -94,6 +94,12 @@ const ALLOWED: &[Row] = &[
         "puts the protocols together into subscribers on line, without I/O",
     ),
     row(
+        "bgp",
+        &["base", "wire"],
+        &["sim"],
+        "a protocol does no I/O and knows no other; simulation is for its tests",
+    ),
+    row(
         "sim",
         &["base"],
         &[],
@@ -125,6 +131,20 @@ const ALLOWED: &[Row] = &[
         "packets pass between interfaces through queues; whose policy it is, and who asks, is for others",
     ),
     row(
+        "peering",
+        &["base", "wire", "bgp", "reactor"],
+        &[],
+        "between speakers and TCP; whose speakers they are, and who asks, is for others",
+    ),
+    row(
+        "emulate",
+        &[
+            "base", "wire", "capfile", "bgp", "peering", "reactor", "plot",
+        ],
+        &[],
+        "routers of the real kind in an invented network; the daemon knows nothing of it",
+    ),
+    row(
         "lab",
         &[
             "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "filter", "forward", "edge",
@@ -137,7 +157,8 @@ const ALLOWED: &[Row] = &[
         "headend",
         &[
             "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "ledger", "filter",
-            "forward", "edge", "qos", "ping", "plot", "sim", "reactor", "shaper", "lab",
+            "forward", "edge", "qos", "ping", "plot", "sim", "reactor", "shaper", "lab", "bgp",
+            "peering", "emulate",
         ],
         &[],
         "the binary is the glue: nothing uses it",
@@ -146,7 +167,7 @@ const ALLOWED: &[Row] = &[
         "fuzz",
         &[
             "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "filter", "forward", "edge",
-            "qos", "ping", "sim",
+            "qos", "ping", "sim", "bgp",
         ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",
