@@ -16,6 +16,7 @@
 //! Left out so far: several queues of one interface, and kernel bypass.
 #![deny(unsafe_code)]
 
+mod apart;
 pub mod bare;
 mod buffers;
 mod capabilities;
@@ -33,6 +34,7 @@ mod stats;
 #[allow(unsafe_code)]
 mod sys;
 mod syscalls;
+pub mod tcp;
 pub mod timed;
 mod token;
 pub mod tun;
@@ -41,6 +43,7 @@ pub mod urgency;
 pub mod usage;
 mod waker;
 
+pub use apart::spawn_apart;
 pub use buffers::{BufferReport, BufferSide};
 pub use capabilities::{drop_capabilities, drop_capabilities_but_net_admin};
 pub use datagram::{

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::fmt;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -16,6 +16,34 @@ pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: what is unsafe of unsharing is a descriptor table apart (`FILES`); a network namespace is no memory or
     // descriptor of other threads.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+/// Gives the calling thread a descriptor table of its own, with the standard three and those of `keep`, which are in
+/// ascending order.
+pub(crate) fn unshare_descriptors(keep: &[RawFd]) -> io::Result<()> {
+    // SAFETY: the table begins as a copy, so that every descriptor that the thread knows stays what it is. What is
+    // closed below is not known to it: `spawn_apart` says so to its callers.
+    unsafe { unshare_unsafe(UnshareFlags::FILES) }?;
+    let mut from: libc::c_uint = 3;
+    for end in keep
+        .iter()
+        .map(|fd| *fd as libc::c_uint)
+        .chain([libc::c_uint::MAX])
+    {
+        if from < end {
+            let last = if end == libc::c_uint::MAX {
+                end
+            } else {
+                end - 1
+            };
+            // SAFETY: takes numbers alone; they are of this thread's own table.
+            if unsafe { libc::syscall(libc::SYS_close_range, from, last, 0_u32) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        from = from.max(end.saturating_add(1));
+    }
+    Ok(())
 }
 
 /// Makes the calling process, which must have one thread, root of namespaces of its own (user_namespaces(7)). Allocates

@@ -6,9 +6,11 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
 use libc::c_int;
+use std::net::IpAddr;
 
 use crate::sys::check;
 use crate::syscalls::{Call, SysCounts};
+use crate::tcp::MD5_KEY_MAX;
 
 /// A socket option that takes a C int.
 #[derive(Clone, Copy)]
@@ -83,6 +85,51 @@ pub(crate) fn bind_to_device(socket: BorrowedFd<'_>, interface: &str) -> io::Res
     }
     name[..bytes.len()].copy_from_slice(bytes);
     set_plain(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name)
+}
+
+/// The least hop count of what an IPv6 socket receives (linux/in6.h; libc does not know it).
+pub(crate) const IPV6_MINHOPCOUNT: c_int = 73;
+
+/// `struct tcp_md5sig` of linux/tcp.h.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Md5Signature {
+    address: [u8; 128],
+    flags: u8,
+    prefix_len: u8,
+    key_len: u16,
+    interface: c_int,
+    key: [u8; MD5_KEY_MAX],
+}
+
+/// Asks for TCP signatures (RFC 2385) with the peers of a network; an empty key ends that.
+pub(crate) fn set_md5(
+    socket: BorrowedFd<'_>,
+    (address, bits): (IpAddr, u8),
+    key: &[u8],
+) -> io::Result<()> {
+    if key.len() > MD5_KEY_MAX {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut signature = Md5Signature {
+        address: [0; 128],
+        flags: 1, // TCP_MD5SIG_FLAG_PREFIX
+        prefix_len: bits,
+        key_len: key.len() as u16,
+        interface: 0,
+        key: [0; MD5_KEY_MAX],
+    };
+    let (family, octets, at) = match address {
+        IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec(), 4),
+        IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec(), 8),
+    };
+    signature.address[..2].copy_from_slice(&(family as u16).to_ne_bytes());
+    signature.address[at..at + octets.len()].copy_from_slice(&octets);
+    signature.key[..key.len()].copy_from_slice(key);
+    let set = set_plain(socket, libc::IPPROTO_TCP, 38, &signature); // TCP_MD5SIG_EXT
+    signature.key.fill(0);
+    std::hint::black_box(&signature);
+    set
 }
 
 /// An instruction of a packet filter (BPF): code, jumps when true and false, operand.

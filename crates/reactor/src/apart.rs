@@ -1,0 +1,63 @@
+//! Threads with descriptor tables of their own, for those who need more descriptors than one table may have.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::thread::JoinHandle;
+
+use crate::sys::namespace as sys;
+
+/// Starts a thread whose descriptor table is its own. It has those of `keep` under the numbers that they have here, the
+/// standard three, and nothing else; the limit on descriptors counts anew.
+///
+/// What `work` opens is known to this thread alone: no descriptor may be handed from or to it, neither owned nor
+/// borrowed, except those of `keep`. A [`crate::Waker`] in there wakes it.
+///
+/// # Errors
+/// What the kernel said of the thread; within, what it said of its table.
+pub fn spawn_apart<T: Send + 'static>(
+    name: &str,
+    keep: &[BorrowedFd<'_>],
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<io::Result<T>>> {
+    let mut keep: Vec<RawFd> = keep.iter().map(|fd| fd.as_fd().as_raw_fd()).collect();
+    keep.sort_unstable();
+    let (begun, begin) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            let own = sys::unshare_descriptors(&keep);
+            // From here on it does not matter to this thread what others close.
+            let _ = begun.send(());
+            own.map(|()| work())
+        })?;
+    let _ = begin.recv();
+    Ok(thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Waker;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_it_opens_takes_no_number_from_the_others() {
+        let waker = Arc::new(Waker::new().unwrap());
+        let woken = Arc::clone(&waker);
+        let held: Vec<Waker> = (0..64).map(|_| Waker::new().unwrap()).collect();
+        let highest = held.iter().map(|fd| fd.as_fd().as_raw_fd()).max().unwrap();
+        let thread = spawn_apart("apart", &[waker.as_fd()], move || {
+            woken.wake();
+            // The numbers of the others are free here.
+            let opened: Vec<Waker> = (0..64).map(|_| Waker::new().unwrap()).collect();
+            let lowest = opened.iter().map(|fd| fd.as_fd().as_raw_fd()).min();
+            // Its copy of a descriptor that it shares is closed with its table.
+            std::mem::forget(woken);
+            lowest.unwrap()
+        });
+        let lowest = thread.unwrap().join().unwrap().unwrap();
+        assert!(lowest < highest, "{lowest} < {highest}");
+        assert!(waker.clear(), "a kept descriptor is the same object");
+        assert!(held.iter().all(|waker| !waker.clear()));
+    }
+}
