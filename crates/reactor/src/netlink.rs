@@ -3,6 +3,8 @@
 //! A [`Netlink`] speaks to the network namespace of the thread that opened it. Left out: everything else, listening to
 //! changes among it.
 
+mod learned;
+
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -13,6 +15,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use crate::clock::{now, sleep};
 use crate::syscalls::{Call, SysCounts};
+
+pub use learned::{LearnedRoute, LearnedTable};
 
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;
@@ -59,6 +63,14 @@ impl Request {
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
         Self(bytes)
+    }
+
+    /// One to which only a refusal is answered.
+    fn unacknowledged(kind: u16, flags: i32) -> Self {
+        let mut request = Self::new(kind, flags);
+        let flags = (flags | libc::NLM_F_REQUEST) as u16;
+        request.0[6..8].copy_from_slice(&flags.to_ne_bytes());
+        request
     }
 
     /// `struct ifinfomsg`.
@@ -422,9 +434,17 @@ impl Netlink {
         index: u32,
         changes: &[(IpAddr, bool)],
     ) -> io::Result<(u32, Option<io::Error>)> {
+        let requests = changes.iter();
+        self.send_unacknowledged(requests.map(|&(address, add)| local_route(index, address, add)))
+    }
+
+    /// Sends requests at once. Returns how many the kernel refused, and its last reason.
+    fn send_unacknowledged(
+        &mut self,
+        requests: impl Iterator<Item = Request>,
+    ) -> io::Result<(u32, Option<io::Error>)> {
         let mut bytes = Vec::new();
-        for &(address, add) in changes {
-            let mut request = local_route(index, address, add);
+        for mut request in requests {
             self.sequence = self.sequence.wrapping_add(1);
             let length = request.0.len() as u32;
             request.0[..4].copy_from_slice(&length.to_ne_bytes());
@@ -524,9 +544,7 @@ fn local_route(index: u32, address: IpAddr, add: bool) -> Request {
     } else {
         (libc::RTM_DELROUTE, 0)
     };
-    let mut request = Request::new(kind, flags);
-    let flags = (flags | libc::NLM_F_REQUEST) as u16;
-    request.0[6..8].copy_from_slice(&flags.to_ne_bytes());
+    let mut request = Request::unacknowledged(kind, flags);
     let scope = if address.is_ipv4() {
         libc::RT_SCOPE_HOST
     } else {

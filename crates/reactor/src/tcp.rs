@@ -159,6 +159,17 @@ impl TcpStream {
         apply(self.0.as_fd(), self.local()?.ip(), options)
     }
 
+    /// Ends our side of the stream: the peer reads the end behind what was written; what it sends can still be read.
+    ///
+    /// # Errors
+    /// What the kernel said: the connection is broken.
+    pub fn end_output(&self) -> io::Result<()> {
+        Ok(rustix::net::shutdown(
+            &self.0,
+            rustix::net::Shutdown::Write,
+        )?)
+    }
+
     /// Reads what is there; `None` if nothing is, 0 at the end of the stream.
     ///
     /// # Errors
