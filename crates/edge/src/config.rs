@@ -41,6 +41,8 @@ pub struct Config {
     pub routes_max: u32,
     /// Paths that packets may take, one for each core that passes them; at least one.
     pub paths: u16,
+    /// Whether it is told which networks lead to subscribers: [`crate::Event::Network`].
+    pub tells_networks: bool,
     /// Whether accounts are asked for by [`crate::Edge::poll_account`].
     pub accounting: bool,
     /// Ended subscribers that are remembered with the reason.
@@ -68,6 +70,7 @@ impl Default for Config {
             subscribers_max: 1 << 17,
             routes_max: 1 << 18,
             paths: 1,
+            tells_networks: false,
             accounting: false,
             history_max: 4_096,
             tick: Duration::from_millis(10),

@@ -1,6 +1,6 @@
 //! What an edge tells its owner, and asks it.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use aaa::Profile;
 use ppp::Claim;
@@ -24,6 +24,16 @@ pub enum Event {
         subscriber: SubscriberKey,
         /// Our address and the peer's; `None` when they are gone.
         addresses: Option<(Ipv4Addr, Ipv4Addr)>,
+    },
+    /// A network, or an address alone, leads to a subscriber from now on, or to none any more. Told where
+    /// [`crate::Config::tells_networks`] asks for it.
+    Network {
+        /// Its address.
+        address: IpAddr,
+        /// How many of the address's first bits count.
+        length: u8,
+        /// Whether it leads to somebody.
+        leads: bool,
     },
     /// Somebody is not on line any more, or did not come so far.
     Down {

@@ -6,7 +6,8 @@ use filter::FilterSet;
 
 use crate::counters::Discard;
 use crate::edge::Edge;
-use crate::path::change::Step;
+use crate::event::Event;
+use crate::path::change::{Step, Table};
 use crate::path::{Change, Counts, Filters, Logged, Path, PathCounts};
 
 /// The filters of all of an edge's paths, to be changed.
@@ -74,7 +75,13 @@ impl Edge {
     /// Has every path take a step; `false`: it cannot be taken.
     pub(crate) fn change(&mut self, step: Step) -> bool {
         let copy = (self.config.paths > 1).then(|| Change(step.clone()));
+        let network = (self.config.tells_networks)
+            .then(|| network(&step))
+            .flatten();
         let could = self.path.step(step);
+        if could && let Some(event) = network {
+            self.events.push_back(event);
+        }
         if could && let Some(copy) = copy {
             self.tell(copy);
         }
@@ -86,4 +93,18 @@ impl Edge {
         self.changes.push_back(change);
         self.changed += 1;
     }
+}
+
+/// What an owner is told who wants to know where networks lead.
+fn network(step: &Step) -> Option<Event> {
+    let (address, length, leads) = match step {
+        Step::Route(Table::Subscribers, address, length, _) => (*address, *length, true),
+        Step::Unroute(Table::Subscribers, address, length, _) => (*address, *length, false),
+        _ => return None,
+    };
+    Some(Event::Network {
+        address,
+        length,
+        leads,
+    })
 }

@@ -1,6 +1,7 @@
 //! What was heard of each subscriber, and whether it is in order.
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 
 use edge::{Account, End, Entry, Event, SubscriberKey, Traffic};
 
@@ -14,6 +15,8 @@ pub(crate) struct Books {
     pub(crate) ends: Vec<End>,
     /// Clients that have addresses.
     clients: HashSet<SubscriberKey>,
+    /// Networks that lead to somebody.
+    pub(crate) networks: HashSet<(IpAddr, u8)>,
     pub(crate) came_up: u64,
 }
 
@@ -84,7 +87,19 @@ impl Books {
                 };
                 assert!(changed, "{event:?}");
             }
-            _ => {}
+            Event::Network {
+                address,
+                length,
+                leads,
+            } => {
+                let network = (*address, *length);
+                let changed = match leads {
+                    true => self.networks.insert(network),
+                    false => self.networks.remove(&network),
+                };
+                assert!(changed, "{event:?} twice");
+            }
+            Event::L2tp(_) => {}
         }
     }
 

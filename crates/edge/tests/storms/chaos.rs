@@ -69,6 +69,7 @@ fn lns(seed: u64, rng: &mut Rng) -> Node {
     let config = Config {
         terminate: true,
         accounting: true,
+        tells_networks: true,
         address: GATEWAY,
         ipv6: rng.chance(0.7),
         subscribers_max: [4, 1_000, 1_000][rng.below(3) as usize],
@@ -321,6 +322,9 @@ impl Chaos {
                 };
                 let open = subscribers(&node.edge).filter(is_open).count();
                 let routes = node.edge.counts().routes;
+                if node.edge.config().terminate {
+                    assert_eq!(node.books.networks.len(), routes, "networks were told");
+                }
                 for (others, its_routes) in node.others() {
                     assert_eq!((others, its_routes), (open, routes));
                 }
