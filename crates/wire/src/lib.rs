@@ -14,9 +14,11 @@
 //! - [`virtio`]: what stands before a packet on a TUN device: open checksums, packets that are several.
 //! - [`ppp`]: PPP frames (RFC 1661), control packets and their options, PAP and CHAP.
 //! - [`radius`]: packets of RADIUS clients and servers (RFC 2865), and what the secret proves of them.
+//! - [`bgp`]: BGP-4 messages (RFC 4271), their errors handled by RFC 7606.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
 #![forbid(unsafe_code)]
 
+pub mod bgp;
 pub mod checksum;
 pub mod ecn;
 pub mod flow;

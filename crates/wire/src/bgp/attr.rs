@@ -1,0 +1,493 @@
+//! Path attributes as octets: walking over them, reading known ones, writing one.
+//!
+//! RFC 4271, section 4.3; what each value is: RFC 4271 (1 to 7), 1997 (8), 4456 (9, 10), 4760 (14, 15), 4360 (16),
+//! 6793 (17, 18), 5701 (25), 8092 (32), 9234 (35).
+//!
+//! The readers take *canonical* attributes, as [`Update`](super::Update) gives them: AS numbers have four octets.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use super::path::AsPath;
+
+/// Flags of an attribute.
+pub mod flag {
+    /// Not well-known.
+    pub const OPTIONAL: u8 = 0x80;
+    /// To be passed on by those who do not know it.
+    pub const TRANSITIVE: u8 = 0x40;
+    /// Was passed on by somebody who did not know it.
+    pub const PARTIAL: u8 = 0x20;
+    /// The length has two octets.
+    pub const EXTENDED: u8 = 0x10;
+    /// What a well-known attribute has.
+    pub const WELL_KNOWN: u8 = TRANSITIVE;
+    /// What an optional transitive attribute has.
+    pub const OPTIONAL_TRANSITIVE: u8 = OPTIONAL | TRANSITIVE;
+}
+
+/// Type codes.
+pub mod code {
+    /// ORIGIN.
+    pub const ORIGIN: u8 = 1;
+    /// AS_PATH.
+    pub const AS_PATH: u8 = 2;
+    /// NEXT_HOP.
+    pub const NEXT_HOP: u8 = 3;
+    /// MULTI_EXIT_DISC.
+    pub const MED: u8 = 4;
+    /// LOCAL_PREF.
+    pub const LOCAL_PREF: u8 = 5;
+    /// ATOMIC_AGGREGATE.
+    pub const ATOMIC_AGGREGATE: u8 = 6;
+    /// AGGREGATOR.
+    pub const AGGREGATOR: u8 = 7;
+    /// COMMUNITIES.
+    pub const COMMUNITIES: u8 = 8;
+    /// ORIGINATOR_ID.
+    pub const ORIGINATOR_ID: u8 = 9;
+    /// CLUSTER_LIST.
+    pub const CLUSTER_LIST: u8 = 10;
+    /// MP_REACH_NLRI.
+    pub const MP_REACH: u8 = 14;
+    /// MP_UNREACH_NLRI.
+    pub const MP_UNREACH: u8 = 15;
+    /// Extended communities.
+    pub const EXT_COMMUNITIES: u8 = 16;
+    /// AS4_PATH.
+    pub const AS4_PATH: u8 = 17;
+    /// AS4_AGGREGATOR.
+    pub const AS4_AGGREGATOR: u8 = 18;
+    /// IPv6 address specific extended communities.
+    pub const IPV6_EXT_COMMUNITIES: u8 = 25;
+    /// Large communities.
+    pub const LARGE_COMMUNITIES: u8 = 32;
+    /// Only to customer.
+    pub const OTC: u8 = 35;
+}
+
+/// The flags that an attribute known here must have, of [`flag::OPTIONAL`] and [`flag::TRANSITIVE`]; `None` of others.
+#[must_use]
+#[inline]
+pub const fn known_flags(code: u8) -> Option<u8> {
+    match code {
+        code::ORIGIN
+        | code::AS_PATH
+        | code::NEXT_HOP
+        | code::LOCAL_PREF
+        | code::ATOMIC_AGGREGATE => Some(flag::WELL_KNOWN),
+        code::MED
+        | code::ORIGINATOR_ID
+        | code::CLUSTER_LIST
+        | code::MP_REACH
+        | code::MP_UNREACH => Some(flag::OPTIONAL),
+        code::AGGREGATOR
+        | code::COMMUNITIES
+        | code::EXT_COMMUNITIES
+        | code::AS4_PATH
+        | code::AS4_AGGREGATOR
+        | code::IPV6_EXT_COMMUNITIES
+        | code::LARGE_COMMUNITIES
+        | code::OTC => Some(flag::OPTIONAL_TRANSITIVE),
+        _ => None,
+    }
+}
+
+/// An attribute as it lies in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attribute<'a> {
+    /// Its flags, of [`flag`].
+    pub flags: u8,
+    /// Its type, of [`code`].
+    pub code: u8,
+    /// Its value.
+    pub value: &'a [u8],
+    /// All of it: flags, type, length, value.
+    pub octets: &'a [u8],
+}
+
+/// Walks over attributes; ends at the first that is not whole.
+#[derive(Debug, Clone)]
+pub struct Attributes<'a> {
+    rest: &'a [u8],
+}
+
+/// Walks over attributes.
+#[must_use]
+#[inline]
+pub const fn iter(octets: &[u8]) -> Attributes<'_> {
+    Attributes { rest: octets }
+}
+
+impl<'a> Attributes<'a> {
+    /// What was not walked over; after the end, what is no whole attribute.
+    #[must_use]
+    #[inline]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = Attribute<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Attribute<'a>> {
+        let octets = self.rest;
+        let &[flags, code, len] = octets.first_chunk::<3>()?;
+        let (start, len) = if flags & flag::EXTENDED == 0 {
+            (3, usize::from(len))
+        } else {
+            (4, usize::from(len) << 8 | usize::from(*octets.get(3)?))
+        };
+        let (octets, rest) = octets.split_at_checked(start + len)?;
+        self.rest = rest;
+        Some(Attribute {
+            flags,
+            code,
+            value: &octets[start..],
+            octets,
+        })
+    }
+}
+
+/// The first attribute of that type.
+#[must_use]
+#[inline]
+pub fn find(attributes: &[u8], code: u8) -> Option<Attribute<'_>> {
+    iter(attributes).find(|attribute| attribute.code == code)
+}
+
+/// A route's origin (RFC 4271, section 5.1.1); the smaller, the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Origin {
+    /// Interior to the originating AS.
+    Igp = 0,
+    /// Learned by EGP.
+    Egp = 1,
+    /// Learned by other means.
+    Incomplete = 2,
+}
+
+impl Origin {
+    /// The origin of that number.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Origin::Igp),
+            1 => Some(Origin::Egp),
+            2 => Some(Origin::Incomplete),
+            _ => None,
+        }
+    }
+
+    /// The letter that stands in tables: `i`, `e` or `?`.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Origin::Igp => 'i',
+            Origin::Egp => 'e',
+            Origin::Incomplete => '?',
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Origin::Igp => "IGP",
+            Origin::Egp => "EGP",
+            Origin::Incomplete => "incomplete",
+        })
+    }
+}
+
+/// ORIGIN; [`Origin::Incomplete`] where there is none.
+#[must_use]
+pub fn origin(attributes: &[u8]) -> Origin {
+    match find(attributes, code::ORIGIN).map(|attribute| attribute.value) {
+        Some(&[origin]) => Origin::from_number(origin).unwrap_or(Origin::Incomplete),
+        _ => Origin::Incomplete,
+    }
+}
+
+/// AS_PATH; the empty one where there is none.
+#[must_use]
+pub fn as_path(attributes: &[u8]) -> AsPath<'_> {
+    AsPath::new(find(attributes, code::AS_PATH).map_or(&[], |attribute| attribute.value))
+}
+
+/// The only number in an attribute of four octets.
+#[must_use]
+#[inline]
+pub fn number(attributes: &[u8], code: u8) -> Option<u32> {
+    let value = find(attributes, code)?.value;
+    Some(u32::from_be_bytes(value.try_into().ok()?))
+}
+
+/// NEXT_HOP, of IPv4 routes.
+#[must_use]
+pub fn next_hop(attributes: &[u8]) -> Option<Ipv4Addr> {
+    number(attributes, code::NEXT_HOP).map(Ipv4Addr::from_bits)
+}
+
+/// MULTI_EXIT_DISC.
+#[must_use]
+pub fn med(attributes: &[u8]) -> Option<u32> {
+    number(attributes, code::MED)
+}
+
+/// LOCAL_PREF.
+#[must_use]
+pub fn local_pref(attributes: &[u8]) -> Option<u32> {
+    number(attributes, code::LOCAL_PREF)
+}
+
+/// ORIGINATOR_ID.
+#[must_use]
+pub fn originator_id(attributes: &[u8]) -> Option<u32> {
+    number(attributes, code::ORIGINATOR_ID)
+}
+
+/// OTC: the AS number.
+#[must_use]
+pub fn otc(attributes: &[u8]) -> Option<u32> {
+    number(attributes, code::OTC)
+}
+
+/// Whether there is an ATOMIC_AGGREGATE.
+#[must_use]
+pub fn atomic_aggregate(attributes: &[u8]) -> bool {
+    find(attributes, code::ATOMIC_AGGREGATE).is_some()
+}
+
+/// AGGREGATOR: AS number and address.
+#[must_use]
+pub fn aggregator(attributes: &[u8]) -> Option<(u32, Ipv4Addr)> {
+    let &[a, b, c, d, ref address @ ..] = find(attributes, code::AGGREGATOR)?.value else {
+        return None;
+    };
+    let address: [u8; 4] = address.try_into().ok()?;
+    Some((u32::from_be_bytes([a, b, c, d]), address.into()))
+}
+
+/// The records of `N` octets in the attribute of that type.
+#[inline]
+fn records<const N: usize>(attributes: &[u8], code: u8) -> &[[u8; N]] {
+    find(attributes, code).map_or(&[], |attribute| attribute.value.as_chunks().0)
+}
+
+/// CLUSTER_LIST.
+pub fn cluster_list(attributes: &[u8]) -> impl ExactSizeIterator<Item = u32> + Clone {
+    records(attributes, code::CLUSTER_LIST)
+        .iter()
+        .map(|&id| u32::from_be_bytes(id))
+}
+
+/// Communities.
+pub fn communities(attributes: &[u8]) -> impl ExactSizeIterator<Item = Community> + Clone {
+    records(attributes, code::COMMUNITIES)
+        .iter()
+        .map(|&community| Community(u32::from_be_bytes(community)))
+}
+
+/// Extended communities.
+pub fn ext_communities(attributes: &[u8]) -> impl ExactSizeIterator<Item = ExtCommunity> + Clone {
+    records(attributes, code::EXT_COMMUNITIES)
+        .iter()
+        .map(|&community| ExtCommunity(u64::from_be_bytes(community)))
+}
+
+/// Large communities.
+pub fn large_communities(
+    attributes: &[u8],
+) -> impl ExactSizeIterator<Item = LargeCommunity> + Clone {
+    records::<12>(attributes, code::LARGE_COMMUNITIES)
+        .iter()
+        .map(|octets| {
+            let word = |at: usize| {
+                u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+            };
+            LargeCommunity([word(0), word(4), word(8)])
+        })
+}
+
+/// A community (RFC 1997).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Community(pub u32);
+
+impl Community {
+    /// GRACEFUL_SHUTDOWN (RFC 8326).
+    pub const GRACEFUL_SHUTDOWN: Community = Community(0xffff_0000);
+    /// BLACKHOLE (RFC 7999).
+    pub const BLACKHOLE: Community = Community(0xffff_029a);
+    /// NO_EXPORT: not outside the AS or confederation.
+    pub const NO_EXPORT: Community = Community(0xffff_ff01);
+    /// NO_ADVERTISE: to nobody.
+    pub const NO_ADVERTISE: Community = Community(0xffff_ff02);
+    /// NO_EXPORT_SUBCONFED: to no external peer, not even of the confederation.
+    pub const NO_EXPORT_SUBCONFED: Community = Community(0xffff_ff03);
+    /// NOPEER (RFC 3765).
+    pub const NO_PEER: Community = Community(0xffff_ff04);
+
+    const NAMES: [(Community, &'static str); 6] = [
+        (Community::GRACEFUL_SHUTDOWN, "graceful-shutdown"),
+        (Community::BLACKHOLE, "blackhole"),
+        (Community::NO_EXPORT, "no-export"),
+        (Community::NO_ADVERTISE, "no-advertise"),
+        (Community::NO_EXPORT_SUBCONFED, "local-AS"),
+        (Community::NO_PEER, "no-peer"),
+    ];
+}
+
+impl fmt::Display for Community {
+    /// `64496:14`, or the name of a well-known one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Self::NAMES.iter().find(|(community, _)| community == self) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "{}:{}", self.0 >> 16, self.0 & 0xffff),
+        }
+    }
+}
+
+impl std::str::FromStr for Community {
+    type Err = CommunityError;
+
+    /// Reads what [`Display`](fmt::Display) writes.
+    fn from_str(text: &str) -> Result<Self, CommunityError> {
+        if let Some((community, _)) = Self::NAMES.iter().find(|(_, name)| *name == text) {
+            return Ok(*community);
+        }
+        let [high, low] = numbers::<2>(text)?;
+        let half = |number: u32| u16::try_from(number).map_err(|_| CommunityError);
+        Ok(Community(
+            u32::from(half(high)?) << 16 | u32::from(half(low)?),
+        ))
+    }
+}
+
+/// An extended community (RFC 4360).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExtCommunity(pub u64);
+
+impl fmt::Display for ExtCommunity {
+    /// `RT:64496:14` and `SoO:192.0.2.1:14` where that is it, sixteen digits otherwise.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [kind, subtype, value @ ..] = self.0.to_be_bytes();
+        let name = match subtype {
+            2 => "RT",
+            3 => "SoO",
+            _ => return write!(f, "0x{:016x}", self.0),
+        };
+        let [a, b, c, d, e, g] = value;
+        match kind & 0xbf {
+            // Two-octet AS, IPv4 address, four-octet AS (RFC 4360, section 3; RFC 5668).
+            0 => write!(
+                f,
+                "{name}:{}:{}",
+                u16::from_be_bytes([a, b]),
+                u32::from_be_bytes([c, d, e, g])
+            ),
+            1 => write!(
+                f,
+                "{name}:{}:{}",
+                Ipv4Addr::new(a, b, c, d),
+                u16::from_be_bytes([e, g])
+            ),
+            2 => write!(
+                f,
+                "{name}:{}:{}",
+                u32::from_be_bytes([a, b, c, d]),
+                u16::from_be_bytes([e, g])
+            ),
+            _ => write!(f, "0x{:016x}", self.0),
+        }
+    }
+}
+
+/// A large community (RFC 8092): global administrator, local data 1 and 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LargeCommunity(pub [u32; 3]);
+
+impl fmt::Display for LargeCommunity {
+    /// `64496:4294967295:2` (section 5).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c] = self.0;
+        write!(f, "{a}:{b}:{c}")
+    }
+}
+
+impl std::str::FromStr for LargeCommunity {
+    type Err = CommunityError;
+
+    /// Reads what [`Display`](fmt::Display) writes.
+    fn from_str(text: &str) -> Result<Self, CommunityError> {
+        numbers::<3>(text).map(LargeCommunity)
+    }
+}
+
+/// A text that is no community.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a community: numbers with : between them, or a well-known name")]
+pub struct CommunityError;
+
+fn numbers<const N: usize>(text: &str) -> Result<[u32; N], CommunityError> {
+    let mut numbers = [0; N];
+    let mut parts = text.split(':');
+    for number in &mut numbers {
+        let part = parts.next().ok_or(CommunityError)?;
+        if !part.bytes().all(|octet| octet.is_ascii_digit()) {
+            return Err(CommunityError);
+        }
+        *number = part.parse().map_err(|_| CommunityError)?;
+    }
+    match parts.next() {
+        None => Ok(numbers),
+        Some(_) => Err(CommunityError),
+    }
+}
+
+/// The longest value, in octets.
+pub const VALUE_LEN_MAX: usize = 65_535;
+
+/// Appends one attribute; its length has two octets where it needs them, whatever `flags` says. What is over
+/// [`VALUE_LEN_MAX`] octets is cut off.
+#[inline]
+pub fn emit(flags: u8, code: u8, value: &[u8], out: &mut Vec<u8>) {
+    emit_with(flags, code, out, |out| out.extend_from_slice(value));
+}
+
+/// As [`emit`] does, a value that `write` appends.
+pub fn emit_with(flags: u8, code: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[flags & !flag::EXTENDED, code, 0]);
+    write(out);
+    let len = (out.len() - start - 3).min(VALUE_LEN_MAX);
+    out.truncate(start + 3 + len);
+    if let Ok(len) = u8::try_from(len) {
+        out[start + 2] = len;
+        return;
+    }
+    let [high, low] = (len as u16).to_be_bytes();
+    out[start] |= flag::EXTENDED;
+    out[start + 2] = high;
+    out.insert(start + 3, low);
+}
+
+/// Appends an attribute of one number.
+#[inline]
+pub fn emit_number(flags: u8, code: u8, number: u32, out: &mut Vec<u8>) {
+    emit(flags, code, &number.to_be_bytes(), out);
+}
+
+/// Appends an attribute again as it is, but with the Partial bit if we are one who passes it on without knowing it
+/// (RFC 4271, section 5).
+#[inline]
+pub fn pass_on(attribute: &Attribute<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(attribute.octets);
+    if known_flags(attribute.code).is_none() && attribute.flags & flag::TRANSITIVE != 0 {
+        out[start] |= flag::PARTIAL;
+    }
+}

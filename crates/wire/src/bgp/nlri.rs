@@ -1,0 +1,163 @@
+//! Network Layer Reachability Information: RFC 4271, section 4.3; RFC 4760, section 5; RFC 7911, section 3.
+
+use super::prefix::{Family, Nlri, Prefix};
+
+/// A field of prefixes that was checked (RFC 7606, section 5.3): walking over it meets no fault.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block<'a> {
+    octets: &'a [u8],
+    family: Family,
+    has_path_ids: bool,
+}
+
+impl<'a> Block<'a> {
+    pub(super) const EMPTY: Block<'static> = Block {
+        octets: &[],
+        family: Family::Ipv4Unicast,
+        has_path_ids: false,
+    };
+
+    /// Checks a field: each length is one of the family, and the last prefix ends where the field does. `None` if
+    /// that is not so.
+    #[inline]
+    pub(super) fn check(octets: &'a [u8], family: Family, has_path_ids: bool) -> Option<Self> {
+        let len_max = family.bits();
+        let id_len = if has_path_ids { 4 } else { 0 };
+        let mut rest = octets;
+        while !rest.is_empty() {
+            let len = *rest.get(id_len)?;
+            if len > len_max {
+                return None;
+            }
+            rest = rest.get(id_len + 1 + usize::from(len).div_ceil(8)..)?;
+        }
+        Some(Block {
+            octets,
+            family,
+            has_path_ids,
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.octets.is_empty()
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<Nlri> {
+        let mut path_id = 0;
+        let mut octets = self.octets;
+        if self.has_path_ids {
+            let (id, rest) = octets.split_first_chunk::<4>()?;
+            path_id = u32::from_be_bytes(*id);
+            octets = rest;
+        }
+        let (&len, rest) = octets.split_first()?;
+        let prefix = match self.family {
+            Family::Ipv4Unicast => Prefix::v4(first_word(rest), len),
+            Family::Ipv6Unicast => Prefix::v6(first_wide_word(rest), len),
+        };
+        self.octets = rest.get(usize::from(len).div_ceil(8)..)?;
+        Some(Nlri { prefix, path_id })
+    }
+}
+
+/// The first 32 bits; those behind the field are zero.
+#[inline]
+fn first_word(octets: &[u8]) -> u32 {
+    // Almost always more follows; what is too much of it is masked afterwards.
+    if let Some(word) = octets.first_chunk::<4>() {
+        return u32::from_be_bytes(*word);
+    }
+    let mut word = [0; 4];
+    word[..octets.len()].copy_from_slice(octets);
+    u32::from_be_bytes(word)
+}
+
+#[inline]
+fn first_wide_word(octets: &[u8]) -> u128 {
+    if let Some(word) = octets.first_chunk::<16>() {
+        return u128::from_be_bytes(*word);
+    }
+    let mut word = [0; 16];
+    word[..octets.len()].copy_from_slice(octets);
+    u128::from_be_bytes(word)
+}
+
+/// Walks over the prefixes of up to four fields of a message, in their order.
+#[derive(Debug, Clone)]
+pub struct Nlris<'a> {
+    current: Block<'a>,
+    /// Those that follow, the next one last.
+    following: [Block<'a>; 3],
+    count: usize,
+}
+
+impl<'a> Nlris<'a> {
+    /// The next field comes last.
+    pub(super) fn new(blocks: &[Block<'a>]) -> Self {
+        let mut nlris = Nlris {
+            current: Block::EMPTY,
+            following: [Block::EMPTY; 3],
+            count: 0,
+        };
+        for &block in blocks.iter().filter(|block| !block.is_empty()) {
+            if !nlris.current.is_empty() {
+                nlris.following[nlris.count] = nlris.current;
+                nlris.count += 1;
+            }
+            nlris.current = block;
+        }
+        nlris
+    }
+
+    /// A field that stands alone; `None` where it is not well-formed (RFC 7606, section 5.3).
+    #[must_use]
+    pub fn of(octets: &'a [u8], family: Family, has_path_ids: bool) -> Option<Self> {
+        Some(Nlris {
+            current: Block::check(octets, family, has_path_ids)?,
+            following: [Block::EMPTY; 3],
+            count: 0,
+        })
+    }
+
+    /// Whether there is none (left).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.current.is_empty()
+    }
+}
+
+impl Iterator for Nlris<'_> {
+    type Item = Nlri;
+
+    #[inline]
+    fn next(&mut self) -> Option<Nlri> {
+        let nlri = self.current.take();
+        if self.current.is_empty() && self.count > 0 {
+            self.count -= 1;
+            self.current = self.following[self.count];
+        }
+        nlri
+    }
+}
+
+/// Octets that a prefix takes.
+#[must_use]
+#[inline]
+pub fn encoded_len(prefix: Prefix, has_path_id: bool) -> usize {
+    1 + usize::from(prefix.len()).div_ceil(8) + if has_path_id { 4 } else { 0 }
+}
+
+/// Appends a prefix, with its path identifier where `has_path_id`.
+#[inline]
+pub fn emit(nlri: Nlri, has_path_id: bool, out: &mut Vec<u8>) {
+    if has_path_id {
+        out.extend_from_slice(&nlri.path_id.to_be_bytes());
+    }
+    let len = nlri.prefix.len();
+    // At most 17 octets: written whole, and shortened.
+    let mut octets = [0; 17];
+    octets[0] = len;
+    octets[1..].copy_from_slice(&nlri.prefix.bits().to_be_bytes());
+    out.extend_from_slice(&octets[..1 + usize::from(len).div_ceil(8)]);
+}

@@ -1,0 +1,3 @@
+//! Golden messages, both ways.
+
+mod messages;

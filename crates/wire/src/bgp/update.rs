@@ -1,0 +1,220 @@
+//! UPDATE messages: RFC 4271, section 4.3, read with the error handling of RFC 7606.
+
+mod fault;
+mod read;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::attr;
+use super::nlri::{Block, Nlris};
+use super::prefix::{Families, Family};
+use super::{Notification, notification};
+
+pub use fault::{FAULTS_MAX, Fault, Treatment, What};
+
+/// Where a peer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PeerKind {
+    /// In another AS.
+    External,
+    /// In another member of our confederation (RFC 5065).
+    Confederation,
+    /// In our AS.
+    Internal,
+}
+
+/// What has to be known of a session to read its UPDATE messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UpdateContext {
+    /// AS numbers have four octets: both sides said so (RFC 6793).
+    pub four_octet: bool,
+    /// Where the peer stands.
+    pub peer: PeerKind,
+    /// Prefixes that come have path identifiers (RFC 7911), by [`Family::index`].
+    pub add_path: [bool; 2],
+    /// The families that were agreed on; others are passed over.
+    pub families: Families,
+    /// The AS with which each path has to begin, if that is to be checked (RFC 4271, section 6.3); of
+    /// [`PeerKind::External`] only.
+    pub first_as: Option<u32>,
+}
+
+impl Default for UpdateContext {
+    /// An external peer with four-octet AS numbers and both families, without path identifiers.
+    fn default() -> Self {
+        UpdateContext {
+            four_octet: true,
+            peer: PeerKind::External,
+            add_path: [false; 2],
+            families: Families::ALL,
+            first_as: None,
+        }
+    }
+}
+
+/// The next hop of routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NextHop {
+    /// Of IPv4 routes.
+    V4(Ipv4Addr),
+    /// Of IPv6 routes: the global address, and the link-local one if it was said (RFC 2545, section 3).
+    V6(Ipv6Addr, Option<Ipv6Addr>),
+}
+
+impl NextHop {
+    /// The address; of two the global one.
+    #[must_use]
+    pub const fn address(self) -> IpAddr {
+        match self {
+            NextHop::V4(address) => IpAddr::V4(address),
+            NextHop::V6(global, _) => IpAddr::V6(global),
+        }
+    }
+
+    /// The family of its routes.
+    #[must_use]
+    pub const fn family(self) -> Family {
+        match self {
+            NextHop::V4(_) => Family::Ipv4Unicast,
+            NextHop::V6(..) => Family::Ipv6Unicast,
+        }
+    }
+}
+
+impl fmt::Display for NextHop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address().fmt(f)
+    }
+}
+
+impl From<IpAddr> for NextHop {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => NextHop::V4(address),
+            IpAddr::V6(address) => NextHop::V6(address, None),
+        }
+    }
+}
+
+/// What becomes of the routes that a message announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// They are taken.
+    Accept,
+    /// They are taken as withdrawn (RFC 7606, section 2).
+    TreatAsWithdraw,
+}
+
+/// An UPDATE message.
+#[derive(Debug, Clone)]
+pub struct Update<'a> {
+    /// Withdrawn Routes, MP_UNREACH_NLRI.
+    withdrawn: [Block<'a>; 2],
+    /// Network Layer Reachability Information, MP_REACH_NLRI.
+    announced: [Block<'a>; 2],
+    attributes: Cow<'a, [u8]>,
+    next_hop_v6: Option<NextHop>,
+    verdict: Verdict,
+    end_of_rib: Option<Family>,
+    faults: Vec<Fault<'a>>,
+    fault_count: usize,
+}
+
+impl<'a> Update<'a> {
+    /// Reads what follows the header.
+    ///
+    /// Where nothing has to change in the attributes, and nothing is wrong, nothing is allocated.
+    ///
+    /// # Errors
+    /// What resets the session (RFC 7606, sections 3, 5 and 7.11).
+    pub fn read(body: &'a [u8], context: &UpdateContext) -> Result<Self, Notification> {
+        read::message(body, context)
+    }
+
+    /// Reads the attributes of a route in a table dump (RFC 6396, section 4.3.4), where MP_REACH_NLRI may be a next hop
+    /// alone. There are no routes in the result, but all else: attributes, next hop, verdict and faults are as of a
+    /// message that announces a route of that family.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_table_entry(
+        attributes: &'a [u8],
+        family: Family,
+        context: &UpdateContext,
+    ) -> Result<Self, Notification> {
+        read::table_entry(attributes, family, context)
+    }
+
+    /// The routes that are announced; none when they are to be treated as withdrawn.
+    #[must_use]
+    #[inline]
+    pub fn announced(&self) -> Nlris<'a> {
+        match self.verdict {
+            Verdict::Accept => Nlris::new(&[self.announced[1], self.announced[0]]),
+            Verdict::TreatAsWithdraw => Nlris::new(&[]),
+        }
+    }
+
+    /// The routes that are withdrawn, and those that are announced and to be treated as withdrawn.
+    #[must_use]
+    #[inline]
+    pub fn withdrawn(&self) -> Nlris<'a> {
+        let [field, multiprotocol] = self.withdrawn;
+        match self.verdict {
+            Verdict::Accept => Nlris::new(&[multiprotocol, field]),
+            Verdict::TreatAsWithdraw => {
+                Nlris::new(&[self.announced[1], self.announced[0], multiprotocol, field])
+            }
+        }
+    }
+
+    /// The canonical attributes: as they were received, in their order and with their flags, but
+    /// - without MP_REACH_NLRI and MP_UNREACH_NLRI, and without NEXT_HOP where no IPv4 route is announced,
+    /// - with AS numbers of four octets in AS_PATH and AGGREGATOR, and without AS4_PATH and AS4_AGGREGATOR,
+    /// - without those that are discarded (RFC 7606), and unrecognised ones that are not transitive.
+    ///
+    /// When the routes are treated as withdrawn, they may be malformed.
+    #[must_use]
+    #[inline]
+    pub fn attributes(&self) -> &[u8] {
+        &self.attributes
+    }
+
+    /// The next hop of the routes of a family.
+    #[must_use]
+    #[inline]
+    pub fn next_hop(&self, family: Family) -> Option<NextHop> {
+        match family {
+            Family::Ipv4Unicast => attr::next_hop(&self.attributes).map(NextHop::V4),
+            Family::Ipv6Unicast => self.next_hop_v6,
+        }
+    }
+
+    /// What becomes of the routes that are announced.
+    #[must_use]
+    #[inline]
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// The family whose routes were all sent (RFC 4724, section 2).
+    #[must_use]
+    #[inline]
+    pub fn end_of_rib(&self) -> Option<Family> {
+        self.end_of_rib
+    }
+
+    /// What is wrong with the message, the first [`FAULTS_MAX`] of it.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault<'a>] {
+        &self.faults
+    }
+
+    /// How much is wrong with it.
+    #[must_use]
+    pub fn fault_count(&self) -> usize {
+        self.fault_count
+    }
+}

@@ -1,0 +1,212 @@
+//! What can be wrong with an UPDATE message that does not reset the session: RFC 7606 and those it is applied by.
+
+use std::fmt;
+
+use super::notification::{self, Notification};
+use crate::bgp::attr::code;
+
+/// The most faults of one message that are kept; more are counted.
+pub const FAULTS_MAX: usize = 16;
+
+/// What is done about a fault (RFC 7606, section 2), the stronger the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Treatment {
+    /// The attribute is left out.
+    AttributeDiscard,
+    /// The routes count as withdrawn.
+    TreatAsWithdraw,
+}
+
+impl fmt::Display for Treatment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Treatment::AttributeDiscard => "attribute discard",
+            Treatment::TreatAsWithdraw => "treat-as-withdraw",
+        })
+    }
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum What {
+    /// The Optional or Transitive bit is not as it must be.
+    Flags,
+    /// A mandatory attribute is not there.
+    Missing,
+    /// The attribute was there before.
+    Repeated,
+    /// The attribute is longer than the attributes, or too little is left for one.
+    PastEnd,
+    /// The length is none that the attribute can have.
+    Length,
+    /// The origin is none of the three.
+    Origin,
+    /// The next hop is no address of a host.
+    NextHop,
+    /// IPv4 routes stand in two places, with different next hops.
+    TwoNextHops,
+    /// A segment of an unknown type.
+    SegmentKind,
+    /// A segment longer than the path.
+    SegmentPastEnd,
+    /// One octet where a segment would begin.
+    SegmentCut,
+    /// A segment without AS numbers.
+    SegmentEmpty,
+    /// A segment of a confederation from outside it or in an AS4_PATH, or none where the path must begin with one.
+    Confederation,
+    /// The path does not begin with the peer's AS.
+    FirstAs,
+    /// AS 0.
+    ZeroAs,
+    /// The attribute is of no concern to an external peer.
+    FromExternal,
+    /// The attribute is for peers that know two-octet AS numbers only.
+    FromFourOctet,
+    /// Routes of a family that was not agreed on.
+    Family,
+}
+
+/// A fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fault<'a> {
+    /// The attribute's type; 0 where there is none.
+    pub code: u8,
+    /// What is wrong with it.
+    pub what: What,
+    /// The attribute as it was received: flags, type, length, value. Empty of one that is missing.
+    pub octets: &'a [u8],
+}
+
+impl Fault<'_> {
+    /// What is done about it.
+    #[must_use]
+    pub fn treatment(&self) -> Treatment {
+        match (self.what, self.code) {
+            (What::Repeated | What::FromExternal | What::FromFourOctet | What::Family, _) => {
+                Treatment::AttributeDiscard
+            }
+            (
+                What::Length | What::ZeroAs,
+                code::ATOMIC_AGGREGATE | code::AGGREGATOR | code::AS4_AGGREGATOR,
+            ) => Treatment::AttributeDiscard,
+            (
+                What::Length
+                | What::ZeroAs
+                | What::SegmentKind
+                | What::SegmentPastEnd
+                | What::SegmentCut
+                | What::SegmentEmpty
+                | What::Confederation,
+                code::AS4_PATH,
+            ) => Treatment::AttributeDiscard,
+            _ => Treatment::TreatAsWithdraw,
+        }
+    }
+
+    /// Where that is written.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        match self.what {
+            What::Flags => "RFC 7606, section 3 (c)",
+            What::Missing => "RFC 7606, section 3 (d)",
+            What::Repeated => "RFC 7606, section 3 (g)",
+            What::PastEnd => "RFC 7606, section 4",
+            What::Origin => "RFC 7606, section 7.1",
+            What::NextHop => "RFC 7606, section 3 (e)",
+            What::TwoNextHops => "RFC 7606, section 5.1",
+            What::FirstAs => "RFC 7606, section 7.2",
+            What::ZeroAs => "RFC 7607, section 2",
+            What::FromFourOctet => "RFC 6793, section 6",
+            What::Family => "RFC 4760, section 8",
+            What::Confederation if self.code == code::AS_PATH => "RFC 5065, section 5",
+            What::Confederation
+            | What::SegmentKind
+            | What::SegmentPastEnd
+            | What::SegmentCut
+            | What::SegmentEmpty
+            | What::Length
+            | What::FromExternal => match self.code {
+                code::ORIGIN => "RFC 7606, section 7.1",
+                code::AS_PATH => "RFC 7606, section 7.2",
+                code::NEXT_HOP => "RFC 7606, section 7.3",
+                code::MED => "RFC 7606, section 7.4",
+                code::LOCAL_PREF => "RFC 7606, section 7.5",
+                code::ATOMIC_AGGREGATE => "RFC 7606, section 7.6",
+                code::AGGREGATOR => "RFC 7606, section 7.7",
+                code::COMMUNITIES => "RFC 7606, section 7.8",
+                code::ORIGINATOR_ID => "RFC 7606, section 7.9",
+                code::CLUSTER_LIST => "RFC 7606, section 7.10",
+                code::EXT_COMMUNITIES => "RFC 7606, section 7.14",
+                code::IPV6_EXT_COMMUNITIES => "RFC 7606, section 7.15",
+                code::AS4_PATH | code::AS4_AGGREGATOR => "RFC 6793, section 6",
+                code::LARGE_COMMUNITIES => "RFC 8092, section 6",
+                code::OTC => "RFC 9234, section 5",
+                _ => "RFC 7606, section 7",
+            },
+        }
+    }
+
+    /// What the peer is told when the session has to be reset after all, since no route could be treated as withdrawn
+    /// (RFC 7606, section 5.2; RFC 4271, section 6.3).
+    #[must_use]
+    pub fn notification(&self) -> Notification {
+        use notification::update;
+        let subcode = match self.what {
+            What::Flags => update::FLAGS,
+            What::Missing => {
+                let code = notification::code::UPDATE;
+                return Notification::with_data(code, update::MISSING_WELL_KNOWN, &[self.code]);
+            }
+            What::Repeated | What::PastEnd => update::MALFORMED_ATTRIBUTES,
+            What::Length => update::LENGTH,
+            What::Origin => update::ORIGIN,
+            What::NextHop | What::TwoNextHops => update::NEXT_HOP,
+            What::SegmentKind
+            | What::SegmentPastEnd
+            | What::SegmentCut
+            | What::SegmentEmpty
+            | What::Confederation
+            | What::FirstAs => update::AS_PATH,
+            What::ZeroAs if self.code == code::AS_PATH => update::AS_PATH,
+            What::ZeroAs | What::FromExternal | What::FromFourOctet | What::Family => {
+                update::OPTIONAL
+            }
+        };
+        Notification::with_data(notification::code::UPDATE, subcode, self.octets)
+    }
+
+    fn text(&self) -> &'static str {
+        match self.what {
+            What::Flags => "flags that it cannot have",
+            What::Missing => "is missing",
+            What::Repeated => "appears again",
+            What::PastEnd => "reaches past the attributes",
+            What::Length => "a length that it cannot have",
+            What::Origin => "an undefined origin",
+            What::NextHop => "not the address of a host",
+            What::TwoNextHops => "IPv4 routes with two next hops",
+            What::SegmentKind => "a segment of an unknown type",
+            What::SegmentPastEnd => "a segment that reaches past the path",
+            What::SegmentCut => "one octet left where a segment would begin",
+            What::SegmentEmpty => "an empty segment",
+            What::Confederation => "segments of a confederation are not as they must be",
+            What::FirstAs => "does not begin with the peer's AS",
+            What::ZeroAs => "AS 0",
+            What::FromExternal => "from an external peer",
+            What::FromFourOctet => "from a peer that knows four-octet AS numbers",
+            What::Family => "a family that was not agreed on",
+        }
+    }
+}
+
+impl fmt::Display for Fault<'_> {
+    /// `attribute 8: a length that it cannot have (RFC 7606, section 7.8: treat-as-withdraw)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            0 => write!(f, "{}", self.text())?,
+            code => write!(f, "attribute {code}: {}", self.text())?,
+        }
+        write!(f, " ({}: {})", self.source(), self.treatment())
+    }
+}

@@ -1,0 +1,628 @@
+//! One pass over a message's attributes, and a second one only where they have to change.
+
+use std::borrow::Cow;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
+
+use super::notification::{self, Notification, update};
+use super::{
+    FAULTS_MAX, Fault, NextHop, PeerKind, Treatment, Update, UpdateContext, Verdict, What,
+};
+use crate::bgp::as4::{self, PathFault};
+use crate::bgp::attr::{self, Attribute, code, flag};
+use crate::bgp::nlri::Block;
+use crate::bgp::path::SegmentKind;
+use crate::bgp::prefix::{AfiSafi, Family};
+
+fn error(subcode: u8, data: &[u8]) -> Notification {
+    Notification::with_data(notification::code::UPDATE, subcode, data)
+}
+
+/// A set of attribute types.
+#[derive(Debug, Clone, Copy, Default)]
+struct Codes([u64; 4]);
+
+impl Codes {
+    #[inline]
+    fn contains(&self, code: u8) -> bool {
+        self.0[usize::from(code >> 6)] & 1 << (code & 63) != 0
+    }
+
+    /// Whether it is new.
+    #[inline]
+    fn insert(&mut self, code: u8) -> bool {
+        let word = &mut self.0[usize::from(code >> 6)];
+        let bit = 1 << (code & 63);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}
+
+/// What is known of a message's attributes while they are walked over.
+struct Reader<'a, 'c> {
+    context: &'c UpdateContext,
+    /// Of a table entry: its family.
+    table: Option<Family>,
+    announced: Block<'a>,
+    withdrawn: Block<'a>,
+    /// MP_REACH_NLRI is there, of whatever family.
+    is_reachable: bool,
+    next_hop: Option<Attribute<'a>>,
+    mp_next_hop: Option<NextHop>,
+    as_path: Option<&'a [u8]>,
+    as4_path: Option<&'a [u8]>,
+    aggregator: Option<&'a [u8; 6]>,
+    as4_aggregator: Option<&'a [u8; 8]>,
+    seen: Codes,
+    dropped: Codes,
+    /// Where what is kept lies, as long as it lies in one piece.
+    kept: Range<usize>,
+    is_scattered: bool,
+    faults: Vec<Fault<'a>>,
+    fault_count: usize,
+    treatment: Option<Treatment>,
+}
+
+/// Reads a message.
+pub(super) fn message<'a>(
+    body: &'a [u8],
+    context: &UpdateContext,
+) -> Result<Update<'a>, Notification> {
+    let (withdrawn, attributes, nlri) = fields(body)?;
+    let family = Family::Ipv4Unicast;
+    let has_ids = context.add_path[family.index()];
+    let network = || error(update::NETWORK, &[]);
+    let mut withdrawn = Block::check(withdrawn, family, has_ids).ok_or_else(network)?;
+    let mut nlri = Block::check(nlri, family, has_ids).ok_or_else(network)?;
+    let mut reader = Reader::new(context, None);
+    let has_v4 = !withdrawn.is_empty() || !nlri.is_empty();
+    if has_v4 && !context.families.contains(family) {
+        reader.is_reachable = !nlri.is_empty();
+        (withdrawn, nlri) = (Block::EMPTY, Block::EMPTY);
+        reader.fault(0, What::Family, &[]);
+    }
+    reader.is_reachable |= !nlri.is_empty();
+    reader.walk(attributes)?;
+    let has_v4 = !nlri.is_empty();
+    let end_of_rib = match body {
+        [0, 0, 0, 0] => context.families.contains(family).then_some(family),
+        _ => reader.end_of_rib(body),
+    };
+    let mp = [reader.announced, reader.withdrawn];
+    let mut update = reader.finish(attributes, has_v4)?;
+    update.announced = [nlri, mp[0]];
+    update.withdrawn = [withdrawn, mp[1]];
+    update.end_of_rib = end_of_rib;
+    Ok(update)
+}
+
+/// Reads the attributes of an entry of a table.
+pub(super) fn table_entry<'a>(
+    attributes: &'a [u8],
+    family: Family,
+    context: &UpdateContext,
+) -> Result<Update<'a>, Notification> {
+    let mut reader = Reader::new(context, Some(family));
+    reader.is_reachable = true;
+    reader.walk(attributes)?;
+    reader.finish(attributes, family == Family::Ipv4Unicast)
+}
+
+/// Withdrawn Routes, Path Attributes, Network Layer Reachability Information.
+type Fields<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+
+/// The three fields of a message (RFC 7606, section 3 (b)).
+#[inline]
+fn fields(body: &[u8]) -> Result<Fields<'_>, Notification> {
+    let field = |octets| {
+        let (len, rest) = <[u8]>::split_first_chunk::<2>(octets)?;
+        rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))
+    };
+    field(body)
+        .and_then(|(withdrawn, rest)| {
+            let (attributes, nlri) = field(rest)?;
+            Some((withdrawn, attributes, nlri))
+        })
+        .ok_or_else(|| error(update::MALFORMED_ATTRIBUTES, &[]))
+}
+
+impl<'a, 'c> Reader<'a, 'c> {
+    fn new(context: &'c UpdateContext, table: Option<Family>) -> Self {
+        Reader {
+            context,
+            table,
+            announced: Block::EMPTY,
+            withdrawn: Block::EMPTY,
+            is_reachable: false,
+            next_hop: None,
+            mp_next_hop: None,
+            as_path: None,
+            as4_path: None,
+            aggregator: None,
+            as4_aggregator: None,
+            seen: Codes::default(),
+            dropped: Codes::default(),
+            kept: 0..0,
+            is_scattered: false,
+            faults: Vec::new(),
+            fault_count: 0,
+            treatment: None,
+        }
+    }
+
+    #[cold]
+    fn fault(&mut self, code: u8, what: What, octets: &'a [u8]) {
+        let fault = Fault { code, what, octets };
+        let treatment = fault.treatment();
+        if treatment == Treatment::AttributeDiscard && what != What::Repeated {
+            self.dropped.insert(code);
+        }
+        self.treatment = self.treatment.max(Some(treatment));
+        self.fault_count += 1;
+        // The first that withdraws says why, should the session be reset: it must have its place.
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(fault);
+        } else if treatment == Treatment::TreatAsWithdraw
+            && !self
+                .faults
+                .iter()
+                .any(|fault| fault.treatment() == Treatment::TreatAsWithdraw)
+        {
+            self.faults[FAULTS_MAX - 1] = fault;
+        }
+    }
+
+    /// Every attribute, once.
+    fn walk(&mut self, attributes: &'a [u8]) -> Result<(), Notification> {
+        let mut walk = attr::iter(attributes);
+        let mut start = 0;
+        while let Some(attribute) = walk.next() {
+            let end = attributes.len() - walk.rest().len();
+            if !self.seen.insert(attribute.code) {
+                self.repeated(&attribute)?;
+            } else if self.take(&attribute)? {
+                self.keep(start..end);
+            }
+            start = end;
+        }
+        if !walk.rest().is_empty() {
+            self.fault(0, What::PastEnd, walk.rest());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn keep(&mut self, range: Range<usize>) {
+        if self.kept.end == range.start {
+            self.kept.end = range.end;
+        } else if self.kept.is_empty() {
+            self.kept = range;
+        } else {
+            self.is_scattered = true;
+        }
+    }
+
+    #[cold]
+    fn repeated(&mut self, attribute: &Attribute<'a>) -> Result<(), Notification> {
+        if matches!(attribute.code, code::MP_REACH | code::MP_UNREACH) {
+            return Err(error(update::MALFORMED_ATTRIBUTES, &[]));
+        }
+        self.fault(attribute.code, What::Repeated, attribute.octets);
+        Ok(())
+    }
+
+    /// Checks an attribute, and says whether it stays.
+    #[inline]
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Notification> {
+        const MASK: u8 = flag::OPTIONAL | flag::TRANSITIVE;
+        let &Attribute {
+            flags, code, value, ..
+        } = attribute;
+        let Some(known) = attr::known_flags(code) else {
+            return self.take_unknown(attribute);
+        };
+        if flags & MASK != known {
+            if matches!(code, code::MP_REACH | code::MP_UNREACH) {
+                return Err(error(update::OPTIONAL, attribute.octets));
+            }
+            self.fault(code, What::Flags, attribute.octets);
+            return Ok(true);
+        }
+        let is_external = self.context.peer == PeerKind::External;
+        let what = match code {
+            code::ORIGIN => match value {
+                [0..=2] => None,
+                [_] => Some(What::Origin),
+                _ => Some(What::Length),
+            },
+            code::AS_PATH => {
+                self.as_path = Some(value);
+                self.check_path(value)
+            }
+            // Looked at when it is known whether it counts.
+            code::NEXT_HOP => {
+                self.next_hop = Some(*attribute);
+                None
+            }
+            code::LOCAL_PREF | code::ORIGINATOR_ID | code::CLUSTER_LIST if is_external => {
+                Some(What::FromExternal)
+            }
+            code::MED | code::LOCAL_PREF | code::ORIGINATOR_ID | code::OTC => {
+                (value.len() != 4).then_some(What::Length)
+            }
+            code::ATOMIC_AGGREGATE => (!value.is_empty()).then_some(What::Length),
+            code::AGGREGATOR => self.check_aggregator(value),
+            code::COMMUNITIES | code::CLUSTER_LIST => multiple_of::<4>(value),
+            code::EXT_COMMUNITIES => multiple_of::<8>(value),
+            code::LARGE_COMMUNITIES => multiple_of::<12>(value),
+            code::IPV6_EXT_COMMUNITIES => multiple_of::<20>(value),
+            code::MP_REACH => {
+                self.dropped.insert(code);
+                self.reach(attribute)?;
+                return Ok(false);
+            }
+            code::MP_UNREACH => {
+                self.dropped.insert(code);
+                self.unreach(attribute)?;
+                return Ok(false);
+            }
+            // AS4_PATH, AS4_AGGREGATOR.
+            _ => {
+                self.take_as4(attribute);
+                return Ok(false);
+            }
+        };
+        if let Some(what) = what {
+            self.fault(code, what, attribute.octets);
+            return Ok(!self.dropped.contains(code));
+        }
+        Ok(true)
+    }
+
+    /// RFC 4271, section 5 and 6.3.
+    #[cold]
+    fn take_unknown(&mut self, attribute: &Attribute<'a>) -> Result<bool, Notification> {
+        if attribute.flags & flag::OPTIONAL == 0 {
+            return Err(error(update::UNRECOGNIZED_WELL_KNOWN, attribute.octets));
+        }
+        let is_transitive = attribute.flags & flag::TRANSITIVE != 0;
+        if !is_transitive {
+            self.dropped.insert(attribute.code);
+        }
+        Ok(is_transitive)
+    }
+
+    #[inline]
+    fn check_path(&self, value: &[u8]) -> Option<What> {
+        let summary = if self.context.four_octet {
+            as4::check::<4>(value)
+        } else {
+            as4::check::<2>(value)
+        };
+        let summary = match summary {
+            Ok(summary) => summary,
+            Err(fault) => return Some(what_of(fault)),
+        };
+        if summary.has_zero {
+            return Some(What::ZeroAs);
+        }
+        let starts_in_confed = matches!(summary.first, Some((SegmentKind::ConfedSequence, _)));
+        match self.context.peer {
+            PeerKind::External if summary.has_confed => return Some(What::Confederation),
+            PeerKind::Confederation if !starts_in_confed => return Some(What::Confederation),
+            PeerKind::External | PeerKind::Confederation | PeerKind::Internal => {}
+        }
+        let expected = self.context.first_as?;
+        let expected = match u16::try_from(expected) {
+            Err(_) if !self.context.four_octet => u32::from(as4::AS_TRANS),
+            _ => expected,
+        };
+        let is_first = summary.first == Some((SegmentKind::Sequence, expected));
+        (self.context.peer == PeerKind::External && !is_first).then_some(What::FirstAs)
+    }
+
+    fn check_aggregator(&mut self, value: &'a [u8]) -> Option<What> {
+        let asn_len = if self.context.four_octet { 4 } else { 2 };
+        if value.len() != asn_len + 4 {
+            return Some(What::Length);
+        }
+        if value[..asn_len].iter().all(|&octet| octet == 0) {
+            return Some(What::ZeroAs);
+        }
+        // Six octets only where numbers have two.
+        self.aggregator = value.try_into().ok();
+        None
+    }
+
+    /// AS4_PATH and AS4_AGGREGATOR (RFC 6793, section 6), which never stay as they are.
+    #[cold]
+    fn take_as4(&mut self, attribute: &Attribute<'a>) {
+        let &Attribute { code, value, .. } = attribute;
+        self.dropped.insert(code);
+        let what = if self.context.four_octet {
+            Some(What::FromFourOctet)
+        } else if code == code::AS4_AGGREGATOR {
+            self.as4_aggregator = value.try_into().ok();
+            match self.as4_aggregator {
+                None => Some(What::Length),
+                Some([0, 0, 0, 0, ..]) => {
+                    self.as4_aggregator = None;
+                    Some(What::ZeroAs)
+                }
+                Some(_) => None,
+            }
+        } else if value.len() < 6 || !value.len().is_multiple_of(2) {
+            Some(What::Length)
+        } else {
+            match as4::check::<4>(value) {
+                Err(fault) => Some(what_of(fault)),
+                Ok(summary) if summary.has_zero => Some(What::ZeroAs),
+                Ok(summary) => {
+                    self.as4_path = Some(value);
+                    // Its segments of a confederation are left out, the others count.
+                    summary.has_confed.then_some(What::Confederation)
+                }
+            }
+        };
+        if let Some(what) = what {
+            self.fault(code, what, attribute.octets);
+        }
+    }
+
+    /// MP_REACH_NLRI (RFC 4760, section 3; RFC 7606, sections 5.3 and 7.11).
+    fn reach(&mut self, attribute: &Attribute<'a>) -> Result<(), Notification> {
+        let bad = || error(update::OPTIONAL, attribute.octets);
+        let value = attribute.value;
+        // RFC 6396, section 4.3.4: the next hop alone.
+        if let (Some(family), [len, next_hop @ ..]) = (self.table, value)
+            && usize::from(*len) == next_hop.len()
+        {
+            self.mp_next_hop = Some(next_hop_of(family, next_hop).ok_or_else(bad)?);
+            return Ok(());
+        }
+        let Some((&[a, b, c, len], rest)) = value.split_first_chunk::<4>() else {
+            return Err(bad());
+        };
+        let family = AfiSafi::from_octets([a, b, c]).family();
+        let (next_hop, rest) = rest.split_at_checked(usize::from(len)).ok_or_else(bad)?;
+        let (_reserved, nlri) = rest.split_first().ok_or_else(bad)?;
+        let family = match family {
+            Some(family) if self.context.families.contains(family) => family,
+            _ => {
+                self.is_reachable = true;
+                self.fault(attribute.code, What::Family, attribute.octets);
+                return Ok(());
+            }
+        };
+        self.mp_next_hop = Some(next_hop_of(family, next_hop).ok_or_else(bad)?);
+        if self.table.is_none() {
+            let has_ids = self.context.add_path[family.index()];
+            self.announced = Block::check(nlri, family, has_ids).ok_or_else(bad)?;
+        }
+        self.is_reachable |= !nlri.is_empty();
+        Ok(())
+    }
+
+    /// MP_UNREACH_NLRI (RFC 4760, section 4; RFC 7606, section 5.3).
+    fn unreach(&mut self, attribute: &Attribute<'a>) -> Result<(), Notification> {
+        let bad = || error(update::OPTIONAL, attribute.octets);
+        let (name, nlri) = attribute.value.split_first_chunk::<3>().ok_or_else(bad)?;
+        match AfiSafi::from_octets(*name).family() {
+            Some(family) if self.context.families.contains(family) => {
+                let has_ids = self.context.add_path[family.index()];
+                self.withdrawn = Block::check(nlri, family, has_ids).ok_or_else(bad)?;
+            }
+            _ => self.fault(attribute.code, What::Family, attribute.octets),
+        }
+        Ok(())
+    }
+
+    /// RFC 4724, section 2: nothing but an MP_UNREACH_NLRI without routes.
+    #[inline]
+    fn end_of_rib(&self, body: &[u8]) -> Option<Family> {
+        let [0, 0, 0, _, attributes @ ..] = body else {
+            return None;
+        };
+        let mut walk = attr::iter(attributes);
+        let attribute = walk.next()?;
+        if attribute.code != code::MP_UNREACH || !walk.rest().is_empty() {
+            return None;
+        }
+        let family = AfiSafi::from_octets(attribute.value.try_into().ok()?).family()?;
+        self.context.families.contains(family).then_some(family)
+    }
+
+    /// What is to be seen of all attributes together.
+    fn finish(mut self, attributes: &'a [u8], has_v4: bool) -> Result<Update<'a>, Notification> {
+        let mp_v4 = match self.mp_next_hop {
+            Some(NextHop::V4(address)) => Some(address),
+            Some(NextHop::V6(..)) | None => None,
+        };
+        self.check_next_hop(has_v4, mp_v4);
+        let has_mp = !self.announced.is_empty() || self.table == Some(Family::Ipv6Unicast);
+        if has_v4 || has_mp {
+            self.check_mandatory(has_v4 && mp_v4.is_none());
+        }
+        let verdict = match self.treatment {
+            Some(Treatment::TreatAsWithdraw) if !self.is_reachable => {
+                // RFC 7606, section 5.2.
+                let fault = self
+                    .faults
+                    .iter()
+                    .find(|fault| fault.treatment() == Treatment::TreatAsWithdraw);
+                return Err(fault.map_or_else(
+                    || error(update::MALFORMED_ATTRIBUTES, &[]),
+                    Fault::notification,
+                ));
+            }
+            Some(Treatment::TreatAsWithdraw) => Verdict::TreatAsWithdraw,
+            Some(Treatment::AttributeDiscard) | None => Verdict::Accept,
+        };
+        let inserted = mp_v4.filter(|_| self.next_hop.is_none() || !has_v4);
+        let has_next_hop = self.next_hop.is_some() && has_v4;
+        let is_narrow = !self.context.four_octet
+            && verdict == Verdict::Accept
+            && (self.as_path.is_some() || self.aggregator.is_some());
+        let drops_next_hop = self.next_hop.is_some() && !has_next_hop;
+        let canonical = if drops_next_hop || inserted.is_some() || is_narrow || self.is_scattered {
+            if drops_next_hop {
+                self.dropped.insert(code::NEXT_HOP);
+            }
+            Cow::Owned(self.rebuild(attributes, inserted, is_narrow))
+        } else {
+            Cow::Borrowed(&attributes[self.kept.clone()])
+        };
+        Ok(Update {
+            withdrawn: [Block::EMPTY; 2],
+            announced: [Block::EMPTY; 2],
+            attributes: canonical,
+            next_hop_v6: self
+                .mp_next_hop
+                .filter(|next_hop| next_hop.family() == Family::Ipv6Unicast),
+            verdict,
+            end_of_rib: None,
+            faults: self.faults,
+            fault_count: self.fault_count,
+        })
+    }
+
+    /// NEXT_HOP, unless it is to be ignored since all routes are in MP_REACH_NLRI (RFC 4760, section 3); and the
+    /// addresses of both.
+    #[inline]
+    fn check_next_hop(&mut self, has_v4: bool, mp_v4: Option<Ipv4Addr>) {
+        if let Some(next_hop) = self.next_hop
+            && (has_v4 || !self.seen.contains(code::MP_REACH))
+        {
+            let what = match <[u8; 4]>::try_from(next_hop.value) {
+                Err(_) => Some(What::Length),
+                Ok(address) if !is_host_v4(address.into()) => Some(What::NextHop),
+                Ok(address) => mp_v4
+                    .filter(|&mp_v4| mp_v4 != Ipv4Addr::from(address))
+                    .map(|_| What::TwoNextHops),
+            };
+            if let Some(what) = what {
+                self.fault(code::NEXT_HOP, what, next_hop.octets);
+            }
+        }
+        let is_host = match self.mp_next_hop {
+            Some(NextHop::V4(address)) => is_host_v4(address),
+            Some(NextHop::V6(address, _)) => is_host_v6(address),
+            None => true,
+        };
+        if !is_host {
+            self.fault(code::MP_REACH, What::NextHop, &[]);
+        }
+    }
+
+    /// RFC 7606, section 3 (d).
+    #[inline]
+    fn check_mandatory(&mut self, needs_next_hop: bool) {
+        let is_internal = self.context.peer == PeerKind::Internal && self.table.is_none();
+        for (code, is_needed) in [
+            (code::ORIGIN, true),
+            (code::AS_PATH, true),
+            (code::NEXT_HOP, needs_next_hop),
+            (code::LOCAL_PREF, is_internal),
+        ] {
+            if is_needed && !self.seen.contains(code) {
+                self.fault(code, What::Missing, &[]);
+            }
+        }
+    }
+
+    /// The canonical attributes, where they are not as they were received.
+    #[cold]
+    fn rebuild(
+        &self,
+        attributes: &[u8],
+        mut next_hop: Option<Ipv4Addr>,
+        is_narrow: bool,
+    ) -> Vec<u8> {
+        let mut out = Vec::with_capacity(attributes.len() + 64);
+        let mut emit_next_hop = |out: &mut Vec<u8>| {
+            if let Some(address) = next_hop.take() {
+                attr::emit(flag::WELL_KNOWN, code::NEXT_HOP, &address.octets(), out);
+            }
+        };
+        // RFC 6793, section 4.2.3: another AS than AS_TRANS says that who aggregated knew nothing of the AS4 ones.
+        let trans = as4::AS_TRANS.to_be_bytes();
+        let is_stale = self.as4_aggregator.is_some()
+            && self
+                .aggregator
+                .is_some_and(|value| !value.starts_with(&trans));
+        let mut done = Codes::default();
+        for attribute in attr::iter(attributes) {
+            let &Attribute {
+                flags, code, value, ..
+            } = &attribute;
+            if !done.insert(code) || self.dropped.contains(code) {
+                continue;
+            }
+            if code > code::NEXT_HOP {
+                emit_next_hop(&mut out);
+            }
+            match code {
+                code::AS_PATH if is_narrow => {
+                    let as4_path = self.as4_path.filter(|_| !is_stale);
+                    attr::emit(flags, code, &as4::merge_paths(value, as4_path), &mut out);
+                }
+                code::AGGREGATOR if is_narrow => {
+                    let wide = match (self.aggregator, self.as4_aggregator) {
+                        (_, Some(wide)) if !is_stale => *wide,
+                        (Some(narrow), _) => as4::wide_aggregator(narrow),
+                        (None, _) => continue,
+                    };
+                    attr::emit(flags, code, &wide, &mut out);
+                }
+                _ => out.extend_from_slice(attribute.octets),
+            }
+        }
+        emit_next_hop(&mut out);
+        out
+    }
+}
+
+#[inline]
+fn multiple_of<const N: usize>(value: &[u8]) -> Option<What> {
+    (value.is_empty() || !value.len().is_multiple_of(N)).then_some(What::Length)
+}
+
+fn what_of(fault: PathFault) -> What {
+    match fault {
+        PathFault::Kind => What::SegmentKind,
+        PathFault::PastEnd => What::SegmentPastEnd,
+        PathFault::Cut => What::SegmentCut,
+        PathFault::Empty => What::SegmentEmpty,
+    }
+}
+
+/// The next hop of a family (RFC 4760, section 3; RFC 2545, section 3).
+#[inline]
+fn next_hop_of(family: Family, octets: &[u8]) -> Option<NextHop> {
+    match family {
+        Family::Ipv4Unicast => {
+            let address: [u8; 4] = octets.try_into().ok()?;
+            Some(NextHop::V4(address.into()))
+        }
+        Family::Ipv6Unicast => {
+            let (global, link_local) = octets.split_first_chunk::<16>()?;
+            let link_local = match link_local {
+                [] => None,
+                octets => Some(Ipv6Addr::from(<[u8; 16]>::try_from(octets).ok()?)),
+            };
+            Some(NextHop::V6(Ipv6Addr::from(*global), link_local))
+        }
+    }
+}
+
+/// Whether it may be a host's: not 0.0.0.0, and neither multicast nor beyond (RFC 4271, section 6.3).
+#[inline]
+fn is_host_v4(address: Ipv4Addr) -> bool {
+    !address.is_unspecified() && address.octets()[0] < 224
+}
+
+#[inline]
+fn is_host_v6(address: Ipv6Addr) -> bool {
+    !address.is_unspecified() && !address.is_multicast()
+}

@@ -1,0 +1,264 @@
+//! UPDATE messages to be sent: routes with equal attributes, as many in one message as it holds.
+
+use std::iter::Peekable;
+
+use super::attr::{self, code, flag};
+use super::nlri::{self, encoded_len};
+use super::prefix::{AfiSafi, Family, Nlri};
+use super::update::NextHop;
+use super::{HEADER_LEN, Kind, MESSAGE_MAX, emit_header};
+
+/// It does not fit a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("does not fit a message")]
+pub struct TooLong;
+
+/// Writes UPDATE messages for one peer, or for all that are to get the same octets.
+///
+/// A message has routes of one family and of one kind, announced or withdrawn; and a multiprotocol attribute stands
+/// first (RFC 7606, section 5.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UpdateWriter {
+    /// The longest message: [`MESSAGE_MAX`], or [`EXTENDED_MAX`](super::EXTENDED_MAX) for peers that announced that.
+    pub message_max: usize,
+    /// Prefixes get path identifiers (RFC 7911), by [`Family::index`].
+    pub add_path: [bool; 2],
+}
+
+impl Default for UpdateWriter {
+    fn default() -> Self {
+        UpdateWriter {
+            message_max: MESSAGE_MAX,
+            add_path: [false; 2],
+        }
+    }
+}
+
+/// Octets of lengths and of the multiprotocol attribute's head before its next hop or routes.
+const REACH_HEAD: usize = 4 + 4;
+const UNREACH_HEAD: usize = 4 + 3;
+
+impl UpdateWriter {
+    /// Appends one message with the next routes that are announced, as many as fit, and says how many those are. They
+    /// are of the next hop's family; the walk stops at a route of another one.
+    ///
+    /// `attributes` are in the form that the peer reads ([`to_two_octet`](super::to_two_octet)), without multiprotocol
+    /// attributes; a NEXT_HOP among them gives way to `next_hop`, in its place for IPv4 routes, in MP_REACH_NLRI for
+    /// IPv6 ones.
+    ///
+    /// # Errors
+    /// The attributes leave no room for the next route: nothing is appended and none is taken.
+    pub fn announce_next<I: Iterator<Item = Nlri>>(
+        &self,
+        attributes: &[u8],
+        next_hop: NextHop,
+        routes: &mut Peekable<I>,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, TooLong> {
+        let start = out.len();
+        let family = next_hop.family();
+        emit_header(Kind::Update, 0, out);
+        out.extend_from_slice(&[0; 4]);
+        let fields = out.len();
+        let count = match next_hop {
+            NextHop::V4(address) => {
+                emit_with_next_hop(attributes, &address.octets(), out);
+                put_len(out, fields - 2, fields);
+                self.fill(family, start, 0, routes, out)
+            }
+            NextHop::V6(global, link_local) => {
+                let AfiSafi { afi, safi } = family.into();
+                let [a, b] = afi.to_be_bytes();
+                let len = if link_local.is_some() { 32 } else { 16 };
+                let flags = flag::OPTIONAL | flag::EXTENDED;
+                out.extend_from_slice(&[flags, code::MP_REACH, 0, 0, a, b, safi, len]);
+                out.extend_from_slice(&global.octets());
+                if let Some(link_local) = link_local {
+                    out.extend_from_slice(&link_local.octets());
+                }
+                out.push(0);
+                debug_assert_eq!(out.len(), fields + REACH_HEAD + usize::from(len) + 1);
+                // The other attributes follow, so their length has to be known before.
+                let tail: usize = without_next_hop(attributes).map(<[u8]>::len).sum();
+                let count = self.fill(family, start, tail, routes, out);
+                put_len(out, fields + 2, fields + 4);
+                without_next_hop(attributes).for_each(|octets| out.extend_from_slice(octets));
+                put_len(out, fields - 2, fields);
+                count
+            }
+        };
+        if count == 0 {
+            out.truncate(start);
+            return match routes.peek() {
+                Some(nlri) if nlri.prefix.family() == family => Err(TooLong),
+                _ => Ok(0),
+            };
+        }
+        put_len(out, start + HEADER_LEN - 3, start);
+        Ok(count)
+    }
+
+    /// Appends as many messages as the routes need, and says how many.
+    ///
+    /// # Errors
+    /// As [`announce_next`](Self::announce_next); messages before stay.
+    pub fn announce(
+        &self,
+        attributes: &[u8],
+        next_hop: NextHop,
+        routes: impl IntoIterator<Item = Nlri>,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, TooLong> {
+        let mut routes = routes.into_iter().peekable();
+        let mut messages = 0;
+        while self.announce_next(attributes, next_hop, &mut routes, out)? > 0 {
+            messages += 1;
+        }
+        Ok(messages)
+    }
+
+    /// Appends one message with the next routes that are withdrawn, as many as fit, and says how many those are; the
+    /// walk stops at a route of another family.
+    pub fn withdraw_next<I: Iterator<Item = Nlri>>(
+        &self,
+        family: Family,
+        routes: &mut Peekable<I>,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        if routes
+            .peek()
+            .is_none_or(|nlri| nlri.prefix.family() != family)
+        {
+            return 0;
+        }
+        let start = out.len();
+        emit_header(Kind::Update, 0, out);
+        let fields = out.len();
+        let count = match family {
+            Family::Ipv4Unicast => {
+                out.extend_from_slice(&[0; 2]);
+                let count = self.fill(family, start, 2, routes, out);
+                put_len(out, fields, fields + 2);
+                out.extend_from_slice(&[0; 2]);
+                count
+            }
+            Family::Ipv6Unicast => {
+                out.extend_from_slice(&[0; 4]);
+                emit_unreach(family, out);
+                let count = self.fill(family, start, 0, routes, out);
+                put_len(out, fields + 2, fields + 4);
+                put_len(out, fields + 6, fields + 8);
+                count
+            }
+        };
+        put_len(out, start + HEADER_LEN - 3, start);
+        count
+    }
+
+    /// Appends as many messages as the routes need, and says how many.
+    pub fn withdraw(
+        &self,
+        family: Family,
+        routes: impl IntoIterator<Item = Nlri>,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let mut routes = routes.into_iter().peekable();
+        let mut messages = 0;
+        while self.withdraw_next(family, &mut routes, out) > 0 {
+            messages += 1;
+        }
+        messages
+    }
+
+    /// Appends End-of-RIB (RFC 4724, section 2).
+    pub fn end_of_rib(family: Family, out: &mut Vec<u8>) {
+        match family {
+            Family::Ipv4Unicast => {
+                emit_header(Kind::Update, 4, out);
+                out.extend_from_slice(&[0; 4]);
+            }
+            Family::Ipv6Unicast => {
+                emit_header(Kind::Update, 4 + UNREACH_HEAD, out);
+                out.extend_from_slice(&[0, 0, 0, UNREACH_HEAD as u8]);
+                emit_unreach(family, out);
+                let end = out.len();
+                put_len(out, end - 5, end - 3);
+            }
+        }
+    }
+
+    /// Appends routes as long as the message, which began at `start` and will get `tail` octets more, has room.
+    #[inline]
+    fn fill<I: Iterator<Item = Nlri>>(
+        &self,
+        family: Family,
+        start: usize,
+        tail: usize,
+        routes: &mut Peekable<I>,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let has_path_id = self.add_path[family.index()];
+        let end = (start + self.message_max).saturating_sub(tail);
+        let mut count = 0;
+        while let Some(nlri) = routes.next_if(|nlri| {
+            nlri.prefix.family() == family
+                && out.len() + encoded_len(nlri.prefix, has_path_id) <= end
+        }) {
+            nlri::emit(nlri, has_path_id, out);
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Puts the length of what stands from `from` on into the two octets at `at`.
+fn put_len(out: &mut [u8], at: usize, from: usize) {
+    let len = (out.len() - from) as u16;
+    out[at..at + 2].copy_from_slice(&len.to_be_bytes());
+}
+
+/// MP_UNREACH_NLRI of no route yet, its length (of two octets) 0.
+fn emit_unreach(family: Family, out: &mut Vec<u8>) {
+    let AfiSafi { afi, safi } = family.into();
+    let [a, b] = afi.to_be_bytes();
+    let flags = flag::OPTIONAL | flag::EXTENDED;
+    out.extend_from_slice(&[flags, code::MP_UNREACH, 0, 0, a, b, safi]);
+}
+
+/// The attributes with that NEXT_HOP: where one is, else where it belongs by its type.
+fn emit_with_next_hop(attributes: &[u8], address: &[u8; 4], out: &mut Vec<u8>) {
+    let mut at = attributes.len();
+    let mut after = at;
+    let mut walk = attr::iter(attributes);
+    let mut start = 0;
+    while let Some(attribute) = walk.next() {
+        let end = attributes.len() - walk.rest().len();
+        if attribute.code == code::NEXT_HOP {
+            (at, after) = (start, end);
+            break;
+        }
+        if attribute.code > code::NEXT_HOP && at == attributes.len() {
+            (at, after) = (start, start);
+        }
+        start = end;
+    }
+    out.extend_from_slice(&attributes[..at]);
+    attr::emit(flag::WELL_KNOWN, code::NEXT_HOP, address, out);
+    out.extend_from_slice(&attributes[after..]);
+}
+
+/// The attributes without NEXT_HOP, in up to two pieces.
+fn without_next_hop(attributes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut walk = attr::iter(attributes);
+    let mut start = 0;
+    let mut pieces = [attributes, &[]];
+    while let Some(attribute) = walk.next() {
+        let end = attributes.len() - walk.rest().len();
+        if attribute.code == code::NEXT_HOP {
+            pieces = [&attributes[..start], &attributes[end..]];
+            break;
+        }
+        start = end;
+    }
+    pieces.into_iter()
+}
