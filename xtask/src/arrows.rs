@@ -139,7 +139,7 @@ const ALLOWED: &[Row] = &[
     row(
         "emulate",
         &[
-            "base", "wire", "capfile", "bgp", "peering", "reactor", "plot",
+            "base", "wire", "capfile", "bgp", "peering", "reactor", "plot", "sim",
         ],
         &[],
         "routers of the real kind in an invented network; the daemon knows nothing of it",

@@ -1,0 +1,24 @@
+//! Files that scenarios name, their compression taken off.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+/// Opens the file at `path`; one that begins as gzip does is decompressed.
+///
+/// # Errors
+/// Of the file itself; what is wrong further on is told by reading.
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    let mut file = File::open(path)?;
+    let mut start = [0; 2];
+    let got = file.read(&mut start)?;
+    file.rewind()?;
+    let file = BufReader::with_capacity(1 << 16, file);
+    Ok(if start[..got] == [0x1f, 0x8b] {
+        Box::new(MultiGzDecoder::new(file))
+    } else {
+        Box::new(file)
+    })
+}
