@@ -8,6 +8,7 @@ pub(crate) mod net;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod rows;
+pub(crate) mod service;
 
 /// The version of the protocol; a request of another version is refused.
 pub(crate) const VERSION: u32 = 1;

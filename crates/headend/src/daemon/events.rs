@@ -116,6 +116,8 @@ pub(super) fn tell(
             }
             return;
         }
+        // Told only where routes are announced.
+        edge::Event::Network { .. } => return,
         edge::Event::Client {
             subscriber,
             addresses,

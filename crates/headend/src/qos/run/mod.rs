@@ -15,8 +15,7 @@ mod shaping;
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,15 +32,13 @@ use shaper::{Direction, Engine, EngineError, LaneSnapshot, Snapshot};
 use super::check::Examined;
 use super::rates::octets;
 use super::running::Control;
+use crate::control::service::Socket;
 use keeper::Keeper;
 use service::Service;
 use shaping::{Shaping, room};
 
 /// Receive buffer of each interface in octets: what comes while the engine sends.
 const RECV_BUFFER: usize = 8 << 20;
-
-/// Mode of the control socket's file: its owner and group may use it.
-const MODE: u32 = 0o660;
 
 /// Shape what passes between two interfaces, both ways, until SIGINT or SIGTERM; SIGHUP reads the policy anew.
 #[derive(Debug, clap::Args)]
@@ -87,10 +84,9 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(line) = shaping.is_readable_still() {
         eprintln!("{line} (advice)");
     }
-    let served = Service::new(signals, &socket.listener, &engine.ended, shaping)
-        .and_then(|mut service| service.run());
+    let served =
+        Service::new(signals, socket, &engine.ended, shaping).and_then(|mut service| service.run());
     let (outcome, last) = engine.end()?;
-    drop(socket);
     keeper.restore();
     println(&summary(&last))?;
     served?;
@@ -125,33 +121,6 @@ fn open(lan: &str, wan: &str, policy: &Policy) -> Result<Engine> {
     };
     let (up, down) = (direction(policy.up_spec()), direction(policy.down_spec()));
     Ok(Engine::new(port(lan)?, port(wan)?, &up, &down)?)
-}
-
-/// The control socket; its name goes with it.
-struct Socket<'p> {
-    listener: UnixListener,
-    path: &'p Path,
-}
-
-impl<'p> Socket<'p> {
-    fn listen(path: &'p Path) -> Result<Self> {
-        let listener = reactor::unix::listen(path, MODE).map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => {
-                anyhow!("{error}; end it, or give this one another socket with --control PATH")
-            }
-            _ => anyhow!("control socket {}: {error}", path.display()),
-        })?;
-        Ok(Self { listener, path })
-    }
-}
-
-impl Drop for Socket<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_file(self.path) {
-            let path = self.path.display();
-            eprintln!("headend qos: {path}: the socket's name could not be removed: {error}");
-        }
-    }
 }
 
 /// What the engine ended with.

@@ -96,7 +96,7 @@ impl Shaping {
     }
 
     /// Answers one line of a client.
-    pub(super) fn answer(&mut self, line: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn answer_at_once(&mut self, line: &[u8], out: &mut Vec<u8>) {
         let request = match request::parse::<Verb>(line) {
             Ok(request) => request,
             Err((id, refusal)) => return reply::refused(out, id, &refusal),
