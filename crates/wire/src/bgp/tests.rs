@@ -1,3 +1,7 @@
-//! Golden messages, both ways.
+//! Golden messages both ways; every case of RFC 7606; AS numbers of two octets; packing.
 
+mod as4;
 mod messages;
+mod packing;
+mod revised;
+mod round_trips;

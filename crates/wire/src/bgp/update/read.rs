@@ -1,5 +1,8 @@
 //! One pass over a message's attributes, and a second one only where they have to change.
 
+mod multiprotocol;
+mod rebuild;
+
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -12,7 +15,7 @@ use crate::bgp::as4::{self, PathFault};
 use crate::bgp::attr::{self, Attribute, code, flag};
 use crate::bgp::nlri::Block;
 use crate::bgp::path::SegmentKind;
-use crate::bgp::prefix::{AfiSafi, Family};
+use crate::bgp::prefix::Family;
 
 fn error(subcode: u8, data: &[u8]) -> Notification {
     Notification::with_data(notification::code::UPDATE, subcode, data)
@@ -370,69 +373,6 @@ impl<'a, 'c> Reader<'a, 'c> {
         }
     }
 
-    /// MP_REACH_NLRI (RFC 4760, section 3; RFC 7606, sections 5.3 and 7.11).
-    fn reach(&mut self, attribute: &Attribute<'a>) -> Result<(), Notification> {
-        let bad = || error(update::OPTIONAL, attribute.octets);
-        let value = attribute.value;
-        // RFC 6396, section 4.3.4: the next hop alone.
-        if let (Some(family), [len, next_hop @ ..]) = (self.table, value)
-            && usize::from(*len) == next_hop.len()
-        {
-            self.mp_next_hop = Some(next_hop_of(family, next_hop).ok_or_else(bad)?);
-            return Ok(());
-        }
-        let Some((&[a, b, c, len], rest)) = value.split_first_chunk::<4>() else {
-            return Err(bad());
-        };
-        let family = AfiSafi::from_octets([a, b, c]).family();
-        let (next_hop, rest) = rest.split_at_checked(usize::from(len)).ok_or_else(bad)?;
-        let (_reserved, nlri) = rest.split_first().ok_or_else(bad)?;
-        let family = match family {
-            Some(family) if self.context.families.contains(family) => family,
-            _ => {
-                self.is_reachable = true;
-                self.fault(attribute.code, What::Family, attribute.octets);
-                return Ok(());
-            }
-        };
-        self.mp_next_hop = Some(next_hop_of(family, next_hop).ok_or_else(bad)?);
-        if self.table.is_none() {
-            let has_ids = self.context.add_path[family.index()];
-            self.announced = Block::check(nlri, family, has_ids).ok_or_else(bad)?;
-        }
-        self.is_reachable |= !nlri.is_empty();
-        Ok(())
-    }
-
-    /// MP_UNREACH_NLRI (RFC 4760, section 4; RFC 7606, section 5.3).
-    fn unreach(&mut self, attribute: &Attribute<'a>) -> Result<(), Notification> {
-        let bad = || error(update::OPTIONAL, attribute.octets);
-        let (name, nlri) = attribute.value.split_first_chunk::<3>().ok_or_else(bad)?;
-        match AfiSafi::from_octets(*name).family() {
-            Some(family) if self.context.families.contains(family) => {
-                let has_ids = self.context.add_path[family.index()];
-                self.withdrawn = Block::check(nlri, family, has_ids).ok_or_else(bad)?;
-            }
-            _ => self.fault(attribute.code, What::Family, attribute.octets),
-        }
-        Ok(())
-    }
-
-    /// RFC 4724, section 2: nothing but an MP_UNREACH_NLRI without routes.
-    #[inline]
-    fn end_of_rib(&self, body: &[u8]) -> Option<Family> {
-        let [0, 0, 0, _, attributes @ ..] = body else {
-            return None;
-        };
-        let mut walk = attr::iter(attributes);
-        let attribute = walk.next()?;
-        if attribute.code != code::MP_UNREACH || !walk.rest().is_empty() {
-            return None;
-        }
-        let family = AfiSafi::from_octets(attribute.value.try_into().ok()?).family()?;
-        self.context.families.contains(family).then_some(family)
-    }
-
     /// What is to be seen of all attributes together.
     fn finish(mut self, attributes: &'a [u8], has_v4: bool) -> Result<Update<'a>, Notification> {
         let mp_v4 = match self.mp_next_hop {
@@ -530,57 +470,6 @@ impl<'a, 'c> Reader<'a, 'c> {
             }
         }
     }
-
-    /// The canonical attributes, where they are not as they were received.
-    #[cold]
-    fn rebuild(
-        &self,
-        attributes: &[u8],
-        mut next_hop: Option<Ipv4Addr>,
-        is_narrow: bool,
-    ) -> Vec<u8> {
-        let mut out = Vec::with_capacity(attributes.len() + 64);
-        let mut emit_next_hop = |out: &mut Vec<u8>| {
-            if let Some(address) = next_hop.take() {
-                attr::emit(flag::WELL_KNOWN, code::NEXT_HOP, &address.octets(), out);
-            }
-        };
-        // RFC 6793, section 4.2.3: another AS than AS_TRANS says that who aggregated knew nothing of the AS4 ones.
-        let trans = as4::AS_TRANS.to_be_bytes();
-        let is_stale = self.as4_aggregator.is_some()
-            && self
-                .aggregator
-                .is_some_and(|value| !value.starts_with(&trans));
-        let mut done = Codes::default();
-        for attribute in attr::iter(attributes) {
-            let &Attribute {
-                flags, code, value, ..
-            } = &attribute;
-            if !done.insert(code) || self.dropped.contains(code) {
-                continue;
-            }
-            if code > code::NEXT_HOP {
-                emit_next_hop(&mut out);
-            }
-            match code {
-                code::AS_PATH if is_narrow => {
-                    let as4_path = self.as4_path.filter(|_| !is_stale);
-                    attr::emit(flags, code, &as4::merge_paths(value, as4_path), &mut out);
-                }
-                code::AGGREGATOR if is_narrow => {
-                    let wide = match (self.aggregator, self.as4_aggregator) {
-                        (_, Some(wide)) if !is_stale => *wide,
-                        (Some(narrow), _) => as4::wide_aggregator(narrow),
-                        (None, _) => continue,
-                    };
-                    attr::emit(flags, code, &wide, &mut out);
-                }
-                _ => out.extend_from_slice(attribute.octets),
-            }
-        }
-        emit_next_hop(&mut out);
-        out
-    }
 }
 
 #[inline]
@@ -594,25 +483,6 @@ fn what_of(fault: PathFault) -> What {
         PathFault::PastEnd => What::SegmentPastEnd,
         PathFault::Cut => What::SegmentCut,
         PathFault::Empty => What::SegmentEmpty,
-    }
-}
-
-/// The next hop of a family (RFC 4760, section 3; RFC 2545, section 3).
-#[inline]
-fn next_hop_of(family: Family, octets: &[u8]) -> Option<NextHop> {
-    match family {
-        Family::Ipv4Unicast => {
-            let address: [u8; 4] = octets.try_into().ok()?;
-            Some(NextHop::V4(address.into()))
-        }
-        Family::Ipv6Unicast => {
-            let (global, link_local) = octets.split_first_chunk::<16>()?;
-            let link_local = match link_local {
-                [] => None,
-                octets => Some(Ipv6Addr::from(<[u8; 16]>::try_from(octets).ok()?)),
-            };
-            Some(NextHop::V6(Ipv6Addr::from(*global), link_local))
-        }
     }
 }
 
