@@ -8,6 +8,7 @@
 //! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
 //! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
 //! | `subscribers` | what a subscriber costs an LNS from nothing to IP, beside a bare loop |
+//! | `bgp` | what sessions and tables cost a BGP daemon, beside bare loops and other daemons |
 //! | `forward` | what a packet costs an LNS from a tunnel to the TUN device and back, beside bare loops |
 //! | `qos` | what a packet costs in classifiers and queues, how well a rate is kept, how late pings leave |
 //! | `filter` | what a packet costs in a subscriber's filter, and what names for the log cost |
@@ -16,6 +17,7 @@
 //! | `trace` | what a packet and a connection cost the analyser, beside bare loops and other analysers |
 //! | `history` | the page that re-runs published scaling failures |
 
+mod bgp;
 mod bringup;
 mod captures;
 mod filter;
@@ -58,6 +60,11 @@ enum Verb {
     TunnelsBare(tunnels::bare::Args),
     /// What a subscriber costs an LNS from nothing to IP, in time and memory, beside a bare loop
     Subscribers(subscribers::Args),
+    /// What sessions and tables cost a BGP daemon, beside bare loops and other daemons
+    Bgp(bgp::Args),
+    /// A bare loop that `bgp` measures
+    #[command(hide = true)]
+    BgpBare(bgp::bare::Args),
     /// What packets cost an LNS between tunnel and TUN device, beside bare loops; as root
     Forward(forward::Args),
     /// A bare loop that `forward` measures
@@ -100,6 +107,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::Subscribers(args) => subscribers::run(args),
+        Verb::Bgp(args) => bgp::run(args),
+        Verb::BgpBare(args) => bgp::bare::run(args),
         Verb::Forward(args) => forward::run(args),
         Verb::ForwardBare(args) => forward::bare::run(args),
         Verb::Filter(args) => filter::run(args),

@@ -24,7 +24,7 @@ pub(super) mod home;
 mod load;
 mod peers;
 mod plan;
-mod sandbox;
+pub(super) mod sandbox;
 pub(super) mod server;
 pub(super) mod setup;
 mod storm;

@@ -21,7 +21,7 @@ pub(super) const CLUSTER_INTERFACE: &str = "cluster0";
 ///
 /// # Errors
 /// They cannot be made here.
-pub(super) fn outside() -> Result<ExitCode> {
+pub(in crate::bench) fn outside() -> Result<ExitCode> {
     for (program, package) in [("unshare", "util-linux"), ("ip", "iproute2")] {
         ensure!(
             find_program(program).is_some(),
@@ -85,7 +85,11 @@ pub(super) fn ready(home: &Home) -> Result<()> {
     Ok(())
 }
 
-fn ip(arguments: &str) -> Result<()> {
+/// Runs `ip` with these words.
+///
+/// # Errors
+/// What it printed.
+pub(in crate::bench) fn ip(arguments: &str) -> Result<()> {
     run(Command::new("ip").args(arguments.split(' ')))
 }
 

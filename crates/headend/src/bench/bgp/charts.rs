@@ -1,0 +1,101 @@
+//! The pictures of the report.
+
+use lab::plot::{Axis, COLOUR_OURS, Chart, Figure, Series, Style};
+
+use super::Results;
+use super::daemons::Who;
+
+/// Whoever it is has one colour in all pictures.
+fn colour(who: &Who) -> usize {
+    match who {
+        Who::Headend => COLOUR_OURS,
+        Who::Bare(_) => 7,
+        Who::Frr(..) => 0,
+        Who::Bird => 1,
+        Who::Gobgp => 2,
+    }
+}
+
+/// All of them; those without a line are left out.
+pub(super) fn all(results: &Results) -> Vec<Figure> {
+    let whole = |all: &[super::Kept]| -> Vec<super::Kept> {
+        all.iter().filter(|k| k.up > 0).cloned().collect()
+    };
+    let kept = whole(&results.kept);
+    let charts = [
+        chart(
+            "CPU of passive peers",
+            "A KEEPALIVE in a second in both directions, hold time 3 s. Lower is better; a cross where sessions were lost.",
+            [Axis::log("peers", ""), Axis::log("CPU", "% of a core")],
+            kept.iter()
+                .map(|k| (&k.who, f64::from(k.peers), k.cpu_percent)),
+        ),
+        chart(
+            "Memory of an idle peer",
+            "Resident memory gained since before the first.",
+            [
+                Axis::log("peers", ""),
+                Axis::log("memory per peer", "bytes"),
+            ],
+            kept.iter()
+                .filter(|k| !matches!(k.who, Who::Bare(_)))
+                .map(|k| (&k.who, f64::from(k.peers), k.memory_bytes)),
+        ),
+        chart(
+            "Peers at once",
+            "From the first connect to the last session established.",
+            [Axis::log("peers", ""), Axis::log("time", "s")],
+            results
+                .risen
+                .iter()
+                .filter(|r| r.up == r.peers)
+                .map(|r| (&r.who, f64::from(r.peers), r.seconds)),
+        ),
+        chart(
+            "A table from feeder to sink",
+            "From the feeder's first octet to the last prefix at the sink.",
+            [Axis::log("prefixes", ""), Axis::log("time", "s")],
+            results
+                .passed
+                .iter()
+                .filter(|p| p.arrived == p.prefixes)
+                .map(|p| (&p.who, f64::from(p.prefixes), p.announce.seconds)),
+        ),
+        chart(
+            "The same table withdrawn",
+            "From the feeder's first octet to the last prefix gone from the sink.",
+            [Axis::log("prefixes", ""), Axis::log("time", "s")],
+            results
+                .passed
+                .iter()
+                .filter(|p| p.left == p.prefixes)
+                .map(|p| (&p.who, f64::from(p.prefixes), p.withdraw.seconds)),
+        ),
+    ];
+    let charts = charts.into_iter().filter(|chart| !chart.series.is_empty());
+    charts.map(Into::into).collect()
+}
+
+/// A line for everybody who has a point.
+fn chart<'a>(
+    title: &str,
+    subtitle: &str,
+    [x, y]: [Axis; 2],
+    points: impl Iterator<Item = (&'a Who, f64, f64)>,
+) -> Chart {
+    let mut chart = Chart::new(title, subtitle, x, y);
+    for (who, x, y) in points {
+        let name = who.to_string();
+        if let Some(line) = chart.series.iter_mut().find(|line| line.name == name) {
+            line.points.push((x, y));
+            continue;
+        }
+        let line = Series::new(name, Style::Solid, colour(who), vec![(x, y)]);
+        chart.series.push(if *who == Who::Headend {
+            line.bold()
+        } else {
+            line
+        });
+    }
+    chart
+}

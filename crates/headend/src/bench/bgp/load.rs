@@ -1,0 +1,213 @@
+//! Passive peers: many sessions from addresses of their own, each with a KEEPALIVE in a second, their phases spread
+//! evenly.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use base::{Duration, Instant};
+use reactor::tcp::TcpOptions;
+use reactor::{PollerKind, Reactor, StoreKind, clock};
+
+use super::octets::KEEPALIVE;
+use super::session::{Session, Stage};
+
+/// The first address that sessions come from.
+const FIRST: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
+
+/// The AS of all of them.
+pub(super) const ASN: u32 = 65_001;
+
+/// Time between two KEEPALIVEs of a session.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Sessions that are on their way at a time, unless all are wanted at once.
+const WINDOW: u32 = 128;
+
+/// Sessions come up over at least this time, so that the other side's phases are spread too.
+const SPREAD: Duration = Duration::from_secs(2);
+
+/// How sessions are begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// All before anything is read.
+    AtOnce,
+    /// One by one over two seconds or longer, few at a time.
+    Spread,
+}
+
+/// What the sessions saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) keepalives: u64,
+    pub(super) updates: u64,
+    pub(super) octets: u64,
+    /// Sessions that were established and are no more.
+    pub(super) lost: u32,
+    /// Sessions that never came to be.
+    pub(super) failed: u32,
+    /// NOTIFICATIONs by code and subcode.
+    pub(super) notifications: BTreeMap<(u8, u8), u32>,
+    /// The most by which a KEEPALIVE of ours was late.
+    pub(super) late_max: Duration,
+}
+
+/// The sessions.
+pub(super) struct Load {
+    server: SocketAddr,
+    hold_s: u16,
+    reactor: Reactor,
+    sessions: Vec<Session>,
+    wanted: u32,
+    up: u32,
+    pub(super) seen: Seen,
+    /// The moment of the first KEEPALIVE's turn, and the turns since.
+    beat: (Instant, u64),
+    buffer: Vec<u8>,
+}
+
+impl Load {
+    /// Nothing is begun yet.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn new(server: SocketAddr, wanted: u32, hold_s: u16) -> io::Result<Self> {
+        Ok(Self {
+            server,
+            hold_s,
+            reactor: Reactor::new(PollerKind::Epoll, StoreKind::Slab)?,
+            sessions: Vec::with_capacity(wanted as usize),
+            wanted: wanted.max(1),
+            up: 0,
+            seen: Seen::default(),
+            beat: (clock::now(), 0),
+            buffer: vec![0; 1 << 16],
+        })
+    }
+
+    /// Sessions that are established now.
+    pub(super) fn up(&self) -> u32 {
+        self.up
+    }
+
+    /// Brings all up, or as many as are up when `cap` has passed. Returns the time to the last one, from the first
+    /// connect on.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn open(&mut self, pace: Pace, cap: Duration) -> io::Result<Duration> {
+        let start = clock::now();
+        self.beat = (start, 0);
+        let (mut now, mut last) = (start, start);
+        while now.since(start) < cap {
+            let begun = self.sessions.len() as u32;
+            let settled = self.up + self.seen.lost + self.seen.failed;
+            if settled >= self.wanted {
+                break;
+            }
+            let target = match pace {
+                Pace::AtOnce => self.wanted,
+                Pace::Spread => {
+                    let part = now.since(start).as_secs_f64() / SPREAD.as_secs_f64();
+                    let due = (f64::from(self.wanted) * part) as u32 + 1;
+                    due.min(self.wanted).min(settled + WINDOW)
+                }
+            };
+            for n in begun..target {
+                self.begin(n)?;
+            }
+            let before = self.up;
+            now = self.turn(now + Duration::from_millis(1))?;
+            if self.up > before {
+                last = now;
+            }
+        }
+        Ok(last.since(start))
+    }
+
+    /// Keeps the sessions for so long.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn keep(&mut self, span: Duration) -> io::Result<()> {
+        let end = clock::now() + span;
+        while self.turn(end)? < end {}
+        Ok(())
+    }
+
+    fn begin(&mut self, n: u32) -> io::Result<()> {
+        let from = Ipv4Addr::from(u32::from(FIRST) + n);
+        let options = TcpOptions::default();
+        let session = Session::begin(&mut self.reactor, from, self.server, options, n.into())?;
+        self.sessions.push(session);
+        Ok(())
+    }
+
+    /// Says what is due, waits until more is or something came, and reads that.
+    fn turn(&mut self, until: Instant) -> io::Result<Instant> {
+        let due = self.say_due(clock::now());
+        let now = self.reactor.wait(Some(due.min(until)))?;
+        while let Some(ready) = self.reactor.next_ready() {
+            let Some(session) = self.sessions.get_mut(ready.user as usize) else {
+                continue;
+            };
+            let before = session.stage;
+            if before == Stage::Connecting {
+                session.connected(&mut self.reactor, ASN, self.hold_s)?;
+            } else {
+                let came = session.read(&mut self.reactor, &mut self.buffer, |_| {});
+                self.seen.octets += came.octets;
+                self.seen.keepalives += u64::from(came.keepalives);
+                self.seen.updates += u64::from(came.updates);
+                if let Some(code) = came.notification {
+                    *self.seen.notifications.entry(code).or_default() += 1;
+                }
+            }
+            let after = session.stage;
+            self.count(before, after);
+        }
+        Ok(now)
+    }
+
+    fn count(&mut self, before: Stage, after: Stage) {
+        match (before == Stage::Established, after) {
+            (false, Stage::Established) => self.up += 1,
+            (true, Stage::Closed) => {
+                self.up -= 1;
+                self.seen.lost += 1;
+            }
+            (false, Stage::Closed) if before != Stage::Closed => self.seen.failed += 1,
+            _ => {}
+        }
+    }
+
+    /// Says KEEPALIVE for each session whose turn has come. Returns when the next one's does.
+    fn say_due(&mut self, now: Instant) -> Instant {
+        let wanted = u64::from(self.wanted);
+        let due = |turn: u64| {
+            let whole = INTERVAL.as_nanos().saturating_mul(turn) / wanted;
+            self.beat.0 + Duration::from_nanos(whole)
+        };
+        let mut turn = self.beat.1;
+        let mut said = Vec::new();
+        while due(turn) <= now {
+            said.push(((turn % wanted) as usize, now.since(due(turn))));
+            turn += 1;
+        }
+        let next = due(turn);
+        self.beat.1 = turn;
+        for (place, late) in said {
+            let Some(session) = self.sessions.get_mut(place) else {
+                continue;
+            };
+            let before = session.stage;
+            if before == Stage::Established {
+                self.seen.late_max = self.seen.late_max.max(late);
+                session.say(&mut self.reactor, &KEEPALIVE);
+                let after = session.stage;
+                self.count(before, after);
+            }
+        }
+        next
+    }
+}

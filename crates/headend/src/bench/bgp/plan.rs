@@ -1,0 +1,112 @@
+//! What is measured, and for how long: small and quick, or as asked for.
+
+use base::Duration;
+
+use super::Args;
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Part {
+    /// Sessions that only have to be kept
+    Passive,
+    /// Many sessions that come up at once
+    Bringup,
+    /// A table from a feeder to a sink
+    Table,
+}
+
+impl Part {
+    const ALL: [Self; 3] = [Self::Passive, Self::Bringup, Self::Table];
+}
+
+/// What is measured, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) parts: Vec<Part>,
+    pub(super) kept: Vec<u32>,
+    pub(super) risen: Vec<u32>,
+    pub(super) prefixes: Vec<u32>,
+    /// How long sessions are kept.
+    pub(super) keep: Duration,
+    /// How often that is measured which takes little time.
+    pub(super) rounds: u32,
+    /// Longest that a table may take.
+    pub(super) table_max: Duration,
+}
+
+impl Args {
+    /// What was typed, as what is measured.
+    pub(super) fn plan(&self) -> Plan {
+        let or = |given: &[u32], default: &[u32]| {
+            let sizes = if given.is_empty() { default } else { given };
+            let mut sizes = sizes.to_vec();
+            sizes.sort_unstable();
+            sizes.dedup();
+            sizes
+        };
+        let (kept, risen, prefixes): (&[u32], &[u32], &[u32]) = if self.quick {
+            (&[25, 50, 100], &[25, 50, 100], &[1_000, 2_000, 4_000])
+        } else {
+            (
+                &[1_000, 2_000, 5_000],
+                &[625, 1_250, 2_500],
+                &[250_000, 500_000, 1_000_000],
+            )
+        };
+        let parts = if self.only.is_empty() {
+            Part::ALL.to_vec()
+        } else {
+            self.only.clone()
+        };
+        Plan {
+            parts,
+            kept: or(&self.sizes, kept),
+            risen: or(&self.sizes, risen),
+            prefixes: or(&self.prefixes, prefixes),
+            keep: Duration::from_secs(if self.quick { 2 } else { 10 }),
+            rounds: if self.quick { 1 } else { 3 },
+            table_max: Duration::from_secs(60),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::daemons::Peer;
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(line: &str) -> Args {
+        let words = std::iter::once("bgp").chain(line.split_ascii_whitespace());
+        Line::try_parse_from(words).unwrap().args
+    }
+
+    #[test]
+    fn three_sizes_are_measured_and_quick_ones_are_small() {
+        let plan = args("").plan();
+        assert_eq!(plan.kept, [1_000, 2_000, 5_000]);
+        assert_eq!(
+            (plan.risen.last(), plan.prefixes.last()),
+            (Some(&2_500), Some(&1_000_000))
+        );
+        assert_eq!(plan.parts, Part::ALL);
+        let quick = args("--quick").plan();
+        assert!(quick.kept.iter().chain(&quick.risen).all(|&n| n <= 100));
+    }
+
+    #[test]
+    fn parts_sizes_and_peers_are_as_typed() {
+        let args = args("--only table,passive --sizes 20,10,20 --prefixes 7 --against bird,frr");
+        let plan = args.plan();
+        assert_eq!(plan.parts, [Part::Table, Part::Passive]);
+        assert_eq!((plan.kept, plan.prefixes), (vec![10, 20], vec![7]));
+        assert_eq!(args.against, [Peer::Bird, Peer::Frr]);
+    }
+}

@@ -1,0 +1,183 @@
+//! One end of a session on the load's side: it connects, says OPEN, confirms, and then hands on what comes.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use reactor::tcp::{TcpOptions, TcpStream};
+use reactor::{Interest, Reactor, Token};
+
+use super::octets::{
+    HEADER_LEN, KEEPALIVE, KIND_KEEPALIVE, KIND_NOTIFICATION, KIND_OPEN, KIND_UPDATE, frame, open,
+};
+
+/// How far a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Connecting,
+    OpenSent,
+    OpenConfirm,
+    Established,
+    Closed,
+}
+
+/// What came over a session, beside its stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Came {
+    pub(super) octets: u64,
+    pub(super) keepalives: u32,
+    pub(super) updates: u32,
+    /// Code and subcode of a NOTIFICATION.
+    pub(super) notification: Option<(u8, u8)>,
+}
+
+/// One session.
+pub(super) struct Session {
+    pub(super) stream: TcpStream,
+    pub(super) token: Token,
+    pub(super) stage: Stage,
+    /// The beginning of a message whose rest has not come.
+    partial: Vec<u8>,
+}
+
+impl Session {
+    /// Begins to connect; `user` comes back with each event.
+    ///
+    /// # Errors
+    /// What the kernel said at once.
+    pub(super) fn begin(
+        reactor: &mut Reactor,
+        from: Ipv4Addr,
+        server: SocketAddr,
+        options: TcpOptions,
+        user: u64,
+    ) -> io::Result<Self> {
+        let stream = TcpStream::connect(Some((from, 0).into()), server, options, None)?;
+        let token = reactor
+            .add(&stream, "load", user, Interest::WRITE)
+            .map_err(io::Error::other)?;
+        Ok(Self {
+            stream,
+            token,
+            stage: Stage::Connecting,
+            partial: Vec::new(),
+        })
+    }
+
+    /// It is writable for the first time: says OPEN, or learns that nobody is there.
+    ///
+    /// # Errors
+    /// What the kernel said of the reactor.
+    pub(super) fn connected(
+        &mut self,
+        reactor: &mut Reactor,
+        asn: u32,
+        hold_s: u16,
+    ) -> io::Result<()> {
+        let local = self.stream.local()?;
+        let SocketAddr::V4(local) = local else {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        };
+        if self.stream.error()?.is_some() {
+            self.close(reactor);
+            return Ok(());
+        }
+        self.say(reactor, &open(asn, *local.ip(), hold_s));
+        if self.stage == Stage::Connecting {
+            self.stage = Stage::OpenSent;
+            reactor.set_interest(self.token, Interest::READ)?;
+        }
+        Ok(())
+    }
+
+    /// Writes something short, which a peer that reads leaves room for; one that does not is given up.
+    pub(super) fn say(&mut self, reactor: &mut Reactor, octets: &[u8]) {
+        match self.stream.write(octets) {
+            Ok(Some(count)) if count == octets.len() => {}
+            Ok(_) | Err(_) => self.close(reactor),
+        }
+    }
+
+    /// Ends it here; the connection itself goes with the session.
+    pub(super) fn close(&mut self, reactor: &mut Reactor) {
+        reactor.remove(self.token);
+        self.stage = Stage::Closed;
+        self.partial = Vec::new();
+    }
+
+    /// Reads once, into `buffer`, and hands each UPDATE's body to `on_update`.
+    pub(super) fn read(
+        &mut self,
+        reactor: &mut Reactor,
+        buffer: &mut [u8],
+        mut on_update: impl FnMut(&[u8]),
+    ) -> Came {
+        let mut came = Came::default();
+        let count = match self.stream.read(buffer) {
+            Ok(Some(count)) if count > 0 => count,
+            Ok(None) => return came,
+            Ok(_) | Err(_) => {
+                self.close(reactor);
+                return came;
+            }
+        };
+        came.octets = count as u64;
+        if self.partial.is_empty() {
+            let used = self.messages(reactor, &buffer[..count], &mut came, &mut on_update);
+            if self.stage != Stage::Closed {
+                self.partial.extend(&buffer[used..count]);
+            }
+        } else {
+            let mut whole = std::mem::take(&mut self.partial);
+            whole.extend(&buffer[..count]);
+            let used = self.messages(reactor, &whole, &mut came, &mut on_update);
+            if self.stage != Stage::Closed {
+                whole.drain(..used);
+                self.partial = whole;
+            }
+        }
+        came
+    }
+
+    /// Takes every whole message; returns the octets that were used.
+    fn messages(
+        &mut self,
+        reactor: &mut Reactor,
+        octets: &[u8],
+        came: &mut Came,
+        on_update: &mut impl FnMut(&[u8]),
+    ) -> usize {
+        let mut used = 0;
+        while self.stage != Stage::Closed {
+            let rest = &octets[used..];
+            let (length, kind) = match frame(rest) {
+                Ok(Some(found)) if found.0 <= rest.len() => found,
+                Ok(_) => break,
+                Err(()) => {
+                    self.close(reactor);
+                    break;
+                }
+            };
+            let body = &rest[HEADER_LEN..length];
+            used += length;
+            match (kind, self.stage) {
+                (KIND_OPEN, Stage::OpenSent) => {
+                    self.stage = Stage::OpenConfirm;
+                    self.say(reactor, &KEEPALIVE);
+                }
+                (KIND_KEEPALIVE, Stage::OpenConfirm) => self.stage = Stage::Established,
+                (KIND_KEEPALIVE, _) => came.keepalives += 1,
+                (KIND_UPDATE, _) => {
+                    came.updates += 1;
+                    on_update(body);
+                }
+                (KIND_NOTIFICATION, _) => {
+                    let code = |n| body.get(n).copied().unwrap_or(0);
+                    came.notification = Some((code(0), code(1)));
+                    self.close(reactor);
+                }
+                _ => {}
+            }
+        }
+        used
+    }
+}

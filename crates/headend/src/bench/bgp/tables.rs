@@ -1,0 +1,174 @@
+//! The tables of the report.
+
+use lab::report::{Cell, Table};
+
+use super::daemons::Who;
+use super::load::Seen;
+use super::relay::Passed;
+use super::{Results, goals};
+
+/// All of them, what is to be reached first; those without a row are left out.
+pub(super) fn all(results: &Results) -> Vec<Table> {
+    let tables = [
+        goals::table(results),
+        kept(results),
+        risen(results),
+        passed(results),
+    ];
+    tables
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect()
+}
+
+fn add(table: &mut Table, who: &Who, cells: Vec<Cell>) {
+    if matches!(who, Who::Bare(_)) {
+        table.floor(cells);
+    } else {
+        table.row(cells);
+    }
+}
+
+/// NOTIFICATIONs that came, in words.
+fn notifications(seen: &Seen) -> Cell {
+    let all = seen.notifications.iter();
+    let words: Vec<String> = all
+        .map(|((code, subcode), count)| format!("{count} of {code}/{subcode}"))
+        .collect();
+    if words.is_empty() {
+        Cell::Missing
+    } else {
+        words.join(", ").into()
+    }
+}
+
+fn percent(value: Option<f64>) -> Cell {
+    value.map_or(Cell::Missing, |percent| Cell::num(percent, 1))
+}
+
+fn kept(results: &Results) -> Table {
+    let mut table = Table::new(
+        "Passive peers, KEEPALIVEs each second, hold time 3 s",
+        &[
+            ("who", ""),
+            ("peers", ""),
+            ("up at the end", ""),
+            ("lost", ""),
+            ("notifications", ""),
+            ("CPU of a core", "%"),
+            ("CPU per peer and second", "us"),
+            ("wake-ups per s", ""),
+            ("memory per peer", "bytes"),
+            ("process before the first", "bytes"),
+            ("KEEPALIVEs to a peer per s", ""),
+            ("load's CPU", "%"),
+            ("load late by at most", "ms"),
+            ("others' share of the cores", "%"),
+        ],
+    );
+    for kept in &results.kept {
+        let cells = vec![
+            kept.who.to_string().into(),
+            u64::from(kept.peers).into(),
+            u64::from(kept.up).into(),
+            u64::from(kept.seen.lost).into(),
+            notifications(&kept.seen),
+            Cell::num(kept.cpu_percent, 2),
+            Cell::num(kept.each_us, 2),
+            Cell::num(kept.waits, 0),
+            Cell::num(kept.memory_bytes, 0),
+            kept.empty_bytes.into(),
+            Cell::num(kept.keepalives, 2),
+            Cell::num(kept.load_percent, 1),
+            Cell::num(kept.seen.late_max.as_secs_f64() * 1e3, 1),
+            percent(kept.others_percent),
+        ];
+        add(&mut table, &kept.who, cells);
+    }
+    table
+}
+
+fn risen(results: &Results) -> Table {
+    let mut table = Table::new(
+        "Peers at once",
+        &[
+            ("who", ""),
+            ("peers", ""),
+            ("up", ""),
+            ("failed", ""),
+            ("lost", ""),
+            ("to the last one", "s"),
+            ("per s", ""),
+            ("CPU per peer", "us"),
+            ("others' share of the cores", "%"),
+        ],
+    );
+    for risen in &results.risen {
+        let cells = vec![
+            risen.who.to_string().into(),
+            u64::from(risen.peers).into(),
+            u64::from(risen.up).into(),
+            u64::from(risen.seen.failed).into(),
+            u64::from(risen.seen.lost).into(),
+            Cell::num(risen.seconds, 3),
+            Cell::num(f64::from(risen.up) / risen.seconds.max(1e-9), 0),
+            Cell::num(risen.cpu_us, 1),
+            percent(risen.others_percent),
+        ];
+        add(&mut table, &risen.who, cells);
+    }
+    table
+}
+
+fn passed(results: &Results) -> Table {
+    let mut table = Table::new(
+        "A table from feeder to sink, then withdrawn",
+        &[
+            ("who", ""),
+            ("prefixes", ""),
+            ("sets", ""),
+            ("arrived", ""),
+            ("to the last one", "s"),
+            ("CPU", "s"),
+            ("CPU per prefix", "ns"),
+            ("UPDATEs to the sink", ""),
+            ("withdrawn", ""),
+            ("to the last one gone", "s"),
+            ("CPU of that", "s"),
+            ("told again", ""),
+            ("never sent", ""),
+            ("most memory", "bytes"),
+            ("process before", "bytes"),
+            ("others' share of the cores", "%"),
+        ],
+    );
+    for passed in &results.passed {
+        let was_withdrawn = passed.arrived == passed.prefixes;
+        let withdrawn = |cell: Cell| if was_withdrawn { cell } else { Cell::Missing };
+        let cells = vec![
+            passed.who.to_string().into(),
+            u64::from(passed.prefixes).into(),
+            u64::from(passed.sets).into(),
+            u64::from(passed.arrived).into(),
+            Cell::num(passed.announce.seconds, 3),
+            Cell::num(passed.announce.cpu_s, 3),
+            Cell::num(each_ns(passed), 0),
+            passed.announce.updates.into(),
+            withdrawn(u64::from(passed.left).into()),
+            withdrawn(Cell::num(passed.withdraw.seconds, 3)),
+            withdrawn(Cell::num(passed.withdraw.cpu_s, 3)),
+            passed.again.into(),
+            passed.strange.into(),
+            passed.peak_bytes.into(),
+            passed.empty_bytes.into(),
+            percent(passed.others_percent),
+        ];
+        add(&mut table, &passed.who, cells);
+    }
+    table
+}
+
+/// Processor time for a prefix that arrived.
+fn each_ns(passed: &Passed) -> f64 {
+    passed.announce.cpu_s * 1e9 / f64::from(passed.arrived.max(1))
+}
