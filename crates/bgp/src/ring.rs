@@ -1,0 +1,267 @@
+//! KEEPALIVEs by phase: all sessions of one interval stand on a ring, each at its phase of the turn.
+//!
+//! Nothing is armed for a session that is idle: the ring has one next visit, and a visit touches the hot record of the
+//! session that stands there. A session that sent an UPDATE meanwhile is not visited early, but moved when its old
+//! phase comes (RFC 4271, section 8.2.2: the KeepaliveTimer restarts with each UPDATE).
+//!
+//! Jitter (section 10): each turn takes 0.75 to 1 times the interval, yet never less than a second, the least that
+//! section 4.4 allows between KEEPALIVEs. The first KEEPALIVE of a session is up to half a turn late, so that sessions
+//! which came up together spread.
+
+use base::{Duration, Instant};
+
+use crate::random::Random;
+use crate::table::ConnId;
+
+/// Phases of a turn.
+pub(crate) const PHASES: u32 = 64;
+/// The least time between KEEPALIVEs of a session.
+const INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// A session's place.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    phase: u32,
+    conn: ConnId,
+}
+
+/// The session that stands where the ring is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    pub(crate) conn: ConnId,
+    /// Turns and phases since the ring was made, wrapping.
+    pub(crate) tick: u32,
+}
+
+/// What becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// Keeps its place.
+    Here,
+    /// Stands at another phase from now on.
+    At(u32),
+    /// Is gone.
+    Leaves,
+}
+
+/// All sessions of one interval.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    interval: Duration,
+    /// By phase.
+    entries: Vec<Entry>,
+    /// The next one to visit in this turn.
+    cursor: usize,
+    turn: u32,
+    start: Instant,
+    period: Duration,
+    /// The last turn's, while this one has not begun.
+    period_before: Duration,
+}
+
+impl Ring {
+    pub(crate) fn new(interval: Duration, now: Instant, random: &mut Random) -> Self {
+        let period = random.jitter(interval).max(INTERVAL_MIN);
+        Self {
+            interval,
+            entries: Vec::new(),
+            cursor: 0,
+            turn: 0,
+            start: now,
+            period,
+            period_before: period,
+        }
+    }
+
+    /// The longest time between two visits of a session.
+    pub(crate) const fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The tick that `now` falls into.
+    pub(crate) fn tick(&self, now: Instant) -> u32 {
+        let base = self.turn.wrapping_mul(PHASES);
+        if now >= self.start {
+            base.wrapping_add(phases(now - self.start, self.period) as u32)
+        } else {
+            let before = phases(self.start - now, self.period_before) as u32;
+            base.wrapping_sub(before.saturating_add(1))
+        }
+    }
+
+    /// Takes a session up that sent its first KEEPALIVE at `now`, and says which tick to take for its last one.
+    pub(crate) fn insert(&mut self, conn: ConnId, now: Instant, random: &mut Random) -> u32 {
+        if self.entries.is_empty() {
+            self.start = now;
+            self.cursor = 0;
+        }
+        let late = random.below(u64::from(PHASES) / 2) as u32;
+        let sent = self.tick(now).wrapping_add(1 + late);
+        self.place(conn, sent % PHASES);
+        sent
+    }
+
+    fn place(&mut self, conn: ConnId, phase: u32) {
+        let at = self.entries.partition_point(|entry| entry.phase <= phase);
+        crate::table::reserve_some(&mut self.entries);
+        self.entries.insert(at, Entry { phase, conn });
+        if at < self.cursor {
+            self.cursor += 1;
+        }
+    }
+
+    /// When there is somebody to visit.
+    pub(crate) fn next_visit(&self) -> Option<Instant> {
+        let entry = self.entries.get(self.cursor)?;
+        let into = self.period.as_nanos() / u64::from(PHASES) * u64::from(entry.phase);
+        Some(self.start + Duration::from_nanos(into))
+    }
+
+    /// Who is to be visited at `now`, if anybody is. Each visit ends with [`Ring::settle`].
+    pub(crate) fn due(&self, now: Instant) -> Option<Visit> {
+        if self.next_visit()? > now {
+            return None;
+        }
+        let entry = self.entries[self.cursor];
+        Some(Visit {
+            conn: entry.conn,
+            tick: self.turn.wrapping_mul(PHASES).wrapping_add(entry.phase),
+        })
+    }
+
+    /// Ends the visit of the session that [`Ring::due`] named.
+    pub(crate) fn settle(&mut self, stay: Stay, now: Instant, random: &mut Random) {
+        match stay {
+            Stay::Here => self.cursor += 1,
+            Stay::Leaves => {
+                self.entries.remove(self.cursor);
+            }
+            Stay::At(phase) => {
+                let entry = self.entries.remove(self.cursor);
+                self.place(entry.conn, phase % PHASES);
+            }
+        }
+        if self.cursor >= self.entries.len() {
+            self.turn_over(now, random);
+        }
+    }
+
+    fn turn_over(&mut self, now: Instant, random: &mut Random) {
+        self.cursor = 0;
+        self.turn = self.turn.wrapping_add(1);
+        self.period_before = self.period;
+        self.start += self.period;
+        // Whoever came a whole turn late goes on from now: nobody gets two KEEPALIVEs at once for it.
+        if self.start + self.period < now {
+            self.start = now;
+        }
+        self.period = random.jitter(self.interval).max(INTERVAL_MIN);
+    }
+}
+
+/// How many phases of a turn of `period` fit into `span`.
+fn phases(span: Duration, period: Duration) -> u64 {
+    span.as_nanos() / (period.as_nanos() / u64::from(PHASES)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conn(index: u32) -> ConnId {
+        ConnId::for_tests(index)
+    }
+
+    /// Runs a ring for `s` seconds; says when each session was visited with its KEEPALIVE due.
+    fn run(interval_s: u64, sessions: u32, s: u64, update_at: &[Duration]) -> Vec<Vec<Instant>> {
+        let mut random = Random::new([3; 32]);
+        let mut ring = Ring::new(Duration::from_secs(interval_s), Instant::ZERO, &mut random);
+        let mut sent: Vec<u32> = (0..sessions)
+            .map(|index| ring.insert(conn(index), Instant::ZERO, &mut random))
+            .collect();
+        let mut visits = vec![Vec::new(); sessions as usize];
+        let mut updates = update_at.iter().peekable();
+        while let Some(now) = ring.next_visit() {
+            if let Some(at) = updates.next_if(|at| Instant::ZERO + **at <= now) {
+                sent[0] = ring.tick(Instant::ZERO + *at);
+            }
+            if now > Instant::ZERO + Duration::from_secs(s) {
+                break;
+            }
+            let visit = ring.due(now).expect("its time has come");
+            let index = visit.conn.index() as usize;
+            let stay = if visit.tick.wrapping_sub(sent[index]) as i32 >= PHASES as i32 {
+                sent[index] = visit.tick;
+                visits[index].push(now);
+                Stay::Here
+            } else if sent[index] % PHASES == visit.tick % PHASES {
+                Stay::Here
+            } else {
+                Stay::At(sent[index])
+            };
+            ring.settle(stay, now, &mut random);
+        }
+        visits
+    }
+
+    #[test]
+    fn an_interval_of_a_second_is_kept_to_the_nanosecond() {
+        for visits in run(1, 200, 60, &[]) {
+            let first = visits[0] - Instant::ZERO;
+            assert!(first >= Duration::from_secs(1) && first < Duration::from_millis(1_600));
+            for pair in visits.windows(2) {
+                assert_eq!(pair[1] - pair[0], Duration::from_secs(1));
+            }
+            assert!(visits.len() >= 59);
+        }
+    }
+
+    #[test]
+    fn longer_intervals_have_a_jitter_of_a_quarter() {
+        let visits = run(30, 50, 3_600, &[]);
+        let gaps: Vec<_> = visits
+            .iter()
+            .flat_map(|visits| visits.windows(2).map(|pair| pair[1] - pair[0]))
+            .collect();
+        let (least, most) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
+        assert!(*least >= Duration::from_millis(22_400), "{least:?}");
+        assert!(*most <= Duration::from_secs(30), "{most:?}");
+        assert!(*most > *least + Duration::from_secs(3));
+    }
+
+    #[test]
+    fn an_update_puts_the_next_keepalive_off() {
+        let updates: Vec<_> = (2..20)
+            .map(|half| Duration::from_millis(half * 500))
+            .collect();
+        let visits = run(1, 3, 20, &updates);
+        let early = Instant::ZERO + Duration::from_millis(2_500);
+        let late = Instant::ZERO + Duration::from_millis(9_500);
+        assert!(
+            !visits[0].iter().any(|at| *at > early && *at < late),
+            "{:?}",
+            visits[0]
+        );
+        assert!(visits[0].iter().filter(|at| **at > late).count() >= 9);
+        assert!(visits[1].len() >= 18);
+    }
+
+    #[test]
+    fn who_comes_late_sends_no_burst() {
+        let mut random = Random::new([3; 32]);
+        let mut ring = Ring::new(Duration::from_secs(1), Instant::ZERO, &mut random);
+        ring.insert(conn(0), Instant::ZERO, &mut random);
+        let late = Instant::ZERO + Duration::from_secs(100);
+        let mut visits = 0;
+        while ring.due(late).is_some() {
+            ring.settle(Stay::Here, late, &mut random);
+            visits += 1;
+        }
+        assert!(visits <= 3, "{visits}");
+        assert!(ring.next_visit().unwrap() <= late + Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,349 @@
+//! The machine of a router: what its connections bring goes in, what they are to carry comes out.
+//!
+//! The files of `speaker/`: `machine` runs the table of [`fsm`](crate::fsm) and does what its rows say; `receive` takes
+//! the streams apart; `send` fills them; `clock` fires timers; `routes` is the way to the table of routes; `operate`
+//! has the operator's verbs; `views` shows.
+
+mod clock;
+mod machine;
+mod operate;
+mod receive;
+mod routes;
+mod send;
+mod views;
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::VecDeque;
+
+use base::{Duration, Instant};
+use wire::bgp::Prefix;
+
+use crate::config::{DynamicConfig, Limits, PeerConfig, SpeakerConfig};
+use crate::discard::{Discard, Discards};
+use crate::end::CloseReason;
+use crate::event::{Event, Happening, Happenings, What};
+use crate::fsm::{self, State};
+use crate::peer::{Origin, Peer, PeerId, Peers};
+use crate::random::Random;
+use crate::ring::Ring;
+use crate::session::Conn;
+use crate::table::{ConnId, Conns, Flags};
+use crate::timers::Timers;
+
+pub use views::{Memory, NeighborView, SummaryView};
+
+/// A router that speaks BGP-4: its peers, their connections, its routes.
+///
+/// A driver calls it with what happened, and drains it after that: [`poll_ready`](Self::poll_ready) with
+/// [`fill`](Self::fill), then [`poll_event`](Self::poll_event), then [`poll_timeout`](Self::poll_timeout).
+pub struct Speaker {
+    asn: u32,
+    router_id: core::net::Ipv4Addr,
+    limits: Limits,
+    random: Random,
+    peers: Peers,
+    networks: Vec<Network>,
+    conns: Conns,
+    rings: Vec<Ring>,
+    timers: Timers,
+    ready: VecDeque<ConnId>,
+    events: VecDeque<Event>,
+    happenings: Happenings,
+    discards: Discards,
+    /// Connections whose hold timer expired before the driver had read all that was there.
+    suspects: Vec<ConnId>,
+    /// When the driver last had read all that was there.
+    drained: Instant,
+    /// The latest time that anybody told.
+    latest: Instant,
+    /// We have restarted: until the start, how long what we announce may wait for the peers' End-of-RIB (RFC 4724,
+    /// section 4.1).
+    restarted: Option<Duration>,
+    /// Until when it waits.
+    deferral: Option<Instant>,
+    established: u32,
+}
+
+/// A network whose hosts may be peers.
+struct Network {
+    config: DynamicConfig,
+    /// Peers that came from it.
+    peers: u32,
+}
+
+impl Speaker {
+    /// A router that does nothing before it is [started](Self::start). `seed` is for jitter and phases.
+    ///
+    /// The configuration is taken as it is: [`SpeakerConfig::check`] is the caller's. Of peers with one address the
+    /// first counts.
+    #[must_use]
+    pub fn new(config: SpeakerConfig, seed: [u8; 32]) -> Self {
+        let mut random = Random::new(seed);
+        let mut speaker = Self {
+            asn: config.asn,
+            router_id: config.router_id,
+            limits: config.limits,
+            peers: Peers::new(random.next()),
+            random,
+            networks: Vec::new(),
+            conns: Conns::default(),
+            rings: Vec::new(),
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            events: VecDeque::new(),
+            happenings: Happenings::default(),
+            discards: Discards::default(),
+            suspects: Vec::new(),
+            drained: Instant::ZERO,
+            latest: Instant::ZERO,
+            restarted: config.restarted,
+            deferral: None,
+            established: 0,
+        };
+        speaker.set_networks(config.dynamic);
+        for peer in config.peers {
+            speaker.insert_peer(peer, Instant::ZERO);
+        }
+        speaker
+    }
+
+    /// Starts every peer that is enabled.
+    pub fn start(&mut self, now: Instant) {
+        self.begin_deferral(now);
+        let peers: Vec<u32> = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| peer.settings.enabled && !peer.is_started)
+            .map(|(index, _)| index)
+            .collect();
+        for index in peers {
+            self.begin(index, now);
+        }
+    }
+
+    /// Somebody connected to `local`. The connection has a name from now on.
+    ///
+    /// # Errors
+    /// The connection is to be closed, without a word: the peer is not known, is idle, or has two already.
+    pub fn accept(
+        &mut self,
+        remote: SocketAddr,
+        local: SocketAddr,
+        now: Instant,
+    ) -> Result<ConnId, Discard> {
+        self.latest = now;
+        let address = remote.ip().to_canonical();
+        let result = self.admit(address, now).and_then(|peer| {
+            let state = self.make_room(peer, now)?;
+            Ok((peer, state))
+        });
+        let (index, state) = match result {
+            Ok(admitted) => admitted,
+            Err(reason) => {
+                self.happened(address, What::Refused(reason), now);
+                return Err(self.discards.count(reason));
+            }
+        };
+        let mut conn = Conn::new(index, state, false, remote.port());
+        conn.is_up = true;
+        conn.local = Some(local);
+        let id = self.conns.insert(conn, now);
+        let peer = self.peers.get_mut(index).expect("admitted above");
+        if peer.main.is_none() {
+            peer.main = Some(id);
+        } else {
+            peer.second = Some(id);
+        }
+        self.run(
+            index,
+            Some(id),
+            fsm::Event::TcpConnectionConfirmed,
+            CloseReason::Closed,
+            now,
+        );
+        Ok(id)
+    }
+
+    /// The peer of that address, or a new one from one of the networks.
+    fn admit(&mut self, address: IpAddr, now: Instant) -> Result<u32, Discard> {
+        if let Some(index) = self.peers.find(address) {
+            return Ok(index);
+        }
+        let fits = |network: &Network| network.config.prefix.contains_address(address);
+        // Sorted by length, so the first that fits is the longest.
+        let at = self
+            .networks
+            .iter()
+            .position(fits)
+            .ok_or(Discard::UnknownPeer)?;
+        let in_all: u64 = self
+            .networks
+            .iter()
+            .map(|network| u64::from(network.peers))
+            .sum();
+        let network = &mut self.networks[at];
+        if network.peers >= network.config.peers_max
+            || in_all >= u64::from(self.limits.dynamic_peers_max)
+        {
+            return Err(Discard::DynamicLimit);
+        }
+        network.peers += 1;
+        let settings = network.config.settings.clone();
+        let config = PeerConfig::new(address, network.config.remote_asn, settings);
+        let peer = Peer::new(config, Origin::Dynamic(at as u32), now);
+        let index = self.peers.insert(peer);
+        self.begin(index, now);
+        Ok(index)
+    }
+
+    /// The state in which a machine for one more connection of a peer begins.
+    fn make_room(&mut self, index: u32, now: Instant) -> Result<State, Discard> {
+        let peer = self.peers.get(index).ok_or(Discard::UnknownPeer)?;
+        if let Some(main) = peer.main {
+            if peer.second.is_some() {
+                return Err(Discard::TooManyConnections);
+            }
+            // Established with a peer that restarts gracefully, it ends here; else the second one is tracked.
+            if self
+                .conns
+                .get(main)
+                .is_some_and(|conn| conn.state >= State::OpenSent)
+            {
+                let why = CloseReason::PeerRestarted;
+                self.run(
+                    index,
+                    Some(main),
+                    fsm::Event::TcpConnectionConfirmed,
+                    why,
+                    now,
+                );
+            }
+        }
+        let peer = self.peers.get(index).ok_or(Discard::UnknownPeer)?;
+        match (peer.main, peer.state) {
+            (Some(_), _) => Ok(State::Active),
+            (None, State::Idle) => Err(Discard::PeerIdle),
+            (None, state) => Ok(state),
+        }
+    }
+
+    /// The connection that [`Event::Connect`] asked for is up; `local` is our end.
+    pub fn connected(&mut self, conn: ConnId, local: SocketAddr, now: Instant) {
+        self.latest = now;
+        let Some(found) = self.conns.get_mut(conn).filter(|conn| !conn.is_up) else {
+            self.discards.count(Discard::UnknownConnection);
+            return;
+        };
+        found.is_up = true;
+        found.local = Some(local);
+        let index = found.peer;
+        self.run(
+            index,
+            Some(conn),
+            fsm::Event::TcpCrAcked,
+            CloseReason::Closed,
+            now,
+        );
+    }
+
+    /// The connection that [`Event::Connect`] asked for cannot be had. Its name is not known any more.
+    pub fn connect_failed(&mut self, conn: ConnId, now: Instant) {
+        self.fails(conn, CloseReason::ConnectFailed, now);
+    }
+
+    /// The stream ended, or broke. Its name is not known any more.
+    pub fn closed(&mut self, conn: ConnId, now: Instant) {
+        self.fails(conn, CloseReason::Closed, now);
+    }
+
+    fn fails(&mut self, conn: ConnId, why: CloseReason, now: Instant) {
+        self.latest = now;
+        let Some(found) = self.conns.get(conn) else {
+            self.discards.count(Discard::UnknownConnection);
+            return;
+        };
+        let index = found.peer;
+        self.run(index, Some(conn), fsm::Event::TcpConnectionFails, why, now);
+    }
+
+    /// The next event, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Puts a connection into the ready queue, once, unless its stream takes nothing.
+    fn make_ready(&mut self, conn: ConnId) {
+        if let Some(hot) = self.conns.hot_mut(conn)
+            && !hot.flags.any(Flags::READY_OR_BLOCKED)
+        {
+            hot.flags.set(Flags::READY);
+            self.ready.push_back(conn);
+        }
+    }
+
+    fn happened(&mut self, remote: IpAddr, what: What, at: Instant) {
+        let happening = Happening { at, remote, what };
+        self.happenings.push(happening, self.limits.happenings_max);
+    }
+
+    /// The state of a peer's machine: that of its main connection, where it has one.
+    fn state_of(&self, peer: &Peer) -> State {
+        peer.main
+            .and_then(|main| self.conns.get(main))
+            .map_or(peer.state, |conn| conn.state)
+    }
+
+    fn set_networks(&mut self, mut configs: Vec<DynamicConfig>) {
+        configs.sort_by_key(|config| core::cmp::Reverse(config.prefix.len()));
+        self.networks = configs
+            .into_iter()
+            .map(|config| Network { config, peers: 0 })
+            .collect();
+    }
+
+    /// The peer of that address.
+    #[must_use]
+    pub fn peer(&self, remote: IpAddr) -> Option<PeerId> {
+        self.peers.find(remote).map(PeerId)
+    }
+
+    /// The peer of that name.
+    #[must_use]
+    pub fn peer_named(&self, name: &str) -> Option<PeerId> {
+        self.peers
+            .iter()
+            .find(|(_, peer)| peer.name.as_deref() == Some(name))
+            .map(|(index, _)| PeerId(index))
+    }
+
+    /// Which peer a connection belongs to.
+    #[must_use]
+    pub fn peer_of(&self, conn: ConnId) -> Option<PeerId> {
+        self.conns.get(conn).map(|conn| PeerId(conn.peer))
+    }
+
+    /// Networks whose hosts may be peers, and hosts that are, with the keys of their TCP signatures (RFC 2385): what a
+    /// listener has to know before they connect.
+    pub fn signatures(&self) -> impl Iterator<Item = (Prefix, &[u8])> {
+        let networks = self
+            .networks
+            .iter()
+            .map(|network| (network.config.prefix, &network.config.settings));
+        let hosts = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| peer.origin == Origin::Configured)
+            .map(|(_, peer)| (Prefix::of(peer.remote, 128), &peer.settings));
+        networks.chain(hosts).filter_map(|(prefix, settings)| {
+            let key = settings.transport.md5.as_ref()?;
+            Some((prefix, key.reveal().as_slice()))
+        })
+    }
+
+    /// What TCP is asked for on a connection that was [accepted](Self::accept).
+    #[must_use]
+    pub fn transport(&self, conn: ConnId) -> Option<&crate::config::Transport> {
+        let peer = self.peers.get(self.conns.get(conn)?.peer)?;
+        Some(&peer.settings.transport)
+    }
+}

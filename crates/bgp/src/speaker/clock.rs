@@ -1,0 +1,229 @@
+//! Timers: KEEPALIVEs by the rings, everything else by the heap.
+
+use base::{Duration, Instant};
+
+use super::Speaker;
+use crate::end::CloseReason;
+use crate::fsm::{self, State};
+use crate::peer::{Origin, Waits};
+use crate::ring::{PHASES, Stay, Visit};
+use crate::table::{ConnId, Flags};
+use crate::timers::Timer;
+
+impl Speaker {
+    /// Fires what is due. Idempotent: early or repeated calls do nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.latest = now;
+        for place in 0..self.rings.len() {
+            self.turn(place, now);
+        }
+        while let Some((at, timer)) = self.timers.next() {
+            if at > now && self.is_meant(at, timer) {
+                break;
+            }
+            self.timers.pop();
+            if self.is_meant(at, timer) {
+                self.fire(timer, now);
+            }
+        }
+        if self.timers.wants_sweep() {
+            let mut timers = core::mem::take(&mut self.timers);
+            timers.sweep(|at, timer| self.is_meant(at, timer));
+            self.timers = timers;
+        }
+    }
+
+    /// The earliest deadline, and the RFC's name for its timer.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let keepalive = self.rings.iter().filter_map(|ring| ring.next_visit()).min();
+        let exact = self.timers.next().map(|(at, timer)| (at, timer.name()));
+        let routes = self.routes_timeout();
+        [keepalive.map(|at| (at, "KeepaliveTimer")), exact, routes]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(at, _)| *at)
+    }
+
+    /// The driver has read all that was there at `now`. Hold timers count against this: a peer that was in time is not
+    /// given up because we were late.
+    #[inline]
+    pub fn drained(&mut self, now: Instant) {
+        self.drained = self.drained.max(now);
+        if !self.suspects.is_empty() {
+            self.latest = now;
+            for conn in core::mem::take(&mut self.suspects) {
+                self.check_hold(conn, now);
+            }
+        }
+    }
+
+    /// Whether a hold timer waits for [`drained`](Self::drained): nothing else needs that call.
+    #[must_use]
+    #[inline]
+    pub const fn wants_drained(&self) -> bool {
+        !self.suspects.is_empty()
+    }
+
+    /// Visits who is due on a ring.
+    fn turn(&mut self, place: usize, now: Instant) {
+        while let Some(visit) = self.rings[place].due(now) {
+            let stay = self.visit(place, visit, now);
+            self.rings[place].settle(stay, now, &mut self.random);
+        }
+    }
+
+    fn visit(&mut self, place: usize, visit: Visit, now: Instant) -> Stay {
+        let Some(hot) = self.conns.hot_mut(visit.conn) else {
+            return Stay::Leaves;
+        };
+        let interval = self.rings[place].interval();
+        let stay = if visit.tick.wrapping_sub(hot.sent_tick).cast_signed() >= PHASES.cast_signed() {
+            hot.sent_tick = visit.tick;
+            hot.flags.set(Flags::KEEPALIVE);
+            Stay::Here
+        } else if hot.sent_tick % PHASES == visit.tick % PHASES {
+            Stay::Here
+        } else {
+            Stay::At(hot.sent_tick)
+        };
+        let deadline = hot.hold_deadline();
+        if deadline <= now + looks_ahead(interval) && !hot.flags.has(Flags::HOLD_ARMED) {
+            hot.flags.set(Flags::HOLD_ARMED);
+            self.timers.arm(deadline, Timer::Hold(visit.conn));
+        }
+        if stay == Stay::Here {
+            self.make_ready_if_output(visit.conn);
+        }
+        stay
+    }
+
+    fn make_ready_if_output(&mut self, conn: ConnId) {
+        if self
+            .conns
+            .hot(conn)
+            .is_some_and(|hot| hot.flags.any(Flags::OUTPUT))
+        {
+            self.make_ready(conn);
+        }
+    }
+
+    /// Whether an entry of the heap stands for a timer that runs.
+    fn is_meant(&self, at: Instant, timer: Timer) -> bool {
+        match timer {
+            Timer::Hold(id) => self.conns.get(id).is_some_and(|conn| match conn.state {
+                State::OpenSent => conn.wait == at,
+                State::OpenConfirm | State::Established => self
+                    .conns
+                    .hot(id)
+                    .is_some_and(|hot| hot.flags.has(Flags::HOLD_ARMED)),
+                State::Idle | State::Connect | State::Active => false,
+            }),
+            Timer::DelayOpen(id) => self
+                .conns
+                .get(id)
+                .is_some_and(|conn| conn.is_delaying() && conn.wait == at),
+            Timer::SendHold(id) => self.conns.get(id).is_some_and(|conn| conn.send_hold == at),
+            Timer::ConnectRetry(peer) => self
+                .peers
+                .get(peer)
+                .is_some_and(|peer| peer.waits == Waits::Retry(at)),
+            Timer::IdleHold(peer) => self
+                .peers
+                .get(peer)
+                .is_some_and(|peer| peer.waits == Waits::IdleHold(at)),
+            Timer::Stale(peer) => self
+                .peers
+                .get(peer)
+                .is_some_and(|peer| peer.stale.as_ref().is_some_and(|stale| stale.until == at)),
+            Timer::Deferral => self.deferral == Some(at),
+        }
+    }
+
+    fn fire(&mut self, timer: Timer, now: Instant) {
+        match timer {
+            Timer::Hold(conn) => self.check_hold(conn, now),
+            Timer::DelayOpen(conn) => {
+                let event = fsm::Event::DelayOpenTimerExpires;
+                self.run_conn(conn, event, CloseReason::Closed, now);
+            }
+            Timer::SendHold(conn) => {
+                let event = fsm::Event::SendHoldTimerExpires;
+                self.run_conn(conn, event, CloseReason::SendHoldTimer, now);
+            }
+            Timer::ConnectRetry(index) => {
+                let main = self.peers.get(index).and_then(|peer| peer.main);
+                let event = fsm::Event::ConnectRetryTimerExpires;
+                self.run(index, main, event, CloseReason::ConnectRetryTimer, now);
+            }
+            Timer::IdleHold(index) => self.idle_hold_expires(index, now),
+            Timer::Stale(index) => self.stale_expires(index, now),
+            Timer::Deferral => self.end_deferral(now),
+        }
+    }
+
+    /// Signals an event to the machine of a connection.
+    pub(super) fn run_conn(
+        &mut self,
+        conn: ConnId,
+        event: fsm::Event,
+        why: CloseReason,
+        now: Instant,
+    ) {
+        if let Some(index) = self.conns.get(conn).map(|conn| conn.peer) {
+            self.run(index, Some(conn), event, why, now);
+        }
+    }
+
+    fn idle_hold_expires(&mut self, index: u32, now: Instant) {
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        peer.waits = Waits::Nothing;
+        if matches!(peer.origin, Origin::Dynamic(_)) && peer.stale.is_none() {
+            return self.forget(index);
+        }
+        let event = fsm::Event::IdleHoldTimerExpires;
+        self.run(index, None, event, CloseReason::Closed, now);
+        self.start_event(index, false, now);
+    }
+
+    /// Looks whether the hold time of a connection is over.
+    fn check_hold(&mut self, id: ConnId, now: Instant) {
+        let (Some(conn), Some(hot)) = (self.conns.get(id), self.conns.hot(id)) else {
+            return;
+        };
+        let deadline = match conn.state {
+            State::OpenSent => conn.wait,
+            State::OpenConfirm | State::Established if hot.hold_s != 0 => hot.hold_deadline(),
+            State::Idle
+            | State::Connect
+            | State::Active
+            | State::OpenConfirm
+            | State::Established => return,
+        };
+        if deadline <= now {
+            if self.drained < deadline {
+                self.suspects.push(id);
+            } else {
+                let event = fsm::Event::HoldTimerExpires;
+                self.run_conn(id, event, CloseReason::HoldTimer, now);
+            }
+            return;
+        }
+        let ahead = self
+            .rings
+            .get(usize::from(hot.ring))
+            .map_or(Duration::ZERO, |ring| looks_ahead(ring.interval()));
+        if deadline <= now + ahead {
+            self.timers.arm(deadline, Timer::Hold(id));
+        } else if let Some(hot) = self.conns.hot_mut(id) {
+            hot.flags.clear(Flags::HOLD_ARMED);
+        }
+    }
+}
+
+/// Until when a visit on a ring answers for hold timers: a little past the next visit.
+const fn looks_ahead(interval: Duration) -> Duration {
+    Duration::from_nanos(interval.as_nanos() + interval.as_nanos() / 32)
+}

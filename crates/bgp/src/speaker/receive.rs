@@ -1,0 +1,268 @@
+//! Takes the streams apart, and hands each message to the machine of its connection.
+
+use base::Instant;
+use wire::bgp::notification::{Notification, code, open};
+use wire::bgp::{
+    EXTENDED_MAX, Family, HEADER_LEN, KEEPALIVE, Kind, MESSAGE_MAX, Open, Refresh, RouteRefresh,
+    Update, frame,
+};
+
+use super::Speaker;
+use crate::discard::Discard;
+use crate::end::{CloseReason, unexpected};
+use crate::event::{Event, What};
+use crate::fsm::{self, State};
+use crate::negotiate::Ours;
+use crate::peer::{MALFORMED_OCTETS_MAX, Malformed, PeerId};
+use crate::table::{ConnId, Flags};
+
+impl Speaker {
+    /// The next piece of a connection's stream, of any length. What is part of a message only is kept until the rest
+    /// comes.
+    ///
+    /// # Errors
+    /// The connection is not known, so that nothing was taken. A fault in the stream is no error here: it ends the
+    /// session, which is told by [`Event::Close`].
+    #[inline]
+    pub fn receive(&mut self, conn: ConnId, octets: &[u8], now: Instant) -> Result<(), Discard> {
+        // Nearly all that comes, when many sessions are idle.
+        if octets == KEEPALIVE
+            && let Some(hot) = self.conns.hot_mut(conn)
+            && hot.flags.among(Flags::FAST) == Flags::ESTABLISHED
+        {
+            hot.heard = now;
+            hot.keepalives_in = hot.keepalives_in.wrapping_add(1);
+            return Ok(());
+        }
+        self.receive_any(conn, octets, now)
+    }
+
+    fn receive_any(&mut self, id: ConnId, octets: &[u8], now: Instant) -> Result<(), Discard> {
+        self.latest = now;
+        let Some(conn) = self.conns.get_mut(id).filter(|conn| conn.is_up) else {
+            return Err(self.discards.count(Discard::UnknownConnection));
+        };
+        let index = conn.peer;
+        let mut kept = core::mem::take(&mut conn.input);
+        let extended = self
+            .peers
+            .get(index)
+            .is_some_and(|peer| peer.settings.extended_messages);
+        let len_max = if extended { EXTENDED_MAX } else { MESSAGE_MAX };
+        let mut rest = octets;
+        loop {
+            let source = if kept.is_empty() {
+                rest
+            } else {
+                top_up(&mut kept, &mut rest);
+                &kept
+            };
+            let len = match frame(source, len_max) {
+                Ok(Some((kind, body, len))) => {
+                    if !self.message(id, kind, body, now) {
+                        return Ok(());
+                    }
+                    len
+                }
+                Ok(None) => break,
+                Err(fault) => {
+                    let why = CloseReason::Fault(Box::new(fault));
+                    self.run(index, Some(id), fsm::Event::BgpHeaderErr, why, now);
+                    return Ok(());
+                }
+            };
+            if kept.is_empty() {
+                rest = &rest[len..];
+            } else {
+                kept.clear();
+            }
+        }
+        if kept.is_empty() {
+            kept = rest.to_vec();
+        }
+        if let Some(hot) = self.conns.hot_mut(id) {
+            hot.flags.clear(Flags::PARTIAL);
+            if !kept.is_empty() {
+                hot.flags.set(Flags::PARTIAL);
+            }
+        }
+        if let Some(conn) = self.conns.get_mut(id) {
+            conn.input = kept;
+        }
+        Ok(())
+    }
+
+    /// Takes one message. Says whether its connection is still there.
+    fn message(&mut self, id: ConnId, kind: Kind, body: &[u8], now: Instant) -> bool {
+        let Some(conn) = self.conns.get(id) else {
+            return false;
+        };
+        let (index, state) = (conn.peer, conn.state);
+        match kind {
+            Kind::Keepalive => {
+                if let Some(hot) = self.conns.hot_mut(id) {
+                    hot.keepalives_in = hot.keepalives_in.wrapping_add(1);
+                    hot.heard = now;
+                }
+                if state != State::Established {
+                    let why = unexpected(state, kind);
+                    self.run(index, Some(id), fsm::Event::KeepAliveMsg, why, now);
+                }
+            }
+            Kind::Update if state == State::Established => self.update(id, index, body, now),
+            Kind::Update => {
+                let why = unexpected(state, kind);
+                self.run(index, Some(id), fsm::Event::UpdateMsg, why, now);
+            }
+            Kind::Open => self.open(id, index, state, body, now),
+            Kind::Notification => self.notification(id, index, body, now),
+            Kind::RouteRefresh if state == State::Established => {
+                self.refresh_message(id, index, body, now);
+            }
+            Kind::RouteRefresh => {
+                // The RFC has no event for it; its place before Established is that of an UPDATE.
+                let why = unexpected(state, kind);
+                self.run(index, Some(id), fsm::Event::UpdateMsg, why, now);
+            }
+        }
+        self.conns.hot(id).is_some()
+    }
+
+    fn open(&mut self, id: ConnId, index: u32, state: State, body: &[u8], now: Instant) {
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        peer.counts.opens_in = peer.counts.opens_in.wrapping_add(1);
+        let ours = Ours {
+            asn: self.asn,
+            router_id: self.router_id,
+            restarted: self.deferral.is_some(),
+            settings: &peer.settings,
+        };
+        let agreed = Open::read(body).and_then(|theirs| ours.agree(&theirs, peer.remote_asn));
+        let agreed = match agreed {
+            Ok(agreed) => agreed,
+            Err(fault) => {
+                let why = CloseReason::Fault(Box::new(fault));
+                return self.run(index, Some(id), fsm::Event::BgpOpenMsgErr, why, now);
+            }
+        };
+        let why = unexpected(state, Kind::Open);
+        let Some(conn) = self.conns.get_mut(id) else {
+            return;
+        };
+        let event = if conn.is_delaying() {
+            fsm::Event::BgpOpenDelayed
+        } else {
+            fsm::Event::BgpOpen
+        };
+        if conn.agreed.is_none() {
+            conn.agreed = Some(Box::new(agreed));
+        }
+        self.run(index, Some(id), event, why, now);
+    }
+
+    fn notification(&mut self, id: ConnId, index: u32, body: &[u8], now: Instant) {
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        peer.counts.notifications_in = peer.counts.notifications_in.wrapping_add(1);
+        let remote = peer.remote;
+        let told = Box::new(Notification::read(body).unwrap_or_default());
+        self.happened(remote, What::Received(told.clone()), now);
+        let event = if (told.code, told.subcode) == (code::OPEN, open::UNSUPPORTED_VERSION) {
+            fsm::Event::NotifMsgVerErr
+        } else {
+            fsm::Event::NotifMsg
+        };
+        self.run(index, Some(id), event, CloseReason::Received(told), now);
+    }
+
+    fn update(&mut self, id: ConnId, index: u32, body: &[u8], now: Instant) {
+        if let Some(hot) = self.conns.hot_mut(id) {
+            hot.heard = now;
+        }
+        let (Some(conn), Some(peer)) = (self.conns.get(id), self.peers.get_mut(index)) else {
+            return;
+        };
+        let Some(agreed) = conn.agreed.as_deref() else {
+            return;
+        };
+        peer.counts.updates_in += 1;
+        let context = agreed.update_context(peer.settings.enforce_first_as);
+        match Update::read(body, &context) {
+            Ok(update) => {
+                if update.fault_count() > 0 {
+                    let what = update.faults().iter().map(ToString::to_string);
+                    let what = what.collect::<Vec<_>>().join("; ");
+                    self.malformed(index, &what, body, now);
+                }
+                self.take_update(id, index, &update, now);
+            }
+            Err(fault) => {
+                self.malformed(index, &fault.to_string(), body, now);
+                let why = CloseReason::Fault(Box::new(fault));
+                self.run(index, Some(id), fsm::Event::UpdateMsgErr, why, now);
+            }
+        }
+    }
+
+    /// Counts a malformed UPDATE, and keeps it to be shown.
+    fn malformed(&mut self, index: u32, why: &str, body: &[u8], now: Instant) {
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        peer.counts.malformed += 1;
+        peer.malformed = Some(Box::new(Malformed {
+            at: now,
+            why: why.into(),
+            octets: body[..body.len().min(MALFORMED_OCTETS_MAX)].into(),
+        }));
+        let remote = peer.remote;
+        self.happened(remote, What::Malformed, now);
+        let peer = PeerId(index);
+        // One until it is polled: a flood of them costs no memory.
+        if self.events.back() != Some(&Event::Malformed { peer }) {
+            self.events.push_back(Event::Malformed { peer });
+        }
+    }
+
+    fn refresh_message(&mut self, id: ConnId, index: u32, body: &[u8], now: Instant) {
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        peer.counts.refreshes_in = peer.counts.refreshes_in.wrapping_add(1);
+        let message = match RouteRefresh::read(body) {
+            Ok(message) => message,
+            Err(fault) => {
+                let why = CloseReason::Fault(Box::new(fault));
+                return self.run(index, Some(id), fsm::Event::UpdateMsgErr, why, now);
+            }
+        };
+        let agreed = self.conns.get(id).and_then(|conn| conn.agreed.as_deref());
+        let is_agreed = |family: &Family| agreed.is_some_and(|a| a.families.contains(*family));
+        // Of a family that was not agreed on it is ignored (RFC 2918, section 4); so is what is not known (RFC 7313,
+        // section 5).
+        let Some(family) = message.family.family().filter(is_agreed) else {
+            return;
+        };
+        match message.refresh {
+            Refresh::Request => self.refresh_routes(index, family, now),
+            Refresh::Begin | Refresh::End | Refresh::Unknown(_) => {}
+        }
+    }
+}
+
+/// Moves octets of `rest` to a message that begins in `kept`, as far as it reaches.
+fn top_up(kept: &mut Vec<u8>, rest: &mut &[u8]) {
+    let mut take = |kept: &mut Vec<u8>, len: usize| {
+        let (now, later) = rest.split_at(len.saturating_sub(kept.len()).min(rest.len()));
+        kept.extend_from_slice(now);
+        *rest = later;
+    };
+    take(kept, HEADER_LEN);
+    if let Some(header) = kept.first_chunk::<HEADER_LEN>() {
+        let len = usize::from(u16::from_be_bytes([header[16], header[17]]));
+        take(kept, len);
+    }
+}

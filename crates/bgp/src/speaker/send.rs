@@ -1,0 +1,145 @@
+//! What connections are to carry: messages of the sessions' own, KEEPALIVEs, routes.
+
+use base::{Duration, Instant};
+use wire::bgp::{HEADER_LEN, KEEPALIVE, Kind};
+
+use super::Speaker;
+use crate::table::{ConnId, Flags};
+use crate::timers::Timer;
+
+/// The least SendHoldTime (RFC 9687: 8 minutes, or twice the hold time if that is longer).
+const SEND_HOLD_MIN: Duration = Duration::from_secs(480);
+
+impl Speaker {
+    /// A connection that has something to send: each once, until it has something anew. None whose stream takes nothing.
+    #[inline]
+    pub fn poll_ready(&mut self) -> Option<ConnId> {
+        self.take_ready_routes();
+        while let Some(id) = self.ready.pop_front() {
+            let Some(hot) = self.conns.hot_mut(id) else {
+                continue;
+            };
+            hot.flags.clear(Flags::READY);
+            if hot.flags.any(Flags::OUTPUT) && !hot.flags.has(Flags::BLOCKED) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Appends whole messages to `out`, as long as they have fewer than `limit` octets; the last one may go beyond.
+    /// Says whether there is more: then the connection is ready again.
+    #[inline]
+    pub fn fill(&mut self, conn: ConnId, out: &mut Vec<u8>, limit: usize, now: Instant) -> bool {
+        let Some(hot) = self.conns.hot_mut(conn) else {
+            return false;
+        };
+        if hot.flags.among(Flags::OUTPUT) == Flags::KEEPALIVE {
+            hot.flags.clear(Flags::KEEPALIVE);
+            hot.keepalives_out = hot.keepalives_out.wrapping_add(1);
+            out.extend_from_slice(&KEEPALIVE);
+            return false;
+        }
+        self.fill_all(conn, out, limit, now)
+    }
+
+    fn fill_all(&mut self, id: ConnId, out: &mut Vec<u8>, limit: usize, now: Instant) -> bool {
+        self.latest = now;
+        let start = out.len();
+        let Some((conn, hot)) = self.conns.both_mut(id) else {
+            return false;
+        };
+        let flags = hot.flags;
+        let index = conn.peer;
+        if flags.has(Flags::CONTROL) {
+            out.append(&mut conn.output);
+            conn.output = Vec::new();
+        }
+        let mut keepalives = 0;
+        if flags.has(Flags::KEEPALIVE) {
+            out.extend_from_slice(&KEEPALIVE);
+            keepalives = 1;
+        }
+        let mut more = false;
+        let mut updates = 0;
+        if flags.has(Flags::ROUTES) {
+            let routes = out.len();
+            let room = limit.saturating_sub(routes - start);
+            more = room == 0 || self.fill_routes(index, out, room, now);
+            updates = count_messages(&out[routes..], Kind::Update);
+            if let Some(peer) = self.peers.get_mut(index) {
+                peer.counts.updates_out += updates;
+            }
+        }
+        let Some(hot) = self.conns.hot_mut(id) else {
+            return false;
+        };
+        hot.flags.clear(Flags::OUTPUT);
+        hot.keepalives_out = hot.keepalives_out.wrapping_add(keepalives);
+        if updates > 0
+            && hot.hold_s != 0
+            && let Some(ring) = self.rings.get(usize::from(hot.ring))
+        {
+            hot.sent_tick = later(hot.sent_tick, ring.tick(now));
+        }
+        if more {
+            hot.flags.set(Flags::ROUTES);
+            self.make_ready(id);
+        }
+        more
+    }
+
+    /// The stream of a connection takes no more, or does again. Meanwhile nothing is made for it, and the
+    /// SendHoldTimer runs (RFC 9687).
+    pub fn set_blocked(&mut self, conn: ConnId, blocked: bool) {
+        let now = self.latest;
+        let (Some(found), Some(hot)) = (self.conns.get(conn), self.conns.hot(conn)) else {
+            return;
+        };
+        if hot.flags.has(Flags::BLOCKED) == blocked {
+            return;
+        }
+        let index = found.peer;
+        let hold = Duration::from_secs(2 * u64::from(hot.hold_s));
+        let span = self
+            .peers
+            .get(index)
+            .and_then(|peer| peer.settings.send_hold)
+            .unwrap_or(hold.max(SEND_HOLD_MIN));
+        let Some((found, hot)) = self.conns.both_mut(conn) else {
+            return;
+        };
+        if blocked {
+            hot.flags.set(Flags::BLOCKED);
+            found.send_hold = now + span;
+            let at = found.send_hold;
+            self.timers.arm(at, Timer::SendHold(conn));
+        } else {
+            hot.flags.clear(Flags::BLOCKED);
+            found.send_hold = Instant::FAR_FUTURE;
+            if hot.flags.any(Flags::OUTPUT) {
+                self.make_ready(conn);
+            }
+        }
+    }
+}
+
+/// How many messages of a type there are in whole messages of ours.
+fn count_messages(mut messages: &[u8], kind: Kind) -> u64 {
+    let mut count = 0;
+    while let Some(header) = messages.first_chunk::<HEADER_LEN>() {
+        let len = usize::from(u16::from_be_bytes([header[16], header[17]]));
+        count += u64::from(header[18] == kind as u8);
+        messages = messages.get(len.max(HEADER_LEN)..).unwrap_or_default();
+    }
+    count
+}
+
+/// The later of two ticks of a ring.
+const fn later(a: u32, b: u32) -> u32 {
+    if b.wrapping_sub(a).cast_signed() > 0 {
+        b
+    } else {
+        a
+    }
+}

@@ -1,0 +1,223 @@
+//! Connections by a dense index: what every message touches in 32 octets, the rest apart.
+
+use base::{Duration, Instant};
+
+use crate::session::Conn;
+
+/// Names a connection. A name of one that is gone is recognised (until 2^32 later uses of its place).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnId {
+    index: u32,
+    generation: u32,
+}
+
+impl ConnId {
+    /// Its place: small, dense, used again.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Which use of that place it is.
+    #[must_use]
+    #[inline]
+    pub const fn generation(self) -> u32 {
+        self.generation
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn for_tests(index: u32) -> Self {
+        Self {
+            index,
+            generation: 0,
+        }
+    }
+}
+
+/// What is true of a connection, as a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flags(u16);
+
+impl Flags {
+    pub(crate) const NONE: Self = Self(0);
+    /// Its state is Established.
+    pub(crate) const ESTABLISHED: Self = Self(1);
+    /// A part of a message waits for the rest.
+    pub(crate) const PARTIAL: Self = Self(1 << 1);
+    /// It stands in the ready queue.
+    pub(crate) const READY: Self = Self(1 << 2);
+    /// The stream takes nothing.
+    pub(crate) const BLOCKED: Self = Self(1 << 3);
+    /// A KEEPALIVE is to be sent.
+    pub(crate) const KEEPALIVE: Self = Self(1 << 4);
+    /// Messages of the session's own are to be sent.
+    pub(crate) const CONTROL: Self = Self(1 << 5);
+    /// The table has something to send.
+    pub(crate) const ROUTES: Self = Self(1 << 6);
+    /// An exact hold timer is armed.
+    pub(crate) const HOLD_ARMED: Self = Self(1 << 7);
+    /// What there may be to send.
+    pub(crate) const OUTPUT: Self = Self(Self::KEEPALIVE.0 | Self::CONTROL.0 | Self::ROUTES.0);
+    /// Not to be put into the ready queue.
+    pub(crate) const READY_OR_BLOCKED: Self = Self(Self::READY.0 | Self::BLOCKED.0);
+    /// What a lone KEEPALIVE asks for.
+    pub(crate) const FAST: Self = Self(Self::ESTABLISHED.0 | Self::PARTIAL.0);
+
+    #[inline]
+    pub(crate) const fn has(self, flag: Self) -> bool {
+        self.0 & flag.0 == flag.0
+    }
+
+    #[inline]
+    pub(crate) const fn any(self, flags: Self) -> bool {
+        self.0 & flags.0 != 0
+    }
+
+    #[inline]
+    pub(crate) const fn among(self, flags: Self) -> Self {
+        Self(self.0 & flags.0)
+    }
+
+    #[inline]
+    pub(crate) const fn set(&mut self, flag: Self) {
+        self.0 |= flag.0;
+    }
+
+    #[inline]
+    pub(crate) const fn clear(&mut self, flag: Self) {
+        self.0 &= !flag.0;
+    }
+}
+
+/// What a KEEPALIVE, in or out, touches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hot {
+    /// When the peer was last heard.
+    pub(crate) heard: Instant,
+    generation: u32,
+    /// The ring's tick of what was last sent.
+    pub(crate) sent_tick: u32,
+    pub(crate) keepalives_in: u32,
+    pub(crate) keepalives_out: u32,
+    /// The agreed hold time, in seconds; 0: none.
+    pub(crate) hold_s: u16,
+    /// Which ring it stands on, from OpenConfirm on, if it has a hold time.
+    pub(crate) ring: u16,
+    pub(crate) flags: Flags,
+}
+
+const _: () = assert!(size_of::<Hot>() <= 32);
+
+impl Hot {
+    /// When the hold timer of a session that has one expires.
+    pub(crate) fn hold_deadline(&self) -> Instant {
+        self.heard + Duration::from_secs(u64::from(self.hold_s))
+    }
+}
+
+/// Every connection of a speaker.
+#[derive(Default)]
+pub(crate) struct Conns {
+    hot: Vec<Hot>,
+    cold: Vec<Option<Conn>>,
+    free: Vec<u32>,
+}
+
+impl Conns {
+    pub(crate) fn len(&self) -> usize {
+        self.hot.len() - self.free.len()
+    }
+
+    pub(crate) fn insert(&mut self, conn: Conn, now: Instant) -> ConnId {
+        if let Some(index) = self.free.pop() {
+            let hot = &mut self.hot[index as usize];
+            let generation = hot.generation;
+            *hot = fresh(generation, now);
+            self.cold[index as usize] = Some(conn);
+            return ConnId { index, generation };
+        }
+        let index = u32::try_from(self.hot.len()).expect("memory ends before 2^32 connections");
+        reserve_some(&mut self.hot);
+        reserve_some(&mut self.cold);
+        self.hot.push(fresh(0, now));
+        self.cold.push(Some(conn));
+        ConnId {
+            index,
+            generation: 0,
+        }
+    }
+
+    /// Takes a connection out, with its last hot record.
+    pub(crate) fn remove(&mut self, id: ConnId) -> Option<(Conn, Hot)> {
+        let hot = self.hot.get_mut(id.index as usize)?;
+        if hot.generation != id.generation {
+            return None;
+        }
+        let conn = self.cold[id.index as usize].take()?;
+        let last = *hot;
+        hot.generation = hot.generation.wrapping_add(1);
+        hot.flags = Flags::NONE;
+        self.free.push(id.index);
+        Some((conn, last))
+    }
+
+    #[inline]
+    pub(crate) fn hot(&self, id: ConnId) -> Option<&Hot> {
+        let hot = self.hot.get(id.index as usize)?;
+        (hot.generation == id.generation).then_some(hot)
+    }
+
+    #[inline]
+    pub(crate) fn hot_mut(&mut self, id: ConnId) -> Option<&mut Hot> {
+        let hot = self.hot.get_mut(id.index as usize)?;
+        (hot.generation == id.generation).then_some(hot)
+    }
+
+    pub(crate) fn get(&self, id: ConnId) -> Option<&Conn> {
+        self.hot(id)?;
+        self.cold[id.index as usize].as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        self.hot(id)?;
+        self.cold[id.index as usize].as_mut()
+    }
+
+    /// Both halves of a connection, to change them.
+    pub(crate) fn both_mut(&mut self, id: ConnId) -> Option<(&mut Conn, &mut Hot)> {
+        let hot = self.hot.get_mut(id.index as usize)?;
+        if hot.generation != id.generation {
+            return None;
+        }
+        Some((self.cold[id.index as usize].as_mut()?, hot))
+    }
+
+    /// Octets of memory, without what a connection has in boxes.
+    pub(crate) fn memory(&self) -> usize {
+        self.hot.capacity() * size_of::<Hot>()
+            + self.cold.capacity() * size_of::<Option<Conn>>()
+            + self.free.capacity() * size_of::<u32>()
+    }
+}
+
+fn fresh(generation: u32, now: Instant) -> Hot {
+    Hot {
+        heard: now,
+        generation,
+        sent_tick: 0,
+        keepalives_in: 0,
+        keepalives_out: 0,
+        hold_s: 0,
+        ring: 0,
+        flags: Flags::NONE,
+    }
+}
+
+/// Makes room for one more by a quarter of what there is: thousands of speakers in one process have tables that are
+/// seldom half empty.
+pub(crate) fn reserve_some<T>(vec: &mut Vec<T>) {
+    if vec.len() == vec.capacity() {
+        vec.reserve_exact((vec.len() / 4).max(2));
+    }
+}

@@ -1,0 +1,5 @@
+//! Speakers joined by a little network of streams, in virtual time.
+
+mod bring_up;
+mod losses;
+mod net;
