@@ -4,12 +4,16 @@
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::sockopt;
+use rustix::time::Timespec;
+
+use super::octets::KEEPALIVE;
 
 /// Octets read at a time.
 const BUFFER: usize = 1 << 16;
@@ -25,7 +29,11 @@ const LISTENER: u64 = u64::MAX - 1;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     kind: Kind,
-    listen: SocketAddr,
+    /// Where it listens, or, where it is to connect, from where
+    address: SocketAddr,
+    /// Connect so often to there
+    #[arg(long, num_args = 2, value_names = ["N", "ADDRESS"])]
+    connect: Vec<String>,
 }
 
 /// What the loop does.
@@ -35,6 +43,8 @@ pub(super) enum Kind {
     Echo,
     /// Passes on what comes over the first two connections from each to the other
     Relay,
+    /// Says KEEPALIVE over each connection in each second, and reads what comes
+    Beat,
 }
 
 impl Kind {
@@ -42,18 +52,24 @@ impl Kind {
         match self {
             Kind::Echo => "echo",
             Kind::Relay => "relay",
+            Kind::Beat => "beat",
         }
     }
 }
 
 /// Runs a bare loop in this process.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let listener = TcpListener::bind(args.listen)?;
+    if let [count, remote] = args.connect.as_slice() {
+        Beat::dial(args.address, remote.parse()?, count.parse()?)?.run(None)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let listener = TcpListener::bind(args.address)?;
     // Listening again sets the number of those who may wait.
     rustix::net::listen(&listener, BACKLOG)?;
     match args.kind {
         Kind::Echo => echo(&listener)?,
         Kind::Relay => relay(&listener)?,
+        Kind::Beat => Beat::new()?.run(Some(&listener))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -146,6 +162,106 @@ fn relay(listener: &TcpListener) -> Result<()> {
             match from.read(&mut buffer) {
                 Ok(0) | Err(_) => return Ok(()),
                 Ok(count) => to.write_all(&buffer[..count])?,
+            }
+        }
+    }
+}
+
+/// Connections over which a KEEPALIVE goes out in each second, the phases spread evenly.
+struct Beat {
+    epoll: OwnedFd,
+    streams: Vec<TcpStream>,
+    /// When the first one's turn was, and the turns since.
+    start: Instant,
+    turn: u64,
+}
+
+impl Beat {
+    fn new() -> Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        watch(&epoll, std::io::stdin(), STDIN)?;
+        Ok(Self {
+            epoll,
+            streams: Vec::new(),
+            start: Instant::now(),
+            turn: 0,
+        })
+    }
+
+    /// With `count` connections from the address of `local` to `remote`.
+    fn dial(local: SocketAddr, remote: SocketAddr, count: usize) -> Result<Self> {
+        let mut beat = Self::new()?;
+        for _ in 0..count {
+            let socket = rustix::net::socket(
+                rustix::net::AddressFamily::INET,
+                rustix::net::SocketType::STREAM,
+                None,
+            )?;
+            rustix::net::bind(&socket, &local)?;
+            rustix::net::connect(&socket, &remote)?;
+            beat.add(socket.into())?;
+        }
+        Ok(beat)
+    }
+
+    fn add(&mut self, stream: TcpStream) -> Result<()> {
+        stream.set_nonblocking(true)?;
+        sockopt::set_tcp_nodelay(&stream, true)?;
+        watch(&self.epoll, &stream, self.streams.len() as u64)?;
+        self.streams.push(stream);
+        // The turns are spread anew over those that there are.
+        (self.start, self.turn) = (Instant::now(), 0);
+        Ok(())
+    }
+
+    /// When the turn `turn` is.
+    fn due(&self, turn: u64) -> Instant {
+        let count = self.streams.len().max(1) as u64;
+        self.start + Duration::from_nanos(turn.saturating_mul(1_000_000_000) / count)
+    }
+
+    fn run(&mut self, listener: Option<&TcpListener>) -> Result<()> {
+        if let Some(listener) = listener {
+            listener.set_nonblocking(true)?;
+            watch(&self.epoll, listener, LISTENER)?;
+        }
+        let mut events = [Event {
+            flags: EventFlags::empty(),
+            data: EventData::new_u64(0),
+        }; 256];
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let mut now = Instant::now();
+            while !self.streams.is_empty() && self.due(self.turn) <= now {
+                let place = (self.turn % self.streams.len() as u64) as usize;
+                // A peer that is gone or full is the peer's loss: nobody counts here.
+                let _ = (&self.streams[place]).write(&KEEPALIVE);
+                self.turn += 1;
+                now = Instant::now();
+            }
+            let rest = self.due(self.turn).saturating_duration_since(now);
+            let rest = Timespec::try_from(rest)?;
+            let timeout = (!self.streams.is_empty()).then_some(&rest);
+            let count = match epoll::wait(&self.epoll, &mut events, timeout) {
+                Ok(count) => count,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for event in &events[..count] {
+                match event.data.u64() {
+                    STDIN => return Ok(()),
+                    LISTENER => {
+                        while let Some(Ok((stream, _))) = listener.map(TcpListener::accept) {
+                            self.add(stream)?;
+                        }
+                    }
+                    place => {
+                        let read = (&self.streams[place as usize]).read(&mut buffer);
+                        if matches!(read, Ok(0)) {
+                            return Ok(());
+                        }
+                    }
+                }
             }
         }
     }

@@ -1,9 +1,13 @@
 //! The order of a run: who is compared with each other is measured in turns, size by size.
 
+use std::fmt;
+
 use anyhow::Result;
+use reactor::PollerKind;
 
 use super::daemons::Who;
 use super::feed::Feed;
+use super::mesh::{self, Member};
 use super::plan::{Part, Plan};
 use super::{Results, bare, load, passive, relay, whole};
 use crate::bench::tunnels::Bench;
@@ -18,6 +22,7 @@ pub(super) fn measure(bench: &Bench, plan: &Plan, others: &[Who], results: &mut 
             Part::Passive => keep(bench, plan, others, results),
             Part::Bringup => rise(bench, plan, others, results),
             Part::Table => pass(bench, plan, others, results),
+            Part::Mesh => mesh(bench, plan, others, results),
         }
     }
 }
@@ -30,13 +35,13 @@ fn everybody(floor: bare::Kind, others: &[Who]) -> Vec<Who> {
 }
 
 /// Measures everybody at each size in turn. Whoever fails is noted and, in this part, asked no more.
-fn at_each_size<T>(
+fn at_each_size<W: fmt::Display, T>(
     bench: &Bench,
     sizes: &[u32],
-    mut everybody: Vec<Who>,
+    mut everybody: Vec<W>,
     of: &str,
     notes: &mut Vec<String>,
-    mut once: impl FnMut(&Who, u32) -> Result<T>,
+    mut once: impl FnMut(&W, u32) -> Result<T>,
 ) -> Vec<T> {
     let mut all = Vec::new();
     for &size in sizes {
@@ -108,6 +113,24 @@ fn pass(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
     };
     let notes = &mut results.notes;
     results.passed = at_each_size(bench, &plan.prefixes, all, "prefixes", notes, once);
+}
+
+fn mesh(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+    let mut all = vec![Member::Bare, Member::Headend(PollerKind::Epoll)];
+    all.extend(others.iter().filter_map(|who| match who {
+        Who::Frr(path, version) => Some(Member::Frr(path.clone(), version.clone())),
+        Who::Headend | Who::Bare(_) | Who::Bird | Who::Gobgp => None,
+    }));
+    let once = |member: &Member, routers| mesh::keep(bench, member, routers, plan.keep.into());
+    let notes = &mut results.notes;
+    results.meshed = at_each_size(
+        bench,
+        &plan.meshes,
+        all,
+        "routers in full mesh",
+        notes,
+        once,
+    );
 }
 
 #[cfg(test)]

@@ -144,13 +144,13 @@ impl Who {
 }
 
 /// A port that nobody listens on now.
-fn free_port() -> Result<u16> {
+pub(super) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?.port())
 }
 
 /// Whether somebody in the process's network listens there. To ask by connecting would make a peer of who asks.
-fn listens(pid: u32, address: SocketAddr) -> bool {
+pub(super) fn listens(pid: u32, address: SocketAddr) -> bool {
     let table = fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
     has_listener(&table, address)
 }

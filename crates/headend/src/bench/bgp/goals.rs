@@ -4,6 +4,7 @@ use lab::plot::number::grouped;
 use lab::report::{Cell, Table};
 
 use super::daemons::Who;
+use super::mesh::Member;
 use super::plan::{Part, Plan};
 use super::{Results, whole};
 
@@ -33,6 +34,11 @@ pub(super) fn all_is_whole(plan: &Plan, results: &Results) -> bool {
                 all && p.again == 0 && p.strange == 0
             };
             passed.peek().is_some() && passed.all(is_whole)
+        }
+        Part::Mesh => {
+            let is_ours = |m: &&super::Meshed| matches!(m.member, Member::Headend(_));
+            let mut meshed = results.meshed.iter().filter(is_ours).peekable();
+            meshed.peek().is_some() && meshed.all(super::Meshed::is_whole)
         }
     })
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `plan`, `course` | what is measured for how long, and in which order |
 //! | `passive` | sessions that only have to be kept, and many that come up at once |
+//! | `mesh` | a full mesh over TCP, of many processes or one |
 //! | `relay` | a table from a feeder to a sink, and its withdrawal |
 //! | `daemons` | who is measured, each with its configuration |
 //! | `bare` | the bare loops |
@@ -18,6 +19,7 @@ mod daemons;
 mod feed;
 mod goals;
 mod load;
+pub(super) mod mesh;
 mod octets;
 mod passive;
 mod plan;
@@ -34,6 +36,7 @@ use lab::plot::number::grouped;
 use lab::report::{CoreWitness, MachineInfo, Report};
 
 use self::daemons::{Peer, Who};
+use self::mesh::Meshed;
 use self::passive::{Kept, Risen};
 use self::plan::{Part, Plan};
 use self::relay::Passed;
@@ -60,6 +63,9 @@ pub(super) struct Args {
     /// Numbers of prefixes
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(feed::PREFIXES_MAX)))]
     prefixes: Vec<u32>,
+    /// Numbers of routers of a mesh
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    routers: Vec<u32>,
     /// Few peers and prefixes, in some seconds
     #[arg(long)]
     quick: bool,
@@ -76,6 +82,7 @@ struct Results {
     kept: Vec<Kept>,
     risen: Vec<Risen>,
     passed: Vec<Passed>,
+    meshed: Vec<Meshed>,
     /// What could not be measured, and why.
     notes: Vec<String>,
 }
@@ -132,6 +139,10 @@ fn method(bench: &Bench, plan: &Plan, others: &[Who], results: &Results) -> Vec<
             .into(),
         "Table: a feeder and a sink in ASes of their own. All octets are built beforehand; the time is from the feeder's first octet to the last prefix at the sink, which counts each once and knows what it should have; then all is withdrawn. A set has an AS path of three to six, up to eight communities, a MED in a quarter, and one to eighteen prefixes, six in the mean. The bare loop passes the same octets on. Memory is the most that the process had."
             .into(),
+        format!(
+            "Full mesh: a TCP connection between each two routers, each router with an address of its own, KEEPALIVEs each second, hold time 3 s, on all cores; once all connections are there and 4 s later, {} s are measured. What is up and what was lost is read off the kernel's table of connections: an endpoint is lost when its connection is no longer the same one. The bare loops are pairs of processes, with a timer and epoll, over as many connections.",
+            plan.keep.as_secs_f64()
+        ),
         format!(
             "Tables and peers at once are measured {} times where one takes less than 3 s, and the report has the one of median time.",
             plan.rounds

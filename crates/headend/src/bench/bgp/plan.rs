@@ -13,10 +13,12 @@ pub(super) enum Part {
     Bringup,
     /// A table from a feeder to a sink
     Table,
+    /// A full mesh over TCP
+    Mesh,
 }
 
 impl Part {
-    const ALL: [Self; 3] = [Self::Passive, Self::Bringup, Self::Table];
+    const ALL: [Self; 4] = [Self::Passive, Self::Bringup, Self::Table, Self::Mesh];
 }
 
 /// What is measured, and for how long.
@@ -26,6 +28,8 @@ pub(super) struct Plan {
     pub(super) kept: Vec<u32>,
     pub(super) risen: Vec<u32>,
     pub(super) prefixes: Vec<u32>,
+    /// Routers of a mesh with a process each.
+    pub(super) meshes: Vec<u32>,
     /// How long sessions are kept.
     pub(super) keep: Duration,
     /// How often that is measured which takes little time.
@@ -44,13 +48,19 @@ impl Args {
             sizes.dedup();
             sizes
         };
-        let (kept, risen, prefixes): (&[u32], &[u32], &[u32]) = if self.quick {
-            (&[25, 50, 100], &[25, 50, 100], &[1_000, 2_000, 4_000])
+        let (kept, risen, prefixes, meshes): (&[u32], &[u32], &[u32], &[u32]) = if self.quick {
+            (
+                &[25, 50, 100],
+                &[25, 50, 100],
+                &[1_000, 2_000, 4_000],
+                &[3, 6],
+            )
         } else {
             (
                 &[1_000, 2_000, 5_000],
                 &[625, 1_250, 2_500],
                 &[250_000, 500_000, 1_000_000],
+                &[10, 20, 40],
             )
         };
         let parts = if self.only.is_empty() {
@@ -63,9 +73,10 @@ impl Args {
             kept: or(&self.sizes, kept),
             risen: or(&self.sizes, risen),
             prefixes: or(&self.prefixes, prefixes),
+            meshes: or(&self.routers, meshes),
             keep: Duration::from_secs(if self.quick { 2 } else { 10 }),
             rounds: if self.quick { 1 } else { 3 },
-            table_max: Duration::from_secs(60),
+            table_max: Duration::from_secs(150),
         }
     }
 }

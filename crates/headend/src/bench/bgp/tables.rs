@@ -4,6 +4,7 @@ use lab::report::{Cell, Table};
 
 use super::daemons::Who;
 use super::load::Seen;
+use super::mesh::Member;
 use super::relay::Passed;
 use super::{Results, goals};
 
@@ -14,6 +15,7 @@ pub(super) fn all(results: &Results) -> Vec<Table> {
         kept(results),
         risen(results),
         passed(results),
+        meshed(results),
     ];
     tables
         .into_iter()
@@ -164,6 +166,46 @@ fn passed(results: &Results) -> Table {
             percent(passed.others_percent),
         ];
         add(&mut table, &passed.who, cells);
+    }
+    table
+}
+
+fn meshed(results: &Results) -> Table {
+    let mut table = Table::new(
+        "Full mesh over TCP, KEEPALIVEs each second, hold time 3 s",
+        &[
+            ("who", ""),
+            ("routers", ""),
+            ("endpoints", ""),
+            ("up at the end", ""),
+            ("lost", ""),
+            ("connections up after", "s"),
+            ("CPU of a core", "%"),
+            ("CPU per endpoint and second", "us"),
+            ("wake-ups of a process per s", ""),
+            ("memory", "MB"),
+            ("others' share of the cores", "%"),
+        ],
+    );
+    for meshed in &results.meshed {
+        let cells = vec![
+            meshed.member.to_string().into(),
+            u64::from(meshed.routers).into(),
+            meshed.endpoints.into(),
+            meshed.up.into(),
+            meshed.lost.into(),
+            Cell::num(meshed.up_s, 2),
+            Cell::num(meshed.cpu_percent, 1),
+            Cell::num(meshed.each_us, 2),
+            Cell::num(meshed.waits, 0),
+            Cell::num(meshed.memory_bytes as f64 / 1e6, 1),
+            percent(meshed.others_percent),
+        ];
+        if meshed.member == Member::Bare {
+            table.floor(cells);
+        } else {
+            table.row(cells);
+        }
     }
     table
 }
