@@ -1,0 +1,216 @@
+//! Attribute sets, each held once: canonical octets, and what the decision asks of them.
+
+use hashbrown::HashTable;
+use wire::bgp::AsPath;
+use wire::bgp::attr::{self, Community, code};
+
+use super::NONE;
+use super::chunked::Chunked;
+
+/// LOCAL_PREF of a route that came without (RFC 4271 leaves the value open; this is what everybody uses).
+pub(crate) const LOCAL_PREF_DEFAULT: u32 = 100;
+
+/// What is asked of an attribute set again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Digest {
+    pub(crate) local_pref: u32,
+    /// 0 where there is none, which is what RFC 4271, section 9.1.2.2 c says of those.
+    pub(crate) med: u32,
+    /// The AS that the route came from, 0 where the path is empty or begins with a set.
+    pub(crate) neighbour: u32,
+    /// ORIGINATOR_ID (RFC 4456), 0 where there is none.
+    pub(crate) originator: u32,
+    /// Only To Customer (RFC 9234), 0 where there is none.
+    pub(crate) otc: u32,
+    /// As RFC 4271, section 9.1.2.2 a counts.
+    pub(crate) path_len: u16,
+    pub(crate) origin: u8,
+    pub(crate) cluster_len: u8,
+    /// Bits of the constants below.
+    pub(crate) flags: u8,
+}
+
+impl Digest {
+    pub(crate) const NO_EXPORT: u8 = 1;
+    pub(crate) const NO_ADVERTISE: u8 = 2;
+    pub(crate) const NO_EXPORT_SUBCONFED: u8 = 4;
+
+    /// Reads a canonical set.
+    pub(crate) fn read(raw: &[u8]) -> Self {
+        let mut digest = Digest {
+            local_pref: LOCAL_PREF_DEFAULT,
+            ..Digest::default()
+        };
+        for attribute in attr::iter(raw) {
+            let value = attribute.value;
+            match attribute.code {
+                code::ORIGIN => digest.origin = value.first().copied().unwrap_or(2),
+                code::AS_PATH => {
+                    let path = AsPath::new(value);
+                    digest.path_len = path.length().min(u16::MAX.into()) as u16;
+                    digest.neighbour = path.neighbour_as().unwrap_or(0);
+                }
+                code::MED => digest.med = word(value).unwrap_or(0),
+                code::LOCAL_PREF => {
+                    digest.local_pref = word(value).unwrap_or(LOCAL_PREF_DEFAULT);
+                }
+                code::COMMUNITIES => digest.flags |= well_known(value),
+                code::ORIGINATOR_ID => digest.originator = word(value).unwrap_or(0),
+                code::CLUSTER_LIST => {
+                    digest.cluster_len = (value.len() / 4).min(u8::MAX.into()) as u8;
+                }
+                code::OTC => digest.otc = word(value).unwrap_or(0),
+                _ => {}
+            }
+        }
+        digest
+    }
+}
+
+fn word(value: &[u8]) -> Option<u32> {
+    value
+        .first_chunk()
+        .map(|&octets| u32::from_be_bytes(octets))
+}
+
+/// The well-known communities that keep a route from leaving (RFC 1997).
+fn well_known(value: &[u8]) -> u8 {
+    let mut flags = 0;
+    for community in value.as_chunks::<4>().0 {
+        flags |= match Community(u32::from_be_bytes(*community)) {
+            Community::NO_EXPORT => Digest::NO_EXPORT,
+            Community::NO_ADVERTISE => Digest::NO_ADVERTISE,
+            Community::NO_EXPORT_SUBCONFED => Digest::NO_EXPORT_SUBCONFED,
+            _ => 0,
+        };
+    }
+    flags
+}
+
+/// An attribute set's octets: canonical ones, and the next hop where it stands apart (IPv6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attributes<'a> {
+    /// 0, 16 or 32 octets.
+    pub(crate) next_hop: &'a [u8],
+    pub(crate) raw: &'a [u8],
+}
+
+#[derive(Debug)]
+struct Set {
+    /// The next hop's octets, then the canonical ones.
+    octets: Box<[u8]>,
+    /// Users; of a free place, the next free one.
+    refs: u32,
+    hash: u32,
+    digest: Digest,
+    next_hop_len: u8,
+}
+
+impl Set {
+    fn attributes(&self) -> Attributes<'_> {
+        let (next_hop, raw) = self.octets.split_at(self.next_hop_len.into());
+        Attributes { next_hop, raw }
+    }
+}
+
+/// The store. An index stays valid as long as somebody who said [`hold`](Self::hold) has not said
+/// [`release`](Self::release).
+#[derive(Debug)]
+pub(crate) struct AttributeStore {
+    sets: Chunked<Set>,
+    index: HashTable<u32>,
+    free: u32,
+    seed: u64,
+    octets: usize,
+}
+
+impl AttributeStore {
+    pub(crate) const fn new(seed: u64) -> Self {
+        AttributeStore {
+            sets: Chunked::new(),
+            index: HashTable::new(),
+            free: NONE,
+            seed,
+            octets: 0,
+        }
+    }
+
+    /// Sets held.
+    pub(crate) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Octets held, those of the allocator not counted.
+    pub(crate) fn memory(&self) -> usize {
+        self.sets.memory() + self.octets + self.index.allocation_size()
+    }
+
+    /// Finds or makes a set. A new one has no holder yet.
+    pub(crate) fn intern(&mut self, attributes: Attributes<'_>) -> u32 {
+        let hash = super::hash::octets(self.seed, attributes.next_hop, attributes.raw);
+        let found = self.index.find(hash, |&id| {
+            let set = &self.sets[id];
+            set.hash == hash as u32 && set.attributes() == attributes
+        });
+        if let Some(&id) = found {
+            return id;
+        }
+        let mut octets = Vec::with_capacity(attributes.next_hop.len() + attributes.raw.len());
+        octets.extend_from_slice(attributes.next_hop);
+        octets.extend_from_slice(attributes.raw);
+        self.octets += octets.len();
+        let set = Set {
+            octets: octets.into_boxed_slice(),
+            refs: 0,
+            hash: hash as u32,
+            digest: Digest::read(attributes.raw),
+            next_hop_len: attributes.next_hop.len() as u8,
+        };
+        let id = match self.free {
+            NONE => self.sets.push(set),
+            id => {
+                self.free = self.sets[id].refs;
+                self.sets[id] = set;
+                id
+            }
+        };
+        self.index
+            .insert_unique(hash, id, |&id| super::hash::widen(self.sets[id].hash));
+        id
+    }
+
+    pub(crate) fn hold(&mut self, id: u32) {
+        self.sets[id].refs += 1;
+    }
+
+    /// Frees the set when nobody else holds it.
+    pub(crate) fn release(&mut self, id: u32) {
+        let set = &mut self.sets[id];
+        set.refs -= 1;
+        if set.refs > 0 {
+            return;
+        }
+        self.octets -= set.octets.len();
+        set.octets = Box::default();
+        set.next_hop_len = 0;
+        set.refs = self.free;
+        let hash = set.hash;
+        self.free = id;
+        if let Ok(entry) = self
+            .index
+            .find_entry(super::hash::widen(hash), |&found| found == id)
+        {
+            entry.remove();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn digest(&self, id: u32) -> &Digest {
+        &self.sets[id].digest
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> Attributes<'_> {
+        self.sets[id].attributes()
+    }
+}

@@ -1,0 +1,315 @@
+//! The decision process: RFC 4271, section 9.1.2.2, with the changes of RFC 4456, section 9.
+//!
+//! Left out: step e, the interior cost, since there is no interior protocol to ask, and with it the check that a next
+//! hop can be reached: all are taken to be equally near.
+
+use std::cmp::Ordering;
+use std::cmp::Ordering::Equal;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::NONE;
+use super::attrs::{AttributeStore, Digest};
+use super::paths::{LOCAL, Path, PathStore};
+use super::peer::Peers;
+
+/// Why a route is not the best one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It is the best one.
+    Best,
+    /// The import policy denied it.
+    Denied,
+    /// The best one is our own.
+    Local,
+    /// Its degree of preference is lower.
+    LocalPref {
+        /// Its own.
+        own: u32,
+        /// The best one's.
+        best: u32,
+    },
+    /// Its AS path is longer.
+    PathLength {
+        /// Its own.
+        own: u16,
+        /// The best one's.
+        best: u16,
+    },
+    /// Its origin is a higher number.
+    Origin {
+        /// Its own.
+        own: u8,
+        /// The best one's.
+        best: u8,
+    },
+    /// Another route from the same neighbouring AS, not always the best one, has a lower MULTI_EXIT_DISC.
+    Med {
+        /// Its own.
+        own: u32,
+        /// The lowest.
+        lowest: u32,
+        /// The neighbouring AS; 0 where the paths begin with none.
+        neighbour_asn: u32,
+    },
+    /// It is from an internal peer, the best one is not.
+    Internal,
+    /// The best one was the best before, and a new external one that is as good does not take its place (RFC 5004).
+    Older,
+    /// The BGP identifier of its originator is higher.
+    RouterId {
+        /// Its own.
+        own: u32,
+        /// The best one's.
+        best: u32,
+    },
+    /// It passed more clusters (RFC 4456, section 9).
+    ClusterLength {
+        /// Its own.
+        own: u8,
+        /// The best one's.
+        best: u8,
+    },
+    /// Its peer's address is higher.
+    PeerAddress {
+        /// Its own.
+        own: IpAddr,
+        /// The best one's.
+        best: IpAddr,
+    },
+    /// From the same peer, its path identifier is higher (RFC 7911).
+    PathId {
+        /// Its own.
+        own: u32,
+        /// The best one's.
+        best: u32,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let origin = |number: &u8| match number {
+            0 => "IGP",
+            1 => "EGP",
+            _ => "incomplete",
+        };
+        match self {
+            Reason::Best => f.write_str("best"),
+            Reason::Denied => f.write_str("denied by import policy"),
+            Reason::Local => f.write_str("the best is our own"),
+            Reason::LocalPref { own, best } => write!(f, "local preference {own} < {best}"),
+            Reason::PathLength { own, best } => write!(f, "AS path {own} > {best}"),
+            Reason::Origin { own, best } => {
+                write!(f, "origin {} > {}", origin(own), origin(best))
+            }
+            Reason::Med {
+                own,
+                lowest,
+                neighbour_asn,
+            } => write!(f, "MED {own} > {lowest} of AS {neighbour_asn}"),
+            Reason::Internal => f.write_str("internal, the best is external"),
+            Reason::Older => f.write_str("the best is older"),
+            Reason::RouterId { own, best } => {
+                let [own, best] = [own, best].map(|id| Ipv4Addr::from_bits(*id));
+                write!(f, "router id {own} > {best}")
+            }
+            Reason::ClusterLength { own, best } => write!(f, "cluster list {own} > {best}"),
+            Reason::PeerAddress { own, best } => write!(f, "peer address {own} > {best}"),
+            Reason::PathId { own, best } => write!(f, "path id {own} > {best}"),
+        }
+    }
+}
+
+/// What the decision looks at.
+#[derive(Clone, Copy)]
+pub(crate) struct Decision<'a> {
+    pub(crate) attributes: &'a AttributeStore,
+    pub(crate) paths: &'a PathStore,
+    pub(crate) peers: &'a Peers,
+    /// Whether the best external route stays until a better one than by identifiers comes (RFC 5004).
+    pub(crate) prefers_oldest: bool,
+}
+
+impl Decision<'_> {
+    fn digest(&self, path: &Path) -> &Digest {
+        self.attributes.digest(path.attributes)
+    }
+
+    /// The degree of preference and steps a and b. `Less` is better.
+    fn before_med(&self, a: &Path, b: &Path) -> Ordering {
+        let own = |path: &Path| path.peer() != LOCAL;
+        let (x, y) = (self.digest(a), self.digest(b));
+        own(a)
+            .cmp(&own(b))
+            .then(y.local_pref.cmp(&x.local_pref))
+            .then(x.path_len.cmp(&y.path_len))
+            .then(x.origin.cmp(&y.origin))
+    }
+
+    fn is_internal(&self, path: &Path) -> bool {
+        self.peers.source(path.peer()).is_internal
+    }
+
+    /// Steps f and g. `Less` is better.
+    fn by_identity(&self, a: &Path, b: &Path) -> Ordering {
+        let (x, y) = (self.identity(a), self.identity(b));
+        x.cmp(&y)
+    }
+
+    fn identity(&self, path: &Path) -> (u32, u8, IpAddr, u32, u32) {
+        let digest = self.digest(path);
+        let source = self.peers.source(path.peer());
+        let id = match digest.originator {
+            0 => source.router_id,
+            originator => originator,
+        };
+        let cluster_len = digest.cluster_len;
+        (id, cluster_len, source.address, path.path_id, path.peer())
+    }
+
+    /// Whether `new` is better than `old`, where no route of the prefix has a MULTI_EXIT_DISC.
+    pub(crate) fn is_better_without_med(&self, new: u32, old: u32) -> bool {
+        let (a, b) = (self.paths.get(new), self.paths.get(old));
+        let order = self
+            .before_med(a, b)
+            .then_with(|| self.is_internal(a).cmp(&self.is_internal(b)));
+        if order == Equal && self.prefers_oldest && !self.is_internal(b) {
+            return false;
+        }
+        order.then_with(|| self.by_identity(a, b)).is_lt()
+    }
+
+    /// The best of paths, all eligible; `old` was the best before. `Equal` routes are kept together in `left`, which
+    /// is only room to work in.
+    pub(crate) fn best(&self, paths: &[u32], old: u32, left: &mut Vec<u32>) -> u32 {
+        left.clear();
+        for &path in paths {
+            let order = match left.first() {
+                Some(&first) => self.before_med(self.paths.get(path), self.paths.get(first)),
+                None => Equal,
+            };
+            if order.is_lt() {
+                left.clear();
+            }
+            if order.is_le() {
+                left.push(path);
+            }
+        }
+        self.eliminate_by_med(left);
+        let is_internal = |path: &u32| self.is_internal(self.paths.get(*path));
+        if left.len() > 1 && left.iter().any(|path| !is_internal(path)) {
+            left.retain(|path| !is_internal(path));
+            if self.prefers_oldest && left.contains(&old) {
+                return old;
+            }
+        }
+        let best = left
+            .iter()
+            .min_by(|&&a, &&b| self.by_identity(self.paths.get(a), self.paths.get(b)));
+        best.copied().unwrap_or(NONE)
+    }
+
+    /// Step c.
+    fn eliminate_by_med(&self, left: &mut Vec<u32>) {
+        let med = |path: u32| {
+            let digest = self.digest(self.paths.get(path));
+            (digest.neighbour, digest.med)
+        };
+        if left.len() < 2 || left.iter().all(|&path| med(path).1 == 0) {
+            return;
+        }
+        left.sort_unstable_by_key(|&path| med(path));
+        let mut lowest = med(left[0]);
+        left.retain(|&path| {
+            let (neighbour, value) = med(path);
+            if neighbour != lowest.0 {
+                lowest = (neighbour, value);
+            }
+            value == lowest.1
+        });
+    }
+
+    /// All eligible paths, best first: what is left when the better ones are taken away.
+    pub(crate) fn rank(&self, paths: &mut [u32], old: u32, left: &mut Vec<u32>, count: usize) {
+        for at in 0..paths.len().min(count) {
+            let best = self.best(&paths[at..], if at == 0 { old } else { NONE }, left);
+            if let Some(found) = paths[at..].iter().position(|&path| path == best) {
+                paths.swap(at, at + found);
+            }
+        }
+    }
+
+    /// Why `path` is not the best among `paths`, of which `best` is it.
+    pub(crate) fn reason(&self, path: u32, best: u32, paths: &[u32]) -> Reason {
+        let own = self.paths.get(path);
+        if !own.is_eligible() {
+            return Reason::Denied;
+        }
+        if path == best || best == NONE {
+            return Reason::Best;
+        }
+        let other = self.paths.get(best);
+        let (x, y) = (self.digest(own), self.digest(other));
+        if other.peer() == LOCAL && own.peer() != LOCAL {
+            return Reason::Local;
+        }
+        if x.local_pref != y.local_pref {
+            let (own, best) = (x.local_pref, y.local_pref);
+            return Reason::LocalPref { own, best };
+        }
+        if x.path_len != y.path_len {
+            let (own, best) = (x.path_len, y.path_len);
+            return Reason::PathLength { own, best };
+        }
+        if x.origin != y.origin {
+            let (own, best) = (x.origin, y.origin);
+            return Reason::Origin { own, best };
+        }
+        if let Some(lowest) = self.lowest_med(own, paths)
+            && lowest < x.med
+        {
+            return Reason::Med {
+                own: x.med,
+                lowest,
+                neighbour_asn: x.neighbour,
+            };
+        }
+        if self.is_internal(own) && !self.is_internal(other) {
+            return Reason::Internal;
+        }
+        self.reason_by_identity(own, other)
+    }
+
+    /// The lowest MULTI_EXIT_DISC among those that reach step c with it, from the same neighbouring AS.
+    fn lowest_med(&self, own: &Path, paths: &[u32]) -> Option<u32> {
+        let neighbour = self.digest(own).neighbour;
+        let others = paths.iter().map(|&path| self.paths.get(path));
+        others
+            .filter(|other| other.is_eligible() && self.before_med(other, own) == Equal)
+            .map(|other| self.digest(other))
+            .filter(|digest| digest.neighbour == neighbour)
+            .map(|digest| digest.med)
+            .min()
+    }
+
+    fn reason_by_identity(&self, own: &Path, other: &Path) -> Reason {
+        let (x, y) = (self.identity(own), self.identity(other));
+        if x < y {
+            return Reason::Older;
+        }
+        if x.0 != y.0 {
+            let (own, best) = (x.0, y.0);
+            return Reason::RouterId { own, best };
+        }
+        if x.1 != y.1 {
+            let (own, best) = (x.1, y.1);
+            return Reason::ClusterLength { own, best };
+        }
+        if x.2 != y.2 {
+            let (own, best) = (x.2, y.2);
+            return Reason::PeerAddress { own, best };
+        }
+        let (own, best) = (x.3, y.3);
+        Reason::PathId { own, best }
+    }
+}

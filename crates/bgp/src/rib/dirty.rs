@@ -1,0 +1,221 @@
+//! Places that somebody has still to look at: one bit each, and as long as they are few, also a list of them.
+
+/// Places looked at in one go, and also the most that are listed.
+pub(crate) const WINDOW: usize = 16_384;
+/// Where a window ends though places of its paths are left, for paths of very many prefixes.
+const WINDOW_MAX: usize = 2 * WINDOW;
+
+/// A place to look at, and the path that it is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Item {
+    pub(crate) path: u32,
+    pub(crate) slot: u32,
+}
+
+/// A set of places.
+#[derive(Debug, Default)]
+pub(crate) struct Dirty {
+    bits: Vec<u64>,
+    count: u32,
+    /// All of them in the order of their coming, unless `is_long`.
+    list: Vec<u32>,
+    is_long: bool,
+    /// Where the next window of a long set begins, by path.
+    next_path: u32,
+}
+
+impl Dirty {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.bits.capacity() * 8 + self.list.capacity() * 4
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, slot: u32) -> bool {
+        let word = self.bits.get(slot as usize / 64);
+        word.is_some_and(|word| word & 1 << (slot % 64) != 0)
+    }
+
+    /// Adds a place; `false` if it was there.
+    #[inline]
+    pub(crate) fn insert(&mut self, slot: u32) -> bool {
+        let word = slot as usize / 64;
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        let bit = 1 << (slot % 64);
+        if self.bits[word] & bit != 0 {
+            return false;
+        }
+        self.bits[word] |= bit;
+        self.count += 1;
+        if !self.is_long {
+            if self.list.len() < WINDOW {
+                self.list.push(slot);
+            } else {
+                self.list = Vec::new();
+                self.is_long = true;
+                self.next_path = 0;
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn remove(&mut self, slot: u32) {
+        self.bits[slot as usize / 64] &= !(1 << (slot % 64));
+        self.count -= 1;
+    }
+
+    /// Takes one place out of a set that nobody takes windows of; `false` if it was not in it.
+    pub(crate) fn remove_if_in(&mut self, slot: u32) -> bool {
+        let is_in = self.contains(slot);
+        if is_in {
+            self.remove(slot);
+        }
+        is_in
+    }
+
+    /// Takes places out, with their paths, sorted by path; about [`WINDOW`] of them, and all that there are of each
+    /// path unless those are very many. `paths_end` is above all paths' numbers but the one that means that there is none.
+    ///
+    /// A long set is walked over once for each window, by ranges of paths: so the places of one path come together,
+    /// wherever in the table they are, and no list of them all is ever made.
+    pub(crate) fn take(
+        &mut self,
+        paths_end: u32,
+        path_of: impl Fn(u32) -> u32,
+        out: &mut Vec<Item>,
+    ) {
+        out.clear();
+        if !self.is_long {
+            let list = std::mem::take(&mut self.list);
+            for &slot in &list {
+                self.remove(slot);
+                let path = path_of(slot);
+                out.push(Item { path, slot });
+            }
+            self.list = list;
+            self.list.clear();
+        } else {
+            let first = self.next_path;
+            let paths_left = u64::from(paths_end.saturating_sub(first));
+            let share = paths_left * WINDOW as u64 / u64::from(self.count.max(1));
+            let last = first.saturating_add(share.min(u32::MAX.into()) as u32);
+            // Those without a path come last, with a number of their own.
+            let last = if last >= paths_end { u32::MAX } else { last };
+            self.take_range(first..=last, path_of, out);
+            if out.len() < WINDOW_MAX {
+                self.next_path = if last == u32::MAX { 0 } else { last + 1 };
+            }
+            if self.count == 0 {
+                *self = Dirty::default();
+            }
+        }
+        out.sort_unstable();
+    }
+
+    fn take_range(
+        &mut self,
+        range: std::ops::RangeInclusive<u32>,
+        path_of: impl Fn(u32) -> u32,
+        out: &mut Vec<Item>,
+    ) {
+        for (index, word) in self.bits.iter_mut().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let bit = rest.trailing_zeros();
+                rest &= rest - 1;
+                let slot = index as u32 * 64 + bit;
+                let path = path_of(slot);
+                if range.contains(&path) {
+                    *word &= !(1 << bit);
+                    self.count -= 1;
+                    out.push(Item { path, slot });
+                    if out.len() >= WINDOW_MAX {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(dirty: &mut Dirty, paths_end: u32, path_of: impl Fn(u32) -> u32) -> Vec<Vec<Item>> {
+        let mut windows = Vec::new();
+        while !dirty.is_empty() {
+            let mut window = Vec::new();
+            dirty.take(paths_end, &path_of, &mut window);
+            windows.push(window);
+        }
+        windows
+    }
+
+    #[test]
+    fn a_few_come_out_at_once_sorted_by_path() {
+        let mut dirty = Dirty::default();
+        for slot in [5, 900, 5, 70] {
+            dirty.insert(slot);
+        }
+        assert_eq!(dirty.len(), 3);
+        assert!(dirty.contains(900) && !dirty.contains(901));
+        let windows = drain(&mut dirty, 10, |slot| if slot == 5 { 9 } else { 1 });
+        let slots: Vec<u32> = windows[0].iter().map(|item| item.slot).collect();
+        assert_eq!((windows.len(), slots), (1, vec![70, 900, 5]));
+    }
+
+    #[test]
+    fn many_come_out_in_windows_each_path_in_one_of_them() {
+        let n = 10 * WINDOW as u32;
+        let path_of = |slot: u32| match slot.wrapping_mul(2_654_435_761) % 1_001 {
+            1_000 => u32::MAX,
+            path => path,
+        };
+        let mut dirty = Dirty::default();
+        for slot in 0..n {
+            assert!(dirty.insert(slot));
+        }
+        let windows = drain(&mut dirty, 1_000, path_of);
+        assert!((10..20).contains(&windows.len()), "{}", windows.len());
+        assert!(windows.iter().all(|window| window.len() < 2 * WINDOW));
+        let mut items: Vec<Item> = windows.iter().flatten().copied().collect();
+        assert!(
+            items.is_sorted_by_key(|item| item.path),
+            "one window a path"
+        );
+        items.sort_by_key(|item| item.slot);
+        assert!(items.iter().map(|item| item.slot).eq(0..n));
+        assert!(dirty.memory() < 1_000, "nothing is kept of a long set");
+    }
+
+    #[test]
+    fn a_place_that_comes_back_while_windows_are_taken_is_taken_again() {
+        let n = 3 * WINDOW as u32;
+        let mut dirty = Dirty::default();
+        for slot in 0..n {
+            dirty.insert(slot);
+        }
+        let mut window = Vec::new();
+        dirty.take(n, |slot| slot, &mut window);
+        let again = window[7].slot;
+        assert!(dirty.insert(again));
+        let rest = drain(&mut dirty, n, |slot| slot);
+        let count = rest
+            .iter()
+            .flatten()
+            .filter(|item| item.slot == again)
+            .count();
+        assert_eq!(count, 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! Paths: from whom a route came, with which attributes. Prefixes that were announced alike share one, so a route in
+//! the table is a path's number.
+
+use hashbrown::HashTable;
+
+use super::attrs::AttributeStore;
+use super::chunked::Chunked;
+use super::{NONE, hash};
+
+/// The number of the peer that stands for routes of our own.
+pub(crate) const LOCAL: u32 = 0x00ff_ffff;
+
+/// One path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Path {
+    /// The peer's number times 256, and which of its sessions.
+    source: u32,
+    /// As received (RFC 7911), 0 without.
+    pub(crate) path_id: u32,
+    /// The attributes as received.
+    pub(crate) received: u32,
+    /// After the import policy; [`NONE`] where that denied it.
+    pub(crate) attributes: u32,
+    /// Users; of a free place, the next free one.
+    refs: u32,
+}
+
+impl Path {
+    pub(crate) const fn new(peer: u32, epoch: u8, path_id: u32) -> Self {
+        Path {
+            source: peer << 8 | epoch as u32,
+            path_id,
+            received: NONE,
+            attributes: NONE,
+            refs: 0,
+        }
+    }
+
+    pub(crate) const fn with(mut self, received: u32, attributes: u32) -> Self {
+        self.received = received;
+        self.attributes = attributes;
+        self
+    }
+
+    #[inline]
+    pub(crate) const fn peer(&self) -> u32 {
+        self.source >> 8
+    }
+
+    #[inline]
+    pub(crate) const fn epoch(&self) -> u8 {
+        self.source as u8
+    }
+
+    /// Whether the decision may choose it.
+    #[inline]
+    pub(crate) const fn is_eligible(&self) -> bool {
+        self.attributes != NONE
+    }
+
+    fn hash(&self, seed: u64) -> u64 {
+        let source = u64::from(self.source) << 32 | u64::from(self.path_id);
+        hash::numbers(seed, [source, self.received.into(), self.attributes.into()])
+    }
+
+    fn is_same(&self, other: &Path) -> bool {
+        (self.source, self.path_id, self.received, self.attributes)
+            == (
+                other.source,
+                other.path_id,
+                other.received,
+                other.attributes,
+            )
+    }
+}
+
+/// The paths in use, each once. It holds the attribute sets that they name.
+#[derive(Debug)]
+pub(crate) struct PathStore {
+    paths: Chunked<Path>,
+    index: HashTable<u32>,
+    free: u32,
+    seed: u64,
+}
+
+impl PathStore {
+    pub(crate) const fn new(seed: u64) -> Self {
+        PathStore {
+            paths: Chunked::new(),
+            index: HashTable::new(),
+            free: NONE,
+            seed,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Numbers that were given out are below this.
+    pub(crate) fn end(&self) -> u32 {
+        self.paths.len()
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.paths.memory() + self.index.allocation_size()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> &Path {
+        &self.paths[id]
+    }
+
+    /// Finds or makes a path, and holds it once more.
+    pub(crate) fn intern(&mut self, path: Path, attributes: &mut AttributeStore) -> u32 {
+        let hash = path.hash(self.seed);
+        if let Some(&id) = self.index.find(hash, |&id| self.paths[id].is_same(&path)) {
+            self.paths[id].refs += 1;
+            return id;
+        }
+        attributes.hold(path.received);
+        if path.attributes != NONE {
+            attributes.hold(path.attributes);
+        }
+        let path = Path { refs: 1, ..path };
+        let id = match self.free {
+            NONE => self.paths.push(path),
+            id => {
+                self.free = self.paths[id].refs;
+                self.paths[id] = path;
+                id
+            }
+        };
+        let seed = self.seed;
+        self.index
+            .insert_unique(hash, id, |&id| self.paths[id].hash(seed));
+        id
+    }
+
+    #[inline]
+    pub(crate) fn hold(&mut self, id: u32, times: u32) {
+        self.paths[id].refs += times;
+    }
+
+    /// Frees the path when nobody else holds it.
+    #[inline]
+    pub(crate) fn release(&mut self, id: u32, attributes: &mut AttributeStore) {
+        let path = &mut self.paths[id];
+        path.refs -= 1;
+        if path.refs == 0 {
+            self.free(id, attributes);
+        }
+    }
+
+    #[cold]
+    fn free(&mut self, id: u32, attributes: &mut AttributeStore) {
+        let path = self.paths[id];
+        let hash = path.hash(self.seed);
+        if let Ok(entry) = self.index.find_entry(hash, |&found| found == id) {
+            entry.remove();
+        }
+        attributes.release(path.received);
+        if path.attributes != NONE {
+            attributes.release(path.attributes);
+        }
+        // A freed place says nothing of its old path.
+        self.paths[id] = Path {
+            refs: self.free,
+            ..Path::new(LOCAL, 0, 0)
+        };
+        self.free = id;
+    }
+}

@@ -1,0 +1,347 @@
+//! What a rib knows of each peer: what the session agreed on, how many routes it has, what it is still to be told.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use base::Duration;
+use wire::bgp::{Families, Family, MESSAGE_MAX, Role};
+
+use super::dirty::{Dirty, Item};
+use super::paths::LOCAL;
+use super::queue::Cursor;
+use crate::policy::Policy;
+
+/// Names a peer: a small dense number that the caller gives out, below [`PeerId::MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerId(pub u32);
+
+impl PeerId {
+    /// Numbers stay below this.
+    pub const MAX: u32 = LOCAL;
+}
+
+/// What is done to the next hop of routes that go to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NextHopRule {
+    /// External peers are told our own address, internal ones the received next hop (RFC 4271, section 5.1.3).
+    #[default]
+    Standard,
+    /// Our own address, also to internal peers.
+    Own,
+    /// As received, also to external peers (a third party's).
+    Unchanged,
+}
+
+/// A session as its two ends agreed on it.
+#[derive(Debug, Clone)]
+pub struct PeerTraits {
+    /// The peer's AS.
+    pub remote_asn: u32,
+    /// Our AS towards it.
+    pub local_asn: u32,
+    /// The peer's BGP identifier.
+    pub router_id: u32,
+    /// The peer's address.
+    pub remote: IpAddr,
+    /// Our next hop for IPv4 routes.
+    pub local_v4: Option<Ipv4Addr>,
+    /// Our next hop for IPv6 routes.
+    pub local_v6: Option<Ipv6Addr>,
+    /// Families that both ends carry.
+    pub families: Families,
+    /// Whether the peer takes AS numbers of four octets (RFC 6793).
+    pub four_octet: bool,
+    /// The longest message that the peer takes, in octets (RFC 8654).
+    pub message_max: u16,
+    /// Families whose routes come with path identifiers (RFC 7911).
+    pub add_path_rx: Families,
+    /// Families whose routes are sent with path identifiers.
+    pub add_path_tx: Families,
+    /// Of each prefix, so many paths are sent, the best first; 0 for all of them.
+    pub add_path_count: u16,
+    /// Whether it is a client of this route reflector (RFC 4456).
+    pub is_client: bool,
+    /// What is done to next hops.
+    pub next_hop: NextHopRule,
+    /// Our role towards the peer (RFC 9234).
+    pub role: Option<Role>,
+    /// Whether the marks of RFC 7313 are sent around a refresh.
+    pub enhanced_refresh: bool,
+    /// Whether the end of the first dump is marked (RFC 4724, section 2).
+    pub end_of_rib: bool,
+    /// How often our own AS may stand in a path that is taken.
+    pub allow_own: u8,
+    /// What becomes of routes from it. RFC 8212: for an external peer without one, [`Policy::deny`].
+    pub import: Arc<Policy>,
+    /// What becomes of routes to it; likewise.
+    pub export: Arc<Policy>,
+    /// MinRouteAdvertisementIntervalTimer (RFC 4271, section 9.2.1.1).
+    pub advertisement_interval: Duration,
+    /// Routes of each family that it may have here, by [`Family::index`].
+    pub prefix_limit: [Option<u32>; 2],
+}
+
+impl PeerTraits {
+    /// A session with both ends' plainest options: IPv4 only, messages of 4,096 octets, AS numbers of four octets, no
+    /// policy but RFC 8212's for external peers.
+    #[must_use]
+    pub fn new(local_asn: u32, remote_asn: u32, router_id: u32, remote: IpAddr) -> Self {
+        let policy = if local_asn == remote_asn {
+            Policy::accept()
+        } else {
+            Policy::deny()
+        };
+        PeerTraits {
+            remote_asn,
+            local_asn,
+            router_id,
+            remote,
+            local_v4: None,
+            local_v6: None,
+            families: Families::IPV4,
+            four_octet: true,
+            message_max: MESSAGE_MAX as u16,
+            add_path_rx: Families::NONE,
+            add_path_tx: Families::NONE,
+            add_path_count: 0,
+            is_client: false,
+            next_hop: NextHopRule::Standard,
+            role: None,
+            enhanced_refresh: false,
+            end_of_rib: true,
+            allow_own: 0,
+            import: Arc::clone(&policy),
+            export: policy,
+            advertisement_interval: Duration::ZERO,
+            prefix_limit: [None; 2],
+        }
+    }
+
+    /// Whether both ends are of one AS.
+    #[must_use]
+    pub const fn is_internal(&self) -> bool {
+        self.remote_asn == self.local_asn
+    }
+}
+
+/// What is asked of the peer that a route came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) is_internal: bool,
+    pub(crate) is_client: bool,
+    pub(crate) is_local: bool,
+    pub(crate) role: Option<Role>,
+    pub(crate) asn: u32,
+    pub(crate) router_id: u32,
+    pub(crate) address: IpAddr,
+}
+
+impl Source {
+    fn of(traits: &PeerTraits) -> Self {
+        Source {
+            is_internal: traits.is_internal(),
+            is_client: traits.is_client,
+            is_local: false,
+            role: traits.role,
+            asn: traits.remote_asn,
+            router_id: traits.router_id,
+            address: traits.remote,
+        }
+    }
+
+    fn local(asn: u32, router_id: u32) -> Self {
+        Source {
+            is_internal: false,
+            is_client: false,
+            is_local: true,
+            role: None,
+            asn,
+            router_id,
+            address: Ipv4Addr::UNSPECIFIED.into(),
+        }
+    }
+
+    /// The Only-To-Customer attribute that RFC 9234, section 5 adds to routes from it that have none.
+    pub(crate) fn implied_otc(&self) -> u32 {
+        match self.role {
+            Some(Role::Customer | Role::Peer | Role::RouteServerClient) => self.asn,
+            Some(Role::Provider | Role::RouteServer) | None => 0,
+        }
+    }
+}
+
+/// What a member of a group is still to be sent apart from the group's queue.
+#[derive(Debug, Default)]
+pub(crate) struct Resend {
+    pub(crate) dirty: Dirty,
+    /// Taken out of `dirty`, from `at` on not sent yet.
+    pub(crate) window: Vec<Item>,
+    pub(crate) at: usize,
+    /// Of a member that began with nothing: the places that it was told. Others may know of any place.
+    pub(crate) told: Option<Dirty>,
+    /// Whether it is an enhanced refresh, whose end is marked (RFC 7313).
+    pub(crate) is_marked: bool,
+}
+
+/// A peer's place in the group that sends to it; one for each family.
+#[derive(Debug, Default)]
+pub(crate) struct Member {
+    /// The group and one, or 0.
+    group: u32,
+    /// How many of the group's routes are its own, and so not sent to it.
+    pub(crate) own: u32,
+    /// Where it reads in the group's queue, unless it has a `resend`.
+    pub(crate) cursor: Cursor,
+    pub(crate) resend: Option<Box<Resend>>,
+    /// Whether the end of the first dump is still to be marked.
+    pub(crate) owes_end: bool,
+    /// A refresh that waits until the queue is read.
+    pub(crate) wants_refresh: bool,
+    /// Whether the end of a refresh is to be marked once the queue is read.
+    pub(crate) owes_refresh_end: bool,
+}
+
+impl Member {
+    pub(crate) fn of(group: u32) -> Self {
+        Member {
+            group: group + 1,
+            ..Member::default()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn group(&self) -> Option<u32> {
+        self.group.checked_sub(1)
+    }
+
+    pub(crate) fn set_group(&mut self, group: u32) {
+        self.group = group + 1;
+    }
+}
+
+/// What is counted of the routes of one family from a peer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Held {
+    /// All in the table.
+    pub(crate) routes: u32,
+    /// Those of older sessions among them.
+    pub(crate) old: u32,
+    /// The session that new routes belong to.
+    pub(crate) epoch: u8,
+    /// The older session whose routes stay for now.
+    pub(crate) kept: Option<u8>,
+    /// Sessions since all old routes were gone.
+    pub(crate) sessions: u8,
+}
+
+/// A peer.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) traits: PeerTraits,
+    pub(crate) source: Source,
+    pub(crate) is_open: bool,
+    /// Whether it stands in the queue of those that have something to be sent.
+    pub(crate) is_ready: bool,
+    /// Whether its import policy changed and older routes were not looked at again.
+    pub(crate) reimports: bool,
+    pub(crate) held: [Held; 2],
+    pub(crate) members: [Member; 2],
+}
+
+impl Peer {
+    pub(crate) fn held(&self, family: Family) -> &Held {
+        &self.held[family.index()]
+    }
+
+    #[inline]
+    pub(crate) fn held_mut(&mut self, family: Family) -> &mut Held {
+        &mut self.held[family.index()]
+    }
+
+    #[inline]
+    pub(crate) fn member(&self, family: Family) -> &Member {
+        &self.members[family.index()]
+    }
+
+    #[inline]
+    pub(crate) fn member_mut(&mut self, family: Family) -> &mut Member {
+        &mut self.members[family.index()]
+    }
+}
+
+/// All peers by number, and us.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    list: Vec<Option<Box<Peer>>>,
+    local: Source,
+}
+
+impl Peers {
+    pub(crate) fn new(asn: u32, router_id: u32) -> Self {
+        Peers {
+            list: Vec::new(),
+            local: Source::local(asn, router_id),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, peer: u32) -> Option<&Peer> {
+        self.list.get(peer as usize)?.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, peer: u32) -> Option<&mut Peer> {
+        self.list.get_mut(peer as usize)?.as_deref_mut()
+    }
+
+    /// The peer that routes came from, which is there as long as one of them is.
+    #[inline]
+    pub(crate) fn source(&self, peer: u32) -> &Source {
+        self.get(peer).map_or(&self.local, |peer| &peer.source)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Peer)> {
+        let peers = (0..).zip(&self.list);
+        peers.filter_map(|(number, peer)| Some((number, peer.as_deref()?)))
+    }
+
+    /// Begins a session.
+    pub(crate) fn open(&mut self, number: u32, traits: PeerTraits) -> &mut Peer {
+        let at = number as usize;
+        if self.list.len() <= at {
+            self.list.resize_with(at + 1, || None);
+        }
+        let source = Source::of(&traits);
+        match &mut self.list[at] {
+            Some(peer) => {
+                peer.traits = traits;
+                peer.source = source;
+                peer.is_open = true;
+                peer
+            }
+            none => none.insert(Box::new(Peer {
+                traits,
+                source,
+                is_open: true,
+                is_ready: false,
+                reimports: false,
+                held: [Held::default(); 2],
+                members: Default::default(),
+            })),
+        }
+    }
+
+    /// Forgets a peer that is closed and has no route left.
+    pub(crate) fn forget_if_gone(&mut self, number: u32) {
+        if let Some(peer) = self.get(number)
+            && !peer.is_open
+            && peer.held.iter().all(|held| held.routes == 0)
+        {
+            self.list[number as usize] = None;
+        }
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.list.capacity() * 8 + self.list.iter().flatten().count() * size_of::<Peer>()
+    }
+}
