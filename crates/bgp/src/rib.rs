@@ -46,19 +46,23 @@ use std::sync::Arc;
 use base::Instant;
 use wire::bgp::{Families, Family, Prefix};
 
+use crate::PeerId;
 use crate::policy::{Policy, Roas};
 use attrs::AttributeStore;
 pub use decision::Reason;
 use dirty::{Dirty, Item};
 use group::{Group, Scratch};
 use outward::Outward;
-use paths::PathStore;
+use paths::{LOCAL, PathStore};
 use peer::{Member, Peers, Resend};
-pub use peer::{NextHopRule, PeerId, PeerTraits};
+pub use peer::{NextHopRule, PeerTraits};
 pub use receive::{LocalRoute, Received};
 use sweep::Sweep;
 use table::Tables;
 pub use view::{Cursor, Memory, PeerCounts, RouteView};
+
+/// Peers' numbers stay below this; sessions of others are ignored.
+pub const PEERS_MAX: u32 = LOCAL;
 
 /// No path, no place, no set.
 const NONE: u32 = u32::MAX;
@@ -214,7 +218,7 @@ impl Rib {
     /// Routes that were kept as stale from a session before stay until they are replaced, or
     /// [`sweep_stale`](Self::sweep_stale) is called.
     pub fn open_peer(&mut self, peer: PeerId, traits: PeerTraits, _now: Instant) {
-        if peer.0 >= PeerId::MAX {
+        if peer.0 >= PEERS_MAX {
             return;
         }
         self.leave_groups(peer.0);

@@ -7,18 +7,8 @@ use base::Duration;
 use wire::bgp::{Families, Family, MESSAGE_MAX, Role};
 
 use super::dirty::{Dirty, Item};
-use super::paths::LOCAL;
 use super::queue::Cursor;
 use crate::policy::Policy;
-
-/// Names a peer: a small dense number that the caller gives out, below [`PeerId::MAX`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PeerId(pub u32);
-
-impl PeerId {
-    /// Numbers stay below this.
-    pub const MAX: u32 = LOCAL;
-}
 
 /// What is done to the next hop of routes that go to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
