@@ -25,15 +25,7 @@ struct Entry {
     conn: ConnId,
 }
 
-/// The session that stands where the ring is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Visit {
-    pub(crate) conn: ConnId,
-    /// Turns and phases since the ring was made, wrapping.
-    pub(crate) tick: u32,
-}
-
-/// What becomes of it.
+/// What becomes of a session that was visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stay {
     /// Keeps its place.
@@ -121,29 +113,43 @@ impl Ring {
         Some(self.start + Duration::from_nanos(into))
     }
 
-    /// Who is to be visited at `now`, if anybody is. Each visit ends with [`Ring::settle`].
-    pub(crate) fn due(&self, now: Instant) -> Option<Visit> {
+    /// The tick whose sessions are to be visited at `now`, if it is time: turns and phases since the ring was made,
+    /// wrapping. [`Ring::visit`] does it.
+    pub(crate) fn due(&self, now: Instant) -> Option<u32> {
         if self.next_visit()? > now {
             return None;
         }
-        let entry = self.entries[self.cursor];
-        Some(Visit {
-            conn: entry.conn,
-            tick: self.turn.wrapping_mul(PHASES).wrapping_add(entry.phase),
-        })
+        let phase = self.entries[self.cursor].phase;
+        Some(self.turn.wrapping_mul(PHASES).wrapping_add(phase))
     }
 
-    /// Ends the visit of the session that [`Ring::due`] named.
-    pub(crate) fn settle(&mut self, stay: Stay, now: Instant, random: &mut Random) {
-        match stay {
-            Stay::Here => self.cursor += 1,
-            Stay::Leaves => {
-                self.entries.remove(self.cursor);
+    /// Visits every session of the tick that is due. The loop is tight, so that the processor fetches the records of
+    /// many sessions at once.
+    pub(crate) fn visit(
+        &mut self,
+        now: Instant,
+        random: &mut Random,
+        mut look: impl FnMut(ConnId) -> Stay,
+    ) {
+        let Some(phase) = self.entries.get(self.cursor).map(|entry| entry.phase) else {
+            return;
+        };
+        let mut at = self.cursor;
+        let mut moved = Vec::new();
+        while let Some(entry) = self.entries.get(at).filter(|entry| entry.phase == phase) {
+            match look(entry.conn) {
+                Stay::Here => at += 1,
+                Stay::Leaves => {
+                    self.entries.remove(at);
+                }
+                Stay::At(phase) => {
+                    moved.push((self.entries.remove(at).conn, phase % PHASES));
+                }
             }
-            Stay::At(phase) => {
-                let entry = self.entries.remove(self.cursor);
-                self.place(entry.conn, phase % PHASES);
-            }
+        }
+        self.cursor = at;
+        for (conn, phase) in moved {
+            self.place(conn, phase);
         }
         if self.cursor >= self.entries.len() {
             self.turn_over(now, random);
@@ -192,18 +198,19 @@ mod tests {
             if now > Instant::ZERO + Duration::from_secs(s) {
                 break;
             }
-            let visit = ring.due(now).expect("its time has come");
-            let index = visit.conn.index() as usize;
-            let stay = if visit.tick.wrapping_sub(sent[index]) as i32 >= PHASES as i32 {
-                sent[index] = visit.tick;
-                visits[index].push(now);
-                Stay::Here
-            } else if sent[index] % PHASES == visit.tick % PHASES {
-                Stay::Here
-            } else {
-                Stay::At(sent[index])
-            };
-            ring.settle(stay, now, &mut random);
+            let tick = ring.due(now).expect("its time has come");
+            ring.visit(now, &mut random, |conn| {
+                let index = conn.index() as usize;
+                if tick.wrapping_sub(sent[index]) as i32 >= PHASES as i32 {
+                    sent[index] = tick;
+                    visits[index].push(now);
+                    Stay::Here
+                } else if sent[index] % PHASES == tick % PHASES {
+                    Stay::Here
+                } else {
+                    Stay::At(sent[index])
+                }
+            });
         }
         visits
     }
@@ -258,7 +265,7 @@ mod tests {
         let late = Instant::ZERO + Duration::from_secs(100);
         let mut visits = 0;
         while ring.due(late).is_some() {
-            ring.settle(Stay::Here, late, &mut random);
+            ring.visit(late, &mut random, |_| Stay::Here);
             visits += 1;
         }
         assert!(visits <= 3, "{visits}");

@@ -6,7 +6,7 @@ use super::Speaker;
 use crate::end::CloseReason;
 use crate::fsm::{self, State};
 use crate::peer::{Origin, Waits};
-use crate::ring::{PHASES, Stay, Visit};
+use crate::ring::{PHASES, Stay};
 use crate::table::{ConnId, Flags};
 use crate::timers::Timer;
 
@@ -17,19 +17,27 @@ impl Speaker {
         for place in 0..self.rings.len() {
             self.turn(place, now);
         }
-        while let Some((at, timer)) = self.timers.next() {
-            if at > now && self.is_meant(at, timer) {
-                break;
-            }
+        while let Some((at, timer)) = self.timers.next().filter(|(at, _)| *at <= now) {
             self.timers.pop();
             if self.is_meant(at, timer) {
                 self.fire(timer, now);
             }
         }
+        self.drop_stopped_timers();
         if self.timers.wants_sweep() {
             let mut timers = core::mem::take(&mut self.timers);
             timers.sweep(|at, timer| self.is_meant(at, timer));
             self.timers = timers;
+        }
+    }
+
+    /// Takes timers that were stopped off the top of the heap.
+    pub(super) fn drop_stopped_timers(&mut self) {
+        while let Some((at, timer)) = self.timers.next() {
+            if self.is_meant(at, timer) {
+                break;
+            }
+            self.timers.pop();
         }
     }
 
@@ -67,44 +75,41 @@ impl Speaker {
 
     /// Visits who is due on a ring.
     fn turn(&mut self, place: usize, now: Instant) {
-        while let Some(visit) = self.rings[place].due(now) {
-            let stay = self.visit(place, visit, now);
-            self.rings[place].settle(stay, now, &mut self.random);
-        }
-    }
-
-    fn visit(&mut self, place: usize, visit: Visit, now: Instant) -> Stay {
-        let Some(hot) = self.conns.hot_mut(visit.conn) else {
-            return Stay::Leaves;
-        };
-        let interval = self.rings[place].interval();
-        let stay = if visit.tick.wrapping_sub(hot.sent_tick).cast_signed() >= PHASES.cast_signed() {
-            hot.sent_tick = visit.tick;
-            hot.flags.set(Flags::KEEPALIVE);
-            Stay::Here
-        } else if hot.sent_tick % PHASES == visit.tick % PHASES {
-            Stay::Here
-        } else {
-            Stay::At(hot.sent_tick)
-        };
-        let deadline = hot.hold_deadline();
-        if deadline <= now + looks_ahead(interval) && !hot.flags.has(Flags::HOLD_ARMED) {
-            hot.flags.set(Flags::HOLD_ARMED);
-            self.timers.arm(deadline, Timer::Hold(visit.conn));
-        }
-        if stay == Stay::Here {
-            self.make_ready_if_output(visit.conn);
-        }
-        stay
-    }
-
-    fn make_ready_if_output(&mut self, conn: ConnId) {
-        if self
-            .conns
-            .hot(conn)
-            .is_some_and(|hot| hot.flags.any(Flags::OUTPUT))
-        {
-            self.make_ready(conn);
+        let Self {
+            rings,
+            conns,
+            timers,
+            ready,
+            random,
+            ..
+        } = self;
+        let ring = &mut rings[place];
+        let ahead = now + looks_ahead(ring.interval());
+        while let Some(tick) = ring.due(now) {
+            ring.visit(now, random, |id| {
+                let Some(hot) = conns.hot_mut(id) else {
+                    return Stay::Leaves;
+                };
+                let deadline = hot.hold_deadline();
+                if deadline <= ahead && !hot.flags.has(Flags::HOLD_ARMED) {
+                    hot.flags.set(Flags::HOLD_ARMED);
+                    timers.arm(deadline, Timer::Hold(id));
+                }
+                if tick.wrapping_sub(hot.sent_tick).cast_signed() < PHASES.cast_signed() {
+                    return if hot.sent_tick % PHASES == tick % PHASES {
+                        Stay::Here
+                    } else {
+                        Stay::At(hot.sent_tick)
+                    };
+                }
+                hot.sent_tick = tick;
+                hot.flags.set(Flags::KEEPALIVE);
+                if !hot.flags.any(Flags::READY_OR_BLOCKED) {
+                    hot.flags.set(Flags::READY);
+                    ready.push_back(id);
+                }
+                Stay::Here
+            });
         }
     }
 

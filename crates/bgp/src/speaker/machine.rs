@@ -31,6 +31,18 @@ impl Speaker {
         why: CloseReason,
         now: Instant,
     ) {
+        self.step(index, conn, event, why, now);
+        self.drop_stopped_timers();
+    }
+
+    fn step(
+        &mut self,
+        index: u32,
+        conn: Option<ConnId>,
+        event: fsm::Event,
+        why: CloseReason,
+        now: Instant,
+    ) {
         let Some(peer) = self.peers.get(index) else {
             return;
         };
@@ -48,7 +60,7 @@ impl Speaker {
             && self.loses_collision(index, id, now)
         {
             let event = fsm::Event::OpenCollisionDump;
-            return self.run(index, conn, event, CloseReason::Collision, now);
+            return self.step(index, conn, event, CloseReason::Collision, now);
         }
         self.count(index, is_main, actions);
         let mut is_over = false;

@@ -1,5 +1,6 @@
 //! Speakers joined by a little network of streams, in virtual time.
 
 mod bring_up;
+mod hand;
 mod losses;
 mod net;
