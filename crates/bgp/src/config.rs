@@ -9,6 +9,9 @@ use std::sync::Arc;
 use base::{Duration, Redacted};
 use wire::bgp::{Families, PORT, Prefix, Role};
 
+use crate::policy::{Policy, Roas};
+use crate::rib::NextHopRule;
+
 /// A speaker: one router.
 #[derive(Clone, Debug)]
 pub struct SpeakerConfig {
@@ -23,6 +26,12 @@ pub struct SpeakerConfig {
     /// Whether this is a start after one whose forwarding state is still in place: the Restart State bit is sent, and
     /// what we announce waits for the peers' End-of-RIB, at most this long (RFC 4724, section 4.1).
     pub restarted: Option<Duration>,
+    /// The cluster of a route reflector (RFC 4456); else it is the BGP Identifier.
+    pub cluster_id: Option<Ipv4Addr>,
+    /// Whether the best external route stays against one that is better by identifiers only (RFC 5004).
+    pub prefers_oldest: bool,
+    /// Which route origins are authorised (RFC 6811).
+    pub roas: Arc<Roas>,
     /// Bounds of tables.
     pub limits: Limits,
 }
@@ -37,6 +46,9 @@ impl SpeakerConfig {
             peers: Vec::new(),
             dynamic: Vec::new(),
             restarted: None,
+            cluster_id: None,
+            prefers_oldest: false,
+            roas: Arc::default(),
             limits: Limits::default(),
         }
     }
@@ -225,7 +237,7 @@ pub struct PeerSettings {
     pub add_path_receive: Families,
     /// Families of which we send several paths per prefix.
     pub add_path_send: Families,
-    /// Route refresh (RFC 2918), enhanced (RFC 7313).
+    /// Route refresh (RFC 2918), also the enhanced one (RFC 7313).
     pub refresh: bool,
     /// Messages of up to 65,535 octets (RFC 8654).
     pub extended_messages: bool,
@@ -240,8 +252,22 @@ pub struct PeerSettings {
     pub enforce_first_as: bool,
     /// What TCP is asked for.
     pub transport: Transport,
-    /// The most prefixes that the peer may announce.
+    /// The most prefixes of each family that the peer may announce.
     pub prefix_limit: Option<PrefixLimit>,
+    /// What becomes of its routes. None: all are taken from an internal peer, none from an external one (RFC 8212).
+    pub import: Option<Arc<Policy>>,
+    /// What becomes of routes to it; likewise.
+    pub export: Option<Arc<Policy>>,
+    /// MinRouteAdvertisementIntervalTimer (RFC 4271, section 9.2.1.1); zero: none.
+    pub advertisement_interval: Duration,
+    /// Whether it is a client of this route reflector (RFC 4456).
+    pub is_client: bool,
+    /// How often our own autonomous system may stand in a path that is taken.
+    pub allow_own: u8,
+    /// Of each prefix, so many paths are sent where several are, the best first; 0 for all.
+    pub add_path_count: u16,
+    /// What is done to next hops.
+    pub next_hop: NextHopRule,
     /// Next hop for IPv4 routes where it is to be ourselves; none: our end of the connection.
     pub next_hop_v4: Option<Ipv4Addr>,
     /// Next hop for IPv6 routes where it is to be ourselves; none: our end of the connection.
@@ -277,6 +303,13 @@ impl Default for PeerSettings {
             enforce_first_as: true,
             transport: Transport::default(),
             prefix_limit: None,
+            import: None,
+            export: None,
+            advertisement_interval: Duration::ZERO,
+            is_client: false,
+            allow_own: 0,
+            add_path_count: 0,
+            next_hop: NextHopRule::Standard,
             next_hop_v4: None,
             next_hop_v6: None,
         }
@@ -284,6 +317,29 @@ impl Default for PeerSettings {
 }
 
 impl PeerSettings {
+    /// Whether a session under these settings may go on under others: what was agreed on would be the same.
+    #[must_use]
+    pub fn goes_on_under(&self, others: &Self) -> bool {
+        let like = Self {
+            passive: others.passive,
+            enabled: others.enabled,
+            connect_retry: others.connect_retry,
+            delay_open: others.delay_open,
+            damp_oscillations: others.damp_oscillations,
+            idle_hold: others.idle_hold,
+            idle_hold_max: others.idle_hold_max,
+            stable_after: others.stable_after,
+            collision_detect_established: others.collision_detect_established,
+            notify_without_open: others.notify_without_open,
+            send_hold: others.send_hold,
+            enforce_first_as: others.enforce_first_as,
+            import: others.import.clone(),
+            export: others.export.clone(),
+            ..self.clone()
+        };
+        like == *others
+    }
+
     fn check(&self, at: Place) -> Result<(), ConfigError> {
         let fault = |key, why| Err(ConfigError { at, key, why });
         if matches!(self.hold_time_s, 1 | 2) {

@@ -3,7 +3,8 @@
 //! Of RFC 5492 the retry without capabilities after "Unsupported Optional Parameter" is left out: every speaker of
 //! today knows the parameter.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use wire::bgp::notification::{Notification, code, open};
 use wire::bgp::{
@@ -12,6 +13,8 @@ use wire::bgp::{
 };
 
 use crate::config::{PeerSettings, RemoteAsn};
+use crate::policy::Policy;
+use crate::rib::PeerTraits;
 
 /// What both sides said, and what holds for the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub struct Agreed {
     pub four_octet: bool,
     /// Whether the peer understands ROUTE-REFRESH.
     pub refresh: bool,
+    /// Whether the peer understands the marks of a refresh (RFC 7313).
+    pub enhanced_refresh: bool,
     /// Whether the peer understands messages of up to 65,535 octets.
     pub extended: bool,
     /// Families of which the peer may send several paths.
@@ -65,9 +70,10 @@ impl Agreed {
     }
 
     /// What has to be known to read the peer's UPDATEs.
-    pub(crate) fn update_context(&self, enforce_first_as: bool) -> UpdateContext {
+    pub(crate) fn update_context(&self, settings: &PeerSettings) -> UpdateContext {
         let is_internal = self.is_internal();
-        let is_own = enforce_first_as && !is_internal && self.role != Some(Role::RouteServer);
+        let is_server = settings.role == Some(Role::RouteServerClient);
+        let is_own = settings.enforce_first_as && !is_internal && !is_server;
         UpdateContext {
             four_octet: self.four_octet,
             peer: if is_internal {
@@ -83,11 +89,58 @@ impl Agreed {
 
     /// The longest message that we may send, in octets.
     #[must_use]
-    pub const fn message_max(&self) -> usize {
+    pub const fn message_max(&self) -> u16 {
         if self.extended {
-            EXTENDED_MAX
+            EXTENDED_MAX as u16
         } else {
-            MESSAGE_MAX
+            MESSAGE_MAX as u16
+        }
+    }
+
+    /// What the table has to know of the session; `local` is our end of it.
+    pub(crate) fn traits(
+        &self,
+        settings: &PeerSettings,
+        remote: IpAddr,
+        local: Option<IpAddr>,
+    ) -> PeerTraits {
+        let is_internal = self.is_internal();
+        let policy = |configured: &Option<Arc<Policy>>| match configured {
+            Some(policy) => policy.clone(),
+            None if is_internal => Policy::accept(),
+            None => Policy::deny(),
+        };
+        let (local_v4, local_v6) = match local {
+            Some(IpAddr::V4(address)) => (Some(address), None),
+            Some(IpAddr::V6(address)) => (None, Some(address)),
+            None => (None, None),
+        };
+        let limit = settings.prefix_limit.map(|limit| limit.prefixes_max);
+        PeerTraits {
+            local_v4: settings.next_hop_v4.or(local_v4),
+            local_v6: settings.next_hop_v6.or(local_v6),
+            families: self.families,
+            four_octet: self.four_octet,
+            message_max: self.message_max(),
+            add_path_rx: self.add_path_in,
+            add_path_tx: self.add_path_out,
+            add_path_count: settings.add_path_count,
+            is_client: is_internal && settings.is_client,
+            next_hop: settings.next_hop,
+            role: settings.role.filter(|_| !is_internal),
+            enhanced_refresh: self.enhanced_refresh,
+            end_of_rib: self.graceful.is_some(),
+            allow_own: settings.allow_own,
+            import: policy(&settings.import),
+            export: policy(&settings.export),
+            advertisement_interval: settings.advertisement_interval,
+            prefix_limit: [limit; 2],
+            ..PeerTraits::new(
+                self.local_asn,
+                self.remote_asn,
+                self.router_id.to_bits(),
+                remote,
+            )
         }
     }
 }
@@ -123,6 +176,7 @@ impl Ours<'_> {
         );
         if settings.refresh {
             message.capabilities.push(Capability::RouteRefresh);
+            message.capabilities.push(Capability::EnhancedRouteRefresh);
         }
         if settings.extended_messages {
             message.capabilities.push(Capability::ExtendedMessage);
@@ -193,6 +247,7 @@ impl Ours<'_> {
             families,
             four_octet: theirs.four_octet_as().is_some(),
             refresh: settings.refresh && has(&Capability::RouteRefresh),
+            enhanced_refresh: settings.refresh && has(&Capability::EnhancedRouteRefresh),
             extended: settings.extended_messages && has(&Capability::ExtendedMessage),
             add_path_in: settings.add_path_receive.and(their_send).and(families),
             add_path_out: settings.add_path_send.and(their_receive).and(families),

@@ -56,6 +56,12 @@ pub struct Counts {
     pub keepalives_out: u64,
     /// UPDATEs that were malformed (RFC 7606).
     pub malformed: u64,
+    /// Routes that had been through here (RFC 4271, section 9.1.2; RFC 4456, section 8).
+    pub loops: u64,
+    /// Routes that must have leaked (RFC 9234).
+    pub leaks: u64,
+    /// Routes for which there was no room.
+    pub refused: u64,
     /// Sessions that were Established.
     pub ups: u32,
     /// Connections that were closed because another one won (RFC 4271, section 6.8).
@@ -163,12 +169,17 @@ impl Peer {
         self.settings.passive || matches!(self.origin, Origin::Dynamic(_))
     }
 
-    /// Whether it is that peer in a configuration.
-    pub(crate) fn is_as(&self, config: &PeerConfig) -> bool {
+    /// Whether its session may go on under a configuration.
+    pub(crate) fn goes_on_under(&self, config: &PeerConfig) -> bool {
         self.port == config.port
             && self.local == config.local
             && self.remote_asn == config.remote_asn
-            && (Arc::ptr_eq(&self.settings, &config.settings) || self.settings == config.settings)
+            && self.is_alike(&config.settings)
+    }
+
+    /// Whether its session may go on under other settings.
+    pub(crate) fn is_alike(&self, settings: &Arc<PeerSettings>) -> bool {
+        Arc::ptr_eq(&self.settings, settings) || self.settings.goes_on_under(settings)
     }
 }
 

@@ -12,7 +12,7 @@ mod routes;
 mod send;
 mod views;
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::VecDeque;
 
 use base::{Duration, Instant};
@@ -25,6 +25,7 @@ use crate::event::{Event, Happening, Happenings, What};
 use crate::fsm::{self, State};
 use crate::peer::{Origin, Peer, PeerId, Peers};
 use crate::random::Random;
+use crate::rib::{Rib, RibConfig};
 use crate::ring::Ring;
 use crate::session::Conn;
 use crate::table::{ConnId, Conns, Flags};
@@ -34,16 +35,20 @@ pub use views::{Memory, NeighborView, SummaryView};
 
 /// A router that speaks BGP-4: its peers, their connections, its routes.
 ///
-/// A driver calls it with what happened, and drains it after that: [`poll_ready`](Self::poll_ready) with
-/// [`fill`](Self::fill), then [`poll_event`](Self::poll_event), then [`poll_timeout`](Self::poll_timeout).
+/// A driver calls it with what happened, lets it [`work`](Self::work), and drains it after that:
+/// [`poll_ready`](Self::poll_ready) with [`fill`](Self::fill), then [`poll_event`](Self::poll_event), then
+/// [`poll_timeout`](Self::poll_timeout).
 pub struct Speaker {
     asn: u32,
-    router_id: core::net::Ipv4Addr,
+    router_id: Ipv4Addr,
     limits: Limits,
     random: Random,
     peers: Peers,
     networks: Vec<Network>,
     conns: Conns,
+    rib: Rib,
+    /// Whether the table may have something to do.
+    has_work: bool,
     rings: Vec<Ring>,
     timers: Timers,
     ready: VecDeque<ConnId>,
@@ -79,6 +84,16 @@ impl Speaker {
     #[must_use]
     pub fn new(config: SpeakerConfig, seed: [u8; 32]) -> Self {
         let mut random = Random::new(seed);
+        let mut rib = Rib::new(RibConfig {
+            asn: config.asn,
+            router_id: config.router_id.to_bits(),
+            cluster_id: config.cluster_id.map(Ipv4Addr::to_bits),
+            prefers_oldest: config.prefers_oldest,
+            seed: random.next(),
+        });
+        if !config.roas.is_empty() {
+            rib.set_policies([], config.roas, Instant::ZERO);
+        }
         let mut speaker = Self {
             asn: config.asn,
             router_id: config.router_id,
@@ -87,6 +102,8 @@ impl Speaker {
             random,
             networks: Vec::new(),
             conns: Conns::default(),
+            rib,
+            has_work: false,
             rings: Vec::new(),
             timers: Timers::default(),
             ready: VecDeque::new(),

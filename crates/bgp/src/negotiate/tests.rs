@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::*;
 
 fn ours(settings: &PeerSettings) -> Ours<'_> {

@@ -14,6 +14,9 @@ impl Speaker {
     /// Fires what is due. Idempotent: early or repeated calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.latest = now;
+        if self.rib.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            self.has_work = true;
+        }
         for place in 0..self.rings.len() {
             self.turn(place, now);
         }
@@ -46,7 +49,7 @@ impl Speaker {
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let keepalive = self.rings.iter().filter_map(|ring| ring.next_visit()).min();
         let exact = self.timers.next().map(|(at, timer)| (at, timer.name()));
-        let routes = self.routes_timeout();
+        let routes = self.rib.poll_timeout();
         [keepalive.map(|at| (at, "KeepaliveTimer")), exact, routes]
             .into_iter()
             .flatten()
@@ -163,7 +166,7 @@ impl Speaker {
             }
             Timer::IdleHold(index) => self.idle_hold_expires(index, now),
             Timer::Stale(index) => self.stale_expires(index, now),
-            Timer::Deferral => self.end_deferral(now),
+            Timer::Deferral => self.end_deferral(),
         }
     }
 

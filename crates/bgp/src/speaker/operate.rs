@@ -1,14 +1,17 @@
 //! What operators do: start, stop, reset, refresh; peers that come and go with a new configuration.
 
+use std::sync::Arc;
+
 use base::Instant;
 use wire::bgp::{Families, Family, Refresh, RouteRefresh};
 
 use super::Speaker;
-use crate::config::{PeerConfig, SpeakerConfig};
+use crate::config::{DynamicConfig, PeerConfig, PeerSettings, SpeakerConfig};
 use crate::end::CloseReason;
 use crate::event::Event;
 use crate::fsm::{self, State};
-use crate::peer::{Origin, Peer, PeerId};
+use crate::peer::{Origin, Peer, PeerId, Waits};
+use crate::policy::Policy;
 use crate::table::{ConnId, Flags};
 
 /// What a new configuration changed.
@@ -20,8 +23,17 @@ pub struct Reload {
     pub removed: u32,
     /// Peers whose sessions end, because what they agreed on has changed.
     pub replaced: u32,
-    /// Peers that noticed nothing.
+    /// Peers whose sessions go on.
     pub kept: u32,
+}
+
+/// What becomes of a peer under a new configuration.
+enum Fate {
+    /// Its session goes on, under these settings.
+    Stays(Arc<PeerSettings>),
+    /// It is there, but what was agreed on is not the same.
+    Changes,
+    Goes,
 }
 
 impl Speaker {
@@ -79,7 +91,7 @@ impl Speaker {
         let main = self.peers.get(index).and_then(|peer| peer.main);
         self.run(index, main, event, why.clone(), now);
         if let Some(peer) = self.peers.get_mut(index) {
-            peer.waits = crate::peer::Waits::Nothing;
+            peer.waits = Waits::Nothing;
         }
     }
 
@@ -160,71 +172,99 @@ impl Speaker {
         }
     }
 
-    /// Takes a new configuration over. Sessions whose peers did not change go on; of those that did, they end.
+    /// Takes a new configuration over. Sessions go on where nothing changed that was agreed on over them; policies are
+    /// put in place of the old ones at once, and routes judged again in slices.
     pub fn reload(&mut self, config: SpeakerConfig, now: Instant) -> Reload {
         let mut reload = Reload::default();
         let is_other = self.asn != config.asn || self.router_id != config.router_id;
         self.asn = config.asn;
         self.router_id = config.router_id;
         self.limits = config.limits;
+        let mut policies = Vec::new();
         let olds: Vec<u32> = self.peers.iter().map(|(index, _)| index).collect();
         for index in olds {
-            let Some(peer) = self.peers.get(index) else {
-                continue;
-            };
-            let Peer { remote, origin, .. } = *peer;
-            let news = config.peers.iter().find(|new| new.remote == remote);
-            match (news, origin) {
-                (Some(new), Origin::Configured) if peer.is_as(new) && !is_other => {
+            match self.fate(index, &config) {
+                Fate::Stays(settings) if !is_other => {
                     reload.kept += 1;
-                    let name = new.name.clone();
-                    if let Some(peer) = self.peers.get_mut(index) {
-                        peer.name = name;
-                    }
+                    self.resettle(index, settings, &mut policies);
                 }
-                (Some(_), Origin::Configured | Origin::Dynamic(_)) => {
+                Fate::Stays(_) | Fate::Changes => {
                     reload.replaced += 1;
                     self.remove(index, &CloseReason::ConfigurationChanged, now);
                 }
-                (None, Origin::Configured) => {
+                Fate::Goes => {
                     reload.removed += 1;
                     self.remove(index, &CloseReason::Deconfigured, now);
-                }
-                (None, Origin::Dynamic(at)) => {
-                    let old = self
-                        .networks
-                        .get(at as usize)
-                        .map(|network| &network.config);
-                    let stays = old.is_some_and(|old| {
-                        let same = |new: &crate::config::DynamicConfig| {
-                            new.prefix == old.prefix
-                                && new.remote_asn == old.remote_asn
-                                && new.settings == old.settings
-                        };
-                        config.dynamic.iter().any(same)
-                    });
-                    if stays && !is_other {
-                        reload.kept += 1;
-                    } else {
-                        reload.removed += 1;
-                        self.remove(index, &CloseReason::Deconfigured, now);
-                    }
                 }
             }
         }
         self.renumber_networks(config.dynamic);
+        let mut begun = 0;
         for new in config.peers {
-            if self.peers.find(new.remote).is_none() {
-                reload.added += 1;
+            if let Some(known) = self.peers.find(new.remote) {
+                if let Some(peer) = self.peers.get_mut(known) {
+                    peer.name = new.name;
+                }
+            } else {
+                begun += 1;
                 self.add_peer(new, now);
             }
         }
-        reload.added -= reload.replaced.min(reload.added);
+        reload.added = begun - reload.replaced.min(begun);
+        self.rib.set_policies(policies, config.roas, now);
+        self.has_work = true;
         reload
     }
 
+    /// What becomes of a peer under a new configuration.
+    fn fate(&self, index: u32, config: &SpeakerConfig) -> Fate {
+        let Some(peer) = self.peers.get(index) else {
+            return Fate::Goes;
+        };
+        let new = config.peers.iter().find(|new| new.remote == peer.remote);
+        match (new, peer.origin) {
+            (Some(new), Origin::Configured) if peer.goes_on_under(new) => {
+                Fate::Stays(new.settings.clone())
+            }
+            (Some(_), Origin::Configured | Origin::Dynamic(_)) => Fate::Changes,
+            (None, Origin::Configured) => Fate::Goes,
+            (None, Origin::Dynamic(at)) => {
+                let Some(old) = self.networks.get(at as usize) else {
+                    return Fate::Goes;
+                };
+                let same = |new: &&DynamicConfig| {
+                    new.prefix == old.config.prefix && new.remote_asn == old.config.remote_asn
+                };
+                match config.dynamic.iter().find(same) {
+                    Some(new) if peer.is_alike(&new.settings) => Fate::Stays(new.settings.clone()),
+                    Some(_) => Fate::Changes,
+                    None => Fate::Goes,
+                }
+            }
+        }
+    }
+
+    /// Puts settings in place under which a session goes on.
+    fn resettle(
+        &mut self,
+        index: u32,
+        settings: Arc<PeerSettings>,
+        policies: &mut Vec<(PeerId, Arc<Policy>, Arc<Policy>)>,
+    ) {
+        if let Some((main, agreed)) = self.session_of(PeerId(index))
+            && let Some(peer) = self.peers.get(index)
+        {
+            let local = self.conns.get(main).and_then(|conn| conn.local);
+            let traits = agreed.traits(&settings, peer.remote, local.map(|local| local.ip()));
+            policies.push((PeerId(index), traits.import, traits.export));
+        }
+        if let Some(peer) = self.peers.get_mut(index) {
+            peer.settings = settings;
+        }
+    }
+
     /// Puts new networks in place of the old ones; dynamic peers that stay are counted where they belong now.
-    fn renumber_networks(&mut self, configs: Vec<crate::config::DynamicConfig>) {
+    fn renumber_networks(&mut self, configs: Vec<DynamicConfig>) {
         let olds: Vec<_> = self
             .networks
             .iter()
@@ -268,7 +308,7 @@ impl Speaker {
             return;
         };
         peer.is_started = true;
-        peer.waits = crate::peer::Waits::Nothing;
+        peer.waits = Waits::Nothing;
         let event = if peer.is_passive() {
             fsm::Event::ManualStartPassive
         } else {

@@ -189,7 +189,7 @@ impl Speaker {
             return;
         };
         peer.counts.updates_in += 1;
-        let context = agreed.update_context(peer.settings.enforce_first_as);
+        let context = agreed.update_context(&peer.settings);
         match Update::read(body, &context) {
             Ok(update) => {
                 if update.fault_count() > 0 {
@@ -197,7 +197,7 @@ impl Speaker {
                     let what = what.collect::<Vec<_>>().join("; ");
                     self.malformed(index, &what, body, now);
                 }
-                self.take_update(id, index, &update, now);
+                self.take_update(index, &update, now);
             }
             Err(fault) => {
                 self.malformed(index, &fault.to_string(), body, now);
@@ -248,7 +248,9 @@ impl Speaker {
         };
         match message.refresh {
             Refresh::Request => self.refresh_routes(index, family, now),
-            Refresh::Begin | Refresh::End | Refresh::Unknown(_) => {}
+            Refresh::Begin => self.refresh_begins(index, family, now),
+            Refresh::End => self.refresh_ends(index, family, now),
+            Refresh::Unknown(_) => {}
         }
     }
 }

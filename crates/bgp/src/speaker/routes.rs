@@ -1,12 +1,14 @@
 //! The way to the table of routes, and what RFC 4724 adds to it.
 
 use base::{Duration, Instant};
-use wire::bgp::{Families, Family, Update};
+use wire::bgp::{Families, Family, Prefix, Update};
 
 use super::Speaker;
-use crate::fsm::State;
-use crate::peer::{Origin, Stale};
-use crate::table::ConnId;
+use crate::end::CloseReason;
+use crate::fsm::{self, State};
+use crate::peer::{Origin, PeerId, Stale};
+use crate::rib::{BestChange, LocalRoute, Received, Rib};
+use crate::table::{ConnId, Flags};
 use crate::timers::Timer;
 
 impl Speaker {
@@ -16,8 +18,17 @@ impl Speaker {
             return;
         };
         peer.ended = Families::NONE;
-        let agreed = self.conns.get(id).and_then(|conn| conn.agreed.as_deref());
-        let graceful = agreed.and_then(|agreed| agreed.graceful);
+        let Some(conn) = self.conns.get(id) else {
+            return;
+        };
+        let Some(agreed) = conn.agreed.as_deref() else {
+            return;
+        };
+        let local = conn.local.map(|local| local.ip());
+        let traits = agreed.traits(&peer.settings, peer.remote, local);
+        self.rib.open_peer(PeerId(index), traits, now);
+        self.has_work = true;
+        let graceful = agreed.graceful;
         peer.graceful = graceful.filter(|graceful| !graceful.families.is_empty());
         let Some(stale) = peer.stale.as_deref_mut() else {
             return;
@@ -44,6 +55,9 @@ impl Speaker {
         peer.stale = None;
         let graceful = peer.graceful.take().filter(|_| retain);
         let kept = peer.settings.graceful_restart;
+        let keep = graceful.map_or(Families::NONE, |graceful| graceful.families);
+        self.rib.close_peer(PeerId(index), keep, now);
+        self.has_work = true;
         let (Some(graceful), Some(kept)) = (graceful, kept) else {
             return;
         };
@@ -60,10 +74,13 @@ impl Speaker {
 
     /// A peer's stale routes of one family go.
     fn end_stale(&mut self, index: u32, family: Family, now: Instant) {
-        let _ = now;
         let Some(peer) = self.peers.get_mut(index) else {
             return;
         };
+        if peer.stale.is_some() {
+            self.rib.sweep_stale(PeerId(index), family, now);
+            self.has_work = true;
+        }
         if let Some(stale) = peer.stale.as_deref_mut() {
             stale.families = stale.families.without(family);
             if stale.families.is_empty() {
@@ -84,20 +101,56 @@ impl Speaker {
     }
 
     /// Takes the routes of an UPDATE.
-    pub(super) fn take_update(
-        &mut self,
-        _id: ConnId,
-        index: u32,
-        update: &Update<'_>,
-        now: Instant,
-    ) {
+    pub(super) fn take_update(&mut self, index: u32, update: &Update<'_>, now: Instant) {
+        self.has_work = true;
         if let Some(family) = update.end_of_rib() {
             if let Some(peer) = self.peers.get_mut(index) {
                 peer.ended = peer.ended.with(family);
             }
             self.end_stale(index, family, now);
-            self.check_deferral(now);
+            return self.check_deferral();
         }
+        let received = self.rib.receive(PeerId(index), update, now);
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        let Received {
+            loops,
+            leaks,
+            refused,
+            ..
+        } = received;
+        peer.counts.loops += u64::from(loops);
+        peer.counts.leaks += u64::from(leaks);
+        peer.counts.refused += u64::from(refused);
+        if received.is_over_limit {
+            self.over_limit(index, now);
+        }
+    }
+
+    /// The peer has announced more prefixes than it may (RFC 4271, section 6.7).
+    fn over_limit(&mut self, index: u32, now: Instant) {
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        let Some(limit) = peer.settings.prefix_limit else {
+            return;
+        };
+        peer.held = limit.restart_after;
+        if limit.restart_after.is_none() {
+            peer.is_started = false;
+        }
+        let main = peer.main;
+        let of = |family: Family| {
+            let counts = self.rib.peer_counts(PeerId(index), family);
+            counts.received.saturating_sub(counts.stale)
+        };
+        let family = Family::ALL.into_iter().max_by_key(|family| of(*family));
+        let why = CloseReason::PrefixLimit {
+            family: family.unwrap_or(Family::Ipv4Unicast),
+            prefixes_max: limit.prefixes_max,
+        };
+        self.run(index, main, fsm::Event::AutomaticStop, why, now);
     }
 
     /// A peer that is gone for good leaves no stale routes.
@@ -108,32 +161,92 @@ impl Speaker {
     }
 
     /// The peer asks for all routes of a family.
-    pub(super) fn refresh_routes(&mut self, _index: u32, _family: Family, _now: Instant) {}
+    pub(super) fn refresh_routes(&mut self, index: u32, family: Family, now: Instant) {
+        self.rib.refresh(PeerId(index), family, now);
+        self.has_work = true;
+    }
+
+    /// The peer begins to send all its routes of a family again (RFC 7313, section 4).
+    pub(super) fn refresh_begins(&mut self, index: u32, family: Family, now: Instant) {
+        self.rib.mark_stale(PeerId(index), family, now);
+    }
+
+    /// It has sent all of them: what it did not send again goes.
+    pub(super) fn refresh_ends(&mut self, index: u32, family: Family, now: Instant) {
+        self.rib.sweep_stale(PeerId(index), family, now);
+        self.has_work = true;
+    }
 
     /// Marks connections ready for which the table has something.
     #[inline]
-    pub(super) fn take_ready_routes(&mut self) {}
+    pub(super) fn take_ready_routes(&mut self) {
+        while let Some(PeerId(index)) = self.rib.poll_ready() {
+            if let Some(main) = self.peers.get(index).and_then(|peer| peer.main) {
+                self.want(main, Flags::ROUTES);
+            }
+        }
+    }
 
-    /// Appends messages with routes to `out`, as long as they have fewer than `limit` octets. Says whether there are
-    /// more.
+    /// Appends messages with routes to `out`, about `room` octets. Says whether there are more.
     pub(super) fn fill_routes(
         &mut self,
-        _index: u32,
-        _out: &mut Vec<u8>,
-        _limit: usize,
-        _now: Instant,
+        index: u32,
+        out: &mut Vec<u8>,
+        room: usize,
+        now: Instant,
     ) -> bool {
-        false
+        let limit = out.len() + room;
+        self.rib.fill(PeerId(index), out, limit, now)
     }
 
-    /// Does a slice of what takes long, about `budget` routes of it. Says whether there is more to do now.
-    pub fn work(&mut self, _budget: usize, now: Instant) -> bool {
+    /// Does a slice of what takes long, about `budget` routes of it: a driver calls it after all else of a turn. Says
+    /// whether there is more to do now.
+    pub fn work(&mut self, budget: usize, now: Instant) -> bool {
+        if !self.has_work {
+            return false;
+        }
         self.latest = now;
-        false
+        self.has_work = self.rib.work(budget, now);
+        self.has_work
     }
 
-    pub(super) fn routes_timeout(&self) -> Option<(Instant, &'static str)> {
-        None
+    /// Whether [`work`](Self::work) would do anything.
+    #[must_use]
+    #[inline]
+    pub const fn wants_work(&self) -> bool {
+        self.has_work
+    }
+
+    /// A prefix is ours. Where it was before, its attributes are replaced.
+    pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute, now: Instant) {
+        self.rib.originate(prefix, route, now);
+        self.has_work = true;
+    }
+
+    /// A prefix is no longer ours. Says whether it was.
+    pub fn retract(&mut self, prefix: Prefix, now: Instant) -> bool {
+        self.has_work = true;
+        self.rib.retract(prefix, now)
+    }
+
+    /// The routes, to look at.
+    #[must_use]
+    pub const fn rib(&self) -> &Rib {
+        &self.rib
+    }
+
+    /// From now on changes of best routes are told by [`poll_change`](Self::poll_change), those that there are first.
+    pub fn watch_changes(&mut self) {
+        self.rib.watch_changes();
+    }
+
+    /// The next change of a best route, if somebody asked for them; none while we wait after a restart (RFC 4724,
+    /// section 4.1).
+    pub fn poll_change(&mut self) -> Option<BestChange> {
+        if self.deferral.is_some() {
+            return None;
+        }
+        self.rib.poll_change()
     }
 
     /// Begins to wait for the peers' End-of-RIB, if we have restarted.
@@ -142,12 +255,13 @@ impl Speaker {
             let until = now + wait;
             self.deferral = Some(until);
             self.timers.arm(until, Timer::Deferral);
+            self.rib.set_deferred(true);
         }
     }
 
     /// Ends the wait when every peer that we are to wait for has said End-of-RIB of all its families: not those that
     /// have restarted themselves, nor those that do not know of graceful restarts (RFC 4724, section 4.1).
-    fn check_deferral(&mut self, now: Instant) {
+    pub(super) fn check_deferral(&mut self) {
         if self.deferral.is_none() {
             return;
         }
@@ -166,12 +280,14 @@ impl Speaker {
             tells && peer.ended.and(agreed.families) != agreed.families
         };
         if !self.peers.iter().any(|(_, peer)| is_waited_for(peer)) {
-            self.end_deferral(now);
+            self.end_deferral();
         }
     }
 
     /// What we announce waits no more.
-    pub(super) fn end_deferral(&mut self, _now: Instant) {
+    pub(super) fn end_deferral(&mut self) {
         self.deferral = None;
+        self.rib.set_deferred(false);
+        self.has_work = true;
     }
 }

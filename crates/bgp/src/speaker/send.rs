@@ -66,9 +66,11 @@ impl Speaker {
             let routes = out.len();
             let room = limit.saturating_sub(routes - start);
             more = room == 0 || self.fill_routes(index, out, room, now);
-            updates = count_messages(&out[routes..], Kind::Update);
+            let refreshes;
+            (updates, refreshes) = count_messages(&out[routes..]);
             if let Some(peer) = self.peers.get_mut(index) {
                 peer.counts.updates_out += updates;
+                peer.counts.refreshes_out = peer.counts.refreshes_out.wrapping_add(refreshes);
             }
         }
         let Some(hot) = self.conns.hot_mut(id) else {
@@ -124,15 +126,16 @@ impl Speaker {
     }
 }
 
-/// How many messages of a type there are in whole messages of ours.
-fn count_messages(mut messages: &[u8], kind: Kind) -> u64 {
-    let mut count = 0;
+/// How many UPDATEs and ROUTE-REFRESHes there are in whole messages of ours.
+fn count_messages(mut messages: &[u8]) -> (u64, u32) {
+    let (mut updates, mut refreshes) = (0, 0);
     while let Some(header) = messages.first_chunk::<HEADER_LEN>() {
         let len = usize::from(u16::from_be_bytes([header[16], header[17]]));
-        count += u64::from(header[18] == kind as u8);
+        updates += u64::from(header[18] == Kind::Update as u8);
+        refreshes += u32::from(header[18] == Kind::RouteRefresh as u8);
         messages = messages.get(len.max(HEADER_LEN)..).unwrap_or_default();
     }
-    count
+    (updates, refreshes)
 }
 
 /// The later of two ticks of a ring.
