@@ -1,4 +1,5 @@
-//! Files of packets: pcap, pcapng, snoop, ERF, TSH and EtherPeek, as they are or compressed with gzip or zstd.
+//! Files of packets: pcap, pcapng, snoop, ERF, TSH and EtherPeek; and of BGP routes and messages: MRT ([`mrt`]). As they
+//! are or compressed with gzip, zstd or bzip2.
 //!
 //! [`Reader`] tells compression and format by content and gives the packets of a file in [`Block`]s, each some
 //! 512 KiB of the file and the [`Record`]s in it: no allocation and no copy per packet. What is wrong with a file
@@ -10,16 +11,18 @@
 //!   these; link types by their LINKTYPE numbers (tcpdump.org/linktypes.html).
 //! - snoop: RFC 1761. ERF: Endace's *ERF types* reference. TSH: NLANR's time sequenced headers, 44 octets a packet.
 //!   EtherPeek: the classic format, versions 5 to 7.
-//! - gzip: RFC 1951 and 1952. zstd: RFC 8878.
+//! - gzip: RFC 1951 and 1952. zstd: RFC 8878. bzip2: the format that its own library reads.
+//! - MRT: RFC 6396 and 8050.
 //!
 //! Left out: pcapng's name resolution, statistics and decryption blocks and all options but those of time (skipped by
 //! length); snoop of versions other than 2; ERF's meta-data; file formats that tcptrace alone knows (NetMetrix,
-//! NetScout, ns); bzip2, xz and the like (named in the error).
+//! NetScout, ns); xz and the like (named in the error).
 #![forbid(unsafe_code)]
 
 mod block;
 mod fault;
 mod format;
+pub mod mrt;
 mod octets;
 mod pcapng_writer;
 mod reader;

@@ -1,5 +1,6 @@
 //! Where the octets of a file come from: as they are, or decompressed on the way.
 
+mod bzip2;
 mod gzip;
 mod input;
 mod zstd;
@@ -8,6 +9,7 @@ use std::fmt;
 use std::io::{self, Read};
 
 use crate::fault::{Fault, OpenError};
+use bzip2::Bzip2;
 use gzip::Gzip;
 use input::Input;
 use zstd::Zstd;
@@ -19,6 +21,8 @@ pub enum Compression {
     Gzip,
     /// zstd (RFC 8878), of one frame or several; windows of up to 128 MiB.
     Zstd,
+    /// bzip2, of one stream or several.
+    Bzip2,
 }
 
 impl fmt::Display for Compression {
@@ -26,6 +30,7 @@ impl fmt::Display for Compression {
         f.write_str(match self {
             Compression::Gzip => "gzip",
             Compression::Zstd => "zstd",
+            Compression::Bzip2 => "bzip2",
         })
     }
 }
@@ -51,12 +56,12 @@ enum Decoder {
     Plain,
     Gzip(Box<Gzip>),
     Zstd(Zstd),
+    Bzip2(Bzip2),
 }
 
 /// What compressed files of other kinds begin with.
-const UNSUPPORTED: [(&[u8], &str); 5] = [
+const UNSUPPORTED: [(&[u8], &str); 4] = [
     (b"\x1f\x9d", "compress"),
-    (b"BZh", "bzip2"),
     (b"\xfd7zXZ\0", "xz"),
     (b"\x04\x22\x4d\x18", "lz4"),
     (b"PK\x03\x04", "zip"),
@@ -79,6 +84,7 @@ impl<R: Read> Source<R> {
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 Decoder::Zstd(Zstd::new()?)
             }
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Decoder::Bzip2(Bzip2::new()),
             _ => Decoder::Plain,
         };
         Ok(Source { input, decoder })
@@ -89,6 +95,7 @@ impl<R: Read> Source<R> {
             Decoder::Plain => None,
             Decoder::Gzip(_) => Some(Compression::Gzip),
             Decoder::Zstd(_) => Some(Compression::Zstd),
+            Decoder::Bzip2(_) => Some(Compression::Bzip2),
         }
     }
 
@@ -106,6 +113,7 @@ impl<R: Read> Source<R> {
             }),
             Decoder::Gzip(decoder) => decoder.pull(&mut self.input, out),
             Decoder::Zstd(decoder) => decoder.pull(&mut self.input, out),
+            Decoder::Bzip2(decoder) => decoder.pull(&mut self.input, out),
         }
     }
 }
