@@ -40,6 +40,11 @@ pub const TARGETS: &[Target] = &[
         len_max: 2000,
     },
     Target {
+        name: "bgp_message",
+        run: targets::bgp_message::target,
+        len_max: 600,
+    },
+    Target {
         name: "l2tp_header",
         run: targets::l2tp_header::target,
         len_max: 256,
@@ -108,6 +113,11 @@ pub const TARGETS: &[Target] = &[
         name: "edge_live",
         run: targets::edge_live::target,
         len_max: 1500,
+    },
+    Target {
+        name: "mrt",
+        run: targets::mrt::target,
+        len_max: 1000,
     },
     Target {
         name: "packet_decode",

@@ -4,7 +4,7 @@ use capfile::Fault;
 
 use super::capfile_formats::{Whole, read_twice};
 
-/// Takes a file compressed with gzip or zstd.
+/// Takes a file compressed with gzip, zstd or bzip2.
 ///
 /// # Panics
 /// When the portions that the file comes in make a difference to a whole stream, or more of one than how much is

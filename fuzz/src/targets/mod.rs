@@ -3,6 +3,7 @@
 
 pub mod aaa_pools;
 pub mod aaa_users;
+pub mod bgp_message;
 pub mod capfile_compressed;
 pub mod capfile_formats;
 pub mod classify_packet;
@@ -20,6 +21,7 @@ pub mod l2tp_header;
 pub mod l2tp_message;
 pub mod l2tp_unhide;
 pub mod lns_live;
+pub mod mrt;
 pub mod packet_decode;
 pub mod packet_tcp;
 pub mod ping_echo;

@@ -1,0 +1,75 @@
+//! Files of MRT records: read whole and in small portions, written, read again.
+
+use std::io::{self, Read};
+
+use capfile::mrt::{Body, Fault, Reader, Record, What, Writer};
+
+/// A source that gives few octets at once.
+struct Dribble<'a>(&'a [u8]);
+
+impl Read for Dribble<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.len().min(out.len()).min(7);
+        out[..count].copy_from_slice(&self.0[..count]);
+        self.0 = &self.0[count..];
+        Ok(count)
+    }
+}
+
+/// What reading met: each record as text, each fault; the last whether the compression was at fault.
+fn read(source: impl Read, mut each: impl FnMut(&Record<'_>)) -> (Vec<String>, bool) {
+    let mut met = Vec::new();
+    let mut is_broken = false;
+    let Ok(mut reader) = Reader::open(source) else {
+        return (met, true);
+    };
+    loop {
+        match reader.next_record() {
+            Ok(None) => return (met, is_broken),
+            Ok(Some(record)) => {
+                each(&record);
+                met.push(format!("{record:?}"));
+            }
+            Err(Fault {
+                what: What::Compression(_),
+                ..
+            }) => is_broken = true,
+            Err(fault) => met.push(fault.to_string()),
+        }
+    }
+}
+
+/// No octets cause a panic; the portions that a file comes in make no difference; what is written reads as before.
+///
+/// # Panics
+/// When that does not hold.
+pub fn target(input: &[u8]) {
+    let (whole, is_broken) = read(input, again);
+    let (dribbled, _) = read(Dribble(input), |_| {});
+    // Of a corrupt stream, more or less of what comes before may be given.
+    let count = whole.len().min(dribbled.len());
+    assert_eq!(whole[..count], dribbled[..count]);
+    assert!(is_broken || whole.len() == dribbled.len());
+}
+
+fn again(record: &Record<'_>) {
+    let mut writer = Writer::new(Vec::new());
+    let done = match &record.body {
+        Body::PeerIndexTable(table) => writer.peer_index_table(record.time.s, table),
+        Body::Rib(rib) if !rib.is_multicast => {
+            let (sequence, prefix) = (rib.sequence, rib.prefix);
+            writer.rib(record.time.s, sequence, prefix, rib.add_path, rib.entries())
+        }
+        Body::Message(message) => writer.message(record.time, message),
+        Body::StateChange(change) => writer.state_change(record.time, change),
+        Body::Rib(_) | Body::RibGeneric { .. } | Body::TableDump(_) | Body::Unknown { .. } => {
+            return;
+        }
+    };
+    done.expect("what was read has room");
+    let octets = writer.into_inner();
+    let mut reader = Reader::open(&octets[..]).expect("not compressed");
+    let read = reader.next_record().expect("a record of ours");
+    let read = read.expect("a record");
+    assert_eq!((read.time, &read.body), (record.time, &record.body));
+}
