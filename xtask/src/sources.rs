@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Directories with code of ours in them.
 const ROOTS: &[&str] = &[
-    "crates", "fuzz", "interop", "xtask", "bench", "web", "python",
+    "crates", "fuzz", "interop", "oracle", "xtask", "bench", "web", "python",
 ];
 
 /// A source file.
