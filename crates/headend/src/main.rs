@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bgp;
 mod cli;
 mod config;
 mod control;

@@ -173,6 +173,18 @@ impl Speaker {
         }
     }
 
+    /// What a peer is told of a family, some places of the table at a time: as [`Rib::walk_sent`](crate::Rib::walk_sent).
+    pub fn walk_sent(
+        &mut self,
+        peer: PeerId,
+        family: wire::bgp::Family,
+        cursor: crate::rib::Cursor,
+        steps: u32,
+        see: impl FnMut(wire::bgp::Nlri, &[u8], wire::bgp::NextHop),
+    ) -> Option<crate::rib::Cursor> {
+        self.rib.walk_sent(peer, family, cursor, steps, see)
+    }
+
     /// Recent happenings, oldest first.
     pub fn happenings(&self) -> impl DoubleEndedIterator<Item = &Happening> {
         self.happenings.iter()

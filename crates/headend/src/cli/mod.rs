@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 failed, 2 wrong usage. Results go to standard output,
 //! everything else to standard error.
 
+mod bgp;
 mod capture;
 mod check;
 pub(crate) mod create;
@@ -49,6 +50,8 @@ enum Verb {
     Session(session::Args),
     /// Show what the daemon holds and does
     Show(show::Args),
+    /// Start, stop, reset and refresh peers of the BGP speaker
+    Bgp(bgp::Args),
     /// Write what passes of a subscriber to a file, inside and outside of its tunnel
     Capture(capture::Args),
     /// Several ping streams at once: ping's flags and text, kept, compared
@@ -88,6 +91,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Tunnel(args) => tunnel::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),
+        Verb::Bgp(args) => bgp::run(&args),
         Verb::Capture(args) => capture::run(&args),
         Verb::Ping(args) => ping::run(&args),
         Verb::Qos(args) => qos::run(&args),

@@ -8,6 +8,7 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use super::Socket;
+use super::bgp;
 use super::subscriber;
 use super::table::{Column, Shown, Table, block};
 use crate::control::request::{Do, FilterName, Nothing, SubscriberFilter};
@@ -63,6 +64,9 @@ enum What {
     },
     /// Peers by address
     Peers,
+    /// Routes, and who they come from
+    #[command(subcommand)]
+    Bgp(bgp::Show),
     /// Everything that is counted: messages, discards, retransmissions
     Counters,
     /// Tunnels that ended, and why, newest first
@@ -121,6 +125,7 @@ impl What {
             What::Filters => Do::ShowFilters(nothing),
             What::Filter { name } => Do::ShowFilter(FilterName { name: name.clone() }),
             What::Peers => Do::ShowPeers(nothing),
+            What::Bgp(show) => show.request(),
             What::Counters => Do::ShowCounters(nothing),
             What::Server => Do::ServerStats(nothing),
             What::Event(Event::Poll) => Do::ShowEventPoll(nothing),
@@ -144,6 +149,7 @@ impl What {
             What::Filters => "filter/1",
             What::Filter { .. } => "filter.line/1",
             What::Peers => "peer/1",
+            What::Bgp(show) => show.schema(),
             What::Counters => "counter/1",
             What::Server => "server/1",
             What::Event(Event::Poll) => "event.waits/1",
@@ -240,6 +246,14 @@ fn look(schema: &str) -> Look {
         "filter.line/1" => Look::Table(FILTER_LINE),
         "peer/1" => Look::Table(PEER),
         "ended/1" => Look::Table(ENDED),
+        "bgp.summary/1" => Look::Block(bgp::SUMMARY),
+        "bgp.neighbor/1" => Look::Table(bgp::NEIGHBOR),
+        "bgp.neighbor.detail/1" => Look::Block(bgp::DETAIL),
+        "bgp.route/1" => Look::Table(bgp::ROUTE),
+        "bgp.path/1" => Look::Block(bgp::PATH),
+        "bgp.rib/1" => Look::Block(bgp::RIB),
+        "bgp.event/1" => Look::Table(bgp::EVENT),
+        "bgp.hold/1" => Look::Table(bgp::HOLD),
         "counter/1" => Look::Table(COUNTER),
         "event.descriptor/1" => Look::Table(DESCRIPTOR),
         "event.handler/1" => Look::Table(HANDLER),
@@ -445,6 +459,7 @@ const SERVER: &[Column] = &[
     ("memory, most", "rss_max_bytes", Bytes),
     ("LNS at", "lns", Text),
     ("LAC at", "lac", Text),
+    ("BGP at", "bgp", Text),
     ("tunnels", "tunnels", Number),
     ("  established", "established", Number),
     ("  opening", "opening", Number),

@@ -119,6 +119,11 @@ impl<'s> Notes<'s> {
         Faults::new(path, self.list)
     }
 
+    /// How many faults were noted so far.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// Whether nothing was noted so far.
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()

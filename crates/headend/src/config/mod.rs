@@ -4,6 +4,7 @@
 //! key; all faults of a file are told at once. docs/configuration.md is the
 //! operator's page on every key.
 
+mod bgp;
 mod fault;
 mod listen;
 mod peer;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use base::Duration;
 use reactor::{PollerKind, StoreKind};
 
+pub(crate) use self::bgp::{Announce, Bgp, Install};
 pub(crate) use fault::Faults;
 pub(crate) use radius::{Disconnects, Radius};
 pub(crate) use subscribers::{Client, Subscribers, Tun, load_filters, load_users};
@@ -38,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) l2tp: l2tp::Config,
     /// `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`
     pub(crate) subscribers: Subscribers,
+    /// `[bgp]`
+    pub(crate) bgp: Option<Bgp>,
     /// `[event]`
     pub(crate) event: Event,
     /// `[log]`

@@ -110,6 +110,12 @@ impl<'d, 's, 'n> Section<'d, 's, 'n> {
         self.table.is_some_and(|table| table.contains_key(key))
     }
 
+    /// Whether `key` is given as a string.
+    pub(super) fn is_string(&self, key: &str) -> bool {
+        let value = self.table.and_then(|table| table.get(key));
+        value.is_some_and(|value| matches!(value.get_ref(), DeValue::String(_)))
+    }
+
     /// Notes a fault with `key`.
     pub(super) fn fault(&mut self, at: usize, key: &str, message: impl Into<String>) {
         self.notes.at(at, format!("{}.{key}", self.name), message);
@@ -235,6 +241,19 @@ impl<'d, 's, 'n> Section<'d, 's, 'n> {
             }
         }
         Some(texts)
+    }
+
+    /// A list of strings, which may be empty or left out.
+    pub(super) fn strings_or_none(&mut self, key: &'static str) -> Vec<At<String>> {
+        let value = self.table.and_then(|table| table.get(key));
+        let is_empty = value.is_some_and(
+            |value| matches!(value.get_ref(), DeValue::Array(list) if list.is_empty()),
+        );
+        if is_empty {
+            self.known(key);
+            return Vec::new();
+        }
+        self.strings(key).unwrap_or_default()
     }
 
     /// A list of integers in `range`, at least one, none twice.

@@ -14,12 +14,12 @@ use super::fault::{Faults, Notes};
 use super::peer::{self, PeerKeys};
 use super::reader::{Section, set, unknown_key};
 use super::{
-    Control, Event, Log, LogFormat, LogTo, Role, Settings, Sockets, Steer, listen, subscribers,
+    Control, Event, Log, LogFormat, LogTo, Role, Settings, Sockets, Steer, bgp, listen, subscribers,
 };
 
-const SECTIONS: [&str; 14] = [
-    "control", "lns", "lac", "l2tp", "ppp", "pool", "users", "filter", "radius", "client", "tun",
-    "event", "limits", "log",
+const SECTIONS: [&str; 15] = [
+    "control", "lns", "lac", "bgp", "l2tp", "ppp", "pool", "users", "filter", "radius", "client",
+    "tun", "event", "limits", "log",
 ];
 
 /// Reads every section; what it notes makes the settings unusable.
@@ -42,8 +42,10 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
     let event = event(root, notes, &mut config, [&lns, &lac]);
     limits(root, notes, &mut config);
     let log = log(root, notes);
+    let bgp = bgp::read(root, path, notes);
     let mut subscribers = subscribers::read(root, path, notes, &config.host_name);
     subscribers.edge.paths = event.shards;
+    subscribers.edge.tells_networks = bgp.as_ref().is_some_and(|bgp| bgp.announce.subscribers);
     if notes.is_empty()
         && let Err(fault) = config.validate()
     {
@@ -55,6 +57,7 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
         lac,
         l2tp: config,
         subscribers,
+        bgp,
         event,
         log,
         shutdown_wait,
@@ -101,10 +104,13 @@ fn roles<'s>(
     notes: &mut Notes<'s>,
     keys: &mut Vec<PeerKeys>,
 ) -> (Option<Role>, Option<Role>) {
-    if !root.contains_key("lns") && !root.contains_key("lac") {
-        let message =
-            "are both missing; give [lns] to accept tunnels, [lac] to originate them, or both";
-        notes.whole("lns, lac", message);
+    if !["lns", "lac", "bgp"]
+        .iter()
+        .any(|name| root.contains_key(*name))
+    {
+        let message = "are all missing; give [lns] to accept tunnels, [lac] to originate them, [bgp] to exchange \
+                       routes, or several";
+        notes.whole("lns, lac, bgp", message);
     }
     let mut bound = Vec::new();
     for (name, default) in [("lns", &[][..]), ("lac", &["0.0.0.0:0", "[::]:0"][..])] {

@@ -108,6 +108,27 @@ pub(crate) fn row<T: Serialize>(out: &mut Vec<u8>, id: u64, row: &T) {
     );
 }
 
+/// Where the rows of one answer go, counted.
+pub(crate) struct Rows<'a> {
+    out: &'a mut Vec<u8>,
+    id: u64,
+    /// How many there were.
+    pub(crate) count: u64,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of the request `id`.
+    pub(crate) fn new(out: &'a mut Vec<u8>, id: u64) -> Self {
+        Self { out, id, count: 0 }
+    }
+
+    /// Appends one.
+    pub(crate) fn push(&mut self, row: &impl Serialize) {
+        self::row(self.out, self.id, row);
+        self.count += 1;
+    }
+}
+
 /// Appends octets, which are no lines, behind a line that says how many.
 pub(crate) fn octets(out: &mut Vec<u8>, id: u64, octets: &[u8]) {
     #[derive(Serialize)]

@@ -83,6 +83,24 @@ pub(crate) enum Do {
     /// The lines of a filter.
     #[serde(rename = "show.filter")]
     ShowFilter(FilterName),
+    /// The BGP speaker and its peers.
+    #[serde(rename = "show.bgp.summary")]
+    ShowBgpSummary(BgpWhose),
+    /// All about its peers, or one.
+    #[serde(rename = "show.bgp.neighbors")]
+    ShowBgpNeighbors(BgpNeighbors),
+    /// Its routes, or all of a prefix.
+    #[serde(rename = "show.bgp.route")]
+    ShowBgpRoute(BgpRoutes),
+    /// What its tables hold.
+    #[serde(rename = "show.bgp.rib")]
+    ShowBgpRib(BgpWhose),
+    /// What happened of late.
+    #[serde(rename = "show.bgp.events")]
+    ShowBgpEvents(BgpNeighbors),
+    /// Starts, stops or resets a peer, or has routes sent again.
+    #[serde(rename = "bgp.peer")]
+    BgpPeer(BgpPeer),
     /// Everything that is counted.
     #[serde(rename = "show.counters")]
     ShowCounters(Nothing),
@@ -107,6 +125,81 @@ pub(crate) enum Do {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
+
+/// Whose routes: a router of an emulation; the daemon has one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BgpWhose {
+    /// A router of an emulation; a daemon has one only
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) router: Option<String>,
+}
+
+/// Arguments of `show.bgp.neighbors` and `show.bgp.events`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BgpNeighbors {
+    /// A peer's address or name; all without it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) peer: Option<String>,
+    /// A router of an emulation; a daemon has one only
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) router: Option<String>,
+}
+
+/// Arguments of `show.bgp.route`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BgpRoutes {
+    /// All about the routes of a prefix, or of the longest one that an address is in, and why the best is the best
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) prefix: Option<String>,
+    /// The prefixes in it instead
+    #[arg(long, requires = "prefix")]
+    #[serde(default)]
+    pub(crate) longer: bool,
+    /// The routes that came of this peer only: its address or name
+    #[arg(long, value_name = "PEER")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) received: Option<String>,
+    /// What this peer was told instead
+    #[arg(long, value_name = "PEER", conflicts_with = "received")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) advertised: Option<String>,
+    /// A router of an emulation; a daemon has one only
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) router: Option<String>,
+}
+
+/// Arguments of `bgp.peer`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BgpPeer {
+    /// Its address or name, or `all`.
+    pub(crate) peer: String,
+    pub(crate) verb: BgpVerb,
+    /// For the peer's operator (RFC 9003).
+    #[serde(default)]
+    pub(crate) text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) router: Option<String>,
+}
+
+/// What to do with a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BgpVerb {
+    Start,
+    Stop,
+    Reset,
+    /// Ask it for its routes again.
+    RefreshIn,
+    /// Send it ours again.
+    RefreshOut,
+}
 
 /// Arguments of `tunnel.create`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! The rows of every `show`. Each carries its schema's name and version; a field
 //! may be added to a version, and taking one away or changing it makes the next.
 
+mod bgp;
 mod services;
 mod subscribers;
 
@@ -9,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize, Serializer};
 
+pub(crate) use bgp::*;
 pub(crate) use services::*;
 pub(crate) use subscribers::*;
 
@@ -215,6 +217,8 @@ pub(crate) struct Server {
     /// The addresses that are bound.
     pub(crate) lns: Vec<SocketAddr>,
     pub(crate) lac: Vec<SocketAddr>,
+    #[serde(default)]
+    pub(crate) bgp: Vec<SocketAddr>,
     pub(crate) tunnels: u64,
     pub(crate) established: u64,
     pub(crate) opening: u64,

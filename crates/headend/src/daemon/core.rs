@@ -8,6 +8,7 @@ use reactor::{HandlerId, Reactor};
 use super::authority::Authority;
 use super::dialler::Dialler;
 use super::inside::Inside;
+use super::routes::Routes;
 use super::shards::Shards;
 use super::sockets::Sockets;
 
@@ -57,6 +58,8 @@ pub(super) struct Core {
     /// Further threads that pass packets.
     pub(super) shards: Shards,
     pub(super) authority: Authority,
+    /// The BGP speaker.
+    pub(super) routes: Option<Box<Routes>>,
     /// Names of protocols and services, read once.
     pub(super) names: filter::Names,
     /// Name and secret of sessions that we open as a client.

@@ -116,8 +116,16 @@ pub(super) fn tell(
             }
             return;
         }
-        // Told only where routes are announced.
-        edge::Event::Network { .. } => return,
+        edge::Event::Network {
+            address,
+            length,
+            leads,
+        } => {
+            if let Some(routes) = &mut core.routes {
+                routes.leads(address, length, leads, core.now);
+            }
+            return;
+        }
         edge::Event::Client {
             subscriber,
             addresses,

@@ -13,6 +13,7 @@
 //! | `authority` | who may come in |
 //! | `dialler` | sessions in which we are the client |
 //! | `reload` | what SIGHUP reads anew |
+//! | `routes` | the BGP speaker, what it announces, what the kernel learns |
 //! | `shards` | packets on further cores |
 //! | `rest` | whether to gather datagrams that come one by one |
 //! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
@@ -37,6 +38,7 @@ mod jobs;
 mod log;
 mod reload;
 mod rest;
+mod routes;
 mod server;
 mod shards;
 mod show;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use wire::bgp::Prefix;
+
 use super::core::Core;
 use super::log;
 use crate::config;
@@ -14,10 +16,13 @@ pub(super) struct Files {
 impl Files {
     /// Reads everything anew that may change while the daemon runs.
     pub(super) fn reload(&self, core: &mut Core) {
-        tracing::info!("SIGHUP: users, pools and filters are read anew; all else at a start only");
+        tracing::info!(
+            "SIGHUP: users, pools, filters and BGP peers are read anew; all else at a start only"
+        );
         let settings = match config::load(&self.config) {
             Ok(settings) => {
                 log::advice(&settings.advice);
+                routes(&settings, core);
                 settings.subscribers
             }
             Err(faults) => {
@@ -52,6 +57,29 @@ impl Files {
             }
         }
     }
+}
+
+/// The BGP speaker's peers, policies and announcements.
+fn routes(settings: &config::Settings, core: &mut Core) {
+    match (&mut core.routes, &settings.bgp) {
+        (Some(routes), Some(bgp)) => {
+            let pools = pool_networks(&settings.subscribers.pools);
+            routes.reload(bgp, pools, core.now);
+        }
+        (None, None) => {}
+        (Some(_), None) | (None, Some(_)) => {
+            tracing::warn!("[bgp] comes and goes at a start only");
+        }
+    }
+}
+
+/// The networks that pools are made of.
+pub(super) fn pool_networks(pools: &[aaa::pools::Spec]) -> Vec<Prefix> {
+    let ranges = pools.iter().flat_map(|pool| &pool.ranges);
+    let networks = ranges.flat_map(|range| range.networks());
+    networks
+        .map(|network| Prefix::of(network.address(), network.length()))
+        .collect()
 }
 
 /// Reads the filters; who has one keeps it, as it is now.

@@ -15,6 +15,8 @@ pub(super) enum Source {
     Disconnect,
     /// What other threads wake this one for.
     Shards,
+    /// A connection or listener of the BGP speaker's, which numbers them.
+    Bgp,
     /// A control client by its place.
     Client(u32),
 }
@@ -30,6 +32,7 @@ impl Source {
             Source::Radius(place) => (5, place),
             Source::Disconnect => (6, 0),
             Source::Shards => (7, 0),
+            Source::Bgp => (8, 0),
         };
         kind << 32 | u64::from(number)
     }
@@ -44,6 +47,7 @@ impl Source {
             5 => Source::Radius(number),
             6 => Source::Disconnect,
             7 => Source::Shards,
+            8 => Source::Bgp,
             _ => Source::Client(number),
         }
     }
@@ -64,6 +68,7 @@ mod tests {
             Source::Radius(2),
             Source::Disconnect,
             Source::Shards,
+            Source::Bgp,
         ] {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

@@ -18,6 +18,7 @@ use super::input::Input;
 use super::inside::Inside;
 use super::reload::{self, Files};
 use super::rest::Rest;
+use super::routes::{self, Routes};
 use super::server::Server;
 use super::shards::{self, Shards};
 use super::sockets::{End, Sockets};
@@ -49,11 +50,16 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
     let authority = authority(settings, &mut reactor)?;
     let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
+    let routes = routes(settings, &mut reactor)?;
     let seats = shards::seats(event, &sockets, queues).context("event.shards")?;
     // Addresses of clients come and go.
-    let dropped = match inside.clients {
-        Some(_) => reactor::drop_capabilities_but_net_admin(),
-        None => reactor::drop_capabilities(),
+    let installs = settings
+        .bgp
+        .as_ref()
+        .is_some_and(|bgp| bgp.install.is_some());
+    let dropped = match inside.clients.is_some() || installs {
+        true => reactor::drop_capabilities_but_net_admin(),
+        false => reactor::drop_capabilities(),
     };
     dropped.context("cannot give up privileges")?;
 
@@ -78,6 +84,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         inside,
         shards,
         authority,
+        routes,
         names: crate::filter::names(),
         client: settings.subscribers.client.clone().map(Dialler::new),
         now,
@@ -98,7 +105,9 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         rest: Rest::new(),
         composed: Vec::with_capacity(2048),
         accounts,
-        shutdown_wait: settings.shutdown_wait,
+        shutdown_wait: settings
+            .shutdown_wait
+            .max(routes::patience(settings.bgp.as_ref())),
         files: Files {
             config: config.to_owned(),
         },
@@ -115,6 +124,15 @@ fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {
     let radius = settings.subscribers.radius.as_ref();
     let radius = radius.map(|radius| Radius::open(radius, random()?, reactor, clock::now()));
     Ok(Authority::new(users, radius.transpose()?))
+}
+
+fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<Routes>>> {
+    let Some(bgp) = &settings.bgp else {
+        return Ok(None);
+    };
+    let pools = reload::pool_networks(&settings.subscribers.pools);
+    let routes = Routes::open(bgp, pools, random()?, reactor)?;
+    Ok(Some(Box::new(routes)))
 }
 
 fn edge(settings: &Settings) -> Result<Edge> {

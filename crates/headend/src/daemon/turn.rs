@@ -46,7 +46,14 @@ impl Daemon {
             let radius = self.core.authority.radius();
             radius.is_none_or(|radius| radius.is_idle())
         };
-        let quiet = || self.core.edge.is_quiet() && !self.core.sockets.is_blocked() && told();
+        let routed = || {
+            self.core
+                .routes
+                .as_ref()
+                .is_none_or(|routes| routes.is_quiet())
+        };
+        let quiet =
+            || self.core.edge.is_quiet() && !self.core.sockets.is_blocked() && told() && routed();
         self.core
             .stop_at
             .is_some_and(|at| at <= self.core.now || quiet())
@@ -59,6 +66,9 @@ impl Daemon {
         }
         self.core.now = self.core.reactor.wait(deadline)?;
         let mut other_work = false;
+        if let Some(routes) = &mut self.core.routes {
+            routes.begin();
+        }
         while let Some(ready) = self.core.reactor.next_ready() {
             other_work |= self.ready(ready)?;
         }
@@ -77,7 +87,11 @@ impl Daemon {
         }
         self.core.shards.tell(&mut self.core.edge);
         self.send();
-        if self.tell() {
+        let told = self.tell();
+        if let Some(routes) = &mut self.core.routes {
+            routes.turn(&mut self.core.reactor, self.core.now);
+        }
+        if told {
             self.server.flush(&mut self.core);
             self.core.reactor.lap(self.accounts.events);
         }
@@ -95,13 +109,17 @@ impl Daemon {
     fn deadline(&self) -> Option<Instant> {
         let clients = self.core.inside.clients.as_ref();
         let has_changes = clients.is_some_and(|clients| clients.has_changes());
-        if self.server.has_work() || self.input.has_kept() || has_changes {
+        let routes = self.core.routes.as_ref();
+        let routing = routes.is_some_and(|routes| routes.has_work());
+        if self.server.has_work() || self.input.has_kept() || has_changes || routing {
             return Some(self.core.now);
         }
         let timer = self.core.edge.poll_timeout().map(|(at, _)| at);
         let radius = self.core.authority.radius();
         let radius = radius.and_then(|radius| radius.poll_timeout());
-        [timer, radius, self.summary.due(), self.core.stop_at]
+        let routes = routes.and_then(|routes| routes.poll_timeout());
+        let routes = routes.map(|(at, _)| at);
+        [timer, radius, routes, self.summary.due(), self.core.stop_at]
             .into_iter()
             .flatten()
             .min()
@@ -139,6 +157,17 @@ impl Daemon {
             Source::Disconnect => {
                 if let Some(radius) = self.core.authority.radius_mut() {
                     radius.receive_requests(self.core.now)?;
+                }
+            }
+            Source::Bgp => {
+                let Core {
+                    routes,
+                    reactor,
+                    now,
+                    ..
+                } = &mut self.core;
+                if let Some(routes) = routes {
+                    routes.ready(ready, reactor, *now);
                 }
             }
             Source::Listener => self.server.accept(&mut self.core),
@@ -267,6 +296,9 @@ impl Daemon {
                 let tunnels = core.edge.endpoint().counts().tunnels;
                 tracing::info!(tunnels, "ending: telling every peer");
                 core.edge.shut_down(core.now);
+                if let Some(routes) = &mut core.routes {
+                    routes.shut_down(core.now);
+                }
                 if let Some(radius) = core.authority.radius_mut() {
                     radius.work(&mut core.edge, &mut core.reactor, core.now);
                     radius.end();
@@ -280,6 +312,9 @@ impl Daemon {
     pub(super) fn finish(&mut self) {
         self.server.remove_socket();
         self.core.shards.end();
+        if let Some(routes) = &mut self.core.routes {
+            routes.finish();
+        }
         if let Some(radius) = self.core.authority.radius_mut() {
             radius.close();
         }

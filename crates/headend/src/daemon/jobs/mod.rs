@@ -4,6 +4,7 @@ mod create;
 mod subscribers;
 
 use base::slab::Key;
+use bgp::Speaker;
 use edge::SubscriberKey;
 use l2tp::TunnelKey;
 use wire::l2tp::Version;
@@ -13,6 +14,7 @@ use super::client::Client;
 use super::core::Core;
 use super::server::Waiters;
 use super::show::{Show, What};
+use crate::bgp::BgpShow;
 use crate::control::reply::{self, Code, Refusal};
 use crate::control::request::{
     Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete,
@@ -173,12 +175,57 @@ impl Context<'_> {
             Do::ShowRadius(_) => show(What::Radius),
             Do::ShowFilters(_) => show(What::Filters),
             Do::ShowFilter(filter) => show(self.filter(filter.name)?),
+            Do::ShowBgpSummary(whose) => {
+                self.speaker(whose.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::Summary)))
+            }
+            Do::ShowBgpRib(whose) => {
+                self.speaker(whose.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::Rib)))
+            }
+            Do::ShowBgpNeighbors(asked) => {
+                let speaker = self.speaker(asked.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::neighbors(&asked, speaker)?)))
+            }
+            Do::ShowBgpEvents(asked) => {
+                let now = self.core.now;
+                let speaker = self.speaker(asked.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::events(&asked, speaker, now)?)))
+            }
+            Do::ShowBgpRoute(asked) => {
+                let speaker = self.speaker(asked.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::routes(&asked, speaker)?)))
+            }
+            Do::BgpPeer(asked) => {
+                let now = self.core.now;
+                let speaker = self.speaker(asked.router.as_deref())?;
+                let peers = crate::bgp::act(speaker, &asked, now)?;
+                reply::done(self.client.out(), id, Some(peers));
+                Ok(None)
+            }
             Do::ShowCounters(_) => show(What::Counters),
             Do::ShowEventPoll(_) => show(What::Waits),
             Do::ShowEventTimers(_) => show(What::Timers),
             Do::ShowEventCpu(_) => show(What::Cpu),
             Do::ShowEventShards(_) => show(What::Shards),
             Do::ServerStats(_) => show(What::Server { clients }),
+        }
+    }
+
+    fn speaker(&mut self, router: Option<&str>) -> Result<&mut Speaker, Refusal> {
+        if let Some(router) = router {
+            let message = format!("no router is called \"{router}\" here: a daemon has one only");
+            return Err(Refusal::new(Code::NotFound, message));
+        }
+        match &mut self.core.routes {
+            Some(routes) => {
+                routes.touch();
+                Ok(&mut routes.speaker)
+            }
+            None => {
+                let message = "this daemon speaks no BGP: its configuration has no [bgp]";
+                Err(Refusal::new(Code::Refused, message))
+            }
         }
     }
 

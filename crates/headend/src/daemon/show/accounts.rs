@@ -106,6 +106,10 @@ pub(super) fn server(core: &Core, clients: usize, out: &mut Rows) {
         rss_max_bytes: used.resident_bytes_max,
         lns: core.sockets.addresses(End::Lns),
         lac: core.sockets.addresses(End::Lac),
+        bgp: core
+            .routes
+            .as_ref()
+            .map_or(Vec::new(), |routes| routes.listening()),
         tunnels: counts.tunnels.into(),
         established: counts.established.into(),
         opening: (counts.tunnels - counts.established).into(),

@@ -10,11 +10,13 @@ mod subscribers;
 mod tables;
 
 use base::Duration;
+use bgp::PeerId;
 use edge::SubscriberKey;
 
 use super::client::Client;
 use super::core::Core;
-use crate::control::reply;
+use crate::bgp::BgpShow;
+use crate::control::reply::{self, Rows};
 use crate::control::request::SubscriberFilter;
 
 /// A `show` and how far it is.
@@ -57,6 +59,8 @@ pub(super) enum What {
     Server {
         clients: usize,
     },
+    /// Routes, and who they come from; none once it is shown.
+    Bgp(Option<BgpShow>),
 }
 
 /// What a step has left to do.
@@ -84,16 +88,12 @@ impl Show {
         mut self,
         id: u64,
         client: &mut Client,
-        core: &Core,
+        core: &mut Core,
         steps: &mut usize,
     ) -> Option<Self> {
         while *steps > 0 && !client.is_full() {
             *steps -= 1;
-            let mut out = Rows {
-                out: client.out(),
-                id,
-                count: 0,
-            };
+            let mut out = Rows::new(client.out(), id);
             let step = self.what.step(self.cursor, core, &mut out);
             self.rows += out.count;
             match step {
@@ -109,22 +109,20 @@ impl Show {
     }
 }
 
-/// Where rows go.
-struct Rows<'a> {
-    out: &'a mut Vec<u8>,
-    id: u64,
-    count: u64,
-}
-
-impl Rows<'_> {
-    fn push(&mut self, row: &impl serde::Serialize) {
-        reply::row(self.out, self.id, row);
-        self.count += 1;
-    }
-}
-
 impl What {
-    fn step(&mut self, cursor: u32, core: &Core, out: &mut Rows) -> Step {
+    fn step(&mut self, cursor: u32, core: &mut Core, out: &mut Rows) -> Step {
+        if let What::Bgp(show) = self {
+            let Some(left) = show.take().zip(core.routes.as_deref_mut()) else {
+                return Step::End;
+            };
+            let (show, routes) = left;
+            let aside = routes.aside();
+            return match show.step(&mut routes.speaker, aside, core.now, out) {
+                Some(left) => Step::Then(What::Bgp(Some(left))),
+                None => Step::End,
+            };
+        }
+        let core = &*core;
         let endpoint = core.edge.endpoint();
         match self {
             What::Tunnels => match endpoint.next_tunnel(cursor) {
@@ -187,7 +185,7 @@ impl What {
             What::Descriptors => accounts::descriptors(core, cursor, out),
             What::Timers => {
                 accounts::timers(core, out);
-                Step::End
+                Step::Then(What::Bgp(Some(BgpShow::Holds(PeerId(0)))))
             }
             What::Cpu => {
                 accounts::cpu(core, out);
@@ -201,6 +199,8 @@ impl What {
                 accounts::server(core, *clients, out);
                 Step::End
             }
+            // Done above.
+            What::Bgp(_) => Step::End,
         }
     }
 }

@@ -139,6 +139,15 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     for (name, value) in core.edge.endpoint().counters() {
         push(&name, value);
     }
+    if let Some(routes) = &core.routes {
+        let counts = routes.counts();
+        push(&"bgp_connections", counts.connections.into());
+        push(&"bgp_connections_blocked", counts.blocked.into());
+        push(&"bgp_connections_refused", counts.refused);
+        push(&"bgp_connections_short", counts.short);
+        push(&"bgp_octets_in", counts.octets_in);
+        push(&"bgp_octets_out", counts.octets_out);
+    }
     let others = core.shards.sum();
     let udp = sockets::add(core.sockets.stats(), others.udp);
     push(&"udp_received", udp.received);

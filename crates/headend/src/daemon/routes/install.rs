@@ -1,0 +1,134 @@
+//! Best routes to the kernel: a share in each turn, the last word on a prefix alone.
+
+use std::io;
+use std::net::IpAddr;
+
+use hashbrown::{HashMap, HashSet};
+use reactor::netlink::{LOCAL_MAX, LearnedRoute, LearnedTable, Netlink};
+use wire::bgp::Prefix;
+
+use crate::config::Install;
+
+/// Routes that the kernel has of us, and what it was not told yet.
+pub(super) struct Installed {
+    netlink: Netlink,
+    place: LearnedTable,
+    /// What the kernel was told.
+    told: HashMap<Prefix, IpAddr>,
+    /// What is to be there, where that is something else.
+    waiting: HashMap<Prefix, Option<IpAddr>>,
+    /// The order in which they wait.
+    order: Vec<Prefix>,
+    refused: u64,
+    /// Those it refused: they are not tried again until something else is to be there.
+    missing: HashSet<Prefix>,
+}
+
+impl Installed {
+    pub(super) fn open(install: Install) -> io::Result<Self> {
+        Ok(Self {
+            netlink: Netlink::open()?,
+            place: LearnedTable {
+                table: install.table,
+                metric: install.metric,
+            },
+            told: HashMap::new(),
+            waiting: HashMap::new(),
+            order: Vec::new(),
+            refused: 0,
+            missing: HashSet::new(),
+        })
+    }
+
+    /// A prefix leads by this router from now on, or nowhere.
+    pub(super) fn set(&mut self, prefix: Prefix, via: Option<IpAddr>) {
+        if self.waiting.insert(prefix, via).is_none() {
+            self.order.push(prefix);
+        }
+    }
+
+    pub(super) fn has_changes(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// Tells the kernel a turn's share.
+    pub(super) fn work(&mut self) {
+        let mut changes = Vec::with_capacity(LOCAL_MAX);
+        while changes.len() < LOCAL_MAX
+            && let Some(prefix) = self.order.pop()
+        {
+            let Some(via) = self.waiting.remove(&prefix) else {
+                continue;
+            };
+            let was_missing = self.missing.remove(&prefix);
+            if self.told.get(&prefix).copied() == via && !was_missing {
+                continue;
+            }
+            changes.push(LearnedRoute {
+                to: (prefix.address(), prefix.len()),
+                via,
+            });
+            match via {
+                Some(via) => self.told.insert(prefix, via),
+                None => self.told.remove(&prefix),
+            };
+        }
+        if changes.is_empty() {
+            return;
+        }
+        let outcome = self.netlink.change_learned(self.place, &changes);
+        let (refused, error) = match outcome {
+            Ok((0, _)) => return,
+            Ok((_, error)) => self.one_by_one(&changes, error),
+            Err(error) => (changes.len() as u64, Some(error)),
+        };
+        if let Some(error) = error
+            && self.refused == 0
+        {
+            tracing::warn!(%error, "a learned route was not taken by the kernel; further ones are counted only");
+        }
+        self.refused += refused;
+    }
+
+    /// Finds those of a batch that the kernel does not take: it is asked for each again, which changes nothing for the others.
+    fn one_by_one(
+        &mut self,
+        changes: &[LearnedRoute],
+        first: Option<io::Error>,
+    ) -> (u64, Option<io::Error>) {
+        let mut refused = 0;
+        for change in changes.iter().filter(|change| change.via.is_some()) {
+            let outcome = self
+                .netlink
+                .change_learned(self.place, core::slice::from_ref(change));
+            if !matches!(outcome, Ok((0, _))) {
+                let prefix = Prefix::of(change.to.0, change.to.1);
+                self.told.remove(&prefix);
+                self.missing.insert(prefix);
+                refused += 1;
+            }
+        }
+        (refused, first.filter(|_| refused > 0))
+    }
+
+    /// How many routes the kernel has of us.
+    pub(super) fn len(&self) -> usize {
+        self.told.len()
+    }
+
+    /// How many it refused, ever.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Takes all of them back.
+    pub(super) fn withdraw_all(&mut self) {
+        let told: Vec<Prefix> = self.told.keys().copied().collect();
+        for prefix in told {
+            self.set(prefix, None);
+        }
+        while self.has_changes() {
+            self.work();
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What a running emulation answers: how far it is, what happens next, and `show` of any of its routers.
+
+use std::time::Instant as Moment;
+
+use base::Instant;
+use bgp::{PeerId, Speaker};
+use emulate::Emulation;
+use reactor::WaitStats;
+use serde::{Deserialize, Serialize};
+
+use crate::bgp::{Aside, BgpShow};
+use crate::control::lines::OUT_HIGH;
+use crate::control::reply::{self, Code, Refusal, Rows};
+use crate::control::service::Answer;
+use crate::control::request::{self, BgpNeighbors, BgpPeer, BgpRoutes, BgpWhose, Nothing};
+
+/// What it can be asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "do")]
+pub(super) enum Verb {
+    /// How far it is.
+    #[serde(rename = "emulate.progress")]
+    Progress(Nothing),
+    /// Lets an event happen.
+    #[serde(rename = "emulate.inject")]
+    Inject(Event),
+    #[serde(rename = "show.bgp.summary")]
+    Summary(BgpWhose),
+    #[serde(rename = "show.bgp.neighbors")]
+    Neighbors(BgpNeighbors),
+    #[serde(rename = "show.bgp.route")]
+    Route(BgpRoutes),
+    #[serde(rename = "show.bgp.rib")]
+    Rib(BgpWhose),
+    #[serde(rename = "show.bgp.events")]
+    Events(BgpNeighbors),
+    #[serde(rename = "bgp.peer")]
+    Peer(BgpPeer),
+    #[serde(rename = "show.event.poll")]
+    Poll(BgpWhose),
+    #[serde(rename = "show.event.timers")]
+    Timers(BgpWhose),
+}
+
+/// An event as scenarios write it, without its heading.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Event {
+    pub(super) event: String,
+}
+
+/// What is left of an answer.
+pub(super) struct Rest {
+    id: u64,
+    router: String,
+    show: BgpShow,
+    rows: u64,
+}
+
+/// Who answers.
+pub(super) struct Desk<'e> {
+    pub(super) emulation: &'e mut Emulation,
+    pub(super) waits: WaitStats,
+    pub(super) started: Moment,
+}
+
+impl Answer for Desk<'_> {
+    type Rest = Rest;
+
+    fn answer(&mut self, line: &[u8], out: &mut Vec<u8>) -> Option<Rest> {
+        let request = match request::parse::<Verb>(line) {
+            Ok(request) => request,
+            Err((id, refusal)) => {
+                reply::refused(out, id, &refusal);
+                return None;
+            }
+        };
+        let id = request.id;
+        match self.begin(id, request.what, out) {
+            Ok(Some((router, show))) => {
+                let rest = Rest {
+                    id,
+                    router,
+                    show,
+                    rows: 0,
+                };
+                self.go_on(rest, out)
+            }
+            Ok(None) => None,
+            Err(refusal) => {
+                reply::refused(out, id, &refusal);
+                None
+            }
+        }
+    }
+
+    fn go_on(&mut self, rest: Rest, out: &mut Vec<u8>) -> Option<Rest> {
+        let Rest {
+            id,
+            router,
+            mut show,
+            mut rows,
+        } = rest;
+        let now = Instant::ZERO + self.emulation.now();
+        while out.len() < OUT_HIGH {
+            // A router that has failed meanwhile has nothing more to show.
+            let Some(speaker) = self.emulation.router_mut(&router) else { break };
+            let mut part = Rows::new(out, id);
+            let left = show.step(speaker, Aside::default(), now, &mut part);
+            rows += part.count;
+            match left {
+                Some(left) => show = left,
+                None => {
+                    reply::end(out, id, rows);
+                    return None;
+                }
+            }
+        }
+        if self.emulation.router(&router).is_none() {
+            reply::end(out, id, rows);
+            return None;
+        }
+        Some(Rest {
+            id,
+            router,
+            show,
+            rows,
+        })
+    }
+}
+
+impl Desk<'_> {
+    /// Answers, or says which router is to show what.
+    fn begin(
+        &mut self,
+        id: u64,
+        verb: Verb,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<(String, BgpShow)>, Refusal> {
+        let now = Instant::ZERO + self.emulation.now();
+        match verb {
+            Verb::Progress(_) => self.progress(id, out),
+            Verb::Inject(event) => {
+                let injected = self.emulation.inject(&event.event).map_err(|faults| {
+                    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                    Refusal::new(Code::BadRequest, lines.join("; "))
+                })?;
+                let row = serde_json::json!({
+                    "schema": "emulate.injected/1",
+                    "event": injected.label(&self.emulation.scenario().topology),
+                    "at_s": injected.at.as_secs_f64(),
+                });
+                reply::row(out, id, &row);
+                reply::end(out, id, 1);
+            }
+            Verb::Summary(whose) => return self.of(whose.router, |_| Ok(BgpShow::Summary)),
+            Verb::Rib(whose) => return self.of(whose.router, |_| Ok(BgpShow::Rib)),
+            Verb::Timers(whose) => {
+                return self.of(whose.router, |_| Ok(BgpShow::Holds(PeerId(0))));
+            }
+            Verb::Neighbors(asked) => {
+                return self.of(asked.router.clone(), |speaker| BgpShow::neighbors(&asked, speaker));
+            }
+            Verb::Events(asked) => {
+                return self.of(asked.router.clone(), |speaker| BgpShow::events(&asked, speaker, now));
+            }
+            Verb::Route(asked) => {
+                return self.of(asked.router.clone(), |speaker| BgpShow::routes(&asked, speaker));
+            }
+            Verb::Peer(asked) => {
+                let name = self.named(asked.router.clone())?;
+                let speaker = self.emulation.router_mut(&name).ok_or_else(|| missing(&name))?;
+                let peers = crate::bgp::act(speaker, &asked, now)?;
+                self.emulation.touched(&name);
+                reply::done(out, id, Some(peers));
+            }
+            Verb::Poll(_) => self.poll(id, out),
+        }
+        Ok(None)
+    }
+
+    fn of(
+        &self,
+        router: Option<String>,
+        show: impl FnOnce(&Speaker) -> Result<BgpShow, Refusal>,
+    ) -> Result<Option<(String, BgpShow)>, Refusal> {
+        let name = self.named(router)?;
+        let speaker = self.emulation.router(&name).ok_or_else(|| missing(&name))?;
+        Ok(Some((name, show(speaker)?)))
+    }
+
+    fn named(&self, router: Option<String>) -> Result<String, Refusal> {
+        router.ok_or_else(|| {
+            let routers = &self.emulation.scenario().topology.routers;
+            let first = routers.first().map_or("r1", |router| router.name.as_str());
+            let message = format!("an emulation has many routers: name one with --router, such as {first}");
+            Refusal::new(Code::BadRequest, message)
+        })
+    }
+
+    fn progress(&self, id: u64, out: &mut Vec<u8>) {
+        let progress = self.emulation.progress();
+        let elapsed = self.started.elapsed().as_secs_f64();
+        let row = serde_json::json!({
+            "schema": "emulate.progress/1",
+            "now_s": progress.now.as_secs_f64(),
+            "run_s": progress.run.as_secs_f64(),
+            "rate": progress.now.as_secs_f64() / elapsed.max(1e-9),
+            "endpoints_up": progress.endpoints_up,
+            "endpoints": progress.endpoints,
+            "sessions_lost": progress.sessions_lost,
+            "messages": progress.messages,
+            "updates": progress.updates,
+            "steps_left": progress.steps_left,
+        });
+        reply::row(out, id, &row);
+        reply::end(out, id, 1);
+    }
+
+    fn poll(&self, id: u64, out: &mut Vec<u8>) {
+        let waits = &self.waits;
+        let row = serde_json::json!({
+            "schema": "event.waits/1",
+            "waits": waits.waits,
+            "empty": waits.empty,
+            "ready": waits.ready,
+            "waited_s": waits.waited.as_secs_f64(),
+        });
+        reply::row(out, id, &row);
+        reply::end(out, id, 1);
+    }
+}
+
+fn missing(name: &str) -> Refusal {
+    Refusal::new(Code::NotFound, format!("no router is called \"{name}\", or it has failed"))
+}

@@ -1,0 +1,190 @@
+//! `headend emulate`: thousands of routers in one process, and what becomes of their routes.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `run` | a run: paced, looked at, stepped into |
+//! | `control` | what a running emulation answers |
+//! | `files` | what a run leaves |
+//!
+//! Exit status: 0 done, or stopped by a signal with results written; 2 something was wrong.
+
+mod control;
+mod files;
+mod run;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use clap::Subcommand;
+use emulate::{Emulation, Fault, Recording, Scenario};
+use serde_json::Value;
+
+use crate::cli::or_exit_2;
+use crate::control::client::Client;
+use crate::control::request::Nothing;
+
+/// Emulate routers, in virtual or in real time.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    run: Option<Run>,
+}
+
+const HELP: &str = "\
+DIR gets results.json, events.csv, shares.csv, routers.csv, pictures as SVG, and page.html with all of it.
+
+Examples:
+  headend emulate docs/emulate/hijack.toml --out hijack        # then open hijack/page.html
+  headend emulate docs/emulate/mesh.toml --control mesh.sock &
+  headend show bgp summary --socket mesh.sock --router r7
+  headend emulate inject --socket mesh.sock 'kind = \"withdraw\"
+  router = \"r1\"
+  prefix = \"10.0.1.0/24\"'";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Let an event happen in a running emulation: a section [[event]] without its heading
+    Inject(Inject),
+    /// Say how far a running emulation is
+    Progress(Progress),
+    /// Check a scenario and run nothing
+    Check {
+        /// The scenario
+        scenario: PathBuf,
+    },
+    /// Run a recording again, with what was injected
+    Replay(Replay),
+}
+
+/// What is run, and what it leaves.
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// The scenario
+    scenario: PathBuf,
+    #[command(flatten)]
+    keep: Keep,
+    /// Record the run, with what is injected, to be replayed
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Answer `show` and `inject` here while it runs
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Keep {
+    /// The directory for results [default: emulate-results and the scenario's name]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the routes of this router, too, as MRT; may be given several times
+    #[arg(long, value_name = "ROUTER")]
+    mrt: Vec<String>,
+    /// The results as JSON on standard output, instead of a summary
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Inject {
+    /// The emulation's control socket
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    /// The event
+    event: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct Progress {
+    /// The emulation's control socket
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct Replay {
+    /// The recording
+    recording: PathBuf,
+    #[command(flatten)]
+    keep: Keep,
+}
+
+/// Does what the command line says.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let done = match (&args.verb, &args.run) {
+        (Some(Verb::Inject(inject)), _) => inject_event(inject),
+        (Some(Verb::Progress(progress)), _) => show_progress(progress),
+        (Some(Verb::Check { scenario }), _) => check(scenario),
+        (Some(Verb::Replay(replay)), _) => replay_recording(replay),
+        (None, Some(run)) => run_scenario(run),
+        (None, None) => Err(anyhow!("give a scenario; --help has examples")),
+    };
+    or_exit_2("emulate", done)
+}
+
+fn load(path: &Path) -> Result<Scenario> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+    Scenario::load(&text, &path.to_string_lossy()).map_err(|faults| told(&faults))
+}
+
+/// All faults, a line each.
+fn told(faults: &[Fault]) -> anyhow::Error {
+    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    anyhow!("{}", lines.join("\n"))
+}
+
+fn check(path: &Path) -> Result<ExitCode> {
+    let scenario = load(path)?;
+    let topology = &scenario.topology;
+    let (routers, links, events) = (topology.routers.len(), topology.links.len(), scenario.events.len());
+    println!("{}: ok: {routers} routers, {links} links, {events} events", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_scenario(args: &Run) -> Result<ExitCode> {
+    let scenario = load(&args.scenario)?;
+    let directory = args.keep.directory(&args.scenario);
+    let emulation = Emulation::new(scenario);
+    let emulation = run::run(emulation, args.control.as_deref())?;
+    if let Some(path) = &args.record {
+        let text = emulation.recording().to_json();
+        std::fs::write(path, text).with_context(|| format!("{}", path.display()))?;
+    }
+    files::write(emulation, &directory, &args.keep.mrt, args.keep.json)
+}
+
+fn replay_recording(args: &Replay) -> Result<ExitCode> {
+    let path = &args.recording;
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+    let recording = Recording::from_json(&text);
+    let recording = recording.with_context(|| format!("{}: is no recording", path.display()))?;
+    let emulation = Emulation::replay(&recording).map_err(|faults| told(&faults))?;
+    files::write(emulation, &args.keep.directory(path), &args.keep.mrt, args.keep.json)
+}
+
+impl Keep {
+    fn directory(&self, what: &Path) -> PathBuf {
+        let stem = what.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let name = stem.unwrap_or_else(|| "run".into());
+        self.out.clone().unwrap_or_else(|| Path::new("emulate-results").join(name))
+    }
+}
+
+fn inject_event(args: &Inject) -> Result<ExitCode> {
+    let mut client = Client::connect(&args.socket)?;
+    let row: Value = client.one(&control::Verb::Inject(control::Event {
+        event: args.event.clone(),
+    }))?;
+    println!("{}", row["event"].as_str().unwrap_or_default());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_progress(args: &Progress) -> Result<ExitCode> {
+    let mut client = Client::connect(&args.socket)?;
+    let row: Value = client.one(&control::Verb::Progress(Nothing {}))?;
+    println!("{row}");
+    Ok(ExitCode::SUCCESS)
+}
