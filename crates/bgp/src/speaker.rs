@@ -10,6 +10,7 @@ mod operate;
 mod receive;
 mod routes;
 mod send;
+mod touch;
 mod views;
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};

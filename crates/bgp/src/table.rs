@@ -162,6 +162,12 @@ impl Conns {
         Some((conn, last))
     }
 
+    /// Reads a hot record; the answer has no meaning.
+    #[inline]
+    pub(crate) fn touch(&self, id: ConnId) -> u32 {
+        self.hot.get(id.index as usize).map_or(0, |hot| hot.sent_tick)
+    }
+
     #[inline]
     pub(crate) fn hot(&self, id: ConnId) -> Option<&Hot> {
         let hot = self.hot.get(id.index as usize)?;

@@ -1,5 +1,6 @@
 //! The sections `[topology]`, `[routers]`, `[[router]]`, `[links]` and `[[link]]`.
 
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,13 @@ struct Shares {
     validating: f64,
     roles: f64,
     authorised: f64,
+}
+
+/// Routers of which a `[[router]]` says itself whether they do.
+#[derive(Default)]
+struct Told {
+    validating: HashSet<u32>,
+    roles: HashSet<u32>,
 }
 
 /// Reads the sections; none if there is nothing to go on with.
@@ -77,10 +85,11 @@ pub(super) fn read<'s>(
         Source::Shape(shape) => Topology::new(&shape, seed, router, link),
         Source::Caida(path, at) => caida(&path, at, router, link, notes)?,
     };
-    share_out(&mut topology, seed, shares);
+    let mut told = Told::default();
     Section::each(root, "router", notes, |section| {
-        one_router(section, &mut topology, router)
+        one_router(section, &mut topology, router, &mut told);
     });
+    share_out(&mut topology, seed, shares, &told);
     Section::each(root, "link", notes, |section| {
         one_link(section, &mut topology, link)
     });
@@ -279,7 +288,12 @@ fn carriage(section: &mut Section<'_, '_, '_>, settings: &mut LinkSettings) {
 }
 
 /// One `[[router]]`: a new one, or what differs at those that its name fits.
-fn one_router(mut section: Section<'_, '_, '_>, topology: &mut Topology, defaults: RouterSettings) {
+fn one_router(
+    mut section: Section<'_, '_, '_>,
+    topology: &mut Topology,
+    defaults: RouterSettings,
+    told: &mut Told,
+) {
     let Some(name) = section.string("name") else {
         if !section.has("name") {
             section.missing("name", "name = \"r1\"");
@@ -320,6 +334,11 @@ fn one_router(mut section: Section<'_, '_, '_>, topology: &mut Topology, default
     set(section.flag("rov"), &mut probe.validates);
     set(section.flag("roles"), &mut probe.roles);
     set(section.flag("outside"), &mut probe.outside);
+    for (key, list) in [("rov", &mut told.validating), ("roles", &mut told.roles)] {
+        if section.has(key) {
+            list.extend(&found);
+        }
+    }
     for &index in &found {
         let router = &mut topology.routers[index as usize];
         override_with(&mut router.settings, before, probe);
@@ -455,14 +474,18 @@ fn change_links(
     }
 }
 
-/// Sets the shares of routers that validate and that have roles.
-fn share_out(topology: &mut Topology, seed: u64, shares: Shares) {
+/// Sets the shares of routers that validate and that have roles; those of which a section says it are let be.
+fn share_out(topology: &mut Topology, seed: u64, shares: Shares, told: &Told) {
     let routers = topology.routers.len();
     for index in share_of(routers, shares.validating, seed, "validating") {
-        topology.routers[index as usize].settings.validates = true;
+        if !told.validating.contains(&index) {
+            topology.routers[index as usize].settings.validates = true;
+        }
     }
     for index in share_of(routers, shares.roles, seed, "roles") {
-        topology.routers[index as usize].settings.roles = true;
+        if !told.roles.contains(&index) {
+            topology.routers[index as usize].settings.roles = true;
+        }
     }
 }
 

@@ -1,0 +1,350 @@
+//! What is noted while a run goes on: who sent what, when a best route last changed, and who believes whom.
+//!
+//! What happens belongs to the event that a step was last taken for. Share of routers over time is kept for a bounded
+//! number of addresses, each with a bounded number of points, no two nearer than a thousandth of the run.
+
+use std::net::IpAddr;
+
+use base::{Duration, Instant};
+use wire::bgp::Prefix;
+
+use crate::event::{Action, Event};
+use crate::topology::Topology;
+
+/// Addresses that are watched at most, the first ones that events are about.
+const WATCHES_MAX: usize = 32;
+/// Spans of the run whose UPDATEs are counted apart.
+const SPANS: u64 = 2_000;
+/// Longest path that is counted apart.
+const PATH_MAX: usize = 31;
+
+/// An event as it went.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) label: String,
+    pub(crate) kind: &'static str,
+    /// When its first and its last step were taken; none if it has not begun.
+    pub(crate) steps: Option<(Instant, Instant)>,
+    pub(crate) last_change: Option<Instant>,
+    pub(crate) last_update: Option<Instant>,
+    pub(crate) updates: u64,
+    pub(crate) changes: u64,
+}
+
+/// What a router's best route to a watched address is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Belief {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// It leads to the owner.
+    Owner,
+    /// It leads to a hijacker, or through one who leaks.
+    Other,
+}
+
+/// The share of routers by what they believe, as counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) owner: u32,
+    pub(crate) other: u32,
+}
+
+/// An address that is watched.
+pub(crate) struct Watch {
+    pub(crate) address: IpAddr,
+    /// What is announced around it, the longest first.
+    pub(crate) prefixes: Vec<Prefix>,
+    pub(crate) owner_asn: u32,
+    /// Who hijacks, and whether behind a forged origin.
+    pub(crate) hijackers: Vec<(u32, bool)>,
+    /// Who leaks.
+    pub(crate) leakers: Vec<u32>,
+    beliefs: Vec<(Belief, u8)>,
+    tally: Tally,
+    pub(crate) series: Vec<(Instant, Tally)>,
+}
+
+/// What one router did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Doings {
+    pub(crate) updates_sent: u32,
+    pub(crate) updates_received: u32,
+    pub(crate) changes: u32,
+}
+
+/// All notes of a run.
+pub(crate) struct Observer {
+    pub(crate) records: Vec<Record>,
+    current: usize,
+    pub(crate) watches: Vec<Watch>,
+    pub(crate) routers: Vec<Doings>,
+    /// UPDATEs sent and best routes changed in each span.
+    pub(crate) activity: Vec<(u32, u32)>,
+    pub(crate) span: Duration,
+    /// Least time between two points of a series.
+    grain: Duration,
+    pub(crate) updates: u64,
+    pub(crate) last_update: Instant,
+}
+
+impl Observer {
+    /// Notes of a run of `events` over `topology`; the first record is that of the sessions' coming up.
+    pub(crate) fn new(topology: &Topology, events: &[Event], run: Duration) -> Self {
+        let mut observer = Self {
+            records: Vec::new(),
+            current: 0,
+            watches: Vec::new(),
+            routers: vec![Doings::default(); topology.routers.len()],
+            activity: Vec::new(),
+            span: Duration::from_nanos((run.as_nanos() / SPANS).max(1_000_000)),
+            grain: Duration::from_nanos(run.as_nanos() / 1_000_000),
+            updates: 0,
+            last_update: Instant::ZERO,
+        };
+        observer.records.push(Record {
+            label: "sessions come up".to_owned(),
+            kind: "start",
+            steps: Some((Instant::ZERO, Instant::ZERO)),
+            ..Record::default()
+        });
+        for event in events {
+            observer.watch(topology, event);
+        }
+        observer
+    }
+
+    /// The number of a new record.
+    pub(crate) fn record(&mut self, label: String, kind: &'static str) -> u32 {
+        self.records.push(Record {
+            label,
+            kind,
+            ..Record::default()
+        });
+        self.records.len() as u32 - 1
+    }
+
+    /// Watches what `event` is about.
+    pub(crate) fn watch(&mut self, topology: &Topology, event: &Event) {
+        let asn = |router: u32| topology.routers[router as usize].asn;
+        match &event.action {
+            Action::Announce { router, prefix } | Action::Withdraw { router, prefix } => {
+                self.watch_prefix(topology, *prefix, asn(*router));
+            }
+            Action::Hijack {
+                router,
+                victim,
+                prefix,
+                forged_origin,
+                ..
+            } => {
+                self.watch_prefix(topology, *prefix, asn(*victim));
+                let own = Topology::own_prefix(*victim);
+                let around = self
+                    .watches
+                    .iter_mut()
+                    .filter(|w| prefix.contains_address(w.address));
+                for watch in around {
+                    if !watch.hijackers.contains(&(asn(*router), *forged_origin)) {
+                        watch.hijackers.push((asn(*router), *forged_origin));
+                    }
+                    if own.contains_address(watch.address) {
+                        watch.around(own);
+                    }
+                }
+            }
+            Action::Flap { who, .. } => {
+                if let [(router, prefix)] = who.as_slice() {
+                    self.watch_prefix(topology, *prefix, asn(*router));
+                }
+            }
+            Action::Leak { router, .. } => {
+                for watch in &mut self.watches {
+                    if !watch.leakers.contains(&asn(*router)) {
+                        watch.leakers.push(asn(*router));
+                    }
+                }
+            }
+            Action::Reset { .. }
+            | Action::LinkFailure { .. }
+            | Action::RouterFailure { .. }
+            | Action::Replay { .. }
+            | Action::Malformed { .. } => {}
+        }
+    }
+
+    fn watch_prefix(&mut self, topology: &Topology, prefix: Prefix, owner_asn: u32) {
+        let mut known = false;
+        for watch in &mut self.watches {
+            if prefix.contains_address(watch.address) {
+                watch.around(prefix);
+                known = true;
+            }
+        }
+        if known || self.watches.len() == WATCHES_MAX {
+            return;
+        }
+        // Prefixes seen before that the new address lies in belong to it too.
+        let address = prefix.address();
+        let mut prefixes: Vec<Prefix> = self
+            .watches
+            .iter()
+            .flat_map(|w| w.prefixes.clone())
+            .collect();
+        prefixes.retain(|other| other.contains_address(address));
+        let mut watch = Watch {
+            address,
+            prefixes,
+            owner_asn,
+            hijackers: Vec::new(),
+            leakers: Vec::new(),
+            beliefs: vec![(Belief::Nothing, 0); topology.routers.len()],
+            tally: Tally::default(),
+            series: Vec::new(),
+        };
+        watch.around(prefix);
+        self.watches.push(watch);
+    }
+
+    /// Whether `prefix` lies around a watched address.
+    pub(crate) fn is_watched(&self, prefix: Prefix) -> bool {
+        self.watches
+            .iter()
+            .any(|watch| watch.prefixes.contains(&prefix))
+    }
+
+    /// A step is taken for the event with this record.
+    pub(crate) fn begin(&mut self, record: u32, now: Instant) {
+        self.current = record as usize;
+        let steps = &mut self.records[self.current].steps;
+        *steps = Some((steps.map_or(now, |(first, _)| first), now));
+    }
+
+    /// `router` sent so many UPDATEs.
+    pub(crate) fn sent(&mut self, router: u32, updates: u32, now: Instant) {
+        if updates == 0 {
+            return;
+        }
+        self.routers[router as usize].updates_sent += updates;
+        self.updates += u64::from(updates);
+        self.last_update = now;
+        let record = &mut self.records[self.current];
+        record.updates += u64::from(updates);
+        record.last_update = Some(now);
+        self.span_of(now).0 += updates;
+    }
+
+    /// `router` was handed so many UPDATEs.
+    pub(crate) fn received(&mut self, router: u32, updates: u32) {
+        self.routers[router as usize].updates_received += updates;
+    }
+
+    /// So many best routes of `router` changed.
+    pub(crate) fn changed(&mut self, router: u32, changes: u32, now: Instant) {
+        if changes == 0 {
+            return;
+        }
+        self.routers[router as usize].changes += changes;
+        let record = &mut self.records[self.current];
+        record.changes += u64::from(changes);
+        record.last_change = Some(now);
+        self.span_of(now).1 += changes;
+    }
+
+    /// What `router` believes of the watched address number `watch`, and how long its path is.
+    pub(crate) fn believes(
+        &mut self,
+        watch: usize,
+        router: u32,
+        belief: Belief,
+        path: usize,
+        now: Instant,
+    ) {
+        let grain = self.grain;
+        let watch = &mut self.watches[watch];
+        let old = &mut watch.beliefs[router as usize];
+        let before = old.0;
+        *old = (belief, path.min(PATH_MAX) as u8);
+        if before == belief {
+            return;
+        }
+        for (belief, step) in [(before, u32::MAX), (belief, 1)] {
+            match belief {
+                Belief::Nothing => {}
+                Belief::Owner => watch.tally.owner = watch.tally.owner.wrapping_add(step),
+                Belief::Other => watch.tally.other = watch.tally.other.wrapping_add(step),
+            }
+        }
+        match watch.series.last_mut() {
+            Some((at, tally)) if now - *at <= grain => *tally = watch.tally,
+            Some(_) | None => watch.series.push((now, watch.tally)),
+        }
+    }
+
+    /// How long the run has been without an UPDATE.
+    pub(crate) fn quiet_for(&self, now: Instant) -> Duration {
+        now - self.last_update
+    }
+
+    fn span_of(&mut self, now: Instant) -> &mut (u32, u32) {
+        let index = (now.as_nanos() / self.span.as_nanos()) as usize;
+        if index >= self.activity.len() {
+            self.activity.resize(index + 1, (0, 0));
+        }
+        &mut self.activity[index]
+    }
+}
+
+impl Watch {
+    /// Notes that `prefix` is announced around the address.
+    fn around(&mut self, prefix: Prefix) {
+        if !self.prefixes.contains(&prefix) {
+            self.prefixes.push(prefix);
+            self.prefixes
+                .sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
+        }
+    }
+
+    /// What a router believes whose best path has these autonomous systems, the nearest first; `local` if the route is
+    /// its own, and it `asn`.
+    pub(crate) fn judge(
+        &self,
+        asn: u32,
+        local: bool,
+        path: impl Iterator<Item = u32>,
+    ) -> (Belief, usize) {
+        let mut length = 0;
+        let mut last_two = [0, asn];
+        let mut leaked = false;
+        for hop in path {
+            length += 1;
+            last_two = [last_two[1], hop];
+            leaked |= self.leakers.contains(&hop);
+        }
+        let hijacked = |&(hijacker, forged): &(u32, bool)| {
+            let at_end = last_two[1] == hijacker && hijacker != self.owner_asn;
+            let before_end = forged && last_two[0] == hijacker;
+            at_end || before_end || (local && asn == hijacker)
+        };
+        let belief = if leaked || self.hijackers.iter().any(hijacked) {
+            Belief::Other
+        } else {
+            Belief::Owner
+        };
+        (belief, length)
+    }
+
+    /// How many routers have a path of each length, from 0 to 31 and more.
+    pub(crate) fn path_lengths(&self) -> Vec<u32> {
+        let mut counts = vec![0; PATH_MAX + 1];
+        for (belief, length) in &self.beliefs {
+            if *belief != Belief::Nothing {
+                counts[usize::from(*length)] += 1;
+            }
+        }
+        while counts.last() == Some(&0) {
+            counts.pop();
+        }
+        counts
+    }
+}

@@ -1,0 +1,227 @@
+//! Results as pictures.
+
+use plot::{Axis, Chart, Kind, Series};
+
+use super::{AddressResult, EventResult, Results, Share};
+
+/// Events of one address that are looked at closely, at most.
+const CLOSE_UPS_MAX: usize = 4;
+
+impl Results {
+    /// Every picture of the results: shares over time by address, path lengths, activity, and UPDATEs by router.
+    #[must_use]
+    pub fn charts(&self) -> Vec<Chart> {
+        let mut charts: Vec<Chart> = Vec::new();
+        for address in &self.addresses {
+            charts.push(self.shares(address));
+            let after = self
+                .events
+                .iter()
+                .filter_map(|event| self.after(address, event));
+            charts.extend(after.take(CLOSE_UPS_MAX));
+        }
+        if self.addresses.iter().any(|a| !a.path_lengths.is_empty()) {
+            charts.push(self.path_lengths());
+        }
+        charts.push(self.activity());
+        charts.push(self.by_router());
+        charts
+    }
+
+    /// The pictures as SVG, each with a name for its file.
+    #[must_use]
+    pub fn svgs(&self) -> Vec<(String, String)> {
+        let named = |chart: &Chart| {
+            let letters = chart.title.chars().map(|letter| match letter {
+                'a'..='z' | '0'..='9' => letter,
+                'A'..='Z' => letter.to_ascii_lowercase(),
+                _ => '-',
+            });
+            (letters.collect(), chart.to_svg())
+        };
+        self.charts().iter().map(named).collect()
+    }
+
+    /// From when on there is something to see: a second before the first event that is not the start.
+    fn first_s(&self) -> f64 {
+        let events = self.events.iter().filter(|event| event.kind != "start");
+        let first = events.map(|event| event.at_s).fold(f64::INFINITY, f64::min);
+        if first.is_finite() {
+            (first - 1.0).max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// The shares over the whole run.
+    fn shares(&self, address: &AddressResult) -> Chart {
+        let mut chart = Chart::new(
+            Kind::OverTime,
+            format!("Where routes to {} lead", address.address),
+            Axis::linear("time", "s"),
+            Axis::linear("share of routers", "%").up_to(100.0),
+        );
+        chart.series = series(address, self.first_s(), self.end_s, 0.0, 1.0);
+        chart.subtitle = format!(
+            "AS{} owns {}",
+            address.owner_asn,
+            address.prefixes.join(", ")
+        );
+        chart.notes = self.marks();
+        chart
+    }
+
+    /// The shares from an event on, until nothing changes any more; none if it changes nothing.
+    fn after(&self, address: &AddressResult, event: &EventResult) -> Option<Chart> {
+        let end_s = event.last_step_s + event.convergence_s?;
+        let inside = |share: &&Share| share.at_s >= event.at_s && share.at_s <= end_s;
+        if event.kind == "start" || address.shares.iter().filter(inside).count() < 2 {
+            return None;
+        }
+        let mut chart = Chart::new(
+            Kind::Line,
+            format!("Routes to {} after {}", address.address, event.label),
+            Axis::linear("time since the event", "ms"),
+            Axis::linear("share of routers", "%").up_to(100.0),
+        );
+        chart.subtitle = format!("The event is at {} s", rounded(event.at_s));
+        let longer_s = event.at_s + 1.1 * (end_s - event.at_s);
+        chart.series = series(address, event.at_s, longer_s, event.at_s, 1e3);
+        Some(chart)
+    }
+
+    fn path_lengths(&self) -> Chart {
+        let mut chart = Chart::new(
+            Kind::Line,
+            "How long the paths are",
+            Axis::linear("autonomous systems on the path", ""),
+            Axis::linear("routers", ""),
+        );
+        chart.subtitle = "Best routes at the end of the run".to_owned();
+        for address in &self.addresses {
+            let counts = address.path_lengths.iter().enumerate();
+            let points = counts.map(|(length, count)| (length as f64, f64::from(*count)));
+            chart.series.push(Series::from_points(
+                format!("to {}", address.address),
+                points,
+                [],
+            ));
+        }
+        chart
+    }
+
+    fn activity(&self) -> Chart {
+        let mut chart = Chart::new(
+            Kind::OverTime,
+            "UPDATEs and changes of best routes",
+            Axis::linear("time", "s"),
+            Axis::linear("a second", ""),
+        );
+        let span_s = self.activity.span_s;
+        chart.subtitle = format!("Counted in spans of {span_s} s");
+        for (name, counts) in [
+            ("UPDATEs sent", &self.activity.updates),
+            ("best routes changed", &self.activity.changes),
+        ] {
+            let counts = counts.iter().enumerate();
+            let points = counts.map(|(i, n)| (i as f64 * span_s, f64::from(*n) / span_s));
+            chart.series.push(Series::from_points(name, points, []));
+        }
+        chart.notes = self.marks();
+        chart
+    }
+
+    fn by_router(&self) -> Chart {
+        let routers = &self.per_router;
+        let mut chart = Chart::new(
+            Kind::Cdf,
+            "UPDATEs by router",
+            Axis::linear("UPDATEs in the whole run", ""),
+            Axis::linear("share of routers up to this value", ""),
+        );
+        for (name, value) in [
+            (
+                "sent",
+                (|r| r.updates_sent) as fn(&super::RouterResult) -> u32,
+            ),
+            ("received", |r| r.updates_received),
+        ] {
+            let points = routers.iter().enumerate();
+            let points = points.map(|(i, router)| (i as f64, f64::from(value(router))));
+            chart.series.push(Series::from_points(name, points, []));
+        }
+        chart.log_if_crushed()
+    }
+
+    /// When which event was, for below a picture.
+    fn marks(&self) -> Vec<String> {
+        let events = self.events.iter().filter(|event| event.kind != "start");
+        let mut marks: Vec<String> = events
+            .take(6)
+            .map(|event| format!("{} s: {}", rounded(event.at_s), event.label))
+            .collect();
+        let more = self.events.len().saturating_sub(7);
+        if more > 0 {
+            marks.push(format!("and {more} more"));
+        }
+        marks
+    }
+}
+
+/// The shares of an address from `from_s` to `to_s`, at times since `zero_s` in units of which a second has `units`.
+fn series(address: &AddressResult, from_s: f64, to_s: f64, zero_s: f64, units: f64) -> Vec<Series> {
+    let mut all = Vec::new();
+    let mut add = |name: String, colour: usize, value: fn(&Share) -> f64| {
+        let points = steps(address, value, from_s, to_s);
+        let points = points
+            .into_iter()
+            .map(|(x, y)| ((x - zero_s) * units, 100.0 * y));
+        all.push(Series::from_points(name, points, []).coloured(colour));
+    };
+    add(format!("to AS{}", address.owner_asn), 2, |share| {
+        share.owner
+    });
+    let names = |numbers: &[u32]| {
+        let names: Vec<String> = numbers.iter().map(|asn| format!("AS{asn}")).collect();
+        names.join(", ")
+    };
+    if !address.hijackers.is_empty() {
+        let name = format!("to {}, the hijacker", names(&address.hijackers));
+        add(name, 6, |share| share.deceived);
+    } else if !address.leakers.is_empty() {
+        let name = format!("through {}, the leaker", names(&address.leakers));
+        add(name, 6, |share| share.deceived);
+    }
+    add("no route".to_owned(), 7, |share| share.without);
+    all
+}
+
+/// The values as steps, from `first_s` to `end_s`.
+fn steps(
+    address: &AddressResult,
+    value: fn(&Share) -> f64,
+    first_s: f64,
+    end_s: f64,
+) -> Vec<(f64, f64)> {
+    let none = Share {
+        at_s: 0.0,
+        owner: 0.0,
+        deceived: 0.0,
+        without: 1.0,
+    };
+    let before = address.shares.iter().rfind(|share| share.at_s <= first_s);
+    let mut last = value(before.unwrap_or(&none));
+    let mut points = vec![(first_s, last)];
+    for share in address.shares.iter().filter(|share| share.at_s > first_s) {
+        points.push((share.at_s, last));
+        last = value(share);
+        points.push((share.at_s, last));
+    }
+    points.push((end_s, last));
+    points
+}
+
+/// At most three digits behind the point.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

@@ -1,0 +1,248 @@
+//! What a run came to: figures for programs, pictures for people.
+//!
+//! Everything here is of virtual time or counts, so it is the same each time a scenario is run with its seed; how long
+//! the machine took is not in it.
+
+mod charts;
+mod csv;
+mod page;
+#[cfg(test)]
+mod tests;
+
+use base::{Duration, Instant};
+use serde::Serialize;
+
+use crate::observer::{Observer, Record};
+use crate::scenario::Scenario;
+
+/// Routers that are listed one by one in the page at most; JSON and CSV have all.
+const LISTED_MAX: usize = 50;
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// What the scenario is called.
+    pub title: String,
+    /// Where its chance came from.
+    pub seed: u64,
+    /// How many routers there are.
+    pub routers: usize,
+    /// How many links.
+    pub links: usize,
+    /// Ends of sessions that are up at the end.
+    pub endpoints_up: u64,
+    /// Sessions that were lost, each counted at both ends.
+    pub sessions_lost: u64,
+    /// UPDATEs that a router called malformed (RFC 7606).
+    pub malformed: u64,
+    /// When the run ended, in seconds.
+    pub end_s: f64,
+    /// Messages sent.
+    pub messages: u64,
+    /// UPDATEs among them.
+    pub updates: u64,
+    /// Each event in the order in which they began.
+    pub events: Vec<EventResult>,
+    /// Each address that events were about.
+    pub addresses: Vec<AddressResult>,
+    /// UPDATEs and changes over time.
+    pub activity: Activity,
+    /// Each router.
+    pub per_router: Vec<RouterResult>,
+}
+
+/// How an event went.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EventResult {
+    /// What happened.
+    pub label: String,
+    /// Its kind as scenarios write it, or `start`.
+    pub kind: &'static str,
+    /// When it began, in seconds.
+    pub at_s: f64,
+    /// When its last step was taken, in seconds.
+    pub last_step_s: f64,
+    /// From the last step to the last change of any best route, in seconds; none if there was no change after it.
+    pub convergence_s: Option<f64>,
+    /// From the last step to the last UPDATE, in seconds; none if there was none after it.
+    pub quiet_after_s: Option<f64>,
+    /// UPDATEs sent until the next event.
+    pub updates: u64,
+    /// Best routes that changed until the next event.
+    pub changes: u64,
+}
+
+/// Who believed whom about one address.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AddressResult {
+    /// The address.
+    pub address: String,
+    /// Prefixes around it that were announced, the longest first.
+    pub prefixes: Vec<String>,
+    /// The owner's autonomous system.
+    pub owner_asn: u32,
+    /// Those who hijacked it.
+    pub hijackers: Vec<u32>,
+    /// Those who leaked.
+    pub leakers: Vec<u32>,
+    /// Share of routers over time.
+    pub shares: Vec<Share>,
+    /// Routers with a path of 0, 1, 2... autonomous systems at the end.
+    pub path_lengths: Vec<u32>,
+    /// The largest share that ever believed a hijacker or went through a leaker.
+    pub deceived_max: f64,
+}
+
+/// Shares of all routers at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Share {
+    /// Seconds since the start.
+    pub at_s: f64,
+    /// Whose best route leads to the owner.
+    pub owner: f64,
+    /// Whose best route leads to a hijacker or through a leaker.
+    pub deceived: f64,
+    /// Who has no route.
+    pub without: f64,
+}
+
+/// UPDATEs and changes in equal spans of time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Activity {
+    /// How long a span is, in seconds.
+    pub span_s: f64,
+    /// UPDATEs sent in each.
+    pub updates: Vec<u32>,
+    /// Best routes changed in each.
+    pub changes: Vec<u32>,
+}
+
+/// What one router did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RouterResult {
+    /// Its name.
+    pub name: String,
+    /// Its autonomous system.
+    pub asn: u32,
+    /// UPDATEs that it sent.
+    pub updates_sent: u32,
+    /// UPDATEs that it received.
+    pub updates_received: u32,
+    /// Changes of its best routes.
+    pub changes: u32,
+}
+
+/// Counts of a whole run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) messages: u64,
+    pub(crate) endpoints_up: u64,
+    pub(crate) sessions_lost: u64,
+    pub(crate) malformed: u64,
+}
+
+impl Results {
+    /// The results of a run of `scenario` that ended at `end`.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        observer: &Observer,
+        totals: Totals,
+        end: Instant,
+    ) -> Self {
+        let topology = &scenario.topology;
+        let mut events: Vec<EventResult> =
+            observer.records.iter().filter_map(event_result).collect();
+        events.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        Self {
+            title: scenario.title.clone(),
+            seed: scenario.seed,
+            routers: topology.routers.len(),
+            links: topology.links.len(),
+            endpoints_up: totals.endpoints_up,
+            sessions_lost: totals.sessions_lost,
+            malformed: totals.malformed,
+            end_s: seconds(end),
+            messages: totals.messages,
+            updates: observer.updates,
+            events,
+            addresses: addresses(observer, topology.routers.len()),
+            activity: Activity {
+                span_s: observer.span.as_secs_f64(),
+                updates: observer.activity.iter().map(|span| span.0).collect(),
+                changes: observer.activity.iter().map(|span| span.1).collect(),
+            },
+            per_router: topology
+                .routers
+                .iter()
+                .zip(&observer.routers)
+                .map(|(router, did)| RouterResult {
+                    name: router.name.clone(),
+                    asn: router.asn,
+                    updates_sent: did.updates_sent,
+                    updates_received: did.updates_received,
+                    changes: did.changes,
+                })
+                .collect(),
+        }
+    }
+
+    /// All of it as JSON, ending in a newline.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("numbers and names become JSON");
+        text.push('\n');
+        text
+    }
+}
+
+fn seconds(at: Instant) -> f64 {
+    at.since(Instant::ZERO).as_secs_f64()
+}
+
+fn event_result(record: &Record) -> Option<EventResult> {
+    let (first, last) = record.steps?;
+    let after = |at: Option<Instant>| {
+        let at = at.filter(|at| *at >= last)?;
+        Some(Duration::as_secs_f64(at - last))
+    };
+    Some(EventResult {
+        label: record.label.clone(),
+        kind: record.kind,
+        at_s: seconds(first),
+        last_step_s: seconds(last),
+        convergence_s: after(record.last_change),
+        quiet_after_s: after(record.last_update),
+        updates: record.updates,
+        changes: record.changes,
+    })
+}
+
+fn addresses(observer: &Observer, routers: usize) -> Vec<AddressResult> {
+    let all = routers.max(1) as f64;
+    let watches = observer.watches.iter().map(|watch| {
+        let shares: Vec<Share> = watch
+            .series
+            .iter()
+            .map(|(at, tally)| Share {
+                at_s: seconds(*at),
+                owner: f64::from(tally.owner) / all,
+                deceived: f64::from(tally.other) / all,
+                without: (all - f64::from(tally.owner) - f64::from(tally.other)) / all,
+            })
+            .collect();
+        AddressResult {
+            address: watch.address.to_string(),
+            prefixes: watch.prefixes.iter().map(ToString::to_string).collect(),
+            owner_asn: watch.owner_asn,
+            hijackers: watch.hijackers.iter().map(|(asn, _)| *asn).collect(),
+            leakers: watch.leakers.clone(),
+            path_lengths: watch.path_lengths(),
+            deceived_max: shares
+                .iter()
+                .map(|share| share.deceived)
+                .fold(0.0, f64::max),
+            shares,
+        }
+    });
+    watches.collect()
+}

@@ -1,0 +1,111 @@
+use super::*;
+
+fn results() -> Results {
+    let share = |at_s, owner, deceived| Share {
+        at_s,
+        owner,
+        deceived,
+        without: 1.0 - owner - deceived,
+    };
+    let event = |label: &str, kind, at_s| EventResult {
+        label: label.to_owned(),
+        kind,
+        at_s,
+        last_step_s: at_s,
+        convergence_s: (kind != "start").then_some(0.5),
+        quiet_after_s: None,
+        updates: 3,
+        changes: 2,
+    };
+    Results {
+        title: "a test".to_owned(),
+        seed: 1,
+        routers: 2,
+        links: 1,
+        endpoints_up: 2,
+        sessions_lost: 0,
+        malformed: 0,
+        end_s: 10.0,
+        messages: 9,
+        updates: 6,
+        events: vec![
+            event("sessions come up", "start", 0.0),
+            event("a, \"the\" first", "announce", 2.0),
+            event("b hijacks", "hijack", 5.0),
+        ],
+        addresses: vec![AddressResult {
+            address: "16.0.0.0".to_owned(),
+            prefixes: vec!["16.0.0.0/24".to_owned()],
+            owner_asn: 1,
+            hijackers: vec![2],
+            leakers: Vec::new(),
+            shares: vec![
+                share(2.0, 0.5, 0.0),
+                share(2.5, 1.0, 0.0),
+                share(5.0, 0.75, 0.25),
+                share(5.5, 0.5, 0.5),
+            ],
+            path_lengths: vec![1, 1],
+            deceived_max: 0.5,
+        }],
+        activity: Activity {
+            span_s: 1.0,
+            updates: vec![0, 0, 3],
+            changes: vec![0, 0, 2],
+        },
+        per_router: vec![RouterResult {
+            name: "r1".to_owned(),
+            asn: 1,
+            updates_sent: 6,
+            updates_received: 0,
+            changes: 1,
+        }],
+    }
+}
+
+#[test]
+fn tables_quote_what_would_break_a_row() {
+    let text = results().events_csv();
+    let rows: Vec<&str> = text.split("\r\n").collect();
+    assert_eq!(rows[2], "\"a, \"\"the\"\" first\",announce,2,2,0.5,,3,2");
+    assert_eq!(rows.len(), 5);
+    assert_eq!(results().shares_csv().lines().count(), 5);
+    assert_eq!(results().routers_csv().lines().nth(1), Some("r1,1,6,0,1"));
+}
+
+#[test]
+fn what_an_event_did_is_shown_closely() {
+    let titles: Vec<String> = results()
+        .charts()
+        .into_iter()
+        .map(|chart| chart.title)
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "Where routes to 16.0.0.0 lead",
+            "Routes to 16.0.0.0 after a, \"the\" first",
+            "Routes to 16.0.0.0 after b hijacks",
+            "How long the paths are",
+            "UPDATEs and changes of best routes",
+            "UPDATEs by router",
+        ]
+    );
+    let charts = results().charts();
+    let deceived = charts[2].series[1].samples();
+    assert_eq!(deceived.range(), Some((25.0, 50.0)));
+}
+
+#[test]
+fn pictures_have_names_of_files_and_the_page_needs_no_other() {
+    for (name, svg) in results().svgs() {
+        assert!(
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'),
+            "{name}"
+        );
+        assert!(svg.starts_with("<svg"), "{name}");
+    }
+    let page = results().to_html();
+    assert!(page.starts_with("<!doctype html>") && page.contains("b hijacks"));
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"));
+}

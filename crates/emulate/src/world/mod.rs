@@ -1,0 +1,408 @@
+//! The routers and all that goes on between them, in virtual time.
+//!
+//! Time jumps to whatever is due next: parcels under way (`post`), routers that want to be woken (`calendar`), steps of
+//! events. All of one instant is handed over before anybody answers, so that the order among routers does not matter
+//! more than their numbers say. A KEEPALIVE between two ends that are both up is a parcel of sixteen octets that
+//! touches its sender's and its receiver's hot record, and nothing else.
+
+mod act;
+mod calendar;
+mod dial;
+mod links;
+mod post;
+mod routes;
+mod settings;
+mod steps;
+mod table;
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use base::{Duration, Instant};
+use bgp::{ConnId, Event as SpeakerEvent, Speaker};
+use sim::Rng;
+use wire::bgp::KEEPALIVE;
+
+use crate::event::Event;
+use crate::observer::Observer;
+use crate::results::Totals;
+use crate::scenario::Scenario;
+use calendar::Calendar;
+use links::{End, Lines};
+use post::{Parcel, Post, What};
+use settings::Kinds;
+use steps::Timed;
+
+/// Units of work that a router is given at a time, until it has no more.
+const BUDGET: usize = 4_096;
+/// Parcels and connections whose memory is read ahead together: about as many as a processor waits for at once.
+const AHEAD: usize = 32;
+/// Octets that are taken from a connection at a time.
+const FILL_MAX: usize = 65_536;
+
+/// One router with its connections.
+struct Node {
+    /// None while it has failed.
+    speaker: Option<Box<Speaker>>,
+    /// By the index of the connection.
+    ends: Vec<End>,
+    /// Its sessions that are up.
+    up: u32,
+}
+
+/// Everything that moves.
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    nodes: Vec<Node>,
+    /// When each router wants to be woken.
+    wakes: Vec<Instant>,
+    /// How often each router was started.
+    starts: Vec<u32>,
+    alarms: Calendar<u32>,
+    post: Post,
+    steps: Calendar<Timed>,
+    steps_left: usize,
+    scenario: Arc<Scenario>,
+    lines: Lines,
+    kinds: Kinds,
+    by_address: HashMap<Ipv4Addr, u32>,
+    pub(crate) observer: Observer,
+    pub(crate) totals: Totals,
+    rng: Rng,
+    /// Routers that have something to say at this instant, and whether one is among them.
+    awake: Vec<u32>,
+    is_awake: Vec<bool>,
+    due: Vec<Parcel>,
+    ready: Vec<ConnId>,
+    buffer: Vec<u8>,
+}
+
+impl World {
+    /// The routers of `scenario` before their first instant.
+    pub(crate) fn new(scenario: Arc<Scenario>) -> Self {
+        let topology = &scenario.topology;
+        let routers = topology.routers.len();
+        let addresses = topology.routers.iter().zip(0..);
+        let mut post = Post::new();
+        let lines = Lines::new(topology, &mut post, scenario.seed);
+        let mut world = Self {
+            now: Instant::ZERO,
+            nodes: Vec::with_capacity(routers),
+            wakes: vec![Instant::FAR_FUTURE; routers],
+            starts: vec![0; routers],
+            alarms: Calendar::new(),
+            post,
+            steps: Calendar::new(),
+            steps_left: 0,
+            lines,
+            kinds: Kinds::new(&scenario),
+            by_address: addresses
+                .map(|(router, index)| (router.address, index))
+                .collect(),
+            observer: Observer::new(topology, &scenario.events, scenario.run),
+            totals: Totals::default(),
+            rng: Rng::stream(scenario.seed, &["world"]),
+            awake: Vec::new(),
+            is_awake: vec![false; routers],
+            due: Vec::new(),
+            ready: Vec::new(),
+            buffer: Vec::new(),
+            scenario: Arc::clone(&scenario),
+        };
+        for _ in 0..routers {
+            world.nodes.push(Node {
+                speaker: None,
+                ends: Vec::new(),
+                up: 0,
+            });
+        }
+        for event in &scenario.events {
+            world.schedule(event);
+        }
+        for router in 0..routers as u32 {
+            world.switch_on(router);
+        }
+        world.lose_sessions_later();
+        world.answer();
+        world
+    }
+
+    /// Puts the steps of an event down.
+    pub(crate) fn schedule(&mut self, event: &Event) {
+        let scenario = Arc::clone(&self.scenario);
+        let topology = &scenario.topology;
+        let record = self.observer.record(event.label(topology), event.kind());
+        let ends = event.ends().then(|| {
+            let label = format!("{} (end)", event.label(topology));
+            self.observer.record(label, event.kind())
+        });
+        let steps = event.steps(record, ends.unwrap_or(record), topology, &mut self.rng);
+        self.steps_left += steps.len();
+        for timed in steps {
+            self.steps.add(Instant::ZERO + timed.at, timed);
+        }
+    }
+
+    /// When something happens next.
+    pub(crate) fn next(&mut self) -> Option<Instant> {
+        let times = [self.post.next(), self.alarms.next(), self.steps.next()];
+        times.into_iter().flatten().min()
+    }
+
+    /// Whether all steps of events were taken.
+    pub(crate) fn is_over(&self) -> bool {
+        self.steps_left == 0
+    }
+
+    /// Steps of events that were not taken yet.
+    pub(crate) fn steps_left(&self) -> usize {
+        self.steps_left
+    }
+
+    /// Does all that is due at `now`, the time that [`World::next`] said or one between.
+    pub(crate) fn turn(&mut self, now: Instant) {
+        self.now = now;
+        while let Some(timed) = self.steps.take(now) {
+            self.take_step(timed);
+        }
+        let mut due = std::mem::take(&mut self.due);
+        self.post.take(now, &mut due);
+        for parcels in due.chunks(AHEAD) {
+            let touched = parcels.iter().map(|parcel| {
+                let node = &self.nodes[parcel.router as usize];
+                node.speaker
+                    .as_ref()
+                    .map_or(0, |speaker| speaker.touch(parcel.conn))
+            });
+            read_ahead(touched);
+            for parcel in parcels {
+                self.deliver(*parcel);
+            }
+        }
+        due.clear();
+        self.due = due;
+        while let Some(router) = self.alarms.take(now) {
+            if self.wakes[router as usize] <= now {
+                self.wakes[router as usize] = Instant::FAR_FUTURE;
+                if let Some(speaker) = &mut self.nodes[router as usize].speaker {
+                    speaker.drained(now);
+                    speaker.handle_timeout(now);
+                    speaker.drained(now);
+                }
+                self.wake(router);
+            }
+        }
+        self.answer();
+    }
+
+    #[inline]
+    fn deliver(&mut self, parcel: Parcel) {
+        if let What::Keepalive = parcel.what {
+            // Both ends are up: all that it does is to be heard.
+            if let Some(speaker) = &mut self.nodes[parcel.router as usize].speaker {
+                let _ = speaker.receive(parcel.conn, &KEEPALIVE, self.now);
+            }
+            return;
+        }
+        self.deliver_slowly(parcel);
+    }
+
+    /// Everything that is no KEEPALIVE between ends that are up.
+    #[cold]
+    fn deliver_slowly(&mut self, parcel: Parcel) {
+        let (router, now) = (parcel.router, self.now);
+        match parcel.what {
+            What::Octets(number) => {
+                let octets = self.post.take_octets(number);
+                if let Some(speaker) = &mut self.nodes[router as usize].speaker {
+                    self.observer.received(router, updates_in(&octets));
+                    // What is ignored is counted by the speaker itself.
+                    let _ = speaker.receive(parcel.conn, &octets, now);
+                    self.wake(router);
+                }
+            }
+            What::First => {
+                if let Some(speaker) = &mut self.nodes[router as usize].speaker {
+                    let _ = speaker.receive(parcel.conn, &KEEPALIVE, now);
+                    self.wake(router);
+                }
+            }
+            What::Dial(link) => self.dialled(link, parcel),
+            What::Granted => self.granted(parcel),
+            What::Refused => {
+                if let Some(speaker) = &mut self.nodes[router as usize].speaker {
+                    speaker.connect_failed(parcel.conn, now);
+                    self.wake(router);
+                }
+            }
+            What::Closed => {
+                if let Some(speaker) = &mut self.nodes[router as usize].speaker {
+                    speaker.closed(parcel.conn, now);
+                    self.wake(router);
+                }
+            }
+            What::Keepalive | What::Nothing => {}
+        }
+    }
+
+    /// Notes that a router has something to say.
+    fn wake(&mut self, router: u32) {
+        if !std::mem::replace(&mut self.is_awake[router as usize], true) {
+            self.awake.push(router);
+        }
+    }
+
+    /// Lets every router that is awake say what it has to say.
+    fn answer(&mut self) {
+        let mut awake = std::mem::take(&mut self.awake);
+        for router in awake.drain(..) {
+            self.is_awake[router as usize] = false;
+            let Some(mut speaker) = self.nodes[router as usize].speaker.take() else {
+                continue;
+            };
+            self.drain(router, &mut speaker);
+            self.look(router, &mut speaker);
+            if let Some((at, _)) = speaker.poll_timeout() {
+                self.wake_at(router, at);
+            }
+            self.nodes[router as usize].speaker = Some(speaker);
+        }
+        // An answer is a parcel, due at another instant: it wakes nobody at this one.
+        debug_assert!(self.awake.is_empty());
+        self.awake = awake;
+    }
+
+    fn wake_at(&mut self, router: u32, at: Instant) {
+        let wake = &mut self.wakes[router as usize];
+        if at < *wake {
+            // What is due already is due at once, yet never in the past.
+            *wake = at.max(self.now);
+            self.alarms.add(*wake, router);
+        }
+    }
+
+    /// Takes all that a router has: octets and events, until its work is done.
+    fn drain(&mut self, router: u32, speaker: &mut Speaker) {
+        loop {
+            let more = speaker.work(BUDGET, self.now);
+            self.send_ready(router, speaker);
+            let mut quiet = true;
+            while let Some(event) = speaker.poll_event() {
+                quiet = false;
+                self.happened(router, event);
+            }
+            if !more && quiet {
+                return;
+            }
+        }
+    }
+
+    /// Sends all that is ready.
+    #[inline]
+    fn send_ready(&mut self, router: u32, speaker: &mut Speaker) {
+        let mut ready = std::mem::take(&mut self.ready);
+        loop {
+            ready.extend(std::iter::from_fn(|| speaker.poll_ready()).take(AHEAD));
+            if ready.is_empty() {
+                break;
+            }
+            let ends = &self.nodes[router as usize].ends;
+            let places = ready
+                .iter()
+                .filter_map(|conn| ends.get(conn.index() as usize));
+            read_ahead(places.map(|end| end.peer));
+            for conn in ready.drain(..) {
+                self.send_all(router, speaker, conn);
+            }
+        }
+        self.ready = ready;
+    }
+
+    /// Sends all that a connection has.
+    #[inline]
+    fn send_all(&mut self, router: u32, speaker: &mut Speaker, conn: ConnId) {
+        loop {
+            self.buffer.clear();
+            let more = speaker.fill(conn, &mut self.buffer, FILL_MAX, self.now);
+            if self.buffer.len() == KEEPALIVE.len() && self.buffer[18] == KEEPALIVE[18] {
+                self.totals.messages += 1;
+                self.send_keepalive(router, conn);
+            } else if !self.buffer.is_empty() {
+                let octets = std::mem::take(&mut self.buffer);
+                self.send_octets(router, conn, &octets);
+                self.buffer = octets;
+            }
+            if !more {
+                return;
+            }
+        }
+    }
+
+    fn send_octets(&mut self, router: u32, conn: ConnId, octets: &[u8]) {
+        let (messages, updates) = count(octets);
+        self.totals.messages += u64::from(messages);
+        self.observer.sent(router, updates, self.now);
+        let number = self.post.keep(octets);
+        self.send(router, conn, What::Octets(number), octets.len());
+    }
+
+    /// Does what a speaker asks its owner for.
+    fn happened(&mut self, router: u32, event: SpeakerEvent) {
+        match event {
+            SpeakerEvent::Connect { conn, remote, .. } => {
+                self.dial(router, conn, remote.ip());
+            }
+            SpeakerEvent::Close { conn, last } => {
+                if !last.is_empty() {
+                    self.send_octets(router, conn, &last);
+                }
+                self.hang_up(router, conn);
+            }
+            SpeakerEvent::Up { conn, .. } => {
+                self.nodes[router as usize].up += 1;
+                self.totals.endpoints_up += 1;
+                self.came_up(router, conn);
+            }
+            SpeakerEvent::Down { .. } => {
+                self.nodes[router as usize].up -= 1;
+                self.totals.endpoints_up -= 1;
+                self.totals.sessions_lost += 1;
+            }
+            SpeakerEvent::Malformed { .. } => self.totals.malformed += 1,
+            SpeakerEvent::Forgotten { .. } => {}
+        }
+    }
+
+    /// The speaker of a router, unless it has failed.
+    pub(crate) fn speaker(&self, router: u32) -> Option<&Speaker> {
+        self.nodes[router as usize].speaker.as_deref()
+    }
+
+    /// How long there was no UPDATE.
+    pub(crate) fn quiet_for(&self) -> Duration {
+        self.observer.quiet_for(self.now)
+    }
+}
+
+/// Reads all of the values with nothing between, so that the processor waits for their memory once.
+#[inline]
+fn read_ahead(values: impl Iterator<Item = u32>) {
+    std::hint::black_box(values.fold(0, u32::wrapping_add));
+}
+
+/// Messages in `octets`, which are whole ones, and UPDATEs among them.
+fn count(mut octets: &[u8]) -> (u32, u32) {
+    let (mut messages, mut updates) = (0, 0);
+    while let [.., kind] = octets.get(..19).unwrap_or_default() {
+        messages += 1;
+        updates += u32::from(*kind == 2);
+        let length = usize::from(u16::from_be_bytes([octets[16], octets[17]]));
+        octets = octets.get(length.max(19)..).unwrap_or_default();
+    }
+    (messages, updates)
+}
+
+fn updates_in(octets: &[u8]) -> u32 {
+    count(octets).1
+}

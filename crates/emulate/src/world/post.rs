@@ -1,0 +1,188 @@
+//! Octets under way between routers in memory.
+//!
+//! Links of equal delay share a ring: what is sent now is due after all that was sent before, so nothing is sorted. A
+//! KEEPALIVE under way is an address and nothing else. Links with jitter or a rate go through the calendar.
+
+use std::collections::VecDeque;
+
+use base::{Duration, Instant};
+use bgp::ConnId;
+
+use super::calendar::Calendar;
+
+/// Something under way to a connection's end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parcel {
+    /// The router that it goes to.
+    pub(super) router: u32,
+    /// What it is.
+    pub(super) what: What,
+    /// The connection there; of a [`What::Dial`], the one at the dialler.
+    pub(super) conn: ConnId,
+}
+
+/// What is under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// The nineteen octets of a KEEPALIVE, to an end that is up.
+    Keepalive,
+    /// The same to an end that may not be.
+    First,
+    /// The octets kept under this number.
+    Octets(u32),
+    /// A request for a connection over the link with this number.
+    Dial(u32),
+    /// It was granted.
+    Granted,
+    /// It was refused.
+    Refused,
+    /// The other end is gone.
+    Closed,
+    /// Nothing: who it went to is no more.
+    Nothing,
+}
+
+/// Which way a parcel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lane(u16);
+
+impl Lane {
+    /// Where everything is lost.
+    pub(super) const LOST: Self = Self(u16::MAX);
+    /// Where each parcel has a time of its own.
+    pub(super) const SINGLE: Self = Self(u16::MAX - 1);
+}
+
+/// Parcels of links with one delay, in the order in which they are due.
+struct Ring {
+    delay: Duration,
+    parcels: VecDeque<Parcel>,
+    /// How many of them are due at which time.
+    batches: VecDeque<(Instant, u32)>,
+}
+
+/// All that is under way.
+pub(super) struct Post {
+    rings: Vec<Ring>,
+    single: Calendar<Parcel>,
+    octets: Vec<Box<[u8]>>,
+    free: Vec<u32>,
+}
+
+impl Post {
+    pub(super) fn new() -> Self {
+        Self {
+            rings: Vec::new(),
+            single: Calendar::new(),
+            octets: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// The lane of links with that delay, without jitter or rate.
+    pub(super) fn lane(&mut self, delay: Duration) -> Lane {
+        let found = self.rings.iter().position(|ring| ring.delay == delay);
+        let index = found.unwrap_or_else(|| {
+            self.rings.push(Ring {
+                delay,
+                parcels: VecDeque::new(),
+                batches: VecDeque::new(),
+            });
+            self.rings.len() - 1
+        });
+        // A scenario has fewer kinds of links than that, and each has one delay.
+        Lane(index as u16)
+    }
+
+    /// Sends a parcel over a lane of one delay.
+    #[inline]
+    pub(super) fn send(&mut self, lane: Lane, now: Instant, parcel: Parcel) {
+        let Some(ring) = self.rings.get_mut(usize::from(lane.0)) else {
+            return self.discard(parcel.what);
+        };
+        let at = now + ring.delay;
+        ring.parcels.push_back(parcel);
+        match ring.batches.back_mut() {
+            Some((last, count)) if *last == at => *count += 1,
+            Some(_) | None => ring.batches.push_back((at, 1)),
+        }
+    }
+
+    /// Sends a parcel that is due at a time of its own.
+    pub(super) fn send_at(&mut self, at: Instant, parcel: Parcel) {
+        self.single.add(at, parcel);
+    }
+
+    /// Keeps octets that are sent; the number names them until they are taken.
+    pub(super) fn keep(&mut self, octets: &[u8]) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.octets[number as usize] = octets.into();
+                number
+            }
+            None => {
+                self.octets.push(octets.into());
+                self.octets.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Takes the octets kept under `number`.
+    pub(super) fn take_octets(&mut self, number: u32) -> Box<[u8]> {
+        self.free.push(number);
+        std::mem::take(&mut self.octets[number as usize])
+    }
+
+    /// When the next parcel is due.
+    pub(super) fn next(&mut self) -> Option<Instant> {
+        let rings = self.rings.iter();
+        let first = rings
+            .filter_map(|ring| ring.batches.front())
+            .map(|(at, _)| *at);
+        first.chain(self.single.next()).min()
+    }
+
+    /// Moves all that is due at `now` to the end of `due`.
+    pub(super) fn take(&mut self, now: Instant, due: &mut Vec<Parcel>) {
+        for ring in &mut self.rings {
+            while let Some(&(at, count)) = ring.batches.front() {
+                if at > now {
+                    break;
+                }
+                ring.batches.pop_front();
+                due.extend(ring.parcels.drain(..count as usize));
+            }
+        }
+        while let Some(parcel) = self.single.take(now) {
+            due.push(parcel);
+        }
+    }
+
+    /// Makes nothing of all that is under way to `router`.
+    pub(super) fn forget(&mut self, router: u32) {
+        let mut gone = Vec::new();
+        let mut clear = |parcel: &mut Parcel| {
+            if parcel.router == router {
+                if let What::Octets(number) = parcel.what {
+                    gone.push(number);
+                }
+                parcel.what = What::Nothing;
+            }
+        };
+        self.rings
+            .iter_mut()
+            .flat_map(|ring| &mut ring.parcels)
+            .for_each(&mut clear);
+        self.single.change(&mut clear);
+        for number in gone {
+            self.take_octets(number);
+        }
+    }
+
+    /// Gives back what something holds that goes nowhere.
+    pub(super) fn discard(&mut self, what: What) {
+        if let What::Octets(number) = what {
+            self.take_octets(number);
+        }
+    }
+}

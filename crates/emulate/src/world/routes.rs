@@ -1,0 +1,108 @@
+//! Routes: what routers announce of their own, and what each believes of the addresses that are watched.
+
+use std::path::Path;
+
+use base::Instant;
+use bgp::Speaker;
+use bgp::rib::{LocalRoute, Rib};
+use capfile::mrt;
+use wire::bgp::attr::{self, code, flag};
+use wire::bgp::{Prefix, SegmentKind};
+
+use super::World;
+use crate::observer::{Belief, Observer};
+
+/// Announces a prefix, behind the autonomous system `origin` if one is given.
+pub(super) fn originate(speaker: &mut Speaker, prefix: Prefix, origin: Option<u32>, now: Instant) {
+    let mut route = LocalRoute::default();
+    if let Some(origin) = origin {
+        attr::emit_with(
+            flag::WELL_KNOWN,
+            code::AS_PATH,
+            &mut route.attributes,
+            |out| {
+                out.extend([SegmentKind::Sequence as u8, 1]);
+                out.extend(origin.to_be_bytes());
+            },
+        );
+    }
+    speaker.originate(prefix, &route, now);
+}
+
+impl World {
+    /// Notes which best routes of a router have changed, and what it believes now of what is watched.
+    pub(super) fn look(&mut self, router: u32, speaker: &mut Speaker) {
+        let now = self.now;
+        let (mut changes, mut watched) = (0, false);
+        while let Some(change) = speaker.poll_change() {
+            changes += 1;
+            watched |= self.observer.is_watched(change.prefix);
+        }
+        self.observer.changed(router, changes, now);
+        if watched {
+            let asn = self.scenario.topology.routers[router as usize].asn;
+            believe(&mut self.observer, router, asn, speaker.rib(), now);
+        }
+    }
+
+    /// Looks at what every router believes, since there is more to be watched.
+    pub(crate) fn look_again(&mut self) {
+        let routers = self.scenario.topology.routers.iter().zip(0..);
+        for (own, router) in routers {
+            if let Some(speaker) = &self.nodes[router as usize].speaker {
+                believe(&mut self.observer, router, own.asn, speaker.rib(), self.now);
+            }
+        }
+    }
+
+    /// A router that has failed believes nothing.
+    pub(super) fn forget_beliefs(&mut self, router: u32) {
+        for watch in 0..self.observer.watches.len() {
+            self.observer
+                .believes(watch, router, Belief::Nothing, 0, self.now);
+        }
+    }
+
+    /// A router announces the routes of a table.
+    ///
+    /// Of several routes of a prefix the first is taken; one that cannot be read is left out. The file was there when
+    /// the scenario was read: what is wrong with it now ends the replay.
+    pub(super) fn replay(&mut self, router: u32, file: &Path, routes_max: usize) {
+        let now = self.now;
+        let Some(speaker) = &mut self.nodes[router as usize].speaker else {
+            return;
+        };
+        let Some(mut reader) = std::fs::File::open(file)
+            .ok()
+            .and_then(|f| mrt::Reader::open(f).ok())
+        else {
+            return;
+        };
+        let mut routes = 0;
+        while let Ok(Some(record)) = reader.next_record() {
+            if routes == routes_max {
+                break;
+            }
+            if let Some((prefix, route)) = super::table::route(&record.body) {
+                speaker.originate(prefix, &route, now);
+                routes += 1;
+            }
+        }
+        self.wake(router);
+    }
+}
+
+/// Notes what a router believes of every watched address: where its longest match leads.
+fn believe(observer: &mut Observer, router: u32, asn: u32, rib: &Rib, now: Instant) {
+    for number in 0..observer.watches.len() {
+        let watch = &observer.watches[number];
+        let best = watch.prefixes.iter().find_map(|prefix| rib.best(*prefix));
+        let (belief, length) = match best.and_then(|best| Some((best.peer, best.attributes?))) {
+            Some((peer, attributes)) => {
+                watch.judge(asn, peer.is_none(), attr::as_path(attributes).asns())
+            }
+            None => (Belief::Nothing, 0),
+        };
+        observer.believes(number, router, belief, length, now);
+    }
+}

@@ -1,0 +1,196 @@
+//! The plain steps that an event comes down to.
+
+use std::path::PathBuf;
+
+use base::Duration;
+use wire::bgp::Prefix;
+
+use crate::event::{Action, Event};
+use crate::topology::Topology;
+
+/// What an event comes down to at one time.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// A router announces a prefix, behind `origin` if that is given.
+    Originate {
+        router: u32,
+        prefix: Prefix,
+        origin: Option<u32>,
+    },
+    /// A router withdraws it.
+    Retract { router: u32, prefix: Prefix },
+    /// A router begins or ends to pass on everything.
+    Leak { router: u32, on: bool },
+    /// A session is reset.
+    Reset { link: u32 },
+    /// A session breaks, as sessions over this link do now and then.
+    Lose { link: u32 },
+    /// A link is cut or repaired.
+    Link { link: u32, up: bool },
+    /// A router fails or starts again.
+    Power { router: u32, up: bool },
+    /// A router announces a table.
+    Replay {
+        router: u32,
+        file: PathBuf,
+        routes_max: usize,
+    },
+    /// A message goes to a neighbour as if the router had made it.
+    Send {
+        router: u32,
+        neighbour: u32,
+        message: Vec<u8>,
+    },
+}
+
+/// A step, when it is taken, and for which event.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Timed {
+    pub(crate) at: Duration,
+    /// The record of the event; none of what happens by itself.
+    pub(crate) event: Option<u32>,
+    pub(crate) step: Step,
+}
+
+impl Event {
+    /// Whether there is an end to it that is worth a record of its own.
+    pub(crate) fn ends(&self) -> bool {
+        match &self.action {
+            Action::Hijack { lasts, .. }
+            | Action::Leak { lasts, .. }
+            | Action::LinkFailure { lasts, .. }
+            | Action::RouterFailure { lasts, .. } => lasts.is_some(),
+            Action::Announce { .. }
+            | Action::Withdraw { .. }
+            | Action::Flap { .. }
+            | Action::Reset { .. }
+            | Action::Replay { .. }
+            | Action::Malformed { .. } => false,
+        }
+    }
+
+    /// The steps of the event, the first of them for the record `first`, an end for `last`; a flap's spread is drawn
+    /// from `rng`.
+    pub(crate) fn steps(
+        &self,
+        first: u32,
+        last: u32,
+        topology: &Topology,
+        rng: &mut sim::Rng,
+    ) -> Vec<Timed> {
+        let at = |after: Duration, step: Step| Timed {
+            at: self.at + after,
+            event: Some(first),
+            step,
+        };
+        let lasting = |begins: Step, lasts: Option<Duration>, ends: Step| {
+            let end = lasts.map(|lasts| Timed {
+                event: Some(last),
+                ..at(lasts, ends)
+            });
+            [at(Duration::ZERO, begins)]
+                .into_iter()
+                .chain(end)
+                .collect()
+        };
+        match self.action.clone() {
+            Action::Announce { router, prefix } => vec![at(
+                Duration::ZERO,
+                Step::Originate {
+                    router,
+                    prefix,
+                    origin: None,
+                },
+            )],
+            Action::Withdraw { router, prefix } => {
+                vec![at(Duration::ZERO, Step::Retract { router, prefix })]
+            }
+            Action::Hijack {
+                router,
+                victim,
+                prefix,
+                forged_origin,
+                lasts,
+            } => {
+                let origin = forged_origin.then(|| topology.routers[victim as usize].asn);
+                let first = Step::Originate {
+                    router,
+                    prefix,
+                    origin,
+                };
+                lasting(first, lasts, Step::Retract { router, prefix })
+            }
+            Action::Leak { router, lasts } => {
+                let leak = |on| Step::Leak { router, on };
+                lasting(leak(true), lasts, leak(false))
+            }
+            Action::Flap {
+                who,
+                times,
+                period,
+                spread,
+            } => flaps(&who, times, period, spread, &at, rng),
+            Action::Reset { link } => vec![at(Duration::ZERO, Step::Reset { link })],
+            Action::LinkFailure { link, lasts } => {
+                let set = |up| Step::Link { link, up };
+                lasting(set(false), lasts, set(true))
+            }
+            Action::RouterFailure { router, lasts } => {
+                let set = |up| Step::Power { router, up };
+                lasting(set(false), lasts, set(true))
+            }
+            Action::Replay {
+                router,
+                file,
+                routes_max,
+            } => vec![at(
+                Duration::ZERO,
+                Step::Replay {
+                    router,
+                    file,
+                    routes_max,
+                },
+            )],
+            Action::Malformed {
+                router,
+                neighbour,
+                message,
+            } => vec![at(
+                Duration::ZERO,
+                Step::Send {
+                    router,
+                    neighbour,
+                    message,
+                },
+            )],
+        }
+    }
+}
+
+fn flaps(
+    who: &[(u32, Prefix)],
+    times: u32,
+    period: Duration,
+    spread: Duration,
+    at: &impl Fn(Duration, Step) -> Timed,
+    rng: &mut sim::Rng,
+) -> Vec<Timed> {
+    let mut steps = Vec::with_capacity(2 * who.len() * times as usize);
+    let half = Duration::from_nanos(period.as_nanos() / 2);
+    for &(router, prefix) in who {
+        let late = rng.up_to(spread);
+        for turn in 0..u64::from(times) {
+            let down = late + period.saturating_mul(turn);
+            steps.push(at(down, Step::Retract { router, prefix }));
+            steps.push(at(
+                down + half,
+                Step::Originate {
+                    router,
+                    prefix,
+                    origin: None,
+                },
+            ));
+        }
+    }
+    steps
+}

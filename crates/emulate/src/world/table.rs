@@ -1,0 +1,127 @@
+//! Tables of routes in MRT files (RFC 6396): read to be announced, written as a router has them.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use base::Instant;
+use bgp::rib::{Cursor, LocalRoute};
+use capfile::mrt::{Body, Entry, Peer, PeerIndexTable, Writer, table_attributes};
+use wire::bgp::attr::{self, code};
+use wire::bgp::{Family, NextHop, PeerKind, Prefix, Update, UpdateContext, Verdict};
+
+use super::World;
+
+/// Places of a table that are walked over at a time.
+const STEPS: u32 = 4_096;
+
+/// The first route of a record of a table: its prefix, and its attributes without what is for one neighbour alone.
+pub(super) fn route(body: &Body<'_>) -> Option<(Prefix, LocalRoute)> {
+    let (prefix, attributes, four_octet) = match body {
+        Body::Rib(rib) if !rib.is_multicast => (rib.prefix, rib.entries().next()?.attributes, true),
+        Body::TableDump(dump) => (dump.prefix, dump.attributes, false),
+        Body::Rib(_)
+        | Body::PeerIndexTable(_)
+        | Body::RibGeneric { .. }
+        | Body::Message(_)
+        | Body::StateChange(_)
+        | Body::Unknown { .. } => return None,
+    };
+    let context = UpdateContext {
+        four_octet,
+        peer: PeerKind::External,
+        ..UpdateContext::default()
+    };
+    let update = Update::read_table_entry(attributes, prefix.family(), &context).ok()?;
+    if update.verdict() != Verdict::Accept {
+        return None;
+    }
+    let mut route = LocalRoute::default();
+    for attribute in attr::iter(update.attributes()) {
+        if !matches!(
+            attribute.code,
+            code::NEXT_HOP | code::MED | code::LOCAL_PREF
+        ) {
+            route.attributes.extend_from_slice(attribute.octets);
+        }
+    }
+    Some((prefix, route))
+}
+
+impl World {
+    /// Writes all routes that a router has, as an MRT table; its own come from itself.
+    pub(crate) fn write_table(&self, router: u32, out: impl Write) -> io::Result<()> {
+        let Some(speaker) = self.speaker(router) else {
+            return Ok(());
+        };
+        let topology = &self.scenario.topology;
+        let own = &topology.routers[router as usize];
+        let mut peers = vec![Peer {
+            router_id: own.address.to_bits(),
+            address: own.address.into(),
+            asn: own.asn,
+        }];
+        let mut places: HashMap<u32, u16> = HashMap::new();
+        for &(near, _) in self.lines.near(router) {
+            let near = &topology.routers[near as usize];
+            let peer = speaker.peer(near.address.into());
+            // An MRT table has no room for more peers.
+            if let (Some(peer), Ok(place)) = (peer, u16::try_from(peers.len())) {
+                places.insert(peer.0, place);
+                peers.push(Peer {
+                    router_id: near.address.to_bits(),
+                    address: near.address.into(),
+                    asn: near.asn,
+                });
+            }
+        }
+        let time_s = (self.now.since(Instant::ZERO).as_nanos() / 1_000_000_000) as u32;
+        let mut writer = Writer::new(out);
+        writer.peer_index_table(
+            time_s,
+            &PeerIndexTable {
+                collector_id: own.address.to_bits(),
+                view: own.name.as_bytes(),
+                peers,
+            },
+        )?;
+        let rib = speaker.rib();
+        let mut sequence = 0;
+        for family in Family::ALL {
+            let mut cursor = Some(Cursor::default());
+            while let Some(at) = cursor {
+                let mut prefixes = Vec::new();
+                cursor = rib.walk(family, at, STEPS, |prefix| prefixes.push(prefix));
+                for prefix in prefixes {
+                    let entries: Vec<(u16, u32, Vec<u8>)> = rib
+                        .routes(prefix)
+                        .filter_map(|route| {
+                            let place = match route.peer {
+                                Some(peer) => *places.get(&peer.0)?,
+                                None => 0,
+                            };
+                            let next_hop = match (route.next_hop, family) {
+                                (Some(next_hop), _) => next_hop,
+                                (None, Family::Ipv4Unicast) => NextHop::V4(own.address),
+                                (None, Family::Ipv6Unicast) => {
+                                    NextHop::V6(own.address.to_ipv6_mapped(), None)
+                                }
+                            };
+                            let mut octets = Vec::new();
+                            table_attributes(route.received, next_hop, &mut octets);
+                            Some((place, route.path_id, octets))
+                        })
+                        .collect();
+                    let entries = entries.iter().map(|(place, path_id, octets)| Entry {
+                        peer_index: *place,
+                        originated_s: time_s,
+                        path_id: *path_id,
+                        attributes: octets,
+                    });
+                    writer.rib(time_s, sequence, prefix, false, entries)?;
+                    sequence += 1;
+                }
+            }
+        }
+        writer.into_inner().flush()
+    }
+}
