@@ -110,10 +110,6 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
         section.known(key);
     }
     section.finish();
-    let mut speaker = SpeakerConfig::new(asn?, router_id?);
-    speaker.cluster_id = cluster_id;
-    speaker.restarted = restarted.then_some(Duration::from_secs(180));
-    speaker.limits = limits;
     let mut peers: Vec<At<PeerConfig>> = Vec::new();
     Section::each(table, "neighbor", "bgp.neighbor", notes, |mut section| {
         let at = section.at();
@@ -136,6 +132,10 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
         dynamic.extend(neighbor::dynamic(&mut section, &defaults, &files));
         section.finish();
     });
+    let mut speaker = SpeakerConfig::new(asn?, router_id?);
+    speaker.cluster_id = cluster_id;
+    speaker.restarted = restarted.then_some(Duration::from_secs(180));
+    speaker.limits = limits;
     speaker.peers = peers.into_iter().map(|peer| peer.value).collect();
     speaker.dynamic = dynamic;
     speaker.roas = policies.roas();
@@ -192,6 +192,7 @@ fn ipv4(section: &mut Section, key: &str, text: &At<String>) -> Option<Ipv4Addr>
 }
 
 fn listen(section: &mut Section) -> Vec<Listen> {
+    section.known("listen");
     if !section.has("listen") {
         let any = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::from([0_u16; 8])];
         let listen = |ip| Listen {
@@ -288,4 +289,166 @@ fn number(section: &mut Section, key: &'static str, default: u32) -> u32 {
 /// A file beside the configuration.
 fn beside(path: &Path, name: &str) -> PathBuf {
     path.parent().unwrap_or(Path::new(".")).join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use bgp::RemoteAsn;
+
+    use super::*;
+    use crate::config::{Faults, Settings, parse};
+
+    fn read(text: &str) -> Result<Settings, Faults> {
+        parse(Path::new("/nowhere/headend.toml"), text.as_bytes())
+    }
+
+    const CONTROL: &str = "[control]\nsocket = \"/run/headend.sock\"\n";
+    const ROUTER: &str = "[bgp]\nasn = 65000\nrouter_id = \"192.0.2.1\"\n";
+
+    fn faults(rest: &str) -> String {
+        read(&[CONTROL, rest].concat()).unwrap_err().to_string()
+    }
+
+    fn example(with: &str) -> String {
+        let page = include_str!("../../../../../docs/configuration.md");
+        let part = page.split("```toml\n").find(|part| part.contains(with));
+        part.unwrap().split("```").next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_smallest_configuration_is_taken() {
+        let bgp = read(&example("listen = [\"127.0.0.1:1790\"]"))
+            .unwrap()
+            .bgp
+            .unwrap();
+        assert_eq!((bgp.speaker.asn, bgp.speaker.peers.len()), (65_000, 0));
+        let dynamic = &bgp.speaker.dynamic[0];
+        assert_eq!(dynamic.remote_asn, RemoteAsn::Any);
+        assert_eq!(dynamic.prefix.to_string(), "127.0.0.0/8");
+        let settings = &dynamic.settings;
+        assert_eq!((settings.hold_time_s, settings.passive), (3, true));
+        assert!(settings.import.is_some() && settings.export.is_some());
+    }
+
+    #[test]
+    fn every_key_that_is_documented_is_taken_with_its_default() {
+        let shown = example("restarted = false").replace("roas = ", "# roas = ");
+        // What cannot stand beside another, and what is an example, not a default.
+        let given = [
+            "ttl = 64",
+            "secret = ",
+            "role = ",
+            "delay_open_s",
+            "local_asn",
+            "prefixes_max",
+            "prefixes_restart_s",
+            "cluster_id",
+            "import = ",
+            "export = ",
+            "add_path_receive",
+            "add_path_send",
+            "keepalive_s",
+            "send_hold_s",
+            "ttl_security_hops",
+            "networks = ",
+            "announce = ",
+            "aggregates = ",
+        ];
+        let of_given = |line: &&str| given.iter().any(|key| line.starts_with(key));
+        let plain: Vec<&str> = shown.lines().filter(|line| !of_given(line)).collect();
+        let bgp = read(&[CONTROL, &plain.join("\n")].concat())
+            .unwrap()
+            .bgp
+            .unwrap();
+        assert_eq!(*bgp.speaker.peers[0].settings, bgp::PeerSettings::default());
+        let smallest = read(&[CONTROL, ROUTER].concat()).unwrap().bgp.unwrap();
+        assert_eq!(
+            bgp.listen
+                .iter()
+                .map(|listen| listen.address)
+                .collect::<Vec<_>>(),
+            smallest
+                .listen
+                .iter()
+                .map(|listen| listen.address)
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(
+            (bgp.announce, bgp.install, bgp.shutdown_wait),
+            (smallest.announce, smallest.install, smallest.shutdown_wait)
+        );
+        for line in shown.lines().filter(of_given) {
+            read(
+                &[CONTROL, ROUTER, "prefixes_max = 7\n", line]
+                    .concat()
+                    .replace("prefixes_max = 7\nprefixes_max", "prefixes_max"),
+            )
+            .unwrap_or_else(|faults| panic!("{line}: {faults}"));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line_and_what_would_be_right() {
+        let told =
+            faults("[bgp]\nasn = 0\nlisetn = []\n[[bgp.neighbor]]\naddress = \"192.0.2.0/24\"\n");
+        for part in [
+            ":4: bgp.asn: 0 is out of range",
+            ":5: bgp.lisetn: unknown key; did you mean listen?",
+            "bgp.router_id: is missing",
+            ":6: bgp.neighbor.remote_asn: is missing",
+            ":7: bgp.neighbor.address: \"192.0.2.0/24\" is not a host's address",
+        ] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
+        let twice = "[[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 1\n".repeat(2);
+        let told = faults(&[ROUTER, &twice].concat());
+        assert!(
+            told.contains("192.0.2.7 is a neighbour already, in line 6"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn policies_are_read_whole_and_their_faults_have_lines() {
+        let policy = "[[bgp.policy]]\nname = \"in\"\n[[bgp.policy.term]]\nprefix = \"10.0.0.0/8 le 24\"\nthen = \"accept\"\n";
+        let peer = "[[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 1\nimport = \"in\"\n";
+        let bgp = read(&[CONTROL, ROUTER, policy, peer].concat())
+            .unwrap()
+            .bgp
+            .unwrap();
+        assert!(bgp.speaker.peers[0].settings.import.is_some());
+        assert!(bgp.speaker.peers[0].settings.export.is_none(), "RFC 8212");
+        let told = faults(&[ROUTER, policy, &peer.replace("\"in\"", "\"im\"")].concat());
+        assert!(
+            told.contains("there is no policy \"im\"; did you mean \"in\"?"),
+            "{told}"
+        );
+        let told = faults(&[ROUTER, &policy.replace("le 24", "le 33")].concat());
+        assert!(told.contains(":9: bgp.policy.term.prefix: "), "{told}");
+        let told = faults(&[ROUTER, &policy.replace("prefix", "prefx")].concat());
+        assert!(
+            told.contains(":9: bgp.policy: unknown field `prefx`"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn lines_of_authorisations_are_prefix_longest_and_asn() {
+        let roa = |line| super::policy::roa(line).map(|roa| roa.map(|roa| (roa.len_max, roa.asn)));
+        assert_eq!(
+            roa("198.51.100.0/24, 25, AS64500 # ours"),
+            Ok(Some((25, 64_500)))
+        );
+        assert_eq!(roa("  # nothing"), Ok(None));
+        assert!(
+            roa("198.51.100.0/24,23,1")
+                .unwrap_err()
+                .contains("24 to 32")
+        );
+        assert!(
+            roa("198.51.100.7/24,24,1")
+                .unwrap_err()
+                .contains("198.51.100.0/24")
+        );
+    }
 }

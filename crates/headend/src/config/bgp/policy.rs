@@ -172,7 +172,7 @@ fn roas<'s>(table: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Roas {
 }
 
 /// A line of prefix, longest and AS; one that is empty, a comment or the heading is none.
-fn roa(line: &str) -> Result<Option<Roa>, String> {
+pub(super) fn roa(line: &str) -> Result<Option<Roa>, String> {
     let line = line.split('#').next().unwrap_or_default().trim();
     if line.is_empty() || line.starts_with("prefix") {
         return Ok(None);
