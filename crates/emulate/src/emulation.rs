@@ -221,6 +221,12 @@ impl Emulation {
         self.world.speaker(self.scenario.topology.find(name)?)
     }
 
+    /// As [`Emulation::router`], for [`Speaker::walk_sent`]: what would change the speaker goes by
+    /// [`Emulation::inject`], which is recorded.
+    pub fn router_to_show(&mut self, name: &str) -> Option<&mut Speaker> {
+        self.world.speaker_mut(self.scenario.topology.find(name)?)
+    }
+
     /// Writes the routes that the router called `name` has into `out`, as an MRT table (RFC 6396) whose time is that of
     /// the emulation in seconds.
     ///

@@ -24,6 +24,7 @@ mod config;
 mod control;
 mod daemon;
 mod demo;
+mod emulate;
 mod filter;
 mod lab;
 mod ping;

@@ -379,6 +379,11 @@ impl World {
         self.nodes[router as usize].speaker.as_deref()
     }
 
+    /// To be looked at: what a peer is told is made while one looks.
+    pub(crate) fn speaker_mut(&mut self, router: u32) -> Option<&mut Speaker> {
+        self.nodes[router as usize].speaker.as_deref_mut()
+    }
+
     /// How long there was no UPDATE.
     pub(crate) fn quiet_for(&self) -> Duration {
         self.observer.quiet_for(self.now)

@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 
 use crate::control::DEFAULT_SOCKET;
 use crate::control::client::Client;
-use crate::{bench, daemon, demo, filter, lab, ping, qos, trace};
+use crate::{bench, daemon, demo, emulate, filter, lab, ping, qos, trace};
 
 /// An L2TP access concentrator and network server, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -54,6 +54,8 @@ enum Verb {
     Bgp(bgp::Args),
     /// Write what passes of a subscriber to a file, inside and outside of its tunnel
     Capture(capture::Args),
+    /// Emulate routers by the thousand, in virtual or real time: convergence, hijacks, leaks
+    Emulate(emulate::Args),
     /// Several ping streams at once: ping's flags and text, kept, compared
     Ping(ping::Args),
     /// Queues: check a policy, shape by it between two interfaces, show and draw queues
@@ -93,6 +95,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Show(args) => show::run(&args),
         Verb::Bgp(args) => bgp::run(&args),
         Verb::Capture(args) => capture::run(&args),
+        Verb::Emulate(args) => emulate::run(&args),
         Verb::Ping(args) => ping::run(&args),
         Verb::Qos(args) => qos::run(&args),
         Verb::Filter(args) => filter::run(&args),

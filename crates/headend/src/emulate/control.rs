@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::bgp::{Aside, BgpShow};
 use crate::control::lines::OUT_HIGH;
 use crate::control::reply::{self, Code, Refusal, Rows};
-use crate::control::service::Answer;
 use crate::control::request::{self, BgpNeighbors, BgpPeer, BgpRoutes, BgpWhose, Nothing};
+use crate::control::service::Answer;
 
 /// What it can be asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -104,7 +104,9 @@ impl Answer for Desk<'_> {
         let now = Instant::ZERO + self.emulation.now();
         while out.len() < OUT_HIGH {
             // A router that has failed meanwhile has nothing more to show.
-            let Some(speaker) = self.emulation.router_mut(&router) else { break };
+            let Some(speaker) = self.emulation.router_to_show(&router) else {
+                break;
+            };
             let mut part = Rows::new(out, id);
             let left = show.step(speaker, Aside::default(), now, &mut part);
             rows += part.count;
@@ -159,20 +161,23 @@ impl Desk<'_> {
                 return self.of(whose.router, |_| Ok(BgpShow::Holds(PeerId(0))));
             }
             Verb::Neighbors(asked) => {
-                return self.of(asked.router.clone(), |speaker| BgpShow::neighbors(&asked, speaker));
+                return self.of(asked.router.clone(), |speaker| {
+                    BgpShow::neighbors(&asked, speaker)
+                });
             }
             Verb::Events(asked) => {
-                return self.of(asked.router.clone(), |speaker| BgpShow::events(&asked, speaker, now));
+                return self.of(asked.router.clone(), |speaker| {
+                    BgpShow::events(&asked, speaker, now)
+                });
             }
             Verb::Route(asked) => {
-                return self.of(asked.router.clone(), |speaker| BgpShow::routes(&asked, speaker));
+                return self.of(asked.router.clone(), |speaker| {
+                    BgpShow::routes(&asked, speaker)
+                });
             }
-            Verb::Peer(asked) => {
-                let name = self.named(asked.router.clone())?;
-                let speaker = self.emulation.router_mut(&name).ok_or_else(|| missing(&name))?;
-                let peers = crate::bgp::act(speaker, &asked, now)?;
-                self.emulation.touched(&name);
-                reply::done(out, id, Some(peers));
+            Verb::Peer(_) => {
+                let message = "an emulation is changed by events alone, which are recorded: headend emulate inject, with kind = \"reset\"";
+                return Err(Refusal::new(Code::Refused, message));
             }
             Verb::Poll(_) => self.poll(id, out),
         }
@@ -193,7 +198,8 @@ impl Desk<'_> {
         router.ok_or_else(|| {
             let routers = &self.emulation.scenario().topology.routers;
             let first = routers.first().map_or("r1", |router| router.name.as_str());
-            let message = format!("an emulation has many routers: name one with --router, such as {first}");
+            let message =
+                format!("an emulation has many routers: name one with --router, such as {first}");
             Refusal::new(Code::BadRequest, message)
         })
     }
@@ -232,5 +238,8 @@ impl Desk<'_> {
 }
 
 fn missing(name: &str) -> Refusal {
-    Refusal::new(Code::NotFound, format!("no router is called \"{name}\", or it has failed"))
+    Refusal::new(
+        Code::NotFound,
+        format!("no router is called \"{name}\", or it has failed"),
+    )
 }

@@ -9,8 +9,14 @@ use anyhow::{Context, Result};
 use emulate::{Emulation, Results};
 
 /// Writes all of it.
-pub(super) fn write(emulation: Emulation, directory: &Path, mrt: &[String], json: bool) -> Result<ExitCode> {
-    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+pub(super) fn write(
+    emulation: Emulation,
+    directory: &Path,
+    mrt: &[String],
+    json: bool,
+) -> Result<ExitCode> {
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     for router in mrt {
         let path = directory.join(format!("{router}.mrt"));
         let written = File::create(&path).and_then(|file| {
@@ -54,7 +60,11 @@ fn summary(results: &Results, directory: &Path, out: &mut impl Write) -> Result<
     )?;
     let seconds = |span: Option<f64>| span.map_or("-".into(), |span| format!("{span:.3}"));
     if !results.events.is_empty() {
-        writeln!(out, "{:>10}  {:>12}  {:>10}  {:>10}  EVENT", "AT (S)", "CONVERGED (S)", "UPDATES", "CHANGES")?;
+        writeln!(
+            out,
+            "{:>10}  {:>12}  {:>10}  {:>10}  EVENT",
+            "AT (S)", "CONVERGED (S)", "UPDATES", "CHANGES"
+        )?;
     }
     for event in &results.events {
         writeln!(

@@ -139,8 +139,15 @@ fn told(faults: &[Fault]) -> anyhow::Error {
 fn check(path: &Path) -> Result<ExitCode> {
     let scenario = load(path)?;
     let topology = &scenario.topology;
-    let (routers, links, events) = (topology.routers.len(), topology.links.len(), scenario.events.len());
-    println!("{}: ok: {routers} routers, {links} links, {events} events", path.display());
+    let (routers, links, events) = (
+        topology.routers.len(),
+        topology.links.len(),
+        scenario.events.len(),
+    );
+    println!(
+        "{}: ok: {routers} routers, {links} links, {events} events",
+        path.display()
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -162,14 +169,23 @@ fn replay_recording(args: &Replay) -> Result<ExitCode> {
     let recording = Recording::from_json(&text);
     let recording = recording.with_context(|| format!("{}: is no recording", path.display()))?;
     let emulation = Emulation::replay(&recording).map_err(|faults| told(&faults))?;
-    files::write(emulation, &args.keep.directory(path), &args.keep.mrt, args.keep.json)
+    files::write(
+        emulation,
+        &args.keep.directory(path),
+        &args.keep.mrt,
+        args.keep.json,
+    )
 }
 
 impl Keep {
     fn directory(&self, what: &Path) -> PathBuf {
-        let stem = what.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let stem = what
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
         let name = stem.unwrap_or_else(|| "run".into());
-        self.out.clone().unwrap_or_else(|| Path::new("emulate-results").join(name))
+        self.out
+            .clone()
+            .unwrap_or_else(|| Path::new("emulate-results").join(name))
     }
 }
 

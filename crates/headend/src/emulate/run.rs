@@ -84,9 +84,13 @@ impl Outside {
             return Ok(false);
         };
         let now = reactor::clock::now();
-        let wait = due.as_nanos().saturating_sub(self.started.elapsed().as_nanos() as u64);
+        let wait = due
+            .as_nanos()
+            .saturating_sub(self.started.elapsed().as_nanos() as u64);
         let wait = Duration::from_nanos(wait.min(SLICE.as_nanos() as u64));
-        self.reactor.wait(Some(now + wait)).context("the event loop failed")?;
+        self.reactor
+            .wait(Some(now + wait))
+            .context("the event loop failed")?;
         self.serve(emulation)?;
         Ok(true)
     }
@@ -94,7 +98,9 @@ impl Outside {
     /// Looks at clients and signals without waiting, and tells how far it is.
     fn look(&mut self, emulation: &mut Emulation) -> Result<()> {
         let now = reactor::clock::now();
-        self.reactor.wait(Some(now)).context("the event loop failed")?;
+        self.reactor
+            .wait(Some(now))
+            .context("the event loop failed")?;
         self.serve(emulation)?;
         self.tell(emulation);
         Ok(())
