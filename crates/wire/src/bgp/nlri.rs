@@ -23,13 +23,16 @@ impl<'a> Block<'a> {
     pub(super) fn check(octets: &'a [u8], family: Family, has_path_ids: bool) -> Option<Self> {
         let len_max = family.bits();
         let id_len = if has_path_ids { 4 } else { 0 };
-        let mut rest = octets;
-        while !rest.is_empty() {
-            let len = *rest.get(id_len)?;
+        let mut at = 0;
+        while at < octets.len() {
+            let len = *octets.get(at + id_len)?;
             if len > len_max {
                 return None;
             }
-            rest = rest.get(id_len + 1 + usize::from(len).div_ceil(8)..)?;
+            at += id_len + 1 + usize::from(len).div_ceil(8);
+        }
+        if at > octets.len() {
+            return None;
         }
         Some(Block {
             octets,
@@ -155,9 +158,19 @@ pub fn emit(nlri: Nlri, has_path_id: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(&nlri.path_id.to_be_bytes());
     }
     let len = nlri.prefix.len();
-    // At most 17 octets: written whole, and shortened.
-    let mut octets = [0; 17];
-    octets[0] = len;
-    octets[1..].copy_from_slice(&nlri.prefix.bits().to_be_bytes());
-    out.extend_from_slice(&octets[..1 + usize::from(len).div_ceil(8)]);
+    let end = out.len() + 1 + usize::from(len).div_ceil(8);
+    // Written whole, since a copy of known length is a few instructions, and shortened.
+    let bits = nlri.prefix.bits().to_be_bytes();
+    match nlri.prefix.family() {
+        Family::Ipv4Unicast => {
+            out.extend_from_slice(&[len, bits[0], bits[1], bits[2], bits[3]]);
+        }
+        Family::Ipv6Unicast => {
+            let mut octets = [0; 17];
+            octets[0] = len;
+            octets[1..].copy_from_slice(&bits);
+            out.extend_from_slice(&octets);
+        }
+    }
+    out.truncate(end);
 }
