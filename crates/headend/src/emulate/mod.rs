@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
     #[command(flatten)]
-    run: Option<Run>,
+    run: Run,
 }
 
 const HELP: &str = "\
@@ -64,7 +64,7 @@ enum Verb {
 #[derive(Debug, clap::Args)]
 struct Run {
     /// The scenario
-    scenario: PathBuf,
+    scenario: Option<PathBuf>,
     #[command(flatten)]
     keep: Keep,
     /// Record the run, with what is injected, to be replayed
@@ -114,12 +114,12 @@ struct Replay {
 
 /// Does what the command line says.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let done = match (&args.verb, &args.run) {
+    let done = match (&args.verb, &args.run.scenario) {
         (Some(Verb::Inject(inject)), _) => inject_event(inject),
         (Some(Verb::Progress(progress)), _) => show_progress(progress),
         (Some(Verb::Check { scenario }), _) => check(scenario),
         (Some(Verb::Replay(replay)), _) => replay_recording(replay),
-        (None, Some(run)) => run_scenario(run),
+        (None, Some(scenario)) => run_scenario(scenario, &args.run),
         (None, None) => Err(anyhow!("give a scenario; --help has examples")),
     };
     or_exit_2("emulate", done)
@@ -151,9 +151,9 @@ fn check(path: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_scenario(args: &Run) -> Result<ExitCode> {
-    let scenario = load(&args.scenario)?;
-    let directory = args.keep.directory(&args.scenario);
+fn run_scenario(path: &Path, args: &Run) -> Result<ExitCode> {
+    let scenario = load(path)?;
+    let directory = args.keep.directory(path);
     let emulation = Emulation::new(scenario);
     let emulation = run::run(emulation, args.control.as_deref())?;
     if let Some(path) = &args.record {
