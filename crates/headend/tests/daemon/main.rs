@@ -2,6 +2,8 @@
 
 mod control;
 mod lifecycle;
+mod pages;
+mod routes;
 mod subscribers;
 mod support;
 mod tunnels;

@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::net::UdpSocket;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::pages;
 use crate::support::{Daemon, Directory, HEADEND};
 
 const USERS: &str = "\
@@ -346,89 +347,16 @@ fn a_capture_is_ended_by_a_signal_with_a_whole_file() {
     assert!(captured(&file).is_empty());
 }
 
-/// Names and texts of the page's files.
-type Files = Vec<(String, String)>;
-
-/// The page's files, and its commands with their exit status.
-fn page() -> (Files, Vec<(String, i32)>) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/subscribers.md");
-    let page = fs::read_to_string(page).unwrap();
-    let mut files = Files::new();
-    let mut commands = Vec::new();
-    let mut is_file = false;
-    for line in page.lines() {
-        if let Some(fence) = line.strip_prefix("```") {
-            let name = fence.split_once(' ').map(|(_, name)| name.to_owned());
-            is_file = name.is_some();
-            files.extend(name.map(|name| (name, String::new())));
-        } else if let (true, Some((_, text))) = (is_file, files.last_mut()) {
-            *text += &format!("{line}\n");
-        } else if let Some(command) = line.strip_prefix("$ ") {
-            let (command, remark) = command.split_once("  #").unwrap_or((command, ""));
-            commands.push((command.to_owned(), i32::from(remark.contains("status 1"))));
-        }
-    }
-    (files, commands)
-}
-
-/// Daemons that the page starts; killed at the end.
-struct Started(Vec<Child>);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 #[test]
 fn every_command_of_the_page_runs() {
-    let directory = Directory::new();
-    let (files, commands) = page();
-    assert!(files.len() == 5 && commands.len() > 24, "{commands:?}");
     // The page's port may be another's here.
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap().to_string();
     drop(free);
-    for (name, text) in &files {
-        directory.write(name, &text.replace("127.0.0.1:17010", &address));
-    }
-    let home = directory.path("");
-    symlink(HEADEND, directory.path("headend")).unwrap();
-    let path = format!(
-        "{}:{}",
-        home.display(),
-        std::env::var("PATH").unwrap_or_default()
+    let done = pages::run(
+        "subscribers.md",
+        &[("127.0.0.1:17010", &address)],
+        |_, _| (),
     );
-    let mut started = Started(Vec::new());
-    for (command, status) in commands {
-        let command = command.replace("127.0.0.1:17010", &address);
-        if let Some(daemon) = command.strip_suffix(" &") {
-            let words: Vec<&str> = daemon.split(' ').collect();
-            let child = Command::new(HEADEND)
-                .args(&words[1..])
-                .current_dir(&home)
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            started.0.push(child);
-            let socket = directory.path(&words[3].replace(".toml", ".sock"));
-            let begun = Instant::now();
-            while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-                assert!(begun.elapsed() < Duration::from_secs(60), "{command}");
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            continue;
-        }
-        let output = Command::new("sh")
-            .args(["-c", &command])
-            .current_dir(&home)
-            .env("PATH", &path)
-            .output()
-            .unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{command}: {errors}");
-    }
+    assert!(done.files == 5 && done.commands > 24, "{done:?}");
 }
