@@ -63,6 +63,12 @@ impl Buffers {
         self.is_drained = true;
     }
 
+    /// What was written last, whether the stream took it at once or not.
+    #[must_use]
+    pub fn written(&self) -> &[u8] {
+        &self.output
+    }
+
     /// Whether everything that was there in this turn was read.
     #[must_use]
     pub fn is_drained(&self) -> bool {
@@ -225,6 +231,37 @@ impl Peering {
             self.write_to(id, speaker, buffers, reactor, now);
         }
         writes
+    }
+
+    /// Whether the connection is one of these sockets, and not one that somebody else carries.
+    #[must_use]
+    pub fn has(&self, id: ConnId) -> bool {
+        let connection = self.connections.get(id.index() as usize);
+        connection.is_some_and(|found| found.as_ref().is_some_and(|found| found.id == id))
+    }
+
+    /// Writes what the speaker has for one peer, which [`Speaker::poll_ready`] named; [`Buffers::written`] has it then.
+    /// For owners who carry connections in other ways, too.
+    pub fn write_one(
+        &mut self,
+        id: ConnId,
+        speaker: &mut Speaker,
+        buffers: &mut Buffers,
+        reactor: &mut Reactor,
+        now: Instant,
+    ) {
+        buffers.output.clear();
+        self.write_to(id, speaker, buffers, reactor, now);
+    }
+
+    /// A connection for which there is more to be made, which was left over.
+    pub fn poll_more(&mut self) -> Option<ConnId> {
+        self.more.pop_front()
+    }
+
+    /// Breaks a connection without a word, as a cable that is cut.
+    pub fn cut(&mut self, id: ConnId, speaker: &mut Speaker, reactor: &mut Reactor, now: Instant) {
+        self.broken(id, speaker, reactor, now);
     }
 
     /// Does what the speaker asks for; other events are handed back.
