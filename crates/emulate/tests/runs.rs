@@ -319,9 +319,9 @@ fn a_rate_puts_a_message_behind_those_before_it() {
 
 #[test]
 fn a_table_is_written_and_replayed() {
-    let mut emulation = Emulation::new(load(&format!(
-        "run_s = 10\n[topology]\nkind = \"ring\"\nrouters = 4\n[routers]\noriginate = true\n"
-    )));
+    let mut emulation = Emulation::new(load(
+        "run_s = 10\n[topology]\nkind = \"ring\"\nrouters = 4\n[routers]\noriginate = true\n",
+    ));
     emulation.run();
     let mut octets = Vec::new();
     emulation.write_mrt("r1", &mut octets).unwrap();
