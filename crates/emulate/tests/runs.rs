@@ -346,3 +346,20 @@ fn a_table_is_written_and_replayed() {
         assert!(best, "{prefix}");
     }
 }
+
+#[test]
+fn every_scenario_of_the_documentation_loads() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/emulate");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            load(&std::fs::read_to_string(&path).unwrap());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 6, "{seen}");
+}
