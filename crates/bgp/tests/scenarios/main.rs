@@ -4,3 +4,4 @@ mod bring_up;
 mod hand;
 mod losses;
 mod net;
+mod routes;

@@ -242,6 +242,16 @@ impl Net {
         ends.len()
     }
 
+    /// Puts a router in place of one that has died, and starts it.
+    pub(crate) fn replace(&mut self, number: usize, config: SpeakerConfig) {
+        self.speakers[number] = Speaker::new(config, [number as u8; 32]);
+        self.queue.retain(|_, delivery| match delivery {
+            Delivery::Syn(from, _, _) | Delivery::Answer(from, _) => from.0 != number,
+            Delivery::Octets(to, _) | Delivery::Eof(to) => to.0 != number,
+        });
+        self.with(number, |speaker, now| speaker.start(now));
+    }
+
     fn deliver(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Syn(from, to, remote) => {
