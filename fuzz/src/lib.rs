@@ -40,6 +40,11 @@ pub const TARGETS: &[Target] = &[
         len_max: 2000,
     },
     Target {
+        name: "bgp_live",
+        run: targets::bgp_live::target,
+        len_max: 1500,
+    },
+    Target {
         name: "bgp_message",
         run: targets::bgp_message::target,
         len_max: 600,

@@ -3,6 +3,7 @@
 
 pub mod aaa_pools;
 pub mod aaa_users;
+pub mod bgp_live;
 pub mod bgp_message;
 pub mod capfile_compressed;
 pub mod capfile_formats;
