@@ -23,20 +23,17 @@ pub(crate) fn octets(seed: u64, first: &[u8], second: &[u8]) -> u64 {
     widen((hash >> 32) as u32 ^ hash as u32)
 }
 
-/// Of numbers.
+/// Of numbers. Only constants are multiplied by, since a factor of 0 would forget all others.
 #[inline]
-pub(crate) fn numbers(seed: u64, numbers: [u64; 3]) -> u64 {
-    let mixed = fold(numbers[0] ^ seed, 0x9e37_79b9_7f4a_7c15 ^ numbers[1]);
-    fold(
-        mixed ^ seed.rotate_left(32),
-        0xd6e8_feb8_6659_fd93 ^ numbers[2],
-    )
+pub(crate) fn numbers(seed: u64, [a, b, c]: [u64; 3]) -> u64 {
+    let mixed = fold(number(seed, a) ^ b, 0xd6e8_feb8_6659_fd93);
+    fold(mixed ^ c, 0xa076_1d64_78bd_642f)
 }
 
 /// Of one number.
 #[inline]
 pub(crate) fn number(seed: u64, number: u64) -> u64 {
-    fold(number ^ seed, 0x9e37_79b9_7f4a_7c15)
+    fold(number ^ seed ^ 0x243f_6a88_85a3_08d3, 0x9e37_79b9_7f4a_7c15)
 }
 
 #[inline]
