@@ -23,7 +23,9 @@ fn main() {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u32>());
     let mut next = |usual| numbers.next().and_then(Result::ok).unwrap_or(usual);
     let (prefixes, sets) = (next(1_000_000), next(166_000));
-    println!("prefixes      sets  feed ns each  withdraw ns each  messages      RSS MB  of which empty");
+    println!(
+        "prefixes      sets  feed ns each  withdraw ns each  messages      RSS MB  of which empty"
+    );
     for part in [4, 2, 1] {
         run(prefixes / part, sets / part);
     }
@@ -131,7 +133,9 @@ impl Feed {
         while out.len() < TURN && self.next < self.sets {
             let set = self.next;
             self.next += 1;
-            let share = |set: u32| (u64::from(set) * u64::from(self.prefixes) / u64::from(self.sets)) as u32;
+            let share = |set: u32| {
+                (u64::from(set) * u64::from(self.prefixes) / u64::from(self.sets)) as u32
+            };
             // Prefixes of a set do not lie together.
             let routes = (share(set)..share(set + 1)).map(|n| Nlri {
                 prefix: Prefix::v4((n.wrapping_mul(0x9e37_79b1) >> 8) << 8, 24),
@@ -144,7 +148,9 @@ impl Feed {
             attributes.clear();
             say(set, &mut attributes);
             let next_hop = NextHop::V4(Ipv4Addr::new(192, 0, 2, 1));
-            writer.announce(&attributes, next_hop, routes, out).expect("fits");
+            writer
+                .announce(&attributes, next_hop, routes, out)
+                .expect("fits");
         }
         !out.is_empty()
     }
@@ -155,7 +161,12 @@ fn say(set: u32, out: &mut Vec<u8>) {
     attr::emit(flag::WELL_KNOWN, code::ORIGIN, &[0], out);
     attr::emit_with(flag::WELL_KNOWN, code::AS_PATH, out, |out| {
         out.extend_from_slice(&[SegmentKind::Sequence as u8, 4]);
-        for asn in [65_001, 3_000 + set % 13, 100_000 + set % 1_009, 200_000 + set] {
+        for asn in [
+            65_001,
+            3_000 + set % 13,
+            100_000 + set % 1_009,
+            200_000 + set,
+        ] {
             out.extend_from_slice(&asn.to_be_bytes());
         }
     });

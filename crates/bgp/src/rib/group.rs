@@ -104,6 +104,7 @@ pub(crate) struct Scratch {
     pub(crate) paths: Vec<u32>,
     pub(crate) left: Vec<u32>,
     pub(crate) looked: Vec<u32>,
+    pub(crate) routes: Vec<Nlri>,
 }
 
 impl Group {
@@ -360,9 +361,17 @@ impl Group {
             }
             return;
         }
+        let end = places.iter().map(|place| place.1 + 1).max();
+        self.sent.grow(end.unwrap_or(0), NONE);
+        let mut new = 0;
         for &(_, slot) in places {
+            if self.sent[slot] == NONE {
+                self.sent[slot] = id | self.parity;
+                new += 1;
+                continue;
+            }
             let old = self.sent_path(slot);
-            if is_own && old != NONE && world.paths.get(old).peer() != path.peer() {
+            if is_own && world.paths.get(old).peer() != path.peer() {
                 // Its own route is best now: it loses the one that it was told of.
                 scratch.withdrawn.push(Withdrawal {
                     to: (2, path.peer()),
@@ -372,7 +381,12 @@ impl Group {
             }
             self.set_sent(number, slot, id | self.parity, world);
         }
-        scratch.touched.extend(places.iter().map(|place| place.1));
+        self.sent_count += new;
+        self.count_own(number, id, new.cast_signed(), world);
+        world.paths.hold(id, new);
+        if self.attached as usize != self.members.len() {
+            scratch.touched.extend(places.iter().map(|place| place.1));
+        }
     }
 
     /// Takes back what was told at a place, if anything was.

@@ -64,13 +64,17 @@ impl Rib {
             return result;
         };
         let limits = state.traits.prefix_limit;
-        for nlri in update.withdrawn() {
+        let mut routes = std::mem::take(&mut self.scratch.routes);
+        routes.clear();
+        routes.extend(update.withdrawn());
+        self.touch(&routes);
+        for &nlri in &routes {
             result.withdrawn += u32::from(self.withdraw(peer.0, nlri));
         }
-        let mut announced = update.announced().peekable();
-        while let Some(family) = announced.peek().map(|nlri| nlri.prefix.family()) {
-            let of_family =
-                std::iter::from_fn(|| announced.next_if(|nlri| nlri.prefix.family() == family));
+        routes.clear();
+        routes.extend(update.announced());
+        for routes in routes.chunk_by(|a, b| a.prefix.family() == b.prefix.family()) {
+            let family = routes[0].prefix.family();
             let next_hop = match (family, update.next_hop(family)) {
                 (Family::Ipv6Unicast, Some(next_hop)) => octets_of(next_hop),
                 _ => Vec::new(),
@@ -79,8 +83,9 @@ impl Rib {
                 next_hop: &next_hop,
                 raw: update.attributes(),
             };
-            self.announce(peer.0, family, attributes, of_family, &mut result);
+            self.announce(peer.0, family, attributes, routes, &mut result);
         }
+        self.scratch.routes = routes;
         if let Some(state) = self.peers.get(peer.0) {
             let over = |(held, limit): (&super::peer::Held, &Option<u32>)| {
                 limit.is_some_and(|limit| held.routes - held.old > limit)
@@ -88,6 +93,16 @@ impl Rib {
             result.is_over_limit = state.held.iter().zip(&limits).any(over);
         }
         result
+    }
+
+    /// Reads what routes will need of the tables' indices, all at once: so the processor waits for memory once.
+    fn touch(&self, routes: &[Nlri]) {
+        for nlri in routes {
+            match nlri.prefix.family() {
+                Family::Ipv4Unicast => self.tables.v4().touch(nlri.prefix),
+                Family::Ipv6Unicast => self.tables.v6().touch(nlri.prefix),
+            }
+        }
     }
 
     /// A prefix is ours. Where it was before, the attributes are replaced.
@@ -150,7 +165,7 @@ impl Rib {
         peer: u32,
         family: Family,
         attributes: Attributes<'_>,
-        routes: impl Iterator<Item = Nlri>,
+        routes: &[Nlri],
         result: &mut Received,
     ) {
         let Some(state) = self.peers.get(peer) else {
@@ -162,7 +177,10 @@ impl Rib {
         self.attributes.hold(set);
         let digest = *self.attributes.digest(set);
         if let Some(count) = self.refusal(peer, &digest, attributes.raw, result) {
-            *count += routes.map(|nlri| self.withdraw(peer, nlri)).count() as u32;
+            *count += routes.len() as u32;
+            for &nlri in routes {
+                self.withdraw(peer, nlri);
+            }
             self.attributes.release(set);
             return;
         }
@@ -219,10 +237,11 @@ impl Rib {
     fn announce_all<K: Key>(
         &mut self,
         arriving: &mut Arriving,
-        routes: impl Iterator<Item = Nlri>,
+        routes: &[Nlri],
         result: &mut Received,
     ) {
-        for nlri in routes {
+        self.touch(routes);
+        for &nlri in routes {
             let path = self.path_for(arriving, nlri);
             if !self.paths.get(path).is_eligible() {
                 result.denied += 1;

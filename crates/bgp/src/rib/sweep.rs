@@ -16,6 +16,8 @@ use crate::policy::Policy;
 
 /// Sessions of a peer that may begin and end before its old routes are swept, so that their numbers do not run around.
 const SESSIONS_MAX: u8 = 250;
+/// Places whose memory is asked for together.
+const TOUCHED_AT_ONCE: usize = 16;
 /// How long places that somebody refers to are left alone.
 const RECLAIM_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -214,8 +216,13 @@ impl Rib {
         }
         let slots = std::mem::take(&mut self.dead[which].waiting);
         let mut is_kept = false;
-        for item in &slots {
+        for (at, item) in slots.iter().enumerate() {
             let slot = item.slot;
+            if at.is_multiple_of(TOUCHED_AT_ONCE) {
+                for item in slots[at..].iter().take(TOUCHED_AT_ONCE) {
+                    with_table!(self.tables, family, table => table.touch(table.prefix(item.slot)));
+                }
+            }
             if !with_table!(self.tables, family, table => table.is_empty_at(slot)) {
                 continue;
             }
