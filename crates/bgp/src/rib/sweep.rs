@@ -25,6 +25,8 @@ const RECLAIM_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     at: u32,
+    /// Where it goes back to the first place. Those behind that came when it had begun hold nothing to be swept.
+    end: u32,
     /// Places to go.
     left: u32,
     /// Peers for which it is done.
@@ -66,7 +68,9 @@ impl Rib {
     /// Lets a peer's routes be looked at, each once.
     pub(super) fn request_sweep(&mut self, peer: u32, family: Family, _now: Instant) {
         let sweep = &mut self.sweeps[family.index()];
-        sweep.left = self.tables.end(family);
+        // All places from now on, wherever it is.
+        sweep.end = self.tables.end(family);
+        sweep.left = sweep.end;
         if !sweep.peers.contains(&peer) {
             sweep.peers.push(peer);
         }
@@ -88,14 +92,13 @@ impl Rib {
         }
         self.drop_idle_sweepers(K::FAMILY);
         while budget > 0 && self.sweeps[which].is_running() {
-            let end = self.tables.end(K::FAMILY);
             let sweep = &mut self.sweeps[which];
-            if sweep.left == 0 || end == 0 {
+            if sweep.left == 0 {
                 self.end_sweep(K::FAMILY);
                 break;
             }
             let slot = sweep.at;
-            sweep.at = if slot + 1 >= end { 0 } else { slot + 1 };
+            sweep.at = if slot + 1 >= sweep.end { 0 } else { slot + 1 };
             sweep.left -= 1;
             budget -= 1;
             if K::table(&self.tables).count(slot) > 0 {
@@ -328,7 +331,7 @@ impl Rib {
 
     /// Makes a group of some of a group's members, which were told the same.
     fn split(&mut self, number: u32, peers: &[u32]) -> u32 {
-        let Some(mut group) = self.groups.list[number as usize].take() else {
+        let Some(group) = self.group(number) else {
             return number;
         };
         let family = group.family();
@@ -336,16 +339,21 @@ impl Rib {
         twin.old_export = group.old_export.clone();
         twin.parity = group.parity;
         twin.skips_own = group.skips_own;
-        twin.sent = Chunked::new();
+        let mut sent = Chunked::new();
         for slot in 0..group.sent.len() {
-            let sent = group.sent[slot];
-            twin.sent.push(sent);
-            if sent != NONE {
-                self.paths.hold(sent & !PARITY, 1);
-                twin.sent_count += 1;
+            sent.push(group.sent[slot]);
+        }
+        twin.sent_count = group.sent_count;
+        for slot in 0..sent.len() {
+            if sent[slot] != NONE {
+                self.paths.hold(sent[slot] & !PARITY, 1);
             }
         }
+        twin.sent = sent;
         let twin = self.make_group(twin);
+        let Some(mut group) = self.groups.list[number as usize].take() else {
+            return number;
+        };
         for &peer in peers {
             group.members.retain(|&other| other != peer);
             let Some(state) = self.peers.get_mut(peer) else {

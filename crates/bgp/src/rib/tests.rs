@@ -1,9 +1,14 @@
 //! Tests of routes, and what they have in common: peers that say something, and peers that keep what they are told.
 
+mod decision;
+mod outward;
+mod policies;
 mod reference;
+mod serving;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use base::Instant;
 use wire::bgp::attr::{self, code, flag};
