@@ -1,15 +1,19 @@
 //! A run of a scenario, from outside: going on, looking in, stepping in, and what comes out.
 
+use std::io;
 use std::sync::Arc;
 
 use base::{Duration, Instant};
 use bgp::Speaker;
+use reactor::{PollerKind, Waker};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
-use crate::results::Results;
+use crate::observer::Observer;
+use crate::real::LoopStats;
+use crate::results::{Notes, Results};
 use crate::scenario::{Fault, Scenario};
-use crate::world::World;
+use crate::world::{Tcp, World};
 
 /// A scenario that is being run.
 ///
@@ -65,6 +69,23 @@ pub struct Recording {
 }
 
 impl Recording {
+    pub(crate) fn of(
+        scenario: &Scenario,
+        injected: &[(Duration, String)],
+        until: Duration,
+    ) -> Self {
+        let injection = |(at, event): &(Duration, String)| Injection {
+            at_ns: at.as_nanos(),
+            event: event.clone(),
+        };
+        Self {
+            file: scenario.file.clone(),
+            scenario: scenario.text.clone(),
+            injected: injected.iter().map(injection).collect(),
+            until_ns: until.as_nanos(),
+        }
+    }
+
     /// The recording as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -90,6 +111,83 @@ impl Emulation {
             scenario,
             injected: Vec::new(),
             is_over: false,
+        }
+    }
+
+    /// Those of the routers that are `owned`, with sockets for their links over TCP; `waker` ends a wait for them.
+    pub(crate) fn part(
+        scenario: Arc<Scenario>,
+        owned: Vec<bool>,
+        waker: &Waker,
+        poller: PollerKind,
+    ) -> io::Result<Self> {
+        let tcp = Tcp::open(scenario.topology.routers.len(), waker, poller)?;
+        Ok(Self {
+            world: World::part(Arc::clone(&scenario), Some(owned), Some(Box::new(tcp))),
+            scenario,
+            injected: Vec::new(),
+            is_over: false,
+        })
+    }
+
+    /// What could not be opened.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        self.world.faults.clone()
+    }
+
+    /// Descriptors that are watched.
+    pub(crate) fn watched(&self) -> usize {
+        self.world
+            .tcp
+            .as_ref()
+            .map_or(0, |tcp| tcp.reactor.watched())
+    }
+
+    /// Waits for sockets; says whether the waker ended it.
+    pub(crate) fn wait(
+        &mut self,
+        deadline: Instant,
+        gather: Option<Duration>,
+        at: impl FnOnce(Instant) -> Duration,
+    ) -> io::Result<bool> {
+        if let (Some(span), Some(tcp)) = (gather, &mut self.world.tcp) {
+            tcp.reactor.pause(span);
+        }
+        self.world.wait(deadline, |now| Instant::ZERO + at(now))
+    }
+
+    /// How long nothing was heard, once all events are over.
+    pub(crate) fn quiet_since_events(&self) -> Option<Duration> {
+        self.world.is_over().then(|| self.world.quiet_for())
+    }
+
+    /// An event that somebody else reads and records.
+    pub(crate) fn inject_event(&mut self, event: &Event) {
+        self.world.observer.watch(&self.scenario.topology, event);
+        self.world.look_again();
+        self.world.schedule(event);
+    }
+
+    /// What the loop cost.
+    pub(crate) fn loop_stats(&self) -> Option<LoopStats> {
+        let reactor = &self.world.tcp.as_ref()?.reactor;
+        Some(LoopStats {
+            poller: reactor.poller(),
+            watched: reactor.watched(),
+            waits: reactor.wait_stats(),
+            handlers: reactor.handler_stats().to_vec(),
+        })
+    }
+
+    /// What was noted, at the end.
+    pub(crate) fn take_notes(&mut self) -> Notes {
+        self.world.count_received();
+        let topology = &self.scenario.topology;
+        let nothing = Observer::new(topology, &[], self.scenario.run);
+        Notes {
+            observer: std::mem::replace(&mut self.world.observer, nothing),
+            totals: self.world.totals,
+            end: self.world.now,
         }
     }
 

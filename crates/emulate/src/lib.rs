@@ -23,13 +23,14 @@
 //! assert_eq!((results.endpoints_up, results.sessions_lost), (10, 0));
 //! ```
 //!
-//! Left out: links over TCP and routers outside, which scenarios can describe already; forwarding of packets.
+//! Left out: forwarding of packets.
 #![forbid(unsafe_code)]
 
 mod emulation;
 mod event;
 mod files;
 mod observer;
+mod real;
 mod results;
 mod scenario;
 pub mod topology;
@@ -37,6 +38,7 @@ mod world;
 
 pub use emulation::{Emulation, Progress, Recording};
 pub use event::{Action, Event};
+pub use real::{Fleet, LoopStats};
 pub use results::{Activity, AddressResult, EventResult, Results, RouterResult, Share};
 pub use scenario::{Authorisation, ClockKind, Fault, Scenario};
 pub use topology::Topology;

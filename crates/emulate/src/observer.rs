@@ -281,6 +281,37 @@ impl Observer {
         }
     }
 
+    /// Takes over what another part of the same run noted of its routers.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        for (own, its) in self.records.iter_mut().zip(other.records) {
+            own.steps = match (own.steps, its.steps) {
+                (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+                (own, its) => own.or(its),
+            };
+            own.last_change = own.last_change.max(its.last_change);
+            own.last_update = own.last_update.max(its.last_update);
+            own.updates += its.updates;
+            own.changes += its.changes;
+        }
+        for (own, its) in self.routers.iter_mut().zip(other.routers) {
+            own.updates_sent += its.updates_sent;
+            own.updates_received += its.updates_received;
+            own.changes += its.changes;
+        }
+        if self.activity.len() < other.activity.len() {
+            self.activity.resize(other.activity.len(), (0, 0));
+        }
+        for (own, its) in self.activity.iter_mut().zip(other.activity) {
+            own.0 += its.0;
+            own.1 += its.1;
+        }
+        self.updates += other.updates;
+        self.last_update = self.last_update.max(other.last_update);
+        for (own, its) in self.watches.iter_mut().zip(other.watches) {
+            own.absorb(its);
+        }
+    }
+
     /// How long the run has been without an UPDATE.
     pub(crate) fn quiet_for(&self, now: Instant) -> Duration {
         now - self.last_update
@@ -296,6 +327,38 @@ impl Observer {
 }
 
 impl Watch {
+    /// Adds up what other routers believed, at each time.
+    fn absorb(&mut self, other: Self) {
+        for (own, its) in self.beliefs.iter_mut().zip(other.beliefs) {
+            if its.0 != Belief::Nothing {
+                *own = its;
+            }
+        }
+        self.tally.owner += other.tally.owner;
+        self.tally.other += other.tally.other;
+        let mine = std::mem::take(&mut self.series);
+        let (mut here, mut there) = (mine.iter().peekable(), other.series.iter().peekable());
+        let (mut left, mut right) = (Tally::default(), Tally::default());
+        loop {
+            let at = match (here.peek(), there.peek()) {
+                (None, None) => return,
+                (Some(one), None) | (None, Some(one)) => one.0,
+                (Some(one), Some(two)) => one.0.min(two.0),
+            };
+            if let Some(next) = here.next_if(|next| next.0 == at) {
+                left = next.1;
+            }
+            if let Some(next) = there.next_if(|next| next.0 == at) {
+                right = next.1;
+            }
+            let sum = Tally {
+                owner: left.owner + right.owner,
+                other: left.other + right.other,
+            };
+            self.series.push((at, sum));
+        }
+    }
+
     /// Notes that `prefix` is announced around the address.
     fn around(&mut self, prefix: Prefix) {
         if !self.prefixes.contains(&prefix) {

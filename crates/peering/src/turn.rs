@@ -240,6 +240,40 @@ impl Peering {
         connection.is_some_and(|found| found.as_ref().is_some_and(|found| found.id == id))
     }
 
+    /// Every connection that is open or being opened.
+    pub fn connections(&self) -> impl Iterator<Item = ConnId> {
+        self.connections.iter().flatten().map(|found| found.id)
+    }
+
+    /// Writes octets of somebody else's to a connection whose stream is free; whether it was.
+    pub fn write_raw(&mut self, id: ConnId, octets: &[u8], reactor: &mut Reactor) -> bool {
+        let Some(connection) = self.find(id) else {
+            return false;
+        };
+        if connection.unsent.is_some() || connection.is_opening {
+            return false;
+        }
+        let is_some = matches!(connection.write(octets), Written::Some);
+        let is_watched = !is_some || connection.watch(reactor).is_ok();
+        self.counts.blocked += u32::from(is_some);
+        is_watched
+    }
+
+    /// Closes everything without a word, as a router that lost its power.
+    pub fn close_all(&mut self, reactor: &mut Reactor) {
+        for connection in self.connections.drain(..).flatten() {
+            reactor.remove(connection.token);
+        }
+        for parting in self.partings.drain(..).flatten() {
+            reactor.remove(parting.token);
+        }
+        for listener in self.listeners.drain(..) {
+            reactor.remove(listener.token);
+        }
+        self.counts.connections = 0;
+        self.counts.blocked = 0;
+    }
+
     /// Writes what the speaker has for one peer, which [`Speaker::poll_ready`] named; [`Buffers::written`] has it then.
     /// For owners who carry connections in other ways, too.
     pub fn write_one(

@@ -283,6 +283,11 @@ impl Reactor {
         None
     }
 
+    /// Whether the last wait found as much as one may find: there may be more that is ready.
+    pub fn was_full(&self) -> bool {
+        self.batch.len() >= poller::BUDGET
+    }
+
     /// Opens the account of a kind of work; the same name gives the same account.
     /// There are 32: later names share one called "other".
     pub fn handler(&mut self, name: &'static str) -> HandlerId {

@@ -141,7 +141,34 @@ pub(crate) struct Totals {
     pub(crate) malformed: u64,
 }
 
+/// What one of several parts of a run noted.
+pub(crate) struct Notes {
+    pub(crate) observer: Observer,
+    pub(crate) totals: Totals,
+    pub(crate) end: Instant,
+}
+
 impl Results {
+    /// The results of a run whose parts had some of the routers each.
+    pub(crate) fn of_parts(scenario: &Scenario, parts: Vec<Notes>) -> Self {
+        let mut parts = parts.into_iter();
+        let nothing = || Notes {
+            observer: Observer::new(&scenario.topology, &scenario.events, scenario.run),
+            totals: Totals::default(),
+            end: Instant::ZERO,
+        };
+        let mut all = parts.next().unwrap_or_else(nothing);
+        for part in parts {
+            all.observer.absorb(part.observer);
+            all.totals.messages += part.totals.messages;
+            all.totals.endpoints_up += part.totals.endpoints_up;
+            all.totals.sessions_lost += part.totals.sessions_lost;
+            all.totals.malformed += part.totals.malformed;
+            all.end = all.end.max(part.end);
+        }
+        Self::new(scenario, &all.observer, all.totals, all.end)
+    }
+
     /// The results of a run of `scenario` that ended at `end`.
     pub(crate) fn new(
         scenario: &Scenario,

@@ -251,6 +251,9 @@ fn behaviour(section: &mut Section<'_, '_, '_>, settings: &mut RouterSettings) {
         section.seconds("connect_retry_s", 0.1..=INTERVAL_S_MAX),
         &mut settings.connect_retry,
     );
+    if let Some(port) = section.integer("port", 1..=65_535) {
+        settings.port = port.value as u16;
+    }
     set(section.flag("ipv6"), &mut settings.ipv6);
     set(section.flag("originate"), &mut settings.originates);
 }
@@ -370,7 +373,8 @@ fn override_with(settings: &mut RouterSettings, before: RouterSettings, after: R
         originates,
         validates,
         roles,
-        outside
+        outside,
+        port
     );
 }
 

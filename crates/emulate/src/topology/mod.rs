@@ -88,6 +88,8 @@ pub struct RouterSettings {
     pub roles: bool,
     /// Whether it is a daemon outside of the emulation, which is reached over TCP.
     pub outside: bool,
+    /// The port at its address where it is reached over TCP.
+    pub port: u16,
 }
 
 impl RouterSettings {
@@ -102,6 +104,7 @@ impl RouterSettings {
         validates: false,
         roles: false,
         outside: false,
+        port: 1790,
     };
 }
 

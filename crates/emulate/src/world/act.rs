@@ -20,9 +20,14 @@ impl World {
         let scenario = Arc::clone(&self.scenario);
         let topology = &scenario.topology;
         let own = &topology.routers[router as usize];
-        if own.settings.outside {
+        let is_here = self
+            .owned
+            .as_ref()
+            .is_none_or(|owned| owned[router as usize]);
+        if own.settings.outside || !is_here {
             return;
         }
+        self.listen(router);
         let starts = self.starts[router as usize];
         self.starts[router as usize] += 1;
         let mut seed = [0; 32];
@@ -46,6 +51,8 @@ impl World {
             return;
         }
         let ends = std::mem::take(&mut node.ends);
+        self.close_tcp(router);
+        let node = &mut self.nodes[router as usize];
         let up = u64::from(std::mem::take(&mut node.up));
         self.totals.endpoints_up -= up;
         self.totals.sessions_lost += up;
@@ -115,7 +122,11 @@ impl World {
             Step::Leak { router, on } => self.leak(router, on),
             Step::Reset { link } => self.reset(link),
             Step::Lose { link } => {
-                self.cut(link, crate::topology::Detection::AtOnce);
+                if self.carries(link) {
+                    self.cut_tcp(link, false);
+                } else {
+                    self.cut(link, crate::topology::Detection::AtOnce);
+                }
                 let topology = &self.scenario.topology;
                 let mean = topology
                     .settings_of(&topology.links[link as usize])
@@ -143,7 +154,7 @@ impl World {
     }
 
     /// Does something with the speaker of a router, if it runs.
-    fn with(&mut self, router: u32, act: impl FnOnce(&mut bgp::Speaker, Instant)) {
+    pub(super) fn with(&mut self, router: u32, act: impl FnOnce(&mut bgp::Speaker, Instant)) {
         if let Some(speaker) = &mut self.nodes[router as usize].speaker {
             act(speaker, self.now);
             self.wake(router);
@@ -163,6 +174,14 @@ impl World {
 
     fn set_link(&mut self, link: u32, up: bool) {
         let was_up = std::mem::replace(&mut self.lines.is_up[link as usize], up);
+        if self.carries(link) {
+            match (was_up, up) {
+                (true, false) => self.cut_tcp(link, true),
+                (false, true) => self.mend_tcp(link),
+                (true, true) | (false, false) => {}
+            }
+            return;
+        }
         if was_up && !up {
             let topology = &self.scenario.topology;
             let detection = topology
@@ -195,6 +214,9 @@ impl World {
             self.observer.sent(router, 1, self.now);
             let number = self.post.keep(message);
             self.send(router, conn, What::Octets(number), message.len());
+        } else if self.send_raw_tcp(router, neighbour, message) {
+            self.totals.messages += 1;
+            self.observer.sent(router, 1, self.now);
         }
     }
 }

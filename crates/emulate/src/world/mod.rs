@@ -14,6 +14,7 @@ mod routes;
 mod settings;
 mod steps;
 mod table;
+mod tcp;
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -33,6 +34,7 @@ use links::{End, Lines};
 use post::{Parcel, Post, What};
 use settings::Kinds;
 use steps::Timed;
+pub(crate) use tcp::Tcp;
 
 /// Units of work that a router is given at a time, until it has no more.
 const BUDGET: usize = 4_096;
@@ -69,6 +71,12 @@ pub(crate) struct World {
     by_address: HashMap<Ipv4Addr, u32>,
     pub(crate) observer: Observer,
     pub(crate) totals: Totals,
+    /// Sockets, where links go over TCP.
+    pub(crate) tcp: Option<Box<Tcp>>,
+    /// Of the routers, those that are here; all of them where nothing is said.
+    owned: Option<Vec<bool>>,
+    /// What could not be opened.
+    pub(crate) faults: Vec<String>,
     rng: Rng,
     /// Routers that have something to say at this instant, and whether one is among them.
     awake: Vec<u32>,
@@ -81,6 +89,15 @@ pub(crate) struct World {
 impl World {
     /// The routers of `scenario` before their first instant.
     pub(crate) fn new(scenario: Arc<Scenario>) -> Self {
+        Self::part(scenario, None, None)
+    }
+
+    /// Those of the routers that are `owned`, with sockets for what is over TCP.
+    pub(crate) fn part(
+        scenario: Arc<Scenario>,
+        owned: Option<Vec<bool>>,
+        tcp: Option<Box<Tcp>>,
+    ) -> Self {
         let topology = &scenario.topology;
         let routers = topology.routers.len();
         let addresses = topology.routers.iter().zip(0..);
@@ -102,6 +119,9 @@ impl World {
                 .collect(),
             observer: Observer::new(topology, &scenario.events, scenario.run),
             totals: Totals::default(),
+            tcp,
+            owned,
+            faults: Vec::new(),
             rng: Rng::stream(scenario.seed, &["world"]),
             awake: Vec::new(),
             is_awake: vec![false; routers],
@@ -186,9 +206,10 @@ impl World {
             if self.wakes[router as usize] <= now {
                 self.wakes[router as usize] = Instant::FAR_FUTURE;
                 if let Some(speaker) = &mut self.nodes[router as usize].speaker {
-                    speaker.drained(now);
+                    let drained = self.tcp.as_ref().map_or(now, |tcp| tcp.drained);
+                    speaker.drained(drained);
                     speaker.handle_timeout(now);
-                    speaker.drained(now);
+                    speaker.drained(drained);
                 }
                 self.wake(router);
             }
@@ -284,13 +305,23 @@ impl World {
 
     /// Takes all that a router has: octets and events, until its work is done.
     fn drain(&mut self, router: u32, speaker: &mut Speaker) {
+        if let Some(tcp) = &self.tcp {
+            speaker.drained(tcp.drained);
+            self.write_more(router, speaker);
+        }
         loop {
             let more = speaker.work(BUDGET, self.now);
             self.send_ready(router, speaker);
             let mut quiet = true;
             while let Some(event) = speaker.poll_event() {
                 quiet = false;
-                self.happened(router, event);
+                let left = match self.tcp {
+                    None => Some(event),
+                    Some(_) => self.act_on_tcp(router, speaker, event),
+                };
+                if let Some(event) = left {
+                    self.happened(router, event);
+                }
             }
             if !more && quiet {
                 return;
@@ -322,6 +353,9 @@ impl World {
     /// Sends all that a connection has.
     #[inline]
     fn send_all(&mut self, router: u32, speaker: &mut Speaker, conn: ConnId) {
+        if self.is_over_tcp(router, conn) {
+            return self.write_tcp(router, speaker, conn);
+        }
         loop {
             self.buffer.clear();
             let more = speaker.fill(conn, &mut self.buffer, FILL_MAX, self.now);

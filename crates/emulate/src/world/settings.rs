@@ -75,6 +75,7 @@ impl Kinds {
             let over = topology.settings_of(&topology.links[link as usize]);
             if over.transport == Transport::Tcp {
                 peer.local = Some(IpAddr::V4(own.address));
+                peer.port = other.settings.port;
             }
             config.peers.push(peer);
         }
@@ -102,9 +103,11 @@ impl Kinds {
         } else {
             ends.relation.reversed()
         };
+        // Who is outside may wait, too: both dial then, and of two connections one stays.
+        let is_outside = |of: u32| topology.routers[of as usize].settings.outside;
         let kind = Kind {
             relation: relation as u8,
-            passive: dials != router,
+            passive: dials != router && !is_outside(ends.a) && !is_outside(ends.b),
             leaks,
             router: (
                 own.hold_time_s,

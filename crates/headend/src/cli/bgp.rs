@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use super::Socket;
 use super::table::Column;
-use super::table::Shown::{Age, Bytes, Number, Text};
+use super::table::Shown::{Age, Bytes, Number, Tenths, Text};
 use crate::control::request::{BgpNeighbors, BgpPeer, BgpRoutes, BgpVerb, BgpWhose, Do};
 
 /// What is shown.
@@ -237,4 +237,23 @@ pub(super) const HOLD: &[Column] = &[
     ("HOLD TIME (S)", "hold_time_s", Number),
     ("HEARD", "heard_s_ago", Age),
     ("LEFT", "hold_left_s", Age),
+];
+pub(super) const EMULATED_WAITS: &[Column] = &[
+    ("THREAD", "thread", Number),
+    ("POLLER", "poller", Text),
+    ("WATCHED", "watched", Number),
+    ("WAITS", "waits", Number),
+    ("READY", "ready", Number),
+    ("READY PER WAIT", "ready_per_wait", Tenths),
+    ("WAITS PER S", "waits_per_s", Tenths),
+    ("WAITED (S)", "waited_s", Tenths),
+    ("BUSY (S)", "busy_s", Tenths),
+];
+pub(super) const EMULATED_HANDLER: &[Column] = &[
+    ("THREAD", "thread", Number),
+    ("HANDLER", "name", Text),
+    ("CALLS", "calls", Number),
+    ("TOTAL us", "total_us", Tenths),
+    ("MEAN us", "mean_us", Tenths),
+    ("LONGEST us", "longest_us", Tenths),
 ];

@@ -254,6 +254,8 @@ fn look(schema: &str) -> Look {
         "bgp.rib/1" => Look::Block(bgp::RIB),
         "bgp.event/1" => Look::Table(bgp::EVENT),
         "bgp.hold/1" => Look::Table(bgp::HOLD),
+        "emulate.waits/1" => Look::Table(bgp::EMULATED_WAITS),
+        "emulate.handler/1" => Look::Table(bgp::EMULATED_HANDLER),
         "counter/1" => Look::Table(COUNTER),
         "event.descriptor/1" => Look::Table(DESCRIPTOR),
         "event.handler/1" => Look::Table(HANDLER),

@@ -4,10 +4,9 @@ use std::time::Instant as Moment;
 
 use base::Instant;
 use bgp::{PeerId, Speaker};
-use emulate::Emulation;
-use reactor::WaitStats;
 use serde::{Deserialize, Serialize};
 
+use super::running::Running;
 use crate::bgp::{Aside, BgpShow};
 use crate::control::lines::OUT_HIGH;
 use crate::control::reply::{self, Code, Refusal, Rows};
@@ -38,6 +37,8 @@ pub(super) enum Verb {
     Peer(BgpPeer),
     #[serde(rename = "show.event.poll")]
     Poll(BgpWhose),
+    #[serde(rename = "show.event.cpu")]
+    Cpu(BgpWhose),
     #[serde(rename = "show.event.timers")]
     Timers(BgpWhose),
 }
@@ -59,8 +60,7 @@ pub(super) struct Rest {
 
 /// Who answers.
 pub(super) struct Desk<'e> {
-    pub(super) emulation: &'e mut Emulation,
-    pub(super) waits: WaitStats,
+    pub(super) running: &'e mut Running,
     pub(super) started: Moment,
 }
 
@@ -101,26 +101,24 @@ impl Answer for Desk<'_> {
             mut show,
             mut rows,
         } = rest;
-        let now = Instant::ZERO + self.emulation.now();
         while out.len() < OUT_HIGH {
-            // A router that has failed meanwhile has nothing more to show.
-            let Some(speaker) = self.emulation.router_to_show(&router) else {
-                break;
+            let step = move |speaker: &mut Speaker, now: Instant| {
+                let mut written = Vec::new();
+                let mut part = Rows::new(&mut written, id);
+                let left = show.step(speaker, Aside::default(), now, &mut part);
+                let count = part.count;
+                (left, written, count)
             };
-            let mut part = Rows::new(out, id);
-            let left = show.step(speaker, Aside::default(), now, &mut part);
-            rows += part.count;
-            match left {
-                Some(left) => show = left,
-                None => {
-                    reply::end(out, id, rows);
-                    return None;
-                }
-            }
-        }
-        if self.emulation.router(&router).is_none() {
-            reply::end(out, id, rows);
-            return None;
+            // A router that has failed meanwhile has nothing more to show.
+            let found = self.running.with_router(&router, step);
+            let (left, written, count) = found.unwrap_or_default();
+            out.extend(written);
+            rows += count;
+            let Some(left) = left else {
+                reply::end(out, id, rows);
+                return None;
+            };
+            show = left;
         }
         Some(Rest {
             id,
@@ -139,39 +137,38 @@ impl Desk<'_> {
         verb: Verb,
         out: &mut Vec<u8>,
     ) -> Result<Option<(String, BgpShow)>, Refusal> {
-        let now = Instant::ZERO + self.emulation.now();
         match verb {
             Verb::Progress(_) => self.progress(id, out),
             Verb::Inject(event) => {
-                let injected = self.emulation.inject(&event.event).map_err(|faults| {
+                let injected = self.running.inject(&event.event).map_err(|faults| {
                     let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
                     Refusal::new(Code::BadRequest, lines.join("; "))
                 })?;
                 let row = serde_json::json!({
                     "schema": "emulate.injected/1",
-                    "event": injected.label(&self.emulation.scenario().topology),
+                    "event": injected.label(&self.running.scenario().topology),
                     "at_s": injected.at.as_secs_f64(),
                 });
                 reply::row(out, id, &row);
                 reply::end(out, id, 1);
             }
-            Verb::Summary(whose) => return self.of(whose.router, |_| Ok(BgpShow::Summary)),
-            Verb::Rib(whose) => return self.of(whose.router, |_| Ok(BgpShow::Rib)),
+            Verb::Summary(whose) => return self.of(whose.router, |_, _| Ok(BgpShow::Summary)),
+            Verb::Rib(whose) => return self.of(whose.router, |_, _| Ok(BgpShow::Rib)),
             Verb::Timers(whose) => {
-                return self.of(whose.router, |_| Ok(BgpShow::Holds(PeerId(0))));
+                return self.of(whose.router, |_, _| Ok(BgpShow::Holds(PeerId(0))));
             }
             Verb::Neighbors(asked) => {
-                return self.of(asked.router.clone(), |speaker| {
+                return self.of(asked.router.clone(), move |speaker, _| {
                     BgpShow::neighbors(&asked, speaker)
                 });
             }
             Verb::Events(asked) => {
-                return self.of(asked.router.clone(), |speaker| {
+                return self.of(asked.router.clone(), move |speaker, now| {
                     BgpShow::events(&asked, speaker, now)
                 });
             }
             Verb::Route(asked) => {
-                return self.of(asked.router.clone(), |speaker| {
+                return self.of(asked.router.clone(), move |speaker, _| {
                     BgpShow::routes(&asked, speaker)
                 });
             }
@@ -180,23 +177,27 @@ impl Desk<'_> {
                 return Err(Refusal::new(Code::Refused, message));
             }
             Verb::Poll(_) => self.poll(id, out),
+            Verb::Cpu(_) => self.cpu(id, out),
         }
         Ok(None)
     }
 
     fn of(
-        &self,
+        &mut self,
         router: Option<String>,
-        show: impl FnOnce(&Speaker) -> Result<BgpShow, Refusal>,
+        show: impl FnOnce(&Speaker, Instant) -> Result<BgpShow, Refusal> + Send + 'static,
     ) -> Result<Option<(String, BgpShow)>, Refusal> {
         let name = self.named(router)?;
-        let speaker = self.emulation.router(&name).ok_or_else(|| missing(&name))?;
-        Ok(Some((name, show(speaker)?)))
+        let found = self
+            .running
+            .with_router(&name, move |speaker, now| show(speaker, now));
+        let show = found.unwrap_or_else(|| Err(missing(&name)))?;
+        Ok(Some((name, show)))
     }
 
     fn named(&self, router: Option<String>) -> Result<String, Refusal> {
         router.ok_or_else(|| {
-            let routers = &self.emulation.scenario().topology.routers;
+            let routers = &self.running.scenario().topology.routers;
             let first = routers.first().map_or("r1", |router| router.name.as_str());
             let message =
                 format!("an emulation has many routers: name one with --router, such as {first}");
@@ -205,7 +206,7 @@ impl Desk<'_> {
     }
 
     fn progress(&self, id: u64, out: &mut Vec<u8>) {
-        let progress = self.emulation.progress();
+        let progress = self.running.progress();
         let elapsed = self.started.elapsed().as_secs_f64();
         let row = serde_json::json!({
             "schema": "emulate.progress/1",
@@ -223,17 +224,48 @@ impl Desk<'_> {
         reply::end(out, id, 1);
     }
 
+    /// What the threads' loops wait for, and what that costs.
     fn poll(&self, id: u64, out: &mut Vec<u8>) {
-        let waits = &self.waits;
-        let row = serde_json::json!({
-            "schema": "event.waits/1",
-            "waits": waits.waits,
-            "empty": waits.empty,
-            "ready": waits.ready,
-            "waited_s": waits.waited.as_secs_f64(),
-        });
-        reply::row(out, id, &row);
-        reply::end(out, id, 1);
+        let mut rows = Rows::new(out, id);
+        for (stats, thread) in self.running.loops().iter().zip(1..) {
+            let waits = &stats.waits;
+            rows.push(&serde_json::json!({
+                "schema": "emulate.waits/1",
+                "thread": thread,
+                "poller": stats.poller.name(),
+                "watched": stats.watched,
+                "waits": waits.waits,
+                "empty": waits.empty,
+                "ready": waits.ready,
+                "ready_per_wait": waits.ready as f64 / waits.waits.max(1) as f64,
+                "ready_to_watched": waits.ready_ratio(),
+                "waits_per_s": waits.waits_per_second(),
+                "waited_s": waits.waited.as_secs_f64(),
+                "busy_s": waits.busy().as_secs_f64(),
+            }));
+        }
+        let count = rows.count;
+        reply::end(out, id, count);
+    }
+
+    /// Where the threads' time went.
+    fn cpu(&self, id: u64, out: &mut Vec<u8>) {
+        let mut rows = Rows::new(out, id);
+        for (stats, thread) in self.running.loops().iter().zip(1..) {
+            for handler in &stats.handlers {
+                rows.push(&serde_json::json!({
+                    "schema": "emulate.handler/1",
+                    "thread": thread,
+                    "name": handler.name,
+                    "calls": handler.calls,
+                    "total_us": handler.total.as_nanos() as f64 / 1e3,
+                    "mean_us": handler.mean().as_nanos() as f64 / 1e3,
+                    "longest_us": handler.longest.as_nanos() as f64 / 1e3,
+                }));
+            }
+        }
+        let count = rows.count;
+        reply::end(out, id, count);
     }
 }
 

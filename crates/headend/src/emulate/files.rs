@@ -1,16 +1,18 @@
 //! What a run leaves: results as JSON, CSV, pictures and a page, routes as MRT, a summary on standard output.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use emulate::{Emulation, Results};
+use emulate::Results;
+
+use super::running::Running;
 
 /// Writes all of it.
 pub(super) fn write(
-    emulation: Emulation,
+    running: Running,
     directory: &Path,
     mrt: &[String],
     json: bool,
@@ -19,14 +21,12 @@ pub(super) fn write(
         .with_context(|| format!("cannot make {}", directory.display()))?;
     for router in mrt {
         let path = directory.join(format!("{router}.mrt"));
-        let written = File::create(&path).and_then(|file| {
-            let mut file = BufWriter::new(file);
-            emulation.write_mrt(router, &mut file)?;
-            file.flush()
-        });
+        let written = running
+            .mrt(router)
+            .and_then(|routes| fs::write(&path, routes));
         written.with_context(|| format!("{}", path.display()))?;
     }
-    let results = emulation.finish();
+    let results = running.finish();
     let put = |name: &str, text: &str| {
         let path = directory.join(name);
         fs::write(&path, text).with_context(|| format!("{}", path.display()))

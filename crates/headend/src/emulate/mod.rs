@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `run` | a run: paced, looked at, stepped into |
 //! | `control` | what a running emulation answers |
+//! | `running` | both kinds of time as commands see them |
 //! | `files` | what a run leaves |
 //!
 //! Exit status: 0 done, or stopped by a signal with results written; 2 something was wrong.
@@ -11,6 +12,7 @@
 mod control;
 mod files;
 mod run;
+mod running;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +20,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use clap::Subcommand;
 use emulate::{Emulation, Fault, Recording, Scenario};
+use reactor::PollerKind;
 use serde_json::Value;
+
+use running::Running;
 
 use crate::cli::or_exit_2;
 use crate::control::client::Client;
@@ -70,9 +75,30 @@ struct Run {
     /// Record the run, with what is injected, to be replayed
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// How threads wait for sockets, where links are over TCP
+    #[arg(long, value_enum, default_value = "epoll")]
+    poller: Poller,
     /// Answer `show` and `inject` here while it runs
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
+}
+
+/// What waits for readiness.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Poller {
+    /// A wait costs what is ready
+    Epoll,
+    /// A wait costs what is watched, as it was
+    Poll,
+}
+
+impl From<Poller> for PollerKind {
+    fn from(poller: Poller) -> Self {
+        match poller {
+            Poller::Epoll => PollerKind::Epoll,
+            Poller::Poll => PollerKind::PollRebuilt,
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -154,13 +180,12 @@ fn check(path: &Path) -> Result<ExitCode> {
 fn run_scenario(path: &Path, args: &Run) -> Result<ExitCode> {
     let scenario = load(path)?;
     let directory = args.keep.directory(path);
-    let emulation = Emulation::new(scenario);
-    let emulation = run::run(emulation, args.control.as_deref())?;
+    let running = run::run(scenario, args.poller.into(), args.control.as_deref())?;
     if let Some(path) = &args.record {
-        let text = emulation.recording().to_json();
+        let text = running.recording().to_json();
         std::fs::write(path, text).with_context(|| format!("{}", path.display()))?;
     }
-    files::write(emulation, &directory, &args.keep.mrt, args.keep.json)
+    files::write(running, &directory, &args.keep.mrt, args.keep.json)
 }
 
 fn replay_recording(args: &Replay) -> Result<ExitCode> {
@@ -170,7 +195,7 @@ fn replay_recording(args: &Replay) -> Result<ExitCode> {
     let recording = recording.with_context(|| format!("{}: is no recording", path.display()))?;
     let emulation = Emulation::replay(&recording).map_err(|faults| told(&faults))?;
     files::write(
-        emulation,
+        Running::Virtual(emulation),
         &args.keep.directory(path),
         &args.keep.mrt,
         args.keep.json,

@@ -5,17 +5,20 @@ use std::time::{Duration as Wall, Instant as Moment};
 
 use anyhow::{Context, Result};
 use base::Duration;
-use emulate::{ClockKind, Emulation};
+use emulate::{Emulation, Scenario};
 use indicatif::{ProgressBar, ProgressStyle};
 use reactor::{Interest, PollerKind, Reactor, Signals, StoreKind};
 
 use super::control::{Desk, Rest};
+use super::running::Running;
 use crate::control::service::{Service, Socket};
 
 /// Instants that are gone through before anything else is looked at.
 const TURNS: usize = 256;
 /// How long clients and signals may have to wait.
 const SLICE: Wall = Wall::from_millis(20);
+/// How often a run by the clock is looked at.
+const LOOK: Duration = Duration::from_millis(50);
 /// What a watched descriptor is; those of clients have the tag.
 const SIGNALS: u64 = 0;
 const CLIENTS: u64 = 1 << 32;
@@ -31,24 +34,42 @@ struct Outside {
 }
 
 /// Runs it to its end, or until a signal stops it.
-pub(super) fn run(mut emulation: Emulation, control: Option<&Path>) -> Result<Emulation> {
+pub(super) fn run(
+    scenario: Scenario,
+    poller: PollerKind,
+    control: Option<&Path>,
+) -> Result<Running> {
+    // Before any thread starts: those begun earlier would not have the signals blocked.
     let mut outside = Outside::open(control)?;
-    let is_virtual = emulation.scenario().clock == ClockKind::Virtual;
+    let mut running = Running::start(scenario, poller).context("cannot start")?;
     let mut more = true;
     while more && !outside.is_stopped {
-        more = match is_virtual {
-            true => outside.hurry(&mut emulation),
-            false => outside.keep_pace(&mut emulation)?,
+        more = match &mut running {
+            Running::Virtual(emulation) => hurry(emulation),
+            Running::Real { fleet, quiet } => !fleet.is_over(*quiet),
         };
-        outside.look(&mut emulation)?;
+        let patience = match running {
+            Running::Virtual(_) => Duration::ZERO,
+            Running::Real { .. } => LOOK,
+        };
+        outside.look(&mut running, patience)?;
     }
     outside.bar.finish_and_clear();
-    Ok(emulation)
+    Ok(running)
+}
+
+/// Goes on as fast as it can, for a slice.
+fn hurry(emulation: &mut Emulation) -> bool {
+    let end = Moment::now() + SLICE;
+    let mut more = true;
+    while more && Moment::now() < end {
+        more = emulation.step(TURNS);
+    }
+    more
 }
 
 impl Outside {
     fn open(control: Option<&Path>) -> Result<Self> {
-        // Before any thread starts: those begun earlier would not have the signals blocked.
         let signals = Signals::new()?;
         let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
         reactor.add(&signals, "signals", SIGNALS, Interest::READ)?;
@@ -66,57 +87,26 @@ impl Outside {
         })
     }
 
-    /// Goes on as fast as it can, for a slice.
-    fn hurry(&mut self, emulation: &mut Emulation) -> bool {
-        let end = Moment::now() + SLICE;
-        let mut more = true;
-        while more && Moment::now() < end {
-            more = emulation.step(TURNS);
-        }
-        more
-    }
-
-    /// Goes on until the time that it is, and waits for what is next.
-    fn keep_pace(&mut self, emulation: &mut Emulation) -> Result<bool> {
-        let elapsed = Duration::from_nanos(self.started.elapsed().as_nanos() as u64);
-        emulation.run_until(elapsed);
-        let Some(due) = emulation.next_due() else {
-            return Ok(false);
-        };
-        let now = reactor::clock::now();
-        let wait = due
-            .as_nanos()
-            .saturating_sub(self.started.elapsed().as_nanos() as u64);
-        let wait = Duration::from_nanos(wait.min(SLICE.as_nanos() as u64));
+    /// Serves clients and signals for so long, and tells how far it is.
+    fn look(&mut self, running: &mut Running, patience: Duration) -> Result<()> {
+        let end = reactor::clock::now() + patience;
         self.reactor
-            .wait(Some(now + wait))
+            .wait(Some(end))
             .context("the event loop failed")?;
-        self.serve(emulation)?;
-        Ok(true)
-    }
-
-    /// Looks at clients and signals without waiting, and tells how far it is.
-    fn look(&mut self, emulation: &mut Emulation) -> Result<()> {
-        let now = reactor::clock::now();
-        self.reactor
-            .wait(Some(now))
-            .context("the event loop failed")?;
-        self.serve(emulation)?;
-        self.tell(emulation);
+        self.serve(running)?;
+        self.tell(running);
         Ok(())
     }
 
-    fn serve(&mut self, emulation: &mut Emulation) -> Result<()> {
+    fn serve(&mut self, running: &mut Running) -> Result<()> {
         while let Some(ready) = self.reactor.next_ready() {
             if ready.user == SIGNALS {
                 while self.signals.next_signal()?.is_some() {
                     self.is_stopped = true;
                 }
             } else if let Some(service) = &mut self.service {
-                let waits = self.reactor.wait_stats();
                 let mut desk = Desk {
-                    emulation,
-                    waits,
+                    running,
                     started: self.started,
                 };
                 service.ready(ready, &mut self.reactor, &mut desk);
@@ -125,11 +115,11 @@ impl Outside {
         Ok(())
     }
 
-    fn tell(&self, emulation: &Emulation) {
+    fn tell(&self, running: &Running) {
         if self.bar.is_hidden() {
             return;
         }
-        let progress = emulation.progress();
+        let progress = running.progress();
         let elapsed = self.started.elapsed().as_secs_f64();
         let rate = progress.now.as_secs_f64() / elapsed.max(1e-9);
         self.bar.set_length(progress.run.as_millis());

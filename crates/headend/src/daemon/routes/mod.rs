@@ -194,7 +194,8 @@ impl Routes {
         if core::mem::take(&mut self.was_read) {
             reactor.lap(self.accounts.read);
         }
-        if self.buffers.is_drained() {
+        // A wait that found as much as it may find has not found all.
+        if self.buffers.is_drained() && !reactor.was_full() {
             self.speaker.drained(now);
         }
         let due = self.poll_timeout().filter(|(at, _)| *at <= now);

@@ -1,0 +1,344 @@
+//! Links over TCP: each router with one has sockets at an address of its own, and who is at the other end, a router of
+//! this process or a daemon outside of it, makes no difference.
+//!
+//! A link that fails is one whose connection breaks at both ends, and that neither takes up until it is repaired; the
+//! delays and rates of links in memory are the kernel's here.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use base::Instant;
+use bgp::{ConnId, Event, PeerId, Speaker};
+use peering::{Buffers, Listen, Peering};
+use reactor::{HandlerId, Interest, PollerKind, Reactor, Ready, StoreKind, Waker};
+
+use super::{World, count};
+use crate::topology::Transport;
+
+/// In a descriptor's number: what wakes the loop from another thread.
+const WAKER: u64 = u64::MAX;
+/// Connections of a router are numbered behind the router's number in so many bits.
+const ROUTER_SHIFT: u32 = 32;
+
+/// The sockets of a world.
+pub(crate) struct Tcp {
+    pub(crate) reactor: Reactor,
+    buffers: Buffers,
+    /// By router.
+    peerings: Vec<Option<Box<Peering>>>,
+    /// Routers with more to be written.
+    more: Vec<u32>,
+    accounts: Accounts,
+    /// The world's time when all that was there had been read.
+    pub(super) drained: Instant,
+}
+
+/// What the loop's time is booked on.
+#[derive(Clone, Copy)]
+struct Accounts {
+    read: HandlerId,
+    routers: HandlerId,
+}
+
+impl Tcp {
+    /// No sockets yet, for so many routers; `waker` ends a wait.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(crate) fn open(routers: usize, waker: &Waker, poller: PollerKind) -> io::Result<Self> {
+        let mut reactor = Reactor::new(poller, StoreKind::default())?;
+        reactor.add(waker, "waker", WAKER, Interest::READ)?;
+        let accounts = Accounts {
+            read: reactor.handler("bgp read"),
+            routers: reactor.handler("routers"),
+        };
+        Ok(Self {
+            reactor,
+            buffers: Buffers::new(),
+            peerings: (0..routers).map(|_| None).collect(),
+            more: Vec::new(),
+            accounts,
+            drained: Instant::ZERO,
+        })
+    }
+
+    fn has(&self, router: u32, conn: ConnId) -> bool {
+        let peering = self.peerings[router as usize].as_ref();
+        peering.is_some_and(|peering| peering.has(conn))
+    }
+}
+
+impl World {
+    /// Opens the sockets of a router that has links over TCP.
+    pub(super) fn listen(&mut self, router: u32) {
+        let Some(tcp) = &mut self.tcp else { return };
+        let topology = &self.scenario.topology;
+        let over_tcp = |(_, link): &(u32, u32)| {
+            let link = topology.links[*link as usize];
+            topology.settings_of(&link).transport == Transport::Tcp
+        };
+        if !self.lines.near(router).iter().any(over_tcp) {
+            return;
+        }
+        let own = &topology.routers[router as usize];
+        let listen = Listen {
+            address: SocketAddr::new(IpAddr::V4(own.address), own.settings.port),
+            is_optional: false,
+        };
+        let tag = u64::from(router) << ROUTER_SHIFT;
+        match Peering::open(tag, &[listen], Vec::new(), &mut tcp.reactor) {
+            Ok(peering) => tcp.peerings[router as usize] = Some(Box::new(peering)),
+            Err((address, error)) => {
+                let name = &own.name;
+                self.faults
+                    .push(format!("{name} cannot listen on {address}: {error}"));
+            }
+        }
+    }
+
+    /// Waits until a socket is ready or `deadline`, by the machine's clock, has come, and serves what is ready, at the
+    /// world's time `at` for that moment. Says whether something else woke it.
+    ///
+    /// # Errors
+    /// The event loop failed.
+    pub(crate) fn wait(
+        &mut self,
+        deadline: Instant,
+        at: impl FnOnce(Instant) -> Instant,
+    ) -> io::Result<bool> {
+        let Some(tcp) = &mut self.tcp else {
+            return Ok(false);
+        };
+        let now = tcp.reactor.wait(Some(deadline))?;
+        self.now = self.now.max(at(now));
+        let mut woken = false;
+        let mut served = 0;
+        if let Some(tcp) = &mut self.tcp {
+            tcp.buffers.begin();
+        }
+        while let Some(ready) = self.tcp.as_mut().and_then(|tcp| tcp.reactor.next_ready()) {
+            if ready.user == WAKER {
+                woken = true;
+            } else {
+                served += 1;
+                self.serve(ready);
+            }
+        }
+        if let Some(tcp) = &mut self.tcp
+            && served > 0
+        {
+            let account = tcp.accounts.read;
+            tcp.reactor.lap_many(account, served);
+        }
+        // A wait that found as much as it may find has not found all.
+        if let Some(tcp) = &mut self.tcp
+            && tcp.buffers.is_drained()
+            && !tcp.reactor.was_full()
+        {
+            tcp.drained = self.now;
+        }
+        self.go_on_writing();
+        self.answer();
+        if let Some(tcp) = &mut self.tcp {
+            let account = tcp.accounts.routers;
+            tcp.reactor.lap(account);
+        }
+        Ok(woken)
+    }
+
+    fn serve(&mut self, ready: Ready) {
+        let router = (ready.user >> ROUTER_SHIFT) as u32;
+        let Some(tcp) = &mut self.tcp else { return };
+        let node = &mut self.nodes[router as usize];
+        let (Some(peering), Some(speaker)) = (
+            tcp.peerings
+                .get_mut(router as usize)
+                .and_then(Option::as_mut),
+            node.speaker.as_deref_mut(),
+        ) else {
+            return;
+        };
+        peering.ready(ready, speaker, &mut tcp.buffers, &mut tcp.reactor, self.now);
+        self.wake(router);
+    }
+
+    /// Goes on with what was left over.
+    fn go_on_writing(&mut self) {
+        let Some(tcp) = &mut self.tcp else { return };
+        for router in std::mem::take(&mut tcp.more) {
+            self.wake(router);
+        }
+    }
+
+    /// Whether a socket carries the connection.
+    #[inline]
+    pub(super) fn is_over_tcp(&self, router: u32, conn: ConnId) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.has(router, conn))
+    }
+
+    /// Writes what a router has for one peer.
+    pub(super) fn write_tcp(&mut self, router: u32, speaker: &mut Speaker, conn: ConnId) {
+        let Some(tcp) = &mut self.tcp else { return };
+        let Some(peering) = &mut tcp.peerings[router as usize] else {
+            return;
+        };
+        peering.write_one(conn, speaker, &mut tcp.buffers, &mut tcp.reactor, self.now);
+        if peering.has_work() {
+            tcp.more.push(router);
+        }
+        let (messages, updates) = count(tcp.buffers.written());
+        self.totals.messages += u64::from(messages);
+        self.observer.sent(router, updates, self.now);
+    }
+
+    /// Writes what was left over of a router's last turn, a share for each of its peers.
+    pub(super) fn write_more(&mut self, router: u32, speaker: &mut Speaker) {
+        let left = |world: &mut Self| {
+            let tcp = world.tcp.as_mut()?;
+            tcp.peerings[router as usize].as_mut()?.poll_more()
+        };
+        let mut all = Vec::new();
+        while let Some(conn) = left(self) {
+            all.push(conn);
+        }
+        for conn in all {
+            self.write_tcp(router, speaker, conn);
+        }
+    }
+
+    /// Does what a speaker asks of its sockets; what is not theirs is handed back.
+    pub(super) fn act_on_tcp(
+        &mut self,
+        router: u32,
+        speaker: &mut Speaker,
+        event: Event,
+    ) -> Option<Event> {
+        let is_ours = match &event {
+            Event::Connect { remote, .. } => self.link_over_tcp(router, remote.ip()).is_some(),
+            Event::Close { conn, .. } => self.is_over_tcp(router, *conn),
+            Event::Up { .. }
+            | Event::Down { .. }
+            | Event::Malformed { .. }
+            | Event::Forgotten { .. } => false,
+        };
+        if !is_ours {
+            return Some(event);
+        }
+        let tcp = self.tcp.as_mut()?;
+        let peering = tcp.peerings[router as usize].as_mut()?;
+        peering.act(event, speaker, &mut tcp.reactor, self.now)
+    }
+
+    /// The link to a peer, if TCP carries it.
+    fn link_over_tcp(&self, router: u32, remote: IpAddr) -> Option<u32> {
+        let IpAddr::V4(remote) = remote else {
+            return None;
+        };
+        let peer = self.by_address.get(&remote).copied()?;
+        let link = self.lines.between(router, peer)?;
+        self.carries(link).then_some(link)
+    }
+
+    /// Whether TCP carries the link.
+    pub(super) fn carries(&self, link: u32) -> bool {
+        let topology = &self.scenario.topology;
+        let settings = topology.settings_of(&topology.links[link as usize]);
+        self.tcp.is_some() && settings.transport == Transport::Tcp
+    }
+
+    /// Breaks the connection of a link at those of its ends that are here; `stays` it so until it is mended.
+    pub(super) fn cut_tcp(&mut self, link: u32, stays: bool) {
+        let ends = self.scenario.topology.links[link as usize];
+        for (router, other) in [(ends.a, ends.b), (ends.b, ends.a)] {
+            let address = self.scenario.topology.routers[other as usize].address;
+            let now = self.now;
+            let Some(tcp) = &mut self.tcp else { return };
+            let (Some(peering), Some(speaker)) = (
+                tcp.peerings[router as usize].as_mut(),
+                self.nodes[router as usize].speaker.as_deref_mut(),
+            ) else {
+                continue;
+            };
+            let Some(peer) = speaker.peer(IpAddr::V4(address)) else {
+                continue;
+            };
+            let of_peer = |conn: &ConnId| speaker.peer_of(*conn) == Some(peer);
+            let its: Vec<ConnId> = peering.connections().filter(of_peer).collect();
+            for conn in its {
+                peering.cut(conn, speaker, &mut tcp.reactor, now);
+            }
+            if stays {
+                speaker.stop_peer(peer, "", now);
+            }
+            self.wake(router);
+        }
+    }
+
+    /// A link that failed is there again.
+    pub(super) fn mend_tcp(&mut self, link: u32) {
+        let ends = self.scenario.topology.links[link as usize];
+        for (router, other) in [(ends.a, ends.b), (ends.b, ends.a)] {
+            let address = self.scenario.topology.routers[other as usize].address;
+            self.with(router, |speaker, now| {
+                if let Some(peer) = speaker.peer(IpAddr::V4(address)) {
+                    speaker.start_peer(peer, now);
+                }
+            });
+        }
+    }
+
+    /// Books the UPDATEs that came by sockets, which the speakers count.
+    pub(crate) fn count_received(&mut self) {
+        let Some(tcp) = &self.tcp else { return };
+        for (router, _) in (0..)
+            .zip(&tcp.peerings)
+            .filter(|(_, peering)| peering.is_some())
+        {
+            let Some(speaker) = self.nodes[router as usize].speaker.as_deref() else {
+                continue;
+            };
+            let mut from = PeerId(0);
+            let mut updates = 0;
+            while let Some(view) = speaker.next_neighbor(from, self.now) {
+                let link = self.link_over_tcp(router, view.remote);
+                updates += if link.is_some() {
+                    view.counts.updates_in
+                } else {
+                    0
+                };
+                from = PeerId(view.id.0 + 1);
+            }
+            self.observer
+                .received(router, updates.try_into().unwrap_or(u32::MAX));
+        }
+    }
+
+    /// A router failed: its sockets are gone.
+    pub(super) fn close_tcp(&mut self, router: u32) {
+        if let Some(tcp) = &mut self.tcp
+            && let Some(mut peering) = tcp.peerings[router as usize].take()
+        {
+            peering.close_all(&mut tcp.reactor);
+        }
+    }
+
+    /// Sends a message over the session with a neighbour as it is; whether that goes by TCP.
+    pub(super) fn send_raw_tcp(&mut self, router: u32, neighbour: u32, message: &[u8]) -> bool {
+        let address = self.scenario.topology.routers[neighbour as usize].address;
+        let Some(tcp) = &mut self.tcp else {
+            return false;
+        };
+        let (Some(peering), Some(speaker)) = (
+            tcp.peerings[router as usize].as_mut(),
+            self.nodes[router as usize].speaker.as_deref(),
+        ) else {
+            return false;
+        };
+        let peer = speaker.peer(IpAddr::V4(address));
+        let found = peering
+            .connections()
+            .find(|conn| speaker.peer_of(*conn) == peer);
+        let Some(conn) = found else { return false };
+        peering.write_raw(conn, message, &mut tcp.reactor)
+    }
+}

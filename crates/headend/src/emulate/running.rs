@@ -1,0 +1,105 @@
+//! A run, in virtual or in real time, as commands see it.
+
+use std::io;
+
+use base::{Duration, Instant};
+use bgp::Speaker;
+use emulate::{
+    ClockKind, Emulation, Event, Fault, Fleet, LoopStats, Progress, Recording, Results, Scenario,
+};
+use reactor::PollerKind;
+
+/// A run under way.
+pub(super) enum Running {
+    Virtual(Emulation),
+    Real {
+        fleet: Fleet,
+        /// The run ends earlier after so long without an UPDATE.
+        quiet: Option<Duration>,
+    },
+}
+
+impl Running {
+    /// Starts a scenario by the clock that it names.
+    pub(super) fn start(scenario: Scenario, poller: PollerKind) -> io::Result<Self> {
+        Ok(match scenario.clock {
+            ClockKind::Virtual => Self::Virtual(Emulation::new(scenario)),
+            ClockKind::Real => Self::Real {
+                quiet: scenario.quiet,
+                fleet: Fleet::start(scenario, poller)?,
+            },
+        })
+    }
+
+    pub(super) fn scenario(&self) -> &Scenario {
+        match self {
+            Self::Virtual(emulation) => emulation.scenario(),
+            Self::Real { fleet, .. } => fleet.scenario(),
+        }
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        match self {
+            Self::Virtual(emulation) => emulation.progress(),
+            Self::Real { fleet, .. } => fleet.progress(),
+        }
+    }
+
+    pub(super) fn inject(&mut self, text: &str) -> Result<Event, Vec<Fault>> {
+        match self {
+            Self::Virtual(emulation) => emulation.inject(text),
+            Self::Real { fleet, .. } => fleet.inject(text),
+        }
+    }
+
+    /// What `look` finds in the speaker of a router; none if there is no such router, or it has failed.
+    pub(super) fn with_router<R: Send + 'static>(
+        &mut self,
+        name: &str,
+        look: impl FnOnce(&mut Speaker, Instant) -> R + Send + 'static,
+    ) -> Option<R> {
+        match self {
+            Self::Virtual(emulation) => {
+                let now = Instant::ZERO + emulation.now();
+                emulation
+                    .router_to_show(name)
+                    .map(|speaker| look(speaker, now))
+            }
+            Self::Real { fleet, .. } => fleet.with_router(name, look),
+        }
+    }
+
+    /// What the loops of threads with sockets cost.
+    pub(super) fn loops(&self) -> Vec<LoopStats> {
+        match self {
+            Self::Virtual(_) => Vec::new(),
+            Self::Real { fleet, .. } => fleet.loops(),
+        }
+    }
+
+    pub(super) fn recording(&self) -> Recording {
+        match self {
+            Self::Virtual(emulation) => emulation.recording(),
+            Self::Real { fleet, .. } => fleet.recording(),
+        }
+    }
+
+    /// The routes of a router as MRT.
+    pub(super) fn mrt(&self, name: &str) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Virtual(emulation) => {
+                let mut out = Vec::new();
+                emulation.write_mrt(name, &mut out)?;
+                Ok(out)
+            }
+            Self::Real { fleet, .. } => fleet.mrt(name),
+        }
+    }
+
+    pub(super) fn finish(self) -> Results {
+        match self {
+            Self::Virtual(emulation) => emulation.finish(),
+            Self::Real { fleet, .. } => fleet.finish(),
+        }
+    }
+}
