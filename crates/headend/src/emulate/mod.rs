@@ -195,7 +195,7 @@ fn replay_recording(args: &Replay) -> Result<ExitCode> {
     let recording = recording.with_context(|| format!("{}: is no recording", path.display()))?;
     let emulation = Emulation::replay(&recording).map_err(|faults| told(&faults))?;
     files::write(
-        Running::Virtual(emulation),
+        Running::Virtual(Box::new(emulation)),
         &args.keep.directory(path),
         &args.keep.mrt,
         args.keep.json,

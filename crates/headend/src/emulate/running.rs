@@ -11,7 +11,7 @@ use reactor::PollerKind;
 
 /// A run under way.
 pub(super) enum Running {
-    Virtual(Emulation),
+    Virtual(Box<Emulation>),
     Real {
         fleet: Fleet,
         /// The run ends earlier after so long without an UPDATE.
@@ -23,7 +23,7 @@ impl Running {
     /// Starts a scenario by the clock that it names.
     pub(super) fn start(scenario: Scenario, poller: PollerKind) -> io::Result<Self> {
         Ok(match scenario.clock {
-            ClockKind::Virtual => Self::Virtual(Emulation::new(scenario)),
+            ClockKind::Virtual => Self::Virtual(Box::new(Emulation::new(scenario))),
             ClockKind::Real => Self::Real {
                 quiet: scenario.quiet,
                 fleet: Fleet::start(scenario, poller)?,
