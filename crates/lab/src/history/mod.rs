@@ -11,6 +11,7 @@ mod bringup;
 mod capture;
 mod filter;
 mod gateway;
+mod mesh;
 mod page;
 mod poll;
 pub mod published;
@@ -19,6 +20,7 @@ pub use bringup::{BringupRun, chapter_bringup};
 pub use capture::{Whole, chapter_capture};
 pub use filter::{FilterRun, Names, chapter_filter};
 pub use gateway::chapter_gateway;
+pub use mesh::{MeshRow, Waiting, chapter_mesh};
 pub use page::page;
 pub use poll::{PollRow, chapter_poll};
 

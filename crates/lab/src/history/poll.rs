@@ -368,8 +368,8 @@ fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
         .remarks
         .extend(curves.iter().find(|c| c.is_old()).and_then(beyond));
     verdict.remarks.push(format!(
-        "The sessions that dropped at {DROPS_AT_PEERS} peers need a mesh of daemons and are not \
-         part of this chapter."
+        "The sessions that dropped at {DROPS_AT_PEERS} peers need a mesh of daemons, which is \
+         the last chapter."
     ));
     verdict
 }
