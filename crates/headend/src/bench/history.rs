@@ -3,6 +3,7 @@
 mod capture;
 mod filter;
 mod gateway;
+mod mesh;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         gateway::chapter(args.quick)?,
         capture::chapter(args.quick)?,
         filter::chapter(args.quick)?,
+        mesh::chapter(args.quick)?,
     ];
     let machine = MachineInfo::read_with(witness);
     chapters[0]

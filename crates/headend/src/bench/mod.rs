@@ -65,6 +65,9 @@ enum Verb {
     /// A bare loop that `bgp` measures
     #[command(hide = true)]
     BgpBare(bgp::bare::Args),
+    /// An emulation that `bgp` measures
+    #[command(hide = true)]
+    BgpEmulate(bgp::emulated::child::Args),
     /// What packets cost an LNS between tunnel and TUN device, beside bare loops; as root
     Forward(forward::Args),
     /// A bare loop that `forward` measures
@@ -109,6 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Verb::Subscribers(args) => subscribers::run(args),
         Verb::Bgp(args) => bgp::run(args),
         Verb::BgpBare(args) => bgp::bare::run(args),
+        Verb::BgpEmulate(args) => bgp::emulated::child::run(args),
         Verb::Forward(args) => forward::run(args),
         Verb::ForwardBare(args) => forward::bare::run(args),
         Verb::Filter(args) => filter::run(args),

@@ -9,7 +9,7 @@ use super::daemons::Who;
 use super::feed::Feed;
 use super::mesh::{self, Member};
 use super::plan::{Part, Plan};
-use super::{Results, bare, load, passive, relay, whole};
+use super::{Results, bare, emulated, load, passive, relay, whole};
 use crate::bench::tunnels::Bench;
 
 /// What takes longer than this is measured once.
@@ -23,6 +23,8 @@ pub(super) fn measure(bench: &Bench, plan: &Plan, others: &[Who], results: &mut 
             Part::Bringup => rise(bench, plan, others, results),
             Part::Table => pass(bench, plan, others, results),
             Part::Mesh => mesh(bench, plan, others, results),
+            Part::Memory => memory(bench, plan, results),
+            Part::Hijack => hijack(bench, plan, results),
         }
     }
 }
@@ -131,6 +133,26 @@ fn mesh(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
         notes,
         once,
     );
+}
+
+fn memory(bench: &Bench, plan: &Plan, results: &mut Results) {
+    let once = |_: &&str, routers| {
+        let real_s = plan.keep.as_nanos() / 1_000_000_000;
+        emulated::mesh(bench, routers, plan.virtual_s, real_s)
+    };
+    let notes = &mut results.notes;
+    let all = vec!["headend, in memory"];
+    results.in_memory = at_each_size(bench, &plan.in_memory, all, "routers", notes, once);
+}
+
+fn hijack(bench: &Bench, plan: &Plan, results: &mut Results) {
+    let once = |_: &&str, systems| {
+        let hijack = || emulated::hijack(bench, systems);
+        median(plan.rounds, |found| found.hijack.wall_s, hijack)
+    };
+    let notes = &mut results.notes;
+    let all = vec!["headend, a hijack"];
+    results.hijacked = at_each_size(bench, &plan.hijacks, all, "systems", notes, once);
 }
 
 #[cfg(test)]

@@ -19,6 +19,13 @@ const TABLE: (u32, f64, f64) = (1_000_000, 0.8, 0.3);
 /// The most memory meanwhile, in octets.
 const TABLE_BYTES: f64 = 110e6;
 
+/// Routers of a mesh over TCP, and processor time of an endpoint in a second, in microseconds.
+const MESH: (u32, f64) = (300, 16.0);
+/// Routers of a mesh in memory, percent of a core at the machine's pace, virtual over real time, memory of an endpoint.
+const MEMORY: (u32, f64, f64, f64) = (1_000, 10.0, 10.0, 1_000.0);
+/// Systems of a hijack, and the seconds of wall time.
+const HIJACK: [(u32, f64); 2] = [(10_000, 1.0), (75_000, 10.0)];
+
 /// Whether every session of ours came up and stayed and every prefix arrived and left, once, in each part of the plan.
 pub(super) fn all_is_whole(plan: &Plan, results: &Results) -> bool {
     let is_ours = |who: &Who| *who == Who::Headend;
@@ -40,7 +47,43 @@ pub(super) fn all_is_whole(plan: &Plan, results: &Results) -> bool {
             let mut meshed = results.meshed.iter().filter(is_ours).peekable();
             meshed.peek().is_some() && meshed.all(super::Meshed::is_whole)
         }
+        Part::Memory => {
+            let mut found = results.in_memory.iter().peekable();
+            found.peek().is_some() && found.all(super::InMemory::is_whole)
+        }
+        Part::Hijack => !results.hijacked.is_empty(),
     })
+}
+
+/// The rows of the goals.
+struct Rows(Table);
+
+impl Rows {
+    fn at_most(&mut self, what: String, unit: &str, goal: f64, measured: f64, decimals: usize) {
+        self.add(
+            what,
+            unit,
+            ("<=", measured <= goal),
+            [goal, measured],
+            decimals,
+        );
+    }
+
+    fn add(
+        &mut self,
+        what: String,
+        unit: &str,
+        (sign, reached): (&str, bool),
+        [goal, measured]: [f64; 2],
+        decimals: usize,
+    ) {
+        self.0.row([
+            Cell::from(what),
+            format!("{sign} {} {unit}", grouped(goal, decimals)).into(),
+            format!("{} {unit}", grouped(measured, decimals)).into(),
+            if reached { "yes" } else { "no" }.into(),
+        ]);
+    }
 }
 
 /// Each goal beside what was measured of ours, where it was measured at that size.
@@ -51,67 +94,92 @@ pub(super) fn table(results: &Results) -> Table {
         ("measured", ""),
         ("reached", ""),
     ];
-    let mut table = Table::new("To reach", &columns);
-    let mut row = |what: String, unit: &str, goal: f64, measured: f64, decimals: usize| {
-        table.row([
-            Cell::from(what),
-            format!("<= {} {unit}", grouped(goal, decimals)).into(),
-            format!("{} {unit}", grouped(measured, decimals)).into(),
-            if measured <= goal { "yes" } else { "no" }.into(),
-        ]);
-    };
-    let kept = results
-        .kept
-        .iter()
-        .filter(|k| k.who == Who::Headend && k.up == k.peers);
-    for kept in kept {
+    let mut rows = Rows(Table::new("To reach", &columns));
+    sessions(results, &mut rows);
+    tables(results, &mut rows);
+    meshes(results, &mut rows);
+    rows.0
+}
+
+fn sessions(results: &Results, rows: &mut Rows) {
+    let kept = results.kept.iter();
+    for kept in kept.filter(|k| k.who == Who::Headend && k.up == k.peers) {
         if let Some((_, goal)) = KEPT.iter().find(|(peers, _)| *peers == kept.peers) {
             let peers = whole(kept.peers);
-            row(
-                format!("{peers} passive peers, of a core"),
-                "%",
-                *goal,
-                kept.cpu_percent,
-                1,
-            );
-            row(
-                format!("memory of each of {peers} idle peers"),
-                "bytes",
-                MEMORY_BYTES,
-                kept.memory_bytes,
-                0,
-            );
+            let what = format!("{peers} passive peers, of a core");
+            rows.at_most(what, "%", *goal, kept.cpu_percent, 1);
+            let what = format!("memory of each of {peers} idle peers");
+            rows.at_most(what, "bytes", MEMORY_BYTES, kept.memory_bytes, 0);
         }
     }
     let mut risen = results.risen.iter();
-    if let Some(risen) =
-        risen.find(|r| r.who == Who::Headend && (r.peers, r.up) == (RISEN.0, RISEN.0))
-    {
+    let is_it = |r: &&super::Risen| r.who == Who::Headend && (r.peers, r.up) == (RISEN.0, RISEN.0);
+    if let Some(risen) = risen.find(is_it) {
         let what = format!("{} peers at once", whole(risen.peers));
-        row(what, "s", RISEN.1, risen.seconds, 2);
+        rows.at_most(what, "s", RISEN.1, risen.seconds, 2);
     }
+}
+
+fn tables(results: &Results, rows: &mut Rows) {
     let is_it =
         |p: &&super::Passed| p.who == Who::Headend && (p.prefixes, p.arrived) == (TABLE.0, TABLE.0);
-    if let Some(passed) = results.passed.iter().find(is_it) {
-        let prefixes = whole(passed.prefixes);
-        row(
-            format!("{prefixes} prefixes, feeder to sink"),
-            "s",
-            TABLE.1,
-            passed.announce.seconds,
-            2,
+    let Some(passed) = results.passed.iter().find(is_it) else {
+        return;
+    };
+    let prefixes = whole(passed.prefixes);
+    let what = format!("{prefixes} prefixes, feeder to sink");
+    rows.at_most(what, "s", TABLE.1, passed.announce.seconds, 2);
+    let what = format!("{prefixes} prefixes, most memory");
+    rows.at_most(what, "bytes", TABLE_BYTES, passed.peak_bytes as f64, 0);
+    if passed.left == passed.arrived {
+        let what = format!("{prefixes} prefixes withdrawn");
+        rows.at_most(what, "s", TABLE.2, passed.withdraw.seconds, 2);
+    }
+}
+
+fn meshes(results: &Results, rows: &mut Rows) {
+    let ours = results
+        .meshed
+        .iter()
+        .filter(|m| matches!(m.member, Member::Headend(_)));
+    for meshed in ours.filter(|m| m.routers >= MESH.0 && m.is_whole()) {
+        let what = format!(
+            "{} routers over TCP, an endpoint's second",
+            whole(meshed.routers)
         );
-        row(
-            format!("{prefixes} prefixes, most memory"),
+        rows.at_most(what, "us", MESH.1, meshed.each_us, 1);
+    }
+    let is_it = |m: &&super::InMemory| m.routers == MEMORY.0 && m.is_whole();
+    if let Some(found) = results.in_memory.iter().find(is_it) {
+        let what = |what: &str| format!("{} routers in memory, {what}", whole(found.routers));
+        rows.at_most(
+            what("of a core in real time"),
+            "%",
+            MEMORY.1,
+            found.held_percent(),
+            1,
+        );
+        let fast = found.times_real();
+        let is_fast = (">=", fast >= MEMORY.2);
+        rows.add(
+            what("virtual over real time"),
+            "x",
+            is_fast,
+            [MEMORY.2, fast],
+            1,
+        );
+        rows.at_most(
+            what("memory of an endpoint"),
             "bytes",
-            TABLE_BYTES,
-            passed.peak_bytes as f64,
+            MEMORY.3,
+            found.each_bytes(),
             0,
         );
-        if passed.left == passed.arrived {
-            let what = format!("{prefixes} prefixes withdrawn");
-            row(what, "s", TABLE.2, passed.withdraw.seconds, 2);
+    }
+    for found in &results.hijacked {
+        if let Some((_, goal)) = HIJACK.iter().find(|(systems, _)| *systems == found.routers) {
+            let what = format!("a hijack over {} systems", whole(found.routers));
+            rows.at_most(what, "s", *goal, found.hijack.wall_s, 2);
         }
     }
-    table
 }

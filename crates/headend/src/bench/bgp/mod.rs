@@ -6,6 +6,7 @@
 //! | `plan`, `course` | what is measured for how long, and in which order |
 //! | `passive` | sessions that only have to be kept, and many that come up at once |
 //! | `mesh` | a full mesh over TCP, of many processes or one |
+//! | `emulated` | a full mesh in memory, and a hijack over a graph of autonomous systems |
 //! | `relay` | a table from a feeder to a sink, and its withdrawal |
 //! | `daemons` | who is measured, each with its configuration |
 //! | `bare` | the bare loops |
@@ -16,6 +17,7 @@ pub(super) mod bare;
 mod charts;
 mod course;
 mod daemons;
+pub(super) mod emulated;
 mod feed;
 mod goals;
 mod load;
@@ -36,6 +38,7 @@ use lab::plot::number::grouped;
 use lab::report::{CoreWitness, MachineInfo, Report};
 
 use self::daemons::{Peer, Who};
+use self::emulated::{Hijacked, InMemory};
 use self::mesh::Meshed;
 use self::passive::{Kept, Risen};
 use self::plan::{Part, Plan};
@@ -66,6 +69,9 @@ pub(super) struct Args {
     /// Numbers of routers of a mesh
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=1_000))]
     routers: Vec<u32>,
+    /// Numbers of autonomous systems that a hijack spreads over
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(50..=100_000))]
+    systems: Vec<u32>,
     /// Few peers and prefixes, in some seconds
     #[arg(long)]
     quick: bool,
@@ -83,6 +89,8 @@ struct Results {
     risen: Vec<Risen>,
     passed: Vec<Passed>,
     meshed: Vec<Meshed>,
+    in_memory: Vec<InMemory>,
+    hijacked: Vec<Hijacked>,
     /// What could not be measured, and why.
     notes: Vec<String>,
 }
@@ -141,6 +149,11 @@ fn method(bench: &Bench, plan: &Plan, others: &[Who], results: &Results) -> Vec<
             .into(),
         format!(
             "Full mesh: a TCP connection between each two routers, each router with an address of its own, KEEPALIVEs each second, hold time 3 s, on all cores; once all connections are there and 4 s later, {} s are measured. What is up and what was lost is read off the kernel's table of connections: an endpoint is lost when its connection is no longer the same one. The bare loops are pairs of processes, with a timer and epoll, over as many connections.",
+            plan.keep.as_secs_f64()
+        ),
+        format!(
+            "Routers in memory: a full mesh in one process, of real state machines and real octets, links of 1 ms, KEEPALIVEs each second, hold time 3 s. Once all sessions are up and 2 s later, {} s of virtual time are run as fast as they go, then {} s at the machine's pace, on one core. Memory is resident memory gained since before the first router. The hijack is over a random graph of customers, peers and providers, links of 20 to 30 ms: the owner announces its prefix after 2 s, the hijacker the same after 5 s; wall time is of all of it, graph and sessions included.",
+            plan.virtual_s,
             plan.keep.as_secs_f64()
         ),
         format!(

@@ -15,10 +15,21 @@ pub(super) enum Part {
     Table,
     /// A full mesh over TCP
     Mesh,
+    /// A full mesh in memory
+    Memory,
+    /// A hijack over a graph of autonomous systems
+    Hijack,
 }
 
 impl Part {
-    const ALL: [Self; 4] = [Self::Passive, Self::Bringup, Self::Table, Self::Mesh];
+    const ALL: [Self; 6] = [
+        Self::Passive,
+        Self::Bringup,
+        Self::Table,
+        Self::Mesh,
+        Self::Memory,
+        Self::Hijack,
+    ];
 }
 
 /// What is measured, and for how long.
@@ -30,6 +41,12 @@ pub(super) struct Plan {
     pub(super) prefixes: Vec<u32>,
     /// Routers of a mesh with a process each.
     pub(super) meshes: Vec<u32>,
+    /// Routers of a mesh in memory.
+    pub(super) in_memory: Vec<u32>,
+    /// Virtual time that such a mesh is kept, in seconds.
+    pub(super) virtual_s: u64,
+    /// Autonomous systems of a hijack.
+    pub(super) hijacks: Vec<u32>,
     /// How long sessions are kept.
     pub(super) keep: Duration,
     /// How often that is measured which takes little time.
@@ -48,20 +65,9 @@ impl Args {
             sizes.dedup();
             sizes
         };
-        let (kept, risen, prefixes, meshes): (&[u32], &[u32], &[u32], &[u32]) = if self.quick {
-            (
-                &[25, 50, 100],
-                &[25, 50, 100],
-                &[1_000, 2_000, 4_000],
-                &[3, 6],
-            )
-        } else {
-            (
-                &[1_000, 2_000, 5_000],
-                &[625, 1_250, 2_500],
-                &[250_000, 500_000, 1_000_000],
-                &[10, 20, 40],
-            )
+        // Each of these lists is small in a quick run.
+        let either = |quick: &'static [u32], full: &'static [u32]| {
+            if self.quick { quick } else { full }
         };
         let parts = if self.only.is_empty() {
             Part::ALL.to_vec()
@@ -70,10 +76,16 @@ impl Args {
         };
         Plan {
             parts,
-            kept: or(&self.sizes, kept),
-            risen: or(&self.sizes, risen),
-            prefixes: or(&self.prefixes, prefixes),
-            meshes: or(&self.routers, meshes),
+            kept: or(&self.sizes, either(&[25, 50, 100], &[1_000, 2_000, 5_000])),
+            risen: or(&self.sizes, either(&[25, 50, 100], &[625, 1_250, 2_500])),
+            prefixes: or(
+                &self.prefixes,
+                either(&[1_000, 2_000, 4_000], &[250_000, 500_000, 1_000_000]),
+            ),
+            meshes: or(&self.routers, either(&[3, 6], &[10, 20, 40])),
+            in_memory: or(&self.routers, either(&[10, 20, 40], &[250, 500, 1_000])),
+            virtual_s: if self.quick { 5 } else { 30 },
+            hijacks: or(&self.systems, either(&[100, 200], &[10_000, 75_000])),
             keep: Duration::from_secs(if self.quick { 2 } else { 10 }),
             rounds: if self.quick { 1 } else { 3 },
             table_max: Duration::from_secs(150),

@@ -16,6 +16,8 @@ pub(super) fn all(results: &Results) -> Vec<Table> {
         risen(results),
         passed(results),
         meshed(results),
+        in_memory(results),
+        hijacked(results),
     ];
     tables
         .into_iter()
@@ -206,6 +208,77 @@ fn meshed(results: &Results) -> Table {
         } else {
             table.row(cells);
         }
+    }
+    table
+}
+
+fn in_memory(results: &Results) -> Table {
+    let mut table = Table::new(
+        "Full mesh in memory, KEEPALIVEs each second, hold time 3 s",
+        &[
+            ("routers", ""),
+            ("endpoints", ""),
+            ("up at the end", ""),
+            ("lost", ""),
+            ("all up after", "s"),
+            ("virtual over real time", "x"),
+            ("CPU per endpoint and second", "ns"),
+            ("CPU of a core in real time", "%"),
+            ("memory per endpoint", "bytes"),
+            ("others' share of the cores", "%"),
+        ],
+    );
+    for found in &results.in_memory {
+        table.row([
+            u64::from(found.routers).into(),
+            found.mesh.endpoints.into(),
+            found.mesh.up.into(),
+            found.mesh.lost.into(),
+            Cell::num(found.mesh.up_s, 2),
+            Cell::num(found.times_real(), 1),
+            Cell::num(found.each_ns(), 1),
+            Cell::num(found.held_percent(), 2),
+            Cell::num(found.each_bytes(), 0),
+            percent(found.others_percent),
+        ]);
+    }
+    table
+}
+
+fn hijacked(results: &Results) -> Table {
+    let mut table = Table::new(
+        "A hijack over a graph of autonomous systems, in virtual time",
+        &[
+            ("systems", ""),
+            ("links", ""),
+            ("wall time", "s"),
+            ("of it to build the graph", "s"),
+            ("CPU", "s"),
+            ("virtual time", "s"),
+            ("UPDATEs", ""),
+            ("converged after", "s"),
+            ("believe the hijacker", "%"),
+            ("most memory", "MB"),
+            ("others' share of the cores", "%"),
+        ],
+    );
+    for found in &results.hijacked {
+        let hijack = &found.hijack;
+        table.row([
+            u64::from(found.routers).into(),
+            hijack.links.into(),
+            Cell::num(hijack.wall_s, 2),
+            Cell::num(hijack.built_s, 2),
+            Cell::num(hijack.cpu_s, 2),
+            Cell::num(hijack.inside_s, 1),
+            hijack.updates.into(),
+            hijack
+                .convergence_s
+                .map_or(Cell::Missing, |s| Cell::num(s, 3)),
+            Cell::num(hijack.deceived * 100.0, 1),
+            Cell::num(hijack.peak_bytes as f64 / 1e6, 1),
+            percent(found.others_percent),
+        ]);
     }
     table
 }
