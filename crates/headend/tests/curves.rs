@@ -127,7 +127,7 @@ fn history_writes_one_page_with_all_chapters() {
     assert!(said.contains("The page: ") && said.contains("page.html"));
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.starts_with("<!DOCTYPE html>") && text.trim_end().ends_with("</html>"));
-    assert_eq!(text.matches("<section").count(), 5);
+    assert_eq!(text.matches("<section").count(), 6);
     let report = read(&out.join("history.json"));
     check_files(&report, &out, &said);
     let ours = row(&report, "Times, also as multiples of r3125's", "headend");

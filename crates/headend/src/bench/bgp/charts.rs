@@ -22,10 +22,10 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
         all.iter().filter(|k| k.up > 0).cloned().collect()
     };
     let kept = whole(&results.kept);
-    let charts = [
+    let mut charts = [
         chart(
             "CPU of passive peers",
-            "A KEEPALIVE in a second in both directions, hold time 3 s. Lower is better; a cross where sessions were lost.",
+            "A KEEPALIVE in a second in both directions, hold time 3 s. Lower is better.",
             [Axis::log("peers", ""), Axis::log("CPU", "% of a core")],
             kept.iter()
                 .map(|k| (&k.who, f64::from(k.peers), k.cpu_percent)),
@@ -72,6 +72,12 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
                 .map(|p| (&p.who, f64::from(p.prefixes), p.withdraw.seconds)),
         ),
     ];
+    for kept in results.kept.iter().filter(|k| k.up < k.peers) {
+        charts[0].notes.push(format!(
+            "{} with {} peers: {} up at the end, {} lost.",
+            kept.who, kept.peers, kept.up, kept.seen.lost
+        ));
+    }
     let charts = charts.into_iter().filter(|chart| !chart.series.is_empty());
     charts.map(Into::into).collect()
 }

@@ -123,7 +123,8 @@ fn mesh(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
         Who::Frr(path, version) => Some(Member::Frr(path.clone(), version.clone())),
         Who::Headend | Who::Bare(_) | Who::Bird | Who::Gobgp => None,
     }));
-    let once = |member: &Member, routers| mesh::keep(bench, member, routers, plan.keep.into());
+    let spans = [mesh::SETTLE, plan.keep.into()];
+    let once = |member: &Member, routers| mesh::keep(bench, member, routers, spans);
     let notes = &mut results.notes;
     results.meshed = at_each_size(
         bench,

@@ -24,17 +24,22 @@ const IN_MEMORY: u32 = 1_000;
 /// # Errors
 /// A daemon of ours that does not start.
 pub(super) fn chapter(quick: bool) -> Result<Chapter> {
-    let (sizes, span): (&[u32], _) = if quick {
-        (&[4, 8, 12], Duration::from_secs(1))
+    let (sizes, spans): (&[u32], _) = if quick {
+        (
+            &[4, 8, 12],
+            [Duration::from_millis(500), Duration::from_secs(1)],
+        )
     } else {
-        (&[32, 64, 128, 256], Duration::from_secs(5))
+        (&[32, 64, 128, 256], [mesh::SETTLE, Duration::from_secs(5)])
     };
+    let span = spans[1];
+    // Counted before this thread keeps to one of them.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let bench = Bench {
         home: Home::new(temporary())?,
         cores: Cores::take(),
         bar: spinner("history"),
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rows = Vec::new();
     for (member, waiting) in [
         (Member::Headend(PollerKind::PollRebuilt), Waiting::Poll),
@@ -43,7 +48,7 @@ pub(super) fn chapter(quick: bool) -> Result<Chapter> {
     ] {
         for &routers in sizes {
             bench.say(format!("a mesh of {routers} routers: {member}"));
-            let meshed = mesh::keep(&bench, &member, routers, span)?;
+            let meshed = mesh::keep(&bench, &member, routers, spans)?;
             let is_full = meshed.cpu_percent > FULL_PERCENT * cores as f64;
             rows.push(row(waiting, &meshed));
             if is_full || !meshed.is_whole() {
@@ -59,7 +64,7 @@ pub(super) fn chapter(quick: bool) -> Result<Chapter> {
     bench.bar.finish_and_clear();
     bench.cores.leave();
     let mut chapter = chapter_mesh(&rows, cores);
-    chapter.method.push(method(span));
+    chapter.method.push(method(spans));
     Ok(chapter)
 }
 
@@ -85,12 +90,13 @@ fn in_memory(found: &InMemory) -> MeshRow {
     }
 }
 
-fn method(span: Duration) -> String {
+fn method([settle, span]: [Duration; 2]) -> String {
     format!(
         "Each router is a process of this program's daemon with an address of its own in 127.0.0.0/8, on all cores. \
-         Once all connections are there and 4 s later, {} s are measured. What is up and what was lost is read off the \
+         Once all connections are there and {} s later, {} s are measured. What is up and what was lost is read off the \
          kernel's table of connections: an end counts as lost when its connection is no longer the same one. In memory all \
          routers are one process that keeps to the machine's clock for as long, with links of 1 ms.",
+        settle.as_secs_f64(),
         span.as_secs()
     )
 }

@@ -25,7 +25,7 @@ use crate::bench::tunnels::setup::others_of;
 const UP_MAX: Duration = Duration::from_secs(60);
 
 /// Once the connections are there, sessions have this long to be established, or to be given up.
-const SETTLE: Duration = Duration::from_secs(4);
+pub(in crate::bench) const SETTLE: Duration = Duration::from_secs(4);
 
 /// A mesh that was kept.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Meshed {
     }
 }
 
-/// Brings a mesh up and keeps it for `span`, on all cores.
+/// Brings a mesh up and, `settle` after its last connection, keeps it for `span`, on all cores.
 ///
 /// # Errors
 /// A process does not start or ends.
@@ -66,15 +66,21 @@ pub(in crate::bench) fn keep(
     bench: &Bench,
     member: &Member,
     routers: u32,
-    span: Duration,
+    [settle, span]: [Duration; 2],
 ) -> Result<Meshed> {
     bench.cores.leave();
-    let kept = keep_everywhere(bench, member, routers, span);
+    let kept = keep_everywhere(bench, member, routers, settle, span);
     bench.cores.at_server(|| ());
     kept
 }
 
-fn keep_everywhere(bench: &Bench, member: &Member, routers: u32, span: Duration) -> Result<Meshed> {
+fn keep_everywhere(
+    bench: &Bench,
+    member: &Member,
+    routers: u32,
+    settle: Duration,
+    span: Duration,
+) -> Result<Meshed> {
     let endpoints = u64::from(routers) * u64::from(routers.saturating_sub(1));
     let start = Instant::now();
     let mesh = Mesh::start(bench, member, routers)?;
@@ -90,7 +96,7 @@ fn keep_everywhere(bench: &Bench, member: &Member, routers: u32, span: Duration)
         }
         up = now;
     }
-    std::thread::sleep(SETTLE);
+    std::thread::sleep(settle);
     let before = mesh.endpoints()?;
     let witness = CoreWitness::start();
     let (from, spent) = (Instant::now(), mesh.spent()?);
