@@ -335,6 +335,11 @@ impl Topology {
         Prefix::v4(PREFIX_BASE + (index << 8), 24)
     }
 
+    /// The next hop that routers outside are told: the address that the router has in memory.
+    pub(crate) fn next_hop(router: u32) -> Ipv4Addr {
+        Ipv4Addr::from(ADDRESS_BASE + router)
+    }
+
     /// Gives every router without an address of its own one of 127/8, for links over TCP.
     pub(crate) fn use_loopback(&mut self) {
         for (index, router) in self.routers.iter_mut().enumerate() {

@@ -69,7 +69,14 @@ impl Kinds {
         config.peers.reserve_exact(near.len());
         for &(peer, link) in near {
             let other = &topology.routers[peer as usize];
-            let settings = self.settings(topology, router, link, leaks);
+            let mut settings = self.settings(topology, router, link, leaks);
+            if other.settings.outside {
+                // Daemons do not take next hops of loopback's network.
+                settings = Arc::new(PeerSettings {
+                    next_hop_v4: Some(Topology::next_hop(router)),
+                    ..(*settings).clone()
+                });
+            }
             let remote = IpAddr::V4(other.address);
             let mut peer = PeerConfig::new(remote, RemoteAsn::Exactly(other.asn), settings);
             let over = topology.settings_of(&topology.links[link as usize]);

@@ -11,7 +11,7 @@ use super::Socket;
 use super::bgp;
 use super::subscriber;
 use super::table::{Column, Shown, Table, block};
-use crate::control::request::{Do, FilterName, Nothing, SubscriberFilter};
+use crate::control::request::{BgpWhose, Do, FilterName, Nothing, SubscriberFilter};
 
 /// Show what the daemon holds and does.
 #[derive(Debug, clap::Args)]
@@ -100,8 +100,8 @@ Examples:
 enum Event {
     /// Watched descriptors, and what waiting for them costs
     Poll,
-    /// The timer store, its next deadline, and how late timers fired
-    Timers,
+    /// The timer store, its next deadline, how late timers fired, and what is left of each hold time
+    Timers(BgpWhose),
     /// Where the loop's time went, and its system calls
     Cpu,
     /// The cores that packets pass on, and what each did
@@ -129,7 +129,7 @@ impl What {
             What::Counters => Do::ShowCounters(nothing),
             What::Server => Do::ServerStats(nothing),
             What::Event(Event::Poll) => Do::ShowEventPoll(nothing),
-            What::Event(Event::Timers) => Do::ShowEventTimers(nothing),
+            What::Event(Event::Timers(whose)) => Do::ShowEventTimers(whose.clone()),
             What::Event(Event::Cpu) => Do::ShowEventCpu(nothing),
             What::Event(Event::Shards) => Do::ShowEventShards(nothing),
         }
@@ -153,7 +153,7 @@ impl What {
             What::Counters => "counter/1",
             What::Server => "server/1",
             What::Event(Event::Poll) => "event.waits/1",
-            What::Event(Event::Timers) => "event.timers/1",
+            What::Event(Event::Timers(_)) => "event.timers/1",
             What::Event(Event::Cpu) => "event.handler/1",
             What::Event(Event::Shards) => "event.shard/1",
         }

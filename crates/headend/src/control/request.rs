@@ -109,7 +109,7 @@ pub(crate) enum Do {
     ShowEventPoll(Nothing),
     /// The timer store.
     #[serde(rename = "show.event.timers")]
-    ShowEventTimers(Nothing),
+    ShowEventTimers(BgpWhose),
     /// Where the loop's time went.
     #[serde(rename = "show.event.cpu")]
     ShowEventCpu(Nothing),

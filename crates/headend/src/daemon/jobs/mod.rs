@@ -205,7 +205,12 @@ impl Context<'_> {
             }
             Do::ShowCounters(_) => show(What::Counters),
             Do::ShowEventPoll(_) => show(What::Waits),
-            Do::ShowEventTimers(_) => show(What::Timers),
+            Do::ShowEventTimers(whose) => {
+                if whose.router.is_some() {
+                    self.speaker(whose.router.as_deref())?;
+                }
+                show(What::Timers)
+            }
             Do::ShowEventCpu(_) => show(What::Cpu),
             Do::ShowEventShards(_) => show(What::Shards),
             Do::ServerStats(_) => show(What::Server { clients }),
