@@ -165,7 +165,9 @@ impl Conns {
     /// Reads a hot record; the answer has no meaning.
     #[inline]
     pub(crate) fn touch(&self, id: ConnId) -> u32 {
-        self.hot.get(id.index as usize).map_or(0, |hot| hot.sent_tick)
+        self.hot
+            .get(id.index as usize)
+            .map_or(0, |hot| hot.sent_tick)
     }
 
     #[inline]
