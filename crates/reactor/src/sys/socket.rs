@@ -126,7 +126,7 @@ pub(crate) fn set_md5(
     signature.address[..2].copy_from_slice(&(family as u16).to_ne_bytes());
     signature.address[at..at + octets.len()].copy_from_slice(&octets);
     signature.key[..key.len()].copy_from_slice(key);
-    let set = set_plain(socket, libc::IPPROTO_TCP, 38, &signature); // TCP_MD5SIG_EXT
+    let set = set_plain(socket, libc::IPPROTO_TCP, libc::TCP_MD5SIG_EXT, &signature);
     signature.key.fill(0);
     std::hint::black_box(&signature);
     set
