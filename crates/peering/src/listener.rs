@@ -46,7 +46,12 @@ impl Listener {
         user: u64,
         reactor: &mut Reactor,
     ) -> io::Result<Option<Self>> {
-        let socket = match TcpListener::listen(listen.address, TcpOptions::default(), BACKLOG) {
+        // Peers that take nothing from further away (RFC 5082) would not get our answer to their first segment.
+        let near = TcpOptions {
+            ttl: Some(255),
+            ..TcpOptions::default()
+        };
+        let socket = match TcpListener::listen(listen.address, near, BACKLOG) {
             Ok(socket) => socket,
             Err(error) if listen.is_optional && is_family_missing(&error) => return Ok(None),
             Err(error) => return Err(error),
