@@ -43,7 +43,27 @@ impl Headend {
         Headend::start(bench, &bench.wire.lac, "lac", keys)
     }
 
+    /// A BGP speaker on [`crate::net::LNS`], in the bench's LNS namespace; `sections` is all but where it is asked.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(crate) fn speaker(bench: &Bench<'_>, sections: &str) -> Result<Headend> {
+        Headend::run(bench, &bench.wire.lns, "speaker", sections)
+    }
+
     fn start(bench: &Bench<'_>, namespace: &Namespace, role: &str, keys: &str) -> Result<Headend> {
+        let sections = format!(
+            "[{role}]\nlisten = [\"0.0.0.0:1701\", \"[::]:1701\"]\nhost_name = \"headend.test\"\n{keys}"
+        );
+        Headend::run(bench, namespace, role, &sections)
+    }
+
+    fn run(
+        bench: &Bench<'_>,
+        namespace: &Namespace,
+        name: &str,
+        sections: &str,
+    ) -> Result<Headend> {
         // The run's own /run is short enough for a socket's path wherever the tree is.
         let test = bench
             .directory
@@ -51,19 +71,16 @@ impl Headend {
             .context("a test's name")?
             .to_string_lossy()
             .into_owned();
-        let socket = Path::new("/run").join(format!("{test}-{role}.sock"));
-        let config = bench.directory.join(format!("{role}.toml"));
-        let settings = format!(
-            "[control]\nsocket = \"{}\"\n[{role}]\nlisten = [\"0.0.0.0:1701\", \"[::]:1701\"]\nhost_name = \"headend.test\"\n{keys}",
-            socket.display()
-        );
+        let socket = Path::new("/run").join(format!("{test}-{name}.sock"));
+        let config = bench.directory.join(format!("{name}.toml"));
+        let settings = format!("[control]\nsocket = \"{}\"\n{sections}", socket.display());
         std::fs::write(&config, settings)?;
         // There may be secrets in it.
         rustix::fs::chmod(&config, rustix::fs::Mode::from_raw_mode(0o600))?;
 
         let mut command = namespace.command(bench.headend);
         command.arg("run").arg("--config").arg(&config);
-        let mut process = Process::start(command, &format!("headend-{role}"), &bench.directory)?;
+        let mut process = Process::start(command, &format!("headend-{name}"), &bench.directory)?;
         let listening = until(START_MAX, || {
             let ended = process.wait_for_end(Duration::ZERO).ok();
             ensure!(ended.is_none(), "headend ended as it started");

@@ -1,5 +1,5 @@
-//! headend against other people's L2TP: Debian's xl2tpd and l2tpns, Katalix's Go module, and tshark's decoder; and its
-//! capture analyser against tshark's.
+//! headend against other people's L2TP: Debian's xl2tpd and l2tpns, Katalix's Go module, and tshark's decoder; against
+//! other people's BGP: Debian's FRR, BIRD 2 and GoBGP ([`bgp`]); and its capture analyser against tshark's.
 //!
 //! A third kind of peer is the Linux kernel itself: guests with Debian's kernel, in virtual time ([`kernel`]), whose
 //! queues and classifier get the same packets as ours.
@@ -13,6 +13,7 @@
 //! checked by tshark's decoder instead.
 #![forbid(unsafe_code)]
 
+mod bgp;
 mod capture;
 mod cases;
 mod freeradius;
@@ -56,6 +57,9 @@ fn main() -> ExitCode {
     {
         // Our own errands inside the namespaces, and inside a guest.
         ["cli", address, command] => l2tpns::talk(address, command).map(|()| true),
+        ["play", manner, address, asn, file] => {
+            bgp::player::play(manner, address, asn, file).map(|()| true)
+        }
         ["send", schedule, log] => kernel::probe::send(schedule, log).map(|()| true),
         ["listen", log, seconds] => kernel::probe::listen(log, seconds).map(|()| true),
         ["inside", work, rest @ ..] => {

@@ -174,9 +174,10 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "interop",
-        &["base", "wire", "plot", "qos"],
+        &["base", "wire", "capfile", "plot", "qos"],
         &[],
-        "a peer's view: it runs the binary; but the kernel's verdict on each packet is held against the queues' own",
+        "a peer's view: it runs the binary; but the kernel's verdict on each packet is held against the queues' own, and \
+         the tables that peers write down are read",
     ),
     row(
         "oracle",

@@ -32,6 +32,18 @@ const NEEDS: &[Need] = &[
         package: "freeradius-utils",
     },
     Need {
+        program: "bgpd",
+        package: "frr",
+    },
+    Need {
+        program: "bird",
+        package: "bird2",
+    },
+    Need {
+        program: "gobgpd",
+        package: "gobgpd",
+    },
+    Need {
         program: "tcptrace",
         package: "tcptrace",
     },
@@ -94,7 +106,13 @@ const NEEDS: &[Need] = &[
 ];
 
 /// Where daemons live that are not on an ordinary user's path, and where Go installs itself.
-const MORE_PATHS: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin"];
+const MORE_PATHS: &[&str] = &[
+    "/usr/local/sbin",
+    "/usr/sbin",
+    "/sbin",
+    "/usr/lib/frr",
+    "/usr/local/go/bin",
+];
 
 /// Makes sure that every program is there, installing what is missing where that is allowed, and that this user may
 /// make network namespaces.

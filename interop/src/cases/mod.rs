@@ -1,5 +1,14 @@
 //! The tests, each named by what it shows.
 
+mod bgp;
+mod bgp_edge;
+mod bgp_ends;
+mod bgp_hostile;
+mod bgp_near;
+mod bgp_refresh;
+mod bgp_restart;
+mod bgp_sessions;
+mod bgp_tables;
 mod carried;
 mod disconnect;
 mod golac;
@@ -81,6 +90,34 @@ pub(crate) const ALL: &[Case] = &[
     ),
     case("our_lac_calls_l2tpns", l2tpns::without_a_secret),
     case("our_lac_calls_l2tpns_with_a_secret", l2tpns::with_a_secret),
+    case("bgp_routes_from_bird_to_frr", bgp_tables::from_bird_to_frr),
+    case("bgp_routes_of_ours_to_bird", bgp_tables::from_us_to_bird),
+    case("bgp_routes_of_ours_to_gobgp", bgp_tables::from_us_to_gobgp),
+    case(
+        "bgp_hostile_peers_cost_only_themselves",
+        bgp_hostile::cost_only_themselves,
+    ),
+    case(
+        "bgp_sessions_only_with_the_secret",
+        bgp_near::only_with_the_secret,
+    ),
+    case("bgp_restarts_with_frr", bgp_restart::with_frr),
+    case("bgp_restarts_with_bird", bgp_restart::with_bird),
+    case("bgp_ends_with_frr", bgp_ends::with_frr),
+    case("bgp_ends_with_bird", bgp_ends::with_bird),
+    case("bgp_ends_with_gobgp", bgp_ends::with_gobgp),
+    case("bgp_sessions_with_frr", bgp_sessions::with_frr),
+    case("bgp_sessions_with_bird", bgp_sessions::with_bird),
+    case("bgp_sessions_with_gobgp", bgp_sessions::with_gobgp),
+    case("bgp_refresh_with_frr", bgp_refresh::with_frr),
+    case("bgp_refresh_with_bird", bgp_refresh::with_bird),
+    case("bgp_refresh_with_gobgp", bgp_refresh::with_gobgp),
+    case(
+        "bgp_sessions_only_from_the_link",
+        bgp_near::only_from_the_link,
+    ),
+    case("bgp_announces_subscribers", bgp_edge::announces_subscribers),
+    case("bgp_tells_the_kernel", bgp_edge::tells_the_kernel),
     case("go_l2tp_calls_our_lns", golac::calls_our_lns),
     case(
         "go_l2tp_calls_our_lns_over_ipv6",

@@ -1,0 +1,197 @@
+//! Other people's BGP daemons: Debian's FRR, BIRD 2 and GoBGP, each asked by its own command line; and a peer played by
+//! hand ([`player`]).
+
+pub(crate) mod player;
+mod setup;
+
+pub(crate) use player::{Manner, Player};
+pub(crate) use setup::{OUR_ASN, Setup, THEIR_ASN};
+
+use crate::net::Namespace;
+use crate::process::{Process, until};
+use crate::runner::Bench;
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long a daemon may take until its command line answers.
+const START_MAX: Duration = Duration::from_secs(15);
+
+/// Where Debian has FRR's daemons.
+const BGPD: &str = "/usr/lib/frr/bgpd";
+
+/// Whose daemon it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Frr,
+    Bird,
+    Gobgp,
+}
+
+impl Kind {
+    /// Its name, for files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Frr => "frr",
+            Kind::Bird => "bird",
+            Kind::Gobgp => "gobgp",
+        }
+    }
+}
+
+/// A running daemon.
+pub(crate) struct Router<'a> {
+    /// What it prints is in its log.
+    pub(crate) process: Process,
+    kind: Kind,
+    namespace: &'a Namespace,
+    /// Its sockets.
+    place: PathBuf,
+}
+
+impl<'a> Router<'a> {
+    /// Starts one in the bench's LAC namespace, and waits until it answers.
+    ///
+    /// # Errors
+    /// It is not there, or does not start.
+    pub(crate) fn start(bench: &'a Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<Router<'a>> {
+        let namespace = &bench.wire.lac;
+        let test = bench.directory.file_name().context("a test's name")?;
+        let place =
+            PathBuf::from("/run").join(format!("{}-{}", test.to_string_lossy(), kind.name()));
+        std::fs::create_dir_all(&place)?;
+        let config = bench.directory.join(format!("{}.conf", kind.name()));
+        setup.write(kind, &config)?;
+        let mut command = match kind {
+            Kind::Frr => {
+                let mut command = namespace.command(BGPD);
+                // No zebra: no route reaches the kernel. No rights are given up: there may be none to give.
+                command.args([
+                    "-Z",
+                    "-S",
+                    "-n",
+                    "-P",
+                    "0",
+                    "-p",
+                    "179",
+                    "-l",
+                    setup.address,
+                ]);
+                command.args(["--log", "stdout", "--log-level", "debug", "-i"]);
+                command
+                    .arg(place.join("pid"))
+                    .arg("--vty_socket")
+                    .arg(&place);
+                command
+            }
+            Kind::Bird => {
+                let mut command = namespace.command("bird");
+                command.args(["-f", "-s"]).arg(place.join("ctl"));
+                command
+            }
+            Kind::Gobgp => {
+                let mut command = namespace.command("gobgpd");
+                command.args([
+                    "-l",
+                    if setup.is_quiet { "error" } else { "debug" },
+                    "-p",
+                    "--pprof-disable",
+                    "-t",
+                    "toml",
+                ]);
+                command
+            }
+        };
+        command
+            .arg(if kind == Kind::Bird { "-c" } else { "-f" })
+            .arg(&config);
+        let process = Process::start(command, kind.name(), &bench.directory)?;
+        let router = Router {
+            process,
+            kind,
+            namespace,
+            place,
+        };
+        let probe = match kind {
+            Kind::Frr => "show version",
+            Kind::Bird => "show status",
+            Kind::Gobgp => "global",
+        };
+        until(START_MAX, || Ok(router.ask(probe).ok()))?
+            .with_context(|| format!("{} does not answer", kind.name()))?;
+        if kind == Kind::Gobgp {
+            for route in setup::GOBGP_ROUTES {
+                router.ask(route)?;
+            }
+        }
+        Ok(router)
+    }
+
+    /// Gives its command line a command, and gives back what it printed.
+    ///
+    /// # Errors
+    /// It does not answer, or says that it went wrong.
+    pub(crate) fn ask(&self, command: &str) -> Result<String> {
+        let output = match self.kind {
+            Kind::Frr => Command::new("vtysh")
+                .arg("--vty_socket")
+                .arg(&self.place)
+                .args(["-d", "bgpd", "-c", command])
+                .output(),
+            Kind::Bird => Command::new("birdc")
+                .arg("-s")
+                .arg(self.place.join("ctl"))
+                .args(command.split(' '))
+                .output(),
+            Kind::Gobgp => self
+                .namespace
+                .command("gobgp")
+                .args(command.split(' '))
+                .output(),
+        }
+        .with_context(|| format!("the command line of {}", self.kind.name()))?;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            let error = String::from_utf8_lossy(&output.stderr);
+            bail!("{} {command}: {printed}{error}", self.kind.name());
+        }
+        Ok(printed)
+    }
+
+    /// Asks until `is_there` is content with the answer, which it gives.
+    ///
+    /// # Errors
+    /// `limit` passed; the last answer is the error.
+    pub(crate) fn wait(
+        &self,
+        command: &str,
+        limit: Duration,
+        is_there: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        let mut last = String::new();
+        let found = until(limit, || {
+            last = self
+                .ask(command)
+                .unwrap_or_else(|error| format!("{error:#}"));
+            Ok(is_there(&last).then(|| last.clone()))
+        })?;
+        found.with_context(|| format!("{} still says to {command}: {last}", self.kind.name()))
+    }
+
+    /// Asks until every one of `words` is in the answer, which it gives.
+    ///
+    /// # Errors
+    /// As [`Router::wait`].
+    pub(crate) fn wait_for(
+        &self,
+        command: &str,
+        words: &[&str],
+        limit: Duration,
+    ) -> Result<String> {
+        self.wait(command, limit, |printed| {
+            words.iter().all(|word| printed.contains(word))
+        })
+        .with_context(|| format!("one of {words:?} is not there"))
+    }
+}

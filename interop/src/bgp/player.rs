@@ -1,0 +1,199 @@
+//! A peer that is played by hand: it sends what a file has, in its own manner, and prints what it gets.
+
+use crate::net::LNS;
+use crate::process::Process;
+use crate::runner::Bench;
+use anyhow::{Context, Result, bail, ensure};
+use rustix::net::{AddressFamily, SocketType, sockopt};
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
+use std::time::Duration;
+use wire::bgp::{Capability, Family, KEEPALIVE, Kind, MESSAGE_MAX, Open, PORT, frame};
+
+/// Between its KEEPALIVEs.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Octets that it reads at a time.
+const BLOCK: usize = 65_536;
+
+/// How it behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// It sends the file once, and keeps the session.
+    Once,
+    /// It sends the file again and again, as fast as it is taken.
+    Again,
+    /// It sends the file once, and reads nothing any more.
+    Deaf,
+    /// It sends the beginning of a session and of the file up to an octet and closes, for each octet; then as `Once`.
+    Cut,
+}
+
+const MANNERS: [(Manner, &str); 4] = [
+    (Manner::Once, "once"),
+    (Manner::Again, "again"),
+    (Manner::Deaf, "deaf"),
+    (Manner::Cut, "cut"),
+];
+
+/// A running player.
+pub(crate) struct Player {
+    /// What it got is in its log: a line for each message but KEEPALIVEs, its type and its octets.
+    pub(crate) process: Process,
+}
+
+impl Player {
+    /// Starts one in the bench's LAC namespace, which connects from `address`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn start(
+        bench: &Bench<'_>,
+        manner: Manner,
+        address: &str,
+        asn: u32,
+        octets: &[u8],
+    ) -> Result<Player> {
+        let name = format!("player-{address}");
+        let file = bench.directory.join(format!("{name}.octets"));
+        std::fs::write(&file, octets)?;
+        let word = MANNERS.iter().find(|(one, _)| *one == manner);
+        let (_, word) = word.context("a manner")?;
+        let mut command = bench
+            .wire
+            .lac
+            .command(std::env::current_exe().context("our own path")?);
+        command
+            .args(["play", word, address, &asn.to_string()])
+            .arg(file);
+        let process = Process::start(command, &name, &bench.directory)?;
+        Ok(Player { process })
+    }
+
+    /// Waits until it has a session.
+    ///
+    /// # Errors
+    /// It gets none.
+    pub(crate) fn established(&mut self, limit: Duration) -> Result<()> {
+        self.process.wait_for("established", limit).map(drop)
+    }
+}
+
+/// Plays the peer; ends when the session does.
+///
+/// # Errors
+/// No session.
+pub(crate) fn play(manner: &str, address: &str, asn: &str, file: &str) -> Result<()> {
+    let manner = MANNERS.iter().find(|(_, word)| *word == manner);
+    let (manner, _) = *manner.context("a manner")?;
+    let (address, asn) = (address.parse::<Ipv4Addr>()?, asn.parse::<u32>()?);
+    let octets = std::fs::read(file).with_context(|| file.to_owned())?;
+    let opening = opening(address, asn)?;
+    if manner == Manner::Cut {
+        let all = [&opening[..], &octets[..]].concat();
+        for length in 0..all.len() {
+            cut(address, &all[..length], length % 2 == 1)
+                .with_context(|| format!("cut at {length}"))?;
+        }
+        println!("cut at each of {} octets", all.len());
+    }
+    let mut stream = connect(address)?;
+    stream.write_all(&opening)?;
+    let mut input = Input::default();
+    while !input.take(&mut stream)?.contains(&Kind::Keepalive) {}
+    println!("established");
+    let mut out = stream.try_clone()?;
+    let writer = std::thread::spawn(move || -> Result<()> {
+        let times = if manner == Manner::Again { usize::MAX } else { 1 };
+        for _ in 0..times {
+            out.write_all(&octets)?;
+        }
+        loop {
+            std::thread::sleep(INTERVAL);
+            out.write_all(&KEEPALIVE)?;
+        }
+    });
+    if manner != Manner::Deaf {
+        while input.take(&mut stream).is_ok() {}
+        println!("closed");
+    }
+    // A session that has ended ends the writing, too.
+    let _ = writer.join();
+    Ok(())
+}
+
+/// An OPEN of both families, and the KEEPALIVE that answers the other's.
+fn opening(address: Ipv4Addr, asn: u32) -> Result<Vec<u8>> {
+    let mut open = Open::new(asn, 3, address.to_bits());
+    open.capabilities.extend([
+        Capability::Multiprotocol(Family::Ipv4Unicast.into()),
+        Capability::Multiprotocol(Family::Ipv6Unicast.into()),
+        Capability::RouteRefresh,
+    ]);
+    let mut octets = Vec::new();
+    open.emit(&mut octets)
+        .ok()
+        .context("an OPEN that is too long")?;
+    octets.extend_from_slice(&KEEPALIVE);
+    Ok(octets)
+}
+
+fn connect(from: Ipv4Addr) -> Result<TcpStream> {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    rustix::net::bind(&socket, &SocketAddrV4::new(from, 0))?;
+    rustix::net::connect(&socket, &SocketAddrV4::new(LNS.parse()?, PORT))?;
+    Ok(TcpStream::from(socket))
+}
+
+/// One connection that ends early: with a FIN, or with a RST.
+fn cut(from: Ipv4Addr, octets: &[u8], resets: bool) -> Result<()> {
+    let mut stream = connect(from)?;
+    // Who is no longer wanted on the other side cannot write.
+    let _ = stream.write_all(octets);
+    if resets {
+        sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
+    } else {
+        let _ = stream.shutdown(Shutdown::Write);
+        stream.set_read_timeout(Some(INTERVAL))?;
+        // What it says to that is read, so that this end is no reset.
+        let mut block = [0; 4096];
+        while stream.read(&mut block).is_ok_and(|length| length > 0) {}
+    }
+    Ok(())
+}
+
+/// What has come, and is no whole message yet.
+#[derive(Default)]
+struct Input(Vec<u8>);
+
+impl Input {
+    /// Reads some, prints the messages but KEEPALIVEs, and gives their types.
+    fn take(&mut self, stream: &mut TcpStream) -> Result<Vec<Kind>> {
+        let mut block = vec![0; BLOCK];
+        let length = stream.read(&mut block)?;
+        ensure!(length > 0, "closed");
+        self.0.extend_from_slice(&block[..length]);
+        let (mut kinds, mut done, mut lines) = (Vec::new(), 0, String::new());
+        loop {
+            match frame(&self.0[done..], MESSAGE_MAX) {
+                Ok(Some((kind, body, length))) => {
+                    if kind != Kind::Keepalive {
+                        write!(lines, "{kind:?} ")?;
+                        body.iter()
+                            .try_for_each(|octet| write!(lines, "{octet:02x}"))?;
+                        lines.push('\n');
+                    }
+                    kinds.push(kind);
+                    done += length;
+                }
+                Ok(None) => break,
+                Err(fault) => bail!("no message of BGP: {fault}"),
+            }
+        }
+        print!("{lines}");
+        self.0.drain(..done);
+        Ok(kinds)
+    }
+}
