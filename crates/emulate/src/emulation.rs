@@ -148,7 +148,7 @@ impl Emulation {
         &mut self,
         deadline: Instant,
         gather: Option<Duration>,
-        at: impl FnOnce(Instant) -> Duration,
+        at: impl Fn(Instant) -> Duration,
     ) -> io::Result<bool> {
         if let (Some(span), Some(tcp)) = (gather, &mut self.world.tcp) {
             tcp.reactor.pause(span);

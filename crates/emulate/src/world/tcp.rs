@@ -20,6 +20,9 @@ const WAKER: u64 = u64::MAX;
 /// Connections of a router are numbered behind the router's number in so many bits.
 const ROUTER_SHIFT: u32 = 32;
 
+/// Waits in one turn, as long as each finds as much as it may find.
+const ROUNDS_MAX: usize = 64;
+
 /// The sockets of a world.
 pub(crate) struct Tcp {
     pub(crate) reactor: Reactor,
@@ -104,18 +107,43 @@ impl World {
     pub(crate) fn wait(
         &mut self,
         deadline: Instant,
-        at: impl FnOnce(Instant) -> Instant,
+        at: impl Fn(Instant) -> Instant,
     ) -> io::Result<bool> {
-        let Some(tcp) = &mut self.tcp else {
-            return Ok(false);
-        };
-        let now = tcp.reactor.wait(Some(deadline))?;
-        self.now = self.now.max(at(now));
+        let mut woken = false;
+        let mut deadline = deadline;
+        // All that is there is read before any timer fires: a peer is not given up because we were late.
+        for _ in 0..ROUNDS_MAX {
+            let Some(tcp) = &mut self.tcp else {
+                return Ok(false);
+            };
+            let now = tcp.reactor.wait(Some(deadline))?;
+            self.now = self.now.max(at(now));
+            tcp.buffers.begin();
+            woken |= self.serve_ready();
+            let Some(tcp) = &mut self.tcp else {
+                return Ok(woken);
+            };
+            if !tcp.reactor.was_full() {
+                if tcp.buffers.is_drained() {
+                    tcp.drained = self.now;
+                }
+                break;
+            }
+            deadline = now;
+        }
+        self.go_on_writing();
+        self.answer();
+        if let Some(tcp) = &mut self.tcp {
+            let account = tcp.accounts.routers;
+            tcp.reactor.lap(account);
+        }
+        Ok(woken)
+    }
+
+    /// Serves what the last wait found; says whether the waker was among it.
+    fn serve_ready(&mut self) -> bool {
         let mut woken = false;
         let mut served = 0;
-        if let Some(tcp) = &mut self.tcp {
-            tcp.buffers.begin();
-        }
         while let Some(ready) = self.tcp.as_mut().and_then(|tcp| tcp.reactor.next_ready()) {
             if ready.user == WAKER {
                 woken = true;
@@ -130,20 +158,7 @@ impl World {
             let account = tcp.accounts.read;
             tcp.reactor.lap_many(account, served);
         }
-        // A wait that found as much as it may find has not found all.
-        if let Some(tcp) = &mut self.tcp
-            && tcp.buffers.is_drained()
-            && !tcp.reactor.was_full()
-        {
-            tcp.drained = self.now;
-        }
-        self.go_on_writing();
-        self.answer();
-        if let Some(tcp) = &mut self.tcp {
-            let account = tcp.accounts.routers;
-            tcp.reactor.lap(account);
-        }
-        Ok(woken)
+        woken
     }
 
     fn serve(&mut self, ready: Ready) {
