@@ -78,7 +78,13 @@ impl<'a> Router<'a> {
                     "-l",
                     setup.address,
                 ]);
-                command.args(["--log", "stdout", "--log-level", "debug", "-i"]);
+                command.args([
+                    "--log",
+                    "stdout",
+                    "--log-level",
+                    if setup.is_quiet { "critical" } else { "debug" },
+                    "-i",
+                ]);
                 command
                     .arg(place.join("pid"))
                     .arg("--vty_socket")

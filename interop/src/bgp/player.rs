@@ -105,7 +105,11 @@ pub(crate) fn play(manner: &str, address: &str, asn: &str, file: &str) -> Result
     println!("established");
     let mut out = stream.try_clone()?;
     let writer = std::thread::spawn(move || -> Result<()> {
-        let times = if manner == Manner::Again { usize::MAX } else { 1 };
+        let times = if manner == Manner::Again {
+            usize::MAX
+        } else {
+            1
+        };
         for _ in 0..times {
             out.write_all(&octets)?;
         }
