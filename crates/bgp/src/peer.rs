@@ -206,6 +206,11 @@ impl Peers {
         self.by_address.len()
     }
 
+    /// Makes room for so many more.
+    pub(crate) fn reserve(&mut self, peers: usize) {
+        self.places.reserve_exact(peers);
+    }
+
     pub(crate) fn insert(&mut self, peer: Peer) -> u32 {
         let hash = self.hasher.hash_one(peer.remote);
         let index = self.free.pop().unwrap_or_else(|| {

@@ -34,6 +34,9 @@ use crate::timers::Timers;
 
 pub use views::{Memory, NeighborView, SummaryView};
 
+/// Events whose room is kept while there are none.
+const EVENTS_KEPT: usize = 32;
+
 /// A router that speaks BGP-4: its peers, their connections, its routes.
 ///
 /// A driver calls it with what happened, lets it [`work`](Self::work), and drains it after that:
@@ -119,6 +122,8 @@ impl Speaker {
             established: 0,
         };
         speaker.set_networks(config.dynamic);
+        speaker.peers.reserve(config.peers.len());
+        speaker.conns.reserve(config.peers.len());
         for peer in config.peers {
             speaker.insert_peer(peer, Instant::ZERO);
         }
@@ -286,7 +291,12 @@ impl Speaker {
 
     /// The next event, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if event.is_none() && self.events.capacity() > EVENTS_KEPT {
+            // Many at once are rare: those of all peers at a start.
+            self.events = VecDeque::new();
+        }
+        event
     }
 
     /// Puts a connection into the ready queue, once, unless its stream takes nothing.

@@ -61,6 +61,8 @@ impl Flags {
     pub(crate) const OUTPUT: Self = Self(Self::KEEPALIVE.0 | Self::CONTROL.0 | Self::ROUTES.0);
     /// Not to be put into the ready queue.
     pub(crate) const READY_OR_BLOCKED: Self = Self(Self::READY.0 | Self::BLOCKED.0);
+    /// It has something to send, or cannot.
+    pub(crate) const OCCUPIED: Self = Self(Self::OUTPUT.0 | Self::READY_OR_BLOCKED.0);
     /// What a lone KEEPALIVE asks for.
     pub(crate) const FAST: Self = Self(Self::ESTABLISHED.0 | Self::PARTIAL.0);
 
@@ -127,6 +129,12 @@ pub(crate) struct Conns {
 impl Conns {
     pub(crate) fn len(&self) -> usize {
         self.hot.len() - self.free.len()
+    }
+
+    /// Makes room for so many more.
+    pub(crate) fn reserve(&mut self, conns: usize) {
+        self.hot.reserve_exact(conns);
+        self.cold.reserve_exact(conns);
     }
 
     pub(crate) fn insert(&mut self, conn: Conn, now: Instant) -> ConnId {

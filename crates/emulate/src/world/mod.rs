@@ -83,6 +83,7 @@ pub(crate) struct World {
     is_awake: Vec<bool>,
     due: Vec<Parcel>,
     ready: Vec<ConnId>,
+    keepalives: Vec<ConnId>,
     buffer: Vec<u8>,
 }
 
@@ -127,6 +128,7 @@ impl World {
             is_awake: vec![false; routers],
             due: Vec::new(),
             ready: Vec::new(),
+            keepalives: Vec::new(),
             buffer: Vec::new(),
             scenario: Arc::clone(&scenario),
         };
@@ -205,16 +207,28 @@ impl World {
         while let Some(router) = self.alarms.take(now) {
             if self.wakes[router as usize] <= now {
                 self.wakes[router as usize] = Instant::FAR_FUTURE;
-                if let Some(speaker) = &mut self.nodes[router as usize].speaker {
-                    let drained = self.tcp.as_ref().map_or(now, |tcp| tcp.drained);
-                    speaker.drained(drained);
-                    speaker.handle_timeout(now);
-                    speaker.drained(drained);
-                }
+                self.wake_up(router);
                 self.wake(router);
             }
         }
         self.answer();
+    }
+
+    /// Fires the timers of a router. With nobody outside, lone KEEPALIVEs go past its queues.
+    fn wake_up(&mut self, router: u32) {
+        let now = self.now;
+        let drained = self.tcp.as_ref().map_or(now, |tcp| tcp.drained);
+        let Some(speaker) = &mut self.nodes[router as usize].speaker else {
+            return;
+        };
+        speaker.drained(drained);
+        if self.tcp.is_some() {
+            speaker.handle_timeout(now);
+        } else {
+            speaker.handle_timeout_apart(&mut self.keepalives, now);
+        }
+        speaker.drained(drained);
+        self.send_keepalives(router);
     }
 
     #[inline]
@@ -242,6 +256,7 @@ impl World {
                     let _ = speaker.receive(parcel.conn, &octets, now);
                     self.wake(router);
                 }
+                self.post.give_back(number, octets);
             }
             What::First => {
                 if let Some(speaker) = &mut self.nodes[router as usize].speaker {
@@ -371,6 +386,24 @@ impl World {
                 return;
             }
         }
+    }
+
+    /// Sends the KEEPALIVEs of connections that have nothing else to send.
+    fn send_keepalives(&mut self, router: u32) {
+        let mut keepalives = std::mem::take(&mut self.keepalives);
+        self.totals.messages += keepalives.len() as u64;
+        for conns in keepalives.chunks(AHEAD) {
+            let ends = &self.nodes[router as usize].ends;
+            let places = conns
+                .iter()
+                .filter_map(|conn| ends.get(conn.index() as usize));
+            read_ahead(places.map(|end| end.peer));
+            for conn in conns {
+                self.send_keepalive(router, *conn);
+            }
+        }
+        keepalives.clear();
+        self.keepalives = keepalives;
     }
 
     fn send_octets(&mut self, router: u32, conn: ConnId, octets: &[u8]) {

@@ -65,8 +65,16 @@ struct Ring {
 pub(super) struct Post {
     rings: Vec<Ring>,
     single: Calendar<Parcel>,
-    octets: Vec<Box<[u8]>>,
+    kept: Vec<Kept>,
     free: Vec<u32>,
+    /// The number that was given last.
+    last: u32,
+}
+
+/// Octets under way, and how many parcels they are in: what a router tells all its neighbours is kept once.
+struct Kept {
+    octets: Box<[u8]>,
+    parcels: u32,
 }
 
 impl Post {
@@ -74,8 +82,9 @@ impl Post {
         Self {
             rings: Vec::new(),
             single: Calendar::new(),
-            octets: Vec::new(),
+            kept: Vec::new(),
             free: Vec::new(),
+            last: 0,
         }
     }
 
@@ -113,24 +122,41 @@ impl Post {
         self.single.add(at, parcel);
     }
 
-    /// Keeps octets that are sent; the number names them until they are taken.
+    /// Keeps octets for one parcel; the number names them until they are taken.
     pub(super) fn keep(&mut self, octets: &[u8]) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.octets[number as usize] = octets.into();
-                number
-            }
-            None => {
-                self.octets.push(octets.into());
-                self.octets.len() as u32 - 1
-            }
+        if let Some(last) = self.kept.get_mut(self.last as usize)
+            && last.parcels > 0
+            && *last.octets == *octets
+        {
+            last.parcels += 1;
+            return self.last;
         }
+        let kept = Kept {
+            octets: octets.into(),
+            parcels: 1,
+        };
+        self.last = self.free.pop().unwrap_or(self.kept.len() as u32);
+        match self.kept.get_mut(self.last as usize) {
+            Some(place) => *place = kept,
+            None => self.kept.push(kept),
+        }
+        self.last
     }
 
-    /// Takes the octets kept under `number`.
+    /// Takes the octets kept under `number` out for one parcel, to be [given back](Self::give_back) after that.
     pub(super) fn take_octets(&mut self, number: u32) -> Box<[u8]> {
-        self.free.push(number);
-        std::mem::take(&mut self.octets[number as usize])
+        std::mem::take(&mut self.kept[number as usize].octets)
+    }
+
+    /// Gives back what was taken: other parcels may have the same octets.
+    pub(super) fn give_back(&mut self, number: u32, octets: Box<[u8]>) {
+        let kept = &mut self.kept[number as usize];
+        kept.parcels -= 1;
+        if kept.parcels > 0 {
+            kept.octets = octets;
+        } else {
+            self.free.push(number);
+        }
     }
 
     /// When the next parcel is due.
@@ -175,14 +201,15 @@ impl Post {
             .for_each(&mut clear);
         self.single.change(&mut clear);
         for number in gone {
-            self.take_octets(number);
+            self.discard(What::Octets(number));
         }
     }
 
     /// Gives back what something holds that goes nowhere.
     pub(super) fn discard(&mut self, what: What) {
         if let What::Octets(number) = what {
-            self.take_octets(number);
+            let octets = self.take_octets(number);
+            self.give_back(number, octets);
         }
     }
 }
