@@ -6,7 +6,8 @@
 //!
 //! Jitter (section 10): each turn takes 0.75 to 1 times the interval, yet never less than a second, the least that
 //! section 4.4 allows between KEEPALIVEs. The first KEEPALIVE of a session is up to half a turn late, so that sessions
-//! which came up together spread.
+//! which came up together spread. Connections that are neighbours in the table have one phase: a visit reads their
+//! records one after the other, where a draw for each would have the processor wait for memory at each.
 
 use base::{Duration, Instant};
 
@@ -15,6 +16,10 @@ use crate::table::ConnId;
 
 /// Phases of a turn.
 pub(crate) const PHASES: u32 = 64;
+/// The first KEEPALIVE is less than so many phases late.
+const LATE: u32 = PHASES / 2;
+/// So many connections in a row have one phase.
+const TOGETHER: u32 = 32;
 /// The least time between KEEPALIVEs of a session.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 
@@ -49,6 +54,8 @@ pub(crate) struct Ring {
     period: Duration,
     /// The last turn's, while this one has not begun.
     period_before: Duration,
+    /// How late the first connections of the table are, in phases: each ring has its own.
+    offset: u32,
 }
 
 impl Ring {
@@ -62,6 +69,7 @@ impl Ring {
             start: now,
             period,
             period_before: period,
+            offset: random.below(u64::from(LATE)) as u32,
         }
     }
 
@@ -86,12 +94,12 @@ impl Ring {
     }
 
     /// Takes a session up that sent its first KEEPALIVE at `now`, and says which tick to take for its last one.
-    pub(crate) fn insert(&mut self, conn: ConnId, now: Instant, random: &mut Random) -> u32 {
+    pub(crate) fn insert(&mut self, conn: ConnId, now: Instant) -> u32 {
         if self.entries.is_empty() {
             self.start = now;
             self.cursor = 0;
         }
-        let late = random.below(u64::from(PHASES) / 2) as u32;
+        let late = (self.offset + conn.index() / TOGETHER) % LATE;
         let sent = self.tick(now).wrapping_add(1 + late);
         self.place(conn, sent % PHASES);
         sent
@@ -187,7 +195,7 @@ mod tests {
         let mut random = Random::new([3; 32]);
         let mut ring = Ring::new(Duration::from_secs(interval_s), Instant::ZERO, &mut random);
         let mut sent: Vec<u32> = (0..sessions)
-            .map(|index| ring.insert(conn(index), Instant::ZERO, &mut random))
+            .map(|index| ring.insert(conn(index), Instant::ZERO))
             .collect();
         let mut visits = vec![Vec::new(); sessions as usize];
         let mut updates = update_at.iter().peekable();
@@ -228,6 +236,16 @@ mod tests {
     }
 
     #[test]
+    fn sessions_that_come_up_together_spread_over_half_a_turn_evenly() {
+        let mut by_phase = std::collections::BTreeMap::new();
+        for visits in run(1, 1_024, 3, &[]) {
+            *by_phase.entry(visits[0]).or_insert(0) += 1;
+        }
+        assert_eq!(by_phase.len(), LATE as usize);
+        assert!(by_phase.values().all(|sessions| *sessions == TOGETHER));
+    }
+
+    #[test]
     fn longer_intervals_have_a_jitter_of_a_quarter() {
         let visits = run(30, 50, 3_600, &[]);
         let gaps: Vec<_> = visits
@@ -261,7 +279,7 @@ mod tests {
     fn who_comes_late_sends_no_burst() {
         let mut random = Random::new([3; 32]);
         let mut ring = Ring::new(Duration::from_secs(1), Instant::ZERO, &mut random);
-        ring.insert(conn(0), Instant::ZERO, &mut random);
+        ring.insert(conn(0), Instant::ZERO);
         let late = Instant::ZERO + Duration::from_secs(100);
         let mut visits = 0;
         while ring.due(late).is_some() {

@@ -352,7 +352,7 @@ impl Speaker {
             return;
         }
         let ring = self.ring(Duration::from_secs(u64::from(keepalive_s.max(1))), now);
-        let tick = self.rings[usize::from(ring)].insert(id, now, &mut self.random);
+        let tick = self.rings[usize::from(ring)].insert(id, now);
         if let Some(hot) = self.conns.hot_mut(id) {
             hot.hold_s = hold_s;
             hot.heard = now;

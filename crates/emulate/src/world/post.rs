@@ -56,14 +56,19 @@ impl Lane {
 /// Parcels of links with one delay, in the order in which they are due.
 struct Ring {
     delay: Duration,
-    parcels: VecDeque<Parcel>,
-    /// How many of them are due at which time.
-    batches: VecDeque<(Instant, u32)>,
+    /// Those of one time together.
+    batches: VecDeque<(Instant, Vec<Parcel>)>,
 }
+
+/// Empty lists whose room is kept, and the most parcels that one of them has room for.
+const SPARE_MAX: usize = 1_024;
+const SPARE_PARCELS_MAX: usize = 256;
 
 /// All that is under way.
 pub(super) struct Post {
     rings: Vec<Ring>,
+    /// Empty lists, for new batches.
+    spare: Vec<Vec<Parcel>>,
     single: Calendar<Parcel>,
     kept: Vec<Kept>,
     free: Vec<u32>,
@@ -81,6 +86,7 @@ impl Post {
     pub(super) fn new() -> Self {
         Self {
             rings: Vec::new(),
+            spare: Vec::new(),
             single: Calendar::new(),
             kept: Vec::new(),
             free: Vec::new(),
@@ -94,7 +100,6 @@ impl Post {
         let index = found.unwrap_or_else(|| {
             self.rings.push(Ring {
                 delay,
-                parcels: VecDeque::new(),
                 batches: VecDeque::new(),
             });
             self.rings.len() - 1
@@ -110,10 +115,13 @@ impl Post {
             return self.discard(parcel.what);
         };
         let at = now + ring.delay;
-        ring.parcels.push_back(parcel);
         match ring.batches.back_mut() {
-            Some((last, count)) if *last == at => *count += 1,
-            Some(_) | None => ring.batches.push_back((at, 1)),
+            Some((last, parcels)) if *last == at => parcels.push(parcel),
+            Some(_) | None => {
+                let mut parcels = self.spare.pop().unwrap_or_default();
+                parcels.push(parcel);
+                ring.batches.push_back((at, parcels));
+            }
         }
     }
 
@@ -168,15 +176,20 @@ impl Post {
         first.chain(self.single.next()).min()
     }
 
-    /// Moves all that is due at `now` to the end of `due`.
+    /// Takes all that is due at `now`, in the place of `due`, which is empty.
     pub(super) fn take(&mut self, now: Instant, due: &mut Vec<Parcel>) {
         for ring in &mut self.rings {
-            while let Some(&(at, count)) = ring.batches.front() {
-                if at > now {
-                    break;
+            while ring.batches.front().is_some_and(|(at, _)| *at <= now)
+                && let Some((_, mut parcels)) = ring.batches.pop_front()
+            {
+                if due.is_empty() {
+                    std::mem::swap(due, &mut parcels);
+                } else {
+                    due.append(&mut parcels);
                 }
-                ring.batches.pop_front();
-                due.extend(ring.parcels.drain(..count as usize));
+                if self.spare.len() < SPARE_MAX && parcels.capacity() <= SPARE_PARCELS_MAX {
+                    self.spare.push(parcels);
+                }
             }
         }
         while let Some(parcel) = self.single.take(now) {
@@ -197,7 +210,8 @@ impl Post {
         };
         self.rings
             .iter_mut()
-            .flat_map(|ring| &mut ring.parcels)
+            .flat_map(|ring| &mut ring.batches)
+            .flat_map(|(_, parcels)| parcels)
             .for_each(&mut clear);
         self.single.change(&mut clear);
         for number in gone {
