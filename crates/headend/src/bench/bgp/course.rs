@@ -126,14 +126,11 @@ fn mesh(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
     let spans = [mesh::SETTLE, plan.keep.into()];
     let once = |member: &Member, routers| mesh::keep(bench, member, routers, spans);
     let notes = &mut results.notes;
-    results.meshed = at_each_size(
-        bench,
-        &plan.meshes,
-        all,
-        "routers in full mesh",
-        notes,
-        once,
-    );
+    let what = "routers in full mesh";
+    results.meshed = at_each_size(bench, &plan.meshes, all, what, notes, once);
+    let all = vec![Member::Bare, Member::Emulated];
+    let emulated = at_each_size(bench, &plan.emulated, all, what, notes, once);
+    results.meshed.extend(emulated);
 }
 
 fn memory(bench: &Bench, plan: &Plan, results: &mut Results) {

@@ -43,7 +43,8 @@ pub(super) fn all_is_whole(plan: &Plan, results: &Results) -> bool {
             passed.peek().is_some() && passed.all(is_whole)
         }
         Part::Mesh => {
-            let is_ours = |m: &&super::Meshed| matches!(m.member, Member::Headend(_));
+            let is_ours =
+                |m: &&super::Meshed| matches!(m.member, Member::Headend(_) | Member::Emulated);
             let mut meshed = results.meshed.iter().filter(is_ours).peekable();
             meshed.peek().is_some() && meshed.all(super::Meshed::is_whole)
         }
@@ -141,7 +142,7 @@ fn meshes(results: &Results, rows: &mut Rows) {
     let ours = results
         .meshed
         .iter()
-        .filter(|m| matches!(m.member, Member::Headend(_)));
+        .filter(|m| matches!(m.member, Member::Headend(_) | Member::Emulated));
     for meshed in ours.filter(|m| m.routers >= MESH.0 && m.is_whole()) {
         let what = format!(
             "{} routers over TCP, an endpoint's second",

@@ -41,6 +41,8 @@ pub(super) struct Plan {
     pub(super) prefixes: Vec<u32>,
     /// Routers of a mesh with a process each.
     pub(super) meshes: Vec<u32>,
+    /// Routers of a mesh over TCP in one process.
+    pub(super) emulated: Vec<u32>,
     /// Routers of a mesh in memory.
     pub(super) in_memory: Vec<u32>,
     /// Virtual time that such a mesh is kept, in seconds.
@@ -83,6 +85,7 @@ impl Args {
                 either(&[1_000, 2_000, 4_000], &[250_000, 500_000, 1_000_000]),
             ),
             meshes: or(&self.routers, either(&[3, 6], &[10, 20, 40])),
+            emulated: or(&self.routers, either(&[6, 12], &[75, 150, 300])),
             in_memory: or(&self.routers, either(&[10, 20, 40], &[250, 500, 1_000])),
             virtual_s: if self.quick { 5 } else { 30 },
             hijacks: or(&self.systems, either(&[100, 200], &[10_000, 75_000])),

@@ -27,6 +27,8 @@ const ASN: u32 = 64_512;
 pub(in crate::bench) enum Member {
     /// A daemon of ours for each router, with this poller.
     Headend(PollerKind),
+    /// One process of ours that emulates all routers.
+    Emulated,
     /// A bgpd for each router: where it is, and what it calls itself.
     Frr(PathBuf, String),
     /// Bare loops over as many connections.
@@ -37,6 +39,7 @@ impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Member::Headend(poller) => f.pad(&format!("headend, {poller}, a process each")),
+            Member::Emulated => f.pad("headend emulate"),
             Member::Frr(_, version) => f.pad(&format!("FRR {version}, a process each")),
             Member::Bare => f.pad("bare loops"),
         }
@@ -69,6 +72,10 @@ impl Mesh {
         };
         if *member == Member::Bare {
             mesh.bare(bench, routers)?;
+        } else if *member == Member::Emulated {
+            let port = free_port()?;
+            mesh.ports.push(port);
+            mesh.spawn(bench, "emulate", emulated(bench, routers, port)?)?;
         } else {
             let port = free_port()?;
             mesh.ports.push(port);
@@ -77,7 +84,7 @@ impl Mesh {
                 let command = match member {
                     Member::Headend(poller) => ours(bench, place, *poller)?,
                     Member::Frr(path, _) => bgpd(bench, place, path)?,
-                    Member::Bare => continue,
+                    Member::Bare | Member::Emulated => continue,
                 };
                 mesh.spawn(bench, &format!("router{n}"), command)?;
             }
@@ -136,6 +143,23 @@ impl Place {
         let others = (0..self.routers).filter(move |&other| other != self.n);
         others.map(move |other| (address(other), ASN + other, other < self.n))
     }
+}
+
+/// Longer than any measurement: it is ended when that is over.
+const RUN_S: u32 = 3_600;
+
+fn emulated(bench: &Bench, routers: u32, port: u16) -> Result<Command> {
+    let text = format!(
+        "clock = \"real\"\nrun_s = {RUN_S}\n[topology]\nkind = \"mesh\"\nrouters = {routers}\n\
+         [routers]\nhold_time_s = 3\nkeepalive_s = 1\nport = {port}\nconnect_retry_s = 1\n\
+         [links]\ntransport = \"tcp\"\n"
+    );
+    let scenario = bench.home.path("mesh.toml");
+    fs::write(&scenario, text)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("emulate").arg(&scenario);
+    command.arg("--out").arg(bench.home.path("mesh"));
+    Ok(command)
 }
 
 fn ours(bench: &Bench, place: Place, poller: PollerKind) -> Result<Command> {
