@@ -6,6 +6,8 @@ use super::{AddressResult, EventResult, Results, Share};
 
 /// Events of one address that are looked at closely, at most.
 const CLOSE_UPS_MAX: usize = 4;
+/// Spans in which the picture of activity counts, at most.
+const SPANS_MAX: usize = 150;
 
 impl Results {
     /// Every picture of the results: shares over time by address, path lengths, activity, and UPDATEs by router.
@@ -28,18 +30,22 @@ impl Results {
         charts
     }
 
-    /// The pictures as SVG, each with a name for its file.
+    /// The pictures as SVG, each with a name for its file that no other has.
     #[must_use]
     pub fn svgs(&self) -> Vec<(String, String)> {
-        let named = |chart: &Chart| {
-            let letters = chart.title.chars().map(|letter| match letter {
-                'a'..='z' | '0'..='9' => letter,
-                'A'..='Z' => letter.to_ascii_lowercase(),
-                _ => '-',
-            });
-            (letters.collect(), chart.to_svg())
-        };
-        self.charts().iter().map(named).collect()
+        let mut svgs: Vec<(String, String)> = Vec::new();
+        for chart in self.charts() {
+            let title = chart.title.to_ascii_lowercase();
+            let words = title.split(|letter: char| !letter.is_ascii_alphanumeric());
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            let plain = words.join("-");
+            let numbered = (2..).map(|number| format!("{plain}-{number}"));
+            let name = std::iter::once(plain.clone())
+                .chain(numbered)
+                .find(|name| svgs.iter().all(|(taken, _)| taken != name));
+            svgs.push((name.unwrap_or(plain), chart.to_svg()));
+        }
+        svgs
     }
 
     /// From when on there is something to see: a second before the first event that is not the start.
@@ -71,10 +77,15 @@ impl Results {
         chart
     }
 
-    /// The shares from an event on, until nothing changes any more; none if it changes nothing.
+    /// The shares from an event on, until nothing changes any more or the next event begins; none if it changes nothing.
     fn after(&self, address: &AddressResult, event: &EventResult) -> Option<Chart> {
-        let end_s = event.last_step_s + event.convergence_s?;
-        let inside = |share: &&Share| share.at_s >= event.at_s && share.at_s <= end_s;
+        let converged_s = event.last_step_s + event.convergence_s?;
+        let longer_s = event.at_s + 1.1 * (converged_s - event.at_s);
+        let later = self.events.iter().map(|other| other.at_s);
+        let end_s = later
+            .filter(|&at_s| at_s > event.at_s)
+            .fold(longer_s, f64::min);
+        let inside = |share: &&Share| share.at_s >= event.at_s && share.at_s < end_s;
         if event.kind == "start" || address.shares.iter().filter(inside).count() < 2 {
             return None;
         }
@@ -85,8 +96,7 @@ impl Results {
             Axis::linear("share of routers", "%").up_to(100.0),
         );
         chart.subtitle = format!("The event is at {} s", rounded(event.at_s));
-        let longer_s = event.at_s + 1.1 * (end_s - event.at_s);
-        chart.series = series(address, event.at_s, longer_s, event.at_s, 1e3);
+        chart.series = series(address, event.at_s, end_s, event.at_s, 1e3);
         Some(chart)
     }
 
@@ -118,14 +128,18 @@ impl Results {
             Axis::linear("a second", ""),
         );
         let span_s = self.activity.span_s;
-        chart.subtitle = format!("Counted in spans of {span_s} s");
+        let joined = self.activity.updates.len().div_ceil(SPANS_MAX).max(1);
+        chart.subtitle = format!("Counted in spans of {} s", rounded(span_s * joined as f64));
         for (name, counts) in [
             ("UPDATEs sent", &self.activity.updates),
             ("best routes changed", &self.activity.changes),
         ] {
-            let counts = counts.iter().enumerate();
-            let points = counts.map(|(i, n)| (i as f64 * span_s, f64::from(*n) / span_s));
-            chart.series.push(Series::from_points(name, points, []));
+            let rates = counts.chunks(joined).enumerate().flat_map(|(i, counts)| {
+                let (from_s, long_s) = ((i * joined) as f64 * span_s, counts.len() as f64 * span_s);
+                let count: u64 = counts.iter().copied().map(u64::from).sum();
+                [from_s, from_s + long_s].map(|at_s| (at_s, count as f64 / long_s))
+            });
+            chart.series.push(Series::from_points(name, rates, []));
         }
         chart.notes = self.marks();
         chart
@@ -196,7 +210,7 @@ fn series(address: &AddressResult, from_s: f64, to_s: f64, zero_s: f64, units: f
     all
 }
 
-/// The values as steps, from `first_s` to `end_s`.
+/// The values as steps, from `first_s` to `end_s`, where what happens then is not in it any more.
 fn steps(
     address: &AddressResult,
     value: fn(&Share) -> f64,
@@ -212,7 +226,8 @@ fn steps(
     let before = address.shares.iter().rfind(|share| share.at_s <= first_s);
     let mut last = value(before.unwrap_or(&none));
     let mut points = vec![(first_s, last)];
-    for share in address.shares.iter().filter(|share| share.at_s > first_s) {
+    let between = |share: &&Share| share.at_s > first_s && share.at_s < end_s;
+    for share in address.shares.iter().filter(between) {
         points.push((share.at_s, last));
         last = value(share);
         points.push((share.at_s, last));

@@ -97,6 +97,46 @@ fn what_an_event_did_is_shown_closely() {
 }
 
 #[test]
+fn what_is_shown_closely_ends_before_the_next_event() {
+    let mut results = results();
+    // Both ends of a picture: when nothing changes any more, and when the next event begins.
+    for convergence_s in [0.6, 4.0] {
+        results.events[1].convergence_s = Some(convergence_s);
+        let charts = results.charts();
+        let deceived = charts[1].series[1].samples();
+        assert_eq!(deceived.range(), Some((0.0, 0.0)), "{convergence_s}");
+    }
+}
+
+#[test]
+fn pictures_of_equal_titles_have_files_of_their_own() {
+    let mut results = results();
+    let again = results.addresses[0].clone();
+    results.addresses.push(again);
+    let mut names: Vec<String> = results.svgs().into_iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&"routes-to-16-0-0-0-after-b-hijacks-2".to_owned()));
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+#[test]
+fn activity_is_drawn_as_steps_of_few_spans() {
+    let mut results = results();
+    results.activity.updates = vec![1; 301];
+    results.activity.changes = vec![0; 301];
+    let charts = results.charts();
+    let activity = charts
+        .iter()
+        .find(|chart| chart.title.starts_with("UPDATEs and"));
+    let activity = activity.expect("it is always drawn");
+    assert_eq!(activity.subtitle, "Counted in spans of 3 s");
+    let sent = activity.series[0].samples();
+    assert_eq!((sent.count(), sent.range()), (2 * 101, Some((1.0, 1.0))));
+}
+
+#[test]
 fn pictures_have_names_of_files_and_the_page_needs_no_other() {
     for (name, svg) in results().svgs() {
         assert!(
