@@ -361,5 +361,5 @@ fn every_scenario_of_the_documentation_loads() {
             seen += 1;
         }
     }
-    assert!(seen >= 6, "{seen}");
+    assert!(seen >= 8, "{seen}");
 }
