@@ -134,11 +134,7 @@ impl Results {
             ("UPDATEs sent", &self.activity.updates),
             ("best routes changed", &self.activity.changes),
         ] {
-            let rates = counts.chunks(joined).enumerate().flat_map(|(i, counts)| {
-                let (from_s, long_s) = ((i * joined) as f64 * span_s, counts.len() as f64 * span_s);
-                let count: u64 = counts.iter().copied().map(u64::from).sum();
-                [from_s, from_s + long_s].map(|at_s| (at_s, count as f64 / long_s))
-            });
+            let rates = rates(counts, joined, span_s);
             chart.series.push(Series::from_points(name, rates, []));
         }
         chart.notes = self.marks();
@@ -234,6 +230,19 @@ fn steps(
     }
     points.push((end_s, last));
     points
+}
+
+/// Counts in spans of `span_s` as rates a second, `joined` spans at a time, as steps.
+pub(super) fn rates(counts: &[u32], joined: usize, span_s: f64) -> Vec<(f64, f64)> {
+    // Where one step ends the next begins, to the bit: neither is computed from the other.
+    let edge_s = |span: usize| span as f64 * span_s;
+    let steps = counts.chunks(joined).zip((0..).step_by(joined));
+    let steps = steps.flat_map(|(counts, first)| {
+        let count: u64 = counts.iter().copied().map(u64::from).sum();
+        let rate = count as f64 / edge_s(counts.len());
+        [first, first + counts.len()].map(|span| (edge_s(span), rate))
+    });
+    steps.collect()
 }
 
 /// At most three digits behind the point.

@@ -137,6 +137,15 @@ fn activity_is_drawn_as_steps_of_few_spans() {
 }
 
 #[test]
+fn a_step_of_a_rate_begins_where_the_one_before_ends() {
+    let steps = charts::rates(&[3; 1_000], 7, 0.03);
+    assert!(steps.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    let edges = steps[1..].chunks_exact(2);
+    assert!(edges.clone().all(|edge| edge[0].0 == edge[1].0));
+    assert_eq!((steps.len(), edges.len()), (2 * 143, 142));
+}
+
+#[test]
 fn pictures_have_names_of_files_and_the_page_needs_no_other() {
     for (name, svg) in results().svgs() {
         assert!(
