@@ -459,21 +459,22 @@ impl Rib {
         member.cursor = group.queue.end();
         let is_first = group.members.is_empty();
         group.members.push(peer);
-        if is_first {
+        let mut dirty = Dirty::default();
+        for slot in 0..if is_first { 0 } else { group.sent.len() } {
+            let path = group.sent_path(slot);
+            if path != NONE {
+                dirty.insert(slot);
+                member.own += u32::from(self.paths.get(path).peer() == peer);
+            }
+        }
+        if dirty.is_empty() {
             group.attached += 1;
         } else {
-            let mut resend = Resend {
+            member.resend = Some(Box::new(Resend {
+                dirty,
                 told: Some(Dirty::default()),
                 ..Resend::default()
-            };
-            for slot in 0..group.sent.len() {
-                let path = group.sent_path(slot);
-                if path != NONE {
-                    resend.dirty.insert(slot);
-                    member.own += u32::from(self.paths.get(path).peer() == peer);
-                }
-            }
-            member.resend = Some(Box::new(resend));
+            }));
         }
         let skipped = std::mem::take(&mut group.skips_own);
         if is_first || skipped {

@@ -58,6 +58,10 @@ const SWEEP_MIN: usize = 64;
 impl Timers {
     /// Arms a timer. Sweeping is the caller's: see [`Timers::wants_sweep`].
     pub(crate) fn arm(&mut self, at: Instant, timer: Timer) {
+        // As `reserve_some` of `table`.
+        if self.heap.len() == self.heap.capacity() {
+            self.heap.reserve_exact((self.heap.len() / 4).max(2));
+        }
         self.heap.push(Reverse((at, timer)));
     }
 
