@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::observer::Observer;
 use crate::real::LoopStats;
 use crate::results::{Notes, Results};
-use crate::scenario::{Fault, Scenario};
+use crate::scenario::{ClockKind, Fault, Scenario};
 use crate::world::{Tcp, World};
 
 /// A scenario that is being run.
@@ -197,6 +197,15 @@ impl Emulation {
     /// Every fault of the scenario or of an injected event, as when a file that it names is not there any more.
     pub fn replay(recording: &Recording) -> Result<Self, Vec<Fault>> {
         let scenario = Scenario::load(&recording.scenario, &recording.file)?;
+        if scenario.clock == ClockKind::Real {
+            return Err(vec![Fault {
+                file: recording.file.clone(),
+                line: None,
+                key: "clock".to_owned(),
+                message: "is real: what happened by the machine's clock does not happen again; run the scenario anew"
+                    .to_owned(),
+            }]);
+        }
         let mut emulation = Self::new(scenario);
         for injection in &recording.injected {
             emulation.run_until(Duration::from_nanos(injection.at_ns));

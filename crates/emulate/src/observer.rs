@@ -1,7 +1,7 @@
 //! What is noted while a run goes on: who sent what, when a best route last changed, and who believes whom.
 //!
 //! What happens belongs to the event that a step was last taken for. Share of routers over time is kept for a bounded
-//! number of addresses, each with a bounded number of points, no two nearer than a thousandth of the run.
+//! number of addresses, each with a bounded number of points, no two nearer than a millionth of the run.
 
 use std::net::IpAddr;
 

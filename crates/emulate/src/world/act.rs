@@ -164,8 +164,14 @@ impl World {
     /// One end of the link resets the session.
     fn reset(&mut self, link: u32) {
         let ends = self.scenario.topology.links[link as usize];
-        let address = self.scenario.topology.routers[ends.b as usize].address;
-        self.with(ends.a, |speaker, now| {
+        let routers = &self.scenario.topology.routers;
+        // Who is outside is not ours to be told.
+        let (from, to) = match routers[ends.a as usize].settings.outside {
+            true => (ends.b, ends.a),
+            false => (ends.a, ends.b),
+        };
+        let address = routers[to as usize].address;
+        self.with(from, |speaker, now| {
             if let Some(peer) = speaker.peer(address.into()) {
                 speaker.reset_peer(peer, RESET, now);
             }

@@ -48,7 +48,7 @@ Examples:
   headend show bgp summary --socket mesh.sock --router r7
   headend emulate inject --socket mesh.sock 'kind = \"withdraw\"
   router = \"r1\"
-  prefix = \"10.0.1.0/24\"'";
+  prefix = \"16.0.0.0/24\"'";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

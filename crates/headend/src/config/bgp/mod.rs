@@ -54,6 +54,17 @@ pub(crate) struct Install {
 }
 
 impl Bgp {
+    /// Whether a peer is told that our forwarding state outlives us.
+    pub(crate) fn preserves(&self) -> bool {
+        let peers = self.speaker.peers.iter().map(|peer| &peer.settings);
+        let mut all = peers.chain(self.speaker.dynamic.iter().map(|dynamic| &dynamic.settings));
+        all.any(|settings| {
+            settings
+                .graceful_restart
+                .is_some_and(|graceful| graceful.forwarding)
+        })
+    }
+
     /// Who signs, with which key.
     pub(crate) fn signatures(&self) -> Vec<Signature> {
         let whole = |ip: IpAddr| (ip, if ip.is_ipv4() { 32 } else { 128 });

@@ -56,6 +56,8 @@ pub(super) struct Routes {
     has_work: bool,
     was_read: bool,
     ending: bool,
+    /// Whether packets go on by our routes when we are gone (RFC 4724).
+    preserves: bool,
 }
 
 impl Routes {
@@ -100,6 +102,7 @@ impl Routes {
             has_work: true,
             was_read: false,
             ending: false,
+            preserves: bgp.preserves(),
         };
         let now = reactor::clock::now();
         routes.announce(&bgp.announce, pools, now);
@@ -148,6 +151,7 @@ impl Routes {
             tracing::error!(%error, "bgp: keys of signatures could not be set");
         }
         let reload = self.speaker.reload(bgp.speaker.clone(), now);
+        self.preserves = bgp.preserves();
         self.announce(&bgp.announce, pools, now);
         self.has_work = true;
         tracing::info!(
@@ -273,7 +277,7 @@ impl Routes {
         }
     }
 
-    /// Tells every peer that we go. Routes in the kernel stay where our forwarding state is to outlive us.
+    /// Tells every peer that we go.
     pub(super) fn shut_down(&mut self, now: Instant) {
         if !self.ending {
             self.ending = true;
@@ -287,9 +291,11 @@ impl Routes {
         self.peering.counts().connections == 0 && !self.has_work()
     }
 
-    /// Takes back what the kernel has of us.
+    /// Takes back what the kernel has of us, unless a peer was told that our forwarding state outlives us.
     pub(super) fn finish(&mut self) {
-        if let Some(installed) = &mut self.installed {
+        if let Some(installed) = &mut self.installed
+            && !self.preserves
+        {
             installed.withdraw_all();
         }
     }
