@@ -25,6 +25,8 @@ pub(crate) struct Conn {
     pub(crate) wait: Instant,
     /// When the SendHoldTimer expires, while the stream takes nothing.
     pub(crate) send_hold: Instant,
+    /// When the driver last left a part of what was there unread.
+    pub(crate) unread: Instant,
     /// The first part of a message whose rest is on its way.
     pub(crate) input: Vec<u8>,
     /// Messages of the session's own that are to be sent.
@@ -44,6 +46,7 @@ impl Conn {
             local: None,
             wait: Instant::FAR_FUTURE,
             send_hold: Instant::FAR_FUTURE,
+            unread: Instant::ZERO,
             input: Vec::new(),
             output: Vec::new(),
             agreed: None,

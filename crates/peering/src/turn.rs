@@ -42,7 +42,6 @@ pub struct Buffers {
     input: Box<[u8]>,
     output: Vec<u8>,
     left: usize,
-    is_drained: bool,
 }
 
 impl Buffers {
@@ -53,26 +52,18 @@ impl Buffers {
             input: vec![0; READ_MAX].into(),
             output: Vec::with_capacity(WRITE_MAX + SHARE),
             left: TURN_READ,
-            is_drained: true,
         }
     }
 
     /// A new turn begins.
     pub fn begin(&mut self) {
         self.left = TURN_READ;
-        self.is_drained = true;
     }
 
     /// What was written last, whether the stream took it at once or not.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.output
-    }
-
-    /// Whether everything that was there in this turn was read.
-    #[must_use]
-    pub fn is_drained(&self) -> bool {
-        self.is_drained
     }
 }
 
@@ -434,7 +425,9 @@ impl Peering {
             Ok(Some(count)) if count > 0 => {
                 self.counts.octets_in += count as u64;
                 buffers.left = buffers.left.saturating_sub(count);
-                buffers.is_drained &= count < most;
+                if count == most {
+                    speaker.unread(id, now);
+                }
                 // A connection that the speaker has given up meanwhile is closed by its event.
                 let _ = speaker.receive(id, &buffers.input[..count], now);
             }

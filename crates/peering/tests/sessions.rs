@@ -101,9 +101,7 @@ impl Node {
         let Self {
             speaker, peering, ..
         } = self;
-        if buffers.is_drained() {
-            speaker.drained(now);
-        }
+        speaker.drained(reactor.complete_until());
         speaker.handle_timeout(now);
         peering.end_partings(reactor, now);
         speaker.work(1_000, now);

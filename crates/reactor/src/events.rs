@@ -9,7 +9,7 @@ use base::{Duration, Instant};
 use crate::clock;
 use crate::descriptors::{DescriptorInfo, Descriptors, StoreKind};
 use crate::limits::{DESCRIPTOR_RESERVE, DescriptorGuard};
-use crate::poller::{self, Poller, PollerKind};
+use crate::poller::{self, BUDGET, Poller, PollerKind};
 use crate::stats::{HandlerId, HandlerStats, Handlers, Lateness, WaitStats};
 use crate::token::{Interest, Readiness, Token};
 
@@ -91,6 +91,36 @@ pub struct Reactor {
     started: Instant,
     /// The last reading of the clock: where the next lap begins.
     reading: Instant,
+    round: Round,
+}
+
+/// How far waits have told what was ready, when that is more than one of them can tell.
+#[derive(Debug)]
+struct Round {
+    /// The wait that began it.
+    began: Instant,
+    /// Told since then, where that was not all.
+    told: usize,
+    /// When the last round that is over began.
+    complete: Instant,
+}
+
+impl Round {
+    /// A wait has told `count` of at most `watched`. Descriptors take turns, so that each was told when as many were
+    /// as there are.
+    fn add(&mut self, count: usize, watched: usize, now: Instant) {
+        if self.told == 0 {
+            self.began = now;
+        }
+        self.told += count;
+        if count < BUDGET {
+            self.began = now;
+        } else if self.told < watched {
+            return;
+        }
+        self.complete = self.began;
+        self.told = 0;
+    }
 }
 
 impl Reactor {
@@ -113,6 +143,11 @@ impl Reactor {
             lateness: Lateness::default(),
             started: now,
             reading: now,
+            round: Round {
+                began: now,
+                told: 0,
+                complete: now,
+            },
         })
     }
 
@@ -246,7 +281,15 @@ impl Reactor {
         self.waits.watched += self.watched.len() as u64;
         self.waits.ready += self.batch.len() as u64;
         self.waits.waited = self.waits.waited + now.since(before);
+        self.round.add(self.batch.len(), self.watched.len(), now);
         Ok(now)
+    }
+
+    /// Behind the last [`next_ready`](Self::next_ready) of a wait: what was ready at that time has been handed out, all
+    /// of it. That is the time of the wait, unless more is ready than one wait can tell.
+    #[must_use]
+    pub const fn complete_until(&self) -> Instant {
+        self.round.complete
     }
 
     /// The next descriptor that the last wait found ready and that is still watched
@@ -285,7 +328,7 @@ impl Reactor {
 
     /// Whether the last wait found as much as one may find: there may be more that is ready.
     pub fn was_full(&self) -> bool {
-        self.batch.len() >= poller::BUDGET
+        self.batch.len() >= BUDGET
     }
 
     /// Opens the account of a kind of work; the same name gives the same account.
@@ -371,5 +414,31 @@ impl fmt::Debug for Reactor {
             .field("store", &self.watched.kind())
             .field("watched", &self.watched.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_wait_cannot_tell_is_complete_when_all_have_had_their_turn() {
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        let mut round = Round {
+            began: at(0),
+            told: 0,
+            complete: at(0),
+        };
+        let mut complete_after = |count, s| {
+            round.add(count, 2_500, at(s));
+            round.complete
+        };
+        assert_eq!(complete_after(3, 1), at(1));
+        assert_eq!(complete_after(BUDGET, 2), at(1));
+        assert_eq!(complete_after(BUDGET, 3), at(1));
+        assert_eq!(complete_after(BUDGET, 4), at(2), "3,072 of 2,500");
+        assert_eq!(complete_after(BUDGET, 5), at(2));
+        assert_eq!(complete_after(10, 6), at(6));
+        assert_eq!(complete_after(0, 7), at(7));
     }
 }

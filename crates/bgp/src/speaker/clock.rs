@@ -67,16 +67,26 @@ impl Speaker {
             .min_by_key(|(at, _)| *at)
     }
 
-    /// The driver has read all that was there at `now`. Hold timers count against this: a peer that was in time is not
-    /// given up because we were late.
+    /// The driver has read of every connection that had something at `until`, and has called
+    /// [`unread`](Self::unread) for those of which it did not read all. Hold timers count against this: a peer that was
+    /// in time is not given up because we were late.
     #[inline]
-    pub fn drained(&mut self, now: Instant) {
-        self.drained = self.drained.max(now);
+    pub fn drained(&mut self, until: Instant) {
+        self.drained = self.drained.max(until);
         if !self.suspects.is_empty() {
-            self.latest = now;
+            self.latest = self.latest.max(until);
+            let now = self.latest;
             for conn in core::mem::take(&mut self.suspects) {
                 self.check_hold(conn, now);
             }
+        }
+    }
+
+    /// The driver has read of this connection at `now`, but maybe not all: its hold timer waits until it was looked at
+    /// again. Those of others do not.
+    pub fn unread(&mut self, conn: ConnId, now: Instant) {
+        if let Some(conn) = self.conns.get_mut(conn) {
+            conn.unread = now;
         }
     }
 
@@ -229,7 +239,7 @@ impl Speaker {
             | State::Established => return,
         };
         if deadline <= now {
-            if self.drained < deadline {
+            if self.drained < deadline || self.drained <= conn.unread {
                 self.suspects.push(id);
             } else {
                 let event = fsm::Event::HoldTimerExpires;

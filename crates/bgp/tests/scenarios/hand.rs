@@ -397,6 +397,41 @@ fn nobody_is_given_up_because_we_are_late() {
 }
 
 #[test]
+fn who_sends_more_than_is_read_puts_off_its_own_hold_timer_and_no_other() {
+    let settings = PeerSettings {
+        hold_time_s: 3,
+        ..passive()
+    };
+    let mut config = config(settings.clone());
+    let silent = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 3));
+    let asn = RemoteAsn::Exactly(THEIRS);
+    let settings = Arc::new(settings);
+    config.peers.push(PeerConfig::new(silent, asn, settings));
+    let mut hand = Hand::of(config);
+    let flood = hand.up(&open());
+    let other = hand.connect_from(silent, 40_000).expect("it is let in");
+    hand.send_open(other, &open());
+    hand.send(other, &KEEPALIVE);
+    // The first is in the middle of a message, and there is always more of it than is read.
+    hand.send(flood, &[0xff; 16]);
+    let mut turn = |hand: &mut Hand, is_read_in_full: bool| {
+        hand.now += Duration::from_secs(1);
+        if !is_read_in_full {
+            hand.speaker.unread(flood, hand.now);
+        }
+        hand.speaker.drained(hand.now);
+        hand.speaker.handle_timeout(hand.now);
+        hand.speaker.drained(hand.now);
+        hand.drain();
+    };
+    (0..4).for_each(|_| turn(&mut hand, false));
+    assert_eq!(hand.codes(other), Some((4, 0)));
+    assert_eq!(hand.codes(flood), None);
+    turn(&mut hand, true);
+    assert_eq!(hand.codes(flood), Some((4, 0)));
+}
+
+#[test]
 fn an_idle_session_sends_a_keepalive_a_second_and_nothing_else() {
     let settings = PeerSettings {
         hold_time_s: 3,

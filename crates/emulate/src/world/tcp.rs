@@ -124,7 +124,8 @@ impl World {
                 return Ok(woken);
             };
             if !tcp.reactor.was_full() {
-                if tcp.buffers.is_drained() {
+                // A wait that a signal ended has not looked.
+                if tcp.reactor.complete_until() == now {
                     tcp.drained = self.now;
                 }
                 break;

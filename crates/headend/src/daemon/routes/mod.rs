@@ -190,7 +190,7 @@ impl Routes {
     /// Whether there is something to do at once.
     pub(super) fn has_work(&self) -> bool {
         let kernel = self.installed.as_ref().is_some_and(Installed::has_changes);
-        self.has_work || kernel || self.peering.has_work()
+        self.has_work || kernel || self.peering.has_work() || self.speaker.wants_drained()
     }
 
     /// What is to be done in a turn, behind its input.
@@ -198,10 +198,7 @@ impl Routes {
         if core::mem::take(&mut self.was_read) {
             reactor.lap(self.accounts.read);
         }
-        // A wait that found as much as it may find has not found all.
-        if self.buffers.is_drained() && !reactor.was_full() {
-            self.speaker.drained(now);
-        }
+        self.speaker.drained(reactor.complete_until());
         let due = self.poll_timeout().filter(|(at, _)| *at <= now);
         if let Some((at, _)) = due {
             reactor.record_lateness(now.since(at));
