@@ -47,6 +47,8 @@ pub enum Event {
     Down {
         /// The peer.
         peer: PeerId,
+        /// Its address: one that came by a network is forgotten with its session.
+        remote: core::net::IpAddr,
         /// Why.
         reason: CloseReason,
     },

@@ -123,6 +123,19 @@ impl Round {
     }
 }
 
+/// How late a wait may be over after its time, and still count as having looked then.
+const LATE_MAX: Duration = Duration::from_millis(50);
+
+/// When nothing was ready, where a wait from `before` to `now` found nothing. One that a signal ended has not looked
+/// again: a process that was stopped finds what came meanwhile with its next wait.
+fn empty_at(before: Instant, deadline: Option<Instant>, now: Instant) -> Instant {
+    match deadline.map(|deadline| deadline.max(before)) {
+        Some(over) if now >= over && now.since(over) <= LATE_MAX => now,
+        Some(over) if now >= over => over,
+        Some(_) | None => before,
+    }
+}
+
 impl Reactor {
     /// Makes a reactor that watches nothing.
     ///
@@ -281,7 +294,13 @@ impl Reactor {
         self.waits.watched += self.watched.len() as u64;
         self.waits.ready += self.batch.len() as u64;
         self.waits.waited = self.waits.waited + now.since(before);
-        self.round.add(self.batch.len(), self.watched.len(), now);
+        let looked_at = if self.batch.is_empty() {
+            empty_at(before, deadline, now)
+        } else {
+            now
+        };
+        self.round
+            .add(self.batch.len(), self.watched.len(), looked_at);
         Ok(now)
     }
 
@@ -440,5 +459,15 @@ mod tests {
         assert_eq!(complete_after(BUDGET, 5), at(2));
         assert_eq!(complete_after(10, 6), at(6));
         assert_eq!(complete_after(0, 7), at(7));
+    }
+
+    #[test]
+    fn a_wait_that_was_stopped_has_not_looked_at_what_came_meanwhile() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        assert_eq!(empty_at(at(0), Some(at(100)), at(101)), at(101));
+        assert_eq!(empty_at(at(0), Some(at(100)), at(2_500)), at(100));
+        assert_eq!(empty_at(at(0), Some(at(100)), at(60)), at(0));
+        assert_eq!(empty_at(at(50), Some(at(10)), at(51)), at(51));
+        assert_eq!(empty_at(at(0), None, at(60)), at(0));
     }
 }

@@ -25,8 +25,8 @@ pub struct Received {
     pub withdrawn: u32,
     /// Announced routes that the import policy denied.
     pub denied: u32,
-    /// Announced routes that had been through here: our AS, our identifier or our cluster is in them (RFC 4271, section
-    /// 9.1.2; RFC 4456, section 8). They count as withdrawn.
+    /// Announced routes that had been through here: our AS, our identifier or our cluster is in them, or they lead back
+    /// to our end of the session (RFC 4271, sections 6.3 and 9.1.2; RFC 4456, section 8). They count as withdrawn.
     pub loops: u32,
     /// Announced routes that must have leaked (RFC 9234, section 5). They count as withdrawn.
     pub leaks: u32,
@@ -176,7 +176,7 @@ impl Rib {
         let set = self.attributes.intern(attributes);
         self.attributes.hold(set);
         let digest = *self.attributes.digest(set);
-        if let Some(count) = self.refusal(peer, &digest, attributes.raw, result) {
+        if let Some(count) = self.refusal(peer, &digest, attributes, result) {
             *count += routes.len() as u32;
             for &nlri in routes {
                 self.withdraw(peer, nlri);
@@ -207,7 +207,7 @@ impl Rib {
         &self,
         peer: u32,
         digest: &Digest,
-        raw: &[u8],
+        Attributes { next_hop, raw }: Attributes<'_>,
         result: &'r mut Received,
     ) -> Option<&'r mut u32> {
         let traits = &self.peers.get(peer)?.traits;
@@ -223,6 +223,12 @@ impl Rib {
             is_loop |= digest.originator == self.config.router_id
                 || attr::cluster_list(raw).any(|id| id == cluster_id);
         }
+        is_loop |= match super::outward::next_hop_v6(next_hop) {
+            Some(NextHop::V6(address, _)) => traits.local_v6 == Some(address),
+            Some(NextHop::V4(_)) | None => {
+                traits.local_v4.is_some() && attr::next_hop(raw) == traits.local_v4
+            }
+        };
         if is_loop {
             return Some(&mut result.loops);
         }

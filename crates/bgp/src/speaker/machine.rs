@@ -453,6 +453,7 @@ impl Speaker {
         self.happened(remote, What::Ended(Box::new(why.clone())), now);
         self.events.push_back(Event::Down {
             peer: PeerId(index),
+            remote,
             reason: why,
         });
         self.close_routes(index, actions.has(Actions::RETAIN), now);

@@ -58,6 +58,7 @@ impl Speaker {
         };
         found.is_started = false;
         self.end_all(peer.0, &CloseReason::Shutdown(text.into()), now);
+        self.drop_stale(peer.0, now);
     }
 
     /// Ends a peer's session, and starts it again.

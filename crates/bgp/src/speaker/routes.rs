@@ -6,6 +6,7 @@ use wire::bgp::{Families, Family, Prefix, Update};
 use super::Speaker;
 use crate::end::CloseReason;
 use crate::fsm::{self, State};
+use crate::negotiate::Graceful;
 use crate::peer::{Origin, PeerId, Stale};
 use crate::rib::{BestChange, LocalRoute, Received, Rib};
 use crate::table::{ConnId, Flags};
@@ -30,7 +31,18 @@ impl Speaker {
         self.has_work = true;
         let graceful = agreed.graceful;
         peer.graceful = graceful.filter(|graceful| !graceful.families.is_empty());
-        let Some(stale) = peer.stale.as_deref_mut() else {
+        self.take_stale_back(index, graceful, now);
+        // It may be one that is not waited for, and the last one.
+        self.check_deferral();
+    }
+
+    /// What stays stale of a peer that has come again.
+    fn take_stale_back(&mut self, index: u32, graceful: Option<Graceful>, now: Instant) {
+        let Some(stale) = self
+            .peers
+            .get_mut(index)
+            .and_then(|peer| peer.stale.as_deref_mut())
+        else {
             return;
         };
         // What the peer did not preserve goes now, the rest at its End-of-RIB, or when it has waited long enough.

@@ -414,7 +414,7 @@ fn who_sends_more_than_is_read_puts_off_its_own_hold_timer_and_no_other() {
     hand.send(other, &KEEPALIVE);
     // The first is in the middle of a message, and there is always more of it than is read.
     hand.send(flood, &[0xff; 16]);
-    let mut turn = |hand: &mut Hand, is_read_in_full: bool| {
+    let turn = |hand: &mut Hand, is_read_in_full: bool| {
         hand.now += Duration::from_secs(1);
         if !is_read_in_full {
             hand.speaker.unread(flood, hand.now);
@@ -743,6 +743,40 @@ fn a_peer_that_restarts_gracefully_is_taken_back_without_a_word() {
     assert!(hand.view().stale_until.is_some());
     hand.pass(Duration::from_secs(2));
     assert_eq!(hand.view().stale_until, None);
+}
+
+#[test]
+fn stale_routes_do_not_outlive_an_operator_s_stop() {
+    let mut restarting = open();
+    let family = wire::bgp::Family::Ipv4Unicast.into();
+    let capability = GracefulRestart {
+        restarted: false,
+        notification: false,
+        time_s: 30,
+        families: vec![(family, true)],
+    };
+    let capability = Capability::GracefulRestart(capability);
+    restarting.capabilities.push(capability);
+    let mut hand = Hand::new(passive());
+    let conn = hand.up(&restarting);
+    hand.speaker.closed(conn, hand.now);
+    hand.drain();
+    assert!(hand.view().stale_until.is_some());
+    let peer = hand.speaker.peer(REMOTE).unwrap();
+    hand.speaker.stop_peer(peer, "", hand.now);
+    hand.drain();
+    assert_eq!(hand.view().stale_until, None);
+}
+
+#[test]
+fn after_a_restart_nobody_waits_for_a_peer_that_marks_no_end() {
+    let mut config = config(passive());
+    config.restarted = Some(Duration::from_secs(120));
+    let mut hand = Hand::of(config);
+    assert!(hand.speaker.summary().deferring);
+    // It knows nothing of graceful restarts: no End-of-RIB will come (RFC 4724, section 4.1).
+    hand.up(&open());
+    assert!(!hand.speaker.summary().deferring);
 }
 
 #[test]

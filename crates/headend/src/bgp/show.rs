@@ -45,9 +45,11 @@ pub(crate) enum BgpShow {
         family: Option<Family>,
         cursor: Cursor,
     },
-    /// What a peer is told.
+    /// What a peer is told, of all or of what lies in `within`, or of that alone.
     Sent {
         peer: PeerId,
+        within: Option<Prefix>,
+        is_exact: bool,
         family: Option<Family>,
         cursor: Cursor,
     },
@@ -87,19 +89,22 @@ impl BgpShow {
 
     /// Routes.
     pub(crate) fn routes(asked: &BgpRoutes, speaker: &Speaker) -> Result<Self, Refusal> {
-        if let Some(peer) = &asked.advertised {
-            return Ok(Self::Sent {
-                peer: find_peer(speaker, peer)?,
-                family: Some(Family::Ipv4Unicast),
-                cursor: Cursor::default(),
-            });
-        }
         let from = asked
             .received
             .as_ref()
             .map(|peer| find_peer(speaker, peer))
             .transpose()?;
         let within = asked.prefix.as_ref().map(|text| prefix(text)).transpose()?;
+        let family = within.map_or(Family::Ipv4Unicast, Prefix::family);
+        if let Some(peer) = &asked.advertised {
+            return Ok(Self::Sent {
+                peer: find_peer(speaker, peer)?,
+                within,
+                is_exact: !asked.longer,
+                family: Some(family),
+                cursor: Cursor::default(),
+            });
+        }
         if let Some(wanted) = within
             && !asked.longer
             && from.is_none()
@@ -109,7 +114,10 @@ impl BgpShow {
                 .as_ref()
                 .is_some_and(|text| !text.contains('/'));
             if !is_address {
-                return Ok(Self::Prefix(wanted));
+                let found = speaker.rib().routes(wanted).next();
+                return found.map(|_| Self::Prefix(wanted)).ok_or_else(|| {
+                    Refusal::new(Code::NotFound, format!("there is no route of {wanted}"))
+                });
             }
             let found = speaker.rib().longest_match(wanted);
             return found.map(Self::Prefix).ok_or_else(|| {
@@ -122,7 +130,7 @@ impl BgpShow {
         Ok(Self::Routes {
             within,
             from,
-            family: within.map_or(Some(Family::Ipv4Unicast), |within| Some(within.family())),
+            family: Some(family),
             cursor: Cursor::default(),
         })
     }
@@ -210,6 +218,8 @@ impl BgpShow {
     fn walk_sent(self, speaker: &mut Speaker, out: &mut Rows<'_>) -> Option<Self> {
         let Self::Sent {
             peer,
+            within,
+            is_exact,
             family,
             cursor,
         } = self
@@ -223,15 +233,26 @@ impl BgpShow {
             cursor,
             PLACES,
             |nlri, attributes, next_hop| {
-                route::sent(nlri, attributes, next_hop, out);
+                let fits = |within: Prefix| match is_exact {
+                    true => within == nlri.prefix,
+                    false => within.contains(nlri.prefix),
+                };
+                if within.is_none_or(fits) {
+                    route::sent(nlri, attributes, next_hop, out);
+                }
             },
         );
         let (family, cursor) = match next {
             Some(cursor) => (Some(family), cursor),
-            None => (following(family), Cursor::default()),
+            None => (
+                following(family).filter(|_| within.is_none()),
+                Cursor::default(),
+            ),
         };
         family.is_some().then_some(Self::Sent {
             peer,
+            within,
+            is_exact,
             family,
             cursor,
         })

@@ -173,6 +173,27 @@ fn what_was_here_before_is_not_taken_again() {
 }
 
 #[test]
+fn a_route_that_leads_to_ourselves_is_not_taken() {
+    let mut net = Net::new();
+    let mut traits = Net::traits(1, 64_501);
+    let (own_v4, own_v6) = ([192, 0, 2, 77], "2001:db8::77".parse().expect("an address"));
+    traits.local_v4 = Some(own_v4.into());
+    traits.local_v6 = Some(own_v6);
+    net.open_with(1, traits);
+    let to = |next_hop| Said::path(&[64_501]).over(next_hop);
+    let own = [
+        (NextHop::V4(own_v4.into()), P),
+        (NextHop::V6(own_v6, None), "2001:db8:7::/48"),
+    ];
+    for (next_hop, prefix) in own {
+        let some = net.say(1, &to(next_hop), &[prefix]);
+        assert_eq!((some.announced, some.loops), (0, 1), "{prefix}");
+    }
+    let other = NextHop::V4([192, 0, 2, 78].into());
+    assert_eq!(net.say(1, &to(other), &[P]).announced, 1);
+}
+
+#[test]
 fn without_a_policy_external_peers_are_told_and_believed_nothing() {
     let mut net = Net::new();
     net.open(1, 64_501);

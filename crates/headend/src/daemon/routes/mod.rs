@@ -244,10 +244,8 @@ impl Routes {
                     tracing::info!(peer = text(address(*peer)), "bgp session up");
                 }
             }
-            Event::Down { peer, reason } => {
-                if tracing::enabled!(tracing::Level::INFO) {
-                    tracing::info!(peer = text(address(*peer)), %reason, "bgp session down");
-                }
+            Event::Down { remote, reason, .. } => {
+                tracing::info!(peer = %remote, %reason, "bgp session down");
             }
             Event::Malformed { peer } => {
                 if tracing::enabled!(tracing::Level::DEBUG) {
