@@ -2,6 +2,7 @@
 
 mod bring_up;
 mod hand;
+mod keeping;
 mod losses;
 mod net;
 mod routes;

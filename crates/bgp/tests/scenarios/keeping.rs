@@ -1,0 +1,130 @@
+//! How long a peer, and what it said, is kept: hold timers, stale routes, waits after a restart.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use base::Duration;
+use bgp::fsm::State;
+use bgp::{CloseReason, PeerConfig, PeerSettings, RemoteAsn};
+use wire::bgp::{Capability, GracefulRestart, KEEPALIVE};
+
+use crate::hand::{Hand, REMOTE, THEIRS, config, open, passive};
+
+#[test]
+fn the_peer_is_given_up_when_the_hold_time_is_over_and_not_before() {
+    let settings = PeerSettings {
+        hold_time_s: 3,
+        ..passive()
+    };
+    let mut hand = Hand::new(settings);
+    let conn = hand.up(&open());
+    for _ in 0..20 {
+        hand.pass(Duration::from_millis(2_900));
+        assert_eq!(hand.view().state, State::Established);
+        hand.send(conn, &KEEPALIVE);
+    }
+    hand.pass(Duration::from_millis(2_999));
+    assert_eq!(hand.view().state, State::Established);
+    hand.pass(Duration::from_millis(2));
+    assert_eq!(hand.codes(conn), Some((4, 0)));
+    assert!(matches!(hand.view().last_end, Some(CloseReason::HoldTimer)));
+}
+
+#[test]
+fn nobody_is_given_up_because_we_are_late() {
+    let settings = PeerSettings {
+        hold_time_s: 3,
+        ..passive()
+    };
+    let mut hand = Hand::new(settings);
+    let conn = hand.up(&open());
+    // Nothing is done for ten seconds. Then timers fire before the stream is read.
+    hand.now += Duration::from_secs(10);
+    hand.speaker.handle_timeout(hand.now);
+    hand.speaker.handle_timeout(hand.now);
+    hand.drain();
+    assert_eq!(hand.view().state, State::Established);
+    hand.send(conn, &KEEPALIVE);
+    hand.speaker.drained(hand.now);
+    hand.drain();
+    assert_eq!(hand.view().state, State::Established);
+    // Where nothing was there to be read, it is over.
+    hand.now += Duration::from_secs(10);
+    hand.speaker.handle_timeout(hand.now);
+    hand.drain();
+    if hand.view().state == State::Established {
+        assert!(hand.speaker.wants_drained());
+        hand.speaker.drained(hand.now);
+        hand.drain();
+    }
+    assert_eq!(hand.codes(conn), Some((4, 0)));
+}
+
+#[test]
+fn who_sends_more_than_is_read_puts_off_its_own_hold_timer_and_no_other() {
+    let settings = PeerSettings {
+        hold_time_s: 3,
+        ..passive()
+    };
+    let mut config = config(settings.clone());
+    let silent = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 3));
+    let asn = RemoteAsn::Exactly(THEIRS);
+    let settings = Arc::new(settings);
+    config.peers.push(PeerConfig::new(silent, asn, settings));
+    let mut hand = Hand::of(config);
+    let flood = hand.up(&open());
+    let other = hand.connect_from(silent, 40_000).expect("it is let in");
+    hand.send_open(other, &open());
+    hand.send(other, &KEEPALIVE);
+    // The first is in the middle of a message, and there is always more of it than is read.
+    hand.send(flood, &[0xff; 16]);
+    let turn = |hand: &mut Hand, is_read_in_full: bool| {
+        hand.now += Duration::from_secs(1);
+        if !is_read_in_full {
+            hand.speaker.unread(flood, hand.now);
+        }
+        hand.speaker.drained(hand.now);
+        hand.speaker.handle_timeout(hand.now);
+        hand.speaker.drained(hand.now);
+        hand.drain();
+    };
+    (0..4).for_each(|_| turn(&mut hand, false));
+    assert_eq!(hand.codes(other), Some((4, 0)));
+    assert_eq!(hand.codes(flood), None);
+    turn(&mut hand, true);
+    assert_eq!(hand.codes(flood), Some((4, 0)));
+}
+
+#[test]
+fn stale_routes_do_not_outlive_an_operator_s_stop() {
+    let mut restarting = open();
+    let family = wire::bgp::Family::Ipv4Unicast.into();
+    let capability = GracefulRestart {
+        restarted: false,
+        notification: false,
+        time_s: 30,
+        families: vec![(family, true)],
+    };
+    let capability = Capability::GracefulRestart(capability);
+    restarting.capabilities.push(capability);
+    let mut hand = Hand::new(passive());
+    let conn = hand.up(&restarting);
+    hand.speaker.closed(conn, hand.now);
+    hand.drain();
+    assert!(hand.view().stale_until.is_some());
+    let peer = hand.speaker.peer(REMOTE).unwrap();
+    hand.speaker.stop_peer(peer, "", hand.now);
+    hand.drain();
+    assert_eq!(hand.view().stale_until, None);
+}
+
+#[test]
+fn after_a_restart_nobody_waits_for_a_peer_that_marks_no_end() {
+    let mut config = config(passive());
+    config.restarted = Some(Duration::from_secs(120));
+    let mut hand = Hand::of(config);
+    assert!(hand.speaker.summary().deferring);
+    // It knows nothing of graceful restarts: no End-of-RIB will come (RFC 4724, section 4.1).
+    hand.up(&open());
+    assert!(!hand.speaker.summary().deferring);
+}
