@@ -50,7 +50,12 @@ pub(super) fn descriptors(core: &Core, cursor: u32, out: &mut Rows) -> Step {
 
 pub(super) fn timers(core: &Core, out: &mut Rows) {
     let late = core.reactor.lateness();
-    let next = core.edge.poll_timeout();
+    let routes = core
+        .routes
+        .as_ref()
+        .and_then(|routes| routes.poll_timeout());
+    let both = [core.edge.poll_timeout(), routes];
+    let next = both.into_iter().flatten().min();
     let until = |at: Instant| (at.as_nanos() as f64 - core.now.as_nanos() as f64) / 1e6;
     out.push(&rows::Timers {
         schema: "event.timers/1",
