@@ -72,10 +72,18 @@ impl Headend {
     pub(crate) fn paths(&self, prefix: &str, count: usize) -> Result<Vec<Value>> {
         let mut last = Vec::new();
         let found = until(SOON, || {
-            last = self.show(&["bgp", "route", prefix])?;
+            last = self.routes_to(prefix)?;
             Ok((last.len() == count).then(|| last.clone()))
         })?;
         found.with_context(|| format!("the routes to {prefix} are {last:?}"))
+    }
+
+    /// The routes to a prefix, of which there may be none: the exit status says so, too.
+    pub(crate) fn routes_to(&self, prefix: &str) -> Result<Vec<Value>> {
+        match self.show(&["bgp", "route", prefix]) {
+            Err(error) if format!("{error:#}").contains("there is no route of") => Ok(Vec::new()),
+            shown => shown,
+        }
     }
 
     /// Waits until something is so that happened to a peer, and gives it.

@@ -128,7 +128,7 @@ fn are_counted(us: &Headend, malformed: &[Vec<u8>; 2]) -> Result<()> {
     ensure!(row["state"] == "Established" && row["ups"] == 1, "{row}");
     // The route of the second is taken without the attribute; that of the first is not there.
     let is_there = |prefix: &str| -> Result<bool> {
-        let paths: Vec<Value> = us.show(&["bgp", "route", prefix])?;
+        let paths: Vec<Value> = us.routes_to(prefix)?;
         Ok(paths.iter().any(|path| path["peer"] == WRONG))
     };
     ensure!(is_there("192.0.2.128/25")?, "attribute discard");

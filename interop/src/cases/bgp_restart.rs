@@ -76,7 +76,7 @@ fn theirs_stay(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<()> {
     let peer = Router::start(bench, kind, setup)?;
     us.established(LAC)?;
     until(SOON, || {
-        let paths = us.show(&["bgp", "route", "198.51.100.0/24"])?;
+        let paths = us.routes_to("198.51.100.0/24")?;
         let is_fresh = paths.first().is_some_and(|path| path["stale"] == false);
         Ok(is_fresh.then_some(()))
     })?
@@ -93,7 +93,7 @@ fn theirs_stay(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<()> {
 
 fn goes_stale(us: &Headend) -> Result<()> {
     until(SOON, || {
-        let paths = us.show(&["bgp", "route", "198.51.100.0/24"])?;
+        let paths = us.routes_to("198.51.100.0/24")?;
         ensure!(paths.len() == 1, "the route did not stay: {paths:?}");
         Ok((paths[0]["stale"] == true).then_some(()))
     })?
