@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use base::Redacted;
+use base::{Instant, Redacted};
 use reactor::tcp::{TcpListener, TcpOptions};
 use reactor::{Interest, Reactor, Token};
 
@@ -35,8 +35,8 @@ pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     pub(crate) token: Token,
     pub(crate) local: SocketAddr,
-    /// Whether it rests because descriptors are short.
-    pub(crate) is_resting: bool,
+    /// Until when it rests because descriptors are short.
+    pub(crate) rests_until: Option<Instant>,
 }
 
 impl Listener {
@@ -62,7 +62,7 @@ impl Listener {
             socket,
             token,
             local,
-            is_resting: false,
+            rests_until: None,
         }))
     }
 
@@ -81,14 +81,14 @@ impl Listener {
         Ok(())
     }
 
-    pub(crate) fn rest(&mut self, is_resting: bool, reactor: &mut Reactor) {
-        let interest = if is_resting {
-            Interest::NONE
-        } else {
-            Interest::READ
+    /// Takes nobody until then, or takes them again.
+    pub(crate) fn rest(&mut self, until: Option<Instant>, reactor: &mut Reactor) {
+        let interest = match until {
+            Some(_) => Interest::NONE,
+            None => Interest::READ,
         };
         if reactor.set_interest(self.token, interest).is_ok() {
-            self.is_resting = is_resting;
+            self.rests_until = until;
         }
     }
 }

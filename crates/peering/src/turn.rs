@@ -28,6 +28,8 @@ const ACCEPTS: usize = 512;
 const WRITES: usize = 4096;
 /// How long a stream that is done with may wait for its peer to read the end.
 const PARTING: Duration = Duration::from_secs(2);
+/// How long a listener rests that found no descriptor: others than connections may have freed some.
+const REST: Duration = Duration::from_secs(1);
 /// Streams that wait so; beyond, they are closed at once.
 const PARTINGS_MAX: usize = 64;
 
@@ -190,11 +192,14 @@ impl Peering {
         !self.more.is_empty()
     }
 
-    /// When streams that are done with are to be closed.
+    /// When [`Peering::tend`] is to be called at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let until = |parting: &Parting| parting.until;
-        self.partings.iter().flatten().map(until).min()
+        let partings = self.partings.iter().flatten();
+        let partings = partings.map(|parting| parting.until);
+        let listeners = self.listeners.iter();
+        let listeners = listeners.filter_map(|listener| listener.rests_until);
+        partings.chain(listeners).min()
     }
 
     /// Writes what the speaker has for its peers. Returns how many writes that took.
@@ -322,8 +327,13 @@ impl Peering {
         }
     }
 
-    /// Closes streams whose peers had their time.
-    pub fn end_partings(&mut self, reactor: &mut Reactor, now: Instant) {
+    /// Closes streams whose peers had their time, and has listeners look again whether there are descriptors.
+    pub fn tend(&mut self, reactor: &mut Reactor, now: Instant) {
+        let rested =
+            |listener: &&mut Listener| listener.rests_until.is_some_and(|until| until <= now);
+        for listener in self.listeners.iter_mut().filter(rested) {
+            listener.rest(None, reactor);
+        }
         for place in &mut self.partings {
             if place.as_ref().is_some_and(|parting| parting.until <= now)
                 && let Some(parting) = place.take()
@@ -346,7 +356,7 @@ impl Peering {
                 Ok(None) => return,
                 Err(_) => {
                     // Descriptors are short: the kernel keeps who comes until some are free again.
-                    listener.rest(true, reactor);
+                    listener.rest(Some(now + REST), reactor);
                     return;
                 }
             }
@@ -579,12 +589,9 @@ impl Peering {
         reactor.remove(connection.token);
         self.counts.connections -= 1;
         self.counts.blocked -= u32::from(connection.unsent.is_some());
-        for listener in self
-            .listeners
-            .iter_mut()
-            .filter(|listener| listener.is_resting)
-        {
-            listener.rest(false, reactor);
+        let resting = |listener: &&mut Listener| listener.rests_until.is_some();
+        for listener in self.listeners.iter_mut().filter(resting) {
+            listener.rest(None, reactor);
         }
         Some(connection)
     }
@@ -607,5 +614,43 @@ fn options(transport: &Transport) -> TcpOptions {
         ttl: transport.ttl,
         ttl_min: transport.ttl_min,
         ..TcpOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use bgp::SpeakerConfig;
+    use reactor::{PollerKind, StoreKind};
+
+    use super::*;
+
+    #[test]
+    fn a_listener_that_rests_looks_again_by_itself() {
+        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab).unwrap();
+        let listen = Listen {
+            address: "127.0.0.1:0".parse().unwrap(),
+            is_optional: false,
+        };
+        let mut peering = Peering::open(0, &[listen], Vec::new(), &mut reactor).unwrap();
+        let address = peering.listening().next().unwrap();
+        let mut speaker = Speaker::new(SpeakerConfig::new(1, Ipv4Addr::LOCALHOST), [0; 32]);
+        let now = reactor::clock::now();
+        peering.listeners[0].rest(Some(now + REST), &mut reactor);
+        let _stranger = std::net::TcpStream::connect(address).unwrap();
+        reactor.wait(Some(reactor::clock::now())).unwrap();
+        assert!(reactor.next_ready().is_none(), "it rests");
+        assert_eq!(peering.poll_timeout(), Some(now + REST));
+
+        peering.tend(&mut reactor, now + REST);
+        assert_eq!(peering.poll_timeout(), None);
+        let soon = reactor::clock::now() + Duration::from_secs(30);
+        reactor.wait(Some(soon)).unwrap();
+        let ready = reactor.next_ready().unwrap();
+        let mut buffers = Buffers::new();
+        peering.ready(ready, &mut speaker, &mut buffers, &mut reactor, now + REST);
+        // Nobody is configured there.
+        assert_eq!(peering.counts().refused, 1);
     }
 }

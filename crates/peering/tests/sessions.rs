@@ -103,7 +103,7 @@ impl Node {
         } = self;
         speaker.drained(reactor.complete_until());
         speaker.handle_timeout(now);
-        peering.end_partings(reactor, now);
+        peering.tend(reactor, now);
         speaker.work(1_000, now);
         peering.write(speaker, buffers, reactor, now);
         while let Some(event) = speaker.poll_event() {

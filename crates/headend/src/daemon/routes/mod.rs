@@ -203,7 +203,7 @@ impl Routes {
         if let Some((at, _)) = due {
             reactor.record_lateness(now.since(at));
             self.speaker.handle_timeout(now);
-            self.peering.end_partings(reactor, now);
+            self.peering.tend(reactor, now);
             reactor.lap(self.accounts.timers);
         }
         self.has_work = self.speaker.work(BUDGET, now);
