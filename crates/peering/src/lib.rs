@@ -12,6 +12,8 @@ mod connection;
 
 mod listener;
 
+pub mod show;
+
 mod turn;
 
 pub use listener::{Listen, Signature};

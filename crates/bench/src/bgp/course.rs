@@ -1,0 +1,176 @@
+//! The order of a run: who is compared with each other is measured in turns, size by size.
+
+use std::fmt;
+
+use anyhow::Result;
+use reactor::PollerKind;
+
+use super::daemons::Who;
+use super::feed::Feed;
+use super::mesh::{self, Member};
+use super::plan::{Part, Plan};
+use super::{Results, bare, emulated, load, passive, relay, whole};
+use crate::tunnels::Bench;
+
+/// What takes longer than this is measured once.
+const REPEATED_MAX_S: f64 = 3.0;
+
+/// Measures what is planned. What fails of anybody is noted, and the rest goes on.
+pub(super) fn measure(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+    for part in &plan.parts {
+        match part {
+            Part::Passive => keep(bench, plan, others, results),
+            Part::Bringup => rise(bench, plan, others, results),
+            Part::Table => pass(bench, plan, others, results),
+            Part::Mesh => mesh(bench, plan, others, results),
+            Part::Memory => memory(bench, plan, results),
+            Part::Hijack => hijack(bench, plan, results),
+        }
+    }
+}
+
+/// The floor, ours, and the others.
+fn everybody(floor: bare::Kind, others: &[Who]) -> Vec<Who> {
+    let mut all = vec![Who::Bare(floor), Who::Headend];
+    all.extend(others.iter().cloned());
+    all
+}
+
+/// Measures everybody at each size in turn. Whoever fails is noted and, in this part, asked no more.
+fn at_each_size<W: fmt::Display, T>(
+    bench: &Bench,
+    sizes: &[u32],
+    mut everybody: Vec<W>,
+    of: &str,
+    notes: &mut Vec<String>,
+    mut once: impl FnMut(&W, u32) -> Result<T>,
+) -> Vec<T> {
+    let mut all = Vec::new();
+    for &size in sizes {
+        everybody.retain(|who| {
+            let what = format!("{who}, {} {of}", whole(size));
+            bench.say(&what);
+            match once(who, size) {
+                Ok(found) => all.push(found),
+                Err(error) => {
+                    notes.push(format!("{what}: {}", one_line(&format!("{error:#}"))));
+                    return false;
+                }
+            }
+            true
+        });
+    }
+    all
+}
+
+/// The lines of a text as one.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("; ")
+}
+
+fn keep(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+    let all = everybody(bare::Kind::Echo, others);
+    let once = |who: &Who, peers| passive::keep(bench, who, peers, plan.keep);
+    let notes = &mut results.notes;
+    results.kept = at_each_size(bench, &plan.kept, all, "passive peers", notes, once);
+}
+
+/// Measures up to `rounds` times, unless it takes long, and keeps the one of median time.
+fn median<T>(
+    rounds: u32,
+    seconds: impl Fn(&T) -> f64,
+    mut once: impl FnMut() -> Result<T>,
+) -> Result<T> {
+    let mut all = vec![once()?];
+    while all.len() < rounds as usize && seconds(&all[0]) < REPEATED_MAX_S {
+        all.push(once()?);
+    }
+    all.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+    let middle = (all.len() - 1) / 2;
+    Ok(all.swap_remove(middle))
+}
+
+fn rise(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+    let all = everybody(bare::Kind::Echo, others);
+    let once = |who: &Who, peers| {
+        let rise = || passive::rise(bench, who, peers);
+        median(plan.rounds, |risen| risen.seconds, rise)
+    };
+    let notes = &mut results.notes;
+    results.risen = at_each_size(bench, &plan.risen, all, "peers at once", notes, once);
+}
+
+fn pass(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+    let all = everybody(bare::Kind::Relay, others);
+    let mut feed = None;
+    let once = |who: &Who, prefixes| {
+        // Everybody of one size gets the same one.
+        let feed = match feed.take() {
+            Some(found @ Feed { .. }) if found.prefixes == prefixes => feed.insert(found),
+            _ => feed.insert(Feed::new(prefixes, load::ASN)),
+        };
+        let pass = || relay::pass(bench, who, feed, plan.table_max);
+        median(plan.rounds, |passed| passed.announce.seconds, pass)
+    };
+    let notes = &mut results.notes;
+    results.passed = at_each_size(bench, &plan.prefixes, all, "prefixes", notes, once);
+}
+
+fn mesh(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+    let mut all = vec![Member::Bare, Member::Headend(PollerKind::Epoll)];
+    all.extend(others.iter().filter_map(|who| match who {
+        Who::Frr(path, version) => Some(Member::Frr(path.clone(), version.clone())),
+        Who::Headend | Who::Bare(_) | Who::Bird | Who::Gobgp => None,
+    }));
+    let spans = [mesh::SETTLE, plan.keep.into()];
+    let once = |member: &Member, routers| mesh::keep(bench, member, routers, spans);
+    let notes = &mut results.notes;
+    let what = "routers in full mesh";
+    results.meshed = at_each_size(bench, &plan.meshes, all, what, notes, once);
+    let all = vec![Member::Bare, Member::Emulated];
+    let emulated = at_each_size(bench, &plan.emulated, all, what, notes, once);
+    results.meshed.extend(emulated);
+}
+
+fn memory(bench: &Bench, plan: &Plan, results: &mut Results) {
+    let once = |_: &&str, routers| {
+        let real_s = plan.keep.as_nanos() / 1_000_000_000;
+        emulated::mesh(bench, routers, plan.virtual_s, real_s)
+    };
+    let notes = &mut results.notes;
+    let all = vec!["headend, in memory"];
+    results.in_memory = at_each_size(bench, &plan.in_memory, all, "routers", notes, once);
+}
+
+fn hijack(bench: &Bench, plan: &Plan, results: &mut Results) {
+    let once = |_: &&str, systems| {
+        let hijack = || emulated::hijack(bench, systems);
+        median(plan.rounds, |found| found.hijack.wall_s, hijack)
+    };
+    let notes = &mut results.notes;
+    let all = vec!["headend, a hijack"];
+    results.hijacked = at_each_size(bench, &plan.hijacks, all, "systems", notes, once);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_one_line() {
+        assert_eq!(
+            one_line("ended: \n a fault\nanother"),
+            "ended:; a fault; another"
+        );
+    }
+
+    #[test]
+    fn the_median_is_kept_and_what_takes_long_is_measured_once() {
+        let mut seconds = [2.0, 9.0, 1.0].into_iter();
+        let found = median(3, |&s| s, || Ok(seconds.next().unwrap())).unwrap();
+        assert!((found - 2.0).abs() < 1e-9);
+        let mut seconds = [5.0].into_iter();
+        assert!(median(3, |&s| s, || Ok(seconds.next().unwrap())).is_ok());
+    }
+}

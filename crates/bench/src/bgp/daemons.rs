@@ -1,0 +1,299 @@
+//! Who is measured: this program's daemon, a bare loop, and other BGP daemons, each a process on the server's core that
+//! takes any peer of 127.0.0.0/8 and accepts and passes on all routes.
+
+use std::fmt;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::bare;
+use crate::tunnels::Bench;
+use crate::tunnels::home::find_program;
+use crate::tunnels::server::{Server, write_private};
+
+/// How long a daemon may take until it listens.
+const START_MAX: Duration = Duration::from_secs(15);
+
+/// The AS of whoever is measured.
+pub(super) const ASN: u32 = 65_000;
+
+/// Where Debian has FRR's daemons.
+const FRR_PLACE: &str = "/usr/lib/frr/bgpd";
+
+/// A daemon to be measured in the same run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Peer {
+    Frr,
+    Bird,
+    Gobgp,
+}
+
+/// Who is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    Headend,
+    /// A loop over TCP connections that knows no BGP.
+    Bare(bare::Kind),
+    /// FRRouting's bgpd: where it is, and what it calls itself.
+    Frr(PathBuf, String),
+    Bird,
+    Gobgp,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::Headend => f.pad("headend"),
+            Who::Bare(_) => f.pad("bare loop"),
+            Who::Frr(_, version) => f.pad(&format!("FRR {version}")),
+            Who::Bird => f.pad("BIRD"),
+            Who::Gobgp => f.pad("GoBGP"),
+        }
+    }
+}
+
+/// Everybody whom the command line names and who is here; and what is not, in words.
+pub(super) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<Who>, Vec<String>) {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for peer in peers {
+        let (who, package) = match peer {
+            Peer::Frr => (frr(Path::new(FRR_PLACE)), "frr"),
+            Peer::Bird => (find_program("bird").map(|_| Who::Bird), "bird2"),
+            Peer::Gobgp => (find_program("gobgpd").map(|_| Who::Gobgp), "gobgpd"),
+        };
+        match who {
+            Some(who) => found.push(who),
+            None => missing.push(format!(
+                "{package} is not installed: apt-get install {package}"
+            )),
+        }
+    }
+    if let Some(path) = newer {
+        match frr(path) {
+            Some(who) => found.push(who),
+            None => missing.push(format!("{} is no bgpd that runs here", path.display())),
+        }
+    }
+    (found, missing)
+}
+
+/// A bgpd, by its own word.
+fn frr(path: &Path) -> Option<Who> {
+    let output = Command::new(path).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text
+        .split_ascii_whitespace()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))?;
+    Some(Who::Frr(path.to_owned(), version.to_owned()))
+}
+
+/// How a daemon is set up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setup {
+    pub(super) hold_s: u16,
+}
+
+impl Setup {
+    /// As the published mesh has it: KEEPALIVEs each second, and a peer is lost after three.
+    pub(super) const TIGHT: Self = Self { hold_s: 3 };
+    /// As RFC 4271 suggests.
+    pub(super) const USUAL: Self = Self { hold_s: 90 };
+
+    fn keepalive_s(self) -> u16 {
+        self.hold_s / 3
+    }
+}
+
+impl Who {
+    /// Starts it, and waits until it listens.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(super) fn start(&self, bench: &Bench, setup: Setup) -> Result<Server> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        let (name, command) = match self {
+            Who::Headend => ("headend", ours(bench, setup, address)?),
+            Who::Bare(kind) => ("bare", bare_loop(*kind, address)?),
+            Who::Frr(path, _) => ("frr", bgpd(bench, path, setup, address)?),
+            Who::Bird => ("bird", bird(bench, setup, address)?),
+            Who::Gobgp => ("gobgp", gobgp(bench, setup, address)?),
+        };
+        let mut running = bench.spawn(name, command)?;
+        // Nobody reads what it prints, which must not stop it.
+        if let Some(mut out) = running.stdout.take() {
+            std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        }
+        let started = Instant::now();
+        while !listens(running.pid, address) {
+            running.check()?;
+            if started.elapsed() > START_MAX {
+                bail!("{self} does not listen: {}", running.log().trim());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(Server {
+            running,
+            addresses: vec![address],
+        })
+    }
+}
+
+/// A port that nobody listens on now.
+pub(super) fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Whether somebody in the process's network listens there. To ask by connecting would make a peer of who asks.
+pub(super) fn listens(pid: u32, address: SocketAddr) -> bool {
+    let table = fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
+    has_listener(&table, address)
+}
+
+fn has_listener(table: &str, address: SocketAddr) -> bool {
+    let SocketAddr::V4(address) = address else {
+        return false;
+    };
+    let octets = u32::from_ne_bytes(address.ip().octets());
+    let port = address.port();
+    let wanted = [
+        format!("{octets:08X}:{port:04X}"),
+        format!("00000000:{port:04X}"),
+    ];
+    table.lines().any(|line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let local = words.next().unwrap_or_default();
+        wanted.iter().any(|w| w == local) && words.nth(1) == Some("0A")
+    })
+}
+
+fn ours(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
+    let config = bench.home.path("headend.toml");
+    let socket = bench.home.path("headend.sock");
+    let text = format!(
+        "[control]\nsocket = {}\n[log]\nto = \"stderr\"\n[bgp]\nasn = {ASN}\nrouter_id = \"127.0.0.1\"\n\
+         listen = [\"{address}\"]\n[[bgp.dynamic]]\nprefix = \"127.0.0.0/8\"\nremote_asn = \"any\"\n\
+         hold_time_s = {}\nimport = \"accept\"\nexport = \"accept\"\n",
+        Value::from(socket.to_string_lossy()),
+        setup.hold_s
+    );
+    write_private(&config, &text)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["run", "--config"]).arg(&config);
+    command.args(["--with-parent", &std::process::id().to_string()]);
+    Ok(command)
+}
+
+fn bare_loop(kind: bare::Kind, address: SocketAddr) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bench", "bgp-bare", kind.name(), &address.to_string()]);
+    Ok(command)
+}
+
+/// FRR without zebra, so that nothing reaches the kernel, and with the limit on dynamic neighbours at its highest.
+fn bgpd(bench: &Bench, path: &Path, setup: Setup, address: SocketAddr) -> Result<Command> {
+    let config = bench.home.path("bgpd.conf");
+    let text = format!(
+        "router bgp {ASN}\n bgp router-id 127.0.0.1\n no bgp ebgp-requires-policy\n \
+         no bgp network import-check\n bgp listen limit 5000\n neighbor load peer-group\n \
+         neighbor load remote-as external\n neighbor load passive\n neighbor load timers {} {}\n \
+         neighbor load disable-connected-check\n neighbor load advertisement-interval 0\n \
+         bgp listen range 127.0.0.0/8 peer-group load\n",
+        setup.keepalive_s(),
+        setup.hold_s
+    );
+    fs::write(&config, text)?;
+    let mut command = Command::new(path);
+    command.args([
+        "-n",
+        "-Z",
+        "-S",
+        "-P",
+        "0",
+        "--log",
+        "stdout",
+        "--log-level",
+        "err",
+    ]);
+    command.arg("-f").arg(&config);
+    command.arg("-i").arg(bench.home.path("bgpd.pid"));
+    command.arg("--vty_socket").arg(bench.home.path(""));
+    command.args(["-l", &address.ip().to_string()]);
+    command.args(["-p", &address.port().to_string()]);
+    Ok(command)
+}
+
+fn bird(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
+    let config = bench.home.path("bird.conf");
+    let text = format!(
+        "log stderr {{ warning, error, fatal, bug }};\nrouter id 127.0.0.1;\nprotocol device {{ }}\n\
+         protocol bgp load {{\n local {} port {} as {ASN};\n neighbor range 127.0.0.0/8 external;\n \
+         multihop;\n passive;\n hold time {};\n keepalive time {};\n \
+         ipv4 {{ import all; export all; next hop self; }};\n}}\n",
+        address.ip(),
+        address.port(),
+        setup.hold_s,
+        setup.keepalive_s()
+    );
+    fs::write(&config, text)?;
+    let mut command = Command::new(find_program("bird").context("bird")?);
+    command.arg("-f").arg("-c").arg(&config);
+    command.arg("-s").arg(bench.home.path("bird.ctl"));
+    Ok(command)
+}
+
+/// Its dynamic neighbours are of one AS for each peer group.
+fn gobgp(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
+    let config = bench.home.path("gobgp.toml");
+    let mut text = format!(
+        "[global.config]\nas = {ASN}\nrouter-id = \"127.0.0.1\"\nport = {}\n\
+         local-address-list = [\"{}\"]\n",
+        address.port(),
+        address.ip()
+    );
+    let groups = [
+        ("load", super::load::ASN, "127.0.0.0/8"),
+        ("sink", super::relay::SINK_ASN, "127.2.0.2/32"),
+    ];
+    for (name, asn, prefix) in groups {
+        text += &format!(
+            "[[peer-groups]]\n[peer-groups.config]\npeer-group-name = \"{name}\"\npeer-as = {asn}\n\
+             [peer-groups.timers.config]\nhold-time = {}\nkeepalive-interval = {}\n\
+             [peer-groups.transport.config]\npassive-mode = true\n\
+             [[peer-groups.afi-safis]]\n[peer-groups.afi-safis.config]\nafi-safi-name = \"ipv4-unicast\"\n\
+             [[dynamic-neighbors]]\n[dynamic-neighbors.config]\nprefix = \"{prefix}\"\npeer-group = \"{name}\"\n",
+            setup.hold_s,
+            setup.keepalive_s()
+        );
+    }
+    fs::write(&config, text)?;
+    let socket = bench.home.path("gobgp.sock");
+    // The one before has left it, and was not asked to end.
+    let _ = fs::remove_file(&socket);
+    let mut command = Command::new(find_program("gobgpd").context("gobgpd")?);
+    command.arg("-f").arg(&config);
+    command.args(["-l", "error", "--pprof-disable", "--api-hosts"]);
+    command.arg(format!("unix://{}", socket.display()));
+    Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_is_found_by_its_address_or_by_any() {
+        let table = "  sl  local_address rem_address   st\n   \
+                     0: 0100007F:06FE 00000000:0000 0A 00000000:00000000\n   \
+                     1: 00000000:0019 00000000:0000 0A 00000000:00000000\n   \
+                     2: 0100007F:0050 0100007F:9999 01 00000000:00000000\n";
+        let at = |address: &str| has_listener(table, address.parse().unwrap());
+        assert!(at("127.0.0.1:1790") && at("127.0.0.1:25"));
+        assert!(!at("127.0.0.1:80") && !at("127.0.0.2:1790") && !at("[::1]:1790"));
+    }
+}

@@ -1,0 +1,234 @@
+//! Who the routers of a mesh are: their processes, and how each is set up.
+
+use std::fmt;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+use reactor::PollerKind;
+use serde_json::Value;
+
+use super::super::bare;
+use super::super::daemons::free_port;
+use crate::tunnels::Bench;
+use crate::tunnels::home::Running;
+use crate::tunnels::server::write_private;
+
+/// Connections of one bare loop at most: a process has so many descriptors.
+const BARE_MAX: u32 = 9_000;
+
+/// The AS of the first router.
+const ASN: u32 = 64_512;
+
+/// What a mesh is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Member {
+    /// A daemon of ours for each router, with this poller.
+    Headend(PollerKind),
+    /// One process of ours that emulates all routers.
+    Emulated,
+    /// A bgpd for each router: where it is, and what it calls itself.
+    Frr(PathBuf, String),
+    /// Bare loops over as many connections.
+    Bare,
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Member::Headend(poller) => f.pad(&format!("headend, {poller}, a process each")),
+            Member::Emulated => f.pad("headend emulate"),
+            Member::Frr(_, version) => f.pad(&format!("FRR {version}, a process each")),
+            Member::Bare => f.pad("bare loops"),
+        }
+    }
+}
+
+/// A mesh that runs.
+pub(super) struct Mesh {
+    pub(super) running: Vec<Running>,
+    pub(super) pids: Vec<u32>,
+    /// Where its processes listen.
+    pub(super) ports: Vec<u16>,
+}
+
+/// The address of a router.
+fn address(n: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 5, 0, 1)) + n)
+}
+
+impl Mesh {
+    /// Starts every process; they connect in their own time.
+    ///
+    /// # Errors
+    /// One does not start.
+    pub(super) fn start(bench: &Bench, member: &Member, routers: u32) -> Result<Self> {
+        let mut mesh = Self {
+            running: Vec::new(),
+            pids: Vec::new(),
+            ports: Vec::new(),
+        };
+        if *member == Member::Bare {
+            mesh.bare(bench, routers)?;
+        } else if *member == Member::Emulated {
+            let port = free_port()?;
+            mesh.ports.push(port);
+            mesh.spawn(bench, "emulate", emulated(bench, routers, port)?)?;
+        } else {
+            let port = free_port()?;
+            mesh.ports.push(port);
+            for n in 0..routers {
+                let place = Place { n, routers, port };
+                let command = match member {
+                    Member::Headend(poller) => ours(bench, place, *poller)?,
+                    Member::Frr(path, _) => bgpd(bench, place, path)?,
+                    Member::Bare | Member::Emulated => continue,
+                };
+                mesh.spawn(bench, &format!("router{n}"), command)?;
+            }
+        }
+        Ok(mesh)
+    }
+
+    fn spawn(&mut self, bench: &Bench, name: &str, command: Command) -> Result<()> {
+        let mut running = bench.home.spawn(name, command)?;
+        if let Some(mut out) = running.stdout.take() {
+            std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        }
+        self.pids.push(running.pid);
+        self.running.push(running);
+        Ok(())
+    }
+
+    /// Loops in pairs, of which one connects to the other.
+    fn bare(&mut self, bench: &Bench, routers: u32) -> Result<()> {
+        let mut rest = routers * routers.saturating_sub(1) / 2;
+        let loops = rest.div_ceil(BARE_MAX);
+        for n in 0..loops {
+            let count = rest.div_ceil(loops - n);
+            rest -= count;
+            let server = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+            self.ports.push(server.port());
+            let kind = bare::Kind::Beat.name();
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["bench", "bgp-bare", kind, &server.to_string()]);
+            self.spawn(bench, &format!("bare{n}"), command)?;
+            while !super::super::daemons::listens(self.pids[0], server) {
+                self.check()?;
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            let local = SocketAddr::from((address(n), 0)).to_string();
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["bench", "bgp-bare", kind, &local, "--connect"]);
+            command.args([count.to_string(), server.to_string()]);
+            self.spawn(bench, &format!("bare{n}-client"), command)?;
+        }
+        Ok(())
+    }
+}
+
+/// A router's place in a mesh.
+#[derive(Clone, Copy)]
+struct Place {
+    n: u32,
+    routers: u32,
+    port: u16,
+}
+
+impl Place {
+    /// Everybody else: address, AS, and whether they connect to us.
+    fn others(self) -> impl Iterator<Item = (Ipv4Addr, u32, bool)> {
+        let others = (0..self.routers).filter(move |&other| other != self.n);
+        others.map(move |other| (address(other), ASN + other, other < self.n))
+    }
+}
+
+/// Longer than any measurement: it is ended when that is over.
+const RUN_S: u32 = 3_600;
+
+fn emulated(bench: &Bench, routers: u32, port: u16) -> Result<Command> {
+    let text = format!(
+        "clock = \"real\"\nrun_s = {RUN_S}\n[topology]\nkind = \"mesh\"\nrouters = {routers}\n\
+         [routers]\nhold_time_s = 3\nkeepalive_s = 1\nport = {port}\nconnect_retry_s = 1\n\
+         [links]\ntransport = \"tcp\"\n"
+    );
+    let scenario = bench.home.path("mesh.toml");
+    fs::write(&scenario, text)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("emulate").arg(&scenario);
+    command.arg("--out").arg(bench.home.path("mesh"));
+    Ok(command)
+}
+
+fn ours(bench: &Bench, place: Place, poller: PollerKind) -> Result<Command> {
+    let Place { n, port, .. } = place;
+    let socket = bench.home.path(&format!("router{n}.sock"));
+    let mut text = format!(
+        "[control]\nsocket = {}\n[log]\nto = \"stderr\"\n[event]\npoller = \"{poller}\"\n\
+         [bgp]\nasn = {}\nrouter_id = \"{}\"\nlisten = [\"{}:{port}\"]\nhold_time_s = 3\n\
+         connect_retry_s = 1\nimport = \"accept\"\nexport = \"accept\"\n",
+        Value::from(socket.to_string_lossy()),
+        ASN + n,
+        address(n),
+        address(n),
+    );
+    for (other, asn, is_passive) in place.others() {
+        text += &format!(
+            "[[bgp.neighbor]]\naddress = \"{other}\"\nremote_asn = {asn}\nport = {port}\n\
+             local_address = \"{}\"\npassive = {is_passive}\n",
+            address(n)
+        );
+    }
+    let config = bench.home.path(&format!("router{n}.toml"));
+    write_private(&config, &text)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["run", "--config"]).arg(&config);
+    command.args(["--with-parent", &std::process::id().to_string()]);
+    Ok(command)
+}
+
+fn bgpd(bench: &Bench, place: Place, path: &Path) -> Result<Command> {
+    let Place { n, port, .. } = place;
+    let mut text = format!(
+        "router bgp {}\n bgp router-id {}\n no bgp ebgp-requires-policy\n",
+        ASN + n,
+        address(n)
+    );
+    for (other, asn, is_passive) in place.others() {
+        text += &format!(
+            " neighbor {other} remote-as {asn}\n neighbor {other} port {port}\n \
+             neighbor {other} update-source {}\n neighbor {other} timers 1 3\n \
+             neighbor {other} timers connect 1\n neighbor {other} disable-connected-check\n",
+            address(n)
+        );
+        if is_passive {
+            text += &format!(" neighbor {other} passive\n");
+        }
+    }
+    let config = bench.home.path(&format!("router{n}.conf"));
+    fs::write(&config, text)?;
+    // Each wants a directory of its own for its socket.
+    let sockets = bench.home.path(&format!("router{n}"));
+    fs::create_dir_all(&sockets)?;
+    let mut command = Command::new(path);
+    command.args([
+        "-n",
+        "-Z",
+        "-S",
+        "-P",
+        "0",
+        "--log",
+        "stdout",
+        "--log-level",
+        "err",
+    ]);
+    command.arg("-f").arg(&config);
+    command
+        .arg("-i")
+        .arg(bench.home.path(&format!("router{n}.pid")));
+    command.arg("--vty_socket").arg(sockets);
+    command.args(["-l", &address(n).to_string(), "-p", &port.to_string()]);
+    Ok(command)
+}

@@ -1,0 +1,283 @@
+//! One measurement: packets sent at a rate one way, and what they cost whoever passes them on.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use anyhow::{Context, Result, ensure};
+use base::Duration;
+use lab::report::CoreWitness;
+use reactor::UdpSocket;
+use reactor::namespace::Namespace;
+
+use super::packets::{HEADERS, LENGTH, Sender, Sent, Shot, udp};
+use super::place::{LNS, OWN, PEER, Place, TUN, WIRE, peer};
+use super::{Way, bare as loops};
+use crate::subscribers::load::{self, Load, Options};
+use crate::tunnels::Bench;
+use crate::tunnels::server::Server;
+use crate::tunnels::setup::others_of;
+
+/// Subscribers that mixed flows are of.
+pub(super) const PEERS: u32 = 64;
+
+/// An address that packets from subscribers go to, which nobody has.
+const BEYOND: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+
+/// Until all that was sent has come out, and whoever passed it on is asleep.
+const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// Whose packets follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flows {
+    One,
+    Mixed,
+}
+
+impl Flows {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Flows::One => "runs of one flow",
+            Flows::Mixed => "mixed flows",
+        }
+    }
+
+    fn subscribers(self) -> u32 {
+        match self {
+            Flows::One => 1,
+            Flows::Mixed => PEERS,
+        }
+    }
+}
+
+/// The way in words.
+pub(super) fn words(way: Way) -> &'static str {
+    match way {
+        Way::In => "tunnel to TUN",
+        Way::Out => "TUN to tunnel",
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) is_bare: bool,
+    pub(super) way: Way,
+    pub(super) flows: Flows,
+    /// Packets a second that were asked for.
+    pub(super) offered: u64,
+    pub(super) sent: Sent,
+    /// Packets that came out.
+    pub(super) passed: u64,
+    /// Processor time of whoever passed them on.
+    pub(super) cpu_us: f64,
+    /// Times it went to sleep.
+    pub(super) waits: f64,
+    pub(super) others_percent: Option<f64>,
+}
+
+impl Measured {
+    /// Of whoever passed them on, for a packet.
+    pub(super) fn ns(&self) -> f64 {
+        self.cpu_us * 1e3 / self.passed.max(1) as f64
+    }
+}
+
+/// Everything about subscribers that a sender needs.
+struct Line {
+    address: Ipv4Addr,
+    /// What stands before a packet in the tunnel.
+    head: Vec<u8>,
+    local: Option<IpAddr>,
+}
+
+/// The LNS at each of the rates.
+///
+/// # Errors
+/// It does not start, or has ended, or what the kernel said.
+pub(super) fn ours(
+    bench: &Bench,
+    place: &Place,
+    way: Way,
+    flows: Flows,
+    rates: &[u64],
+    span: Duration,
+) -> Result<Vec<Measured>> {
+    let lns = place.start(bench, flows.subscribers(), true)?;
+    let count = flows.subscribers();
+    let (socket, lines) = place.peers.run(|| on_line(count))??;
+    let scene = Scene {
+        bench,
+        place,
+        server: &lns.server,
+        way,
+        flows,
+        is_bare: false,
+    };
+    scene.at_rates(rates, span, socket, &lines)
+}
+
+/// The bare loop at each of the rates.
+///
+/// # Errors
+/// As of [`ours`].
+pub(super) fn bare(
+    bench: &Bench,
+    place: &Place,
+    way: Way,
+    flows: Flows,
+    rates: &[u64],
+    span: Duration,
+) -> Result<Vec<Measured>> {
+    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let socket = place
+        .peers
+        .run(|| UdpSocket::bind(any, &load::buffers()))??;
+    let head = [&[0, 2, 0, 1, 0, 1][..], &[0xff, 3, 0, 0x21]].concat();
+    let sink = SocketAddr::from((PEER, socket.local_addr().port()));
+    let server = loops::start(bench, place, way, head.len(), sink)?;
+    let lines: Vec<Line> = (0..flows.subscribers())
+        .map(|n| Line {
+            address: Ipv4Addr::new(10, 0, 1, n as u8),
+            head: head.clone(),
+            local: Some(peer(n).into()),
+        })
+        .collect();
+    let scene = Scene {
+        bench,
+        place,
+        server: &server,
+        way,
+        flows,
+        is_bare: true,
+    };
+    scene.at_rates(rates, span, socket, &lines)
+}
+
+/// Lets so many subscribers come on line.
+fn on_line(count: u32) -> Result<(UdpSocket, Vec<Line>)> {
+    let mut load = Load::new(Options {
+        servers: vec![LNS],
+        sources: (PEER, count),
+        ipv6: false,
+    })?;
+    let wave = load.open(count, count, Duration::from_secs(10))?;
+    ensure!(wave.up == count, "{} of {count} came on line", wave.up);
+    load.answer(Duration::from_millis(50))?;
+    let mut known = Vec::new();
+    let mut cursor = 0;
+    while let Some((next, view)) = load.edge.next_subscriber(cursor) {
+        cursor = next;
+        let address = view.address.context("a subscriber without an address")?;
+        known.push((address, view.session));
+    }
+    let endpoint = load.edge.endpoint_mut();
+    let line = |(address, session)| {
+        let header = endpoint.data_header(session)?;
+        Some(Line {
+            address,
+            head: [header.as_bytes(), &[0xff, 3, 0, 0x21]].concat(),
+            local: header.route.local,
+        })
+    };
+    let lines: Option<Vec<Line>> = known.into_iter().map(line).collect();
+    Ok((
+        load.into_socket(),
+        lines.context("a session that is not up")?,
+    ))
+}
+
+/// Who passes packets on, and which.
+struct Scene<'a> {
+    bench: &'a Bench,
+    place: &'a Place,
+    server: &'a Server,
+    way: Way,
+    flows: Flows,
+    is_bare: bool,
+}
+
+impl Scene<'_> {
+    /// Sends at each of the rates; `socket` is the peers', which sends or is sent to.
+    fn at_rates(
+        &self,
+        rates: &[u64],
+        span: Duration,
+        socket: UdpSocket,
+        lines: &[Line],
+    ) -> Result<Vec<Measured>> {
+        let front = lines.first().map_or(0, |line| line.head.len());
+        let (mut sender, _sink) = match self.way {
+            Way::In => (from_peers(socket, lines), None),
+            Way::Out => (from_inside(self.place, lines)?, Some(socket)),
+        };
+        // What is touched for the first time is not measured.
+        sender.send(20_000, Duration::from_millis(20));
+        std::thread::sleep(SETTLE);
+        rates
+            .iter()
+            .map(|&offered| self.at(offered, span, &mut sender, front))
+            .collect()
+    }
+
+    fn at(
+        &self,
+        offered: u64,
+        span: Duration,
+        sender: &mut Sender,
+        front: usize,
+    ) -> Result<Measured> {
+        let (way, flows, place) = (self.way, self.flows, self.place);
+        let what = format!("{}, {}, {offered}/s", words(way), flows.name());
+        self.bench.say(what);
+        let (namespace, name): (&Namespace, &str) = match way {
+            Way::In => (&place.lns, TUN),
+            Way::Out => (&place.peers, WIRE),
+        };
+        let witness = CoreWitness::start();
+        let before = (Place::received(namespace, name)?, self.server.booked()?);
+        let sent = sender.send(offered, span);
+        std::thread::sleep(SETTLE);
+        let spent = self.server.spent_since(&before.1)?;
+        let count = Place::received(namespace, name)?.since(before.0);
+        self.server.running.check()?;
+        let passed = match way {
+            Way::In => count.ip_packets(LENGTH as u64, HEADERS as u64),
+            Way::Out => count.datagrams((front + LENGTH) as u64),
+        };
+        Ok(Measured {
+            is_bare: self.is_bare,
+            way,
+            flows,
+            offered,
+            sent,
+            passed,
+            cpu_us: spent.cpu_us,
+            waits: spent.waits,
+            others_percent: others_of(witness.finish()),
+        })
+    }
+}
+
+/// Who sends packets in tunnels, from where the tunnels are.
+fn from_peers(socket: UdpSocket, lines: &[Line]) -> Sender {
+    let shots = lines.iter().map(|line| {
+        let packet = udp(line.address, BEYOND, (4_000, 9));
+        Shot {
+            octets: [&line.head[..], &packet].concat(),
+            peer: LNS,
+            local: line.local,
+        }
+    });
+    Sender::new(socket, shots.collect())
+}
+
+/// Who sends packets to subscribers.
+fn from_inside(place: &Place, lines: &[Line]) -> Result<Sender> {
+    let shots = lines.iter().map(|line| Shot {
+        octets: vec![0x5a; LENGTH - HEADERS],
+        peer: (line.address, 9).into(),
+        local: None,
+    });
+    let at = SocketAddr::from((OWN, 0));
+    let socket = place.lns.run(|| UdpSocket::bind(at, &load::buffers()))??;
+    Ok(Sender::new(socket, shots.collect()))
+}

@@ -1,0 +1,120 @@
+//! The measurements of the fourth chapter: the lists of 2005, and the whole way of a capture like the published one.
+
+use std::hint::black_box;
+
+use anyhow::{Context, Result};
+use base::Duration;
+use capfile::{Block, Reader};
+use lab::captures::{Scale, named};
+use lab::history::{Chapter, Whole, chapter_capture};
+use lab::plot::number::grouped;
+use lab::segments::{self, Case, Config, agree};
+use reactor::{clock, usage};
+use trace::{Analyzer, Nobody, Segment};
+use wire::packet::{self, Packet};
+use wire::tcp::Tcp;
+
+use cli::progress::spinner;
+
+/// The capture that is like the published one.
+const LIKE: &str = "oneway-loss";
+
+/// The lists are held against each other on so many segments of each case first.
+const AGREE_ON: usize = 1_000;
+const SEED: u64 = 2005;
+
+/// The chapter, measured.
+///
+/// # Errors
+/// Lists that tell different things of the same segments, or a capture that cannot be read.
+pub(super) fn chapter(quick: bool) -> Result<Chapter> {
+    let (sizes, budget_ms, factor): (&[usize], _, _) = if quick {
+        (&[500, 1_000, 2_000, 4_000], 100, 0.01)
+    } else {
+        (&[5_000, 10_000, 20_000, 40_000, 200_000], 4_000, 1.0)
+    };
+    let config = Config {
+        cases: vec![Case::Recovery],
+        sizes: sizes.to_vec(),
+        budget: Duration::from_millis(budget_ms),
+        repeat: Duration::from_millis(budget_ms / 40),
+    };
+    let bar = spinner("history");
+    bar.set_message("lists of segments");
+    agree(AGREE_ON, SEED)?;
+    let measured = segments::run(&config, &mut clock::now, &mut |row| {
+        bar.set_message(format!("{}, {} packets", row.list, row.n));
+    })?;
+    bar.set_message(format!("the capture {LIKE}"));
+    let whole = whole(Scale::new(factor).context("no such scale")?)?;
+    bar.finish_and_clear();
+    let mut chapter = chapter_capture(&measured, Some(whole));
+    chapter.method.extend(method(&config, &whole));
+    Ok(chapter)
+}
+
+fn method(config: &Config, whole: &Whole) -> Vec<String> {
+    vec![
+        format!(
+            "The lists tell the same of every segment, {} of each case of `headend bench segments` and of as many at random, before any is timed. Each is measured again until {} ms were, and the least is kept; what would take longer than {} s is not begun.",
+            grouped(AGREE_ON as f64, 0),
+            config.repeat.as_nanos() / 1_000_000,
+            config.budget.as_secs_f64()
+        ),
+        format!(
+            "The capture is the one that `headend bench captures` calls {LIKE}: {} packets that one end of {} connections sent. It is read from memory, on one thread, and the time is the processor's.",
+            grouped(whole.packets as f64, 0),
+            whole.connections
+        ),
+    ]
+}
+
+/// Takes a capture like the published one from its octets to its connections.
+fn whole(scale: Scale) -> Result<Whole> {
+    let kind = named(LIKE).context(LIKE)?;
+    let mut file = Vec::new();
+    kind.write(scale, &mut file, &mut |_| {})?;
+    let before = usage::thread_cpu();
+    let mut reader = Reader::new(file.as_slice())?;
+    let mut block = Block::new();
+    let mut analyzer = Analyzer::new(trace::Config::default());
+    let mut segment = Segment::default();
+    let (mut number, mut last_ns) = (0, i64::MIN);
+    while reader.read_block(&mut block)? {
+        let mut packet = Packet::new();
+        for record in block.records() {
+            let frame = block.bytes(record);
+            if packet::decode(record.link, frame, record.length, &mut packet).is_err() {
+                continue;
+            }
+            number += 1;
+            last_ns = last_ns.max(record.time_ns);
+            if let Ok(ref tcp) = Tcp::parse(&packet) {
+                segment.set(number, record.time_ns, last_ns, &packet, tcp, 0);
+                analyzer.packet(&segment, &[], &mut Nobody);
+            }
+        }
+    }
+    analyzer.finish();
+    black_box(analyzer.take_finished());
+    let spent = usage::thread_cpu().as_nanos() - before.as_nanos();
+    Ok(Whole {
+        packets: number,
+        bytes: file.len() as u64,
+        connections: analyzer.connections(),
+        cpu_s: spent as f64 / 1e9,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capture_like_the_published_one_has_a_few_long_connections() {
+        let whole = whole(Scale::new(0.001).unwrap()).unwrap();
+        assert_eq!(whole.connections, 9);
+        assert!((2_500..3_500).contains(&whole.packets), "{whole:?}");
+        assert!(whole.bytes > 100 * whole.packets);
+    }
+}

@@ -1,0 +1,127 @@
+//! `headend bench`: curves, measured here, side by side with what they are
+//! compared to, as text and as JSON, CSV and SVG files.
+//!
+//! | module | what it measures |
+//! |---|---|
+//! | `timers` | what a timer costs in each store |
+//! | `poll` | what a wait costs with each poller |
+//! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
+//! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
+//! | `subscribers` | what a subscriber costs an LNS from nothing to IP, beside a bare loop |
+//! | `bgp` | what sessions and tables cost a BGP daemon, beside bare loops and other daemons |
+//! | `forward` | what a packet costs an LNS from a tunnel to the TUN device and back, beside bare loops |
+//! | `qos` | what a packet costs in classifiers and queues, how well a rate is kept, how late pings leave |
+//! | `filter` | what a packet costs in a subscriber's filter, and what names for the log cost |
+//! | `segments` | the lists of segments of 2005, and ours |
+//! | `captures` | nothing: it writes the captures that others measure with |
+//! | `trace` | what a packet and a connection cost the analyser, beside bare loops and other analysers |
+//! | `history` | the page that re-runs published scaling failures |
+#![forbid(unsafe_code)]
+
+mod bgp;
+mod bringup;
+mod captures;
+mod filter;
+mod forward;
+mod history;
+mod poll;
+mod qos;
+mod segments;
+mod subscribers;
+mod timers;
+mod trace;
+mod tunnels;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// Measure curves on this machine.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Insert, cancel and expire in each timer store, against the timers armed
+    Timers(timers::Args),
+    /// Time and CPU of a wait with each poller, against the descriptors watched
+    Poll(poll::Args),
+    /// Tunnels against time: the published benchmark's builds, and ours
+    Bringup(bringup::Args),
+    /// What a tunnel costs an LNS to set up, hold and keep alive, beside bare loops and other LNSs
+    Tunnels(tunnels::Args),
+    /// A bare loop that `tunnels` measures
+    #[command(hide = true)]
+    TunnelsBare(tunnels::bare::Args),
+    /// What a subscriber costs an LNS from nothing to IP, in time and memory, beside a bare loop
+    Subscribers(subscribers::Args),
+    /// What sessions and tables cost a BGP daemon, beside bare loops and other daemons
+    Bgp(bgp::Args),
+    /// A bare loop that `bgp` measures
+    #[command(hide = true)]
+    BgpBare(bgp::bare::Args),
+    /// An emulation that `bgp` measures
+    #[command(hide = true)]
+    BgpEmulate(bgp::emulated::child::Args),
+    /// What packets cost an LNS between tunnel and TUN device, beside bare loops; as root
+    Forward(forward::Args),
+    /// A bare loop that `forward` measures
+    #[command(hide = true)]
+    ForwardBare(forward::bare::Args),
+    /// Packets against a filter's rules, and the filter of 2004 that opens a file for each
+    Filter(filter::Args),
+    /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
+    Segments(segments::Args),
+    /// Classifiers and queues against the flows, shaped rates, how late pings leave, a page of ten million pings
+    Qos(qos::Args),
+    /// A rate between two interfaces, which `qos` measures
+    #[command(hide = true)]
+    QosChild(qos::between::Args),
+    /// What packets and connections cost `headend trace`, beside bare loops and other analysers
+    Trace(trace::Args),
+    /// A bare loop that `trace` measures, or a program that it runs
+    #[command(hide = true)]
+    TraceChild(trace::child::Args),
+    /// Write captures that are hard to analyse, for others to measure with
+    Captures(captures::Args),
+    /// One HTML page: published scaling failures re-run here, and whether they were reproduced
+    History(history::Args),
+}
+
+/// Where the files of a benchmark go.
+#[derive(Clone, Debug, clap::Args)]
+struct Out {
+    /// The directory for the JSON, CSV and SVG files [default: bench-results/ and the benchmark's name]
+    #[arg(long = "out", value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Runs the benchmark that was asked for.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    match &args.verb {
+        Verb::Timers(args) => timers::run(args),
+        Verb::Poll(args) => poll::run(args),
+        Verb::Bringup(args) => bringup::run(args),
+        Verb::Tunnels(args) => tunnels::run(args),
+        Verb::TunnelsBare(args) => tunnels::bare::run(args),
+        Verb::Subscribers(args) => subscribers::run(args),
+        Verb::Bgp(args) => bgp::run(args),
+        Verb::BgpBare(args) => bgp::bare::run(args),
+        Verb::BgpEmulate(args) => bgp::emulated::child::run(args),
+        Verb::Forward(args) => forward::run(args),
+        Verb::ForwardBare(args) => forward::bare::run(args),
+        Verb::Filter(args) => filter::run(args),
+        Verb::Segments(args) => segments::run(args),
+        Verb::Qos(args) => qos::run(args),
+        Verb::QosChild(args) => qos::between::run(args),
+        Verb::Trace(args) => trace::run(args),
+        Verb::TraceChild(args) => trace::child::run(args),
+        Verb::Captures(args) => captures::run(args),
+        Verb::History(args) => history::run(args),
+    }
+}

@@ -1,0 +1,228 @@
+//! `headend bench qos`: what a packet costs in the queues, and how well they keep their rate.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `packets` | packets of many hosts and flows, plain and in tunnels |
+//! | `classify` | reading of keys, map and hash |
+//! | `queues` | enqueue and dequeue, each discipline alone and in trees |
+//! | `rate` | a shaped rate, in virtual time and in real time |
+//! | `late` | how late pings leave |
+//! | `page` | the page of ten million pings |
+//! | `scheduled` | who had the cores |
+//! | `tables` | tables and chart of packets and pages |
+
+mod classify;
+mod late;
+mod packets;
+mod page;
+mod queues;
+mod rate;
+mod scheduled;
+mod tables;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use base::Duration;
+use lab::plot::number::grouped;
+use lab::report::{CoreWitness, MachineInfo, Report};
+use reactor::clock;
+
+pub(super) use rate::between;
+
+use super::Out;
+use cli::progress::spinner;
+
+/// What the bare loop is called.
+const FLOOR: &str = "floor";
+
+/// Octets of a packet's buffer in the ring beyond the cache.
+const BUFFER: usize = 2_048;
+
+/// Measure classifiers, queues, shaped rates, how late pings leave, and a page of pings.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Measure each once only, in a few seconds
+    #[arg(long)]
+    quick: bool,
+    /// Measure these parts alone
+    #[arg(long, value_name = "PART,...", value_delimiter = ',')]
+    only: Vec<Part>,
+    /// Print the report as JSON, and no tables
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    out: Out,
+}
+
+/// A part of the benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Keys and class of a packet
+    Classify,
+    /// Packets through a queue
+    Queues,
+    /// Shaped rates
+    Rates,
+    /// How late pings leave
+    Late,
+    /// The page of ten million pings
+    Page,
+}
+
+/// How much is measured.
+struct Config {
+    /// Numbers of flows.
+    flows: [u32; 3],
+    /// How long each is measured again.
+    repeat: Duration,
+    /// Buffers in the ring beyond the cache.
+    ring: usize,
+    /// How long a rate is kept up.
+    span: Duration,
+    /// Packets of each stream of pings.
+    packets: u32,
+    /// Pings on the page.
+    pings: u64,
+}
+
+impl Config {
+    fn new(quick: bool) -> Self {
+        let flows = [1_024, 4 * 1_024, 16 * 1_024];
+        if quick {
+            return Self {
+                flows,
+                repeat: Duration::ZERO,
+                ring: 4_096,
+                span: Duration::from_millis(500),
+                packets: 30,
+                pings: 100_000,
+            };
+        }
+        Self {
+            flows,
+            repeat: Duration::from_millis(50),
+            ring: 131_072,
+            span: Duration::from_secs(3),
+            packets: 250,
+            pings: 10_000_000,
+        }
+    }
+}
+
+/// Nanoseconds that one of `count` takes, the least of all times that `work` was done.
+fn least(config: &Config, count: u64, mut work: impl FnMut()) -> f64 {
+    // Once without the clock, so that the memory is there.
+    work();
+    let begun = clock::now();
+    let mut least = u64::MAX;
+    loop {
+        let start = clock::now();
+        work();
+        let end = clock::now();
+        least = least.min(end.since(start).as_nanos());
+        if end.since(begun) >= config.repeat {
+            return least as f64 / count as f64;
+        }
+    }
+}
+
+/// Measures and publishes.
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
+    let config = Config::new(args.quick);
+    let has = |part| args.only.is_empty() || args.only.contains(&part);
+    let witness = CoreWitness::start();
+    let bar = spinner("qos");
+    let told = &mut |what| bar.set_message(what);
+    let (mut method, mut tables, mut charts) = (vec![alone(&config)], Vec::new(), Vec::new());
+    if has(Part::Classify) {
+        tables.push(tables::classify_table(&config, told));
+        method.push(of_classifiers(&config));
+    }
+    if has(Part::Queues) {
+        let passed = tables::pass(&config, told)?;
+        tables.push(tables::queue_table(&config, &passed));
+        charts.push(tables::chart(&config, &passed).into());
+        method.push(of_queues());
+    }
+    if has(Part::Rates) {
+        tables.push(rate::table(&config, told)?);
+        method.extend(of_rates(&config));
+    }
+    if has(Part::Late) {
+        let (table, permitted) = late::table(&config, told)?;
+        tables.push(table);
+        method.extend([of_lateness(&config), permitted]);
+    }
+    if has(Part::Page) {
+        bar.set_message("a page of pings");
+        tables.push(tables::page_table(&config));
+        method.push(of_page(&config));
+    }
+    bar.finish_and_clear();
+    let mut report = Report::new("qos", MachineInfo::read_with(witness));
+    (report.method, report.tables, report.charts) = (method, tables, charts);
+    let dir = args.out.dir.as_deref();
+    if args.json {
+        let written = report.write(dir.unwrap_or(&report.default_dir()))?;
+        // The first file is the one that has everything.
+        if let Some((_, file)) = written.files.first() {
+            print!("{}", std::fs::read_to_string(file)?);
+        }
+    } else {
+        report.publish(dir)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn alone(config: &Config) -> String {
+    format!(
+        "Packets, queues and page: one thread; each is measured again for {} ms, and the least is kept: other work on the machine only ever adds.",
+        config.repeat.as_nanos() / 1_000_000
+    )
+}
+
+fn of_classifiers(config: &Config) -> String {
+    format!(
+        "Classifiers: headers of flows from {} hosts, in a random order, {} octets apart, over and over; and in a ring of {} buffers of {} octets, {} MiB, which is beyond most caches unless the run is a quick one. The map takes the innermost source address, the hash all keys of both headers. The floor copies the packet's first 64 octets, or what there is of them.",
+        packets::HOSTS,
+        packets::HEADERS,
+        grouped(config.ring as f64, 0),
+        grouped(BUFFER as f64, 0),
+        (config.ring * BUFFER) >> 20
+    )
+}
+
+fn of_queues() -> String {
+    format!(
+        "Queues: {} packets of 64 octets wait all the time; 32 of flows at random come, then 32 leave; none is lost or held back. The floor does the same with a ring of places: packets go into the pool and out of it. With idle flows, {} times as many others have sent a packet each before.",
+        grouped(queues::WAITING as f64, 0),
+        queues::IDLE
+    )
+}
+
+fn of_rates(config: &Config) -> [String; 2] {
+    let seconds = config.span.as_secs_f64();
+    [
+        format!(
+            "Rates of the queue alone: packets of 1,000 octets always wait; over {seconds} s (in virtual time above 1 Mbit/s a tenth of that), what left after the first burst, from one packet's leaving to another's. In real time a thread looks without a pause; the bucket holds what a millisecond carries, so that an absence that is longer costs rate."
+        ),
+        format!(
+            "Rates between two interfaces: the forwarding engine between veth interfaces, as a process of its own; a sender offers a quarter more than the rate, frames of 1,514 octets of 64 flows (264 at the lowest rate), and what arrives in {seconds} s is the kernel's count on the far side. Waited is the scheduler's account of the thread that holds the queue: it was ready, and others had its core. A rate that is missed is the sender's where less was offered; others' where the thread waited for at least half of what is missing; else the shaper's."
+        ),
+    ]
+}
+
+fn of_lateness(config: &Config) -> String {
+    format!(
+        "Lateness: {} packets of each stream, one every 10 ms, streams evenly apart, to a responder on loopback. A busy core has a thread kept to it that never sleeps. headend ping is a process of its own, started as a user starts it; late is the kernel's time stamp of sending, less when the packet was due. The floor sleeps until the next packet is due, sends it by one call, and looks at the clock when that has returned.",
+        config.packets
+    )
+}
+
+fn of_page(config: &Config) -> String {
+    format!(
+        "The page: {} made-up pings of four streams, over time, as a distribution, and each a dot.",
+        grouped(config.pings as f64, 0)
+    )
+}

@@ -1,0 +1,236 @@
+//! `headend bench subscribers`: what a subscriber costs an LNS from nothing to an IP address, in time and in memory:
+//! L2TP's tunnel and session, LCP, CHAP or PAP, IPCP and IPv6CP; beside a bare loop with as many datagrams.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `lns` | the LNS that is measured, and its users |
+//! | `load` | the clients |
+//! | `radius` | the RADIUS server that the LNS asks |
+//! | `wave` | one wave of them, and what it cost |
+//! | `floor` | the bare loop's load |
+//! | `tables` | the report |
+
+mod floor;
+pub(super) mod lns;
+pub(super) mod load;
+mod radius;
+mod tables;
+mod wave;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use lab::report::{CoreWitness, MachineInfo, Report};
+
+use self::lns::{By, Kind, Proof};
+use self::wave::{Run, Waves};
+use super::Out;
+use super::tunnels::Bench;
+use super::tunnels::cores::Cores;
+use super::tunnels::home::{Home, temporary};
+use cli::progress::spinner;
+
+/// Measure what subscribers cost an LNS, from nothing to IP.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Numbers of subscribers
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=500_000))]
+    sizes: Vec<u32>,
+    /// How they show who they are
+    #[arg(
+        long,
+        value_name = "PROOF,...",
+        value_delimiter = ',',
+        default_value = "chap,pap"
+    )]
+    proofs: Vec<Proof>,
+    /// Who decides on them
+    #[arg(
+        long,
+        value_name = "WHO,...",
+        value_delimiter = ',',
+        default_value = "users,radius"
+    )]
+    by: Vec<By>,
+    /// IPv6 beside IPv4 too
+    #[arg(long)]
+    ipv6: bool,
+    /// How many dial in at a time
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    window: u32,
+    /// Waves of each kind at the largest size; smaller sizes get more
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// A few hundred subscribers, in some seconds
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    out: Out,
+}
+
+impl Args {
+    fn sizes(&self) -> Vec<u32> {
+        let default: &[u32] = if self.quick {
+            &[50, 200]
+        } else {
+            &[1_000, 10_000, 100_000]
+        };
+        let mut sizes = if self.sizes.is_empty() {
+            default.to_vec()
+        } else {
+            self.sizes.clone()
+        };
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// What takes little time is repeated more often.
+    fn rounds(&self, subscribers: u32) -> u32 {
+        match (self.quick, subscribers) {
+            (true, _) => 1,
+            (_, ..=1_000) => 3 * self.rounds,
+            (_, ..=10_000) => 2 * self.rounds - 1,
+            _ => self.rounds,
+        }
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let mut kinds = Vec::new();
+        for &by in &self.by {
+            kinds.extend(self.proofs.iter().map(|&proof| Kind {
+                proof,
+                by,
+                ipv6: false,
+            }));
+        }
+        let first = kinds.first().copied().filter(|_| self.ipv6);
+        kinds.extend(first.map(|kind| Kind { ipv6: true, ..kind }));
+        kinds
+    }
+}
+
+/// Measures and publishes. Fails unless everybody came on line.
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
+    let bench = Bench {
+        home: Home::new(temporary())?,
+        cores: Cores::take(),
+        bar: spinner("subscribers"),
+    };
+    let witness = CoreWitness::start();
+    let mut all = Vec::new();
+    for subscribers in args.sizes() {
+        measure(&bench, args, subscribers, &mut all)?;
+    }
+    bench.bar.finish_and_clear();
+    bench.cores.leave();
+    let mut report = Report::new("subscribers", MachineInfo::read_with(witness));
+    report.method = method(args, bench.cores.are_apart());
+    report.tables = tables::all(&all);
+    report.publish(args.out.dir.as_deref())?;
+    let is_complete = |waves: &Waves| {
+        let mut runs = waves.runs.iter();
+        runs.all(|run| run.complete == waves.subscribers)
+    };
+    Ok(if all.iter().all(is_complete) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Waves of one size, the kinds in turn.
+fn measure(bench: &Bench, args: &Args, subscribers: u32, all: &mut Vec<Waves>) -> Result<()> {
+    let rounds = args.rounds(subscribers);
+    for round in 1..=rounds {
+        for (n, kind) in args.kinds().into_iter().enumerate() {
+            let what = kind.name();
+            bench.say(format!(
+                "{subscribers} subscribers, {what}, {round} of {rounds}"
+            ));
+            let run = wave::ours(bench, kind, subscribers, args.window)?;
+            if n == 0 {
+                let bare = wave::bare(bench, subscribers, args.window, &run.wave)?;
+                file(all, None, subscribers, bare);
+            }
+            file(all, Some(kind), subscribers, run);
+        }
+    }
+    Ok(())
+}
+
+/// Adds a wave to those of its kind.
+fn file(all: &mut Vec<Waves>, kind: Option<Kind>, subscribers: u32, run: Run) {
+    let same = |waves: &&mut Waves| waves.kind == kind && waves.subscribers == subscribers;
+    match all.iter_mut().find(same) {
+        Some(found) => found.runs.push(run),
+        None => all.push(Waves {
+            kind,
+            subscribers,
+            runs: vec![run],
+        }),
+    }
+}
+
+fn method(args: &Args, apart: bool) -> Vec<String> {
+    let mut lines = vec![
+        "The load is clients of this program's own edge, in the benchmark's process; the LNS is a process of its own, new for each wave, with a users file of as many users, or a RADIUS server, which is a thread of the benchmark's process on the load's core and lets everybody in whose request is signed right. Processor time is the scheduler's account of that process, in nanoseconds."
+            .to_owned(),
+        format!(
+            "Subscribers dial in {} at a time, each through a tunnel of its own (L2TPv2) from an address of its own in 127.0.0.0/8: SCCRQ to SCCCN, ICRQ to ICCN, LCP, CHAP with MD5 or PAP, IPCP with an address of a pool. Above 60,000 they go to two listen addresses, because L2TPv2's ids have 16 bits. Waves of the kinds take turns; the table has the one of median cost.",
+            args.window
+        ),
+        "A subscriber is on line when its IPCP is open; at the end all that were asked for must be, with IPv6CP where that is measured, and the LNS must count as many sessions."
+            .into(),
+        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll: as many datagrams in and out for a subscriber as the first kind of the same round had, of their mean length, from the same addresses, one after the other for each. So each of its datagrams is a message of its own to the kernel, where ours, at both ends, hand it as one what goes to one peer in one turn (GSO)."
+            .into(),
+        "Memory is resident memory gained since before the first subscriber, counted page by page: the subscriber, its session and its tunnel; users were read before."
+            .into(),
+    ];
+    lines.push(if apart {
+        "The load is on one core and the LNS on another, the same ones for all.".into()
+    } else {
+        "There is one core, which load and LNS share.".into()
+    });
+    if cfg!(debug_assertions) {
+        lines.push("This is a build without optimisation: its figures say nothing.".into());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(line: &str) -> Args {
+        let words = std::iter::once("subscribers").chain(line.split_ascii_whitespace());
+        Line::try_parse_from(words).unwrap().args
+    }
+
+    #[test]
+    fn three_sizes_are_measured_by_chap_and_pap_and_ipv6_only_where_asked_for() {
+        assert_eq!(args("").sizes(), [1_000, 10_000, 100_000]);
+        assert_eq!(args("--sizes 20,10,20").sizes(), [10, 20]);
+        assert!(args("--quick").sizes().iter().all(|&n| n <= 200));
+        let kinds = |line: &str| {
+            let kinds = args(line).kinds().into_iter();
+            kinds.map(Kind::name).collect::<Vec<_>>()
+        };
+        let proofs = ["CHAP, users file, IPv4", "PAP, users file, IPv4"];
+        assert_eq!(kinds("--by users"), proofs);
+        let with = [
+            "CHAP, RADIUS, IPv4",
+            "CHAP, users file, IPv4",
+            "CHAP, RADIUS, IPv4 and IPv6",
+        ];
+        assert_eq!(kinds("--proofs chap --by radius,users --ipv6"), with);
+    }
+}

@@ -1,0 +1,163 @@
+//! Subscribers who come on line, so many at a time: what each costs the LNS, in time and in memory.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+use base::Duration;
+use lab::report::CoreWitness;
+use reactor::clock;
+use reactor::usage::process_cpu;
+
+use super::floor;
+use super::lns::{self, Kind};
+use super::load::{Load, Options, Wave};
+use super::radius::Responder;
+use crate::tunnels::Bench;
+use crate::tunnels::bare::{self, Bare};
+use crate::tunnels::server::Accounts;
+use crate::tunnels::setup::others_of;
+
+/// The first address that tunnels come from.
+pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
+
+/// Longest that one wave may take.
+const WAVE_MAX: Duration = Duration::from_secs(60);
+
+/// Once all is answered, whoever answered goes to sleep, and only then does the kernel book what it used.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// One wave, as it cost whoever answered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    pub(super) wave: Wave,
+    /// On line with all that was asked for, by both ends' word.
+    pub(super) complete: u32,
+    /// Of whoever answered, for a subscriber.
+    pub(super) cpu_us: f64,
+    /// Of the load, for a subscriber.
+    pub(super) load_us: f64,
+    /// Resident memory gained, for a subscriber with its tunnel.
+    pub(super) memory_bytes: f64,
+    /// Resident memory before the first subscriber.
+    pub(super) empty_bytes: u64,
+    /// Datagrams lost at a full buffer, at both ends.
+    pub(super) drops: u64,
+    /// Counted by the daemon itself, for a subscriber.
+    pub(super) accounts: Accounts,
+    /// Requests that the RADIUS server answered.
+    pub(super) asked: u64,
+    /// What other processes used of all cores.
+    pub(super) others_percent: Option<f64>,
+}
+
+/// All waves of one kind and size.
+#[derive(Clone, Debug)]
+pub(super) struct Waves {
+    /// `None` is the bare loop.
+    pub(super) kind: Option<Kind>,
+    pub(super) subscribers: u32,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Waves {
+    /// The wave of median cost.
+    pub(super) fn median(&self) -> Option<&Run> {
+        let mut runs: Vec<&Run> = self.runs.iter().collect();
+        runs.sort_by(|a, b| a.cpu_us.total_cmp(&b.cpu_us));
+        runs.get(runs.len().saturating_sub(1) / 2).copied()
+    }
+
+    /// The cheapest wave's cost and the dearest one's.
+    pub(super) fn range_us(&self) -> Option<(f64, f64)> {
+        let costs = || self.runs.iter().map(|run| run.cpu_us);
+        Some((costs().reduce(f64::min)?, costs().reduce(f64::max)?))
+    }
+}
+
+/// Lets `subscribers` come on line at a new LNS of ours.
+///
+/// # Errors
+/// It does not start, has ended, or what the kernel said of a socket.
+pub(super) fn ours(bench: &Bench, kind: Kind, subscribers: u32, window: u32) -> Result<Run> {
+    let responder = Responder::start()?;
+    let mut lns = lns::start(bench, kind, subscribers, responder.addresses)?;
+    let mut load = Load::new(Options {
+        servers: lns.server.addresses.clone(),
+        sources: (SOURCE, subscribers),
+        ipv6: kind.ipv6,
+    })?;
+    let empty_bytes = lns.server.resident()?;
+    let accounts = lns.accounts()?;
+    let witness = CoreWitness::start();
+    let before = (lns.server.booked()?, process_cpu());
+    let wave = load.open(subscribers, window, WAVE_MAX)?;
+    let load_ns = process_cpu().as_nanos() - before.1.as_nanos();
+    load.answer(SETTLE)?;
+    let spent = lns.server.spent_since(&before.0)?;
+    let others = witness.finish();
+    lns.server.running.check()?;
+    let each = f64::from(wave.up.max(1));
+    let here = lab::generator::drops_of(std::process::id(), load.local_addr()).unwrap_or(0);
+    let gained = lns.server.resident()?.saturating_sub(empty_bytes);
+    Ok(Run {
+        complete: load.complete().min(lns.sessions()? as u32),
+        cpu_us: spent.cpu_us / each,
+        load_us: load_ns as f64 / 1e3 / each,
+        memory_bytes: gained as f64 / each,
+        empty_bytes,
+        drops: lns.server.drops() + here,
+        accounts: lns.accounts()?.per(each, &accounts),
+        asked: responder.answered(),
+        others_percent: others_of(others),
+        wave,
+    })
+}
+
+/// A bare loop that receives and sends as many datagrams of the mean length as `like` had, for so many.
+///
+/// # Errors
+/// It does not start, or what the kernel said of a socket.
+pub(super) fn bare(bench: &Bench, subscribers: u32, window: u32, like: &Wave) -> Result<Run> {
+    let shape = floor::Shape::of(like);
+    let kind = bare::Kind::Batch {
+        request: 0,
+        long: shape.answer_octets,
+        short: shape.answer_octets,
+    };
+    let bare = Bare::start(bench, &kind)?;
+    let mut load = floor::Load::new(SOURCE, subscribers)?;
+    let witness = CoreWitness::start();
+    let (before, started) = (bare.server.booked()?, clock::now());
+    let load_before = process_cpu();
+    let server = bare.server.addresses[0];
+    let done = load.exchange(server, &shape, window, WAVE_MAX)?;
+    let seconds = clock::now().since(started).as_secs_f64();
+    let load_ns = process_cpu().as_nanos() - load_before.as_nanos();
+    std::thread::sleep(SETTLE.into());
+    let spent = bare.server.spent_since(&before)?;
+    let others = witness.finish();
+    let drops = bare.server.drops();
+    let each = f64::from(done.max(1));
+    let calls = bare.finish()?;
+    let datagrams = u64::from(shape.rounds) * u64::from(done);
+    Ok(Run {
+        wave: Wave {
+            up: done,
+            seconds,
+            sent: (datagrams, datagrams * shape.request_octets as u64),
+            received: (datagrams, datagrams * shape.answer_octets as u64),
+            ..Wave::default()
+        },
+        complete: done,
+        cpu_us: spent.cpu_us / each,
+        load_us: load_ns as f64 / 1e3 / each,
+        drops,
+        accounts: Accounts {
+            calls,
+            ..Accounts::default()
+        }
+        .per(each, &Accounts::default()),
+        others_percent: others_of(others),
+        ..Run::default()
+    })
+}

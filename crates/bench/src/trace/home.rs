@@ -1,0 +1,116 @@
+//! Where captures and graphs are kept: what the run made for itself goes when it ends, whichever way it ends.
+
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use lab::captures::{Kind, Scale};
+use reactor::Signals;
+
+use super::child::read;
+use crate::tunnels::home::await_signal;
+
+/// A capture as a file.
+#[derive(Clone, Debug)]
+pub(super) struct Capture {
+    pub(super) kind: &'static Kind,
+    pub(super) factor: f64,
+    pub(super) path: PathBuf,
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// Where somebody has counted them.
+    pub(super) connections: Option<u64>,
+}
+
+/// The directories of a run.
+pub(super) struct Home {
+    own: PathBuf,
+    /// Where captures are kept from run to run, if anywhere.
+    kept: Option<PathBuf>,
+}
+
+impl Home {
+    /// Makes a directory that a signal, too, removes.
+    ///
+    /// # Errors
+    /// A directory cannot be made.
+    pub(super) fn new(kept: Option<&Path>) -> Result<Self> {
+        // Blocks the signals before there is a second thread to get them.
+        let signals = Signals::new().context("cannot take signals")?;
+        let name = format!("headend-bench-trace-{}", std::process::id());
+        let own = std::env::temp_dir().join(name);
+        let failed = |dir: &Path| format!("cannot make {}", dir.display());
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&own)
+            .with_context(|| failed(&own))?;
+        if let Some(kept) = kept {
+            fs::create_dir_all(kept).with_context(|| failed(kept))?;
+        }
+        let home = Self {
+            own: own.clone(),
+            kept: kept.map(Path::to_owned),
+        };
+        std::thread::spawn(move || {
+            if await_signal(&signals, None).is_some() {
+                let _ = fs::remove_dir_all(&own);
+                std::process::exit(130);
+            }
+        });
+        Ok(home)
+    }
+
+    /// The capture of that kind and factor, written unless it is here, and read once, so that it is in memory.
+    ///
+    /// # Errors
+    /// It cannot be written, or not be read.
+    pub(super) fn capture(&self, kind: &'static Kind, factor: f64) -> Result<Capture> {
+        let scale = Scale::new(factor).context("a capture cannot be so large")?;
+        let dir = self.kept.as_ref().unwrap_or(&self.own);
+        let path = dir.join(format!("{}-{factor}.pcap", kind.name));
+        if !path.exists() {
+            // Under another name until it is whole.
+            let begun = dir.join("begun.pcap");
+            File::create(&begun)
+                .and_then(|mut file| kind.write(scale, &mut file, &mut |_| {}))
+                .and_then(|_| fs::rename(&begun, &path))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(Capture {
+            kind,
+            factor,
+            packets: read(&path, |_| {})?,
+            bytes: fs::metadata(&path)?.len(),
+            connections: None,
+            path,
+        })
+    }
+
+    /// Removes a capture, unless it is to be kept.
+    pub(super) fn done_with(&self, capture: &Capture) {
+        if self.kept.is_none() {
+            // It goes with the directory at the latest.
+            let _ = fs::remove_file(&capture.path);
+        }
+    }
+
+    /// Does `work` with an empty directory.
+    ///
+    /// # Errors
+    /// The directory cannot be made, or those of the work.
+    pub(super) fn with_directory<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+        let dir = self.own.join("graphs");
+        fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let done = work(&dir);
+        fs::remove_dir_all(&dir)?;
+        done
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the directory for temporary files.
+        let _ = fs::remove_dir_all(&self.own);
+    }
+}

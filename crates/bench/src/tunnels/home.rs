@@ -1,0 +1,242 @@
+//! The processes that a run starts, and the directory they keep their files in: both
+//! go when the run ends, whichever way it ends.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use reactor::{Signal, Signals};
+use rustix::event::{PollFd, PollFlags, poll};
+
+/// Longest that any run may take before it is cut off.
+const RUN_MAX: Duration = Duration::from_secs(1800);
+
+/// The directory and the processes of a run.
+pub(crate) struct Home {
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    directory: PathBuf,
+    children: Vec<Child>,
+}
+
+impl Home {
+    /// Makes the directory, and sees to it that a signal ends everything, and so does
+    /// the end of [`RUN_MAX`].
+    pub(crate) fn new(directory: PathBuf) -> Result<Self> {
+        // Blocks the signals before there is a second thread to get them.
+        let signals = Signals::new().context("cannot take signals")?;
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+        let shared = Arc::new(Mutex::new(Shared {
+            directory,
+            children: Vec::new(),
+        }));
+        let home = Self { shared };
+        let shared = Arc::clone(&home.shared);
+        std::thread::spawn(move || match await_signal(&signals, Some(RUN_MAX)) {
+            Some(true) => end(&shared, "", 130),
+            Some(false) => end(&shared, "headend: cut off: the benchmark took too long", 1),
+            None => {}
+        });
+        Ok(home)
+    }
+
+    /// Ends everything when whoever holds the other end of standard input has gone.
+    pub(crate) fn end_with_stdin(&self) {
+        let shared = Arc::clone(&self.shared);
+        std::thread::spawn(move || {
+            // Whether it ends or fails, nobody holds it.
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            end(&shared, "", 130);
+        });
+    }
+
+    /// A file of the run.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        lock(&self.shared).directory.join(name)
+    }
+
+    /// Starts `command`, whose standard error goes to the file `name.log`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn spawn(&self, name: &str, mut command: Command) -> Result<Running> {
+        let mut shared = lock(&self.shared);
+        let log = shared.directory.join(format!("{name}.log"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(&log)?)
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let running = Running {
+            shared: Arc::clone(&self.shared),
+            pid: child.id(),
+            stdin: child.stdin.take(),
+            stdout: child.stdout.take(),
+            log,
+        };
+        shared.children.push(child);
+        Ok(running)
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        lock(&self.shared).clean_up();
+    }
+}
+
+impl Shared {
+    fn clean_up(&mut self) {
+        for mut child in self.children.drain(..) {
+            // Both fail only if it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A process of the run; it ends when this goes.
+pub(crate) struct Running {
+    shared: Arc<Mutex<Shared>>,
+    pub(crate) pid: u32,
+    pub(crate) stdin: Option<ChildStdin>,
+    pub(crate) stdout: Option<ChildStdout>,
+    log: PathBuf,
+}
+
+impl Running {
+    /// What it has written to standard error so far.
+    pub(crate) fn log(&self) -> String {
+        let bytes = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Fails with what it said if it has ended.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut shared = lock(&self.shared);
+        let child = shared.children.iter_mut().find(|c| c.id() == self.pid);
+        let status = child.map(Child::try_wait).transpose()?.flatten();
+        match status {
+            Some(status) => bail!("a process ended ({status}): {}", self.log().trim()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut shared = lock(&self.shared);
+        let place = shared.children.iter().position(|c| c.id() == self.pid);
+        if let Some(place) = place {
+            let mut child = shared.children.swap_remove(place);
+            // Both fail only if it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Where a run's files go if it makes its directory itself.
+pub(crate) fn temporary() -> PathBuf {
+    std::env::temp_dir().join(format!("headend-bench-{}", std::process::id()))
+}
+
+/// The daemons' directories are not on everyone's path.
+pub(crate) fn path_with_daemons() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{path}:/usr/local/sbin:/usr/sbin:/sbin")
+}
+
+/// Where a program is, if it is there at all.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = path_with_daemons();
+    let places = path.split(':').filter(|place| !place.is_empty());
+    let files = places.map(|place| Path::new(place).join(name));
+    files.into_iter().find(|file| file.is_file())
+}
+
+/// Ends every process, removes the directory, and ends this process.
+fn end(shared: &Mutex<Shared>, why: &str, code: i32) -> ! {
+    // Held until the end, so that nothing more is started.
+    let mut shared = lock(shared);
+    shared.clean_up();
+    if !why.is_empty() {
+        eprintln!("{why}");
+    }
+    std::process::exit(code)
+}
+
+/// Waits for a signal that asks for the end, or until `limit` has passed, which is
+/// `false`; `None` if neither can be known.
+pub(crate) fn await_signal(signals: &Signals, limit: Option<Duration>) -> Option<bool> {
+    let end = limit.map(|limit| Instant::now() + limit);
+    loop {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Some(false);
+        }
+        let left = left
+            .map(rustix::time::Timespec::try_from)
+            .transpose()
+            .ok()?;
+        let mut fds = [PollFd::new(signals, PollFlags::IN)];
+        match poll(&mut fds, left.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+        match signals.next_signal() {
+            Ok(Some(Signal::Hangup) | None) => {}
+            Ok(Some(_)) => return Some(true),
+            Err(_) => return None,
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_where_daemons_live_and_one_that_is_nowhere_is_not() {
+        assert!(find_program("sh").is_some());
+        assert_eq!(find_program("no-such-program-anywhere"), None);
+    }
+
+    #[test]
+    fn what_a_run_started_and_wrote_goes_with_it() {
+        let directory = std::env::temp_dir().join(format!("bench-home-{}", std::process::id()));
+        let home = Home::new(directory.clone()).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo heard >&2; exec cat"]);
+        let first = home.spawn("first", command).unwrap();
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let second = home.spawn("second", command).unwrap();
+        while !first.log().contains("heard") {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        first.check().unwrap();
+        let stat = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
+        let pids = [first.pid, second.pid];
+        drop(first);
+        assert_eq!(pids.map(stat), [false, true]);
+        std::mem::forget(second);
+        drop(home);
+        assert!(!stat(pids[1]) && !directory.exists());
+    }
+}

@@ -1,0 +1,107 @@
+//! The namespaces that peers run in, so that this machine stays as it is: a network
+//! with nothing but a loopback, mounts and process ids of their own.
+
+use std::fs;
+use std::path::Path;
+use std::process::{ChildStdin, Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use reactor::Signals;
+
+use super::home::{self, Home, await_signal, find_program};
+
+/// The option that says that we are inside, and where the files go.
+pub(super) const INSIDE: &str = "--inside";
+
+/// The interface that l2tpns announces itself on, to nobody.
+pub(super) const CLUSTER_INTERFACE: &str = "cluster0";
+
+/// Runs this same command line inside new namespaces.
+///
+/// # Errors
+/// They cannot be made here.
+pub(crate) fn outside() -> Result<ExitCode> {
+    for (program, package) in [("unshare", "util-linux"), ("ip", "iproute2")] {
+        ensure!(
+            find_program(program).is_some(),
+            "peers run in a network of their own, for which {program} is needed: apt-get install {package}"
+        );
+    }
+    let signals = Signals::new().context("cannot take signals")?;
+    let program = std::env::current_exe().context("this program's own file is not known")?;
+    let mut command = Command::new("unshare");
+    command.env("PATH", home::path_with_daemons());
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    let mut child = command
+        .args(["--net", "--mount", "--pid", "--fork", "--kill-child"])
+        .arg("--mount-proc")
+        .arg(program)
+        .args(std::env::args_os().skip(1))
+        .arg(INSIDE)
+        .arg(home::temporary())
+        // The inside ends when this pipe does, and that is when we end, however we do.
+        .stdin(Stdio::piped())
+        .spawn()
+        .context("cannot start unshare")?;
+    let pipe: &'static Mutex<Option<ChildStdin>> =
+        Box::leak(Box::new(Mutex::new(child.stdin.take())));
+    std::thread::spawn(move || {
+        if await_signal(&signals, None) == Some(true) {
+            *pipe.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    });
+    let status = child.wait().context("unshare")?;
+    match status.code() {
+        Some(code @ (0 | 1 | 130)) => Ok(ExitCode::from(code as u8)),
+        _ => bail!("the namespaces for the peers ended with {status}"),
+    }
+}
+
+/// Readies the namespaces, once inside.
+///
+/// # Errors
+/// What `ip` or `mount` printed.
+pub(super) fn ready(home: &Home) -> Result<()> {
+    home.end_with_stdin();
+    ip("link set lo up")?;
+    ip(&format!(
+        "link add {CLUSTER_INTERFACE} type veth peer name cluster1"
+    ))?;
+    ip(&format!("address add 10.77.0.1/24 dev {CLUSTER_INTERFACE}"))?;
+    ip(&format!("link set {CLUSTER_INTERFACE} up"))?;
+    ip("link set cluster1 up")?;
+    // l2tpns reads these from where it was built to.
+    let etc = Path::new("/etc/l2tpns");
+    if etc.exists() {
+        let ours = home.path("etc-l2tpns");
+        fs::create_dir_all(&ours)?;
+        fs::write(ours.join("users"), "")?;
+        fs::write(ours.join("ip_pool"), "10.66.0.0/29\n")?;
+        run(Command::new("mount").arg("--bind").arg(ours).arg(etc))?;
+    }
+    Ok(())
+}
+
+/// Runs `ip` with these words.
+///
+/// # Errors
+/// What it printed.
+pub(crate) fn ip(arguments: &str) -> Result<()> {
+    run(Command::new("ip").args(arguments.split(' ')))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    if !output.status.success() {
+        bail!(
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,326 @@
+//! Who answers: this program as LNS, a peer, or a bare loop. A process each, on the
+//! server's core, and the accounts that the kernel keeps of it.
+
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use base::Duration;
+use lab::generator::{cpu_of, drops_of, resident_of, waits_of};
+use serde_json::Value;
+
+use super::Bench;
+use super::home::Running;
+use control::client::Client;
+use control::request::{Do, Nothing};
+use control::rows;
+
+/// How long a process may take until it listens.
+const START_MAX: std::time::Duration = std::time::Duration::from_secs(15);
+
+/// Who is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Who {
+    Headend,
+    /// A loop of receive and send calls that knows no protocol.
+    Bare,
+    Xl2tpd,
+    L2tpns,
+}
+
+impl Who {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Who::Headend => "headend",
+            Who::Bare => "bare loop",
+            Who::Xl2tpd => "xl2tpd",
+            Who::L2tpns => "l2tpns",
+        }
+    }
+}
+
+/// A process that answers.
+pub(crate) struct Server {
+    pub(crate) running: Running,
+    pub(crate) addresses: Vec<SocketAddr>,
+}
+
+/// What the kernel has booked on a process at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Booked {
+    pub(crate) cpu: Duration,
+    /// Times it went to sleep.
+    pub(crate) waits: u64,
+    at: Instant,
+}
+
+/// What it booked between two moments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    pub(crate) cpu_us: f64,
+    pub(crate) waits: f64,
+    pub(crate) seconds: f64,
+}
+
+impl Spent {
+    /// The same, where the work took `span` and what came after it was rest.
+    pub(crate) fn over(self, span: Duration) -> Self {
+        Self {
+            seconds: span.as_secs_f64(),
+            ..self
+        }
+    }
+
+    /// Of one core.
+    pub(crate) fn percent(&self) -> f64 {
+        self.cpu_us / 1e4 / self.seconds.max(1e-9)
+    }
+}
+
+impl Server {
+    pub(crate) fn booked(&self) -> Result<Booked> {
+        Ok(Booked {
+            cpu: cpu_of(self.running.pid)?,
+            waits: waits_of(self.running.pid)?,
+            at: Instant::now(),
+        })
+    }
+
+    pub(crate) fn spent_since(&self, before: &Booked) -> Result<Spent> {
+        let after = self.booked()?;
+        let cpu = after.cpu.as_nanos().saturating_sub(before.cpu.as_nanos());
+        Ok(Spent {
+            cpu_us: cpu as f64 / 1e3,
+            waits: after.waits.saturating_sub(before.waits) as f64,
+            seconds: after.at.duration_since(before.at).as_secs_f64(),
+        })
+    }
+
+    pub(crate) fn resident(&self) -> Result<u64> {
+        resident_of(self.running.pid).context("the server's memory")
+    }
+
+    /// Datagrams that found its buffers full.
+    pub(crate) fn drops(&self) -> u64 {
+        let drops = self.addresses.iter();
+        drops
+            .filter_map(|&address| drops_of(self.running.pid, address).ok())
+            .sum()
+    }
+}
+
+/// How our LNS is set up, where that differs from what an operator gets who writes
+/// nothing about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// Addresses to listen on: 127.0.0.1 and the next ones.
+    pub(crate) listen: u8,
+    /// Silence after which it says HELLO, in seconds; 0 never.
+    pub(crate) hello_s: f64,
+    pub(crate) receive_buffer_bytes: Option<u64>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            listen: 1,
+            // Nothing is measured for so long, so none is due meanwhile.
+            hello_s: 3600.0,
+            receive_buffer_bytes: None,
+        }
+    }
+}
+
+impl Setup {
+    fn text(&self, socket: &str) -> String {
+        let listen: Vec<String> = (1..=self.listen)
+            .map(|n| format!("\"127.0.0.{n}:0\""))
+            .collect();
+        let mut text = format!(
+            "[control]\nsocket = {}\n[lns]\nlisten = [{}]\nhello_interval_s = {:?}\n\
+             [log]\nto = \"stderr\"\n[limits]\ntunnels = 1000000\n",
+            Value::from(socket),
+            listen.join(", "),
+            self.hello_s
+        );
+        if let Some(bytes) = self.receive_buffer_bytes {
+            text += &format!("[event]\nreceive_buffer_bytes = {bytes}\n");
+        }
+        text
+    }
+}
+
+/// Writes a file that nobody else may read.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
+    let mut file = fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(file.write_all(text.as_bytes())?)
+}
+
+/// This program as LNS.
+pub(crate) struct Lns {
+    pub(crate) server: Server,
+    client: Client,
+}
+
+/// What its loop counts: system calls by name, and microseconds by kind of work.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Accounts {
+    pub(crate) calls: Vec<(String, f64)>,
+    pub(crate) handlers_us: Vec<(String, f64)>,
+}
+
+impl Accounts {
+    /// What was counted since `earlier`, for each of `n`.
+    pub(crate) fn per(&self, n: f64, earlier: &Self) -> Self {
+        let each = |now: &[(String, f64)], then: &[(String, f64)]| {
+            let before = |name: &str| {
+                let found = then.iter().find(|(other, _)| other == name);
+                found.map_or(0.0, |(_, value)| *value)
+            };
+            let rows = now.iter();
+            rows.map(|(name, value)| (name.clone(), (value - before(name)) / n.max(1.0)))
+                .collect()
+        };
+        Self {
+            calls: each(&self.calls, &earlier.calls),
+            handlers_us: each(&self.handlers_us, &earlier.handlers_us),
+        }
+    }
+}
+
+impl Lns {
+    /// Starts it and waits until it answers on its control socket.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(crate) fn start(bench: &Bench, setup: &Setup) -> Result<Self> {
+        let socket = bench.home.path("lns.sock");
+        let text = setup.text(&socket.to_string_lossy());
+        Self::start_with(bench, "lns", &text, |_| Ok(()))
+    }
+
+    /// As [`Lns::start`], with this configuration, whose control socket is the run's file `name.sock`; `place` may say
+    /// where the process is to run.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(crate) fn start_with(
+        bench: &Bench,
+        name: &str,
+        text: &str,
+        place: impl FnOnce(&mut Command) -> Result<()>,
+    ) -> Result<Self> {
+        let socket = bench.home.path(&format!("{name}.sock"));
+        let config = bench.home.path(&format!("{name}.toml"));
+        write_private(&config, text)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command
+            .args(["run", "--config"])
+            .arg(&config)
+            .arg("--with-parent")
+            .arg(std::process::id().to_string());
+        place(&mut command)?;
+        let running = bench.spawn(name, command)?;
+        let started = Instant::now();
+        let mut client = loop {
+            match Client::connect(&socket) {
+                Ok(client) => break client,
+                Err(error) if started.elapsed() > START_MAX => return Err(error),
+                Err(_) => running.check()?,
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        };
+        let stats: rows::Server = client.one(&Do::ServerStats(Nothing {}))?;
+        let server = Server {
+            running,
+            addresses: stats.lns,
+        };
+        Ok(Self { server, client })
+    }
+
+    pub(crate) fn accounts(&mut self) -> Result<Accounts> {
+        let mut accounts = Accounts::default();
+        self.client.rows(&Do::ShowEventCpu(Nothing {}), |row| {
+            let row: Value = serde_json::from_str(row)?;
+            let name = row["name"].as_str().unwrap_or_default().to_owned();
+            match row["schema"].as_str() {
+                Some("event.syscall/1") => {
+                    let calls = row["calls"].as_f64().unwrap_or(0.0);
+                    accounts.calls.push((name, calls));
+                }
+                Some("event.handler/1") => {
+                    let spent = row["total_us"].as_f64().unwrap_or(0.0);
+                    accounts.handlers_us.push((name, spent));
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(accounts)
+    }
+
+    /// Tunnels that it counts as established.
+    pub(crate) fn established(&mut self) -> Result<u64> {
+        let stats: rows::Server = self.client.one(&Do::ServerStats(Nothing {}))?;
+        Ok(stats.established)
+    }
+
+    /// Sessions that it counts as established.
+    pub(crate) fn sessions(&mut self) -> Result<u64> {
+        let stats: rows::Server = self.client.one(&Do::ServerStats(Nothing {}))?;
+        Ok(stats.sessions_established)
+    }
+
+    /// What became of its wish for a receive buffer, in its own words.
+    pub(crate) fn buffer(&self) -> String {
+        let log = self.server.running.log();
+        let found = log.lines().find_map(|line| {
+            let at = line.find("receive buffer of ")?;
+            let said = line[at..].split(" address=").next()?;
+            Some(said.trim().to_owned())
+        });
+        found.unwrap_or_else(|| "not known".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_for_each_and_since_a_moment() {
+        let calls = |n: f64| Accounts {
+            calls: vec![("recvmmsg".into(), n)],
+            handlers_us: Vec::new(),
+        };
+        assert_eq!(calls(30.0).per(10.0, &calls(10.0)), calls(2.0));
+        assert_eq!(calls(30.0).per(10.0, &Accounts::default()), calls(3.0));
+    }
+
+    #[test]
+    fn our_lns_s_configuration_is_one_that_the_daemon_takes() {
+        let setup = Setup {
+            listen: 2,
+            hello_s: 0.1,
+            receive_buffer_bytes: Some(212_992),
+        };
+        let text = setup.text("/run/bench/lns.sock");
+        let settings = daemon::config::parse("lns.toml".as_ref(), text.as_bytes()).unwrap();
+        assert_eq!(settings.event.receive_buffer_bytes, 212_992);
+        assert_eq!(settings.lns.unwrap().listen.len(), 2);
+    }
+}

@@ -1,0 +1,297 @@
+//! Tunnels set up, so many at a time from distinct addresses: what each costs whoever
+//! answers, in time and in memory.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+use base::Duration;
+use lab::generator::{Generator, Options, Sizes, Wave};
+use lab::report::{CoreUse, CoreWitness};
+use reactor::clock;
+use reactor::usage::process_cpu;
+use wire::l2tp::Version;
+
+use super::Bench;
+use super::bare::{Bare, Kind};
+use super::load::Load;
+use super::server::{Accounts, Lns, Server, Setup, Who};
+
+/// The first address that tunnels come from.
+pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
+
+/// Tunnels that are being set up at a time.
+pub(super) const WINDOW: u32 = 64;
+
+/// Once all is answered, whoever answered goes to sleep, and only then does the kernel
+/// book what it used.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Longest that one wave may take.
+const WAVE_MAX: Duration = Duration::from_secs(60);
+
+/// L2TPv2 has 16 bits for the ids of the tunnels at one listen address.
+const V2_AT_ONE_ADDRESS: u32 = 60_000;
+
+/// One wave of tunnels, as it cost whoever answered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    pub(super) wave: Wave,
+    /// Of whoever answered, for a tunnel.
+    pub(super) cpu_us: f64,
+    /// Of the load, for a tunnel.
+    pub(super) load_us: f64,
+    /// Resident memory gained, for a tunnel that is up.
+    pub(super) memory_bytes: f64,
+    /// Resident memory before the first tunnel.
+    pub(super) empty_bytes: u64,
+    /// Datagrams lost at a full buffer, at both ends.
+    pub(super) drops: u64,
+    /// Counted by our daemon itself, for a tunnel.
+    pub(super) accounts: Accounts,
+    /// What other processes used of all cores.
+    pub(super) others_percent: Option<f64>,
+}
+
+/// All waves of one kind and size.
+#[derive(Clone, Debug)]
+pub(super) struct SetUp {
+    pub(super) who: Who,
+    pub(super) version: Version,
+    pub(super) tunnels: u32,
+    pub(super) runs: Vec<Run>,
+}
+
+impl SetUp {
+    /// The wave of median cost.
+    pub(super) fn median(&self) -> Option<&Run> {
+        let mut runs: Vec<&Run> = self.runs.iter().collect();
+        runs.sort_by(|a, b| a.cpu_us.total_cmp(&b.cpu_us));
+        runs.get(runs.len().saturating_sub(1) / 2).copied()
+    }
+
+    /// The cheapest wave's cost and the dearest one's.
+    pub(super) fn range_us(&self) -> Option<(f64, f64)> {
+        let costs = || self.runs.iter().map(|run| run.cpu_us);
+        Some((costs().reduce(f64::min)?, costs().reduce(f64::max)?))
+    }
+}
+
+/// Adds a wave to those of its kind.
+pub(super) fn file(all: &mut Vec<SetUp>, who: Who, version: Version, tunnels: u32, run: Run) {
+    let same = |s: &&mut SetUp| s.who == who && s.version == version && s.tunnels == tunnels;
+    match all.iter_mut().find(same) {
+        Some(found) => found.runs.push(run),
+        None => all.push(SetUp {
+            who,
+            version,
+            tunnels,
+            runs: vec![run],
+        }),
+    }
+}
+
+/// The number of a version.
+pub(super) fn number(version: Version) -> u8 {
+    match version {
+        Version::V2 => 2,
+        Version::V3 => 3,
+    }
+}
+
+/// Addresses that our LNS needs for so many tunnels.
+pub(super) fn listen(version: Version, tunnels: u32) -> u8 {
+    match version {
+        Version::V2 => tunnels.div_ceil(V2_AT_ONE_ADDRESS).clamp(1, 9) as u8,
+        Version::V3 => 1,
+    }
+}
+
+/// A LAC for `tunnels` from an address each.
+///
+/// # Errors
+/// What the kernel said.
+pub(super) fn generator(server: &Server, version: Version, tunnels: u32) -> Result<Generator> {
+    Ok(Generator::new(Options {
+        servers: server.addresses.clone(),
+        version,
+        sources: Some((SOURCE, tunnels)),
+        sessions: false,
+        secret: None,
+    })?)
+}
+
+/// Opens `tunnels` at `server`, `window` at a time, within `cap`.
+///
+/// # Errors
+/// The server has ended, or what the kernel said of a socket.
+pub(super) fn wave(
+    server: &Server,
+    generator: &mut Generator,
+    tunnels: u32,
+    window: u32,
+    cap: Duration,
+) -> Result<Run> {
+    let us = std::process::id();
+    let empty_bytes = server.resident()?;
+    let dropped = server.drops();
+    let witness = CoreWitness::start();
+    let before = (server.booked()?, process_cpu());
+    let wave = generator.open(tunnels, window, cap)?;
+    let load = process_cpu().as_nanos() - before.1.as_nanos();
+    generator.answer(SETTLE)?;
+    let spent = server.spent_since(&before.0)?;
+    let others = witness.finish();
+    server.running.check()?;
+    let each = f64::from(wave.up.max(1));
+    let gained = server.resident()?.saturating_sub(empty_bytes);
+    let here = lab::generator::drops_of(us, generator.local_addr()).unwrap_or(0);
+    Ok(Run {
+        cpu_us: spent.cpu_us / each,
+        load_us: load as f64 / 1e3 / each,
+        memory_bytes: gained as f64 / each,
+        empty_bytes,
+        drops: server.drops() - dropped + here,
+        accounts: Accounts::default(),
+        others_percent: others_of(others),
+        wave,
+    })
+}
+
+/// What others used, where the run was long enough to say so: the kernel counts in
+/// ticks.
+pub(crate) fn others_of(used: Option<CoreUse>) -> Option<f64> {
+    used.filter(|used| used.tick_percent < 3.0)
+        .map(|used| used.others_percent)
+}
+
+/// Our LNS with `tunnels` set up, still running.
+///
+/// # Errors
+/// It does not start, has ended, or what the kernel said of a socket.
+pub(super) fn ours(
+    bench: &Bench,
+    version: Version,
+    tunnels: u32,
+    setup: &Setup,
+) -> Result<(Lns, Generator, Run)> {
+    let setup = Setup {
+        listen: listen(version, tunnels),
+        ..*setup
+    };
+    let mut lns = Lns::start(bench, &setup)?;
+    let mut load = generator(&lns.server, version, tunnels)?;
+    let run = wave_at_ours(&mut lns, &mut load, tunnels, WINDOW, WAVE_MAX)?;
+    Ok((lns, load, run))
+}
+
+/// As [`wave`], at our LNS: a tunnel counts as up once both ends say so, for an SCCCN
+/// may be lost whose sender takes the tunnel for up.
+///
+/// # Errors
+/// As there.
+pub(super) fn wave_at_ours(
+    lns: &mut Lns,
+    load: &mut Generator,
+    tunnels: u32,
+    window: u32,
+    cap: Duration,
+) -> Result<Run> {
+    let before = lns.accounts()?;
+    let started = clock::now();
+    let mut run = wave(&lns.server, load, tunnels, window, cap)?;
+    run.accounts = lns.accounts()?.per(run.wave.up.into(), &before);
+    let mut agreed = lns.established()?;
+    while agreed < run.wave.up.into() && clock::now().since(started) < cap {
+        load.answer(SETTLE)?;
+        agreed = lns.established()?;
+        run.wave.seconds = clock::now().since(started).as_secs_f64();
+    }
+    run.wave.up = run.wave.up.min(agreed as u32);
+    run.wave.retransmissions = load.retransmissions();
+    Ok(run)
+}
+
+/// A bare loop that receives and sends what an LNS does for so many tunnels.
+///
+/// # Errors
+/// It does not start, or what the kernel said of a socket.
+pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
+    let kind = Kind::Batch {
+        request: sizes.first_sent,
+        long: sizes.first_received,
+        short: sizes.last_received,
+    };
+    let bare = Bare::start(bench, &kind)?;
+    let mut load = Load::new(SOURCE, tunnels)?;
+    let witness = CoreWitness::start();
+    let (before, started) = (bare.server.booked()?, clock::now());
+    let load_before = process_cpu();
+    let done = load.set_up(bare.server.addresses[0], sizes, WINDOW, WAVE_MAX)?;
+    let seconds = clock::now().since(started).as_secs_f64();
+    let load_ns = process_cpu().as_nanos() - load_before.as_nanos();
+    load.answer(SETTLE, 1)?;
+    let spent = bare.server.spent_since(&before)?;
+    let others = witness.finish();
+    let drops = bare.server.drops();
+    let each = f64::from(done.max(1));
+    let calls = bare.finish()?;
+    Ok(Run {
+        wave: Wave {
+            asked: tunnels,
+            up: done,
+            seconds,
+            ..Wave::default()
+        },
+        cpu_us: spent.cpu_us / each,
+        load_us: load_ns as f64 / 1e3 / each,
+        drops,
+        accounts: Accounts {
+            calls,
+            ..Accounts::default()
+        }
+        .per(each, &Accounts::default()),
+        others_percent: others_of(others),
+        ..Run::default()
+    })
+}
+
+/// How long the datagrams of a version are: those of a set-up, and those of a HELLO.
+///
+/// # Errors
+/// Our LNS does not start, or a tunnel to it does not come up.
+pub(super) fn sizes(bench: &Bench, version: Version) -> Result<(Sizes, Sizes)> {
+    let lns = Lns::start(bench, &Setup::default())?;
+    let mut load = generator(&lns.server, version, 1)?;
+    let run = wave(&lns.server, &mut load, 1, 1, Duration::from_secs(10))?;
+    anyhow::ensure!(run.wave.up == 1, "no tunnel to our own LNS comes up");
+    let set_up = load.sizes();
+    load.hello(1000, Duration::from_millis(5))?;
+    Ok((set_up, load.sizes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_2_gets_another_address_when_ids_run_out() {
+        let listens = [1_000, 60_000, 60_001, 100_000].map(|n| listen(Version::V2, n));
+        assert_eq!(listens, [1, 1, 2, 2]);
+        assert_eq!(listen(Version::V3, 100_000), 1);
+    }
+
+    #[test]
+    fn the_median_of_waves_is_one_of_them() {
+        let mut all = Vec::new();
+        for cpu_us in [9.0, 3.0, 5.0] {
+            let run = Run {
+                cpu_us,
+                ..Run::default()
+            };
+            file(&mut all, Who::Headend, Version::V3, 10, run);
+        }
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].median().unwrap().cpu_us, 5.0);
+        assert_eq!(all[0].range_us(), Some((3.0, 9.0)));
+    }
+}

@@ -1,0 +1,22 @@
+//! What every command line of headend shares.
+//!
+//! Exit status: 0 done, 1 failed, 2 wrong usage or a fault in a file that was checked. Results go to standard output,
+//! everything else to standard error.
+//!
+//! | file | purpose |
+//! |---|---|
+//! | `outcome` | exit statuses |
+//! | `progress` | progress bars on standard error |
+//! | `socket` | the `--socket` flag |
+//! | `table` | tables and blocks of a `show` |
+//! | `values` | values as people type them |
+#![forbid(unsafe_code)]
+
+mod outcome;
+pub mod progress;
+mod socket;
+pub mod table;
+pub mod values;
+
+pub use outcome::{finish, is_broken_pipe, or_exit_2};
+pub use socket::Socket;

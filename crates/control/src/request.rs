@@ -1,0 +1,533 @@
+//! What a client may ask.
+#![allow(
+    missing_docs,
+    reason = "docs/control-protocol.md describes each field of each request"
+)]
+
+use std::net::SocketAddr;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::VERSION;
+use super::net::Net;
+use super::reply::{Code, Refusal};
+
+/// A request with the number that its replies carry.
+#[derive(Debug)]
+pub struct Request<T = Do> {
+    /// Chosen by the client.
+    pub id: u64,
+    /// What to do.
+    pub what: T,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do")]
+pub enum Do {
+    /// Opens tunnels to one peer.
+    #[serde(rename = "tunnel.create")]
+    TunnelCreate(TunnelCreate),
+    /// Closes one tunnel or all.
+    #[serde(rename = "tunnel.delete")]
+    TunnelDelete(TunnelDelete),
+    /// Opens sessions in one tunnel.
+    #[serde(rename = "session.create")]
+    SessionCreate(SessionCreate),
+    /// Closes a session.
+    #[serde(rename = "session.delete")]
+    SessionDelete(SessionName),
+    /// Says that an outgoing call was answered.
+    #[serde(rename = "session.answer")]
+    SessionAnswer(SessionName),
+    /// Ends subscribers in order.
+    #[serde(rename = "session.drop")]
+    SessionDrop(Who),
+    /// Copies of what passes of a subscriber, as pcapng.
+    #[serde(rename = "capture.subscriber")]
+    CaptureSubscriber(CaptureSubscriber),
+    /// Ends one of this connection.
+    #[serde(rename = "capture.stop")]
+    CaptureStop(CaptureStop),
+    /// Live tunnels.
+    #[serde(rename = "show.tunnels")]
+    ShowTunnels(Nothing),
+    /// Live sessions.
+    #[serde(rename = "show.sessions")]
+    ShowSessions(Nothing),
+    /// Peers by address.
+    #[serde(rename = "show.peers")]
+    ShowPeers(Nothing),
+    /// Tunnels that ended and why, newest first.
+    #[serde(rename = "show.ended.tunnels")]
+    ShowEndedTunnels(Nothing),
+    /// Sessions that ended and why, newest first.
+    #[serde(rename = "show.ended.sessions")]
+    ShowEndedSessions(Nothing),
+    /// Subscribers: who is on line, or about to be.
+    #[serde(rename = "show.subscribers")]
+    ShowSubscribers(SubscriberFilter),
+    /// Everything about one subscriber.
+    #[serde(rename = "show.subscriber")]
+    ShowSubscriber(ShowSubscriber),
+    /// Subscribers that ended and why, newest first.
+    #[serde(rename = "show.ended.subscribers")]
+    ShowEndedSubscribers(Nothing),
+    /// Pools of addresses.
+    #[serde(rename = "show.pools")]
+    ShowPools(Nothing),
+    /// RADIUS servers.
+    #[serde(rename = "show.radius")]
+    ShowRadius(Nothing),
+    /// Filters.
+    #[serde(rename = "show.filters")]
+    ShowFilters(Nothing),
+    /// The lines of a filter.
+    #[serde(rename = "show.filter")]
+    ShowFilter(FilterName),
+    /// The BGP speaker and its peers.
+    #[serde(rename = "show.bgp.summary")]
+    ShowBgpSummary(BgpWhose),
+    /// All about its peers, or one.
+    #[serde(rename = "show.bgp.neighbors")]
+    ShowBgpNeighbors(BgpNeighbors),
+    /// Its routes, or all of a prefix.
+    #[serde(rename = "show.bgp.route")]
+    ShowBgpRoute(BgpRoutes),
+    /// What its tables hold.
+    #[serde(rename = "show.bgp.rib")]
+    ShowBgpRib(BgpWhose),
+    /// What happened of late.
+    #[serde(rename = "show.bgp.events")]
+    ShowBgpEvents(BgpNeighbors),
+    /// Starts, stops or resets a peer, or has routes sent again.
+    #[serde(rename = "bgp.peer")]
+    BgpPeer(BgpPeer),
+    /// Everything that is counted.
+    #[serde(rename = "show.counters")]
+    ShowCounters(Nothing),
+    /// Descriptors and waits.
+    #[serde(rename = "show.event.poll")]
+    ShowEventPoll(Nothing),
+    /// The timer store.
+    #[serde(rename = "show.event.timers")]
+    ShowEventTimers(BgpWhose),
+    /// Where the loop's time went.
+    #[serde(rename = "show.event.cpu")]
+    ShowEventCpu(Nothing),
+    /// The cores that packets pass on.
+    #[serde(rename = "show.event.shards")]
+    ShowEventShards(Nothing),
+    /// What the process has used, and how much it holds.
+    #[serde(rename = "server.stats")]
+    ServerStats(Nothing),
+}
+
+/// A verb without arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Whose routes: a router of an emulation; the daemon has one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct BgpWhose {
+    /// A router of an emulation; a daemon has one only
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<String>,
+}
+
+/// Arguments of `show.bgp.neighbors` and `show.bgp.events`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct BgpNeighbors {
+    /// A peer's address or name; all without it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// A router of an emulation; a daemon has one only
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<String>,
+}
+
+/// Arguments of `show.bgp.route`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct BgpRoutes {
+    /// All about the routes of a prefix, or of the longest one that an address is in, and why the best is the best
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// The prefixes in it instead
+    #[arg(long, requires = "prefix")]
+    #[serde(default)]
+    pub longer: bool,
+    /// The routes that came of this peer only: its address or name
+    #[arg(long, value_name = "PEER")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<String>,
+    /// What this peer was told instead
+    #[arg(long, value_name = "PEER", conflicts_with = "received")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advertised: Option<String>,
+    /// A router of an emulation; a daemon has one only
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<String>,
+}
+
+/// Arguments of `bgp.peer`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BgpPeer {
+    /// Its address or name, or `all`.
+    pub peer: String,
+    pub verb: BgpVerb,
+    /// For the peer's operator (RFC 9003).
+    #[serde(default)]
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<String>,
+}
+
+/// What to do with a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BgpVerb {
+    Start,
+    Stop,
+    Reset,
+    /// Ask it for its routes again.
+    RefreshIn,
+    /// Send it ours again.
+    RefreshOut,
+}
+
+/// Arguments of `tunnel.create`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunnelCreate {
+    /// Address and port of the peer.
+    pub peer: SocketAddr,
+    /// 2 or 3.
+    #[serde(default = "three")]
+    pub version: u8,
+    /// How many.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Source addresses are taken from here in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Net>,
+    /// Number of the first source address within `from`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skip: u64,
+    /// Open a session in each.
+    #[serde(default)]
+    pub session: bool,
+    /// When to reply.
+    #[serde(default)]
+    pub wait: Wait,
+}
+
+/// Arguments of `tunnel.delete`: a tunnel or `all`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunnelDelete {
+    /// Local tunnel id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<u32>,
+    /// 2 or 3, where both have that id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u8>,
+    /// Every tunnel.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// Arguments of `session.create`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionCreate {
+    /// Local tunnel id.
+    pub tunnel: u32,
+    /// 2 or 3, where both have that id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u8>,
+    /// How many.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// An outgoing call (OCRQ) and not an incoming one (ICRQ).
+    #[serde(default)]
+    pub outgoing: bool,
+    /// What is carried, in L2TPv3.
+    #[serde(default)]
+    pub pseudowire: Wire,
+    /// Called Number AVP.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub called: String,
+    /// Calling Number AVP.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub calling: String,
+    /// When to reply.
+    #[serde(default)]
+    pub wait: Wait,
+}
+
+/// A session by its tunnel's and its own local id.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionName {
+    /// Local tunnel id.
+    pub tunnel: u32,
+    /// Local session id.
+    pub session: u32,
+    /// 2 or 3, where both have that tunnel id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u8>,
+}
+
+/// A subscriber: `who`, or its tunnel's and session's local ids.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Who {
+    /// A name, or else an address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// Local tunnel id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<u32>,
+    /// Local session id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<u32>,
+    /// 2 or 3, where both have that tunnel id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u8>,
+}
+
+/// Arguments of `show.subscriber`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShowSubscriber {
+    /// Who; an object, as [`Who`].
+    pub of: Who,
+    /// How many of this name that are not on line any more are shown behind.
+    #[serde(default = "ten")]
+    pub history: u32,
+}
+
+/// Arguments of `show.filter`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilterName {
+    /// Its Filter-Id.
+    pub name: String,
+}
+
+/// Arguments of `capture.subscriber`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureSubscriber {
+    /// Who; an object, as [`Who`].
+    pub of: Who,
+    /// Begin also where nobody of the name is on line.
+    #[serde(default)]
+    pub wait: bool,
+    /// End after so many packets, both interfaces together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Keep so many octets of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snap: Option<u32>,
+}
+
+/// Arguments of `capture.stop`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureStop {
+    /// The id of the request that began it.
+    pub capture: u64,
+}
+
+/// Arguments of `show.subscribers`: all that is given has to hold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct SubscriberFilter {
+    /// Only those with this in their names
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Only those that have come so far
+    #[arg(long, value_enum)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Only those in the tunnel with this local id
+    #[arg(long, value_name = "ID")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<u32>,
+}
+
+/// How far a subscriber has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// LCP is negotiated, or it is asked who it is
+    Link,
+    /// Somebody was asked whether it may come in
+    Asking,
+    /// It was let in; addresses are negotiated
+    Networks,
+    /// On line
+    Up,
+    /// It is told to go
+    Ending,
+}
+
+/// When a creation is replied to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wait {
+    /// When it is up or has failed.
+    #[default]
+    Up,
+    /// At once.
+    None,
+}
+
+/// A pseudowire type of L2TPv3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wire {
+    /// PPP frames.
+    #[default]
+    Ppp,
+    /// Ethernet frames.
+    Ethernet,
+    /// Ethernet frames of one VLAN.
+    Vlan,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn three() -> u8 {
+    3
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Reads one line.
+///
+/// # Errors
+/// Why it is refused, and the request's id if it could be read (else 0).
+pub fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<Request<T>, (u64, Refusal)> {
+    let bad = |id, message: String| (id, Refusal::new(Code::BadRequest, message));
+    let mut value: Value = serde_json::from_slice(line)
+        .map_err(|error| bad(0, format!("this is no line of JSON: {error}")))?;
+    let Some(object) = value.as_object_mut() else {
+        return Err(bad(
+            0,
+            "a request is an object: {\"v\":1,\"id\":1,\"do\":\"...\"}".into(),
+        ));
+    };
+    let version = object.remove("v");
+    let id = object.remove("id").and_then(|id| id.as_u64());
+    let Some(id) = id else {
+        return Err(bad(0, "id is missing; it must be an integer from 0".into()));
+    };
+    if version.as_ref().and_then(Value::as_u64) != Some(u64::from(VERSION)) {
+        let message = format!("v must be {VERSION}, the version that this daemon speaks");
+        return Err((id, Refusal::new(Code::Version, message)));
+    }
+    let what = T::deserialize(value).map_err(|error| bad(id, error.to_string()))?;
+    Ok(Request { id, what })
+}
+
+/// Appends the line of a request.
+pub fn write<T: Serialize>(out: &mut Vec<u8>, id: u64, what: &T) {
+    #[derive(Serialize)]
+    struct Line<'a, T> {
+        v: u32,
+        id: u64,
+        #[serde(flatten)]
+        what: &'a T,
+    }
+    let line = Line {
+        v: VERSION,
+        id,
+        what,
+    };
+    serde_json::to_writer(&mut *out, &line).expect("a request has no key that JSON cannot have");
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> (u64, String) {
+        let (id, refusal) = parse::<Do>(line.as_bytes()).unwrap_err();
+        (id, refusal.message)
+    }
+
+    #[test]
+    fn a_request_that_was_written_is_read_again() {
+        let what = Do::TunnelCreate(TunnelCreate {
+            peer: "127.0.0.1:1701".parse().unwrap(),
+            version: 2,
+            count: 9,
+            from: Some("127.1.0.0/16".parse().unwrap()),
+            skip: 3,
+            session: true,
+            wait: Wait::None,
+        });
+        let mut line = Vec::new();
+        write(&mut line, 7, &what);
+        let request = parse::<Do>(&line).unwrap();
+        assert_eq!((request.id, request.what), (7, what));
+    }
+
+    #[test]
+    fn what_is_left_out_has_the_documented_default() {
+        let line = r#"{"v":1,"id":2,"do":"tunnel.create","peer":"127.0.0.1:1701"}"#;
+        let Do::TunnelCreate(create) = parse(line.as_bytes()).unwrap().what else {
+            panic!("another verb")
+        };
+        assert_eq!(
+            (create.version, create.count, create.session),
+            (3, 1, false)
+        );
+        assert_eq!((create.from, create.wait), (None, Wait::Up));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_the_id_it_came_with() {
+        assert_eq!(refusal("{").0, 0);
+        assert_eq!(refusal("[]").0, 0);
+        assert_eq!(refusal(r#"{"v":1,"do":"show.peers"}"#).0, 0);
+        assert_eq!(refusal(r#"{"v":2,"id":3,"do":"show.peers"}"#).0, 3);
+        let (id, message) = refusal(r#"{"v":1,"id":4,"do":"show.peer"}"#);
+        assert!(
+            id == 4 && message.contains("unknown variant `show.peer`"),
+            "{message}"
+        );
+        let (id, message) = refusal(r#"{"v":1,"id":5,"do":"show.peers","colour":1}"#);
+        assert!(
+            id == 5 && message.contains("unknown field `colour`"),
+            "{message}"
+        );
+        let (id, message) = refusal(r#"{"v":1,"id":6,"do":"tunnel.create","peer":"nowhere"}"#);
+        assert!(
+            id == 6 && message.contains("invalid socket address"),
+            "{message}"
+        );
+    }
+}

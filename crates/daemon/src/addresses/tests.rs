@@ -1,0 +1,192 @@
+#[path = "../../../reactor/tests/common/mod.rs"]
+mod common;
+
+use std::io;
+
+use reactor::namespace::{Namespace, veth};
+use reactor::netlink::{Route, Way};
+
+use super::*;
+use common::privileged;
+
+fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+fn v4(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 64, 0, last)
+}
+
+fn key(token: u64) -> SubscriberKey {
+    SubscriberKey::from_token(token)
+}
+
+/// The LNS, behind the router of the host.
+const LNS: &str = "203.0.113.9";
+
+/// A host with a router at 192.0.2.2, and clients of `device`, which may be its default route.
+struct Host {
+    netlink: Netlink,
+    clients: Addresses,
+    router: Way,
+    device: Way,
+    /// It, and where its wires end.
+    _namespaces: [Namespace; 2],
+}
+
+impl Host {
+    /// `default` is the metric of the default route by the router.
+    fn new(default: u32, metric: Option<u32>) -> Self {
+        let namespaces = [(); 2].map(|()| Namespace::new().unwrap());
+        let [here, there] = &namespaces;
+        for name in ["wire", "device"] {
+            veth((here, name), (there, name)).unwrap();
+            here.netlink().unwrap().set_up(name, true).unwrap();
+            there.netlink().unwrap().set_up(name, true).unwrap();
+        }
+        let mut netlink = here.netlink().unwrap();
+        netlink
+            .add_address("wire", address("192.0.2.1"), 24)
+            .unwrap();
+        let router = Way {
+            via: Some(address("192.0.2.2")),
+            interface: netlink.index("wire").unwrap(),
+        };
+        let device = Way {
+            via: None,
+            interface: netlink.index("device").unwrap(),
+        };
+        let route = Route {
+            to: (address("0.0.0.0"), 0),
+            way: router,
+            metric: default,
+            source: None,
+        };
+        netlink.add(&route).unwrap();
+        let clients = here.run(|| Addresses::open("device", metric).unwrap());
+        Self {
+            netlink,
+            clients: clients.unwrap(),
+            router,
+            device,
+            _namespaces: namespaces,
+        }
+    }
+
+    fn set(&mut self, client: u64, has: Option<Ipv4Addr>) {
+        self.clients
+            .set(key(client), has.map(|own| (own, address(LNS))));
+        while self.clients.has_changes() {
+            self.clients.work();
+        }
+    }
+
+    fn way_to(&mut self, text: &str) -> io::Result<Option<Way>> {
+        self.netlink.way_to(address(text))
+    }
+
+    fn is_own(&mut self, own: Ipv4Addr) -> bool {
+        self.netlink.way_to(own.into()).unwrap().is_none()
+    }
+}
+
+#[test]
+fn an_address_is_the_hosts_own_until_its_client_has_it_no_more() {
+    let name =
+        "daemon::addresses::tests::an_address_is_the_hosts_own_until_its_client_has_it_no_more";
+    privileged(name, || {
+        let mut host = Host::new(0, None);
+        host.set(1, Some(v4(1)));
+        host.set(2, Some(v4(2)));
+        assert!(host.is_own(v4(1)) && host.is_own(v4(2)));
+        assert_eq!(host.clients.len(), 2);
+        // Another one, by which the first is gone.
+        host.set(1, Some(v4(3)));
+        assert!(!host.is_own(v4(1)) && host.is_own(v4(3)));
+        host.set(1, None);
+        host.set(1, None);
+        assert!(!host.is_own(v4(3)) && host.is_own(v4(2)));
+        assert_eq!((host.clients.len(), host.clients.refused()), (1, 0));
+        let router = host.router;
+        assert_eq!(host.way_to("198.51.100.1").unwrap(), Some(router));
+    });
+}
+
+#[test]
+fn more_changes_than_the_kernel_is_told_at_once_are_all_made() {
+    let name =
+        "daemon::addresses::tests::more_changes_than_the_kernel_is_told_at_once_are_all_made";
+    privileged(name, || {
+        let mut host = Host::new(0, None);
+        let all = LOCAL_MAX as u32 * 2 + 1;
+        let own = |n: u32| Ipv4Addr::from_bits(v4(0).to_bits() + n);
+        for has in [true, false] {
+            for n in 0..all {
+                let client = has.then(|| (own(n), address(LNS)));
+                host.clients.set(key(n.into()), client);
+            }
+            while host.clients.has_changes() {
+                host.clients.work();
+            }
+            assert!((0..all).all(|n| host.is_own(own(n)) == has), "{has}");
+        }
+        assert_eq!((host.clients.len(), host.clients.refused()), (0, 0));
+    });
+}
+
+#[test]
+fn one_client_has_the_default_route_and_the_lns_is_reached_as_before() {
+    let name = "daemon::addresses::tests::one_client_has_the_default_route_and_the_lns_is_reached_as_before";
+    privileged(name, || {
+        let mut host = Host::new(100, Some(0));
+        let (router, device) = (host.router, host.device);
+        host.set(1, Some(v4(1)));
+        assert_eq!(host.way_to("198.51.100.1").unwrap(), Some(device));
+        assert_eq!(host.way_to(LNS).unwrap(), Some(router));
+        // Another one does not take it over, but when the first goes.
+        host.set(2, Some(v4(2)));
+        host.set(1, None);
+        assert!(host.clients.has_default_route());
+        assert_eq!(host.way_to("198.51.100.1").unwrap(), Some(device));
+        assert_eq!(host.way_to(LNS).unwrap(), Some(router));
+        host.set(2, None);
+        assert!(!host.clients.has_default_route());
+        assert_eq!(host.way_to("198.51.100.1").unwrap(), Some(router));
+        host.set(3, Some(v4(3)));
+        assert!(host.clients.has_default_route());
+        // It goes with the daemon.
+        let Host {
+            mut netlink,
+            clients,
+            ..
+        } = host;
+        drop(clients);
+        let kept = Route {
+            to: (address(LNS), 32),
+            way: router,
+            metric: 0,
+            source: None,
+        };
+        assert!(netlink.remove(&kept).is_err());
+    });
+}
+
+#[test]
+fn a_default_route_of_the_same_metric_stays() {
+    let name = "daemon::addresses::tests::a_default_route_of_the_same_metric_stays";
+    privileged(name, || {
+        let mut host = Host::new(7, Some(7));
+        let router = host.router;
+        host.set(1, Some(v4(1)));
+        assert!(!host.clients.has_default_route() && host.is_own(v4(1)));
+        assert_eq!(host.way_to("198.51.100.1").unwrap(), Some(router));
+        // Nor is a route to the LNS left.
+        let kept = Route {
+            to: (address(LNS), 32),
+            way: router,
+            metric: 0,
+            source: None,
+        };
+        assert!(host.netlink.remove(&kept).is_err());
+    });
+}

@@ -1,0 +1,397 @@
+//! Requests to RADIUS servers and what comes of them, and Disconnect-Requests of theirs (RFC 2865, 2866, 5176).
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use aaa::accounting::{Authentic, SessionId, Subscriber};
+use aaa::dynauth::{Answer, Disconnect, Dynauth, DynauthCounters};
+use aaa::radius::{AccessRequest, Client, Event, Proof};
+use anyhow::{Context, Result};
+use base::{Datagram, Instant, Machine, Route};
+use edge::{Admission, Edge, End, Question, SubscriberKey};
+use ledger::Options;
+use reactor::{Interest, Reactor, RecvBatch, SendBatch, UdpOptions, UdpSocket};
+
+use super::accounts::Accounts;
+use super::line::Place;
+use super::sockets::Sockets;
+use super::{REFUSAL, WELCOME};
+use crate::config;
+use crate::source::Source;
+
+/// Datagrams read at a time.
+const BATCH: usize = 64;
+/// Replies to Disconnect-Requests that wait.
+const REPLIES: usize = 64;
+
+/// The client of RADIUS servers.
+pub(crate) struct Radius {
+    client: Client,
+    accounts: Accounts,
+    sockets: Sockets,
+    authenticates: bool,
+    received: RecvBatch,
+    composed: Vec<u8>,
+    door: Option<Door>,
+    /// Replies that were ignored, with those of the doors.
+    ignored: u64,
+}
+
+/// Where Disconnect-Requests come in.
+struct Door {
+    dynauth: Dynauth,
+    socket: UdpSocket,
+    out: SendBatch,
+}
+
+/// The time of the day, in seconds since 1970.
+pub(super) fn wall_s() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+impl Radius {
+    /// Opens the store of records and the door for Disconnect-Requests; sockets to servers are opened when needed.
+    pub(crate) fn open(
+        settings: &config::Radius,
+        seed: [u8; 32],
+        reactor: &mut Reactor,
+        now: Instant,
+    ) -> Result<Self> {
+        let boot = wall_s() as u32;
+        let nas = settings.client.nas.clone();
+        let mut accounts = Accounts::open(
+            settings.store.as_deref(),
+            Options {
+                begin: give_up_privileges,
+                ..Options::default()
+            },
+            nas,
+            boot,
+            now,
+        )?;
+        if settings.accounts() {
+            accounts.on_or_off(true, wall_s());
+        }
+        let door = settings.disconnect.as_ref();
+        let door = door.map(|door| Door::open(door, reactor)).transpose()?;
+        let authenticates = settings.authenticates();
+        Ok(Self {
+            client: Client::new(settings.client.clone(), seed)?,
+            accounts,
+            sockets: Sockets::default(),
+            authenticates,
+            received: RecvBatch::new(BATCH),
+            composed: Vec::new(),
+            door,
+            ignored: 0,
+        })
+    }
+
+    /// Whether there is a server to ask who may come in.
+    pub(super) fn authenticates(&self) -> bool {
+        self.authenticates
+    }
+
+    /// What an account is called in records: its Acct-Session-Id.
+    pub(super) fn account(&self, number: u64) -> String {
+        let boot = self.accounts.boot();
+        SessionId { boot, number }.to_string()
+    }
+
+    /// The client below.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Records held and counted, and those on disk.
+    pub(crate) fn totals(&self) -> (aaa::accounting::DeliveryTotals, Option<ledger::Stats>, u64) {
+        let (delivery, stored) = self.accounts.totals();
+        (delivery, stored, self.accounts.lost)
+    }
+
+    /// What is counted of Disconnect-Requests, if any may come.
+    pub(crate) fn disconnects(&self) -> Option<DynauthCounters> {
+        self.door.as_ref().map(|door| door.dynauth.counters())
+    }
+
+    /// Asks a server whether somebody may come in.
+    pub(super) fn ask(&mut self, question: &Question, edge: &mut Edge, now: Instant) {
+        ask(&mut self.client, self.accounts.boot(), question, edge, now);
+    }
+
+    /// Reads a socket to a server.
+    pub(crate) fn receive(&mut self, place: u32, now: Instant) -> io::Result<()> {
+        let Self {
+            client,
+            sockets,
+            received,
+            ignored,
+            ..
+        } = self;
+        sockets.receive(place, received, |route, bytes| {
+            *ignored += u64::from(client.handle(Datagram { route, bytes }, now).is_err());
+        })
+    }
+
+    /// Reads Disconnect-Requests.
+    pub(crate) fn receive_requests(&mut self, now: Instant) -> io::Result<()> {
+        let (Some(door), received) = (&mut self.door, &mut self.received) else {
+            return Ok(());
+        };
+        door.socket.recv(received)?;
+        for datagram in received.iter() {
+            let route = Route {
+                peer: datagram.peer,
+                local: datagram.local,
+                socket: 0,
+            };
+            let bytes = datagram.bytes;
+            let input = Datagram { route, bytes };
+            self.ignored += u64::from(door.dynauth.handle(input, now, wall_s()).is_err());
+        }
+        Ok(())
+    }
+
+    /// When [`Radius::work`] is due without anything having come.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let client = self.client.poll_timeout().map(|(at, _)| at);
+        let accounts = self.accounts.poll_timeout();
+        client.into_iter().chain(accounts).min()
+    }
+
+    /// Does what is due: time-outs, accounts, answers to those who asked, datagrams.
+    pub(crate) fn work(&mut self, edge: &mut Edge, reactor: &mut Reactor, now: Instant) {
+        if self.client.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            self.client.handle_timeout(now);
+        }
+        self.accounts.handle_timeout(now);
+        self.heed(edge, now);
+        self.disconnect(edge, now);
+        let wall = wall_s();
+        while let Some(account) = edge.poll_account() {
+            self.accounts.take(&account, edge, wall);
+        }
+        self.accounts.work(&mut self.client, now, wall);
+        self.send(reactor, now);
+    }
+
+    fn heed(&mut self, edge: &mut Edge, now: Instant) {
+        while let Some(event) = self.client.poll_event() {
+            heed(event, &mut self.accounts, edge, now);
+        }
+    }
+
+    /// Ends those whom servers want ended.
+    fn disconnect(&mut self, edge: &mut Edge, now: Instant) {
+        let Some(door) = &mut self.door else { return };
+        while let Some(wanted) = door.dynauth.poll_event() {
+            let meant = meant(&wanted, edge, self.accounts.boot());
+            let mut ended = 0;
+            for key in &meant {
+                ended += u32::from(edge.drop_subscriber(*key, End::Disconnected, now));
+            }
+            tracing::info!(client = wanted.client, ended, "Disconnect-Request");
+            let answer = if meant.is_empty() {
+                Answer::NotFound
+            } else {
+                Answer::Done
+            };
+            door.dynauth.answer(wanted.ticket, answer);
+        }
+    }
+
+    fn send(&mut self, reactor: &mut Reactor, now: Instant) {
+        loop {
+            self.composed.clear();
+            let Some(to) = self.client.poll_transmit(now, &mut self.composed) else {
+                break;
+            };
+            self.sockets
+                .push(to.peer, to.socket, &self.composed, reactor);
+        }
+        self.sockets.flush();
+        if let Some(door) = &mut self.door {
+            loop {
+                self.composed.clear();
+                let Some(route) = door.dynauth.poll_transmit(&mut self.composed) else {
+                    break;
+                };
+                door.out.push(&self.composed, route.peer, route.local);
+            }
+            door.socket.send(&mut door.out);
+            door.out.clear();
+        }
+    }
+
+    /// That accounting ends.
+    pub(crate) fn end(&mut self) {
+        self.accounts.on_or_off(false, wall_s());
+    }
+
+    /// Whether no record is on its way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.accounts.is_idle()
+    }
+
+    /// Commits records that are not on disk yet.
+    pub(crate) fn close(&mut self) {
+        self.accounts.close();
+    }
+}
+
+/// Asks a server whether somebody may come in.
+pub(super) fn ask(
+    client: &mut Client,
+    boot: u32,
+    question: &Question,
+    edge: &mut Edge,
+    now: Instant,
+) {
+    let key = question.subscriber;
+    let proof = match &question.claim.proof {
+        ppp::Proof::None => Proof::Pap { password: b"" },
+        ppp::Proof::Pap { password, .. } => Proof::Pap {
+            password: password.reveal(),
+        },
+        ppp::Proof::Chap {
+            identifier,
+            challenge,
+            response,
+        } => Proof::Chap {
+            identifier: *identifier,
+            challenge,
+            response,
+        },
+    };
+    let Some(view) = edge.subscriber(key) else {
+        return;
+    };
+    let place = Place::new(edge, key, view.ids, view.tunnel, view.numbers);
+    let request = AccessRequest {
+        user: &question.claim.name,
+        proof,
+        session: SessionId {
+            boot,
+            number: view.account,
+        },
+        line: place.line(),
+    };
+    let asked = client.authenticate(now, &request, key.to_token());
+    if let Err(why) = asked {
+        edge.refuse(key, &why.to_string(), REFUSAL, now);
+    }
+}
+
+/// Does what the client of the servers tells.
+pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: Instant) {
+    match event {
+        Event::Accepted {
+            token,
+            profile,
+            message,
+        } => {
+            let admission = Admission {
+                profile: *profile,
+                is_remote: true,
+                ..Admission::default()
+            };
+            let text = message.as_deref().map_or(WELCOME, str::as_bytes);
+            let key = SubscriberKey::from_token(token);
+            edge.admit(key, admission, text, now);
+        }
+        Event::Rejected {
+            token,
+            why,
+            message,
+        } => {
+            let key = SubscriberKey::from_token(token);
+            let text = message.as_deref().map_or(REFUSAL, str::as_bytes);
+            edge.refuse(key, &why.to_string(), text, now);
+        }
+        Event::Failed { token, why } => {
+            let key = SubscriberKey::from_token(token);
+            edge.refuse(key, &why.to_string(), REFUSAL, now);
+        }
+        Event::Recorded { token } => accounts.recorded(token),
+        Event::RecordFailed { token, .. } => accounts.failed(token, now),
+        Event::ServerDead { server, purpose } => {
+            tracing::warn!(server, purpose = purpose.name(), "a RADIUS server is dead");
+        }
+        Event::ServerUp { server, purpose } => {
+            tracing::info!(
+                server,
+                purpose = purpose.name(),
+                "a RADIUS server lives again"
+            );
+        }
+    }
+}
+
+impl Door {
+    fn open(settings: &config::Disconnects, reactor: &mut Reactor) -> Result<Self> {
+        let address: SocketAddr = settings.listen;
+        let socket = UdpSocket::bind(address, &UdpOptions::default())
+            .with_context(|| format!("cannot listen for Disconnect-Requests on {address}"))?;
+        reactor.add(
+            &socket,
+            "radius disconnect",
+            Source::Disconnect.to_bits(),
+            Interest::READ,
+        )?;
+        Ok(Self {
+            dynauth: Dynauth::new(settings.dynauth.clone()),
+            socket,
+            out: SendBatch::new(REPLIES),
+        })
+    }
+}
+
+/// Whom a request means: found by the name where it gives one, else among all.
+fn meant(wanted: &Disconnect, edge: &Edge, boot: u32) -> Vec<SubscriberKey> {
+    let is_meant = |key: SubscriberKey| {
+        let Some(view) = edge.subscriber(key).filter(|view| !view.is_client) else {
+            return false;
+        };
+        let place = Place::new(edge, key, view.ids, view.tunnel, view.numbers);
+        let subscriber = Subscriber {
+            user: view.name,
+            line: place.line(),
+            class: &[],
+            address: view.address,
+            interface_id: None,
+            authentic: Authentic::Radius,
+        };
+        let session = SessionId {
+            boot,
+            number: view.account,
+        };
+        wanted.selection.matches(session, &subscriber)
+    };
+    match (&wanted.selection.user, wanted.selection.address) {
+        (Some(name), _) => edge.find(name).filter(|&key| is_meant(key)).collect(),
+        (None, Some(address)) => {
+            let holder = edge.subscriber_at(address);
+            holder.into_iter().filter(|&key| is_meant(key)).collect()
+        }
+        (None, None) => {
+            let mut cursor = 0;
+            let mut found = Vec::new();
+            while let Some((next, view)) = edge.next_subscriber(cursor) {
+                cursor = next;
+                if is_meant(view.key) {
+                    found.push(view.key);
+                }
+            }
+            found
+        }
+    }
+}
+
+/// The thread that writes the store needs none: it may begin before the others have given them up.
+fn give_up_privileges() {
+    if let Err(error) = reactor::drop_capabilities() {
+        tracing::warn!(%error, "the thread of the accounting store keeps its privileges");
+    }
+}

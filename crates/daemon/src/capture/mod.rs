@@ -1,0 +1,284 @@
+//! `capture.subscriber`: copies of what passes of a subscriber, as pcapng to whoever asked, over the control socket.
+//!
+//! The edge copies ([`edge::Edge::tap`]) and each turn's copies are handed out at its end, with the turn's time. A
+//! client that does not read loses copies, which its file says; nobody waits for it.
+
+mod datagram;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base::Slab;
+use base::slab::Key;
+use capfile::{PcapngWriter, Way};
+use edge::{Passed, SubscriberKey, TapId, Tapped};
+use wire::link::LinkType;
+
+use super::client::Client;
+use super::core::Core;
+use super::sockets::Sockets;
+use control::reply::{self, Code, Refusal};
+use control::rows;
+
+/// Octets that wait for a client to read; further copies are lost.
+const BACKLOG_MAX: usize = 4 << 20;
+
+/// The file's interfaces.
+const INSIDE: usize = 0;
+const OUTSIDE: usize = 1;
+
+/// What is captured, and what became of it.
+struct Capture {
+    client: Key,
+    /// The request's id.
+    id: u64,
+    tap: TapId,
+    /// Packets left to be captured, both interfaces together.
+    left: u64,
+    /// Octets of a packet that are kept.
+    snap: usize,
+    file: PcapngWriter<Vec<u8>>,
+    received: [u64; 2],
+    lost: [u64; 2],
+    /// Our address where the way out does not name it: the one that was sent to last.
+    local: Option<IpAddr>,
+}
+
+/// What is wanted.
+pub(super) struct Wanted<'a> {
+    pub(super) keys: Vec<SubscriberKey>,
+    /// Whoever comes by this name later is captured too.
+    pub(super) name: Option<&'a [u8]>,
+    pub(super) count: Option<u64>,
+    pub(super) snap: Option<u32>,
+}
+
+/// All captures of a daemon.
+#[derive(Default)]
+pub(super) struct Captures {
+    captures: Vec<Capture>,
+    copy: Vec<u8>,
+    packet: Vec<u8>,
+}
+
+impl Captures {
+    /// Begins one for a client's request.
+    pub(super) fn begin(
+        &mut self,
+        (client, id): (Key, u64),
+        wanted: Wanted<'_>,
+        out: &mut Vec<u8>,
+        core: &mut Core,
+    ) -> Result<(), Refusal> {
+        let subscribers = wanted.keys.len();
+        let tap = core.edge.tap(wanted.keys, wanted.name).ok_or_else(|| {
+            let message = format!("{} captures are under way already", edge::TAPS_MAX);
+            Refusal::new(Code::Limit, message)
+        })?;
+        let snap = wanted.snap.unwrap_or(0);
+        let file = file(snap).map_err(|error| Refusal::new(Code::Refused, error.to_string()))?;
+        let mut capture = Capture {
+            client,
+            id,
+            tap,
+            left: wanted.count.unwrap_or(u64::MAX),
+            snap: if snap == 0 { usize::MAX } else { snap as usize },
+            file,
+            received: [0; 2],
+            lost: [0; 2],
+            local: None,
+        };
+        let row = rows::Capture {
+            schema: "capture/1",
+            subscribers,
+            format: "pcapng",
+        };
+        reply::row(out, id, &row);
+        capture.write_out(out);
+        self.captures.push(capture);
+        Ok(())
+    }
+
+    /// Ends a client's, if there is one of this request.
+    pub(super) fn stop(
+        &mut self,
+        client: Key,
+        id: u64,
+        out: &mut Vec<u8>,
+        core: &mut Core,
+    ) -> bool {
+        let of = |capture: &Capture| capture.client == client && capture.id == id;
+        let Some(at) = self.captures.iter().position(of) else {
+            return false;
+        };
+        self.captures.swap_remove(at).finish(out, core);
+        true
+    }
+
+    /// A client has gone.
+    pub(super) fn gone(&mut self, client: Key, core: &mut Core) {
+        self.captures.retain(|capture| {
+            let is_its = capture.client == client;
+            if is_its {
+                core.edge.untap(capture.tap);
+            }
+            !is_its
+        });
+    }
+
+    /// Hands copies that wait to their clients; each that gets something goes to `got`.
+    pub(super) fn hand_out<T>(
+        &mut self,
+        core: &mut Core,
+        clients: &mut Slab<T>,
+        client: impl Fn(&mut T) -> &mut Client,
+        mut got: impl FnMut(Key),
+    ) {
+        let time_ns = wall_clock(core);
+        while core.edge.has_tapped() {
+            self.copy.clear();
+            let Some(tapped) = core.edge.poll_tapped(&mut self.copy) else {
+                break;
+            };
+            let of = |capture: &&mut Capture| capture.tap == tapped.tap;
+            let Some(capture) = self.captures.iter_mut().find(of) else {
+                continue;
+            };
+            let Some(one) = clients.get_mut(capture.client) else {
+                continue;
+            };
+            let waiting = client(one).out_len() + capture.file.get_mut().len();
+            let has_room = waiting + self.copy.len() < BACKLOG_MAX;
+            let packet = capture.whole(&tapped, &self.copy, &mut self.packet, &core.sockets);
+            capture.take(&tapped, packet, has_room, time_ns);
+        }
+        self.captures.retain_mut(|capture| {
+            let Some(one) = clients.get_mut(capture.client) else {
+                return true;
+            };
+            let out = client(one).out();
+            if capture.left == 0 {
+                capture.finish(out, core);
+            } else if !capture.file.get_mut().is_empty() {
+                capture.write_out(out);
+            } else {
+                return true;
+            }
+            got(capture.client);
+            capture.left > 0
+        });
+    }
+}
+
+impl Capture {
+    /// A packet with all its headers.
+    fn whole<'a>(
+        &mut self,
+        tapped: &Tapped,
+        copy: &'a [u8],
+        packet: &'a mut Vec<u8>,
+        sockets: &Sockets,
+    ) -> &'a [u8] {
+        let Passed::Outside(route) = tapped.passed else {
+            return copy;
+        };
+        if !tapped.is_to {
+            self.local = route.local.or(self.local);
+        }
+        let unknown = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let mut local = sockets.local_addr(route.socket).unwrap_or(unknown);
+        let known = route.local.or(self.local);
+        if let Some(ip) = known.filter(|ip| ip.is_ipv4() == route.peer.is_ipv4()) {
+            local.set_ip(ip);
+        }
+        let (from, to) = if tapped.is_to {
+            (local, route.peer)
+        } else {
+            (route.peer, local)
+        };
+        packet.clear();
+        datagram::append(packet, from, to, copy);
+        packet
+    }
+
+    fn take(&mut self, tapped: &Tapped, packet: &[u8], has_room: bool, time_ns: u64) {
+        if self.left == 0 {
+            return;
+        }
+        let interface = match tapped.passed {
+            Passed::Inside => INSIDE,
+            Passed::Outside(_) => OUTSIDE,
+        };
+        self.received[interface] += 1;
+        // Seen from here: what goes to the subscriber leaves the edge outside, and came to it inside.
+        let way = if tapped.is_to {
+            Way::Outbound
+        } else {
+            Way::Inbound
+        };
+        let kept = &packet[..packet.len().min(self.snap)];
+        let length = packet.len() as u32;
+        let written = has_room
+            && self
+                .file
+                .packet(interface as u32, time_ns, way, length, kept)
+                .is_ok();
+        if written {
+            self.left -= 1;
+        } else {
+            self.lost[interface] += 1;
+        }
+    }
+
+    /// Moves what was written of the file to the client.
+    fn write_out(&mut self, out: &mut Vec<u8>) {
+        let octets = self.file.get_mut();
+        reply::octets(out, self.id, octets);
+        octets.clear();
+        octets.shrink_to(BACKLOG_MAX / 16);
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>, core: &mut Core) {
+        let time_ns = wall_clock(core);
+        let early = core.edge.untap(self.tap);
+        for interface in [INSIDE, OUTSIDE] {
+            self.received[interface] += early[interface];
+            self.lost[interface] += early[interface];
+            // It is written to memory.
+            let _ = self.file.statistics(
+                interface as u32,
+                time_ns,
+                self.received[interface],
+                self.lost[interface],
+            );
+        }
+        self.write_out(out);
+        let row = rows::CaptureEnd {
+            schema: "capture.end/1",
+            inside: self.received[INSIDE] - self.lost[INSIDE],
+            outside: self.received[OUTSIDE] - self.lost[OUTSIDE],
+            inside_lost: self.lost[INSIDE],
+            outside_lost: self.lost[OUTSIDE],
+        };
+        reply::row(out, self.id, &row);
+        reply::end(out, self.id, 2);
+    }
+}
+
+/// A file's head.
+fn file(snap: u32) -> std::io::Result<PcapngWriter<Vec<u8>>> {
+    let application = concat!("headend ", env!("CARGO_PKG_VERSION"));
+    let mut file = PcapngWriter::new(Vec::new(), application)?;
+    let inside = "IP packets of the subscriber";
+    file.interface(LinkType::RAW, "inside", inside, snap)?;
+    let outside = "L2TP datagrams of its session; their IP and UDP headers were made anew";
+    file.interface(LinkType::RAW, "outside", outside, snap)?;
+    Ok(file)
+}
+
+/// The turn's time, in ns since 1970.
+fn wall_clock(core: &Core) -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = since.map_or(0, |since| since.as_nanos() as u64);
+    now.saturating_sub(reactor::clock::now().since(core.now).as_nanos())
+}

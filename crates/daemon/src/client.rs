@@ -1,0 +1,180 @@
+//! One control client: its lines in, its lines out, both bounded, and what it has
+//! asked for.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+
+use base::slab::Key;
+use base::{Instant, Slab};
+
+use super::jobs::Job;
+use control::lines::{Heard, Lines};
+use control::reply::{self, Created, Refusal};
+use control::request;
+
+/// Creations of one client that may be under way; more wait their turn.
+const WAITING_MAX: u32 = 16 * 1024;
+
+/// Requests read and not begun; the lines behind them stay unread.
+const QUEUE_MAX: usize = 256;
+
+/// A client's side of the daemon. It knows nothing of the socket itself.
+#[derive(Default)]
+pub(super) struct Client {
+    lines: Lines,
+    queue: VecDeque<Job>,
+    tickets: Slab<Ticket>,
+    waiting: u32,
+}
+
+/// A request whose creations report when they are up.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    id: u64,
+    /// Under way.
+    left: u32,
+    rows: u64,
+    /// Every one has been begun.
+    begun: bool,
+}
+
+impl Client {
+    /// Whether more of its input should be read.
+    pub(super) fn wants_input(&self) -> bool {
+        self.lines.wants_input()
+    }
+
+    /// Whether bytes wait to be written.
+    pub(super) fn has_output(&self) -> bool {
+        self.lines.has_output()
+    }
+
+    /// Whether a request can go on now.
+    pub(super) fn can_work(&self) -> bool {
+        let has_work = !self.queue.is_empty() || self.lines.has_line();
+        !self.is_full() && !self.lines.is_closing() && has_work
+    }
+
+    /// Whether the connection has served its purpose.
+    pub(super) fn is_done(&self) -> bool {
+        let idle = self.queue.is_empty() && self.waiting == 0;
+        self.lines.is_done() && (idle || self.lines.is_closing())
+    }
+
+    /// Reads what is there, up to the bound.
+    pub(super) fn read(&mut self, stream: &mut impl Read) -> Heard {
+        self.lines.read(stream)
+    }
+
+    /// Writes what the other side takes.
+    pub(super) fn write(&mut self, stream: &mut impl Write) -> Heard {
+        self.lines.write(stream)
+    }
+
+    /// Takes whole lines apart into requests, as many as may wait.
+    pub(super) fn take_lines(&mut self) {
+        let queue = &mut self.queue;
+        while queue.len() < QUEUE_MAX
+            && self
+                .lines
+                .next_line(|line, out| match request::parse(line) {
+                    Ok(request) => queue.push_back(Job::new(request)),
+                    Err((id, refusal)) => reply::refused(out, id, &refusal),
+                })
+        {}
+    }
+
+    /// Says why, and closes once that is written.
+    pub(super) fn close_with(&mut self, refusal: &Refusal) {
+        self.lines.close_with(refusal);
+    }
+
+    /// The request in turn, to go on with.
+    pub(super) fn next_job(&mut self) -> Option<Job> {
+        if self.can_work() {
+            self.queue.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// Puts back a request that is not done.
+    pub(super) fn keep(&mut self, job: Job) {
+        self.queue.push_front(job);
+    }
+
+    /// Where replies are appended.
+    pub(super) fn out(&mut self) -> &mut Vec<u8> {
+        self.lines.out()
+    }
+
+    /// Bytes of replies that wait to be written.
+    pub(super) fn out_len(&self) -> usize {
+        self.lines.out_len()
+    }
+
+    /// Whether the replies have reached the bound.
+    pub(super) fn is_full(&self) -> bool {
+        self.lines.is_full() || self.waiting >= WAITING_MAX
+    }
+
+    /// Opens the account of a request whose creations report later.
+    pub(super) fn open_ticket(&mut self, id: u64) -> Key {
+        self.tickets.insert(Ticket {
+            id,
+            left: 0,
+            rows: 0,
+            begun: false,
+        })
+    }
+
+    /// One creation of `ticket` is under way.
+    pub(super) fn begin(&mut self, ticket: Key) {
+        if let Some(ticket) = self.tickets.get_mut(ticket) {
+            ticket.left += 1;
+            self.waiting += 1;
+        }
+    }
+
+    /// One creation of `ticket` has come to nothing before it began, or nobody
+    /// waits for it.
+    pub(super) fn report(&mut self, ticket: Key, created: Created<'_>) {
+        if let Some(ticket) = self.tickets.get_mut(ticket) {
+            ticket.rows += 1;
+            reply::created(self.lines.out(), ticket.id, created);
+        }
+    }
+
+    /// One creation of `ticket` that was under way is up or has failed.
+    pub(super) fn settle(&mut self, ticket: Key, created: Created<'_>) {
+        self.report(ticket, created);
+        if let Some(open) = self.tickets.get_mut(ticket) {
+            open.left -= 1;
+            self.waiting -= 1;
+            self.end_if_settled(ticket);
+        }
+    }
+
+    /// Every creation of `ticket` has begun.
+    pub(super) fn all_begun(&mut self, ticket: Key) {
+        if let Some(open) = self.tickets.get_mut(ticket) {
+            open.begun = true;
+            self.end_if_settled(ticket);
+        }
+    }
+
+    fn end_if_settled(&mut self, key: Key) {
+        if let Some(ticket) = self.tickets.get(key)
+            && ticket.begun
+            && ticket.left == 0
+        {
+            reply::end(self.lines.out(), ticket.id, ticket.rows);
+            self.tickets.remove(key);
+        }
+    }
+}
+
+/// Milliseconds from `start` to `end`, to the microsecond.
+pub(super) fn ms(start: Instant, end: Instant) -> f64 {
+    (end.since(start).as_nanos() / 1000) as f64 / 1000.0
+}

@@ -1,0 +1,112 @@
+//! `[[bgp.neighbor]]` and `[[bgp.dynamic]]`: peers by address, and by network.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bgp::{DynamicConfig, PeerConfig, PeerSettings, RemoteAsn};
+
+use super::prefix;
+use super::speaker::{self, Context};
+use settings::Section;
+
+/// One peer.
+pub(super) fn neighbor(
+    section: &mut Section,
+    defaults: &PeerSettings,
+    context: &Context<'_>,
+) -> Option<PeerConfig> {
+    let at = section.at();
+    if !section.has("address") {
+        section.fault(
+            at,
+            "address",
+            "is missing; give the peer's: address = \"192.0.2.7\"",
+        );
+    }
+    let remote = address(section, "address");
+    let local = address(section, "local_address");
+    let remote_asn = remote_asn(section);
+    let port = section.integer("port", 1..=65_535, "");
+    let name = section.string("name");
+    let settings = Arc::new(speaker::read(section, defaults, context));
+    let mut peer = PeerConfig::new(remote?, remote_asn?, settings);
+    if let Some(local) = local
+        && local.is_ipv4() != peer.remote.is_ipv4()
+    {
+        let message = format!("{local} and {} are of different families", peer.remote);
+        section.fault(at, "local_address", message);
+    }
+    peer.local = local;
+    peer.name = name.map(|name| name.value.into());
+    if let Some(port) = port {
+        peer.port = port.value as u16;
+    }
+    Some(peer)
+}
+
+/// Peers from a network.
+pub(super) fn dynamic(
+    section: &mut Section,
+    defaults: &PeerSettings,
+    context: &Context<'_>,
+) -> Option<DynamicConfig> {
+    let at = section.at();
+    if !section.has("prefix") {
+        section.fault(
+            at,
+            "prefix",
+            "is missing; give where they come from: prefix = \"192.0.2.0/24\"",
+        );
+    }
+    let text = section.string("prefix");
+    let network = text.and_then(|text| {
+        let parsed = prefix(&text.value);
+        parsed
+            .map_err(|message| section.fault(text.at, "prefix", message))
+            .ok()
+    });
+    let remote_asn = remote_asn(section);
+    let peers_max = section.integer("peers_max", 1..=1_000_000, "peers");
+    let mut settings = speaker::read(section, defaults, context);
+    // Nobody knows where they are before they come.
+    settings.passive = true;
+    Some(DynamicConfig {
+        prefix: network?,
+        remote_asn: remote_asn?,
+        peers_max: peers_max.map_or(100_000, |number| number.value as u32),
+        settings: Arc::new(settings),
+    })
+}
+
+fn address(section: &mut Section, key: &'static str) -> Option<IpAddr> {
+    let text = section.string(key)?;
+    let address = text.value.parse::<IpAddr>().ok();
+    let usable = address.filter(|ip| !ip.is_unspecified() && !ip.is_multicast());
+    if usable.is_none() {
+        let message = format!(
+            "\"{}\" is not a host's address; write it like \"192.0.2.7\"",
+            text.value
+        );
+        section.fault(text.at, key, message);
+    }
+    usable
+}
+
+fn remote_asn(section: &mut Section) -> Option<RemoteAsn> {
+    let key = "remote_asn";
+    if !section.has(key) {
+        let message = "is missing; give the peer's: remote_asn = 65001, or \"any\", \"external\", \"internal\"";
+        section.fault(section.at(), key, message);
+        return None;
+    }
+    if section.is_string(key) {
+        let kinds = [
+            ("any", RemoteAsn::Any),
+            ("external", RemoteAsn::External),
+            ("internal", RemoteAsn::Internal),
+        ];
+        return section.choice(key, &kinds).map(|kind| kind.value);
+    }
+    let asn = section.integer(key, 1..=i64::from(u32::MAX), "")?;
+    Some(RemoteAsn::Exactly(asn.value as u32))
+}

@@ -1,0 +1,361 @@
+//! The sections of the file, each with its keys.
+
+use std::path::{Path, PathBuf};
+
+use base::Duration;
+use base::timer::TimerKind;
+use l2tp::{ConfigIds, OutgoingCalls, PeerLookup, Pseudowire};
+use reactor::{PollerKind, StoreKind};
+use toml::de::DeTable;
+use tracing::level_filters::LevelFilter;
+use wire::l2tp::DigestType;
+
+use super::peer::{self, PeerKeys};
+use super::{
+    Control, Event, Log, LogFormat, LogTo, Role, Settings, Sockets, Steer, bgp, listen, subscribers,
+};
+use settings::{Faults, Notes};
+use settings::{Section, set, unknown_key};
+
+const SECTIONS: [&str; 15] = [
+    "control", "lns", "lac", "bgp", "l2tp", "ppp", "pool", "users", "filter", "radius", "client",
+    "tun", "event", "limits", "log",
+];
+
+/// Reads every section; what it notes makes the settings unusable.
+pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<Settings> {
+    for key in root
+        .keys()
+        .filter(|key| !SECTIONS.contains(&key.get_ref().as_ref()))
+    {
+        let message =
+            unknown_key(key.get_ref(), &SECTIONS).replace("unknown key", "unknown section");
+        notes.at(key.span().start, key.get_ref().as_ref(), message);
+    }
+    let mut config = l2tp::Config::default();
+    let control = control(root, notes);
+    let mut keys: Vec<PeerKeys> = Vec::new();
+    let shutdown_wait = shared(root, path, notes, &mut config, &mut keys);
+    let (lns, lac) = roles(root, path, notes, &mut keys);
+    peer::merge(&keys, &mut config, notes);
+    config.accept = lns.is_some();
+    let event = event(root, notes, &mut config, [&lns, &lac]);
+    limits(root, notes, &mut config);
+    let log = log(root, notes);
+    let bgp = bgp::read(root, path, notes);
+    let mut subscribers = subscribers::read(root, path, notes, &config.host_name);
+    subscribers.edge.paths = event.shards;
+    subscribers.edge.tells_networks = bgp.as_ref().is_some_and(|bgp| bgp.announce.subscribers);
+    if notes.is_empty()
+        && let Err(fault) = config.validate()
+    {
+        notes.whole(format!("l2tp.{}", fault.key), fault.message);
+    }
+    Some(Settings {
+        control: control?,
+        lns,
+        lac,
+        l2tp: config,
+        subscribers,
+        bgp,
+        event,
+        log,
+        shutdown_wait,
+        advice: Faults::new(path, Vec::new()),
+    })
+}
+
+fn control<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Control> {
+    if !root.contains_key("control") {
+        notes.whole(
+            "control",
+            "is missing; give [control] with socket = \"/run/headend.sock\"",
+        );
+        return None;
+    }
+    let mut section = Section::open(root, "control", notes);
+    if !section.has("socket") {
+        let message =
+            "is missing; give the path of the control socket: socket = \"/run/headend.sock\"";
+        section.fault(section.at(), "socket", message);
+    }
+    let socket = section.string("socket");
+    let clients = section
+        .integer("clients", 1..=1024, "connections")
+        .map_or(64, |n| n.value);
+    let socket = socket.and_then(|socket| {
+        // sun_path holds 108 octets (unix(7)); a suffix is needed while it is made.
+        let fits = (1..=99).contains(&socket.value.len());
+        if !fits {
+            section.fault(socket.at, "socket", "must be a path of 1 to 99 octets");
+        }
+        fits.then(|| PathBuf::from(&socket.value))
+    });
+    section.finish();
+    Some(Control {
+        socket: socket?,
+        clients: clients as usize,
+    })
+}
+
+fn roles<'s>(
+    root: &DeTable<'s>,
+    path: &Path,
+    notes: &mut Notes<'s>,
+    keys: &mut Vec<PeerKeys>,
+) -> (Option<Role>, Option<Role>) {
+    if !["lns", "lac", "bgp"]
+        .iter()
+        .any(|name| root.contains_key(*name))
+    {
+        let message = "are all missing; give [lns] to accept tunnels, [lac] to originate them, [bgp] to exchange \
+                       routes, or several";
+        notes.whole("lns, lac, bgp", message);
+    }
+    let mut bound = Vec::new();
+    for (name, default) in [("lns", &[][..]), ("lac", &["0.0.0.0:0", "[::]:0"][..])] {
+        if !root.contains_key(name) {
+            bound.push(None);
+            continue;
+        }
+        let mut section = Section::open(root, name, notes);
+        let own = listen::read(&mut section, default);
+        let earlier: &[_] = bound
+            .iter()
+            .flatten()
+            .next()
+            .map_or(&[], |b: &listen::Bound| &b.addrs);
+        listen::refuse_overlap(&own.addrs, earlier, &mut section);
+        keys.push(peer::read(name, &mut section, path));
+        section.finish();
+        bound.push(Some(own));
+    }
+    let mut roles = bound
+        .into_iter()
+        .map(|bound| bound.map(listen::Bound::role));
+    (roles.next().flatten(), roles.next().flatten())
+}
+
+/// `[l2tp]`; returns how long the end waits.
+fn shared<'s>(
+    root: &DeTable<'s>,
+    path: &Path,
+    notes: &mut Notes<'s>,
+    config: &mut l2tp::Config,
+    keys: &mut Vec<PeerKeys>,
+) -> Duration {
+    let mut section = Section::open(root, "l2tp", notes);
+    keys.push(peer::read("l2tp", &mut section, path));
+    if let Some(name) = section.string("vendor_name") {
+        if name.value.len() > 255 {
+            section.fault(
+                name.at,
+                "vendor_name",
+                "must have at most 255 octets (RFC 2661 4.4.3)",
+            );
+        }
+        config.vendor_name = name.value;
+    }
+    if let Some(id) = section.integer("router_id", 0..=i64::from(u32::MAX), "") {
+        config.router_id = id.value as u32;
+    }
+    retransmission(&mut section, config);
+    set(section.seconds("hold_s", 0.0..=3600.0), &mut config.hold);
+    set(
+        section.seconds("setup_timeout_s", 1.0..=3600.0),
+        &mut config.setup_timeout,
+    );
+    set(section.flag("tie_breaker"), &mut config.tie_breaker);
+    let config_ids = [
+        ("off", ConfigIds::Off),
+        ("first-free", ConfigIds::FirstFree),
+        ("probe", ConfigIds::Probe),
+    ];
+    set(
+        section.choice("config_ids", &config_ids),
+        &mut config.config_ids,
+    );
+    let look_ups = [("hash", PeerLookup::Hash), ("list", PeerLookup::List)];
+    set(
+        section.choice("peer_lookup", &look_ups),
+        &mut config.peer_lookup,
+    );
+    let calls = [
+        ("refuse", OutgoingCalls::Refuse),
+        ("answer", OutgoingCalls::Answer),
+        ("ask", OutgoingCalls::Ask),
+    ];
+    set(
+        section.choice("outgoing_calls", &calls),
+        &mut config.outgoing_calls,
+    );
+    let digests = [
+        ("hmac-md5", DigestType::HmacMd5),
+        ("hmac-sha1", DigestType::HmacSha1),
+    ];
+    set(section.choice("digest", &digests), &mut config.digest);
+    if let Some(cookie) = section.integer("cookie_bytes", 0..=8, "bytes") {
+        if !matches!(cookie.value, 0 | 4 | 8) {
+            let message = format!(
+                "{} is not a cookie's length; it can be 0, 4 or 8",
+                cookie.value
+            );
+            section.fault(cookie.at, "cookie_bytes", message);
+        }
+        config.cookie_len = cookie.value as u8;
+    }
+    let wires = [
+        ("ppp", Pseudowire::Ppp),
+        ("ethernet", Pseudowire::Ethernet),
+        ("vlan", Pseudowire::Vlan),
+    ];
+    if let Some(list) = section.choices("pseudowires", &wires) {
+        config.pseudowires = list;
+    }
+    let mut wait = Duration::from_secs(5);
+    set(section.seconds("shutdown_wait_s", 0.0..=60.0), &mut wait);
+    section.finish();
+    wait
+}
+
+fn retransmission(section: &mut Section, config: &mut l2tp::Config) {
+    let first = section.seconds("retransmit_first_s", 0.05..=60.0);
+    let cap = section.seconds("retransmit_cap_s", 0.05..=600.0);
+    if let Some(cap) = &cap
+        && cap.value < Duration::from_secs(8)
+    {
+        let message = "is below 8 seconds, which RFC 2661 5.8 forbids; it must be 8 to 600 seconds";
+        section.fault(cap.at, "retransmit_cap_s", message);
+    }
+    set(first.clone(), &mut config.retransmit.first);
+    set(cap, &mut config.retransmit.cap);
+    if let Some(first) = first
+        && first.value > config.retransmit.cap
+    {
+        let cap = config.retransmit.cap.as_secs_f64();
+        let message = format!("is above retransmit_cap_s, which is {cap}; it must be that or less");
+        section.fault(first.at, "retransmit_first_s", message);
+    }
+    if let Some(tries) = section.integer("retransmit_tries", 1..=255, "") {
+        config.retransmit.tries = tries.value as u8;
+    }
+}
+
+fn event<'s>(
+    root: &DeTable<'s>,
+    notes: &mut Notes<'s>,
+    config: &mut l2tp::Config,
+    [lns, lac]: [&Option<Role>; 2],
+) -> Event {
+    let mut section = Section::open(root, "event", notes);
+    let mut event = Event::default();
+    let pollers = PollerKind::ALL.map(|kind| (kind.name(), kind));
+    set(section.choice("poller", &pollers), &mut event.poller);
+    let stores = StoreKind::ALL.map(|kind| (kind.name(), kind));
+    set(
+        section.choice("descriptors", &stores),
+        &mut event.descriptors,
+    );
+    let timers = TimerKind::ALL.map(|kind| (kind.name(), kind));
+    set(section.choice("timers", &timers), &mut config.timers);
+    if let Some(tick) = section.integer("tick_ms", 1..=1000, "milliseconds") {
+        config.tick = Duration::from_millis(tick.value as u64);
+    }
+    let buffer = 4096..=(1 << 30);
+    if let Some(bytes) = section.integer("receive_buffer_bytes", buffer.clone(), "bytes") {
+        event.receive_buffer_bytes = bytes.value as usize;
+    }
+    if let Some(bytes) = section.integer("send_buffer_bytes", buffer, "bytes") {
+        event.send_buffer_bytes = bytes.value as usize;
+    }
+    if let Some(batch) = section.integer("batch", 1..=1024, "datagrams") {
+        event.batch = batch.value as usize;
+    }
+    if let Some(shards) = section.integer("shards", 1..=64, "cores") {
+        event.shards = shards.value as u16;
+        for (role, name) in [(lns, "lns"), (lac, "lac")] {
+            let sockets = role.as_ref().map(|role| role.sockets);
+            if event.shards > 1 && sockets == Some(Sockets::PerTunnel) {
+                let message = format!(
+                    "more than 1 needs sockets that tunnels share, and [{name}] has sockets = \"per-tunnel\"; \
+                     leave out one of the two"
+                );
+                section.fault(shards.at, "shards", message);
+            }
+        }
+    }
+    let steers = [("session", Steer::Session), ("peer", Steer::Peer)];
+    set(section.choice("steer", &steers), &mut event.steer);
+    section.finish();
+    event
+}
+
+fn limits<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, config: &mut l2tp::Config) {
+    let mut section = Section::open(root, "limits", notes);
+    let limits = &mut config.limits;
+    let million = 1 << 20;
+    for (key, highest, limit) in [
+        ("tunnels", million, &mut limits.tunnels),
+        ("half_open", million, &mut limits.half_open),
+        ("sessions", million, &mut limits.sessions),
+        (
+            "sessions_per_tunnel",
+            65_535,
+            &mut limits.sessions_per_tunnel,
+        ),
+        ("held", million, &mut limits.held),
+        ("history", 65_536, &mut limits.history),
+    ] {
+        if let Some(number) = section.integer(key, 1..=highest, "") {
+            *limit = number.value as u32;
+        }
+    }
+    section.finish();
+}
+
+fn log<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Log {
+    let mut section = Section::open(root, "log", notes);
+    let mut log = Log {
+        level: LevelFilter::INFO,
+        to: LogTo::Auto,
+        format: LogFormat::Text,
+    };
+    let levels = [
+        ("off", LevelFilter::OFF),
+        ("error", LevelFilter::ERROR),
+        ("warn", LevelFilter::WARN),
+        ("info", LevelFilter::INFO),
+        ("debug", LevelFilter::DEBUG),
+        ("trace", LevelFilter::TRACE),
+    ];
+    set(section.choice("level", &levels), &mut log.level);
+    let sinks = [
+        ("auto", LogTo::Auto),
+        ("stderr", LogTo::Stderr),
+        ("journal", LogTo::Journal),
+    ];
+    set(section.choice("to", &sinks), &mut log.to);
+    set(
+        section.choice(
+            "format",
+            &[("text", LogFormat::Text), ("json", LogFormat::Json)],
+        ),
+        &mut log.format,
+    );
+    section.finish();
+    log
+}
+
+impl Default for Event {
+    fn default() -> Self {
+        Self {
+            poller: PollerKind::Epoll,
+            descriptors: StoreKind::Slab,
+            receive_buffer_bytes: 64 << 20,
+            send_buffer_bytes: 4 << 20,
+            batch: 64,
+            shards: 1,
+            steer: Steer::Session,
+        }
+    }
+}

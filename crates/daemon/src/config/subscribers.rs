@@ -1,0 +1,553 @@
+//! `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`: subscribers, what they get, and where their packets go.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+
+use aaa::pools::{Pools, Range, Spec};
+use aaa::{Prefix, Users};
+use base::Redacted;
+use filter::FilterSet;
+use ppp::Authentication;
+use toml::de::{DeTable, DeValue};
+
+use super::radius::{self, Radius};
+use settings::Notes;
+use settings::secret;
+use settings::{At, Section, set};
+
+/// Interface names have at most so many octets (`IFNAMSIZ`, netdevice(7)).
+const NAME_OCTETS_MAX: usize = 15;
+
+/// A user's name as a client says it, with room for a number: PAP's length is an octet (RFC 1334, section 2.2.1).
+const NAME_MAX: usize = 240;
+
+/// What the file says of subscribers.
+#[derive(Clone, Debug)]
+pub struct Subscribers {
+    /// `[ppp]`, and limits.
+    pub edge: edge::Config,
+    /// `[[pool]]`
+    pub pools: Vec<Spec>,
+    /// `[users]`
+    pub users: Option<UsersFile>,
+    /// `[filter]`
+    pub filters: Option<PathBuf>,
+    /// `[radius]`
+    pub radius: Option<Radius>,
+    /// `[client]`
+    pub client: Option<Client>,
+    /// `[tun]`
+    pub tun: Option<Tun>,
+}
+
+/// The users file, read and checked.
+#[derive(Clone, Debug)]
+pub struct UsersFile {
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// What sessions that we open prove themselves by.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// The name; `{n}` in it is the session's number, from 1.
+    pub name: String,
+    pub secret: Redacted<Vec<u8>>,
+    /// Whether the host takes their addresses as its own.
+    pub addresses: bool,
+    /// The metric of the default route by one of them, if there is to be one.
+    pub default_route: Option<u32>,
+    /// Networks behind them.
+    pub networks: Vec<Prefix>,
+}
+
+/// The device that packets of subscribers come out of.
+#[derive(Clone, Debug)]
+pub struct Tun {
+    pub name: String,
+    pub mtu: u16,
+    /// Networks that are routed to it; pools are.
+    pub routes: Vec<Prefix>,
+    pub offloads: bool,
+}
+
+/// Reads all of them.
+pub(super) fn read<'s>(
+    root: &DeTable<'s>,
+    path: &Path,
+    notes: &mut Notes<'s>,
+    host_name: &str,
+) -> Subscribers {
+    let mut edge = edge::Config::default();
+    let own = ppp(root, notes, &mut edge);
+    let pools = pools(root, notes, own);
+    let (users, known) = users(root, path, notes).unzip();
+    let filters = filters(root, path, notes, &mut edge);
+    let radius = radius::read(root, path, notes, host_name);
+    edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
+    let asks = radius.as_ref().is_some_and(Radius::authenticates);
+    if !edge.terminate && notes.is_empty() {
+        for name in ["pool", "users", "radius"] {
+            if root.contains_key(name) {
+                let message = "is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own";
+                notes.at(section_at(root, name), name, message);
+            }
+        }
+    }
+    let wants_names = edge.terminate && !edge.ppp.authenticate.is_empty();
+    if wants_names && users.is_none() && !asks && notes.is_empty() {
+        notes.whole(
+            "users",
+            "is missing; give [users] with file = \"users.toml\", a [[radius.server]], or [ppp] authenticate = \"nobody\"",
+        );
+    }
+    if edge.terminate && !wants_names && users.is_some() && !asks && notes.is_empty() {
+        let message = "is asked about nobody: [ppp] authenticate = \"nobody\" has no subscriber say a name, and who says none is not in \
+                       the file; leave out one of the two";
+        notes.at(section_at(root, "users"), "users", message);
+    }
+    if edge.terminate && pools.is_empty() && notes.is_empty() {
+        without_pool(section_at(root, "ppp"), known.as_ref(), asks, notes);
+    }
+    Subscribers {
+        edge,
+        pools,
+        users,
+        filters,
+        radius,
+        client: client(root, path, notes),
+        tun: tun(root, notes),
+    }
+}
+
+/// `[ppp]`; returns our own address.
+fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -> Option<Ipv4Addr> {
+    edge.terminate = root.contains_key("ppp");
+    let mut section = Section::open(root, "ppp", notes);
+    let mut own = None;
+    if edge.terminate && !section.has("address") {
+        let message = "is missing; give the edge's own address: address = \"10.255.0.1\"";
+        section.fault(section.at(), "address", message);
+    }
+    if let Some(At { value: address, at }) = address_v4(&mut section, "address") {
+        (edge.address, own) = (address, Some(address));
+        let is_host = !address.is_unspecified()
+            && !address.is_loopback()
+            && !address.is_multicast()
+            && !address.is_broadcast();
+        if !is_host {
+            let message = format!("{address} is no address of a host; give one such as 10.255.0.1");
+            section.fault(at, "address", message);
+        }
+    }
+    if let Some(text) = section.string("address_v6") {
+        match text.value.parse() {
+            Ok(address) => edge.address_v6 = address,
+            Err(_) => {
+                let message = format!(
+                    "\"{}\" is no IPv6 address; write it as \"2001:db8::1\"",
+                    text.value
+                );
+                section.fault(text.at, "address_v6", message);
+            }
+        }
+    }
+    if let Some(texts) = section.strings("dns") {
+        if texts.len() > 2 {
+            let at = texts[2].at;
+            section.fault(
+                at,
+                "dns",
+                "has more than two; IPCP can tell of two (RFC 1877)",
+            );
+        }
+        for (place, text) in edge.dns.iter_mut().zip(texts) {
+            match text.value.parse() {
+                Ok(address) => *place = Some(address),
+                Err(_) => section.fault(text.at, "dns", not_an_address(&text.value)),
+            }
+        }
+    }
+    let ppp = &mut edge.ppp;
+    ppp.authenticate = vec![Authentication::ChapMd5];
+    if let Some(text) = authenticate_text(root) {
+        let at = section.string("authenticate").map_or(0, |text| text.at);
+        if text != "nobody" {
+            let message = format!(
+                "\"{text}\" is no list; write [\"chap\"], [\"pap\"], [\"chap\", \"pap\"], or \"nobody\""
+            );
+            section.fault(at, "authenticate", message);
+        }
+        ppp.authenticate.clear();
+    } else {
+        let ways = [
+            ("chap", Authentication::ChapMd5),
+            ("pap", Authentication::Pap),
+        ];
+        if let Some(ways) = section.choices("authenticate", &ways) {
+            ppp.authenticate = ways;
+        }
+    }
+    timers(&mut section, ppp);
+    set(section.flag("ipv6"), &mut edge.ipv6);
+    set(section.flag("clamp_mss"), &mut edge.clamp_mss);
+    set(
+        section.seconds("setup_timeout_s", 0.0..=3_600.0),
+        &mut edge.setup_timeout,
+    );
+    let day = 0.0..=31_536_000.0;
+    set(
+        section.seconds("session_timeout_s", day.clone()),
+        &mut edge.session_timeout,
+    );
+    set(
+        section.seconds("idle_timeout_s", day.clone()),
+        &mut edge.idle_timeout,
+    );
+    set(
+        section.seconds("interim_interval_s", day),
+        &mut edge.interim_interval,
+    );
+    if let Some(mtu) = section.integer("path_mtu", 576..=65_535, "octets") {
+        edge.path_mtu = mtu.value as u16;
+    }
+    if let Some(most) = section.integer("subscribers", 1..=1 << 20, "") {
+        edge.subscribers_max = most.value as u32;
+        edge.routes_max = edge.subscribers_max.saturating_mul(2);
+    }
+    section.finish();
+    own
+}
+
+/// `authenticate`, where it is one word.
+fn authenticate_text(root: &DeTable<'_>) -> Option<String> {
+    let section = root.get("ppp")?.get_ref().as_table()?;
+    match section.get("authenticate")?.get_ref() {
+        DeValue::String(text) => Some(text.to_string()),
+        _ => None,
+    }
+}
+
+fn timers(section: &mut Section, ppp: &mut ppp::Config) {
+    set(section.seconds("restart_s", 0.1..=60.0), &mut ppp.restart);
+    for (key, value) in [
+        ("configure_tries", &mut ppp.configure_max),
+        ("terminate_tries", &mut ppp.terminate_max),
+        ("failure_tries", &mut ppp.failure_max),
+        ("echo_tries", &mut ppp.echo_max),
+    ] {
+        if let Some(tries) = section.integer(key, 1..=255, "") {
+            *value = tries.value as u8;
+        }
+    }
+    set(
+        section.seconds("authentication_timeout_s", 1.0..=600.0),
+        &mut ppp.authentication_max,
+    );
+    set(
+        section.seconds("echo_interval_s", 0.0..=3_600.0),
+        &mut ppp.echo_interval,
+    );
+    set(
+        section.seconds("rechallenge_interval_s", 0.0..=86_400.0),
+        &mut ppp.rechallenge_interval,
+    );
+    if let Some(mru) = section.integer("mru", 128..=9_216, "octets") {
+        ppp.mru = mru.value as u16;
+    }
+    if let Some(name) = section.string("name") {
+        if name.value.is_empty() || name.value.len() > 255 {
+            section.fault(
+                name.at,
+                "name",
+                "must have 1 to 255 octets (RFC 1994, section 4.1)",
+            );
+        }
+        ppp.name = name.value.into_bytes();
+    }
+    set(section.flag("compress_headers"), &mut ppp.compress);
+}
+
+fn address_v4(section: &mut Section, key: &'static str) -> Option<At<Ipv4Addr>> {
+    let At { value: text, at } = section.string(key)?;
+    let parsed = text.parse();
+    if parsed.is_err() {
+        section.fault(at, key, not_an_address(&text));
+    }
+    parsed.ok().map(|value| At { value, at })
+}
+
+fn not_an_address(text: &str) -> String {
+    format!("\"{text}\" is no IPv4 address; write it as \"10.0.0.1\"")
+}
+
+fn pools<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, own: Option<Ipv4Addr>) -> Vec<Spec> {
+    let mut specs = Vec::new();
+    let mut places = Vec::new();
+    Section::each(root, "pool", "pool", notes, |mut section| {
+        let at = section.at();
+        let mut spec = Spec {
+            skip_ends: true,
+            ..Spec::default()
+        };
+        match section.string("name") {
+            Some(name) => spec.name = name.value.into(),
+            None => section.fault(
+                at,
+                "name",
+                "is missing; give the pool a name: name = \"home\"",
+            ),
+        }
+        spec.ranges = ranges(&mut section, "ranges");
+        if !section.has("ranges") {
+            let message = "is missing; give addresses: ranges = [\"10.0.0.0/24\"]";
+            section.fault(at, "ranges", message);
+        }
+        spec.excluded = ranges(&mut section, "excluded");
+        set(section.flag("skip_ends"), &mut spec.skip_ends);
+        set(section.flag("sticky"), &mut spec.sticky);
+        section.finish();
+        specs.push(spec);
+        places.push(at);
+    });
+    if notes.is_empty()
+        && let Err(faults) = Pools::new(specs.clone(), own.into_iter().collect(), 0)
+    {
+        for fault in faults {
+            let at = places.get(fault.pool).copied().unwrap_or(0);
+            notes.at(at, format!("pool.{}", fault.key), fault.to_string());
+        }
+    }
+    specs
+}
+
+fn ranges(section: &mut Section, key: &'static str) -> Vec<Range> {
+    let mut ranges = Vec::new();
+    for text in section.strings(key).unwrap_or_default() {
+        match text.value.parse() {
+            Ok(range) => ranges.push(range),
+            Err(message) => section.fault(text.at, key, message),
+        }
+    }
+    ranges
+}
+
+/// Says who gets no address without a pool: nobody at all, or all but those who have one of their own.
+fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &mut Notes) {
+    let remedy = "give [[pool]] with name = \"home\" and ranges = [\"10.64.0.0/16\"]";
+    let (all, of_pools) = users.map_or((0, 0), |users| (users.len(), users.of_pools()));
+    let message = match (of_pools, asks) {
+        (0, true) => {
+            "is missing: only who gets an address from its server (Framed-IP-Address) comes on line"
+                .into()
+        }
+        (_, true) => format!(
+            "is missing: {of_pools} of the {all} users of the file have no address of their own; of others only who \
+             gets one from its server (Framed-IP-Address) comes on line"
+        ),
+        (0, false) if all > 0 => return,
+        (_, false) if of_pools < all => {
+            format!("is missing: {of_pools} of the {all} users have no address of their own")
+        }
+        (_, false) => {
+            let message = format!("is missing, and nobody has an address of its own; {remedy}");
+            return notes.at(at, "pool", message);
+        }
+    };
+    notes.advise(at, "pool", &format!("{message}; {remedy}"));
+}
+
+fn users<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<(UsersFile, Users)> {
+    if !root.contains_key("users") {
+        return None;
+    }
+    let mut section = Section::open(root, "users", notes);
+    let file = section.string("file");
+    if file.is_none() {
+        let message = "is missing; give the users' file: file = \"users.toml\"";
+        section.fault(section.at(), "file", message);
+    }
+    let file = file?;
+    let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
+    let users = load_users(&path);
+    for fault in users.as_ref().err().into_iter().flatten() {
+        section.fault(file.at, "file", fault);
+    }
+    section.finish();
+    Some((UsersFile { path }, users.ok()?))
+}
+
+/// Reads a users file that only its owner and group may read.
+///
+/// # Errors
+/// A line for each fault: file, line, key, what is wrong and what would be right.
+pub fn load_users(path: &Path) -> Result<Users, Vec<String>> {
+    let text = secret::private_text(path, USERS_OCTETS_MAX)
+        .map_err(|message| vec![format!("{}: {message}", path.display())])?;
+    Users::parse(text.reveal()).map_err(|faults| {
+        let line = |fault: &aaa::users::Fault| format!("{}:{fault}", path.display());
+        faults.iter().map(line).collect()
+    })
+}
+
+/// A million users with long names.
+const USERS_OCTETS_MAX: u64 = 1 << 30;
+
+fn filters<'s>(
+    root: &DeTable<'s>,
+    path: &Path,
+    notes: &mut Notes<'s>,
+    edge: &mut edge::Config,
+) -> Option<PathBuf> {
+    if !root.contains_key("filter") {
+        return None;
+    }
+    let mut section = Section::open(root, "filter", notes);
+    let file = section.string("file");
+    let default = section.string("default");
+    section.finish();
+    let Some(file) = file else {
+        let at = section_at(root, "filter");
+        notes.at(
+            at,
+            "filter.file",
+            "is missing; give the rules' file: file = \"filters.txt\"",
+        );
+        return None;
+    };
+    let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
+    match load_filters(&path, &FilterSet::default()) {
+        Ok(set) => {
+            if let Some(name) = default {
+                if set.find(&name.value).is_none() {
+                    let message = format!("{} has no filter \"{}\"", path.display(), name.value);
+                    notes.at(name.at, "filter.default", message);
+                }
+                edge.filter = Some(name.value.into());
+            }
+        }
+        Err(faults) => {
+            for fault in faults {
+                notes.at(file.at, "filter.file", fault);
+            }
+        }
+    }
+    Some(path)
+}
+
+fn section_at(root: &DeTable<'_>, name: &str) -> usize {
+    root.get(name).map_or(0, |value| value.span().start)
+}
+
+/// Reads the rules' file anew; filters that stay keep their places in `before`.
+///
+/// # Errors
+/// A line for each fault: file, line, column, word, what is wrong and what would be right.
+pub fn load_filters(path: &Path, before: &FilterSet) -> Result<FilterSet, Vec<String>> {
+    let text = settings::text_of(path).map_err(|error| vec![format!("{error:#}")])?;
+    let read = before.reload(&text, &crate::config::names());
+    read.map(|(set, _)| set).map_err(|remarks| {
+        let line = |fault: &filter::Remark| format!("{}:{fault}", path.display());
+        remarks.faults.iter().map(line).collect()
+    })
+}
+
+fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<Client> {
+    if !root.contains_key("client") {
+        return None;
+    }
+    let mut section = Section::open(root, "client", notes);
+    let at = section.at();
+    let name = section.string("name");
+    if name.is_none() {
+        section.fault(
+            at,
+            "name",
+            "is missing; give the user's name: name = \"alice\"",
+        );
+    }
+    if let Some(name) = &name
+        && !(1..=NAME_MAX).contains(&name.value.len())
+    {
+        let message = format!("must have 1 to {NAME_MAX} octets");
+        section.fault(name.at, "name", message);
+    }
+    let secret = secret::required(&mut section, path, "the password");
+    let mut addresses = true;
+    set(section.flag("addresses"), &mut addresses);
+    let default_route = default_route(&mut section, addresses, root.contains_key("tun"));
+    let networks = networks(&mut section, "networks");
+    section.finish();
+    Some(Client {
+        name: name?.value,
+        secret: secret?,
+        addresses,
+        default_route,
+        networks,
+    })
+}
+
+/// The metric of the default route that a client of ours is to be, if one is.
+fn default_route(section: &mut Section, addresses: bool, has_tun: bool) -> Option<u32> {
+    let wanted = section.flag("default_route");
+    let metric = section.integer("default_route_metric", 0..=i64::from(u32::MAX), "");
+    let wanted = wanted.filter(|flag| flag.value)?;
+    let missing = match (has_tun, addresses) {
+        (true, true) => return Some(metric.map_or(0, |metric| metric.value as u32)),
+        (false, _) => "needs a device: give [tun]",
+        (true, false) => "needs the clients' addresses on the host: leave addresses = false out",
+    };
+    section.fault(wanted.at, "default_route", missing);
+    None
+}
+
+fn tun<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Tun> {
+    if !root.contains_key("tun") {
+        return None;
+    }
+    let mut section = Section::open(root, "tun", notes);
+    let mut tun = Tun {
+        name: "headend%d".into(),
+        mtu: 1_500,
+        routes: Vec::new(),
+        offloads: true,
+    };
+    if let Some(name) = section.string("name") {
+        let fits = (1..=NAME_OCTETS_MAX).contains(&name.value.len());
+        if !fits || name.value.contains(['/', ' ', ':']) {
+            let message = format!("must be an interface's name of 1 to {NAME_OCTETS_MAX} octets");
+            section.fault(name.at, "name", message);
+        }
+        tun.name = name.value;
+    }
+    if let Some(mtu) = section.integer("mtu", 576..=65_535, "octets") {
+        tun.mtu = mtu.value as u16;
+    }
+    tun.routes = networks(&mut section, "routes");
+    set(section.flag("offloads"), &mut tun.offloads);
+    section.finish();
+    Some(tun)
+}
+
+/// A list of networks.
+fn networks(section: &mut Section, key: &'static str) -> Vec<Prefix> {
+    let mut networks = Vec::new();
+    for text in section.strings(key).unwrap_or_default() {
+        match prefix(&text) {
+            Some(prefix) => networks.push(prefix),
+            None => {
+                let message = format!(
+                    "\"{}\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
+                    text.value
+                );
+                section.fault(text.at, key, message);
+            }
+        }
+    }
+    networks
+}
+
+fn prefix(text: &At<String>) -> Option<Prefix> {
+    let (address, length) = text.value.split_once('/')?;
+    Prefix::new(address.parse::<IpAddr>().ok()?, length.parse().ok()?)
+}

@@ -1,0 +1,311 @@
+//! What a request does, a bounded number of steps at a time.
+
+mod create;
+mod subscribers;
+
+use base::slab::Key;
+use bgp::Speaker;
+use edge::SubscriberKey;
+use l2tp::TunnelKey;
+use wire::l2tp::Version;
+
+use super::capture::Captures;
+use super::client::Client;
+use super::core::Core;
+use super::server::Waiters;
+use super::show::{Show, What};
+use control::reply::{self, Code, Refusal};
+use control::request::{Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete};
+use peering::show::BgpShow;
+
+/// A request and how far it is.
+pub(super) struct Job {
+    id: u64,
+    what: Work,
+}
+
+enum Work {
+    /// Not begun.
+    Request(Do),
+    Tunnels {
+        create: TunnelCreate,
+        begun: u32,
+        ticket: Key,
+    },
+    Sessions {
+        create: SessionCreate,
+        tunnel: TunnelKey,
+        begun: u32,
+        ticket: Key,
+    },
+    DeleteAll {
+        cursor: u32,
+        closed: u64,
+    },
+    Drop {
+        keys: Vec<SubscriberKey>,
+        rows: u64,
+    },
+    Show(Show),
+}
+
+/// What a step works with.
+struct Context<'a> {
+    key: Key,
+    client: &'a mut Client,
+    core: &'a mut Core,
+    waiters: &'a mut Waiters,
+    captures: &'a mut Captures,
+}
+
+impl Job {
+    pub(super) fn new(request: Request) -> Self {
+        Self {
+            id: request.id,
+            what: Work::Request(request.what),
+        }
+    }
+
+    /// Does up to `steps` of it, each of which is taken off; hands it back if it is
+    /// not done.
+    pub(super) fn work(
+        self,
+        steps: &mut usize,
+        key: Key,
+        client: &mut Client,
+        core: &mut Core,
+        (waiters, captures): (&mut Waiters, &mut Captures),
+        clients: usize,
+    ) -> Option<Self> {
+        let id = self.id;
+        let mut context = Context {
+            key,
+            client,
+            core,
+            waiters,
+            captures,
+        };
+        let next = match self.what {
+            Work::Request(request) => {
+                *steps -= 1;
+                match context.begin(id, request, clients) {
+                    Ok(next) => next,
+                    Err(refusal) => {
+                        reply::refused(context.client.out(), id, &refusal);
+                        None
+                    }
+                }
+            }
+            Work::Tunnels {
+                create,
+                begun,
+                ticket,
+            } => context.tunnels(create, begun, ticket, steps),
+            Work::Sessions {
+                create,
+                tunnel,
+                begun,
+                ticket,
+            } => context.sessions(create, tunnel, begun, ticket, steps),
+            Work::DeleteAll { cursor, closed } => context.delete_all(id, cursor, closed, steps),
+            Work::Drop { keys, rows } => context.drop_subscribers(id, keys, rows, steps),
+            Work::Show(show) => {
+                let Context { client, core, .. } = context;
+                show.work(id, client, core, steps).map(Work::Show)
+            }
+        };
+        next.map(|what| Self { id, what })
+    }
+}
+
+impl Context<'_> {
+    /// Begins a request: does it, or says what is to be gone on with.
+    fn begin(&mut self, id: u64, request: Do, clients: usize) -> Result<Option<Work>, Refusal> {
+        let show = |what| Ok(Some(Work::Show(Show::new(what))));
+        match request {
+            Do::TunnelCreate(create) => self.begin_tunnels(id, create).map(Some),
+            Do::TunnelDelete(delete) => self.delete(id, delete),
+            Do::SessionCreate(create) => {
+                check_count(create.count)?;
+                let tunnel = self.tunnel(create.tunnel, create.version)?;
+                let ticket = self.client.open_ticket(id);
+                Ok(Some(Work::Sessions {
+                    create,
+                    tunnel,
+                    begun: 0,
+                    ticket,
+                }))
+            }
+            Do::SessionDelete(name) => {
+                let session = self.session(name)?;
+                let closed = self
+                    .core
+                    .edge
+                    .endpoint_mut()
+                    .close_session(session, self.core.now);
+                reply::done(self.client.out(), id, Some(closed.into()));
+                Ok(None)
+            }
+            Do::SessionAnswer(name) => {
+                let session = self.session(name)?;
+                if !self.core.edge.endpoint_mut().answer_call(session) {
+                    let message = format!("session {} does not wait for an answer", name.session);
+                    return Err(Refusal::new(Code::Refused, message));
+                }
+                reply::done(self.client.out(), id, None);
+                Ok(None)
+            }
+            Do::SessionDrop(who) => self.begin_drop(&who).map(Some),
+            Do::CaptureSubscriber(wanted) => self.capture(id, &wanted),
+            Do::CaptureStop(stop) => self.stop_capture(id, stop.capture),
+            Do::ShowTunnels(_) => show(What::Tunnels),
+            Do::ShowSessions(_) => show(What::Sessions),
+            Do::ShowPeers(_) => show(What::Peers),
+            Do::ShowEndedTunnels(_) => show(What::EndedTunnels),
+            Do::ShowEndedSessions(_) => show(What::EndedSessions),
+            Do::ShowSubscribers(filter) => show(What::Subscribers(filter)),
+            Do::ShowSubscriber(request) => show(self.subscriber(&request)?),
+            Do::ShowEndedSubscribers(_) => show(What::EndedSubscribers {
+                name: None,
+                left: u32::MAX,
+            }),
+            Do::ShowPools(_) => show(What::Pools),
+            Do::ShowRadius(_) => show(What::Radius),
+            Do::ShowFilters(_) => show(What::Filters),
+            Do::ShowFilter(filter) => show(self.filter(filter.name)?),
+            Do::ShowBgpSummary(whose) => {
+                self.speaker(whose.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::Summary)))
+            }
+            Do::ShowBgpRib(whose) => {
+                self.speaker(whose.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::Rib)))
+            }
+            Do::ShowBgpNeighbors(asked) => {
+                let speaker = self.speaker(asked.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::neighbors(&asked, speaker)?)))
+            }
+            Do::ShowBgpEvents(asked) => {
+                let now = self.core.now;
+                let speaker = self.speaker(asked.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::events(&asked, speaker, now)?)))
+            }
+            Do::ShowBgpRoute(asked) => {
+                let speaker = self.speaker(asked.router.as_deref())?;
+                show(What::Bgp(Some(BgpShow::routes(&asked, speaker)?)))
+            }
+            Do::BgpPeer(asked) => {
+                let now = self.core.now;
+                let speaker = self.speaker(asked.router.as_deref())?;
+                let peers = peering::show::act(speaker, &asked, now)?;
+                reply::done(self.client.out(), id, Some(peers));
+                Ok(None)
+            }
+            Do::ShowCounters(_) => show(What::Counters),
+            Do::ShowEventPoll(_) => show(What::Waits),
+            Do::ShowEventTimers(whose) => {
+                if whose.router.is_some() {
+                    self.speaker(whose.router.as_deref())?;
+                }
+                show(What::Timers)
+            }
+            Do::ShowEventCpu(_) => show(What::Cpu),
+            Do::ShowEventShards(_) => show(What::Shards),
+            Do::ServerStats(_) => show(What::Server { clients }),
+        }
+    }
+
+    fn speaker(&mut self, router: Option<&str>) -> Result<&mut Speaker, Refusal> {
+        if let Some(router) = router {
+            let message = format!("no router is called \"{router}\" here: a daemon has one only");
+            return Err(Refusal::new(Code::NotFound, message));
+        }
+        match &mut self.core.routes {
+            Some(routes) => {
+                routes.touch();
+                Ok(&mut routes.speaker)
+            }
+            None => {
+                let message = "this daemon speaks no BGP: its configuration has no [bgp]";
+                Err(Refusal::new(Code::Refused, message))
+            }
+        }
+    }
+
+    fn delete(&mut self, id: u64, delete: TunnelDelete) -> Result<Option<Work>, Refusal> {
+        let tunnel = match (delete.tunnel, delete.all) {
+            (Some(tunnel), false) => tunnel,
+            (None, true) => {
+                let (cursor, closed) = (0, 0);
+                return Ok(Some(Work::DeleteAll { cursor, closed }));
+            }
+            (None, false) | (Some(_), true) => {
+                let message = "name a tunnel, or say \"all\":true";
+                return Err(Refusal::new(Code::BadRequest, message));
+            }
+        };
+        let key = self.tunnel(tunnel, delete.version)?;
+        let closed = self
+            .core
+            .edge
+            .endpoint_mut()
+            .close_tunnel(key, self.core.now);
+        reply::done(self.client.out(), id, Some(closed.into()));
+        Ok(None)
+    }
+
+    fn delete_all(
+        &mut self,
+        id: u64,
+        mut cursor: u32,
+        mut closed: u64,
+        steps: &mut usize,
+    ) -> Option<Work> {
+        let Core { edge, now, .. } = &mut *self.core;
+        let endpoint = edge.endpoint_mut();
+        while *steps > 0 {
+            *steps -= 1;
+            let Some((next, view)) = endpoint.next_tunnel(cursor) else {
+                reply::done(self.client.out(), id, Some(closed));
+                return None;
+            };
+            let key = view.key;
+            cursor = next;
+            closed += u64::from(endpoint.close_tunnel(key, *now));
+        }
+        Some(Work::DeleteAll { cursor, closed })
+    }
+
+    fn tunnel(&self, id: u32, number: Option<u8>) -> Result<TunnelKey, Refusal> {
+        let version = number.map(version).transpose()?;
+        let found = self.core.edge.endpoint().find_tunnel(id, version);
+        found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there is no tunnel {id}")))
+    }
+
+    fn session(&self, name: SessionName) -> Result<l2tp::SessionKey, Refusal> {
+        let tunnel = self.tunnel(name.tunnel, name.version)?;
+        self.core
+            .edge
+            .endpoint()
+            .find_session(tunnel, name.session)
+            .ok_or_else(|| {
+                let message = format!("tunnel {} has no session {}", name.tunnel, name.session);
+                Refusal::new(Code::NotFound, message)
+            })
+    }
+}
+
+fn check_count(count: u32) -> Result<(), Refusal> {
+    if count == 0 {
+        return Err(Refusal::new(Code::BadRequest, "count must be 1 or more"));
+    }
+    Ok(())
+}
+
+fn version(number: u8) -> Result<Version, Refusal> {
+    match number {
+        2 => Ok(Version::V2),
+        3 => Ok(Version::V3),
+        _ => Err(Refusal::new(Code::BadRequest, "version must be 2 or 3")),
+    }
+}

@@ -1,0 +1,166 @@
+//! Who is meant, and how subscribers are dropped.
+
+use edge::{End, SubscriberKey};
+
+use super::{Context, Work};
+use crate::capture::Wanted;
+use crate::show::What;
+use control::reply::{self, Code, Refusal};
+use control::request::{CaptureSubscriber, SessionName, ShowSubscriber, Who};
+use control::rows;
+
+impl Context<'_> {
+    /// What is to be shown of somebody: also of one that is not on line any more.
+    pub(super) fn subscriber(&self, request: &ShowSubscriber) -> Result<What, Refusal> {
+        let keys = self.find(&request.of)?;
+        let edge = &self.core.edge;
+        let name: Box<[u8]> = match keys.first().and_then(|key| edge.subscriber(*key)) {
+            Some(view) => view.name.into(),
+            None => {
+                let who = request.of.who.as_deref().unwrap_or_default();
+                let mut ended = (0..).map_while(|n| edge.ended(n));
+                if !ended.any(|ended| *ended.name == *who.as_bytes()) {
+                    return Err(nobody(&request.of));
+                }
+                who.as_bytes().into()
+            }
+        };
+        Ok(What::Details {
+            keys,
+            name,
+            history: request.history,
+        })
+    }
+
+    /// The lines of a filter that is there.
+    pub(super) fn filter(&self, name: String) -> Result<What, Refusal> {
+        if self.core.edge.filters().set().find(&name).is_some() {
+            return Ok(What::FilterLines(name));
+        }
+        let message =
+            format!("there is no filter {name:?}; \"headend show filters\" lists those there are");
+        Err(Refusal::new(Code::NotFound, message))
+    }
+
+    pub(super) fn begin_drop(&self, who: &Who) -> Result<Work, Refusal> {
+        let keys = self.find(who)?;
+        if keys.is_empty() {
+            return Err(nobody(who));
+        }
+        Ok(Work::Drop { keys, rows: 0 })
+    }
+
+    pub(super) fn drop_subscribers(
+        &mut self,
+        id: u64,
+        mut keys: Vec<SubscriberKey>,
+        mut rows: u64,
+        steps: &mut usize,
+    ) -> Option<Work> {
+        while *steps > 0 && !self.client.is_full() {
+            *steps -= 1;
+            let Some(key) = keys.pop() else {
+                reply::end(self.client.out(), id, rows);
+                return None;
+            };
+            rows += u64::from(self.drop_subscriber(id, key));
+        }
+        Some(Work::Drop { keys, rows })
+    }
+
+    /// `false`: it has gone, or is told to go already.
+    fn drop_subscriber(&mut self, id: u64, key: SubscriberKey) -> bool {
+        let now = self.core.now;
+        let Some(view) = self.core.edge.subscriber(key) else {
+            return false;
+        };
+        let name = String::from_utf8_lossy(view.name).into_owned();
+        let row = rows::Dropped {
+            schema: "subscriber.dropped/1",
+            name: &name,
+            tunnel: view.ids.0,
+            session: view.ids.1,
+            address: view.address,
+            up_s: view.up.map(|up| now.since(up).as_secs_f64()),
+        };
+        let dropped = self.core.edge.drop_subscriber(key, End::Administrator, now);
+        if dropped {
+            reply::row(self.client.out(), id, &row);
+        }
+        dropped
+    }
+
+    pub(super) fn capture(
+        &mut self,
+        id: u64,
+        request: &CaptureSubscriber,
+    ) -> Result<Option<Work>, Refusal> {
+        let keys = self.find(&request.of)?;
+        let name = request.of.who.as_deref().map(str::as_bytes);
+        if keys.is_empty() && !request.wait {
+            return Err(nobody(&request.of));
+        }
+        let wanted = Wanted {
+            keys,
+            name,
+            count: request.count,
+            snap: request.snap,
+        };
+        let out = self.client.out();
+        self.captures
+            .begin((self.key, id), wanted, out, self.core)?;
+        Ok(None)
+    }
+
+    pub(super) fn stop_capture(&mut self, id: u64, capture: u64) -> Result<Option<Work>, Refusal> {
+        let out = self.client.out();
+        if !self.captures.stop(self.key, capture, out, self.core) {
+            let message = format!("no capture was begun by request {capture}, or it has ended");
+            return Err(Refusal::new(Code::NotFound, message));
+        }
+        reply::done(self.client.out(), id, None);
+        Ok(None)
+    }
+
+    /// All that are meant; none where nobody of the name or address is on line.
+    fn find(&self, who: &Who) -> Result<Vec<SubscriberKey>, Refusal> {
+        let edge = &self.core.edge;
+        match (&who.who, who.tunnel, who.session) {
+            (Some(text), None, None) => {
+                let mut keys: Vec<_> = edge.find(text.as_bytes()).collect();
+                if let (true, Ok(address)) = (keys.is_empty(), text.parse()) {
+                    keys.extend(edge.at_address(address));
+                }
+                Ok(keys)
+            }
+            (None, Some(tunnel), Some(session)) => {
+                let version = who.version;
+                let key = self.session(SessionName {
+                    tunnel,
+                    session,
+                    version,
+                })?;
+                let view = edge.subscriber_in(key).ok_or_else(|| {
+                    let message = format!(
+                        "session {session} of tunnel {tunnel} does not end here: it has no subscriber"
+                    );
+                    Refusal::new(Code::NotFound, message)
+                })?;
+                Ok(vec![view.key])
+            }
+            _ => {
+                let message =
+                    "say who by a name or an address (\"who\"), or by \"tunnel\" and \"session\"";
+                Err(Refusal::new(Code::BadRequest, message))
+            }
+        }
+    }
+}
+
+fn nobody(who: &Who) -> Refusal {
+    let who = who.who.as_deref().unwrap_or_default();
+    let message = format!(
+        "no subscriber {who:?} is on line, and none is remembered; \"headend show subscribers\" lists all"
+    );
+    Refusal::new(Code::NotFound, message)
+}

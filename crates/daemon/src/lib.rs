@@ -1,0 +1,106 @@
+//! `headend run`: one thread and one event loop between the sockets, the L2TP
+//! endpoint and the control socket; where asked, further threads for packets alone.
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `start` | sockets are opened, privileges dropped |
+//! | `core` | what the loop and all it serves share |
+//! | `turn` | one turn of the loop |
+//! | `input` | datagrams from the sockets to the edge |
+//! | `inside` | packets from and to the TUN device |
+//! | `addresses` | addresses of our own clients |
+//! | `default_route` | the host's default route by one of them |
+//! | `authority` | who may come in |
+//! | `dialler` | sessions in which we are the client |
+//! | `reload` | what SIGHUP reads anew |
+//! | `routes` | the BGP speaker, what it announces, what the kernel learns |
+//! | `shards` | packets on further cores |
+//! | `rest` | whether to gather datagrams that come one by one |
+//! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
+//! | `events` | what the endpoint tells |
+//! | `server` | control clients come, are served in turn, and go |
+//! | `client` | one client's lines in and out, both bounded |
+//! | `jobs` | what a request does, bit by bit |
+//! | `show` | the rows of a `show`, bit by bit |
+//! | `log` | where log lines go |
+#![forbid(unsafe_code)]
+
+mod addresses;
+mod authority;
+mod capture;
+pub mod check;
+mod client;
+pub mod config;
+mod core;
+mod default_route;
+mod dialler;
+mod events;
+mod input;
+mod inside;
+mod jobs;
+mod log;
+mod reload;
+mod rest;
+mod routes;
+mod server;
+mod shards;
+mod show;
+mod sockets;
+mod source;
+mod start;
+mod turn;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+/// Run the daemon.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// End when this process, the parent, does
+    #[arg(long, value_name = "PID", hide = true)]
+    with_parent: Option<i32>,
+}
+
+/// Runs until a signal ends it.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(parent) = args.with_parent {
+        end_with(parent)?;
+    }
+    let settings = match config::load(&args.config) {
+        Ok(settings) => settings,
+        Err(faults) => {
+            eprintln!("{faults}");
+            eprintln!(
+                "headend: not started: {} in the configuration",
+                if faults.len() == 1 {
+                    "a fault".into()
+                } else {
+                    format!("{} faults", faults.len())
+                }
+            );
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    log::start(&settings.log)?;
+    log::advice(&settings.advice);
+    let mut daemon = start::start(&settings, &args.config)?;
+    let outcome = daemon.run().context("the event loop failed");
+    daemon.finish();
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Has the kernel end this process when `parent` ends.
+fn end_with(parent: i32) -> Result<()> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    // It may have ended before.
+    if getppid() != Pid::from_raw(parent) {
+        bail!("the parent process {parent} has ended");
+    }
+    Ok(())
+}

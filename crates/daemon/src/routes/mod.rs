@@ -1,0 +1,326 @@
+//! The BGP speaker among the daemon's work: its connections, what it announces for the edge, what the kernel gets.
+
+mod announce;
+mod install;
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::{Context, Result};
+use base::{Duration, Instant};
+use bgp::rib::LocalRoute;
+use bgp::{Event, Speaker};
+use peering::{Buffers, Counts, Peering};
+use reactor::{HandlerId, Reactor, Ready};
+use wire::bgp::Prefix;
+
+use self::announce::{Announced, Step};
+use self::install::Installed;
+use super::source::Source;
+use crate::config::{Announce, Bgp};
+use peering::show::Aside;
+
+/// Work on routes in one turn, in steps of some hundred nanoseconds: nobody waits for longer than some milliseconds.
+const BUDGET: usize = 8_192;
+
+/// What the loop's time on routes is booked on.
+pub(super) struct Accounts {
+    read: HandlerId,
+    timers: HandlerId,
+    work: HandlerId,
+    write: HandlerId,
+    kernel: HandlerId,
+}
+
+impl Accounts {
+    fn open(reactor: &mut Reactor) -> Self {
+        Self {
+            read: reactor.handler("bgp read"),
+            timers: reactor.handler("bgp timers"),
+            work: reactor.handler("bgp routes"),
+            write: reactor.handler("bgp write"),
+            kernel: reactor.handler("kernel routes"),
+        }
+    }
+}
+
+/// The speaker and its sockets.
+pub(super) struct Routes {
+    pub(super) speaker: Speaker,
+    peering: Peering,
+    buffers: Buffers,
+    announce: Announce,
+    announced: Announced,
+    pools: Vec<Prefix>,
+    installed: Option<Installed>,
+    accounts: Accounts,
+    has_work: bool,
+    was_read: bool,
+    ending: bool,
+    /// Whether packets go on by our routes when we are gone (RFC 4724).
+    preserves: bool,
+}
+
+impl Routes {
+    /// Opens the listeners and starts the peers. `pools` are their networks.
+    ///
+    /// # Errors
+    /// What could not be opened.
+    pub(super) fn open(
+        bgp: &Bgp,
+        pools: Vec<Prefix>,
+        seed: [u8; 32],
+        reactor: &mut Reactor,
+    ) -> Result<Self> {
+        let accounts = Accounts::open(reactor);
+        let signatures = bgp.signatures();
+        let peering = Peering::open(Source::Bgp.to_bits(), &bgp.listen, signatures, reactor)
+            .map_err(|(address, error)| {
+                let hint = match error.raw_os_error() {
+                    Some(92) => ": this kernel has no TCP signatures; leave secret out",
+                    _ => "",
+                };
+                anyhow::Error::new(error).context(format!("bgp.listen: {address}{hint}"))
+            })?;
+        let installed = bgp
+            .install
+            .map(Installed::open)
+            .transpose()
+            .context("bgp.install")?;
+        let mut speaker = Speaker::new(bgp.speaker.clone(), seed);
+        if installed.is_some() {
+            speaker.watch_changes();
+        }
+        let mut routes = Self {
+            speaker,
+            peering,
+            buffers: Buffers::new(),
+            announced: Announced::new(&bgp.announce),
+            announce: Announce::default(),
+            pools: Vec::new(),
+            installed,
+            accounts,
+            has_work: true,
+            was_read: false,
+            ending: false,
+            preserves: bgp.preserves(),
+        };
+        let now = reactor::clock::now();
+        routes.announce(&bgp.announce, pools, now);
+        routes.speaker.start(now);
+        Ok(routes)
+    }
+
+    /// Announces what a configuration says, in the place of what one before said.
+    fn announce(&mut self, announce: &Announce, pools: Vec<Prefix>, now: Instant) {
+        let pools = if announce.pools { pools } else { Vec::new() };
+        let mut steps = self.announced.set_aggregates(&announce.aggregates);
+        let before = [&self.announce.networks[..], &self.pools[..]].concat();
+        let new = announce.networks.iter().chain(&pools);
+        steps.extend(new.filter_map(|&network| self.announced.add(network)));
+        steps.extend(
+            before
+                .into_iter()
+                .filter_map(|network| self.announced.remove(network)),
+        );
+        (self.announce, self.pools) = (announce.clone(), pools);
+        for step in steps {
+            self.step(step, now);
+        }
+    }
+
+    fn step(&mut self, step: Step, now: Instant) {
+        match step {
+            Step::Originate(prefix) => self.speaker.originate(prefix, &LocalRoute::default(), now),
+            Step::Retract(prefix) => {
+                self.speaker.retract(prefix, now);
+            }
+        }
+        self.has_work = true;
+    }
+
+    /// A network leads to a subscriber from now on, or to none any more.
+    pub(super) fn leads(&mut self, address: IpAddr, length: u8, leads: bool, now: Instant) {
+        if let Some(step) = self.announced.leads(Prefix::of(address, length), leads) {
+            self.step(step, now);
+        }
+    }
+
+    /// Another configuration: sessions whose settings stay go on.
+    pub(super) fn reload(&mut self, bgp: &Bgp, pools: Vec<Prefix>, now: Instant) {
+        if let Err(error) = self.peering.set_signatures(bgp.signatures()) {
+            tracing::error!(%error, "bgp: keys of signatures could not be set");
+        }
+        let reload = self.speaker.reload(bgp.speaker.clone(), now);
+        self.preserves = bgp.preserves();
+        self.announce(&bgp.announce, pools, now);
+        self.has_work = true;
+        tracing::info!(
+            added = reload.added,
+            removed = reload.removed,
+            replaced = reload.replaced,
+            kept = reload.kept,
+            "bgp peers read anew"
+        );
+    }
+
+    /// A new turn of the loop.
+    pub(super) fn begin(&mut self) {
+        self.buffers.begin();
+    }
+
+    /// Serves one of its descriptors.
+    pub(super) fn ready(&mut self, ready: Ready, reactor: &mut Reactor, now: Instant) {
+        let Self {
+            speaker,
+            peering,
+            buffers,
+            ..
+        } = self;
+        peering.ready(ready, speaker, buffers, reactor, now);
+        self.was_read = true;
+    }
+
+    /// When it has to be called again, if nothing happens.
+    pub(super) fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let parting = self.peering.poll_timeout().map(|at| (at, "parting"));
+        let due = self.speaker.poll_timeout();
+        [due, parting].into_iter().flatten().min()
+    }
+
+    /// Whether there is something to do at once.
+    pub(super) fn has_work(&self) -> bool {
+        let kernel = self.installed.as_ref().is_some_and(Installed::has_changes);
+        self.has_work || kernel || self.peering.has_work() || self.speaker.wants_drained()
+    }
+
+    /// What is to be done in a turn, behind its input.
+    pub(super) fn turn(&mut self, reactor: &mut Reactor, now: Instant) {
+        if core::mem::take(&mut self.was_read) {
+            reactor.lap(self.accounts.read);
+        }
+        self.speaker.drained(reactor.complete_until());
+        let due = self.poll_timeout().filter(|(at, _)| *at <= now);
+        if let Some((at, _)) = due {
+            reactor.record_lateness(now.since(at));
+            self.speaker.handle_timeout(now);
+            self.peering.tend(reactor, now);
+            reactor.lap(self.accounts.timers);
+        }
+        self.has_work = self.speaker.work(BUDGET, now);
+        reactor.lap(self.accounts.work);
+        self.write(reactor, now);
+        self.tell(reactor, now);
+        self.install(reactor);
+    }
+
+    fn write(&mut self, reactor: &mut Reactor, now: Instant) {
+        let writes = self
+            .peering
+            .write(&mut self.speaker, &mut self.buffers, reactor, now);
+        if writes > 0 {
+            reactor.lap_many(self.accounts.write, writes);
+        }
+    }
+
+    /// Does what the speaker asks for, and writes down what it tells.
+    fn tell(&mut self, reactor: &mut Reactor, now: Instant) {
+        let mut asked = false;
+        while let Some(event) = self.speaker.poll_event() {
+            match self.peering.act(event, &mut self.speaker, reactor, now) {
+                None => asked = true,
+                Some(event) => self.log(&event, now),
+            }
+        }
+        // A connection that could not even be begun is to be tried again later.
+        self.has_work |= asked && self.speaker.poll_timeout().is_some_and(|(at, _)| at <= now);
+    }
+
+    fn log(&self, event: &Event, now: Instant) {
+        let address = |peer| self.speaker.neighbor(peer, now).map(|view| view.remote);
+        let text = |address: Option<IpAddr>| address.map_or("-".into(), |ip| ip.to_string());
+        match event {
+            Event::Up { peer, .. } => {
+                if tracing::enabled!(tracing::Level::INFO) {
+                    tracing::info!(peer = text(address(*peer)), "bgp session up");
+                }
+            }
+            Event::Down { remote, reason, .. } => {
+                tracing::info!(peer = %remote, %reason, "bgp session down");
+            }
+            Event::Malformed { peer } => {
+                if tracing::enabled!(tracing::Level::DEBUG) {
+                    tracing::debug!(peer = text(address(*peer)), "malformed UPDATE");
+                }
+            }
+            Event::Forgotten { remote, .. } => tracing::debug!(peer = %remote, "forgotten"),
+            Event::Connect { .. } | Event::Close { .. } => {}
+        }
+    }
+
+    fn install(&mut self, reactor: &mut Reactor) {
+        let Some(installed) = &mut self.installed else {
+            return;
+        };
+        while let Some(change) = self.speaker.poll_change() {
+            // What is ours leads where the kernel knows.
+            let learned = change.best.filter(|best| best.peer.is_some());
+            installed.set(change.prefix, learned.and_then(|best| best.next_hop));
+        }
+        if installed.has_changes() {
+            installed.work();
+            reactor.lap(self.accounts.kernel);
+        }
+    }
+
+    /// Tells every peer that we go.
+    pub(super) fn shut_down(&mut self, now: Instant) {
+        if !self.ending {
+            self.ending = true;
+            self.speaker.stop("", now);
+            self.has_work = true;
+        }
+    }
+
+    /// Whether every peer was told.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.peering.counts().connections == 0 && !self.has_work()
+    }
+
+    /// Takes back what the kernel has of us, unless a peer was told that our forwarding state outlives us.
+    pub(super) fn finish(&mut self) {
+        if let Some(installed) = &mut self.installed
+            && !self.preserves
+        {
+            installed.withdraw_all();
+        }
+    }
+
+    /// Somebody changes something: there is work to be looked for.
+    pub(super) fn touch(&mut self) {
+        self.has_work = true;
+    }
+
+    /// What is counted of the sockets.
+    pub(super) fn counts(&self) -> Counts {
+        self.peering.counts()
+    }
+
+    /// What is shown beside the speaker's own.
+    pub(super) fn aside(&self) -> Aside {
+        let installed = self.installed.as_ref();
+        Aside {
+            announced: Some(self.announced.len()),
+            installed: installed.map(|installed| (installed.len(), installed.refused())),
+        }
+    }
+
+    /// Where it listens.
+    pub(super) fn listening(&self) -> Vec<SocketAddr> {
+        self.peering.listening().collect()
+    }
+}
+
+/// How long the daemon waits for peers to read that it goes.
+pub(super) fn patience(bgp: Option<&Bgp>) -> Duration {
+    bgp.map_or(Duration::ZERO, |bgp| bgp.shutdown_wait)
+}

@@ -1,0 +1,384 @@
+//! The control socket: clients come, are served in turn, and go. A client that
+//! does not read costs its own buffers and nobody else's time.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+use base::slab::Key;
+use base::{Instant, Slab};
+use hashbrown::HashMap;
+use l2tp::{SessionKey, TunnelKey};
+use reactor::{Interest, Reactor, Readiness, Token};
+
+use super::capture::Captures;
+use super::client::{Client, ms};
+use super::core::Core;
+use super::source::Source;
+use crate::config;
+use control::lines::{Heard, is_shortage};
+use control::reply::{Code, Created, Refusal};
+
+/// Steps of requests done in one turn, over all clients.
+const STEPS: usize = 512;
+
+/// Mode of the socket's file: its owner and group may use it.
+const MODE: u32 = 0o660;
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum WaitFor {
+    Tunnel(TunnelKey),
+    Session(SessionKey),
+    /// A session of ours as a client, until it is on line.
+    Line(SessionKey),
+}
+
+/// Who waits, since when, and for which ids.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    pub(super) client: Key,
+    pub(super) ticket: Key,
+    pub(super) since: Instant,
+    pub(super) tunnel: u32,
+    pub(super) session: Option<u32>,
+}
+
+/// A client and its connection.
+struct Connection {
+    stream: UnixStream,
+    /// `None` only until it is watched.
+    token: Option<Token>,
+    client: Client,
+    /// Whether it stands in the list of those to be served.
+    listed: bool,
+}
+
+/// The control socket and its clients.
+pub(super) struct Server {
+    listener: UnixListener,
+    token: Token,
+    path: PathBuf,
+    clients_max: usize,
+    connections: Slab<Connection>,
+    /// Clients with something to do, in turn.
+    work: Vec<Key>,
+    waiters: Waiters,
+    captures: Captures,
+    accepting: bool,
+}
+
+/// Who waits for what.
+pub(super) type Waiters = HashMap<WaitFor, Waiter>;
+
+impl Server {
+    /// Opens the control socket.
+    ///
+    /// # Errors
+    /// Another daemon answers there, or the path cannot be used.
+    pub(super) fn open(control: &config::Control, reactor: &mut Reactor) -> io::Result<Self> {
+        let listener = reactor::unix::listen(&control.socket, MODE)?;
+        let source = Source::Listener.to_bits();
+        let token = reactor.add_from_reserve(&listener, "control", source, Interest::READ)?;
+        Ok(Self {
+            listener,
+            token,
+            path: control.socket.clone(),
+            clients_max: control.clients,
+            connections: Slab::new(),
+            work: Vec::new(),
+            waiters: HashMap::new(),
+            captures: Captures::default(),
+            accepting: true,
+        })
+    }
+
+    /// Takes the socket's name away.
+    pub(super) fn remove_socket(&self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::warn!(%error, "the control socket's name could not be removed");
+        }
+    }
+
+    /// How many clients there are.
+    pub(super) fn len(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Whether a client has something to be done now.
+    pub(super) fn has_work(&self) -> bool {
+        !self.work.is_empty()
+    }
+
+    /// Takes new clients in.
+    pub(super) fn accept(&mut self, core: &mut Core) {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.welcome(stream, core),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_shortage(&error) => {
+                    tracing::warn!(%error, "no control client is taken until another goes");
+                    self.accepting = core
+                        .reactor
+                        .set_interest(self.token, Interest::NONE)
+                        .is_err();
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn welcome(&mut self, mut stream: UnixStream, core: &mut Core) {
+        if stream.set_nonblocking(true).is_err() {
+            return;
+        }
+        let mut client = Client::default();
+        if self.len() >= self.clients_max {
+            let message = format!("{} control clients are connected already", self.len());
+            client.close_with(&Refusal::new(Code::Limit, message));
+            // What does not fit into an empty socket buffer is not worth a wait.
+            client.write(&mut stream);
+            return;
+        }
+        let key = self.connections.insert(Connection {
+            stream,
+            token: None,
+            client,
+            listed: false,
+        });
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let (stream, source) = (&connection.stream, Source::Client(key.index).to_bits());
+        let reactor = &mut core.reactor;
+        match reactor.add_from_reserve(stream, "control client", source, Interest::READ) {
+            Ok(token) => connection.token = Some(token),
+            Err(error) => {
+                tracing::warn!(%error, "a control client cannot be served");
+                self.connections.remove(key);
+            }
+        }
+    }
+
+    /// A client's connection is ready.
+    pub(super) fn ready(&mut self, place: u32, readiness: Readiness, core: &mut Core) {
+        let Some(key) = self.connections.key_at(place) else {
+            return;
+        };
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let mut heard = Heard::Fine;
+        if readiness.readable() && !readiness.hangup() {
+            heard = connection.client.read(&mut connection.stream);
+        }
+        if readiness.hangup() || heard == Heard::Lost {
+            self.close(key, core);
+        } else {
+            self.list(key);
+        }
+    }
+
+    fn list(&mut self, key: Key) {
+        if let Some(connection) = self.connections.get_mut(key)
+            && !std::mem::replace(&mut connection.listed, true)
+        {
+            self.work.push(key);
+        }
+    }
+
+    /// Goes on with the requests of every client that has any, each in its turn
+    /// and no further than its share.
+    pub(super) fn serve(&mut self, core: &mut Core) {
+        let work = std::mem::take(&mut self.work);
+        let share = (STEPS / work.len().max(1)).max(16);
+        let clients = self.len();
+        for key in work {
+            let Self {
+                connections,
+                waiters,
+                captures,
+                ..
+            } = self;
+            let Some(connection) = connections.get_mut(key) else {
+                continue;
+            };
+            connection.listed = false;
+            connection.client.take_lines();
+            let mut steps = share;
+            while steps > 0
+                && let Some(job) = connection.client.next_job()
+            {
+                let more = job.work(
+                    &mut steps,
+                    key,
+                    &mut connection.client,
+                    core,
+                    (waiters, captures),
+                    clients,
+                );
+                if let Some(job) = more {
+                    connection.client.keep(job);
+                }
+            }
+            self.settle(key, core);
+        }
+    }
+
+    /// Writes what listed clients have to get.
+    pub(super) fn flush(&mut self, core: &mut Core) {
+        let work = std::mem::take(&mut self.work);
+        for key in work {
+            if let Some(connection) = self.connections.get_mut(key) {
+                connection.listed = false;
+                self.settle(key, core);
+            }
+        }
+    }
+
+    /// Writes, watches for what is wanted next, lists again what can go on.
+    fn settle(&mut self, key: Key, core: &mut Core) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let heard = connection.client.write(&mut connection.stream);
+        if heard == Heard::Lost || connection.client.is_done() {
+            return self.close(key, core);
+        }
+        let client = &connection.client;
+        let mut interest = Interest::NONE;
+        if client.wants_input() {
+            interest = interest.with(Interest::READ);
+        }
+        if client.has_output() {
+            interest = interest.with(Interest::WRITE);
+        }
+        let goes_on = client.can_work();
+        let token = connection.token;
+        if token.is_none_or(|token| core.reactor.set_interest(token, interest).is_err()) {
+            return self.close(key, core);
+        }
+        if goes_on {
+            self.list(key);
+        }
+    }
+
+    /// Hands on what was captured; whether there was anything.
+    pub(super) fn hand_out(&mut self, core: &mut Core) -> bool {
+        if !core.edge.has_tapped() {
+            return false;
+        }
+        let Self {
+            connections,
+            captures,
+            work,
+            ..
+        } = self;
+        let mut got = Vec::new();
+        captures.hand_out(
+            core,
+            connections,
+            |connection| &mut connection.client,
+            |client| got.push(client),
+        );
+        for key in got {
+            if let Some(connection) = connections.get_mut(key)
+                && !std::mem::replace(&mut connection.listed, true)
+            {
+                work.push(key);
+            }
+        }
+        true
+    }
+
+    fn close(&mut self, key: Key, core: &mut Core) {
+        self.captures.gone(key, core);
+        // It is not closed before it is no longer watched.
+        let gone = self.connections.remove(key);
+        if let Some(token) = gone.as_ref().and_then(|gone| gone.token) {
+            core.reactor.remove(token);
+        }
+        if !self.accepting {
+            let again = core.reactor.set_interest(self.token, Interest::READ);
+            self.accepting = again.is_ok();
+        }
+    }
+
+    /// Something is up: tells who waits for it.
+    pub(super) fn up(&mut self, what: WaitFor, now: Instant) {
+        if let Some(waiter) = self.take_waiter(what) {
+            let Waiter {
+                tunnel,
+                session,
+                since,
+                ..
+            } = waiter;
+            let ms = Some(ms(since, now));
+            self.tell(
+                &waiter,
+                Created {
+                    tunnel,
+                    session,
+                    up: Some(true),
+                    ms,
+                    reason: None,
+                },
+            );
+        }
+    }
+
+    /// Something failed or ended: tells who waits for it.
+    pub(super) fn down(&mut self, what: WaitFor, reason: &dyn Display, now: Instant) {
+        if let Some(waiter) = self.take_waiter(what) {
+            let Waiter {
+                tunnel,
+                session,
+                since,
+                ..
+            } = waiter;
+            let reason = reason.to_string();
+            let (ms, reason) = (Some(ms(since, now)), Some(reason.as_str()));
+            self.tell(
+                &waiter,
+                Created {
+                    tunnel,
+                    session,
+                    up: Some(false),
+                    ms,
+                    reason,
+                },
+            );
+        }
+    }
+
+    /// Lets who waits for `what` hear of the end of `tunnel` instead; `false` if
+    /// somebody else waits for that.
+    pub(super) fn defer(&mut self, what: WaitFor, tunnel: TunnelKey) -> bool {
+        let tunnel = WaitFor::Tunnel(tunnel);
+        if self.waiters.contains_key(&tunnel) {
+            return false;
+        }
+        if let Some(waiter) = self.take_waiter(what) {
+            self.waiters.insert(tunnel, waiter);
+        }
+        true
+    }
+
+    fn take_waiter(&mut self, what: WaitFor) -> Option<Waiter> {
+        if self.waiters.is_empty() {
+            None
+        } else {
+            self.waiters.remove(&what)
+        }
+    }
+
+    fn tell(&mut self, waiter: &Waiter, created: Created<'_>) {
+        // The client may have gone meanwhile.
+        if let Some(connection) = self.connections.get_mut(waiter.client) {
+            connection.client.settle(waiter.ticket, created);
+            self.list(waiter.client);
+        }
+    }
+}

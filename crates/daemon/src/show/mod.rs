@@ -1,0 +1,219 @@
+//! The rows of a `show`, a bounded number at a time: a place in the endpoint's
+//! tables is all that is kept between two turns.
+
+mod accounts;
+mod filters;
+mod pools;
+mod radius;
+mod shards;
+mod subscribers;
+mod tables;
+
+use base::Duration;
+use bgp::PeerId;
+use edge::SubscriberKey;
+
+use super::client::Client;
+use super::core::Core;
+use control::reply::{self, Rows};
+use control::request::SubscriberFilter;
+use peering::show::BgpShow;
+
+/// A `show` and how far it is.
+pub(super) struct Show {
+    what: What,
+    cursor: u32,
+    rows: u64,
+}
+
+/// What is shown.
+pub(super) enum What {
+    Tunnels,
+    Sessions,
+    Peers,
+    Subscribers(SubscriberFilter),
+    /// These, and then the last `history` of this name that are not on line any more.
+    Details {
+        keys: Vec<SubscriberKey>,
+        name: Box<[u8]>,
+        history: u32,
+    },
+    EndedTunnels,
+    EndedSessions,
+    /// Those of a name, or all; as many as are `left` to be shown.
+    EndedSubscribers {
+        name: Option<Box<[u8]>>,
+        left: u32,
+    },
+    Pools,
+    Radius,
+    Filters,
+    /// The lines of the filter of this name.
+    FilterLines(String),
+    Counters,
+    Waits,
+    Descriptors,
+    Timers,
+    Cpu,
+    Shards,
+    Server {
+        clients: usize,
+    },
+    /// Routes, and who they come from; none once it is shown.
+    Bgp(Option<BgpShow>),
+}
+
+/// What a step has left to do.
+enum Step {
+    /// Go on from here.
+    From(u32),
+    /// Go on with the next part.
+    Then(What),
+    End,
+}
+
+impl Show {
+    /// From the first row.
+    pub(super) fn new(what: What) -> Self {
+        Self {
+            what,
+            cursor: 0,
+            rows: 0,
+        }
+    }
+
+    /// Writes rows until they are at an end, `steps` are used up, or the client has
+    /// enough to read; hands itself back if there is more.
+    pub(super) fn work(
+        mut self,
+        id: u64,
+        client: &mut Client,
+        core: &mut Core,
+        steps: &mut usize,
+    ) -> Option<Self> {
+        while *steps > 0 && !client.is_full() {
+            *steps -= 1;
+            let mut out = Rows::new(client.out(), id);
+            let step = self.what.step(self.cursor, core, &mut out);
+            self.rows += out.count;
+            match step {
+                Step::From(cursor) => self.cursor = cursor,
+                Step::Then(what) => (self.what, self.cursor) = (what, 0),
+                Step::End => {
+                    reply::end(client.out(), id, self.rows);
+                    return None;
+                }
+            }
+        }
+        Some(self)
+    }
+}
+
+impl What {
+    fn step(&mut self, cursor: u32, core: &mut Core, out: &mut Rows) -> Step {
+        if let What::Bgp(show) = self {
+            let Some(left) = show.take().zip(core.routes.as_deref_mut()) else {
+                return Step::End;
+            };
+            let (show, routes) = left;
+            let aside = routes.aside();
+            return match show.step(&mut routes.speaker, aside, core.now, out) {
+                Some(left) => Step::Then(What::Bgp(Some(left))),
+                None => Step::End,
+            };
+        }
+        let core = &*core;
+        let endpoint = core.edge.endpoint();
+        match self {
+            What::Tunnels => match endpoint.next_tunnel(cursor) {
+                Some((next, view)) => {
+                    tables::tunnel(&view, core.now, out);
+                    Step::From(next)
+                }
+                None => Step::End,
+            },
+            What::Sessions => match endpoint.next_session(cursor) {
+                Some((next, view)) => {
+                    tables::session(&view, core, out);
+                    Step::From(next)
+                }
+                None => Step::End,
+            },
+            What::Peers => match endpoint.next_peer(cursor) {
+                Some((next, view)) => {
+                    tables::peer(&view, out);
+                    Step::From(next)
+                }
+                None => Step::End,
+            },
+            What::Subscribers(filter) => subscribers::next(core, filter, cursor, out),
+            What::Details {
+                keys,
+                name,
+                history,
+            } => match keys.get(cursor as usize) {
+                Some(&key) => {
+                    subscribers::detail(core, key, out);
+                    Step::From(cursor + 1)
+                }
+                None => Step::Then(What::EndedSubscribers {
+                    name: Some(core::mem::take(name)),
+                    left: *history,
+                }),
+            },
+            What::EndedTunnels => tables::ended_tunnel(endpoint, cursor, core.now, out),
+            What::EndedSessions => tables::ended_session(endpoint, cursor, core.now, out),
+            What::EndedSubscribers { left: 0, .. } => Step::End,
+            What::EndedSubscribers { name, left } => {
+                let before = out.count;
+                let step = subscribers::ended(core, name.as_deref(), cursor, out);
+                *left -= u32::from(out.count > before);
+                step
+            }
+            What::Radius => radius::next(core, cursor, out),
+            What::Filters => filters::next(core, cursor, out),
+            What::FilterLines(name) => filters::lines(core, name, cursor, out),
+            What::Pools => pools::next(core, cursor, out),
+            What::Counters => {
+                tables::counters(core, out);
+                Step::End
+            }
+            What::Waits => {
+                accounts::waits(core, out);
+                Step::Then(What::Descriptors)
+            }
+            What::Descriptors => accounts::descriptors(core, cursor, out),
+            What::Timers => {
+                accounts::timers(core, out);
+                Step::Then(What::Bgp(Some(BgpShow::Holds(PeerId(0)))))
+            }
+            What::Cpu => {
+                accounts::cpu(core, out);
+                Step::End
+            }
+            What::Shards => {
+                shards::rows(core, out);
+                Step::End
+            }
+            What::Server { clients } => {
+                accounts::server(core, *clients, out);
+                Step::End
+            }
+            // Done above.
+            What::Bgp(_) => Step::End,
+        }
+    }
+}
+
+fn seconds(span: Duration) -> f64 {
+    rounded(span.as_secs_f64())
+}
+
+fn micros(span: Duration) -> f64 {
+    rounded(span.as_nanos() as f64 / 1000.0)
+}
+
+/// To three decimals, which is all that anyone reads.
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}

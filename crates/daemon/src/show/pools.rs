@@ -1,0 +1,37 @@
+//! Rows of the pools that subscribers get addresses from.
+
+use super::{Rows, Step};
+use crate::core::Core;
+use control::rows;
+
+/// The pool at the cursor; behind the last, what is outside of all.
+pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
+    let pools = core.edge.pools();
+    let Some(pool) = pools.views().nth(cursor as usize) else {
+        let outside = pools.outside();
+        out.push(&rows::Outside {
+            schema: "pool.outside/1",
+            used: outside.held,
+            draining: outside.draining,
+            refused_unknown_pool: outside.unknown_pool,
+            refused_duplicate: outside.duplicates,
+            refused_reserved: outside.reserved,
+            refused_full: outside.full,
+        });
+        return Step::End;
+    };
+    out.push(&rows::Pool {
+        schema: "pool/1",
+        name: pool.name,
+        sticky: pool.sticky,
+        size: pool.size,
+        used: pool.used,
+        free: pool.free,
+        remembered: pool.remembered,
+        left_out: pool.left_out,
+        taken: pool.taken,
+        came_back: pool.came_back,
+        refused: pool.full,
+    });
+    Step::From(cursor + 1)
+}

@@ -1,0 +1,239 @@
+//! Rows of subscribers, on line and not any more.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use base::{Duration, Instant};
+use edge::{Edge, SubscriberKey, SubscriberView};
+use l2tp::{SessionView, TunnelView};
+
+use super::{Rows, Step, seconds};
+use crate::core::Core;
+use control::request::{State, SubscriberFilter};
+use control::rows;
+
+/// The subscriber at or behind the cursor, if it is wanted.
+pub(super) fn next(core: &Core, filter: &SubscriberFilter, cursor: u32, out: &mut Rows) -> Step {
+    let Some((next, view)) = core.edge.next_subscriber(cursor) else {
+        return Step::End;
+    };
+    if is_wanted(filter, &view) {
+        line(core, &view, out);
+    }
+    Step::From(next)
+}
+
+fn is_wanted(filter: &SubscriberFilter, view: &SubscriberView) -> bool {
+    let has = |text: &String| {
+        let text = text.as_bytes();
+        text.is_empty() || view.name.windows(text.len()).any(|part| part == text)
+    };
+    filter.name.as_ref().is_none_or(has)
+        && filter.state.is_none_or(|state| is_in(state, view.phase))
+        && filter.tunnel.is_none_or(|tunnel| view.ids.0 == tunnel)
+}
+
+fn is_in(state: State, phase: edge::Phase) -> bool {
+    match state {
+        State::Link => phase == edge::Phase::Link,
+        State::Asking => phase == edge::Phase::Asking,
+        State::Networks => phase == edge::Phase::Networks,
+        State::Up => phase == edge::Phase::Up,
+        State::Ending => phase == edge::Phase::Ending,
+    }
+}
+
+fn traffic(traffic: edge::Traffic) -> rows::Traffic {
+    rows::Traffic {
+        packets_in: traffic.packets_in,
+        octets_in: traffic.octets_in,
+        packets_out: traffic.packets_out,
+        octets_out: traffic.octets_out,
+        dropped: traffic.dropped,
+    }
+}
+
+fn texts(prefixes: &[aaa::Prefix]) -> Vec<String> {
+    prefixes.iter().map(ToString::to_string).collect()
+}
+
+fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
+    let tunnel = tunnel_of(&core.edge, view);
+    out.push(&rows::Subscriber {
+        schema: "subscriber/1",
+        name: &String::from_utf8_lossy(view.name),
+        state: view.phase.name(),
+        role: role(view),
+        address: view.address,
+        tunnel: view.ids.0,
+        session: view.ids.1,
+        peer: tunnel.map(|tunnel| tunnel.route.peer),
+        filter: view.profile.and_then(|profile| profile.filter.as_deref()),
+        age_s: seconds(core.now.since(view.created)),
+        up_s: view.up.map(|up| seconds(core.now.since(up))),
+        traffic: traffic(view.traffic),
+    });
+}
+
+/// Everything about one, if it is still there.
+pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
+    let Some(view) = core.edge.subscriber(key) else {
+        return;
+    };
+    let session = core.edge.endpoint().session(view.session);
+    let tunnel = tunnel_of(&core.edge, &view);
+    let profile = view.profile;
+    let ending = view.ending;
+    let link = view.link.view();
+    out.push(&rows::Detail {
+        schema: "subscriber.detail/1",
+        name: &String::from_utf8_lossy(view.name),
+        state: view.phase.name(),
+        role: role(&view),
+        ending: ending.as_ref().map(|end| end as &dyn std::fmt::Display),
+        tunnel: tunnel.as_ref().map(|tunnel| tunnel_part(tunnel, core.now)),
+        session: session.as_ref().map(session_part),
+        ppp: ppp(&link),
+        ipv4: ipv4(&view, &link),
+        ipv6: view.ipv6.map(|[local, peer]| rows::Ipv6 {
+            local: link_local(local),
+            peer: link_local(peer),
+        }),
+        mtu: view.mtu,
+        routes: texts(profile.map_or(&[], |profile| &profile.routes)),
+        routes_missing: texts(&core.edge.missing_routes(key)),
+        filter: profile.and_then(|profile| profile.filter.as_deref()),
+        account: core.authority.account(view.account),
+        times: times(core, &view),
+        traffic: traffic(view.traffic),
+    });
+}
+
+/// The subscriber that ended `cursor` ago, if it is of this name.
+pub(super) fn ended(core: &Core, name: Option<&[u8]>, cursor: u32, out: &mut Rows) -> Step {
+    let Some(ended) = core.edge.ended(cursor as usize) else {
+        return Step::End;
+    };
+    if name.is_none_or(|name| *ended.name == *name) {
+        out.push(&rows::EndedSubscriber {
+            schema: "subscriber.ended/1",
+            name: &String::from_utf8_lossy(&ended.name),
+            tunnel: ended.ids.0,
+            session: ended.ids.1,
+            address: ended.address,
+            account: core.authority.account(ended.account),
+            ended_s_ago: seconds(core.now.since(ended.ended)),
+            age_s: seconds(ended.ended.since(ended.created)),
+            up_s: ended.up.map(|up| seconds(ended.ended.since(up))),
+            reason: &ended.reason,
+            terminate_cause: ended.reason.terminate_cause() as u32,
+            traffic: traffic(ended.traffic),
+        });
+    }
+    Step::From(cursor + 1)
+}
+
+fn role(view: &SubscriberView) -> &'static str {
+    if view.is_client { "client" } else { "network" }
+}
+
+fn tunnel_of<'a>(edge: &'a Edge, view: &SubscriberView) -> Option<TunnelView<'a>> {
+    let endpoint = edge.endpoint();
+    endpoint.tunnel(endpoint.session(view.session)?.tunnel)
+}
+
+fn tunnel_part<'a>(tunnel: &'a TunnelView, now: Instant) -> rows::TunnelPart<'a> {
+    rows::TunnelPart {
+        id: tunnel.id,
+        remote_id: tunnel.remote_id,
+        version: tunnel.version.number(),
+        state: &tunnel.state,
+        role: if tunnel.originated { "lac" } else { "lns" },
+        peer: tunnel.route.peer,
+        local: tunnel.route.local,
+        host_name: tunnel.host_name,
+        up_s: tunnel.up.map(|up| seconds(now.since(up))),
+    }
+}
+
+fn session_part<'a>(session: &'a SessionView) -> rows::SessionPart<'a> {
+    let number = |octets: &'a [u8]| std::str::from_utf8(octets).unwrap_or("");
+    let details = session.details;
+    rows::SessionPart {
+        id: session.id,
+        remote_id: session.remote_id,
+        role: &session.role,
+        state: &session.state,
+        calling_number: details.map_or("", |details| number(&details.calling_number)),
+        called_number: details.map_or("", |details| number(&details.called_number)),
+        sequencing: session.sequencing,
+        local_cookie_octets: session.local_cookie.as_bytes().len(),
+        remote_cookie_octets: session.remote_cookie.as_bytes().len(),
+    }
+}
+
+fn ppp(link: &ppp::LinkView) -> rows::Ppp {
+    rows::Ppp {
+        lcp: rows::Lcp {
+            state: link.lcp.name(),
+            local: lcp_side(&link.local),
+            peer: lcp_side(&link.peer),
+        },
+        ipcp: link.ipv4.map(|(state, _)| state.name()),
+        ipv6cp: link.ipv6.map(|(state, _)| state.name()),
+        authenticated: link.is_authenticated,
+        claims: link.claims,
+        echoes_unanswered: link.echoes_unanswered,
+    }
+}
+
+fn lcp_side(side: &ppp::LcpOptions) -> rows::LcpSide {
+    rows::LcpSide {
+        mru: side.mru,
+        magic: (side.magic != 0).then(|| format!("{:#010x}", side.magic)),
+        authentication: side.authentication.map(|way| match way {
+            ppp::Authentication::Pap => "pap",
+            ppp::Authentication::ChapMd5 => "chap-md5",
+        }),
+        pfc: side.compression.protocol,
+        acfc: side.compression.address,
+    }
+}
+
+fn ipv4<'a>(view: &SubscriberView<'a>, link: &ppp::LinkView) -> rows::Ipv4<'a> {
+    let open = link.ipv4.filter(|(state, _)| *state == ppp::State::Opened);
+    let other = open.map(|(_, settings)| {
+        if view.is_client {
+            settings.peer
+        } else {
+            settings.local
+        }
+    });
+    let dns = open.map_or([None; 2], |(_, settings)| settings.dns);
+    rows::Ipv4 {
+        address: view.address,
+        other: other.filter(|address| *address != Ipv4Addr::UNSPECIFIED),
+        dns: dns.into_iter().flatten().collect(),
+        pool: view.profile.and_then(|profile| profile.pool.as_deref()),
+    }
+}
+
+/// fe80::/64 and the identifier (RFC 5072, section 5).
+fn link_local(identifier: u64) -> Ipv6Addr {
+    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
+}
+
+fn times(core: &Core, view: &SubscriberView) -> rows::Times {
+    let limits = core.edge.limits(view.key);
+    let limit = |of: fn(edge::Limits) -> Duration| {
+        let span = limits.map(of).filter(|&span| span != Duration::ZERO);
+        span.map(seconds)
+    };
+    rows::Times {
+        age_s: seconds(core.now.since(view.created)),
+        up_s: view.up.map(|up| seconds(core.now.since(up))),
+        session_timeout_s: limit(|limits| limits.session),
+        session_left_s: view.ends.map(|at| seconds(at.since(core.now))),
+        idle_timeout_s: limit(|limits| limits.idle),
+        interim_interval_s: limit(|limits| limits.interim),
+    }
+}

@@ -1,0 +1,192 @@
+//! Rows of the endpoint's tables and counters.
+
+use base::Instant;
+use l2tp::{Codes, Endpoint, PeerView, Pseudowire, SessionEnd, SessionView, TunnelEnd, TunnelView};
+
+use super::{Rows, Step, seconds};
+use crate::core::Core;
+use crate::sockets;
+use control::rows;
+
+pub(super) fn tunnel(view: &TunnelView, now: Instant, out: &mut Rows) {
+    let state: &dyn std::fmt::Display = if view.closing {
+        &"closing"
+    } else {
+        &view.state
+    };
+    out.push(&rows::Tunnel {
+        schema: "tunnel/1",
+        id: view.id,
+        remote_id: view.remote_id,
+        version: view.version.number(),
+        state,
+        role: if view.originated { "lac" } else { "lns" },
+        peer: view.route.peer,
+        local: view.route.local,
+        host_name: view.host_name,
+        config_id: view.config_id,
+        sessions: view.sessions,
+        age_s: seconds(now.since(view.created)),
+        up_s: view.up.map(|up| seconds(now.since(up))),
+        window: view.peer_window,
+        cwnd: view.cwnd,
+        outstanding: view.outstanding,
+        rx: view.received,
+        tx: view.sent,
+        retransmissions: view.retransmissions,
+        duplicates: view.duplicates,
+    });
+}
+
+pub(super) fn session(view: &SessionView, core: &Core, out: &mut Rows) {
+    let now = core.now;
+    let subscriber = core.edge.subscriber_in(view.key);
+    let name = subscriber.map(|subscriber| String::from_utf8_lossy(subscriber.name));
+    let called = view
+        .details
+        .map_or(&[][..], |details| &details.called_number);
+    out.push(&rows::Session {
+        schema: "session/1",
+        id: view.id,
+        remote_id: view.remote_id,
+        tunnel: view.tunnel_id,
+        version: view.version.number(),
+        role: &view.role,
+        state: &view.state,
+        pseudowire: Pseudowire::from_number(view.pseudowire).map_or("other", Pseudowire::name),
+        age_s: seconds(now.since(view.created)),
+        up_s: view.up.map(|up| seconds(now.since(up))),
+        called_number: &String::from_utf8_lossy(called),
+        subscriber: name.as_deref(),
+        phase: subscriber.map(|subscriber| subscriber.phase.name()),
+        address: subscriber.and_then(|subscriber| subscriber.address),
+        octets_in: subscriber.map(|subscriber| subscriber.traffic.octets_in),
+        octets_out: subscriber.map(|subscriber| subscriber.traffic.octets_out),
+    });
+}
+
+pub(super) fn peer(view: &PeerView, out: &mut Rows) {
+    out.push(&rows::Peer {
+        schema: "peer/1",
+        address: view.addr,
+        tunnels: view.tunnels,
+        opened_total: view.opened_total,
+    });
+}
+
+pub(super) fn ended_tunnel(endpoint: &Endpoint, cursor: u32, now: Instant, out: &mut Rows) -> Step {
+    let Some(ended) = endpoint.ended_tunnel(cursor as usize) else {
+        return Step::End;
+    };
+    let (result, error) = match &ended.reason {
+        TunnelEnd::Peer(notice) => (Some(notice.result), notice.error),
+        reason => codes(reason.codes(ended.version)),
+    };
+    out.push(&rows::Ended {
+        schema: "ended/1",
+        tunnel: ended.id,
+        session: None,
+        version: ended.version.number(),
+        peer: Some(ended.route.peer),
+        ended_s_ago: seconds(now.since(ended.ended)),
+        reason: &ended.reason,
+        result,
+        error,
+    });
+    Step::From(cursor + 1)
+}
+
+pub(super) fn ended_session(
+    endpoint: &Endpoint,
+    cursor: u32,
+    now: Instant,
+    out: &mut Rows,
+) -> Step {
+    let Some(ended) = endpoint.ended_session(cursor as usize) else {
+        return Step::End;
+    };
+    let (result, error) = match &ended.reason {
+        SessionEnd::Peer(notice) => (Some(notice.result), notice.error),
+        reason => codes(reason.codes(ended.version)),
+    };
+    out.push(&rows::Ended {
+        schema: "ended/1",
+        tunnel: ended.tunnel_id,
+        session: Some(ended.id),
+        version: ended.version.number(),
+        peer: None,
+        ended_s_ago: seconds(now.since(ended.ended)),
+        reason: &ended.reason,
+        result,
+        error,
+    });
+    Step::From(cursor + 1)
+}
+
+/// The Result Code and Error Code that we sent, where any were.
+fn codes(codes: Option<Codes>) -> (Option<u16>, Option<u16>) {
+    codes.map_or((None, None), |codes| (Some(codes.result), codes.error))
+}
+
+pub(super) fn counters(core: &Core, out: &mut Rows) {
+    let mut push = |name: &dyn std::fmt::Display, value| {
+        out.push(&rows::Counter {
+            schema: "counter/1",
+            name,
+            value,
+        });
+    };
+    for (name, value) in core.edge.endpoint().counters() {
+        push(&name, value);
+    }
+    if let Some(routes) = &core.routes {
+        let counts = routes.counts();
+        push(&"bgp_connections", counts.connections.into());
+        push(&"bgp_connections_blocked", counts.blocked.into());
+        push(&"bgp_connections_refused", counts.refused);
+        push(&"bgp_connections_short", counts.short);
+        push(&"bgp_octets_in", counts.octets_in);
+        push(&"bgp_octets_out", counts.octets_out);
+    }
+    let others = core.shards.sum();
+    let udp = sockets::add(core.sockets.stats(), others.udp);
+    push(&"udp_received", udp.received);
+    push(&"udp_sent", udp.sent);
+    push(&"udp_truncated", udp.truncated);
+    push(&"udp_receive_errors", udp.receive_errors);
+    push(&"udp_send_blocked", udp.blocked);
+    push(
+        &"udp_send_dropped",
+        core.sockets.dropped + others.send_dropped,
+    );
+    let counts = core.edge.counts();
+    push(&"subscribers", counts.subscribers as u64);
+    push(&"subscribers_came_up", counts.up);
+    push(&"subscribers_ended", counts.down);
+    push(&"subscribers_refused", counts.refused);
+    push(&"subscribers_without_address", counts.without_address);
+    push(&"subscribers_too_many", counts.too_many);
+    push(&"subscriber_routes", counts.routes as u64);
+    push(&"subscriber_routes_refused", counts.routes_refused);
+    push(&"lcp_echo_replies", counts.echo_replies);
+    push(&"icmp_errors_sent", counts.icmp_errors);
+    for why in edge::Discard::all() {
+        push(
+            &format_args!("edge_{}", why.name()),
+            core.edge.discarded(why),
+        );
+    }
+    let written = core.inside.written().with(others.written);
+    push(&"tun_read", written.read);
+    push(&"tun_written", written.calls);
+    push(&"tun_refused", written.refused);
+    push(&"tun_missing", core.inside.nowhere + others.nowhere);
+    if let Some(clients) = &core.inside.clients {
+        push(&"client_addresses", clients.len());
+        push(&"client_addresses_refused", clients.refused());
+        push(
+            &"client_default_route",
+            u64::from(clients.has_default_route()),
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! Datagrams in, and out in batches.
+
+use std::io;
+use std::net::SocketAddr;
+
+use base::Route;
+use reactor::{Interest, Reactor, RecvBatch, SendOutcome};
+
+use super::{Shared, Sockets};
+
+impl Sockets {
+    /// Reads a batch from the socket `number`; `false` if there is no such socket.
+    pub(crate) fn receive(&mut self, number: u32, batch: &mut RecvBatch) -> io::Result<bool> {
+        let socket = match self.shared.get_mut(number as usize) {
+            Some(shared) => &mut shared.socket,
+            None => match self.own.at_mut(number - self.shared.len() as u32) {
+                Some(own) => &mut own.socket,
+                None => return Ok(false),
+            },
+        };
+        socket.recv(batch)?;
+        Ok(true)
+    }
+
+    /// The number that a datagram from `peer` on socket `number` is booked under.
+    ///
+    /// A tunnel's own socket has the address of the shared one, so before it was
+    /// connected it may have got what was meant for that.
+    pub(crate) fn number_for(&self, number: u32, peer: SocketAddr) -> u32 {
+        match number
+            .checked_sub(self.shared.len() as u32)
+            .and_then(|index| self.own.at(index))
+        {
+            Some(own) if own.peer != peer => own.parent,
+            _ => number,
+        }
+    }
+
+    /// Whether a send buffer is full, so that nothing more should be composed.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked > 0
+    }
+
+    /// Whether something has to be sent before a datagram for socket `number` can be
+    /// queued: see [`Sockets::make_room`].
+    pub(crate) fn needs_room(&self, number: u32) -> bool {
+        match self.shared.get(number as usize) {
+            Some(shared) => shared.out.is_full(),
+            None => !self.spare.is_empty() && (self.spare_for != number || self.spare.is_full()),
+        }
+    }
+
+    /// Sends what stands in the way of a datagram for socket `number`.
+    pub(crate) fn make_room(&mut self, number: u32, reactor: &mut Reactor) {
+        if (number as usize) < self.shared.len() {
+            self.flush_shared(number as usize, reactor);
+        } else {
+            self.flush_spare();
+        }
+    }
+
+    /// Queues a datagram, for which there is room.
+    pub(crate) fn push(&mut self, route: Route, bytes: &[u8]) {
+        match self.shared.get_mut(route.socket as usize) {
+            Some(shared) => shared.out.push(bytes, route.peer, route.local),
+            None => {
+                self.spare_for = route.socket;
+                self.spare.push(bytes, route.peer, route.local);
+            }
+        }
+    }
+
+    /// Begins a datagram, for which there is room: its octets are to be appended.
+    pub(super) fn begin(&mut self, number: u32) -> &mut Vec<u8> {
+        match self.shared.get_mut(number as usize) {
+            Some(shared) => shared.out.begin(),
+            None => self.spare.begin(),
+        }
+    }
+
+    /// Ends the datagram begun.
+    pub(super) fn commit(&mut self, route: &Route) {
+        match self.shared.get_mut(route.socket as usize) {
+            Some(shared) => shared.out.commit(route.peer, route.local),
+            None => {
+                self.spare_for = route.socket;
+                self.spare.commit(route.peer, route.local);
+            }
+        }
+    }
+
+    /// Whether anything is queued that could be sent.
+    pub(crate) fn has_queued(&self) -> bool {
+        let waits = |shared: &Shared| !shared.blocked && !shared.out.is_empty();
+        !self.spare.is_empty() || self.shared.iter().any(waits)
+    }
+
+    /// Sends what is queued on every socket that is not blocked.
+    pub(crate) fn flush(&mut self, reactor: &mut Reactor) {
+        self.flush_spare();
+        for number in 0..self.shared.len() {
+            if !self.shared[number].out.is_empty() && !self.shared[number].blocked {
+                self.flush_shared(number, reactor);
+            }
+        }
+    }
+
+    /// The send buffer of socket `number` has room again.
+    pub(crate) fn writable(&mut self, number: u32, reactor: &mut Reactor) {
+        if self
+            .shared
+            .get(number as usize)
+            .is_some_and(|shared| shared.blocked)
+        {
+            self.flush_shared(number as usize, reactor);
+        }
+    }
+
+    fn flush_shared(&mut self, number: usize, reactor: &mut Reactor) {
+        let shared = &mut self.shared[number];
+        let outcome = shared.socket.send(&mut shared.out);
+        if outcome.blocked != shared.blocked {
+            shared.blocked = outcome.blocked;
+            let interest = if outcome.blocked {
+                Interest::BOTH
+            } else {
+                Interest::READ
+            };
+            if outcome.blocked {
+                self.blocked += 1;
+            } else {
+                self.blocked -= 1;
+            }
+            if let Err(error) = reactor.set_interest(shared.token, interest) {
+                tracing::error!(%error, "cannot watch a socket for writing");
+            }
+        }
+        self.note(outcome);
+    }
+
+    /// A tunnel's own socket that is full loses what does not fit; the tunnel
+    /// sends it again.
+    pub(super) fn flush_spare(&mut self) {
+        if self.spare.is_empty() {
+            return;
+        }
+        let index = self.spare_for.checked_sub(self.shared.len() as u32);
+        if let Some(own) = index.and_then(|index| self.own.at_mut(index)) {
+            let outcome = own.socket.send(&mut self.spare);
+            self.note(outcome);
+        }
+        self.dropped += self.spare.clear() as u64;
+    }
+
+    fn note(&mut self, outcome: SendOutcome) {
+        self.dropped += outcome.dropped as u64;
+        if let Some(error) = outcome.last_error() {
+            self.last_error = Some(error);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Opens everything the configuration names, then gives up all privileges.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use aaa::Pools;
+use anyhow::{Context, Result};
+use edge::Edge;
+use l2tp::Endpoint;
+use reactor::{Interest, Reactor, Signals, clock};
+
+use super::authority::{Authority, Radius};
+use super::core::{Accounts, Core};
+use super::dialler::Dialler;
+use super::events::{self, Summary};
+use super::input::Input;
+use super::inside::Inside;
+use super::reload::{self, Files};
+use super::rest::Rest;
+use super::routes::{self, Routes};
+use super::server::Server;
+use super::shards::{self, Shards};
+use super::sockets::{End, Sockets};
+use super::source::Source;
+use super::turn::Daemon;
+use crate::config::{self, Settings};
+
+/// Makes a daemon that is ready to run.
+///
+/// # Errors
+/// What could not be opened, and where.
+pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
+    let signals = Signals::new().context("cannot take signals")?;
+    if let Err(error) = reactor::limits::raise_descriptor_limit() {
+        tracing::warn!(%error, "the limit on descriptors stays as it is");
+    }
+    let event = &settings.event;
+    let mut reactor = Reactor::new(event.poller, event.descriptors)
+        .with_context(|| format!("event.poller: this kernel has no {}", event.poller))?;
+    let accounts = Accounts::open(&mut reactor);
+    reactor.add(
+        &signals,
+        "signals",
+        Source::Signals.to_bits(),
+        Interest::READ,
+    )?;
+    let sockets = open_sockets(settings, &mut reactor)?;
+    let server = Server::open(&settings.control, &mut reactor)
+        .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
+    let authority = authority(settings, &mut reactor)?;
+    let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
+    let routes = routes(settings, &mut reactor)?;
+    let seats = shards::seats(event, &sockets, queues).context("event.shards")?;
+    // Addresses of clients come and go.
+    let installs = settings
+        .bgp
+        .as_ref()
+        .is_some_and(|bgp| bgp.install.is_some());
+    let dropped = match inside.clients.is_some() || installs {
+        true => reactor::drop_capabilities_but_net_admin(),
+        false => reactor::drop_capabilities(),
+    };
+    dropped.context("cannot give up privileges")?;
+
+    let edge = edge(settings)?;
+    let cookie = settings.l2tp.cookie_len;
+    let shards = Shards::start(event, cookie, &edge, &sockets, seats, &mut reactor)
+        .context("event.shards")?;
+    let now = clock::now();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        pid = std::process::id(),
+        control = %settings.control.socket.display(),
+        poller = %event.poller,
+        timers = %settings.l2tp.timers,
+        shards = event.shards,
+        "started"
+    );
+    let mut core = Core {
+        reactor,
+        edge,
+        sockets,
+        inside,
+        shards,
+        authority,
+        routes,
+        names: crate::config::names(),
+        client: settings.subscribers.client.clone().map(Dialler::new),
+        now,
+        started: now,
+        stop_at: None,
+        timers: settings.l2tp.timers,
+    };
+    if let Some(path) = &settings.subscribers.filters {
+        reload::filters(path, &mut core);
+    }
+    core.edge.filters_mut().set_logs(events::logs_packets());
+    Ok(Daemon {
+        core,
+        server,
+        summary: Summary::default(),
+        signals,
+        input: Input::new(event.batch),
+        rest: Rest::new(),
+        composed: Vec::with_capacity(2048),
+        accounts,
+        shutdown_wait: settings
+            .shutdown_wait
+            .max(routes::patience(settings.bgp.as_ref())),
+        files: Files {
+            config: config.to_owned(),
+        },
+        failure: None,
+    })
+}
+
+fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {
+    let users = settings.subscribers.users.as_ref();
+    let users = users.map(|users| config::load_users(&users.path));
+    let users = users.transpose().map_err(|faults| {
+        anyhow::anyhow!("the users file changed meanwhile: {}", faults.join("\n"))
+    })?;
+    let radius = settings.subscribers.radius.as_ref();
+    let radius = radius.map(|radius| Radius::open(radius, random()?, reactor, clock::now()));
+    Ok(Authority::new(users, radius.transpose()?))
+}
+
+fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<Routes>>> {
+    let Some(bgp) = &settings.bgp else {
+        return Ok(None);
+    };
+    let pools = reload::pool_networks(&settings.subscribers.pools);
+    let routes = Routes::open(bgp, pools, random()?, reactor)?;
+    Ok(Some(Box::new(routes)))
+}
+
+fn edge(settings: &Settings) -> Result<Edge> {
+    let subscribers = &settings.subscribers;
+    let endpoint = Endpoint::new(settings.l2tp.clone(), random()?);
+    let own = vec![subscribers.edge.address];
+    let pools = Pools::new(
+        subscribers.pools.clone(),
+        own,
+        u64::from_ne_bytes(random()?),
+    )
+    .map_err(|faults| anyhow::anyhow!("pools: {}", faults[0]))?;
+    Ok(Edge::new(
+        subscribers.edge.clone(),
+        endpoint,
+        pools,
+        random()?,
+    ))
+}
+
+fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut octets = [0; N];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut octets))
+        .context("no random numbers from /dev/urandom")?;
+    Ok(octets)
+}
+
+fn open_sockets(settings: &Settings, reactor: &mut Reactor) -> Result<Sockets> {
+    let (lns, lac) = (settings.lns.as_ref(), settings.lac.as_ref());
+    let mut sockets = Sockets::new(lns, lac);
+    for (end, role) in [(End::Lns, lns), (End::Lac, lac)] {
+        let Some(role) = role else { continue };
+        let mut opened = 0;
+        for listen in &role.listen {
+            let is_open = sockets
+                .open_shared(end, *listen, &settings.event, reactor)
+                .with_context(|| format!("cannot listen on {}", listen.addr))?;
+            opened += usize::from(is_open);
+        }
+        anyhow::ensure!(opened > 0, "no address of [lac] could be bound");
+    }
+    Ok(sockets)
+}

@@ -1,0 +1,106 @@
+use clap::{CommandFactory, Parser};
+
+use super::*;
+use cli::values::*;
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(std::iter::once("headend").chain(line.split_ascii_whitespace()))
+}
+
+#[test]
+fn the_command_line_is_well_formed() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn the_list_of_verbs_says_that_the_demo_has_subscribers_and_traffic() {
+    let help = Cli::command().render_help().to_string();
+    let line = help.lines().find(|line| line.starts_with("  demo"));
+    let line = line.expect("demo is a verb");
+    assert!(line.contains("subscribers") && line.contains("traffic"));
+}
+
+#[test]
+fn every_documented_verb_is_taken() {
+    for line in [
+        "demo",
+        "demo --tunnels 100 --version 2 --json",
+        "run --config headend.toml",
+        "check headend.toml",
+        "tunnel create --peer 127.0.0.1",
+        "tunnel create --peer [::1]:1702 --version 2 --count 9 --from 127.1.0.0/16 --session --no-wait --timeout 2.5",
+        "tunnel delete 7",
+        "tunnel delete --all --socket /tmp/x.sock",
+        "session create --tunnel 7 --count 2 --outgoing --pseudowire vlan --called 5551234 --calling 1",
+        "session delete --tunnel 7 --session 9",
+        "session answer --tunnel 7 --session 9 --version 2",
+        "show tunnels --json",
+        "show tunnels --ended",
+        "show --socket /tmp/x.sock sessions",
+        "show sessions --ended --json",
+        "show subscribers --name @example.net --state up --tunnel 7 --json",
+        "show subscribers --ended",
+        "show subscriber alice --history 3",
+        "show subscriber --tunnel 7 --session 9 --version 2 --json",
+        "show pools",
+        "show radius --json",
+        "show filters",
+        "show filter residential",
+        "session drop alice --json",
+        "session drop --tunnel 7 --session 9",
+        "capture subscriber alice alice.pcapng --count 9 --seconds 1.5 --snap 96 --wait",
+        "capture subscriber 10.0.0.1 - --socket /tmp/x.sock",
+        "show peers",
+        "show counters",
+        "show ended",
+        "show server",
+        "show event poll",
+        "show event timers",
+        "show event cpu --json",
+    ] {
+        assert!(parse(line).is_ok(), "{line}: {}", parse(line).unwrap_err());
+    }
+}
+
+#[test]
+fn wrong_usage_is_refused_with_status_2() {
+    for line in [
+        "",
+        "walk",
+        "run",
+        "check",
+        "tunnel create",
+        "tunnel create --peer localhost",
+        "tunnel create --peer 127.0.0.1 --version 4",
+        "tunnel create --peer 127.0.0.1 --count 0",
+        "tunnel create --peer 127.0.0.1 --from 10.0.0.0",
+        "tunnel create --peer 127.0.0.1 --timeout 0",
+        "tunnel delete",
+        "tunnel delete 7 --all",
+        "session create",
+        "session delete --tunnel 1",
+        "show",
+        "show event",
+        "show subscriber",
+        "show subscriber alice --tunnel 7 --session 9",
+        "show subscriber --session 9",
+        "show subscribers --state on",
+        "session drop",
+        "capture",
+        "capture subscriber alice",
+        "capture subscriber alice x --count 0",
+        "demo --tunnels 0",
+    ] {
+        let error = parse(line).err().unwrap_or_else(|| panic!("taken: {line}"));
+        assert_eq!(error.exit_code(), 2, "{line}");
+    }
+}
+
+#[test]
+fn a_peer_without_a_port_has_l2tps() {
+    assert_eq!(peer("192.0.2.1").unwrap().to_string(), "192.0.2.1:1701");
+    assert_eq!(peer("::1").unwrap().to_string(), "[::1]:1701");
+    assert_eq!(peer("[::1]").unwrap().to_string(), "[::1]:1701");
+    assert_eq!(peer("192.0.2.1:99").unwrap().to_string(), "192.0.2.1:99");
+    assert!(peer("example.org").is_err());
+}

@@ -1,0 +1,121 @@
+//! Secrets: from the file itself or from one that only its owner and group may
+//! read. What they are never reaches a message.
+
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use base::Redacted;
+
+use crate::reader::{At, Section};
+
+/// The longest secret taken, in octets.
+const LONGEST: usize = 4096;
+
+/// The section's `secret` or what its `secret_file` holds, if it has one. A relative file name
+/// is looked for beside the configuration file.
+pub fn optional(section: &mut Section, config: &Path) -> Option<At<Redacted<Vec<u8>>>> {
+    read(section, config, None)
+}
+
+/// The same of a section that needs one: `what` it is.
+pub fn required(section: &mut Section, config: &Path, what: &str) -> Option<Redacted<Vec<u8>>> {
+    if !section.has("secret") && !section.has("secret_file") {
+        let message = format!("is missing; give the file that holds {what}");
+        section.fault(section.at(), "secret_file", message);
+    }
+    read(section, config, Some(what)).map(|secret| secret.value)
+}
+
+fn read(section: &mut Section, config: &Path, what: Option<&str>) -> Option<At<Redacted<Vec<u8>>>> {
+    let plain = section.string("secret");
+    let file = section.string("secret_file");
+    if let (Some(_), Some(file)) = (&plain, &file) {
+        section.fault(
+            file.at,
+            "secret_file",
+            "is given beside secret; give one of the two",
+        );
+        return None;
+    }
+    if let Some(plain) = plain {
+        if plain.value.is_empty() || plain.value.len() > LONGEST {
+            let message = match what {
+                None => format!("must have 1 to {LONGEST} octets; leave it out for no secret"),
+                Some(what) => format!("must have 1 to {LONGEST} octets; give {what}"),
+            };
+            section.fault(plain.at, "secret", message);
+            return None;
+        }
+        return Some(At {
+            value: Redacted::new(plain.value.into_bytes()),
+            at: plain.at,
+        });
+    }
+    let file = file?;
+    let path = config
+        .parent()
+        .unwrap_or(Path::new("."))
+        .join(PathBuf::from(&file.value));
+    match from_file(&path) {
+        Ok(secret) => Some(At {
+            value: secret,
+            at: file.at,
+        }),
+        Err(message) => {
+            section.fault(
+                file.at,
+                "secret_file",
+                format!("{}: {message}", path.display()),
+            );
+            None
+        }
+    }
+}
+
+/// The text of a file that others may not use, of at most so many octets.
+///
+/// # Errors
+/// What is wrong with the file, and what would be right.
+pub fn private_text(path: &Path, longest: u64) -> Result<Redacted<String>, String> {
+    let mut text = String::new();
+    private(path)?
+        .take(longest)
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(Redacted::new(text))
+}
+
+/// Opens a file that others may not use.
+fn private(path: &Path) -> Result<std::fs::File, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let meta = std::fs::metadata(path).map_err(unreadable)?;
+    if !meta.is_file() {
+        return Err("is not a regular file; it must be a file that holds the secret".into());
+    }
+    if meta.mode() & 0o007 != 0 {
+        let mode = meta.mode() & 0o777;
+        return Err(format!(
+            "others may use it (mode {mode:04o}); chmod it to 0600 or 0640"
+        ));
+    }
+    std::fs::File::open(path).map_err(unreadable)
+}
+
+fn from_file(path: &Path) -> Result<Redacted<Vec<u8>>, String> {
+    let mut secret = Vec::new();
+    private(path)?
+        .take(LONGEST as u64 + 2)
+        .read_to_end(&mut secret)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if secret.last() == Some(&b'\n') {
+        secret.pop();
+    }
+    match secret.len() {
+        1..=LONGEST => Ok(Redacted::new(secret)),
+        0 => Err("is empty; it must hold the secret on one line".into()),
+        _ => Err(format!(
+            "holds more than {LONGEST} octets; that is no secret"
+        )),
+    }
+}

@@ -1,0 +1,217 @@
+//! `headend capture subscriber`: pcapng of one subscriber, as it passes.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+use reactor::Signals;
+use serde_json::Value;
+
+use crate::subscriber::Who;
+use cli::Socket;
+use cli::values::seconds;
+use control::client::{Client, refusal};
+use control::request::{CaptureStop, CaptureSubscriber, Do};
+
+/// How often the time and signals are looked at while nothing comes.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long the rest of a file is waited for once it was asked for.
+const REST: Duration = Duration::from_secs(5);
+
+/// Write what passes to a file.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    socket: Socket,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// What passes of one subscriber, until Ctrl-C or a limit
+    #[command(after_help = HELP)]
+    Subscriber(Subscriber),
+}
+
+const HELP: &str = "\
+The file has two interfaces: \"inside\", its IP packets, and \"outside\", the L2TP datagrams of its session, PPP's
+own among them; their IP and UDP headers are made anew. Inbound is from the subscriber. Whoever else comes by the
+name meanwhile is captured too, from when it says who it is.
+
+Examples:
+  headend capture subscriber alice alice.pcapng
+  headend capture subscriber 10.64.0.7 dns.pcapng --count 1000 --snap 128
+  headend capture subscriber alice alice.pcapng --wait --seconds 60
+  headend capture subscriber alice - | wireshark -k -i -";
+
+#[derive(Debug, clap::Args)]
+struct Subscriber {
+    /// Its name or its address
+    #[arg(value_name = "NAME|ADDRESS")]
+    who: String,
+    /// The file, which is written anew; - is standard output
+    file: PathBuf,
+    /// End after so many packets, both interfaces together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// End after so many seconds
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    seconds: Option<Duration>,
+    /// Keep so many octets of each packet
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    snap: Option<u32>,
+    /// Begin also if it is not on line yet
+    #[arg(long)]
+    wait: bool,
+}
+
+impl Subscriber {
+    fn request(&self) -> Do {
+        Do::CaptureSubscriber(CaptureSubscriber {
+            of: Who::of(&self.who).request(),
+            wait: self.wait,
+            count: self.count,
+            snap: self.snap,
+        })
+    }
+}
+
+/// Does what was typed.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let What::Subscriber(wanted) = &args.what;
+    let mut client = args.socket.connect()?;
+    let signals = Signals::new().context("cannot take signals")?;
+    let mut run = Run {
+        id: client.queue(&wanted.request()),
+        client,
+        signals,
+        out: None,
+        stop_at: wanted.seconds.map(|limit| Instant::now() + limit),
+        stopping: None,
+    };
+    run.client.flush()?;
+    let end = run.take(&wanted.file)?;
+    if let Some(end) = end {
+        let (inside, outside) = (&end["inside"], &end["outside"]);
+        let lost =
+            end["inside_lost"].as_u64().unwrap_or(0) + end["outside_lost"].as_u64().unwrap_or(0);
+        eprintln!("{inside} packets inside, {outside} outside, {lost} lost");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Run {
+    client: Client,
+    id: u64,
+    signals: Signals,
+    /// Opened when the daemon has agreed: a refusal leaves a file as it was.
+    out: Option<Box<dyn Write>>,
+    stop_at: Option<Instant>,
+    /// When the rest of the file was asked for.
+    stopping: Option<Instant>,
+}
+
+impl Run {
+    /// Writes the file; returns what the daemon says of it at its end.
+    fn take(&mut self, file: &Path) -> Result<Option<Value>> {
+        let mut last = None;
+        loop {
+            self.look()?;
+            let (mut octets, mut ended) = (None, false);
+            match self.client.next(Some(LOOK))? {
+                None => self.flush()?,
+                Some(reply) => {
+                    if reply.id == self.id
+                        && let Some(reason) = refusal(&reply)
+                    {
+                        bail!("{reason}");
+                    }
+                    octets = reply.octets;
+                    ended = reply.id == self.id && reply.end;
+                    if let Some(row) = reply.row {
+                        let row: Value = serde_json::from_str(row.get())?;
+                        if row["schema"] == "capture.end/1" {
+                            last = Some(row);
+                        } else {
+                            self.out = Some(open(file)?);
+                            tell(&row);
+                        }
+                    }
+                }
+            }
+            if let (Some(count), Some(out)) = (octets, &mut self.out) {
+                self.client.octets(count, |part| {
+                    out.write_all(part).map_err(|error| unwritten(error, file))
+                })?;
+                self.flush()?;
+            }
+            if ended {
+                self.flush()?;
+                return Ok(last);
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(self.out.as_mut().map_or(Ok(()), |out| out.flush())?)
+    }
+
+    /// Looks at signals and the time, and asks for the end when it has come.
+    fn look(&mut self) -> Result<()> {
+        let mut wanted = self.stop_at.is_some_and(|at| at <= Instant::now());
+        while self.signals.next_signal()?.is_some() {
+            if self.stopping.is_some() {
+                bail!("ended before the file was complete");
+            }
+            wanted = true;
+        }
+        match self.stopping {
+            None if wanted => {
+                self.stopping = Some(Instant::now());
+                let capture = self.id;
+                self.client.queue(&Do::CaptureStop(CaptureStop { capture }));
+                self.client.flush()
+            }
+            Some(since) if since.elapsed() > REST => bail!("the daemon does not end the capture"),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn tell(row: &Value) {
+    match row["subscribers"].as_u64() {
+        Some(0) => eprintln!("capturing; it is not on line yet; Ctrl-C ends it"),
+        Some(1) => eprintln!("capturing; Ctrl-C ends it"),
+        count => eprintln!(
+            "capturing {} sessions of this name; Ctrl-C ends it",
+            count.unwrap_or(0)
+        ),
+    }
+}
+
+fn open(file: &Path) -> Result<Box<dyn Write>> {
+    if file == Path::new("-") {
+        return Ok(Box::new(io::BufWriter::new(io::stdout())));
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    // Packets of others are nobody else's business.
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let opened = options.open(file);
+    let opened = opened.with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(Box::new(io::BufWriter::new(opened)))
+}
+
+fn unwritten(error: io::Error, file: &Path) -> anyhow::Error {
+    // Whoever read it has seen enough: that is no fault.
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return error.into();
+    }
+    anyhow::Error::new(error).context(format!("cannot write {}", file.display()))
+}

@@ -1,0 +1,200 @@
+//! `headend session create|delete|drop|answer`.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Subcommand;
+use serde_json::Value;
+
+use crate::subscriber::Who;
+use cli::Socket;
+use cli::table::{Shown, age, show};
+use control::client::{Client, refusal};
+use control::request::{Do, SessionCreate, SessionName, Wait, Wire};
+
+/// Create, delete, drop and answer sessions.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    socket: Socket,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Create sessions in a tunnel
+    Create(Create),
+    /// Delete a session
+    Delete(Name),
+    /// End subscribers in order: their clients are told, their addresses and accounts settled
+    #[command(after_help = DROP_HELP)]
+    Drop(Drop),
+    /// Say that an outgoing call was answered, where outgoing_calls is "ask"
+    Answer(Name),
+}
+
+const DROP_HELP: &str = "\
+Of several on line by one name all are dropped. The exit status is 1 if nobody was.
+
+Examples:
+  headend session drop alice
+  headend session drop 10.64.0.7
+  headend session drop --tunnel 17 --session 4";
+
+#[derive(Debug, clap::Args)]
+struct Drop {
+    #[command(flatten)]
+    who: Who,
+    /// One JSON object a line, each with its schema
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Create {
+    /// The tunnel's local id
+    #[arg(long, value_name = "ID")]
+    tunnel: u32,
+    /// Which version's, where both have a tunnel of that id
+    #[arg(long, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
+    version: Option<u8>,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    count: u32,
+    /// Ask the peer to place a call (OCRQ), and do not announce one (ICRQ)
+    #[arg(long)]
+    outgoing: bool,
+    /// What the session carries, in L2TPv3
+    #[arg(long, value_enum, default_value = "ppp")]
+    pseudowire: Wire,
+    /// Called Number
+    #[arg(long, value_name = "NUMBER", default_value = "")]
+    called: String,
+    /// Calling Number
+    #[arg(long, value_name = "NUMBER", default_value = "")]
+    calling: String,
+    /// Do not wait until they are up
+    #[arg(long)]
+    no_wait: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Name {
+    /// The tunnel's local id
+    #[arg(long, value_name = "ID")]
+    tunnel: u32,
+    /// The session's local id
+    #[arg(long, value_name = "ID")]
+    session: u32,
+    /// Which version's, where both have a tunnel of that id
+    #[arg(long, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
+    version: Option<u8>,
+}
+
+impl Create {
+    fn request(&self) -> SessionCreate {
+        SessionCreate {
+            tunnel: self.tunnel,
+            version: self.version,
+            count: self.count,
+            outgoing: self.outgoing,
+            pseudowire: self.pseudowire,
+            called: self.called.clone(),
+            calling: self.calling.clone(),
+            wait: if self.no_wait { Wait::None } else { Wait::Up },
+        }
+    }
+}
+
+impl Name {
+    fn request(&self) -> SessionName {
+        SessionName {
+            tunnel: self.tunnel,
+            session: self.session,
+            version: self.version,
+        }
+    }
+}
+
+/// Does what was typed.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let mut client = args.socket.connect()?;
+    match &args.verb {
+        Verb::Create(create) => return run_create(&mut client, create),
+        Verb::Delete(name) => {
+            client.call(&Do::SessionDelete(name.request()))?;
+            println!("session {} deleted", name.session);
+        }
+        Verb::Drop(drop) => return run_drop(&mut client, drop),
+        Verb::Answer(name) => {
+            client.call(&Do::SessionAnswer(name.request()))?;
+            println!("session {} answered", name.session);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_drop(client: &mut Client, drop: &Drop) -> Result<ExitCode> {
+    let dropped = client.rows(&Do::SessionDrop(drop.who.request()), |text| {
+        if drop.json {
+            println!("{text}");
+            return Ok(());
+        }
+        let row: Value = serde_json::from_str(text)?;
+        let name = show(&row["name"], Shown::Text);
+        let mut line = format!(
+            "{name}: tunnel {} session {}",
+            row["tunnel"], row["session"]
+        );
+        if let Some(address) = row["address"].as_str() {
+            line += &format!(", {address}");
+        }
+        line += &match row["up_s"].as_f64() {
+            Some(up) => format!(", on line for {}", age(up)),
+            None => ", not yet on line".into(),
+        };
+        println!("{line}; dropped");
+        Ok(())
+    })?;
+    if dropped == 0 {
+        bail!("{} is being dropped already", drop.who.named());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_create(client: &mut Client, create: &Create) -> Result<ExitCode> {
+    let id = client.queue(&Do::SessionCreate(create.request()));
+    client.flush()?;
+    let mut failed = 0;
+    loop {
+        let Some(reply) = client.next(None)? else {
+            continue;
+        };
+        if let Some(reason) = refusal(&reply) {
+            bail!("{reason}");
+        }
+        match (reply.session, reply.up) {
+            (_, Some(false)) => {
+                failed += 1;
+                let reason = reply.reason.as_deref().unwrap_or("no reason given");
+                eprintln!(
+                    "headend: session {} failed: {reason}",
+                    reply.session.unwrap_or(0)
+                );
+            }
+            (Some(session), Some(true)) => {
+                println!("tunnel {} session {session} up", create.tunnel)
+            }
+            (Some(session), None) => println!("tunnel {} session {session} started", create.tunnel),
+            (None, _) => {}
+        }
+        if reply.id == id && reply.end {
+            return Ok(if failed == 0 {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! `headend show subscriber`, and how somebody is named in a command.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use cli::table::{Column, Shown, Table, age, show};
+use control::client::Client;
+use control::request::{self, Do};
+
+/// Who is meant.
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = true)]
+pub(super) struct Who {
+    /// Its name, or its address, or one of a network behind it
+    #[arg(value_name = "NAME|ADDRESS", conflicts_with_all = ["tunnel", "session"])]
+    who: Option<String>,
+    /// Or the local id of its tunnel, with --session
+    #[arg(long, value_name = "ID", requires = "session")]
+    tunnel: Option<u32>,
+    /// The local id of its session
+    #[arg(long, value_name = "ID", requires = "tunnel")]
+    session: Option<u32>,
+    /// Which version's, where both have a tunnel of that id
+    #[arg(long, value_name = "2|3", requires = "tunnel", value_parser = clap::value_parser!(u8).range(2..=3))]
+    version: Option<u8>,
+}
+
+impl Who {
+    /// Somebody by name or address.
+    pub(super) fn of(who: &str) -> Self {
+        Self {
+            who: Some(who.to_owned()),
+            tunnel: None,
+            session: None,
+            version: None,
+        }
+    }
+
+    /// What was typed, as part of a request.
+    pub(super) fn request(&self) -> request::Who {
+        request::Who {
+            who: self.who.clone(),
+            tunnel: self.tunnel,
+            session: self.session,
+            version: self.version,
+        }
+    }
+
+    /// As people say it.
+    pub(super) fn named(&self) -> String {
+        match (&self.who, self.tunnel, self.session) {
+            (Some(who), _, _) => who.escape_debug().to_string(),
+            (None, tunnel, session) => format!(
+                "tunnel {} session {}",
+                tunnel.unwrap_or(0),
+                session.unwrap_or(0)
+            ),
+        }
+    }
+}
+
+/// `headend show subscriber`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    who: Who,
+    /// Show so many earlier times on line of this name
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    history: u32,
+}
+
+impl Args {
+    /// What was typed, as a request.
+    pub(super) fn request(&self) -> request::ShowSubscriber {
+        request::ShowSubscriber {
+            of: self.who.request(),
+            history: self.history,
+        }
+    }
+}
+
+/// Asks, and writes a page; fails where nobody is on line.
+pub(crate) fn run(
+    client: &mut Client,
+    args: &Args,
+    request: &Do,
+    json: bool,
+    out: &mut impl Write,
+) -> Result<ExitCode> {
+    let mut found = 0;
+    let mut last = None;
+    let mut ended = Table::new(ENDED);
+    client.rows(request, |text| {
+        let row: Value = serde_json::from_str(text)?;
+        let is_detail = row["schema"] == "subscriber.detail/1";
+        if json {
+            writeln!(out, "{text}")?;
+        } else if is_detail {
+            if found > 0 {
+                writeln!(out)?;
+            }
+            page(&row, out)?;
+        } else {
+            if last.is_none() {
+                let heading = if found > 0 { "\nbefore" } else { "not on line" };
+                writeln!(out, "{heading}")?;
+            }
+            ended.push(&row, out)?;
+        }
+        if is_detail {
+            found += 1;
+        } else {
+            last.get_or_insert(row);
+        }
+        Ok(())
+    })?;
+    if !json && last.is_some() {
+        ended.finish(out)?;
+    }
+    out.flush()?;
+    if found > 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let who = args.who.named();
+    match last {
+        Some(last) => eprintln!(
+            "headend: {who} is not on line; it ended {} ago: {}",
+            age(last["ended_s_ago"].as_f64().unwrap_or(0.0)),
+            show(&last["reason"], Shown::Text)
+        ),
+        None => eprintln!("headend: {who} is not on line any more"),
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// Those that are not on line any more.
+pub(super) const ENDED: &[Column] = &[
+    ("NAME", "name", Shown::Text),
+    ("AGO", "ended_s_ago", Shown::Age),
+    ("ON LINE FOR", "up_s", Shown::Age),
+    ("ADDRESS", "address", Shown::Text),
+    ("TUNNEL", "tunnel", Shown::Number),
+    ("SESSION", "session", Shown::Number),
+    ("IN", "octets_in", Shown::Bytes),
+    ("OUT", "octets_out", Shown::Bytes),
+    ("REASON", "reason", Shown::Text),
+];
+
+/// How wide the first column of a page is.
+const WIDTH: usize = 14;
+
+/// Lines of a page; one whose value is empty is left out.
+struct Page<'a, W> {
+    out: &'a mut W,
+}
+
+impl<W: Write> Page<'_, W> {
+    fn line(&mut self, label: &str, value: &str) -> Result<()> {
+        if !value.is_empty() {
+            writeln!(self.out, "{label:<WIDTH$}{value}")?;
+        }
+        Ok(())
+    }
+}
+
+fn page(row: &Value, out: &mut impl Write) -> Result<()> {
+    let mut page = Page { out };
+    let is_client = row["role"] == "client";
+    page.line("subscriber", &text(&row["name"]))?;
+    page.line("state", &state(row))?;
+    page.line("address", &address(&row["ipv4"]))?;
+    page.line("name servers", &list(&row["ipv4"]["dns"]))?;
+    if let [Some(local), Some(peer)] = ["local", "peer"].map(|side| row["ipv6"][side].as_str()) {
+        page.line("IPv6", &format!("{peer} on its link, {local} on ours"))?;
+    }
+    page.line("networks", &list(&row["routes"]))?;
+    page.line("elsewhere", &list(&row["routes_missing"]))?;
+    if let Some(mtu @ 1..) = row["mtu"].as_u64() {
+        page.line("MTU", &mtu.to_string())?;
+    }
+    page.line("filter", &optional(&row["filter"]))?;
+    page.line("pool", &optional(&row["ipv4"]["pool"]))?;
+    page.line("account", &optional(&row["account"]))?;
+    if !is_client {
+        page.line("may stay", &limits(&row["times"]))?;
+    }
+    for (label, packets, octets) in [
+        ("in", "packets_in", "octets_in"),
+        ("out", "packets_out", "octets_out"),
+    ] {
+        let octets = show(&row["traffic"][octets], Shown::Bytes);
+        let packets = &row["traffic"][packets];
+        page.line(label, &format!("{packets} packets, {octets}"))?;
+    }
+    let dropped = &row["traffic"]["dropped"];
+    page.line("dropped", &format!("{dropped} packets"))?;
+    tunnel(&mut page, row)?;
+    ppp(&mut page, &row["ppp"])
+}
+
+fn state(row: &Value) -> String {
+    let times = &row["times"];
+    let mut text = match times["up_s"].as_f64() {
+        Some(up) if row["state"] == "up" => format!("up for {}", age(up)),
+        Some(up) => format!("{}, up for {}", text(&row["state"]), age(up)),
+        None => {
+            let since = age(times["age_s"].as_f64().unwrap_or(0.0));
+            format!("{} for {since}", text(&row["state"]))
+        }
+    };
+    if row["role"] == "client" {
+        text += ", we are the client";
+    }
+    if let Some(why) = row["ending"].as_str() {
+        text = format!("{text}: {}", why.escape_debug());
+    }
+    text
+}
+
+fn address(ipv4: &Value) -> String {
+    match (ipv4["address"].as_str(), ipv4["other"].as_str()) {
+        (Some(address), Some(other)) => format!("{address}, the other end has {other}"),
+        (Some(address), None) => format!("{address}, which IPCP has not opened"),
+        (None, _) => String::new(),
+    }
+}
+
+fn limits(times: &Value) -> String {
+    let span = |field: &str| times[field].as_f64().map(age);
+    let mut parts = Vec::new();
+    match (span("session_timeout_s"), span("session_left_s")) {
+        (Some(all), Some(left)) => parts.push(format!("{all} in all, {left} left")),
+        (Some(all), None) => parts.push(format!("{all} in all")),
+        (None, _) => parts.push("for ever".into()),
+    }
+    if let Some(idle) = span("idle_timeout_s") {
+        parts.push(format!("{idle} without data"));
+    }
+    if let Some(interim) = span("interim_interval_s") {
+        parts.push(format!("accounted for every {interim}"));
+    }
+    parts.join(", ")
+}
+
+fn tunnel(page: &mut Page<impl Write>, row: &Value) -> Result<()> {
+    writeln!(page.out)?;
+    let tunnel = &row["tunnel"];
+    if tunnel.is_object() {
+        let (id, remote, version) = (&tunnel["id"], &tunnel["remote_id"], &tunnel["version"]);
+        let (state, role) = (text(&tunnel["state"]), text(&tunnel["role"]));
+        page.line(
+            "tunnel",
+            &format!("{id} here, {remote} there, L2TPv{version}, {state}, we are the {role}"),
+        )?;
+        let host = optional(&tunnel["host_name"]);
+        let name = if host.is_empty() {
+            String::new()
+        } else {
+            format!(", host name {host}")
+        };
+        page.line("peer", &format!("{}{name}", text(&tunnel["peer"])))?;
+    }
+    let session = &row["session"];
+    if session.is_object() {
+        let (id, remote) = (&session["id"], &session["remote_id"]);
+        let (role, state) = (text(&session["role"]), text(&session["state"]));
+        let mut line = format!("{id} here, {remote} there, {role}, {state}");
+        for (field, word) in [("calling_number", "from"), ("called_number", "to")] {
+            let number = optional(&session[field]);
+            if !number.is_empty() {
+                line += &format!(", {word} {number}");
+            }
+        }
+        if session["sequencing"] == true {
+            line += ", data numbered";
+        }
+        page.line("session", &line)?;
+    }
+    Ok(())
+}
+
+fn ppp(page: &mut Page<impl Write>, ppp: &Value) -> Result<()> {
+    let lcp = &ppp["lcp"];
+    let state = |value: &Value| match value.as_str() {
+        Some(state) => state.to_owned(),
+        None => "not begun".to_owned(),
+    };
+    page.line("LCP", &state(&lcp["state"]))?;
+    for (label, side, other) in [
+        ("  we ask", &lcp["local"], "its"),
+        ("  it asks", &lcp["peer"], "our"),
+    ] {
+        page.line(label, &options(side, other))?;
+    }
+    let proof = match (
+        ppp["authenticated"].as_bool(),
+        ppp["claims"].as_u64().unwrap_or(0),
+    ) {
+        (Some(true), 0) => "done".into(),
+        (Some(true), 1) => "done, said who it is once".into(),
+        (Some(true), claims) => format!("done, said who it is {claims} times"),
+        _ => "not yet".into(),
+    };
+    page.line("proof of name", &proof)?;
+    page.line("IPCP", &state(&ppp["ipcp"]))?;
+    page.line("IPv6CP", &state(&ppp["ipv6cp"]))?;
+    match ppp["echoes_unanswered"].as_u64() {
+        Some(count @ 1..) => page.line("echo", &format!("{count} unanswered")),
+        _ => Ok(()),
+    }
+}
+
+fn options(side: &Value, other: &str) -> String {
+    let mut parts = vec![format!("MRU {}", side["mru"])];
+    if let Some(magic) = side["magic"].as_str() {
+        parts.push(format!("magic {magic}"));
+    }
+    if let Some(way) = side["authentication"].as_str() {
+        parts.push(format!("{other} proof by {way}"));
+    }
+    for (field, name) in [("pfc", "PFC"), ("acfc", "ACFC")] {
+        if side[field] == true {
+            parts.push(name.into());
+        }
+    }
+    parts.join(", ")
+}
+
+/// A text as people read it; `-` for none.
+fn text(value: &Value) -> String {
+    show(value, Shown::Text)
+}
+
+/// The same; nothing for none.
+fn optional(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => text.escape_debug().to_string(),
+        None => String::new(),
+    }
+}
+
+fn list(values: &Value) -> String {
+    let all = values.as_array().map_or(&[][..], Vec::as_slice);
+    let texts: Vec<String> = all.iter().map(text).collect();
+    texts.join(", ")
+}

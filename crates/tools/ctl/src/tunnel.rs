@@ -1,0 +1,139 @@
+//! `headend tunnel create|delete`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use cli::Socket;
+use cli::values::{peer, seconds};
+use control::create::{self, Outcome, Wanted};
+use control::net::Net;
+use control::request::{Do, TunnelDelete, Wait};
+
+/// Create and delete tunnels.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    socket: Socket,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Create tunnels to a peer
+    Create(Create),
+    /// Delete a tunnel, or all
+    Delete(Delete),
+}
+
+#[derive(Debug, clap::Args)]
+struct Create {
+    /// The peer's address, and its port if that is not 1701
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = peer)]
+    peer: SocketAddr,
+    /// L2TPv2 or L2TPv3
+    #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]
+    version: u8,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    count: u32,
+    /// Take source addresses from this network in turn, such as 127.1.0.0/16
+    #[arg(long, value_name = "NET")]
+    from: Option<Net>,
+    /// Open a session in each
+    #[arg(long)]
+    session: bool,
+    /// Do not wait until they are up
+    #[arg(long)]
+    no_wait: bool,
+    /// Give up waiting after so many seconds
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    timeout: Option<Duration>,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false, args = ["tunnel", "all"])]
+struct Delete {
+    /// The tunnel's local id
+    #[arg(value_name = "ID")]
+    tunnel: Option<u32>,
+    /// Every tunnel
+    #[arg(long)]
+    all: bool,
+    /// Which version's, where both have a tunnel of that id
+    #[arg(long, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
+    version: Option<u8>,
+}
+
+impl Create {
+    /// What was typed, as what is wanted.
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            peer: self.peer,
+            version: self.version,
+            count: self.count,
+            from: self.from,
+            session: self.session,
+            wait: if self.no_wait { Wait::None } else { Wait::Up },
+            timeout: self.timeout,
+        }
+    }
+}
+
+/// Does what was typed.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    match &args.verb {
+        Verb::Create(create) => run_create(&args.socket, &create.wanted()),
+        Verb::Delete(delete) => {
+            let (tunnel, version, all) = (delete.tunnel, delete.version, delete.all);
+            let request = Do::TunnelDelete(TunnelDelete {
+                tunnel,
+                version,
+                all,
+            });
+            let closed = args.socket.connect()?.call(&request)?;
+            println!("{closed} deleted");
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn run_create(socket: &Socket, wanted: &Wanted) -> Result<ExitCode> {
+    let mut client = socket.connect()?;
+    let bar = cli::progress::bar(wanted.count, "tunnels");
+    let outcome = create::create(&mut client, wanted, |done| bar.set_position(done.into()));
+    bar.finish_and_clear();
+    let outcome = outcome?;
+    report(wanted, &outcome);
+    Ok(if outcome.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn report(wanted: &Wanted, outcome: &Outcome) {
+    let what = if wanted.wait == Wait::Up {
+        "up"
+    } else {
+        "started"
+    };
+    match (wanted.count, outcome.last) {
+        (1, Some((tunnel, None))) => println!("tunnel {tunnel} {what}"),
+        (1, Some((tunnel, Some(session)))) => println!("tunnel {tunnel} session {session} {what}"),
+        _ => println!(
+            "{} {what}, {} failed, in {:.3} s: {:.0} a second",
+            outcome.done,
+            outcome.failed,
+            outcome.took.as_secs_f64(),
+            outcome.rate()
+        ),
+    }
+    for (reason, count) in &outcome.reasons {
+        eprintln!("headend: {count} failed: {reason}");
+    }
+}

@@ -1,0 +1,360 @@
+//! LNS and LAC as two processes of this binary: started in a directory of their
+//! own, always ended, be it by the end of the experiment, a signal or a panic.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use reactor::Signals;
+use reactor::namespace::Namespace;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use control::client::Client;
+use control::request::{Do, Nothing};
+use control::rows::Server;
+
+/// How long a daemon may take to open its control socket, or to end.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A daemon as its control socket shows it.
+pub struct End {
+    /// Its control socket.
+    pub client: Client,
+}
+
+/// What a daemon has used at one moment, and its loop's accounts.
+pub struct Measured {
+    /// The daemon's own account.
+    pub stats: Server,
+    /// The rows of `show event cpu`.
+    pub handlers: Vec<Value>,
+}
+
+impl End {
+    /// The address that the LNS was given.
+    pub fn address(&mut self) -> Result<SocketAddr> {
+        self.stats()?
+            .lns
+            .first()
+            .copied()
+            .context("the LNS listens nowhere")
+    }
+
+    /// The row of `show server`.
+    ///
+    /// # Errors
+    /// The daemon does not answer.
+    pub fn stats(&mut self) -> Result<Server> {
+        self.client.one(&Do::ServerStats(Nothing {}))
+    }
+
+    /// What the daemon has used so far.
+    ///
+    /// # Errors
+    /// The daemon does not answer.
+    pub fn measure(&mut self) -> Result<Measured> {
+        let stats = self.stats()?;
+        let mut handlers = Vec::new();
+        self.client.rows(&Do::ShowEventCpu(Nothing {}), |row| {
+            handlers.push(serde_json::from_str(row)?);
+            Ok(())
+        })?;
+        Ok(Measured { stats, handlers })
+    }
+
+    /// Everything that it counts, by name.
+    pub fn counters(&mut self) -> Result<HashMap<String, u64>> {
+        let mut counters = HashMap::new();
+        self.client.rows(&Do::ShowCounters(Nothing {}), |row| {
+            let row: Counter = serde_json::from_str(row)?;
+            counters.insert(row.name, row.value);
+            Ok(())
+        })?;
+        Ok(counters)
+    }
+}
+
+/// What of a counter's row is read.
+#[derive(serde::Deserialize)]
+struct Counter {
+    name: String,
+    value: u64,
+}
+
+/// What both daemons are started with, LNS first.
+pub struct Setup<'a> {
+    /// Their sections beside `[control]` and `[log]`.
+    pub configs: [&'a str; 2],
+    /// Name and content of a file beside the configurations, readable by its owner alone.
+    pub file: Option<(&'a str, &'a str)>,
+    /// Where they run, if not here.
+    pub namespaces: Option<[&'a Namespace; 2]>,
+}
+
+/// Both daemons.
+pub struct Ends {
+    home: Arc<Mutex<Home>>,
+}
+
+/// What must not outlive the experiment.
+struct Home {
+    directory: PathBuf,
+    children: Vec<Child>,
+}
+
+impl Ends {
+    /// Starts both in this namespace, LNS first, each with its part of `configs`: the sections beside
+    /// `[control]` and `[log]`.
+    pub fn start(configs: [&str; 2]) -> Result<Self> {
+        Self::set_up(&Setup {
+            configs,
+            file: None,
+            namespaces: None,
+        })
+    }
+
+    /// Starts both, LNS first.
+    pub fn set_up(setup: &Setup<'_>) -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        watch_signals()?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("headend-ends-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+        let home = Arc::new(Mutex::new(Home {
+            directory,
+            children: Vec::new(),
+        }));
+        let mut homes = lock(&HOMES);
+        homes.retain(|home| home.strong_count() > 0);
+        homes.push(Arc::downgrade(&home));
+        drop(homes);
+        let ends = Self { home };
+        if let Some((name, content)) = setup.file {
+            write_private(&lock(&ends.home).directory.join(name), content)?;
+        }
+        for (place, name) in ["lns", "lac"].into_iter().enumerate() {
+            let namespace = setup.namespaces.map(|namespaces| namespaces[place]);
+            lock(&ends.home).spawn(name, setup.configs[place], namespace)?;
+        }
+        Ok(ends)
+    }
+
+    /// Connects to the LNS.
+    ///
+    /// # Errors
+    /// The daemon does not answer.
+    pub fn lns(&self) -> Result<End> {
+        self.connect("lns")
+    }
+
+    /// Connects to the LAC.
+    ///
+    /// # Errors
+    /// The daemon does not answer.
+    pub fn lac(&self) -> Result<End> {
+        self.connect("lac")
+    }
+
+    /// Connects as soon as the daemon listens.
+    fn connect(&self, name: &str) -> Result<End> {
+        let socket = lock(&self.home).path(name, "sock");
+        let started = Instant::now();
+        loop {
+            match Client::connect(&socket) {
+                Ok(client) => return Ok(End { client }),
+                Err(error) if started.elapsed() > PATIENCE => return Err(error),
+                Err(_) => lock(&self.home).check(name)?,
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Ends both in good order.
+    ///
+    /// # Errors
+    /// One did not end, or not well.
+    pub fn stop(&self) -> Result<()> {
+        let mut home = lock(&self.home);
+        let children = std::mem::take(&mut home.children);
+        for child in &children {
+            signal(child);
+        }
+        let mut ended_well = true;
+        for mut child in children {
+            ended_well &= end_of(&mut child)?;
+        }
+        home.clean_up();
+        if ended_well {
+            Ok(())
+        } else {
+            bail!("a daemon did not end in good order")
+        }
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // What fails because the daemons are being ended is no failure: the thread
+        // that ends them ends this process too, with a status that says why.
+        while INTERRUPTED.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
+        lock(&self.home).clean_up();
+    }
+}
+
+impl Home {
+    fn path(&self, name: &str, extension: &str) -> PathBuf {
+        self.directory.join(name).with_extension(extension)
+    }
+
+    fn spawn(&mut self, name: &str, sections: &str, namespace: Option<&Namespace>) -> Result<()> {
+        let config = self.path(name, "toml");
+        write_private(&config, &configuration(&self.path(name, "sock"), sections))?;
+        let log = fs::File::create(self.path(name, "log"))?;
+        let program = std::env::current_exe().context("this program's own file is not known")?;
+        let mut command = Command::new(program);
+        if let Some(namespace) = namespace {
+            namespace.command(&mut command)?;
+        }
+        let child = command
+            .arg("run")
+            .arg("--config")
+            .arg(&config)
+            .arg("--with-parent")
+            .arg(std::process::id().to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .context("cannot start a daemon")?;
+        self.children.push(child);
+        Ok(())
+    }
+
+    /// Fails with what it said if a daemon has ended.
+    fn check(&mut self, name: &str) -> Result<()> {
+        for child in &mut self.children {
+            if let Some(status) = child.try_wait()? {
+                let said = fs::read_to_string(self.directory.join(name).with_extension("log"));
+                bail!(
+                    "a daemon ended ({status}): {}",
+                    said.unwrap_or_default().trim()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn clean_up(&mut self) {
+        for mut child in self.children.drain(..) {
+            // Both fail only if it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Writes a file that may hold secrets.
+fn write_private(path: &Path, content: &str) -> Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options
+        .open(path)
+        .and_then(|mut file| file.write_all(content.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn configuration(socket: &Path, sections: &str) -> String {
+    let socket = Value::from(socket.to_string_lossy());
+    format!("[control]\nsocket = {socket}\n[log]\nlevel = \"warn\"\nto = \"stderr\"\n{sections}")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks a daemon to end.
+fn signal(child: &Child) {
+    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+        // It fails only if it has ended already.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+/// Waits for a daemon's end; whether it was a good one.
+fn end_of(child: &mut Child) -> Result<bool> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        if started.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What a signal has to clean up.
+static HOMES: Mutex<Vec<Weak<Mutex<Home>>>> = Mutex::new(Vec::new());
+
+/// Whether a signal asked for the end.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on a signal that asks for the end ends the daemons first.
+fn watch_signals() -> Result<()> {
+    static WATCHED: Mutex<bool> = Mutex::new(false);
+    let mut watched = lock(&WATCHED);
+    if *watched {
+        return Ok(());
+    }
+    // Blocks the signals before there is a second thread to get them.
+    let signals = Signals::new().context("cannot take signals")?;
+    std::thread::spawn(move || {
+        if await_signal(&signals) {
+            INTERRUPTED.store(true, Ordering::SeqCst);
+            // Held to the end, so that no more daemons are started.
+            let homes = lock(&HOMES);
+            for home in homes.iter().filter_map(Weak::upgrade) {
+                lock(&home).clean_up();
+            }
+            std::process::exit(130);
+        }
+    });
+    *watched = true;
+    Ok(())
+}
+
+/// Waits for a signal that asks for the end; `false` if that cannot be known.
+fn await_signal(signals: &Signals) -> bool {
+    loop {
+        let mut fds = [PollFd::new(signals, PollFlags::IN)];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+        match signals.next_signal() {
+            Ok(Some(reactor::Signal::Hangup) | None) => {}
+            Ok(Some(_)) => return true,
+            Err(_) => return false,
+        }
+    }
+}

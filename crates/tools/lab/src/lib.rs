@@ -1,0 +1,191 @@
+//! `headend lab`: experiments with hosts and links of their own.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `args` | what was typed, and what it means |
+//! | `course` | what is measured, in which order, on a thread of its own |
+//!
+//! Exit status: 0 done, or stopped by a signal with something measured, which is written; 2 something was wrong.
+#![forbid(unsafe_code)]
+
+mod args;
+mod course;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::gateway::outcome::Outcome;
+use lab::gateway::report;
+use lab::gateway::run::Place;
+use lab::report::{CoreWitness, MachineInfo};
+use reactor::Signals;
+use reactor::namespace::{Namespace, become_root_in_user_namespace};
+
+use args::{GatewayArgs, Task};
+use course::Step;
+
+/// The longest wait after which signals are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Experiments with hosts and links of their own.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Two hosts behind a slow link: what one's load does to the other, without and with a policy
+    HomeGateway(GatewayArgs),
+}
+
+/// Does what the command line says.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let Verb::HomeGateway(args) = &args.verb;
+    let done = Task::new(args).and_then(|task| home_gateway(&task));
+    match done {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if cli::is_broken_pipe(&error) => Err(error),
+        Err(error) => {
+            eprintln!("headend lab: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+fn home_gateway(task: &Task) -> Result<()> {
+    // Before any thread starts: those begun earlier would not have the signals blocked.
+    let signals = Signals::new()?;
+    if task.plan.place == Place::Namespaces {
+        may_make_namespaces()?;
+    }
+    // Said now, not when all is measured.
+    std::fs::create_dir_all(&task.directory)
+        .with_context(|| format!("cannot make {}", task.directory.display()))?;
+    let witness = CoreWitness::start();
+    let (steps, taken) = mpsc::channel();
+    let bar = progress(course::parts(task));
+    let thread = std::thread::spawn({
+        let task = task.clone();
+        move || course::run(&task, &steps)
+    });
+    let mut outcome = course::empty(task, MachineInfo::read());
+    let mut under_way = None;
+    let ended = loop {
+        match taken.recv_timeout(LOOK_EVERY) {
+            Ok(Step::Begins(what)) => {
+                under_way = Some(what.clone());
+                bar.set_message(what);
+            }
+            Ok(step) => {
+                bar.inc(1);
+                course::keep(&mut outcome, step);
+            }
+            Err(RecvTimeoutError::Disconnected) => break true,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if signals.next_signal()?.is_some() {
+            if outcome.interrupted {
+                break false;
+            }
+            // What is under way ends with what it has. Whoever does not want to wait for that says so once more.
+            outcome.interrupted = true;
+            outcome.cut_short = under_way.take();
+            task.plan.stop.set();
+            bar.set_message("stopping");
+        }
+    };
+    bar.finish_and_clear();
+    // A course that was not waited for ends with the process, and all it made with it.
+    let failed = match ended {
+        true => thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .err(),
+        false => None,
+    };
+    outcome.machine = MachineInfo::read_with(witness);
+    let measured = outcome.rows.iter().any(|row| !row.runs.is_empty())
+        || !outcome.fairness.is_empty()
+        || !outcome.experiments.is_empty();
+    if measured {
+        publish(task, &outcome)?;
+    }
+    if !measured {
+        // Gone unless there was something in it before.
+        let _ = std::fs::remove_dir(&task.directory);
+    }
+    match failed {
+        Some(error) => Err(error.into()),
+        None if !measured => bail!("stopped before anything was measured"),
+        None => Ok(()),
+    }
+}
+
+/// Whether namespaces can be made: as we are, or as root of a user namespace.
+fn may_make_namespaces() -> Result<()> {
+    match Namespace::new() {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Ok(become_root_in_user_namespace()?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn progress(parts: u64) -> ProgressBar {
+    // Draws nothing where standard error is no terminal.
+    let bar = ProgressBar::new(parts);
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// Writes the files, and prints what was asked for.
+fn publish(task: &Task, outcome: &Outcome) -> Result<()> {
+    let json = outcome.to_json();
+    let tables = report::tables(outcome);
+    let csv: Vec<String> = tables.iter().map(|table| table.to_csv()).collect();
+    let rows = csv.join("\r\n");
+    let files = [
+        ("results.json", json.as_str()),
+        ("rows.csv", &rows),
+        ("pings.csv", &outcome.pings_csv()),
+        ("report.html", &report::page(outcome)),
+    ];
+    for (name, content) in files {
+        write(&task.directory.join(name), content)?;
+    }
+    let mut out = std::io::stdout().lock();
+    if task.json {
+        out.write_all(json.as_bytes())?;
+    } else if task.csv {
+        out.write_all(rows.as_bytes())?;
+    } else {
+        for table in &tables {
+            writeln!(out, "{}", table.to_text())?;
+        }
+        for line in outcome.machine.lines() {
+            writeln!(out, "{line}")?;
+        }
+        if let Some(stopped) = outcome.stopped() {
+            writeln!(out, "\n{stopped}")?;
+        }
+        let report = task.directory.join("report.html");
+        writeln!(out, "\nThe report: {}", report.display())?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, content: &str) -> Result<()> {
+    std::fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,123 @@
+//! `headend ping`: several ping streams at once, kept and compared.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `low`, `hi` | the command line: what was typed, what it means |
+//! | `spec`, `streams` | one stream as it is typed, and a file of them |
+//! | `resolve` | hosts to addresses, streams to a plan |
+//! | `sockets`, `packets` | who sends what, and whose a reply is |
+//! | `engine`, `collect` | the loop: sends when due; books what came, and what the kernel says |
+//! | `paper`, `screen` | ping's text, and the live view of a terminal; both written by threads of their own |
+//! | `save`, `files` | result files by name: plain, gzip, zstd; all files whole or not at all |
+//! | `plots`, `draw`, `words` | which plots are wanted; results as charts; what those call streams |
+//! | `show`, `compare` | `headend ping show` |
+//! | `respond` | `headend ping --responder` |
+//!
+//! Exit status: 0 every stream was answered, 1 some stream was not, 2 something was wrong.
+#![forbid(unsafe_code)]
+
+mod collect;
+mod compare;
+mod draw;
+mod engine;
+mod files;
+mod hi;
+mod low;
+mod packets;
+mod paper;
+mod plots;
+mod resolve;
+mod respond;
+mod save;
+mod screen;
+mod show;
+mod sockets;
+mod spec;
+mod streams;
+mod words;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use ping::{Outcome, text};
+
+use collect::Wishes;
+use engine::Engine;
+use hi::{HiArgs, Task, View};
+pub use low::Args;
+use paper::Paper;
+use plots::Files;
+
+/// Does what the command line says.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let done = match HiArgs::new(args) {
+        Ok(HiArgs::Ping(task)) => measure(*task),
+        Ok(HiArgs::Respond(address)) => respond::run(address),
+        Ok(HiArgs::Show(show)) => show::run(show),
+        Err(error) => Err(error),
+    };
+    done.or_else(|error| {
+        if cli::is_broken_pipe(&error) {
+            return Err(error);
+        }
+        eprintln!("headend ping: {error:#}");
+        Ok(ExitCode::from(2))
+    })
+}
+
+/// Sends, and shows and keeps what comes of it.
+fn measure(task: Task) -> Result<ExitCode> {
+    let wishes = Wishes::new()?;
+    let files = Files::open(task.output.as_deref(), &task.plots)?;
+    let paper = Paper::start(matches!(task.view, View::Text | View::Quiet))?;
+    let mut engine = Engine::new(&task, wishes, paper)?;
+    engine.open()?;
+    let ended = engine.run();
+    let (outcome, paper) = engine.finish();
+    // What was measured is kept whatever has happened; the first fault is the one that is told.
+    let kept = files.write(&[("", &outcome)]);
+    let printed = print(&task, &outcome, paper).context("cannot print");
+    ended.and(kept).and(printed)?;
+    Ok(match outcome.all_answered() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
+}
+
+fn print(task: &Task, outcome: &Outcome, paper: Paper) -> Result<()> {
+    paper.finish()?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if task.view == View::Csv {
+        writeln!(out, "{}", text::CSV_HEAD)?;
+        for stream in &outcome.streams {
+            text::csv(stream, "", &mut out)?;
+        }
+    } else {
+        for stream in &outcome.streams {
+            write!(
+                out,
+                "\n{}",
+                text::closing(&stream.plan.name, &stream.summary)
+            )?;
+        }
+    }
+    out.flush()?;
+    let (kept, sent) = outcome.streams.iter().fold((0, 0), |(kept, sent), stream| {
+        (
+            kept + stream.kept() as u64,
+            sent + stream.summary.transmitted,
+        )
+    });
+    if kept < sent {
+        eprintln!(
+            "headend ping: the samples of {kept} of {sent} packets were kept (--samples); all were counted"
+        );
+    }
+    Ok(())
+}
+
+/// Whether results go to somebody who watches.
+fn is_watched() -> bool {
+    io::stdout().is_terminal()
+}

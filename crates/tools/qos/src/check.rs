@@ -1,0 +1,217 @@
+//! `headend qos check FILE`, and the same look at a policy for who shapes by it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use qos::policy::units::Rate;
+use qos::policy::{Policy, Remark};
+use serde_json::{Value, json};
+
+use super::system::{self, Interface};
+
+/// Say what is wrong or unwise in a policy file.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The policy
+    file: PathBuf,
+    /// The interface of the hosts: look at it too
+    #[arg(long, value_name = "IF")]
+    lan: Option<String>,
+    /// The interface towards the provider: look at it too
+    #[arg(long, value_name = "IF")]
+    wan: Option<String>,
+    /// One JSON document on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// A policy file that was looked at.
+#[derive(Debug)]
+pub(super) struct Examined {
+    /// `None` when it cannot be.
+    policy: Option<Policy>,
+    name: String,
+    faults: Vec<Remark>,
+    advice: Vec<Remark>,
+    /// What of the interfaces does not go with it.
+    system: Vec<String>,
+}
+
+impl Examined {
+    /// Reads the policy at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let text = settings::text_of(path)?;
+        let (policy, faults, advice) = match Policy::parse(&text) {
+            Ok((policy, advice)) => (Some(policy), Vec::new(), advice),
+            Err(faults) => (None, faults, Vec::new()),
+        };
+        Ok(Self {
+            policy,
+            name: path.display().to_string(),
+            faults,
+            advice,
+            system: Vec::new(),
+        })
+    }
+
+    /// Looks at the interfaces too.
+    ///
+    /// # Errors
+    /// One is not there, or both are the same.
+    pub(super) fn look_at(&mut self, lan: Option<&str>, wan: Option<&str>) -> Result<()> {
+        let mut indices = Vec::new();
+        for (option, interface) in [("--lan", lan), ("--wan", wan)] {
+            let Some(interface) = interface else { continue };
+            let Some(found) = system::interface(interface) else {
+                bail!("{option} {interface}: there is no such interface");
+            };
+            indices.push(found.index);
+            if let Some(policy) = &self.policy {
+                let said = compare(option, interface, &found, policy);
+                self.system.extend(said);
+            }
+        }
+        if let [lan, wan] = indices.as_slice()
+            && lan == wan
+        {
+            bail!("--lan and --wan are the same interface; give the two that packets pass between");
+        }
+        Ok(())
+    }
+
+    /// What makes it unusable, a line each.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let faults = self.faults.iter();
+        faults
+            .map(|fault| format!("{}:{fault}", self.name))
+            .collect()
+    }
+
+    /// What is unwise, a line each.
+    pub(super) fn advice(&self) -> Vec<String> {
+        let name = &self.name;
+        let advice = self.advice.iter().map(|advice| format!("{name}:{advice}"));
+        advice
+            .chain(self.system.iter().cloned())
+            .map(|line| line + " (advice)")
+            .collect()
+    }
+
+    /// The policy; `None` when it cannot be.
+    pub(super) fn policy(self) -> Option<Policy> {
+        self.policy
+    }
+}
+
+/// Prints what is to be said as compilers do. Exit status 0: it can be used; 2: it cannot.
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
+    let mut examined = Examined::read(&args.file)?;
+    examined.look_at(args.lan.as_deref(), args.wan.as_deref())?;
+    let is_usable = examined.policy.is_some();
+    if args.json {
+        let document = json!({
+            "version": 1,
+            "file": examined.name,
+            "usable": is_usable,
+            "faults": examined.faults.iter().map(remark).collect::<Vec<_>>(),
+            "advice": examined.advice.iter().map(remark).collect::<Vec<_>>(),
+            "system": examined.system,
+        });
+        writeln!(std::io::stdout().lock(), "{document:#}")?;
+    } else {
+        for line in examined.faults().iter().chain(&examined.advice()) {
+            eprintln!("{line}");
+        }
+        if is_usable {
+            writeln!(std::io::stdout().lock(), "{}: ok", examined.name)?;
+        }
+    }
+    Ok(match is_usable {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(2),
+    })
+}
+
+fn remark(remark: &Remark) -> Value {
+    json!({
+        "line": remark.line,
+        "column": remark.column,
+        "key": remark.key,
+        "message": remark.message,
+        "right": remark.right,
+    })
+}
+
+/// What of an interface does not go with the policy.
+fn compare(option: &str, name: &str, found: &Interface, policy: &Policy) -> Vec<String> {
+    let mut said = Vec::new();
+    let (key, rate) = match option {
+        "--lan" => ("link.down", policy.down_bps()),
+        _ => ("link.up", policy.up_bps()),
+    };
+    if !found.is_up {
+        said.push(format!("{option} {name}: is down; ip link set {name} up"));
+    }
+    if let Some(master) = &found.master {
+        said.push(format!(
+            "{option} {name}: is part of {master}, which forwards too; ip link set {name} nomaster"
+        ));
+    }
+    if let (Some(rate), Some(speed)) = (rate, found.speed_bps)
+        && rate > speed
+    {
+        said.push(format!(
+            "{option} {name}: {key} is {}, and the interface carries {}; give a rate below that",
+            Rate(rate),
+            Rate(speed)
+        ));
+    }
+    if found.mtu != policy.mtu() {
+        said.push(format!(
+            "{option} {name}: packets of {} octets pass, and link.mtu is {}; give mtu = {}",
+            found.mtu,
+            policy.mtu(),
+            found.mtu
+        ));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_is_slower_or_takes_other_packets_is_named() {
+        let text = "[link]\nup = \"20mbit\"\ndown = \"90mbit\"\n";
+        let policy = Policy::parse(text).expect("a policy").0;
+        let interface = Interface {
+            index: 7,
+            speed_bps: Some(10_000_000),
+            mtu: 1_400,
+            is_up: false,
+            master: Some("br0".to_owned()),
+        };
+        let said = compare("--wan", "eth1", &interface, &policy);
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert!(said[1].contains("part of br0"), "{said:?}");
+        assert!(said[2].contains("link.up is 20Mbit"), "{said:?}");
+        assert!(said[3].contains("mtu = 1400"), "{said:?}");
+        let fitting = Interface {
+            index: 7,
+            speed_bps: Some(1_000_000_000),
+            mtu: 1_500,
+            is_up: true,
+            master: None,
+        };
+        assert_eq!(
+            compare("--lan", "eth0", &fitting, &policy),
+            Vec::<String>::new()
+        );
+    }
+}

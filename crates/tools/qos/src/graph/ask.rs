@@ -1,0 +1,99 @@
+//! Asks tc for everything at an interface.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::record::{self, Record, What};
+use crate::system;
+
+/// Disciplines that filters may stand at though their classes are flows, of which none may be there now.
+const HASHING: [&str; 5] = ["cake", "fq_codel", "fq_pie", "sfb", "sfq"];
+
+/// Parents that filters are asked for.
+const PARENTS_MAX: usize = 1_024;
+
+/// Every qdisc and class of `interface`.
+///
+/// # Errors
+/// There is no such interface, no tc, or it failed.
+pub(super) fn queues(interface: &str) -> Result<Vec<Record>> {
+    if system::interface(interface).is_none() {
+        bail!("{interface}: there is no such interface");
+    }
+    let mut records = tc(&["qdisc", "show", "dev", interface], None)?;
+    records.extend(tc(&["class", "show", "dev", interface], None)?);
+    Ok(records)
+}
+
+/// Every filter at `queues`, which are those of `interface`.
+///
+/// # Errors
+/// As of [`queues`].
+pub(super) fn filters(interface: &str, queues: &[Record]) -> Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for parent in parents(queues) {
+        let mut words = vec!["filter", "show", "dev", interface];
+        if parent.contains(':') {
+            words.push("parent");
+        }
+        words.push(&parent);
+        records.extend(tc(&words, Some(&parent))?);
+    }
+    Ok(records)
+}
+
+/// Where filters can be: at disciplines, at classes that have classes below them, at both sides of clsact.
+fn parents(records: &[Record]) -> Vec<String> {
+    let mut parents: Vec<String> = Vec::new();
+    let mut add = |parent: &str| {
+        if parents.len() < PARENTS_MAX && !parents.iter().any(|known| known == parent) {
+            parents.push(parent.to_owned());
+        }
+    };
+    for record in records {
+        match (record.what, record.kind.as_str()) {
+            (What::Qdisc, "ingress") => add("ingress"),
+            (What::Qdisc, "clsact") => {
+                add("ingress");
+                add("egress");
+            }
+            (What::Qdisc, _) if record.handle != "0:" => {
+                let major = record.handle.trim_end_matches(':');
+                let has_classes = records.iter().any(|other| {
+                    other.what == What::Class && other.handle.split(':').next() == Some(major)
+                });
+                if has_classes || HASHING.contains(&record.kind.as_str()) {
+                    add(&record.handle);
+                }
+            }
+            (What::Class, _) => {
+                if let Some(parent) = record.parent.as_deref()
+                    && !parent.ends_with(':')
+                {
+                    add(parent);
+                }
+            }
+            _ => {}
+        }
+    }
+    parents
+}
+
+fn tc(words: &[&str], parent: Option<&str>) -> Result<Vec<Record>> {
+    let output = Command::new("tc")
+        .args(["-j", "-s"])
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .context("tc: cannot be run; it is part of iproute2")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().next().unwrap_or("failed").trim().to_owned();
+        bail!("tc {}: {line}", words.join(" "));
+    }
+    Ok(record::read(
+        &String::from_utf8_lossy(&output.stdout),
+        parent,
+    ))
+}

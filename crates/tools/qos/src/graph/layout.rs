@@ -1,0 +1,240 @@
+//! Where the boxes stand: what holds is on the left of what it holds, in columns, and many leaves of one node stand in a
+//! grid. No two boxes touch.
+
+use super::model::{Kind, SLOTS, Tree};
+use crate::printable;
+
+/// Width of a character of the monospaced face, in hundredths of a pixel at 12 pixels.
+const CHARACTER: u32 = 735;
+/// Pixels of a line of text.
+pub(super) const LINE: u32 = 16;
+/// Pixels between text and border.
+pub(super) const PAD: u32 = 9;
+/// Pixels between columns.
+const BETWEEN: u32 = 64;
+/// The same where the lines between them bear rates, and in grids.
+const BETWEEN_RATES: u32 = 156;
+const GRID_BETWEEN: u32 = 24;
+const GRID_BETWEEN_RATES: u32 = 108;
+/// Characters that a line has room for whose number changes.
+const SLOT_CHARACTERS: usize = 30;
+/// Pixels between boxes that stand above one another.
+const GAP: u32 = 16;
+/// Characters of a line; longer ones are continued.
+const CHARACTERS_MAX: usize = 38;
+/// Lines of a box; the rest is in its tooltip.
+const LINES_MAX: usize = 9;
+/// Leaves in a row from which on they stand in a grid.
+const GRID_FROM: usize = 12;
+
+/// A box and what is written in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) x: u32,
+    pub(super) y: u32,
+    pub(super) width: u32,
+    pub(super) height: u32,
+    /// The first is the title.
+    pub(super) lines: Vec<String>,
+    /// Those of `lines` at the end whose text changes while it is looked at.
+    pub(super) slots: usize,
+    /// Whether it stands in a grid behind the first column, where a line has to come from above.
+    pub(super) is_inner: bool,
+}
+
+/// A picture's boxes, one for each node, and its size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) places: Vec<Place>,
+    pub(super) width: u32,
+    pub(super) height: u32,
+}
+
+/// Lays `tree` out, below a heading of `top` pixels.
+pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
+    let children = tree.children();
+    let mut places: Vec<Place> = (0..tree.nodes.len()).map(|id| sized(tree, id)).collect();
+    // Each after what holds it.
+    let mut order = Vec::with_capacity(places.len());
+    let mut open: Vec<(usize, usize)> = tree.roots().iter().map(|root| (*root, 0)).collect();
+    open.reverse();
+    let mut columns: Vec<u32> = Vec::new();
+    while let Some((id, depth)) = open.pop() {
+        if columns.len() <= depth {
+            columns.push(0);
+        }
+        columns[depth] = columns[depth].max(places[id].width);
+        order.push((id, depth));
+        open.extend(children[id].iter().rev().map(|child| (*child, depth + 1)));
+    }
+    let (between, grid_between) = match tree.has_rates {
+        true => (BETWEEN_RATES, GRID_BETWEEN_RATES),
+        false => (BETWEEN, GRID_BETWEEN),
+    };
+    let mut left = vec![24];
+    for width in &columns {
+        left.push(left[left.len() - 1] + width + between);
+    }
+    let grids: Vec<Option<usize>> = children
+        .iter()
+        .map(|below| {
+            let is_grid =
+                below.len() >= GRID_FROM && below.iter().all(|child| children[*child].is_empty());
+            is_grid.then(|| (1..).find(|n| n * n * 3 >= below.len()).unwrap_or(1))
+        })
+        .collect();
+    let mut heights = vec![0; places.len()];
+    for (id, _) in order.iter().rev() {
+        let below = &children[*id];
+        let sum = match grids[*id] {
+            Some(across) => below
+                .chunks(across)
+                .map(|row| tallest(row, &places) + GAP)
+                .sum::<u32>(),
+            None => below.iter().map(|child| heights[*child] + GAP).sum(),
+        };
+        heights[*id] = places[*id].height.max(sum.saturating_sub(GAP));
+    }
+    // The band of each node: where it and all below it stand.
+    let mut bands = vec![0; places.len()];
+    let mut at = top;
+    for root in tree.roots() {
+        bands[root] = at;
+        at += heights[root] + 2 * GAP;
+    }
+    for (id, depth) in &order {
+        let (id, depth) = (*id, *depth);
+        places[id].x = places[id].x.max(left[depth]);
+        let below = &children[id];
+        let sum: u32 = match grids[id] {
+            Some(across) => {
+                let corner = (left[depth + 1], bands[id]);
+                grid(below, (across, grid_between), corner, &mut places)
+            }
+            None => below.iter().map(|child| heights[*child] + GAP).sum(),
+        };
+        let sum = sum.saturating_sub(GAP);
+        let mut y = bands[id] + (heights[id] - sum.min(heights[id])) / 2;
+        if grids[id].is_none() {
+            for child in below {
+                bands[*child] = y;
+                y += heights[*child] + GAP;
+            }
+        }
+        if !places[id].is_inner && places[id].y == 0 {
+            places[id].y = bands[id] + (heights[id] - places[id].height) / 2;
+        }
+    }
+    let width = places.iter().map(|place| place.x + place.width).max();
+    let height = places.iter().map(|place| place.y + place.height).max();
+    Layout {
+        width: width.unwrap_or(0) + 40,
+        height: height.unwrap_or(0) + 24,
+        places,
+    }
+}
+
+fn tallest(row: &[usize], places: &[Place]) -> u32 {
+    let heights = row.iter().map(|id| places[*id].height);
+    heights.max().unwrap_or(0)
+}
+
+/// Puts `nodes` in rows of `across`, `between` pixels apart; gives the height of all with the gap below each.
+fn grid(
+    nodes: &[usize],
+    (across, between): (usize, u32),
+    (x, y): (u32, u32),
+    places: &mut [Place],
+) -> u32 {
+    let width = nodes.iter().map(|id| places[*id].width).max().unwrap_or(0);
+    let mut down = 0;
+    for row in nodes.chunks(across) {
+        let height = tallest(row, places);
+        let mut right = x;
+        for (at, id) in row.iter().enumerate() {
+            places[*id].x = right;
+            places[*id].y = y + down;
+            places[*id].is_inner = at > 0;
+            right += width + between;
+        }
+        down += height + GAP;
+    }
+    down
+}
+
+fn sized(tree: &Tree, id: usize) -> Place {
+    let node = &tree.nodes[id];
+    let mut lines = wrapped(&node.title);
+    let own = node.lines.iter().flat_map(|line| wrapped(line));
+    lines.extend(own);
+    if lines.len() > LINES_MAX {
+        lines.truncate(LINES_MAX - 1);
+        lines.push("\u{2026}".to_owned());
+    }
+    let slots = match node.numbers {
+        Some(numbers) if tree.has_rates => {
+            lines.extend(numbers.slots());
+            SLOTS
+        }
+        numbers => {
+            let words = numbers.and_then(|numbers| numbers.words());
+            lines.extend(words.iter().flat_map(|words| wrapped(words)));
+            0
+        }
+    };
+    let mut longest = lines
+        .iter()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0);
+    if slots > 0 {
+        longest = longest.max(SLOT_CHARACTERS);
+    }
+    if node.is_default {
+        // The word stands at the right end of the title's line.
+        longest = longest.max(lines[0].chars().count() + 9);
+    }
+    let longest = u32::try_from(longest).unwrap_or(u32::MAX / CHARACTER);
+    let rows = u32::try_from(lines.len()).unwrap_or(u32::MAX / LINE);
+    let tip = if node.kind == Kind::Filter { 4 } else { 0 };
+    Place {
+        x: 0,
+        y: 0,
+        width: (longest * CHARACTER / 100 + 2 * PAD + tip).max(60),
+        height: rows * LINE + 2 * PAD - 4,
+        lines,
+        slots,
+        is_inner: false,
+    }
+}
+
+/// `text` in lines that fit, broken between words and behind commas where there are any.
+fn wrapped(text: &str) -> Vec<String> {
+    let text = printable(text);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let words = text.split_whitespace();
+    let pieces = words.flat_map(|word| {
+        let pieces = word.split_inclusive(',').enumerate();
+        pieces.map(|(at, piece)| (at == 0, piece))
+    });
+    for (begins_word, piece) in pieces {
+        let mut piece: Vec<char> = piece.chars().collect();
+        let space = usize::from(begins_word && !line.is_empty());
+        if !line.is_empty() && line.chars().count() + space + piece.len() > CHARACTERS_MAX {
+            lines.push(core::mem::take(&mut line));
+        } else if space > 0 {
+            line.push(' ');
+        }
+        while piece.len() > CHARACTERS_MAX {
+            let rest = piece.split_off(CHARACTERS_MAX);
+            lines.push(piece.into_iter().collect());
+            piece = rest;
+        }
+        line.extend(piece);
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}

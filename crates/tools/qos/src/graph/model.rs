@@ -1,0 +1,268 @@
+//! What is drawn: nodes, the lines that hold them together, and the arrows of packets and filters.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::rates::{Counted, Rates, octets};
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    /// An interface, or one direction of a policy.
+    Interface,
+    /// A queue discipline.
+    Qdisc,
+    /// A class of one.
+    Class,
+    /// A rule, or a table of rules.
+    Filter,
+    /// A chain of filters, or the side of clsact that they stand at.
+    Group,
+    /// An interface that a filter sends to.
+    Device,
+    /// What was not understood, as it was written.
+    Unknown,
+}
+
+/// What went through a node, under the names of `tc -s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub(super) struct Numbers {
+    pub(super) bytes: u64,
+    pub(super) packets: u64,
+    pub(super) drops: u64,
+    pub(super) overlimits: u64,
+    pub(super) backlog_bytes: u64,
+    pub(super) backlog_packets: u64,
+    pub(super) ecn_mark: u64,
+}
+
+/// One box.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Node {
+    pub(super) id: usize,
+    pub(super) kind: Kind,
+    /// "htb 1:".
+    pub(super) title: String,
+    /// "1:", "1:10", "800::800"; empty where tc gives none.
+    pub(super) handle: String,
+    /// Options and actions, a line each.
+    pub(super) lines: Vec<String>,
+    /// Whether it takes what no filter names.
+    pub(super) is_default: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) numbers: Option<Numbers>,
+    /// How fast they rise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rates: Option<Rates>,
+}
+
+/// Why two nodes are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Join {
+    /// The second stands below the first. These make a tree.
+    Holds,
+    /// The first sends packets to the second: a class, a chain, an interface.
+    Sends,
+    /// The first asks the rules of the second: a hash table.
+    Asks,
+}
+
+/// One line between boxes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Edge {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) join: Join,
+}
+
+/// Nodes and edges; each node but the first of each tree is held by exactly one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub(super) struct Tree {
+    pub(super) title: String,
+    /// Whether there is room for rates, be they known yet or not.
+    #[serde(skip)]
+    pub(super) has_rates: bool,
+    /// What is to be said of the rates.
+    #[serde(skip)]
+    pub(super) state: String,
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
+}
+
+impl Node {
+    /// Whether it says what it sent: tc's classes of flows do not.
+    fn counts_sent(&self) -> bool {
+        let kind = self.title.split(' ').next().unwrap_or_default();
+        self.kind != Kind::Class || !["cake", "fq_codel", "sfq"].contains(&kind)
+    }
+}
+
+impl Tree {
+    pub(super) fn add(&mut self, kind: Kind, title: impl Into<String>, handle: &str) -> usize {
+        let id = self.nodes.len();
+        self.nodes.push(Node {
+            id,
+            kind,
+            title: title.into(),
+            handle: handle.to_owned(),
+            lines: Vec::new(),
+            is_default: false,
+            numbers: None,
+            rates: None,
+        });
+        id
+    }
+
+    pub(super) fn join(&mut self, from: usize, to: usize, join: Join) {
+        self.edges.push(Edge { from, to, join });
+    }
+
+    /// Those that nothing holds, in order.
+    pub(super) fn roots(&self) -> Vec<usize> {
+        let mut is_held = vec![false; self.nodes.len()];
+        for edge in self.edges.iter().filter(|edge| edge.join == Join::Holds) {
+            is_held[edge.to] = true;
+        }
+        (0..self.nodes.len()).filter(|id| !is_held[*id]).collect()
+    }
+
+    /// What each node holds: filters first, then in the order of their handles.
+    pub(super) fn children(&self) -> Vec<Vec<usize>> {
+        let mut children = vec![Vec::new(); self.nodes.len()];
+        for edge in self.edges.iter().filter(|edge| edge.join == Join::Holds) {
+            children[edge.from].push(edge.to);
+        }
+        for below in &mut children {
+            below.sort_by_key(|id| {
+                let node = &self.nodes[*id];
+                match node.kind {
+                    Kind::Group | Kind::Filter => (0, 0, *id),
+                    Kind::Class => (1, number(&node.handle), *id),
+                    Kind::Qdisc => (2, number(&node.handle), *id),
+                    _ => (3, 0, *id),
+                }
+            });
+        }
+        children
+    }
+
+    /// Fills in the rates since `before`, `span_ns` earlier: of what has the same place there and here.
+    pub(super) fn since(&mut self, before: &Self, span_ns: u64) {
+        self.has_rates = true;
+        self.state = format!("rates over {:.2} s", span_ns as f64 / 1e9);
+        let mut former = HashMap::new();
+        for (place, node) in before.places().into_iter().zip(&before.nodes) {
+            former.entry(place).or_insert(node);
+        }
+        for (place, id) in self.places().into_iter().zip(0..) {
+            let node: &mut Node = &mut self.nodes[id];
+            let before = former.get(&place).and_then(|node| node.numbers);
+            if let (Some(before), Some(now)) = (before, node.numbers)
+                && node.counts_sent()
+            {
+                node.rates = Rates::between(before.counted(), now.counted(), span_ns);
+            }
+        }
+        self.sum_up();
+    }
+
+    /// What leaves an interface is what leaves the queues right below it; what comes in is counted apart.
+    fn sum_up(&mut self) {
+        for (id, below) in self.children().into_iter().enumerate() {
+            if self.nodes[id].kind == Kind::Interface {
+                let nodes = below.iter().map(|below| &self.nodes[*below]);
+                let leaving = nodes.filter(|node| !node.handle.starts_with("ffff:"));
+                let rates = leaving.filter_map(|node| node.rates);
+                self.nodes[id].rates = rates.reduce(Rates::plus);
+            }
+        }
+    }
+
+    /// What tells each node from others: its title, that of what holds it, and which of several of one title it is.
+    fn places(&self) -> Vec<(String, usize)> {
+        let mut above = vec![None; self.nodes.len()];
+        for edge in self.edges.iter().filter(|edge| edge.join == Join::Holds) {
+            above[edge.to] = Some(edge.from);
+        }
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        let named = self.nodes.iter().map(|node| {
+            let holder = above[node.id].map_or("", |holder: usize| &self.nodes[holder].title);
+            let name = format!("{:?} {holder} / {}", node.kind, node.title);
+            let count = seen.entry(name.clone()).or_insert(0);
+            *count += 1;
+            (name, *count)
+        });
+        named.collect()
+    }
+
+    /// Where each node sends to.
+    pub(super) fn targets(&self) -> HashMap<usize, Vec<(usize, Join)>> {
+        let mut targets: HashMap<usize, Vec<(usize, Join)>> = HashMap::new();
+        for edge in self.edges.iter().filter(|edge| edge.join != Join::Holds) {
+            targets
+                .entry(edge.from)
+                .or_default()
+                .push((edge.to, edge.join));
+        }
+        targets
+    }
+}
+
+/// A handle "MAJOR:MINOR" as a number, for its order.
+pub(super) fn number(handle: &str) -> u32 {
+    let (major, minor) = handle.split_once(':').unwrap_or((handle, ""));
+    let part = |text: &str| u32::from_str_radix(text, 16).unwrap_or(0) & 0xffff;
+    part(major) << 16 | part(minor)
+}
+
+/// Lines of [`Numbers::slots`].
+pub(super) const SLOTS: usize = 3;
+
+impl Numbers {
+    fn counted(&self) -> Counted {
+        Counted {
+            bytes: self.bytes,
+            packets: self.packets,
+            drops: self.drops,
+            marks: self.ecn_mark,
+        }
+    }
+
+    /// The same in lines that are there whatever happened, so that others may take their place.
+    pub(super) fn slots(&self) -> [String; SLOTS] {
+        [
+            format!("sent {} p, {}", self.packets, octets(self.bytes)),
+            format!("dropped {} \u{b7} ecn_mark {}", self.drops, self.ecn_mark),
+            format!(
+                "backlog {} p, {}",
+                self.backlog_packets,
+                octets(self.backlog_bytes)
+            ),
+        ]
+    }
+
+    /// "2 packets, 140 octets, 1 dropped"; `None` when nothing happened.
+    pub(super) fn words(&self) -> Option<String> {
+        if *self == Self::default() {
+            return None;
+        }
+        let mut words = vec![format!("sent {} p, {}", self.packets, octets(self.bytes))];
+        if self.drops > 0 {
+            words.push(format!("dropped {}", self.drops));
+        }
+        if self.overlimits > 0 {
+            words.push(format!("overlimits {}", self.overlimits));
+        }
+        if self.ecn_mark > 0 {
+            words.push(format!("ecn_mark {}", self.ecn_mark));
+        }
+        if self.backlog_packets > 0 || self.backlog_bytes > 0 {
+            let (packets, bytes) = (self.backlog_packets, octets(self.backlog_bytes));
+            words.push(format!("backlog {packets} p, {bytes}"));
+        }
+        Some(words.join(" · "))
+    }
+}

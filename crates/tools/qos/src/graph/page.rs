@@ -1,0 +1,171 @@
+//! Trees as a page, which may ask for rates again and again.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::Serialize;
+
+use super::model::{SLOTS, Tree};
+use super::svg::{busiest_bps, escaped, label, stroke, svg};
+use crate::rates::Rates;
+
+/// A page of its own with the picture: who points at a box sees what it is joined to.
+pub(super) fn html(tree: &Tree) -> String {
+    with_script(tree, "")
+}
+
+/// The same; it asks who served it for [`rates`] each `every_ms`.
+pub(super) fn live(tree: &Tree, every_ms: u128) -> String {
+    let shape = shape(tree);
+    let script = format!("const every={every_ms},shape=\"{shape}\";{ASK}");
+    with_script(tree, &script)
+}
+
+/// Writes the answer into the picture. A picture of other boxes is fetched anew.
+const ASK: &str = "\
+const state=document.getElementById('state');let looks=0,last=new Date();\
+async function look(){const stop=new AbortController(),late=setTimeout(()=>stop.abort(),5000);\
+try{const answer=await fetch('rates.json',{cache:'no-store',signal:stop.signal});const d=await answer.json();\
+if(d.error)throw Error(d.error);if(d.shape!==shape){location.reload();return}\
+for(const n of d.nodes){const r=document.getElementById('r'+n.id);if(r)r.textContent=n.label;\
+const e=document.getElementById('e'+n.id);if(e)e.style.strokeWidth=n.stroke+'px';\
+document.querySelectorAll('#n'+n.id+' .n').forEach((t,i)=>t.textContent=n.lines[i])}\
+last=new Date();state.textContent=d.state;q.classList.remove('old');q.dataset.looks=++looks}\
+catch(error){q.classList.add('old');\
+state.textContent='as of '+last.toLocaleTimeString()+': '+(error.message||'no answer')}\
+clearTimeout(late);setTimeout(look,every)}look();";
+
+fn with_script(tree: &Tree, more: &str) -> String {
+    let joins: Vec<(usize, usize)> = tree.edges.iter().map(|edge| (edge.from, edge.to)).collect();
+    let joins = serde_json::to_string(&joins).unwrap_or_else(|_| "[]".to_owned());
+    let picture = svg(tree);
+    let title = escaped(&tree.title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<style>body{{margin:0}}\
+         @media (prefers-color-scheme:dark){{body{{background:#15181c}}}}\
+         .q.some g[id]{{opacity:.25}}.q.some path{{opacity:.12}}.q.some .r{{opacity:.25}}\
+         .q.some .on{{opacity:1!important}}.q.old .r,.q.old .n{{opacity:.35}}.q.old #state{{fill:#c0392b}}</style></head>\n\
+         <body>\n{picture}<script>\nconst joins={joins},q=document.querySelector('svg.q'),\
+         lines=[...q.children].filter(e=>e.tagName==='path').slice(2);\n\
+         const box=i=>document.getElementById('n'+i);\n\
+         q.addEventListener('mouseover',e=>{{const g=e.target.closest('g[id]');\
+         q.querySelectorAll('.on').forEach(x=>x.classList.remove('on'));q.classList.toggle('some',!!g);if(!g)return;\
+         const id=+g.id.slice(1);g.classList.add('on');joins.forEach(([a,b],i)=>{{if(a===id||b===id){{\
+         lines[i].classList.add('on');box(a).classList.add('on');box(b).classList.add('on');\
+         const r=document.getElementById('r'+b);if(r)r.classList.add('on')}}}})}});\n\
+         {more}</script>\n</body></html>\n"
+    )
+}
+
+/// A node with what changes of it.
+#[derive(Serialize)]
+struct Moving {
+    id: usize,
+    handle: String,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rates: Option<Rates>,
+    /// What the page writes at the line to it, the pixels of that line, and its last lines.
+    label: String,
+    stroke: f64,
+    lines: [String; SLOTS],
+}
+
+/// What changes of a tree, as JSON.
+pub(super) fn rates(tree: &Tree) -> String {
+    let busiest = busiest_bps(tree);
+    let counted = tree.nodes.iter().filter_map(|node| {
+        Some(Moving {
+            id: node.id,
+            handle: node.handle.clone(),
+            title: node.title.clone(),
+            rates: node.rates,
+            label: label(node),
+            stroke: stroke(node, busiest),
+            lines: node.numbers?.slots(),
+        })
+    });
+    let document = serde_json::json!({
+        "version": 1,
+        "shape": shape(tree),
+        "state": tree.state,
+        "nodes": counted.collect::<Vec<_>>(),
+    });
+    document.to_string()
+}
+
+/// That there is nothing to show, as JSON.
+pub(super) fn failure(error: &str) -> String {
+    serde_json::json!({ "version": 1, "error": error }).to_string()
+}
+
+/// What tc prints among options, and counts.
+const COUNTED: &str = "direct_packets_stat";
+
+/// The same for trees of the same boxes.
+fn shape(tree: &Tree) -> String {
+    let mut hasher = DefaultHasher::new();
+    for node in &tree.nodes {
+        (&node.title, node.is_default, node.numbers.is_some()).hash(&mut hasher);
+        let lines = node.lines.iter();
+        let options = lines.map(|line| line.split(COUNTED).next().unwrap_or_default());
+        options.for_each(|option| option.hash(&mut hasher));
+    }
+    for edge in &tree.edges {
+        (edge.from, edge.to).hash(&mut hasher);
+    }
+    format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{grow, record};
+
+    fn tree(text: &str) -> Tree {
+        grow::grow(&record::read(text, None), "eth0")
+    }
+
+    #[test]
+    fn other_boxes_are_another_shape_and_other_numbers_are_not() {
+        let htb = |direct: u32, sent: u32| {
+            format!(
+                "qdisc htb 1: root refcnt 2 r2q 10 default 0x20 direct_packets_stat {direct} direct_qlen 1000\n \
+                 Sent {sent} bytes 9 pkt (dropped 0, overlimits 0 requeues 0)\n"
+            )
+        };
+        let first = tree(&htb(0, 100));
+        assert_eq!(shape(&first), shape(&tree(&htb(7, 999))));
+        let class = "class htb 1:1 root prio 0 rate 9Mbit ceil 9Mbit\n";
+        let second = tree(&(htb(0, 100) + class));
+        assert_ne!(shape(&first), shape(&second));
+        let faster = class.replace("9M", "8M");
+        assert_ne!(shape(&second), shape(&tree(&(htb(0, 100) + &faster))));
+    }
+
+    #[test]
+    fn what_moves_is_told_with_rates_lines_and_the_thickness_of_a_share() {
+        let at = |bytes: u64| {
+            tree(&format!(
+                "qdisc prio 1: root\n Sent {bytes} bytes 9 pkt (dropped 0, overlimits 0 requeues 0)\n\
+                 qdisc pfifo 2: parent 1:1\n Sent {} bytes 9 pkt (dropped 0, overlimits 0 requeues 0)\n",
+                bytes / 2
+            ))
+        };
+        let mut now = at(3_000_000);
+        now.since(&at(1_000_000), 1_000_000_000);
+        let told: serde_json::Value = serde_json::from_str(&rates(&now)).expect("JSON");
+        let of = |n: usize| (&told["nodes"][n]["label"], &told["nodes"][n]["stroke"]);
+        assert_eq!(of(0), (&"16.0 Mbit/s".into(), &9.0.into()));
+        assert_eq!(of(1), (&"8.00 Mbit/s".into(), &5.2.into()), "{told}");
+        assert_eq!(told["nodes"][0]["lines"][0], "sent 9 p, 3.00 MB");
+        assert_eq!(told["state"], "rates over 1.00 s");
+        let page = live(&now, 500);
+        assert!(page.contains("const every=500,") && page.contains(">16.0 Mbit/s<"));
+        assert!(!html(&now).contains("rates.json"));
+        // A counter that began anew has no rate.
+        let mut again = at(10);
+        again.since(&now, 1_000_000_000);
+        assert!(again.nodes.iter().all(|node| node.rates.is_none()));
+    }
+}

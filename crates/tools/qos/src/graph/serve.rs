@@ -1,0 +1,395 @@
+//! The page and its rates over HTTP (RFC 9112), on this machine only: `GET /` and `GET /rates.json`, one request a
+//! connection, everything bounded.
+//!
+//! Left out: everything else that HTTP has.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::live::Watcher;
+use super::model::Tree;
+use super::page;
+use crate::screen::Beat;
+
+/// Connections at a time.
+const CLIENTS_MAX: usize = 16;
+/// Octets of a request's head.
+const REQUEST_MAX: usize = 8 * 1024;
+/// How long a request may take to come, and an answer to go.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What is still read of somebody who was refused, so that the refusal reaches him.
+const DRAIN_MAX: usize = 64 * 1024;
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// What is served.
+#[derive(Debug, Default)]
+struct Served {
+    page: String,
+    rates: String,
+}
+
+type Shared = Arc<Mutex<Arc<Served>>>;
+
+/// Where to listen: an address of this machine alone.
+pub(super) fn address(text: &str) -> Result<SocketAddr> {
+    let address: SocketAddr = text
+        .parse()
+        .ok()
+        .with_context(|| format!("\"{text}\" is no address and port; give 127.0.0.1:8080"))?;
+    ensure!(
+        address.ip().is_loopback(),
+        "{text} can be reached from elsewhere; give 127.0.0.1:{}",
+        address.port()
+    );
+    Ok(address)
+}
+
+/// Serves what `watcher` sees each `every` until a signal ends the process, or `count` looks were had.
+///
+/// # Errors
+/// The first look fails, or nobody can be served there.
+pub(super) fn serve(
+    mut watcher: Watcher,
+    listen: SocketAddr,
+    every: Duration,
+    count: Option<u64>,
+) -> Result<()> {
+    let tree = watcher.look()?;
+    let listener = TcpListener::bind(listen).with_context(|| listen.to_string())?;
+    let address = listener.local_addr()?;
+    // From here on it only answers, and asks what anybody may ask.
+    reactor::drop_capabilities().context("cannot give up privileges")?;
+    let served = |tree: &Tree| Served {
+        page: page::live(tree, every.as_millis()),
+        rates: page::rates(tree),
+    };
+    let shared: Shared = Arc::new(Mutex::new(Arc::new(served(&tree))));
+    let accepting = Arc::clone(&shared);
+    thread::Builder::new()
+        .name("http".into())
+        .spawn(move || accept(&listener, &accepting))?;
+    {
+        let mut out = io::stdout().lock();
+        writeln!(out, "http://{address}/")?;
+        out.flush()?;
+    }
+    let mut beat = Beat::new(every);
+    let mut looks = 0;
+    while count.is_none_or(|count| looks < count) {
+        beat.wait();
+        let now = match watcher.look() {
+            Ok(tree) => served(&tree),
+            // It may come again; until then the last picture is shown.
+            Err(error) => Served {
+                page: current(&shared).page.clone(),
+                rates: page::failure(&format!("{error:#}")),
+            },
+        };
+        *shared.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(now);
+        looks += 1;
+    }
+    Ok(())
+}
+
+fn current(shared: &Shared) -> Arc<Served> {
+    Arc::clone(&shared.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn accept(listener: &TcpListener, shared: &Shared) {
+    let clients = Arc::new(AtomicUsize::new(0));
+    loop {
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            // No descriptor is free: others will go.
+            Err(_) => {
+                thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+        };
+        let client = Client(Arc::clone(&clients));
+        if client.0.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
+            // A short answer fits an empty socket.
+            let _ = stream.set_nonblocking(true);
+            let _ = (&stream)
+                .write(&Answer::refusal(503, "Service Unavailable", "too many ask at once").head());
+            continue;
+        }
+        let served = current(shared);
+        // Without a thread to be had, the connection is closed.
+        let _ = thread::Builder::new()
+            .name("http client".into())
+            .spawn(move || {
+                let _client = client;
+                let _ = converse(&stream, &served);
+            });
+    }
+}
+
+/// One of those that are counted.
+struct Client(Arc<AtomicUsize>);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What is answered.
+struct Answer<'s> {
+    status: u16,
+    reason: &'static str,
+    kind: &'static str,
+    body: &'s str,
+}
+
+impl<'s> Answer<'s> {
+    fn ok(kind: &'static str, body: &'s str) -> Self {
+        Self {
+            status: 200,
+            reason: "OK",
+            kind,
+            body,
+        }
+    }
+
+    fn refusal(status: u16, reason: &'static str, body: &'s str) -> Self {
+        Self {
+            status,
+            reason,
+            kind: "text/plain; charset=utf-8",
+            body,
+        }
+    }
+
+    /// The whole answer but for a body that is not short.
+    fn head(&self) -> Vec<u8> {
+        let Self {
+            status,
+            reason,
+            kind,
+            body,
+        } = self;
+        let allow = if *status == 405 { "Allow: GET\r\n" } else { "" };
+        let mut head = format!(
+            "HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{allow}\
+             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
+             Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+             connect-src 'self'; frame-ancestors 'none'\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        if *status != 200 {
+            head.push_str(body);
+        }
+        head.into_bytes()
+    }
+}
+
+/// Hears one request and answers it.
+fn converse(stream: &TcpStream, served: &Served) -> io::Result<()> {
+    let head = hear(stream, Instant::now() + PATIENCE)?;
+    let answer = answer(&head, served);
+    let end = Instant::now() + PATIENCE;
+    say(stream, &answer.head(), end)?;
+    if answer.status == 200 {
+        return say(stream, answer.body.as_bytes(), end);
+    }
+    // Closing on octets that nobody read would take the answer back.
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(DRAIN))?;
+    let end = Instant::now() + DRAIN;
+    let (mut left, mut buffer) = (DRAIN_MAX, [0; 4_096]);
+    while left > 0 && Instant::now() < end {
+        match (&*stream).read(&mut buffer)? {
+            0 => break,
+            count => left = left.saturating_sub(count),
+        }
+    }
+    Ok(())
+}
+
+/// A request's head, as far as it fits.
+fn hear(mut stream: &TcpStream, end: Instant) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let mut buffer = [0; 2_048];
+    while !is_whole(&head) && head.len() <= REQUEST_MAX {
+        stream.set_read_timeout(Some(left(end)?))?;
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => head.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(head)
+}
+
+fn is_whole(head: &[u8]) -> bool {
+    head.windows(4).any(|four| four == b"\r\n\r\n")
+}
+
+fn say(mut stream: &TcpStream, mut octets: &[u8], end: Instant) -> io::Result<()> {
+    while !octets.is_empty() {
+        stream.set_write_timeout(Some(left(end)?))?;
+        match stream.write(octets) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => octets = &octets[count..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Time until `end`, which is not over.
+fn left(end: Instant) -> io::Result<Duration> {
+    let left = end.saturating_duration_since(Instant::now());
+    match left {
+        Duration::ZERO => Err(ErrorKind::TimedOut.into()),
+        left => Ok(left),
+    }
+}
+
+/// What is said to a request.
+fn answer<'s>(head: &[u8], served: &'s Served) -> Answer<'s> {
+    let bad = Answer::refusal(400, "Bad Request", "this is no request of HTTP/1.1");
+    if head.len() > REQUEST_MAX {
+        let reason = "Request Header Fields Too Large";
+        return Answer::refusal(431, reason, "the request is too long");
+    }
+    if !is_whole(head) {
+        return bad;
+    }
+    let Ok(head) = std::str::from_utf8(head) else {
+        return bad;
+    };
+    let mut lines = head.split("\r\n");
+    let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+    let [method, target, version] = words.as_slice() else {
+        return bad;
+    };
+    if !version.starts_with("HTTP/1.") {
+        return bad;
+    }
+    if *method != "GET" {
+        return Answer::refusal(405, "Method Not Allowed", "only GET is served");
+    }
+    let fields = lines.take_while(|line| !line.is_empty());
+    let hosts = fields.filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("host").then(|| value.trim())
+    });
+    // A page from elsewhere whose name leads here would have another.
+    if !hosts.clone().all(is_here) || hosts.count() != 1 {
+        return Answer::refusal(
+            421,
+            "Misdirected Request",
+            "ask for this machine by 127.0.0.1 or localhost",
+        );
+    }
+    match target.split('?').next().unwrap_or_default() {
+        "/" => Answer::ok("text/html; charset=utf-8", &served.page),
+        "/rates.json" => Answer::ok("application/json", &served.rates),
+        _ => Answer::refusal(404, "Not Found", "there are / and /rates.json"),
+    }
+}
+
+/// Whether a Host field names this machine: `localhost`, `127.0.0.1:8080`, `[::1]`.
+fn is_here(host: &str) -> bool {
+    if let Some(inner) = host.strip_prefix('[') {
+        let inner = inner.split(']').next().unwrap_or_default();
+        return inner
+            .parse::<Ipv6Addr>()
+            .is_ok_and(|address| address.is_loopback());
+    }
+    let name = host.split(':').next().unwrap_or_default();
+    name.eq_ignore_ascii_case("localhost")
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(request: &str) -> u16 {
+        let served = Served {
+            page: "page".into(),
+            rates: "{}".into(),
+        };
+        answer(request.as_bytes(), &served).status
+    }
+
+    #[test]
+    fn two_things_are_served_to_this_machine_and_everything_else_is_refused() {
+        let get =
+            |target: &str, host: &str| format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        for host in [
+            "localhost",
+            "LocalHost:80",
+            "127.0.0.1:8080",
+            "127.9.9.9",
+            "[::1]:8080",
+        ] {
+            assert_eq!(status(&get("/", host)), 200, "{host}");
+        }
+        assert_eq!(status(&get("/rates.json?x", "localhost")), 200);
+        for host in [
+            "example.org",
+            "127.0.0.1.example.org",
+            "192.0.2.1",
+            "",
+            "[::2]",
+            "[",
+            "localhost.x",
+        ] {
+            assert_eq!(status(&get("/", host)), 421, "{host}");
+        }
+        assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), 421);
+        assert_eq!(
+            status("GET / HTTP/1.1\r\nHost: localhost\r\nHost: x\r\n\r\n"),
+            421
+        );
+        for target in ["/../etc/passwd", "/rates", "http://localhost/", "*", "//"] {
+            assert_eq!(status(&get(target, "localhost")), 404, "{target}");
+        }
+        for method in ["POST", "HEAD", "get", "OPTIONS", "CONNECT"] {
+            let request = format!("{method} / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            assert_eq!(status(&request), 405, "{method}");
+        }
+        for request in [
+            "",
+            "\r\n\r\n",
+            "GET /\r\n\r\n",
+            "GET / HTTP/2\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost",
+        ] {
+            assert_eq!(status(request), 400, "{request:?}");
+        }
+        assert_eq!(status(&"x".repeat(REQUEST_MAX + 1)), 431);
+    }
+
+    #[test]
+    fn only_addresses_of_this_machine_alone_are_listened_on() {
+        for good in ["127.0.0.1:0", "127.0.0.53:8080", "[::1]:1"] {
+            assert!(address(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "0.0.0.0:80",
+            "192.0.2.1:80",
+            "[::]:80",
+            "8080",
+            "localhost:80",
+            "",
+        ] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What a running shaper tells over its control socket, and what it is asked. docs/qos.md has the fields.
+
+use std::collections::BTreeMap;
+
+use qos::policy::Policy;
+use serde::{Deserialize, Serialize};
+use shaper::{LaneSnapshot, LaneStats, Snapshot};
+
+use super::rates::{Counted, Rates};
+use control::request::Nothing;
+
+/// Names and versions of what is written as JSON.
+pub(super) const RUN: &str = "qos.run/1";
+pub(super) const NODE: &str = "qos.node/1";
+pub(super) const RELOADED: &str = "qos.reload/1";
+pub(super) const SHOWN: &str = "qos/1";
+
+/// What it can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do")]
+pub(super) enum Verb {
+    /// A [`Run`], then every [`Node`].
+    #[serde(rename = "qos.show")]
+    Show(Nothing),
+    /// Reads the policy anew; a [`Reloaded`].
+    #[serde(rename = "qos.reload")]
+    Reload(Nothing),
+}
+
+/// That a policy was read anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Reloaded {
+    pub(super) schema: String,
+    pub(super) file: String,
+    /// What is unwise in it, a line each.
+    pub(super) advice: Vec<String>,
+}
+
+/// A shaper at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Run {
+    pub(super) schema: String,
+    pub(super) pid: u32,
+    /// The policy's file, and since when it is as it is.
+    pub(super) policy: String,
+    pub(super) policy_age_s: f64,
+    /// Times that it was read anew.
+    pub(super) reloads: u64,
+    pub(super) uptime_s: f64,
+    /// The monotonic clock.
+    pub(super) taken_ns: u64,
+    /// Seconds between the two looks that rates are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) interval_s: Option<f64>,
+    pub(super) up: Way,
+    pub(super) down: Way,
+    pub(super) lan: Port,
+    pub(super) wan: Port,
+    /// Slots for frames: in use, and all.
+    pub(super) frames: u32,
+    pub(super) frames_max: u32,
+}
+
+/// One way through it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Way {
+    /// The policy's rate, if it shapes this way.
+    pub(super) rate_bps: Option<u64>,
+    /// What all queues together have done.
+    #[serde(flatten)]
+    pub(super) sums: Sums,
+    pub(super) lane: Lane,
+    /// Filled by who asks; they come as rows of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) nodes: Vec<Node>,
+}
+
+/// What was counted of a queue, under the names of `tc -s -j`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Sums {
+    /// Octets on the line.
+    pub(super) bytes: u64,
+    pub(super) packets: u64,
+    pub(super) drops: u64,
+    pub(super) overlimits: u64,
+    /// Always 0: nothing that was taken off a queue is put back.
+    pub(super) requeues: u64,
+    /// Octets that wait.
+    pub(super) backlog: u64,
+    /// Packets that wait.
+    pub(super) qlen: u64,
+    pub(super) ecn_mark: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rates: Option<Rates>,
+}
+
+/// What happened beside the queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Lane {
+    /// IP packets taken in.
+    pub(super) packets: u64,
+    /// Frames without IP, let past the queues.
+    pub(super) past: u64,
+    /// Large frames that were cut, and those that could not be.
+    pub(super) cut: u64,
+    pub(super) too_long: u64,
+    /// Packets discarded: their queue was full, they made way for others, they had waited too long, no class took them.
+    pub(super) full: u64,
+    pub(super) overlimit: u64,
+    pub(super) late: u64,
+    pub(super) unclassified: u64,
+    /// Packets lost for want of room in all.
+    pub(super) no_room: u64,
+    pub(super) marked: u64,
+    /// Frames lost since the other interface was down.
+    pub(super) down: u64,
+}
+
+/// An interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Port {
+    pub(super) name: String,
+    pub(super) received: u64,
+    pub(super) received_bytes: u64,
+    /// Frames received that were to be cut.
+    pub(super) received_large: u64,
+    /// Frames that the kernel dropped since they were not read in time.
+    pub(super) missed: u64,
+    pub(super) no_room: u64,
+    pub(super) sent: u64,
+    pub(super) sent_bytes: u64,
+    pub(super) refused: u64,
+    /// Times that its send buffer was full.
+    pub(super) blocked: u64,
+    /// Times that it was found down.
+    pub(super) downs: u64,
+}
+
+/// A discipline or a class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Node {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) schema: String,
+    /// `up` or `down`.
+    pub(super) way: String,
+    pub(super) kind: String,
+    pub(super) is_class: bool,
+    pub(super) handle: String,
+    pub(super) parent: Option<String>,
+    /// What the policy calls the class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    pub(super) options: String,
+    #[serde(flatten)]
+    pub(super) sums: Sums,
+    /// Numbers of its kind, by tc's names.
+    pub(super) details: BTreeMap<String, i64>,
+    /// What its classifier sends where, in the order in which it is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) rules: Vec<Rule>,
+}
+
+/// What a classifier says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Rule {
+    /// What is asked: "proto 6 proto-dst 22".
+    pub(super) what: String,
+    /// The class that such packets go to.
+    pub(super) class: String,
+}
+
+impl Sums {
+    fn new(done: qos::Statistics, waiting: qos::Backlog) -> Self {
+        Self {
+            bytes: done.sent_bytes,
+            packets: done.sent_packets,
+            drops: done.dropped,
+            overlimits: done.overlimits,
+            requeues: 0,
+            backlog: waiting.bytes,
+            qlen: waiting.packets.into(),
+            ecn_mark: done.ecn_mark,
+            rates: None,
+        }
+    }
+
+    pub(super) fn counted(&self) -> Counted {
+        Counted {
+            bytes: self.bytes,
+            packets: self.packets,
+            drops: self.drops,
+            marks: self.ecn_mark,
+        }
+    }
+
+    fn since(&mut self, before: &Self, span_ns: u64) {
+        self.rates = Rates::between(before.counted(), self.counted(), span_ns);
+    }
+}
+
+impl Node {
+    /// What is told of a node of the tree that `policy` means.
+    pub(super) fn new(node: &qos::tree::Node, way: &str, policy: &Policy) -> Self {
+        let minor = node.handle.strip_prefix("1:").filter(|_| node.is_class);
+        let minor = minor.and_then(|minor| u16::from_str_radix(minor, 16).ok());
+        let details = node.details.iter();
+        let rules = node.rules.iter();
+        Self {
+            schema: String::new(),
+            way: way.to_owned(),
+            kind: node.kind.to_owned(),
+            is_class: node.is_class,
+            handle: node.handle.clone(),
+            parent: node.parent.clone(),
+            name: minor
+                .and_then(|minor| policy.class_name(minor))
+                .map(str::to_owned),
+            options: node.options.clone(),
+            sums: Sums::new(node.statistics, node.backlog),
+            details: details
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect(),
+            rules: rules
+                .map(|rule| Rule {
+                    what: rule.what.clone(),
+                    class: rule.class.clone(),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Way {
+    /// One way of a snapshot, its nodes among it.
+    pub(super) fn new(lane: &LaneSnapshot, way: &str, policy: &Policy) -> Self {
+        let nodes = lane.nodes.iter();
+        Self {
+            rate_bps: match way {
+                "up" => policy.up_bps(),
+                _ => policy.down_bps(),
+            },
+            sums: Sums::new(lane.statistics, lane.backlog),
+            lane: Lane::new(&lane.stats),
+            nodes: nodes.map(|node| Node::new(node, way, policy)).collect(),
+        }
+    }
+
+    fn since(&mut self, before: &Self, span_ns: u64) {
+        self.sums.since(&before.sums, span_ns);
+        let key = |node: &Node| (node.handle.clone(), node.kind.clone(), node.is_class);
+        let former: BTreeMap<_, _> = before.nodes.iter().map(|node| (key(node), node)).collect();
+        for node in &mut self.nodes {
+            if let Some(before) = former.get(&key(node)) {
+                node.sums.since(&before.sums, span_ns);
+            }
+        }
+    }
+}
+
+impl Lane {
+    fn new(stats: &LaneStats) -> Self {
+        Self {
+            packets: stats.packets,
+            past: stats.past,
+            cut: stats.cut,
+            too_long: stats.too_long,
+            full: stats.full,
+            overlimit: stats.overlimit,
+            late: stats.late,
+            unclassified: stats.unclassified,
+            no_room: stats.no_room,
+            marked: stats.marked,
+            down: stats.down,
+        }
+    }
+}
+
+impl Port {
+    /// Interface `side` of a snapshot.
+    pub(super) fn new(name: &str, snapshot: &Snapshot, side: usize) -> Self {
+        let stats = snapshot.ports[side];
+        Self {
+            name: name.to_owned(),
+            received: stats.received,
+            received_bytes: stats.received_bytes,
+            received_large: stats.received_large,
+            missed: stats.missed,
+            no_room: stats.no_room,
+            sent: stats.sent,
+            sent_bytes: stats.sent_bytes,
+            refused: stats.refused,
+            blocked: stats.blocked,
+            downs: snapshot.downs[side],
+        }
+    }
+}
+
+impl Run {
+    /// Fills in the rates since `before`, a look at the same process.
+    pub(super) fn since(&mut self, before: &Self) {
+        let span_ns = self.taken_ns.saturating_sub(before.taken_ns);
+        if self.pid == before.pid && span_ns > 0 {
+            self.interval_s = Some((span_ns / 1_000_000) as f64 / 1e3);
+            self.up.since(&before.up, span_ns);
+            self.down.since(&before.down, span_ns);
+        }
+    }
+
+    /// Both ways, with the interfaces that they lead from and to.
+    pub(super) fn ways(&self) -> [(&'static str, &Way, &str, &str); 2] {
+        let (lan, wan) = (self.lan.name.as_str(), self.wan.name.as_str());
+        [("up", &self.up, lan, wan), ("down", &self.down, wan, lan)]
+    }
+}

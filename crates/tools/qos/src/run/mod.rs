@@ -1,0 +1,227 @@
+//! `headend qos run`: a policy in force between two interfaces.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `keeper` | a process of its own that puts offloads back, however this one ends |
+//! | `shaping` | what is in force: asked, and read anew |
+//! | `service` | signals and control clients, on the main thread |
+//!
+//! The engine has a thread of its own. Interfaces and the control socket are opened first, all at once or none; then
+//! every privilege is given up.
+
+pub(super) mod keeper;
+mod service;
+mod shaping;
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use anyhow::{Context, Result, anyhow, bail};
+use qos::policy::Policy;
+use qos::policy::units::Rate;
+use qos::tree::Spec;
+use reactor::port::{Port, PortError, PortOptions};
+use reactor::{Signals, Waker, urgency};
+use shaper::{Direction, Engine, EngineError, LaneSnapshot, Snapshot};
+
+use super::check::Examined;
+use super::rates::octets;
+use super::running::Control;
+use control::service::Socket;
+use keeper::Keeper;
+use service::Service;
+use shaping::{Shaping, room};
+
+/// Receive buffer of each interface in octets: what comes while the engine sends.
+const RECV_BUFFER: usize = 8 << 20;
+
+/// Shape what passes between two interfaces, both ways, until SIGINT or SIGTERM; SIGHUP reads the policy anew.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The policy
+    #[arg(long, value_name = "FILE")]
+    policy: PathBuf,
+    /// The interface of the hosts
+    #[arg(long, value_name = "IF")]
+    lan: String,
+    /// The interface towards the provider
+    #[arg(long, value_name = "IF")]
+    wan: String,
+    #[command(flatten)]
+    control: Control,
+}
+
+/// Opens everything, runs, and puts back what was changed.
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
+    let mut examined = Examined::read(&args.policy)?;
+    let faults = examined.faults();
+    if !faults.is_empty() {
+        eprintln!("{}", faults.join("\n"));
+        return Ok(ExitCode::from(2));
+    }
+    let (lan, wan) = (args.lan.as_str(), args.wan.as_str());
+    examined.look_at(Some(lan), Some(wan))?;
+    for line in examined.advice() {
+        eprintln!("{line}");
+    }
+    let Some(policy) = examined.policy() else {
+        bail!("{}: cannot be used", args.policy.display());
+    };
+    // Before any thread starts: those begun earlier would not have the signals blocked.
+    let signals = Signals::new()?;
+    let engine = open(lan, wan, &policy)?;
+    let socket = Socket::listen(args.control.path())?;
+    let keeper = Keeper::start([lan, wan])?;
+    println(&what(lan, wan, &policy, args, &keeper.turned_off))?;
+    let shaping = Shaping::new(policy, args.policy.clone(), [lan, wan], engine.control());
+    let engine = Running::start(engine)?;
+    reactor::drop_capabilities().context("cannot give up privileges")?;
+    if let Some(line) = shaping.is_readable_still() {
+        eprintln!("{line} (advice)");
+    }
+    let served =
+        Service::new(signals, socket, &engine.ended, shaping).and_then(|mut service| service.run());
+    let (outcome, last) = engine.end()?;
+    keeper.restore();
+    println(&summary(&last))?;
+    served?;
+    match outcome {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The engine between both interfaces, which are open from then on.
+fn open(lan: &str, wan: &str, policy: &Policy) -> Result<Engine> {
+    let port = |name: &str| {
+        let options = PortOptions {
+            recv_buffer_bytes: Some(RECV_BUFFER),
+            ..PortOptions::default()
+        };
+        Port::open(name, &options).map_err(|error| match error {
+            PortError::Down(_) => anyhow!("{error}; ip link set {name} up"),
+            error => error.into(),
+        })
+    };
+    let mut seed = [0; 8];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut seed))
+        .context("no random numbers from /dev/urandom")?;
+    let direction = |spec: Spec| Direction {
+        packets_max: room(&spec),
+        spec,
+        overhead: policy.overhead(),
+        delay: base::Duration::ZERO,
+        seed: u64::from_ne_bytes(seed),
+    };
+    let (up, down) = (direction(policy.up_spec()), direction(policy.down_spec()));
+    Ok(Engine::new(port(lan)?, port(wan)?, &up, &down)?)
+}
+
+/// What the engine ended with.
+type Outcome = (Result<(), EngineError>, Snapshot);
+
+/// The engine on its thread.
+struct Running {
+    stop: Arc<AtomicBool>,
+    /// Awake once it has ended.
+    ended: Arc<Waker>,
+    thread: JoinHandle<Result<Outcome>>,
+}
+
+/// Says so when the thread ends, however it does.
+struct Ending(Arc<Waker>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
+}
+
+impl Running {
+    fn start(mut engine: Engine) -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let ended = Arc::new(Waker::new()?);
+        let (stops, ending) = (Arc::clone(&stop), Ending(Arc::clone(&ended)));
+        let builder = std::thread::Builder::new().name("engine".into());
+        let thread = builder.spawn(move || {
+            let _ending = ending;
+            // As the kernel's own forwarding, it does not wait for who computes; it sleeps whenever nothing is to be done.
+            urgency::hasten(true);
+            reactor::drop_capabilities().context("cannot give up privileges")?;
+            let outcome = engine.run(&stops);
+            Ok((outcome, engine.snapshot()))
+        })?;
+        Ok(Self {
+            stop,
+            ended,
+            thread,
+        })
+    }
+
+    /// Ends it, if it has not ended itself.
+    fn end(self) -> Result<Outcome> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// The line that says what it does.
+fn what(lan: &str, wan: &str, policy: &Policy, args: &Args, off: &[String; 2]) -> String {
+    let rate =
+        |rate: Option<u64>| rate.map_or("not shaped".to_owned(), |rate| Rate(rate).to_string());
+    let off: Vec<String> = [lan, wan]
+        .iter()
+        .zip(off)
+        .filter(|(_, off)| !off.is_empty())
+        .map(|(name, off)| format!("; off at {name}: {off}"))
+        .collect();
+    format!(
+        "{lan} <-> {wan}: up {}, down {} by {}; control at {}{}",
+        rate(policy.up_bps()),
+        rate(policy.down_bps()),
+        args.policy.display(),
+        args.control.path().display(),
+        off.concat()
+    )
+}
+
+/// What was done until the end.
+fn summary(last: &Snapshot) -> String {
+    let way = |name: &str, lane: &LaneSnapshot| {
+        let (sums, stats) = (lane.statistics, lane.stats);
+        let lost = stats.no_room + stats.too_long + stats.down;
+        let beside = match lost {
+            0 => String::new(),
+            lost => format!(", {lost} lost beside the queues"),
+        };
+        let waiting = match lane.backlog.packets {
+            0 => String::new(),
+            packets => format!(", {packets} left waiting"),
+        };
+        format!(
+            "{name}: sent {} packets ({}), dropped {}, marked {}{waiting}{beside}",
+            sums.sent_packets,
+            octets(sums.sent_bytes),
+            sums.dropped,
+            stats.marked
+        )
+    };
+    format!("{}\n{}", way("up", &last.up), way("down", &last.down))
+}
+
+/// A line on standard output, at once; who closed it does not want it.
+fn println(line: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => Ok(done?),
+    }
+}

@@ -1,0 +1,243 @@
+//! The policy in force: what is told of it, and how it changes.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use qos::fifo::Limit;
+use qos::policy::Policy;
+use qos::tree::Spec;
+use shaper::{Control, Snapshot};
+
+use crate::check::Examined;
+use crate::rows::{NODE, Port, RELOADED, RUN, Reloaded, Run, Verb, Way};
+use control::reply::{self, Code, Refusal};
+use control::request;
+
+/// Room for packets of one way: at least, and at most.
+const ROOM_MIN: u32 = 4_096;
+const ROOM_MAX: u32 = 65_536;
+
+/// Packets that are in a way's room before a queue discards another for them.
+const ROOM_MORE: u32 = 64;
+
+/// Octets of the shortest packet in a queue that is limited in octets.
+const SHORTEST: u64 = 64;
+
+/// For how long a snapshot is shown again: whoever asks all the time does not keep the engine from its work.
+const FRESH: Duration = Duration::from_millis(20);
+
+/// Slots for packets that the queues of `spec` may fill.
+pub(super) fn room(spec: &Spec) -> u32 {
+    wanted(spec)
+        .saturating_add(ROOM_MORE)
+        .clamp(ROOM_MIN, ROOM_MAX)
+}
+
+/// Packets that may wait in all of its queues.
+fn wanted(spec: &Spec) -> u32 {
+    let below = spec.children().into_iter().map(|(_, child)| wanted(child));
+    let below = below.fold(0, u32::saturating_add);
+    let own = match spec {
+        Spec::Fifo(Limit::Packets(packets)) => *packets,
+        Spec::Fifo(Limit::Bytes(bytes)) => u32::try_from(bytes / SHORTEST).unwrap_or(u32::MAX),
+        Spec::PfifoFast(options) => options.limit.saturating_mul(3),
+        Spec::Sfq(options) => options.limit,
+        Spec::Codel(options) => options.limit,
+        Spec::FqCodel(options) => options.limit,
+        Spec::Fair(options) => options.limit,
+        Spec::Htb(htb) => htb.direct_limit,
+        Spec::Prio { .. } | Spec::Drr { .. } | Spec::Tbf { .. } => 0,
+    };
+    below.saturating_add(own)
+}
+
+/// A policy in force.
+pub(super) struct Shaping {
+    policy: Policy,
+    file: PathBuf,
+    interfaces: [String; 2],
+    engine: Control,
+    /// Room for packets up and down, as it was made for the first policy.
+    room: [u32; 2],
+    started: Instant,
+    loaded: Instant,
+    reloads: u64,
+    last: Option<(Instant, Snapshot)>,
+}
+
+impl Shaping {
+    pub(super) fn new(
+        policy: Policy,
+        file: PathBuf,
+        interfaces: [&str; 2],
+        engine: Control,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            room: [policy.up_spec(), policy.down_spec()].map(|spec| room(&spec)),
+            policy,
+            file,
+            interfaces: interfaces.map(str::to_owned),
+            engine,
+            started: now,
+            loaded: now,
+            reloads: 0,
+            last: None,
+        }
+    }
+
+    /// Whether the policy can be read anew without the privileges that there were; else what to do about it.
+    pub(super) fn is_readable_still(&self) -> Option<String> {
+        let error = std::fs::File::open(&self.file).err()?;
+        let file = self.file.display();
+        Some(format!(
+            "{file}: cannot be read without privileges: {error}; a reload will fail"
+        ))
+    }
+
+    /// Answers one line of a client.
+    pub(super) fn answer_at_once(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        let request = match request::parse::<Verb>(line) {
+            Ok(request) => request,
+            Err((id, refusal)) => return reply::refused(out, id, &refusal),
+        };
+        let id = request.id;
+        let refused = |message: String| Refusal::new(Code::Refused, message);
+        let done = match request.what {
+            Verb::Show(_) => self
+                .show(id, out)
+                .map_err(|error| refused(error.to_string())),
+            Verb::Reload(_) => self.reload_and_say().map_err(refused).map(|reloaded| {
+                reply::row(out, id, &reloaded);
+                reply::end(out, id, 1);
+            }),
+        };
+        if let Err(refusal) = done {
+            reply::refused(out, id, &refusal);
+        }
+    }
+
+    fn show(&mut self, id: u64, out: &mut Vec<u8>) -> Result<(), shaper::ControlError> {
+        let now = Instant::now();
+        let is_fresh = |taken: Instant| now.duration_since(taken) < FRESH;
+        let last = self.last.take().filter(|(taken, _)| is_fresh(*taken));
+        let (taken, snapshot) = match last {
+            Some(last) => last,
+            None => (now, self.engine.snapshot()?),
+        };
+        let mut run = self.told(&snapshot);
+        let nodes: Vec<_> = [&mut run.up, &mut run.down]
+            .into_iter()
+            .flat_map(|way| std::mem::take(&mut way.nodes))
+            .collect();
+        reply::row(out, id, &run);
+        let mut rows = 1;
+        for mut node in nodes {
+            NODE.clone_into(&mut node.schema);
+            reply::row(out, id, &node);
+            rows += 1;
+        }
+        reply::end(out, id, rows);
+        self.last = Some((taken, snapshot));
+        Ok(())
+    }
+
+    fn told(&self, snapshot: &Snapshot) -> Run {
+        let [lan, wan] = &self.interfaces;
+        Run {
+            schema: RUN.to_owned(),
+            pid: std::process::id(),
+            policy: self.file.display().to_string(),
+            policy_age_s: tenths(self.loaded.elapsed()),
+            reloads: self.reloads,
+            uptime_s: tenths(self.started.elapsed()),
+            taken_ns: snapshot.taken.as_nanos(),
+            interval_s: None,
+            up: Way::new(&snapshot.up, "up", &self.policy),
+            down: Way::new(&snapshot.down, "down", &self.policy),
+            lan: Port::new(lan, snapshot, 0),
+            wan: Port::new(wan, snapshot, 1),
+            frames: snapshot.frames,
+            frames_max: snapshot.frames_max,
+        }
+    }
+
+    /// Reads the policy anew, and says on standard error what came of it.
+    ///
+    /// # Errors
+    /// What is wrong, a line each; the policy is as before.
+    pub(super) fn reload_and_say(&mut self) -> Result<Reloaded, String> {
+        let file = self.file.display().to_string();
+        let done = self.reload();
+        match &done {
+            Ok(reloaded) => {
+                for line in &reloaded.advice {
+                    eprintln!("{line}");
+                }
+                eprintln!("headend qos: {file} is in force");
+            }
+            Err(faults) => eprintln!("{faults}\nheadend qos: the policy is kept as it was"),
+        }
+        done
+    }
+
+    fn reload(&mut self) -> Result<Reloaded, String> {
+        let mut examined = Examined::read(&self.file).map_err(|error| format!("{error:#}"))?;
+        let [lan, wan] = &self.interfaces;
+        // One that has just vanished ends the engine, which says so.
+        let _ = examined.look_at(Some(lan), Some(wan));
+        let faults = examined.faults();
+        let mut advice = examined.advice();
+        let Some(policy) = examined.policy().filter(|_| faults.is_empty()) else {
+            return Err(faults.join("\n"));
+        };
+        let specs = [policy.up_spec(), policy.down_spec()];
+        for (name, (spec, room_now)) in ["up", "down"].iter().zip(specs.iter().zip(self.room)) {
+            let wanted = room(spec);
+            if wanted > room_now {
+                let file = self.file.display();
+                advice.push(format!(
+                    "{file}: its queues {name} may hold {wanted} packets, and there is room for {room_now} since the \
+                     start; start anew (advice)"
+                ));
+            }
+        }
+        let overhead = policy.overhead();
+        let both = specs.map(|spec| (spec, overhead));
+        self.engine
+            .replace_both(both)
+            .map_err(|error| format!("{}: {error}", self.file.display()))?;
+        self.policy = policy;
+        self.loaded = Instant::now();
+        self.reloads += 1;
+        self.last = None;
+        Ok(Reloaded {
+            schema: RELOADED.to_owned(),
+            file: self.file.display().to_string(),
+            advice,
+        })
+    }
+}
+
+fn tenths(span: Duration) -> f64 {
+    (span.as_secs_f64() * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> Spec {
+        Policy::parse(text).expect("a policy").0.up_spec()
+    }
+
+    #[test]
+    fn there_is_room_for_what_all_queues_may_hold() {
+        let fifo = "[link]\nup = \"9mbit\"\n[shape]\ntemplate = \"pfifo\"\nlimit = 5000\n";
+        assert_eq!(room(&spec(fifo)), 5_064);
+        let home = "[link]\nup = \"9mbit\"\n[[first]]\nport = 22\n";
+        assert_eq!(room(&spec(home)), 2 * 10_240 + 64);
+        assert_eq!(room(&Spec::Fifo(Limit::Packets(1))), ROOM_MIN);
+        assert_eq!(room(&Spec::Fifo(Limit::Bytes(u64::MAX))), ROOM_MAX);
+    }
+}

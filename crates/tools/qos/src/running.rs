@@ -1,0 +1,91 @@
+//! Asking a running `headend qos run`.
+
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+
+use super::rows::{Node, Reloaded, Run, SHOWN, Verb};
+use control::client::Client;
+use control::request::Nothing;
+
+/// Where its control socket is if nobody says otherwise.
+pub(super) const SOCKET: &str = "/run/headend-qos.sock";
+
+/// A connection to it.
+pub(super) struct Running(Client);
+
+/// Which one is meant.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Control {
+    /// Its control socket
+    #[arg(long = "control", value_name = "PATH", default_value = SOCKET)]
+    path: PathBuf,
+}
+
+impl Control {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn connect(&self) -> Result<Running> {
+        Running::connect(&self.path)
+    }
+}
+
+impl Running {
+    /// Connects to the one behind `path`.
+    ///
+    /// # Errors
+    /// What to do about it, where that is known.
+    pub(super) fn connect(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => anyhow!(
+                "nothing runs at {shown}; start it with \"headend qos run --policy FILE --lan IF --wan IF\", \
+                 or name its socket with --control PATH"
+            ),
+            ErrorKind::PermissionDenied => {
+                anyhow!("{shown} may only be used by its owner and group; use their account, or sudo")
+            }
+            _ => anyhow!("cannot connect to {shown}: {error}"),
+        })?;
+        Ok(Self(Client::new(stream)))
+    }
+
+    /// How it is now.
+    ///
+    /// # Errors
+    /// It has ended, or another version speaks.
+    pub(super) fn show(&mut self) -> Result<Run> {
+        let mut run: Option<Run> = None;
+        self.0.rows(&Verb::Show(Nothing {}), |row| {
+            let Some(run) = &mut run else {
+                run = Some(serde_json::from_str(row).context(ANOTHER)?);
+                return Ok(());
+            };
+            let mut node: Node = serde_json::from_str(row).context(ANOTHER)?;
+            node.schema.clear();
+            let way = match node.way.as_str() {
+                "up" => &mut run.up,
+                _ => &mut run.down,
+            };
+            way.nodes.push(node);
+            Ok(())
+        })?;
+        let mut run = run.context(ANOTHER)?;
+        SHOWN.clone_into(&mut run.schema);
+        Ok(run)
+    }
+
+    /// Has it read its policy anew.
+    ///
+    /// # Errors
+    /// What is wrong with the policy, a line each; the old one is kept then.
+    pub(super) fn reload(&mut self) -> Result<Reloaded> {
+        self.0.one(&Verb::Reload(Nothing {}))
+    }
+}
+
+const ANOTHER: &str = "it answers as another version of headend does";
