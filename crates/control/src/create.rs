@@ -80,7 +80,7 @@ pub fn create(
 ) -> Result<Outcome> {
     let started = Instant::now();
     let mut run = Run {
-        pace: Pace::new(),
+        pace: Pace::default(),
         asked: 0,
         open: HashMap::new(),
         outcome: Outcome::default(),

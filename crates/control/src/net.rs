@@ -16,7 +16,7 @@ pub struct Net {
 
 impl Net {
     /// How many addresses [`Net::nth`] gives before it starts again.
-    pub fn len(&self) -> u64 {
+    pub fn addresses(&self) -> u64 {
         let bits = self.host_bits();
         if self.leaves_out_ends() {
             (1 << bits) - 2
@@ -28,7 +28,7 @@ impl Net {
     /// The `n`-th address, starting again behind the last. Of an IPv4 network the
     /// network and the broadcast address are left out.
     pub fn nth(&self, n: u64) -> IpAddr {
-        let offset = u128::from(n % self.len()) + u128::from(self.leaves_out_ends());
+        let offset = u128::from(n % self.addresses()) + u128::from(self.leaves_out_ends());
         match self.addr {
             IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits() | offset as u32).into(),
             IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() | offset).into(),
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(addrs, ["10.0.0.1", "10.0.0.2", "10.0.0.1"]);
         assert_eq!(net("127.0.0.1/32").nth(9).to_string(), "127.0.0.1");
         assert_eq!(net("2001:db8::/64").nth(1).to_string(), "2001:db8::1");
-        assert_eq!(net("0.0.0.0/0").len(), (1 << 32) - 2);
+        assert_eq!(net("0.0.0.0/0").addresses(), (1 << 32) - 2);
         assert_eq!(net("::/0").nth(5).to_string(), "::5");
     }
 

@@ -27,9 +27,9 @@ struct Round {
     failed: u32,
 }
 
-impl Pace {
+impl Default for Pace {
     /// A small window.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             window: 64,
             probing: true,
@@ -38,7 +38,9 @@ impl Pace {
             round: Round::default(),
         }
     }
+}
 
+impl Pace {
     /// How many may be started while `outstanding` are under way. Small refills
     /// wait until they are worth a line.
     pub fn allowance(&self, outstanding: u32) -> u32 {
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn grows_while_the_rate_grows() {
-        let (mut pace, mut at) = (Pace::new(), 0.0);
+        let (mut pace, mut at) = (Pace::default(), 0.0);
         settle(&mut pace, &mut at, 1_000.0, 1, true);
         settle(&mut pace, &mut at, 2_000.0, 1, true);
         settle(&mut pace, &mut at, 4_000.0, 1, true);
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn shrinks_when_the_daemon_falls_behind_or_creations_fail() {
-        let (mut pace, mut at) = (Pace::new(), 0.0);
+        let (mut pace, mut at) = (Pace::default(), 0.0);
         settle(&mut pace, &mut at, 4_000.0, 4, true);
         let before = pace.window;
         settle(&mut pace, &mut at, 1_000.0, 1, true);
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn never_starts_more_than_the_window_nor_stalls_when_nothing_is_under_way() {
-        let pace = Pace::new();
+        let pace = Pace::default();
         assert_eq!(pace.allowance(0), 64);
         assert_eq!(pace.allowance(60), 0);
         assert_eq!(pace.allowance(48), 16);

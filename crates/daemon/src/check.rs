@@ -18,7 +18,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     match config::load(&args.file) {
         Ok(settings) => {
-            if settings.advice.len() > 0 {
+            if !settings.advice.is_empty() {
                 eprintln!("{}", settings.advice);
             }
             println!("{}: ok", args.file.display());

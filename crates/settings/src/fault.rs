@@ -31,6 +31,11 @@ impl Faults {
         }
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.list.len()

@@ -150,7 +150,7 @@ impl Drive {
         Self {
             peer,
             wanted,
-            pace: Pace::new(),
+            pace: Pace::default(),
             outstanding: 0,
             up: 0,
             samples: vec![(0.0, 0)],
