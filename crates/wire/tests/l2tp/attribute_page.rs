@@ -8,16 +8,16 @@ use wire::l2tp::{Attribute, VALUE_LEN_MAX, Version};
 const HEAD: &str = "\
 # L2TP attributes
 
-Every attribute of RFC 2661 (L2TPv2) and RFC 3931 (L2TPv3) that headend reads and writes, vendor 0.
-This page is printed from the table in `crates/wire/src/l2tp/attribute.rs`; a test compares the two, and
-`REWRITE_DOCS=1 cargo test -p wire` writes it anew.
+This page lists every attribute of RFC 2661 (L2TPv2) and RFC 3931 (L2TPv3) with vendor id 0 that headend reads and
+writes. It is generated from the table in `crates/wire/src/l2tp/attribute.rs`, and a test compares the two. To
+regenerate the page, run `REWRITE_DOCS=1 cargo test -p wire`.
 
-- M in v2, M in v3: the mandatory bit as it is sent in that version; `-` where its RFC does not define the attribute. A
-  receiver looks at the bit only when it does not recognise the attribute, or when the value's length is wrong.
-- Hidden: whether the value may be hidden (RFC 2661 4.3, RFC 3931 5.3).
-- Octets: the lengths that a value may have, before hiding.
+- M in v2, M in v3: the mandatory bit that we send in that version. `-` means that the version's RFC does not define the
+  attribute. A receiver checks the bit only if it does not recognise the attribute, or if the value's length is wrong.
+- Hiding: whether the value may be hidden (RFC 2661 4.3, RFC 3931 5.3).
+- Octets: the valid lengths of the value, before hiding.
 
-| number | attribute | M in v2 | M in v3 | hidden | octets | defined in |
+| number | attribute | M in v2 | M in v3 | hiding | octets | defined in |
 |---:|---|---|---|---|---|---|
 ";
 
@@ -44,7 +44,7 @@ fn lengths(attribute: Attribute) -> String {
 
 fn ranges(attribute: Attribute, version: Version) -> String {
     if attribute == Attribute::PseudowireCapabilitiesList {
-        return "even, from 2".to_owned();
+        return "even, 2 or more".to_owned();
     }
     let allowed = |len: &usize| attribute.allows_len(version, *len);
     let mut ranges: Vec<(usize, usize)> = Vec::new();
@@ -56,7 +56,7 @@ fn ranges(attribute: Attribute, version: Version) -> String {
     }
     let words = ranges.iter().map(|&(start, end)| match (start, end) {
         (start, end) if start == end => start.to_string(),
-        (start, VALUE_LEN_MAX) => format!("from {start}"),
+        (start, VALUE_LEN_MAX) => format!("{start} or more"),
         (start, end) => format!("{start} to {end}"),
     });
     words.collect::<Vec<_>>().join(", ")
@@ -72,9 +72,9 @@ fn page() -> String {
             mandatory(attribute, Version::V2),
             mandatory(attribute, Version::V3),
             if attribute.may_hide() {
-                "may be"
+                "allowed"
             } else {
-                "never"
+                "forbidden"
             },
             lengths(attribute),
             attribute.sections(),
