@@ -156,12 +156,12 @@ fn kind(get: Get) -> (&'static str, &'static str) {
 /// The rows of the page for some columns.
 fn table(columns: &[Column]) -> String {
     let mut out = String::from(
-        "| name | JSON | Parquet | unit | absent | tcptrace | what it is |\n|---|---|---|---|---|---|---|\n",
+        "| column | JSON type | Parquet type | unit | can be absent | tcptrace | meaning |\n|---|---|---|---|---|---|---|\n",
     );
     for column in columns {
         let (json, parquet) = kind(column.get);
         let absent = if column.get.may_be_absent() {
-            "may be"
+            "yes"
         } else {
             ""
         };
@@ -183,7 +183,7 @@ fn table(columns: &[Column]) -> String {
 
 /// The page, between what people wrote.
 fn page(written: &str) -> String {
-    let mut counts = String::from("| name | what it is |\n|---|---|\n");
+    let mut counts = String::from("| field | meaning |\n|---|---|\n");
     for Count { name, doc, .. } in SUMMARY {
         writeln!(counts, "| `{name}` | {doc} |").unwrap();
     }
