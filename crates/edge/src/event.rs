@@ -6,7 +6,7 @@ use aaa::Profile;
 use ppp::Claim;
 
 use crate::end::End;
-use crate::subscriber::SubscriberKey;
+use crate::key::SubscriberKey;
 
 /// What an edge tells its owner.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use base::Instant;
 
 use crate::end::End;
-use crate::subscriber::Traffic;
+use crate::key::Traffic;
 
 /// A subscriber that is not on line any more.
 #[derive(Clone, Debug)]

@@ -13,30 +13,10 @@ use l2tp::{CallDetails, SessionKey, SessionView, TunnelKey};
 use ppp::{Claim, Link};
 use wire::ppp::Compression;
 
-use crate::account::Numbers;
+use crate::edge::Numbers;
 use crate::end::End;
-use crate::path::Meter;
-
-/// Names a subscriber; a stale key is recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SubscriberKey(pub(crate) Key);
-
-impl SubscriberKey {
-    /// As a number, for those who are asked about it.
-    #[must_use]
-    pub fn to_token(self) -> u64 {
-        u64::from(self.0.generation) << 32 | u64::from(self.0.index)
-    }
-
-    /// The key that such a number names.
-    #[must_use]
-    pub fn from_token(token: u64) -> Self {
-        Self(Key {
-            index: token as u32,
-            generation: (token >> 32) as u32,
-        })
-    }
-}
+use crate::key::Traffic;
+use crate::path::{Facts, Meter};
 
 /// How far a subscriber has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,21 +45,6 @@ impl Phase {
             Self::Ending => "ending",
         }
     }
-}
-
-/// Packets and octets of IP, both ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Traffic {
-    /// Packets from the subscriber that went on.
-    pub packets_in: u64,
-    /// Their octets.
-    pub octets_in: u64,
-    /// Packets to the subscriber.
-    pub packets_out: u64,
-    /// Their octets.
-    pub octets_out: u64,
-    /// Packets of either direction that did not go on.
-    pub dropped: u64,
 }
 
 /// What is kept of a subscriber.
@@ -197,6 +162,20 @@ impl Subscriber {
             _ => self.ipv6.is_some(),
         };
         open && self.phase != Phase::Ending
+    }
+
+    /// What its path entry is made of.
+    pub(crate) fn facts(&self, meters: Arc<[Meter]>) -> Facts {
+        Facts {
+            key: self.key,
+            is_client: self.is_client,
+            is_open: [self.is_open(4), self.is_open(6)],
+            mtu: self.mtu,
+            compression: self.compression,
+            filter: self.filter,
+            addresses: self.addresses,
+            meters,
+        }
     }
 
     /// What it sent and got so far.

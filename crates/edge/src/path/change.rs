@@ -6,7 +6,7 @@ use std::sync::Arc;
 use filter::{FilterSet, Hits};
 
 use super::{Entry, Path, TapId};
-use crate::subscriber::SubscriberKey;
+use crate::key::SubscriberKey;
 
 /// A step that a path takes.
 #[derive(Clone, Debug)]

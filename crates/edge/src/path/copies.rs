@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use base::Route;
 
 use super::Path;
-use crate::subscriber::SubscriberKey;
+use crate::key::SubscriberKey;
 
 /// Octets of copies that may wait.
 const OCTETS_MAX: usize = 4 << 20;

@@ -11,9 +11,9 @@ use forward::icmp::Bucket;
 use forward::source::Addresses;
 use l2tp::{Cookie, DataIds, DataWay, SessionKey};
 use wire::l2tp::DATA_HEADER_MAX;
-use wire::ppp::protocol;
+use wire::ppp::{Compression, protocol};
 
-use crate::subscriber::{Subscriber, SubscriberKey, Traffic};
+use crate::key::{SubscriberKey, Traffic};
 
 /// Octets of L2TP's and PPP's heads before a packet, at most.
 const HEAD_MAX: usize = DATA_HEADER_MAX + 4;
@@ -52,9 +52,28 @@ pub(crate) struct Entry {
     pub(super) route: Route,
 }
 
+/// What the edge knows of a subscriber whose packets may pass.
+pub(crate) struct Facts {
+    pub(crate) key: Key,
+    /// Whether we are the client, and the peer the network.
+    pub(crate) is_client: bool,
+    /// Whether packets of IPv4 and of IPv6 may pass.
+    pub(crate) is_open: [bool; 2],
+    /// The largest IP packet that goes to the subscriber unfragmented.
+    pub(crate) mtu: u16,
+    /// How the heads of its frames may be shortened.
+    pub(crate) compression: Compression,
+    /// The filter that its packets pass.
+    pub(crate) filter: Option<FilterId>,
+    /// The addresses that it may send from. A client's are our own.
+    pub(crate) addresses: Addresses,
+    /// Where each path counts its packets.
+    pub(crate) meters: Arc<[Meter]>,
+}
+
 impl Entry {
-    /// What the edge knows of an open subscriber, in the form that packets want.
-    pub(crate) fn new(one: &Subscriber, way: &DataWay, meters: Arc<[Meter]>) -> Self {
+    /// Puts what the edge knows of a subscriber into the form that packets need.
+    pub(crate) fn new(one: Facts, session: SessionKey, way: &DataWay) -> Self {
         let header = way.header.as_bytes();
         let (ppp, ppp_length) = one.compression.head(protocol::IPV4);
         let head_length = header.len() + ppp_length;
@@ -63,19 +82,19 @@ impl Entry {
         head[header.len()..head_length].copy_from_slice(&ppp[..ppp_length]);
         Self {
             key: one.key,
-            session: one.session,
+            session,
             ids: way.ids,
             cookie: way.cookie,
             sublayer: way.sublayer,
             is_numbered: way.is_numbered,
             is_client: one.is_client,
-            is_open: [one.is_open(4), one.is_open(6)],
+            is_open: one.is_open,
             mtu: one.mtu,
             filter: one.filter,
             addresses: one.addresses,
             heard: 0,
             bucket: Bucket::default(),
-            meters,
+            meters: one.meters,
             head,
             head_length: head_length as u8,
             ppp_length: ppp_length as u8,
@@ -196,4 +215,15 @@ impl Meter {
 #[inline]
 pub(super) fn add(number: &AtomicU64, more: u64) {
     number.store(number.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_fits_into_176_octets() {
+        // A packet reads this much of a subscriber, and each core has a copy.
+        assert!(size_of::<Option<Entry>>() <= 176);
+    }
 }

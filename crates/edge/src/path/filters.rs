@@ -7,7 +7,7 @@ use filter::{Direction, Filter, FilterId, FilterSet, Hits};
 use wire::ip::Header;
 
 use super::{Counts, Entry, Path};
-use crate::subscriber::SubscriberKey;
+use crate::key::SubscriberKey;
 
 /// Packets to be logged that may wait; more are counted only.
 const LOGGED_MAX: usize = 1_024;

@@ -43,7 +43,7 @@ pub(crate) use copies::Copies;
 pub use copies::{Passed, TapId, Tapped};
 pub(crate) use counts::Counts;
 pub use counts::PathCounts;
-pub(crate) use entry::{Entry, Meter};
+pub(crate) use entry::{Entry, Facts, Meter};
 use errors::Errors;
 pub use filters::{Filters, Logged};
 pub(crate) use inward::packet;

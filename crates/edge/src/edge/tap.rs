@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::edge::Edge;
+use crate::key::SubscriberKey;
 use crate::path::change::Step;
 use crate::path::{TapId, Tapped};
-use crate::subscriber::SubscriberKey;
 
 /// Taps at a time.
 pub const TAPS_MAX: usize = 16;

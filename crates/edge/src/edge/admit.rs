@@ -10,12 +10,13 @@ use base::Instant;
 use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
 
 use crate::edge::Edge;
+use crate::edge::networks::table;
 use crate::end::End;
 use crate::event::{Admission, Event};
-use crate::networks::table;
+use crate::key::SubscriberKey;
 use crate::path::change::{Change, Step};
 use crate::path::{Entry, Meter};
-use crate::subscriber::{Again, Phase, SubscriberKey};
+use crate::subscriber::{Again, Phase};
 
 impl Edge {
     /// Lets somebody in who asked: the answer to a [`crate::Question`]. `message` may be shown to its user. `false`: it
@@ -307,7 +308,7 @@ impl Edge {
                 let meters = &mut subscriber.meters;
                 let meters = meters.get_or_insert_with(|| Meter::of_paths(paths));
                 let meters = Arc::clone(meters);
-                let entry = Entry::new(subscriber, &way, meters);
+                let entry = Entry::new(subscriber.facts(meters), session, &way);
                 if self.config.paths > 1 {
                     let copy = Step::Put(index, Box::new(entry.clone()));
                     self.tell(Change(copy));

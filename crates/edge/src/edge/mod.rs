@@ -1,5 +1,16 @@
 //! The tables of an edge, and the order in which its parts hear of things.
 
+mod account;
+mod admit;
+mod dial;
+mod frames;
+mod links;
+mod networks;
+mod parting;
+mod paths;
+mod tap;
+mod views;
+
 use std::collections::VecDeque;
 
 use aaa::Pools;
@@ -11,19 +22,24 @@ use hashbrown::{HashMap, HashTable};
 use l2tp::{Endpoint, SessionKey};
 use ppp::Outbox;
 
-use crate::account::Account;
 use crate::config::Config;
 use crate::counters::Counters;
-use crate::dial::Dial;
 use crate::event::{Event, Question};
 use crate::history::History;
-use crate::networks::Waiting;
+use crate::key::SubscriberKey;
 use crate::outgoing::Outgoing;
-use crate::parting::Parting;
 use crate::path::{Change, Path};
 use crate::random::Random;
-use crate::subscriber::{Subscriber, SubscriberKey};
-use crate::tap::Tap;
+use crate::subscriber::Subscriber;
+
+pub use account::{Account, Entry, Numbers};
+pub use dial::Dial;
+use networks::Waiting;
+use parting::Parting;
+pub use paths::FiltersMut;
+use tap::Tap;
+pub use tap::{TAPPED_MAX, TAPS_MAX};
+pub use views::{Counts, Limits, SubscriberView};
 
 /// No subscriber.
 const NIL: u32 = u32::MAX;

@@ -8,7 +8,7 @@ use l2tp::TunnelKey;
 
 use crate::edge::Edge;
 use crate::end::End;
-use crate::subscriber::{SubscriberKey, Traffic};
+use crate::key::{SubscriberKey, Traffic};
 
 /// What an account says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use wire::ppp::{Frame, protocol};
 
 use crate::counters::Discard;
 use crate::edge::Edge;
+use crate::key::SubscriberKey;
 use crate::path::{self, Inside, Outside, Passed, Taken};
-use crate::subscriber::SubscriberKey;
 
 impl Edge {
     /// Takes a datagram of a peer: packets go to the inside, all else is heeded.

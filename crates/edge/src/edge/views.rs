@@ -7,11 +7,12 @@ use base::{Duration, Instant};
 use l2tp::SessionKey;
 use ppp::Link;
 
-use crate::account::Numbers;
 use crate::edge::Edge;
+use crate::edge::Numbers;
 use crate::end::End;
 use crate::history::Ended;
-use crate::subscriber::{Phase, Subscriber, SubscriberKey, Traffic};
+use crate::key::{SubscriberKey, Traffic};
+use crate::subscriber::{Phase, Subscriber};
 
 /// Totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::edge::Edge;
+use crate::key::SubscriberKey;
 use crate::path::change::{Step, Table};
-use crate::subscriber::SubscriberKey;
 
 /// Where the prefixes of a subscriber stand.
 pub(crate) fn table(is_client: bool) -> Table {

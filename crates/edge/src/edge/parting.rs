@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::account::Account;
 use crate::edge::Edge;
+use crate::edge::account::Account;
 use crate::history::Ended;
 use crate::path::Meter;
 

@@ -5,13 +5,14 @@ use base::{Duration, Instant};
 use l2tp::{SessionEnd, SessionKey};
 use ppp::{Authentication, Claim, Context, Link, LinkEnd, Proxy, ProxyProof, Side};
 
+use super::{Dial, Edge};
 use crate::counters::Discard;
-use crate::edge::Edge;
 use crate::end::End;
 use crate::event::{Event, Question};
 use crate::history::Ended;
+use crate::key::SubscriberKey;
 use crate::path::Passed;
-use crate::subscriber::{Phase, Subscriber, SubscriberKey};
+use crate::subscriber::{Phase, Subscriber};
 
 /// Proxy Authen Types (RFC 2661 4.4.5).
 const PROXY_CHAP: u16 = 2;
@@ -35,9 +36,9 @@ impl Edge {
             return;
         }
         let is_client = dial.is_some();
-        let name = dial.as_ref().and_then(crate::dial::Dial::name);
+        let name = dial.as_ref().and_then(Dial::name);
         let networks = dial.as_ref().map(|dial| dial.networks.clone());
-        let side = dial.map_or(Side::Network, crate::dial::Dial::side);
+        let side = dial.map_or(Side::Network, Dial::side);
         let link = Link::new(side, &self.config.ppp, &mut self.random);
         self.last_account += 1;
         let account = self.last_account;
