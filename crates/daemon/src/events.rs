@@ -103,7 +103,7 @@ pub(super) fn tell(
     summary: &mut Summary,
 ) {
     let event = match event {
-        edge::Event::L2tp(event) => event,
+        edge::Event::Access(event) => event,
         edge::Event::Up { subscriber } => {
             if tracing::enabled!(tracing::Level::DEBUG)
                 && let Some(view) = core.edge.subscriber(subscriber)
@@ -132,7 +132,7 @@ pub(super) fn tell(
         } => {
             tracing::debug!(?addresses, "client");
             if let Some(clients) = &mut core.inside.clients {
-                let tunnel = core.edge.subscriber(subscriber).map(|view| view.tunnel);
+                let tunnel = core.edge.subscriber(subscriber).map(|view| view.place.tunnel);
                 let tunnel = tunnel.and_then(|key| core.edge.endpoint().tunnel(key));
                 let lns = tunnel.map(|tunnel| tunnel.route.peer.ip());
                 clients.set(subscriber, addresses.map(|(own, _)| own).zip(lns));

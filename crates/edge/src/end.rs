@@ -3,16 +3,17 @@
 use core::fmt;
 
 use aaa::accounting::TerminateCause;
-use l2tp::SessionEnd;
 use ppp::LinkEnd;
+
+use crate::access::{Access, Reason, Served};
 
 /// Why a subscriber is not on line any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum End<R = <Served as Access>::Reason> {
     /// Its PPP link ended.
     Link(LinkEnd),
-    /// Its L2TP session ended.
-    Session(SessionEnd),
+    /// Its session ended.
+    Session(R),
     /// Whoever was asked did not let it in; the text says why.
     Refused(Box<str>),
     /// It may have no address: the text says why.
@@ -33,7 +34,7 @@ pub enum End {
     TooMany,
 }
 
-impl End {
+impl<R: Reason> End<R> {
     /// What its account says (Acct-Terminate-Cause, RFC 2866, section 5.10).
     #[must_use]
     pub fn terminate_cause(&self) -> TerminateCause {
@@ -47,12 +48,7 @@ impl End {
                 }
                 _ => TerminateCause::ServiceUnavailable,
             },
-            Self::Session(end) => match end {
-                SessionEnd::Administrative => TerminateCause::AdminReset,
-                SessionEnd::Peer(_) => TerminateCause::UserRequest,
-                SessionEnd::TunnelEnded => TerminateCause::LostCarrier,
-                _ => TerminateCause::LostService,
-            },
+            Self::Session(end) => end.terminate_cause(),
             Self::Refused(_) => TerminateCause::UserError,
             Self::SetupTimeout => TerminateCause::LostCarrier,
             Self::NoAddress(_) | Self::TooMany => TerminateCause::NasError,
@@ -64,7 +60,7 @@ impl End {
     }
 }
 
-impl fmt::Display for End {
+impl<R: fmt::Display> fmt::Display for End<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Link(end) => end.fmt(f),

@@ -1,18 +1,19 @@
 //! What an edge tells its owner, and asks it.
 
+use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
 
 use aaa::Profile;
 use ppp::Claim;
 
+use crate::access::{Access, Served};
 use crate::end::End;
 use crate::key::SubscriberKey;
 
 /// What an edge tells its owner.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// The endpoint below tells something.
-    L2tp(l2tp::Event),
+pub enum Event<A: Access = Served> {
+    /// The endpoint below reports something.
+    Access(A::Event),
     /// A subscriber is on line: packets of at least one network protocol may flow.
     Up {
         /// Who.
@@ -40,12 +41,46 @@ pub enum Event {
         /// Who; nothing is there under this key any more.
         subscriber: SubscriberKey,
         /// Its session, which has ended or ends now.
-        session: l2tp::SessionKey,
+        session: A::Session,
         /// Its name, as far as it said one.
         name: Box<[u8]>,
         /// Why.
-        reason: End,
+        reason: End<A::Reason>,
     },
+}
+
+impl<A: Access> fmt::Debug for Event<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Access(event) => f.debug_tuple("Access").field(event).finish(),
+            Self::Up { subscriber } => f.debug_tuple("Up").field(subscriber).finish(),
+            Self::Client {
+                subscriber,
+                addresses,
+            } => (f.debug_tuple("Client").field(subscriber).field(addresses)).finish(),
+            Self::Network {
+                address,
+                length,
+                leads,
+            } => (f
+                .debug_tuple("Network")
+                .field(address)
+                .field(length)
+                .field(leads))
+            .finish(),
+            Self::Down {
+                subscriber,
+                session,
+                name: _,
+                reason,
+            } => (f
+                .debug_tuple("Down")
+                .field(subscriber)
+                .field(session)
+                .field(reason))
+            .finish(),
+        }
+    }
 }
 
 /// What somebody gets who is let in.

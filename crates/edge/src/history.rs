@@ -5,18 +5,19 @@ use std::collections::VecDeque;
 
 use base::Instant;
 
+use crate::access::{Access, Served};
 use crate::end::End;
 use crate::key::Traffic;
 
 /// A subscriber that is not on line any more.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct Ended<P = <Served as Access>::Place, R = <Served as Access>::Reason> {
     /// Its name, as far as it said one.
     pub name: Box<[u8]>,
     /// Its account's number.
     pub account: u64,
-    /// Its tunnel's and session's ids on our side.
-    pub ids: (u32, u32),
+    /// Where its session was.
+    pub place: P,
     /// The address that it had.
     pub address: Option<Ipv4Addr>,
     /// When its session came up.
@@ -28,17 +29,17 @@ pub struct Ended {
     /// What it sent and got.
     pub traffic: Traffic,
     /// Why.
-    pub reason: End,
+    pub reason: End<R>,
 }
 
 /// The last ones of them.
 #[derive(Debug)]
-pub(crate) struct History {
-    ended: VecDeque<Ended>,
+pub(crate) struct History<P, R> {
+    ended: VecDeque<Ended<P, R>>,
     max: usize,
 }
 
-impl History {
+impl<P, R> History<P, R> {
     pub(crate) fn new(max: usize) -> Self {
         Self {
             ended: VecDeque::new(),
@@ -46,7 +47,7 @@ impl History {
         }
     }
 
-    pub(crate) fn push(&mut self, ended: Ended) {
+    pub(crate) fn push(&mut self, ended: Ended<P, R>) {
         if self.max == 0 {
             return;
         }
@@ -57,7 +58,7 @@ impl History {
     }
 
     /// The `n`th, the latest first.
-    pub(crate) fn get(&self, n: usize) -> Option<&Ended> {
+    pub(crate) fn get(&self, n: usize) -> Option<&Ended<P, R>> {
         let last = self.ended.len().checked_sub(1)?;
         self.ended.get(last.checked_sub(n)?)
     }

@@ -16,6 +16,7 @@
 //! Left out: PPPoE, tunnel switching, NAT, IPv6 prefix delegation, the kernel's data plane.
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod config;
 mod counters;
 mod edge;
@@ -28,11 +29,11 @@ mod path;
 mod random;
 mod subscriber;
 
+pub use access::{Access, Numbers};
 pub use config::Config;
 pub use counters::Discard;
 pub use edge::{
-    Account, Counts, Dial, Edge, Entry, FiltersMut, Limits, Numbers, SubscriberView, TAPPED_MAX,
-    TAPS_MAX,
+    Account, Counts, Dial, Edge, Entry, FiltersMut, Limits, SubscriberView, TAPPED_MAX, TAPS_MAX,
 };
 pub use end::End;
 pub use event::{Admission, Event, Question};

@@ -9,11 +9,10 @@ use base::timer::TimerId;
 use base::{Duration, Instant};
 use filter::FilterId;
 use forward::source::Addresses;
-use l2tp::{CallDetails, SessionKey, SessionView, TunnelKey};
 use ppp::{Claim, Link};
 use wire::ppp::Compression;
 
-use crate::edge::Numbers;
+use crate::access::{Access, Numbers};
 use crate::end::End;
 use crate::key::Traffic;
 use crate::path::{Facts, Meter};
@@ -48,11 +47,11 @@ impl Phase {
 }
 
 /// What is kept of a subscriber.
-pub(crate) struct Subscriber {
+pub(crate) struct Subscriber<A: Access> {
     pub(crate) key: Key,
-    pub(crate) session: SessionKey,
-    /// Its tunnel's and session's ids on our side.
-    pub(crate) ids: (u32, u32),
+    pub(crate) session: A::Session,
+    /// Where its session is.
+    pub(crate) place: A::Place,
     pub(crate) phase: Phase,
     /// Whether we are the client, and the peer the network.
     pub(crate) is_client: bool,
@@ -82,7 +81,6 @@ pub(crate) struct Subscriber {
     pub(crate) held: Option<Ipv4Addr>,
     /// Number of its account; no two of an edge's have the same.
     pub(crate) account: u64,
-    pub(crate) tunnel: TunnelKey,
     pub(crate) numbers: Option<Box<Numbers>>,
     pub(crate) timer: Option<(TimerId, Instant)>,
     pub(crate) created: Instant,
@@ -96,7 +94,7 @@ pub(crate) struct Subscriber {
     pub(crate) interim_at: Instant,
     pub(crate) profile: Option<Box<Profile>>,
     /// Why it is told to go.
-    pub(crate) ending: Option<Box<End>>,
+    pub(crate) ending: Option<Box<End<A::Reason>>>,
     /// What it claims beside what somebody was asked first.
     pub(crate) again: Option<Box<Again>>,
 }
@@ -110,21 +108,20 @@ pub(crate) struct Again {
     pub(crate) next: Option<Claim>,
 }
 
-impl Subscriber {
+impl<A: Access> Subscriber<A> {
     pub(crate) fn new(
         key: Key,
-        session: &SessionView<'_>,
-        account: u64,
+        session: A::Session,
+        place: A::Place,
         link: Link,
         is_client: bool,
         now: Instant,
     ) -> Self {
         Self {
             key,
-            session: session.key,
-            ids: (session.tunnel_id, session.id),
-            tunnel: session.tunnel,
-            numbers: session.details.and_then(numbers),
+            session,
+            place,
+            numbers: None,
             phase: Phase::Link,
             is_client,
             is_local: true,
@@ -140,7 +137,7 @@ impl Subscriber {
             link,
             name: Box::default(),
             held: None,
-            account,
+            account: 0,
             timer: None,
             created: now,
             up: None,
@@ -186,7 +183,7 @@ impl Subscriber {
     }
 
     /// Only its link has something to do from here on.
-    pub(crate) fn tell_to_go(&mut self, reason: End) {
+    pub(crate) fn tell_to_go(&mut self, reason: End<A::Reason>) {
         self.phase = Phase::Ending;
         self.ending = Some(Box::new(reason));
         self.open_by = Instant::FAR_FUTURE;
@@ -215,11 +212,13 @@ impl Subscriber {
     }
 }
 
-/// The numbers that a call came with, if it did with any.
-fn numbers(details: &CallDetails) -> Option<Box<Numbers>> {
-    let numbers = Numbers {
-        calling: details.calling_number.clone(),
-        called: details.called_number.clone(),
-    };
-    (numbers != Numbers::default()).then(|| Box::new(numbers))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Served;
+
+    #[test]
+    fn a_subscriber_fits_into_472_octets() {
+        assert!(size_of::<Subscriber<Served>>() <= 472);
+    }
 }

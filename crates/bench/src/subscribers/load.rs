@@ -242,7 +242,7 @@ impl Load {
         while let Some(event) = self.edge.poll_event() {
             match event {
                 Event::Client { addresses, .. } if addresses.is_some() => self.up += 1,
-                Event::Down { .. } | Event::L2tp(l2tp::Event::TunnelDown { .. }) => {
+                Event::Down { .. } | Event::Access(l2tp::Event::TunnelDown { .. }) => {
                     self.failed += 1;
                 }
                 _ => {}

@@ -100,8 +100,7 @@ impl Accounts {
         let place = Place::new(
             edge,
             account.subscriber,
-            account.ids,
-            account.tunnel,
+            account.place,
             account.numbers.as_deref(),
         );
         let subscriber = Subscriber {

@@ -1,8 +1,7 @@
 //! What a server is told of where a subscriber is.
 
 use aaa::radius::{Line, Tunnel};
-use edge::{Edge, Numbers, SubscriberKey};
-use l2tp::TunnelKey;
+use edge::{Access, Edge, Numbers, SubscriberKey};
 
 /// Where a subscriber is, held while a request is made of it.
 pub(super) struct Place<'a> {
@@ -16,24 +15,22 @@ impl<'a> Place<'a> {
     pub(super) fn new(
         edge: &'a Edge,
         subscriber: SubscriberKey,
-        ids: (u32, u32),
-        tunnel: TunnelKey,
+        place: edge::access::L2tpPlace,
         numbers: Option<&'a Numbers>,
     ) -> Self {
-        let view = edge.endpoint().tunnel(tunnel);
-        let own_name = edge.endpoint().config().host_name.as_bytes();
-        let tunnel = view.and_then(|view| {
+        let tunnel = edge.endpoint().peer(place).and_then(|peer| {
+            let (client, server) = peer.addresses?;
             Some(Tunnel {
-                client: view.route.peer.ip(),
-                server: view.route.local?,
-                client_name: view.host_name.as_bytes(),
-                server_name: own_name,
-                call: ids.1,
+                client,
+                server,
+                client_name: peer.name,
+                server_name: peer.own_name,
+                call: place.session_id,
             })
         });
         Self {
             port: subscriber.to_token() as u32,
-            port_id: format!("l2tp {}/{}", ids.0, ids.1),
+            port_id: place.to_string(),
             numbers,
             tunnel,
         }

@@ -268,7 +268,7 @@ pub(super) fn ask(
     let Some(view) = edge.subscriber(key) else {
         return;
     };
-    let place = Place::new(edge, key, view.ids, view.tunnel, view.numbers);
+    let place = Place::new(edge, key, view.place, view.numbers);
     let request = AccessRequest {
         user: &question.claim.name,
         proof,
@@ -354,7 +354,7 @@ fn meant(wanted: &Disconnect, edge: &Edge, boot: u32) -> Vec<SubscriberKey> {
         let Some(view) = edge.subscriber(key).filter(|view| !view.is_client) else {
             return false;
         };
-        let place = Place::new(edge, key, view.ids, view.tunnel, view.numbers);
+        let place = Place::new(edge, key, view.place, view.numbers);
         let subscriber = Subscriber {
             user: view.name,
             line: place.line(),

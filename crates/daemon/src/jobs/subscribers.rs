@@ -78,8 +78,8 @@ impl Context<'_> {
         let row = rows::Dropped {
             schema: "subscriber.dropped/1",
             name: &name,
-            tunnel: view.ids.0,
-            session: view.ids.1,
+            tunnel: view.place.tunnel_id,
+            session: view.place.session_id,
             address: view.address,
             up_s: view.up.map(|up| now.since(up).as_secs_f64()),
         };

@@ -29,7 +29,7 @@ fn is_wanted(filter: &SubscriberFilter, view: &SubscriberView) -> bool {
     };
     filter.name.as_ref().is_none_or(has)
         && filter.state.is_none_or(|state| is_in(state, view.phase))
-        && filter.tunnel.is_none_or(|tunnel| view.ids.0 == tunnel)
+        && filter.tunnel.is_none_or(|tunnel| view.place.tunnel_id == tunnel)
 }
 
 fn is_in(state: State, phase: edge::Phase) -> bool {
@@ -64,8 +64,8 @@ fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
         state: view.phase.name(),
         role: role(view),
         address: view.address,
-        tunnel: view.ids.0,
-        session: view.ids.1,
+        tunnel: view.place.tunnel_id,
+        session: view.place.session_id,
         peer: tunnel.map(|tunnel| tunnel.route.peer),
         filter: view.profile.and_then(|profile| profile.filter.as_deref()),
         age_s: seconds(core.now.since(view.created)),
@@ -117,8 +117,8 @@ pub(super) fn ended(core: &Core, name: Option<&[u8]>, cursor: u32, out: &mut Row
         out.push(&rows::EndedSubscriber {
             schema: "subscriber.ended/1",
             name: &String::from_utf8_lossy(&ended.name),
-            tunnel: ended.ids.0,
-            session: ended.ids.1,
+            tunnel: ended.place.tunnel_id,
+            session: ended.place.session_id,
             address: ended.address,
             account: core.authority.account(ended.account),
             ended_s_ago: seconds(core.now.since(ended.ended)),

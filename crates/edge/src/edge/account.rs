@@ -4,8 +4,8 @@ use core::net::Ipv4Addr;
 
 use aaa::accounting::TerminateCause;
 use base::{Duration, Instant};
-use l2tp::TunnelKey;
 
+use crate::access::{Access, Numbers, Served};
 use crate::edge::Edge;
 use crate::end::End;
 use crate::key::{SubscriberKey, Traffic};
@@ -23,7 +23,7 @@ pub enum Entry {
 
 /// One entry of a subscriber's account.
 #[derive(Clone, Debug)]
-pub struct Account {
+pub struct Account<P = <Served as Access>::Place> {
     /// What it says.
     pub entry: Entry,
     /// The account's number; no two of an edge's are equal.
@@ -40,12 +40,10 @@ pub struct Account {
     pub age: Duration,
     /// When this was so.
     pub at: Instant,
-    /// Its tunnel's and session's ids on our side.
-    pub ids: (u32, u32),
+    /// Where its session is, or was.
+    pub place: P,
     /// Who it is about; after the last entry nothing is there under this key.
     pub subscriber: SubscriberKey,
-    /// Its tunnel.
-    pub tunnel: TunnelKey,
     /// Where it called from, and what.
     pub numbers: Option<Box<Numbers>>,
     /// Whether we let it in, and not a server.
@@ -54,18 +52,9 @@ pub struct Account {
     pub interface: Option<u64>,
 }
 
-/// Numbers that a call came with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Numbers {
-    /// Calling Number.
-    pub calling: Box<[u8]>,
-    /// Called Number.
-    pub called: Box<[u8]>,
-}
-
-impl Edge {
+impl<A: Access> Edge<A> {
     /// The next entry of an account, oldest first.
-    pub fn poll_account(&mut self) -> Option<Account> {
+    pub fn poll_account(&mut self) -> Option<Account<A::Place>> {
         self.accounts.pop_front()
     }
 
@@ -84,15 +73,15 @@ impl Edge {
     pub(crate) fn account_ends(
         &mut self,
         index: u32,
-        reason: &End,
+        reason: &End<A::Reason>,
         now: Instant,
-    ) -> Option<Account> {
+    ) -> Option<Account<A::Place>> {
         let accounted = core::mem::take(&mut self.at_mut(index).accounted);
         let entry = Entry::Stop(reason.terminate_cause());
         accounted.then(|| self.entry(index, entry, now))?
     }
 
-    fn entry(&self, index: u32, entry: Entry, now: Instant) -> Option<Account> {
+    fn entry(&self, index: u32, entry: Entry, now: Instant) -> Option<Account<A::Place>> {
         if !self.config.accounting {
             return None;
         }
@@ -107,9 +96,8 @@ impl Edge {
             traffic: subscriber.traffic(),
             age: subscriber.up.map_or(Duration::ZERO, |up| now.since(up)),
             at: now,
-            ids: subscriber.ids,
+            place: subscriber.place,
             subscriber: SubscriberKey(subscriber.key),
-            tunnel: subscriber.tunnel,
             numbers: subscriber.numbers.clone(),
             is_local: subscriber.is_local,
             interface: subscriber.ipv6.map(|[_, peer]| peer),

@@ -9,6 +9,7 @@ use aaa::{Address, Prefix, Profile};
 use base::Instant;
 use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
 
+use crate::access::Access;
 use crate::edge::Edge;
 use crate::edge::networks::table;
 use crate::end::End;
@@ -18,7 +19,7 @@ use crate::path::change::{Change, Step};
 use crate::path::{Entry, Meter};
 use crate::subscriber::{Again, Phase};
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// Lets somebody in who asked: the answer to a [`crate::Question`]. `message` may be shown to its user. `false`: it
     /// has gone, did not ask, or has begun anew since, and is asked about again where it made another claim.
     pub fn admit(
@@ -142,7 +143,7 @@ impl Edge {
         None
     }
 
-    fn turn_away(&mut self, index: u32, reason: End, message: &[u8], now: Instant) {
+    fn turn_away(&mut self, index: u32, reason: End<A::Reason>, message: &[u8], now: Instant) {
         self.at_mut(index).tell_to_go(reason);
         self.publish(index);
         self.with_link(index, now, |link, ctx| link.refuse(message, ctx));
@@ -301,14 +302,14 @@ impl Edge {
         let subscriber = self.at_mut(index);
         let session = subscriber.session;
         let is_open = subscriber.is_open(4) || subscriber.is_open(6);
-        match self.endpoint.data_way(session).filter(|_| is_open) {
-            Some(way) => {
+        match self.endpoint.encapsulation(session).filter(|_| is_open) {
+            Some((way, header)) => {
                 let paths = usize::from(self.config.paths.max(1));
                 let subscriber = self.at_mut(index);
                 let meters = &mut subscriber.meters;
                 let meters = meters.get_or_insert_with(|| Meter::of_paths(paths));
                 let meters = Arc::clone(meters);
-                let entry = Entry::new(subscriber.facts(meters), session, &way);
+                let entry = Entry::new(subscriber.facts(meters), way, header.as_ref());
                 if self.config.paths > 1 {
                     let copy = Step::Put(index, Box::new(entry.clone()));
                     self.tell(Change(copy));
@@ -372,7 +373,7 @@ impl Edge {
     pub fn drop_subscriber(
         &mut self,
         subscriber: SubscriberKey,
-        reason: End,
+        reason: End<A::Reason>,
         now: Instant,
     ) -> bool {
         let there = self.subscribers.get(subscriber.0);

@@ -2,9 +2,9 @@
 
 use aaa::Prefix;
 use base::Instant;
-use l2tp::SessionKey;
 use ppp::{Credentials, Ipv4Offer, Ipv6Offer, Side};
 
+use crate::access::Access;
 use crate::edge::Edge;
 
 /// What a client of ours proves itself by, and asks for.
@@ -36,9 +36,9 @@ impl Dial {
     }
 }
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// Has a call of ours become a link of a client once its session is up. To be said right after the call was made.
-    pub fn dial(&mut self, session: SessionKey, dial: Dial, now: Instant) {
+    pub fn dial(&mut self, session: A::Session, dial: Dial, now: Instant) {
         // Of a call that has failed already nothing more is heard.
         if self.endpoint.session(session).is_some() {
             self.dials.insert(session, dial);

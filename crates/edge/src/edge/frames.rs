@@ -1,19 +1,25 @@
 //! Datagrams of peers, and packets of the inside: most go by the path; the others are the edge's own to look at.
 
-use base::{Datagram, Instant, Route};
-use l2tp::Received;
+use base::Instant;
 use wire::ppp::control::code;
 use wire::ppp::{Frame, protocol};
 
+use crate::access::{Access, Encapsulation};
 use crate::counters::Discard;
 use crate::edge::Edge;
 use crate::key::SubscriberKey;
 use crate::path::{self, Inside, Outside, Passed, Taken};
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// Takes a datagram of a peer: packets go to the inside, all else is heeded.
     #[inline]
-    pub fn receive(&mut self, route: Route, bytes: &[u8], now: Instant, inside: &mut impl Inside) {
+    pub fn receive(
+        &mut self,
+        route: A::Route,
+        bytes: &[u8],
+        now: Instant,
+        inside: &mut impl Inside,
+    ) {
         match self.path.receive(&route, bytes, now, inside) {
             Taken::Done => self.heed_heard(now),
             Taken::Left => self.receive_left(route, bytes, now, inside),
@@ -23,42 +29,29 @@ impl Edge {
     /// Takes a datagram that a path left.
     pub fn receive_left(
         &mut self,
-        route: Route,
+        route: A::Route,
         bytes: &[u8],
         now: Instant,
         inside: &mut impl Inside,
     ) {
-        match self.endpoint.receive_data(&route, bytes, now) {
-            Ok(Some(received)) => {
-                let Some(index) = self.subscriber_of(received.session) else {
-                    self.path.counts().discard(Discard::NotTerminated);
-                    return;
-                };
-                if self.path.copies.is_on() {
-                    let key = SubscriberKey(self.at(index).key);
-                    let passed = Passed::Outside(route);
-                    self.path.copies.copy(key, passed, false, [bytes, &[]]);
-                }
-                self.frame(index, received, bytes, now, inside);
-            }
-            Ok(None) => {
-                // What was ignored is counted by the endpoint.
-                let _ = self.handle_control(Datagram { route, bytes }, now);
-            }
-            Err(_) => {}
+        let Some((session, frame)) = self.endpoint.receive(&route, bytes, now) else {
+            self.heed(now);
+            return;
+        };
+        let Some(index) = self.subscriber_of(session) else {
+            self.path.counts().discard(Discard::NotTerminated);
+            return;
+        };
+        if self.path.copies.is_on() {
+            let key = SubscriberKey(self.at(index).key);
+            let passed = Passed::Outside(route);
+            self.path.copies.copy(key, passed, false, [bytes, &[]]);
         }
+        self.frame(index, frame, now, inside);
     }
 
-    fn frame(
-        &mut self,
-        index: u32,
-        received: Received,
-        bytes: &[u8],
-        now: Instant,
-        inside: &mut impl Inside,
-    ) {
-        let octets = &bytes[received.start..received.end];
-        self.number(index);
+    fn frame(&mut self, index: u32, octets: &[u8], now: Instant, inside: &mut impl Inside) {
+        self.settle_header(index);
         if let Some((version, packet)) = path::packet(octets)
             && self.at(index).is_open(version)
         {
@@ -80,13 +73,13 @@ impl Edge {
         }
     }
 
-    /// A peer that begins to number its frames wants ours numbered, and one that ceases wants them without (RFC 2661,
-    /// section 5.4): whatever the frame is.
-    fn number(&mut self, index: u32) {
+    /// Whatever a frame is, it may change the header of ours: a peer of L2TP that begins to number its frames wants ours
+    /// numbered too (RFC 2661, section 5.4).
+    fn settle_header(&mut self, index: u32) {
         let Some(entry) = self.path.entry(index) else {
             return;
         };
-        if self.endpoint.is_numbered(self.at(index).session) != entry.is_numbered() {
+        if self.endpoint.is_fixed(self.at(index).session) != entry.is_fixed() {
             self.set_mtu(index);
             self.publish(index);
         }
@@ -94,14 +87,19 @@ impl Edge {
 
     /// Takes what a TUN device gave, a [`wire::virtio::Header`] and a packet, to the subscriber whose it is.
     #[inline]
-    pub fn forward(&mut self, octets: &mut [u8], now: Instant, outside: &mut impl Outside) {
+    pub fn forward(
+        &mut self,
+        octets: &mut [u8],
+        now: Instant,
+        outside: &mut impl Outside<A::Route>,
+    ) {
         let endpoint = Some(&mut self.endpoint);
         let taken = self.path.forward_by(octets, now, endpoint, outside);
         debug_assert_eq!(taken, Taken::Done, "there is an endpoint");
     }
 
     /// Something came of a session by another path.
-    pub fn heard(&mut self, session: l2tp::SessionKey, now: Instant) {
+    pub fn heard(&mut self, session: A::Session, now: Instant) {
         self.endpoint.heard(session, now);
     }
 
@@ -116,10 +114,11 @@ impl Edge {
         let path = self.config.path_mtu;
         let endpoint = &mut self.endpoint;
         let subscriber = self.subscribers.at_mut(index).expect("the caller has it");
-        let overhead = endpoint.data_overhead(subscriber.session).unwrap_or(0);
+        let overhead = endpoint.overhead(subscriber.session);
         subscriber.compression = subscriber.link.compression();
-        // Address, control and protocol number stand before the packet.
-        let room = path.saturating_sub(overhead as u16 + 4);
+        // The protocol number stands before the packet, and address and control where there are any.
+        let head = if A::Encapsulation::HAS_ADDRESS { 4 } else { 2 };
+        let room = path.saturating_sub(overhead as u16 + head);
         subscriber.mtu = subscriber.link.peer_mru().min(room);
     }
 }

@@ -2,10 +2,10 @@
 
 use aaa::Profile;
 use base::{Duration, Instant};
-use l2tp::{SessionEnd, SessionKey};
-use ppp::{Authentication, Claim, Context, Link, LinkEnd, Proxy, ProxyProof, Side};
+use ppp::{Claim, Context, Link, LinkEnd, Side};
 
 use super::{Dial, Edge};
+use crate::access::{Access, Encapsulation};
 use crate::counters::Discard;
 use crate::end::End;
 use crate::event::{Event, Question};
@@ -14,25 +14,20 @@ use crate::key::SubscriberKey;
 use crate::path::Passed;
 use crate::subscriber::{Phase, Subscriber};
 
-/// Proxy Authen Types (RFC 2661 4.4.5).
-const PROXY_CHAP: u16 = 2;
-const PROXY_PAP: u16 = 3;
-
-impl Edge {
+impl<A: Access> Edge<A> {
     /// A session is up: a link begins in it, if it ends here.
-    pub(crate) fn session_up(&mut self, session: SessionKey, now: Instant) {
+    pub(crate) fn session_up(&mut self, session: A::Session, now: Instant) {
         let dial = self.dials.remove(&session);
-        let Some(view) = self.endpoint.session(session) else {
+        let Some(info) = self.endpoint.session(session) else {
             return;
         };
-        let is_ppp = view.pseudowire == l2tp::Pseudowire::Ppp.number();
-        let ends_here = dial.is_some() || (self.config.terminate && !view.role.is_lac());
-        if !is_ppp || !ends_here {
+        let ends_here = dial.is_some() || (self.config.terminate && info.is_network);
+        if !info.is_ppp || !ends_here {
             return;
         }
         if self.subscribers.len() >= self.config.subscribers_max as usize {
             self.counters.too_many += 1;
-            self.endpoint.end_payload(session, now);
+            self.endpoint.end(session, Duration::ZERO, now);
             return;
         }
         let is_client = dial.is_some();
@@ -41,11 +36,13 @@ impl Edge {
         let side = dial.map_or(Side::Network, Dial::side);
         let link = Link::new(side, &self.config.ppp, &mut self.random);
         self.last_account += 1;
-        let account = self.last_account;
         let key = self
             .subscribers
-            .insert_with(|key| Subscriber::new(key, &view, account, link, is_client, now));
+            .insert_with(|key| Subscriber::new(key, session, info.place, link, is_client, now));
         self.bind_session(session, key.index);
+        let subscriber = self.subscribers.at_mut(key.index).expect("it was inserted");
+        subscriber.account = self.last_account;
+        subscriber.numbers = self.endpoint.numbers(session);
         if let Some(routes) = networks.filter(|networks| !networks.is_empty()) {
             let profile = Profile {
                 routes,
@@ -58,21 +55,29 @@ impl Edge {
             self.register_name(key.index);
         }
         self.at_mut(key.index).open_by = later(now, self.config.setup_timeout);
-        let proxy = self.take_proxy(session).filter(|_| !is_client);
-        self.with_link(key.index, now, |link, ctx| {
-            match proxy.as_deref().and_then(proxied) {
-                Some(proxy) => {
-                    link.up_with_proxy(&proxy, ctx);
-                }
-                None => link.up(ctx),
-            }
-        });
+        self.start_link(key.index, now);
     }
 
-    /// What a LAC negotiated before, to be used once.
-    fn take_proxy(&self, session: SessionKey) -> Option<Box<l2tp::Proxy>> {
-        let details = self.endpoint.session(session)?.details?;
-        details.proxy.clone()
+    /// Starts the link of a new subscriber, where the peer left off if it has negotiated in our name.
+    fn start_link(&mut self, index: u32, now: Instant) {
+        let Some(subscriber) = self.subscribers.at_mut(index) else {
+            return;
+        };
+        let mut context = Context {
+            now,
+            config: &self.config.ppp,
+            random: &mut self.random,
+            out: &mut self.outbox,
+        };
+        let proxy = self.endpoint.proxy(subscriber.session);
+        match proxy.filter(|_| !subscriber.is_client) {
+            Some(proxy) => {
+                subscriber.link.up_with_proxy(&proxy, &mut context);
+            }
+            None => subscriber.link.up(&mut context),
+        }
+        self.serve_outbox(index, now);
+        self.settle_timer(index);
     }
 
     /// Calls a subscriber's link, and does what comes of it.
@@ -100,17 +105,23 @@ impl Edge {
         let mut outbox = core::mem::take(&mut self.outbox);
         let session = self.at(index).session;
         for frame in outbox.frames() {
-            let Some(header) = self.endpoint.data_header(session) else {
+            let Some((header, route)) = self.endpoint.header(session) else {
                 break;
             };
-            if self.path.copies.is_on() {
-                let key = SubscriberKey(self.at(index).key);
-                let parts = [header.as_bytes(), frame];
-                let passed = Passed::Outside(header.route);
-                self.path.copies.copy(key, passed, true, parts);
-            }
-            if !self.outgoing.push(header.route, header.as_bytes(), frame) {
+            let frame = match frame {
+                [0xff, 0x03, rest @ ..] if !A::Encapsulation::HAS_ADDRESS => rest,
+                frame => frame,
+            };
+            let Some(datagram) = self.outgoing.push(route, header.as_ref(), frame) else {
                 self.path.counts().discard(Discard::Backlog);
+                continue;
+            };
+            A::Encapsulation::complete(datagram, 0);
+            if self.path.copies.is_on() {
+                let key = self.subscribers.at(index).map(|one| SubscriberKey(one.key));
+                let passed = Passed::Outside(route);
+                let copies = &mut self.path.copies;
+                copies.copy(key.expect("it is there"), passed, true, [datagram, &[]]);
             }
         }
         for event in outbox.take_events() {
@@ -141,13 +152,12 @@ impl Edge {
                 let subscriber = self.at_mut(index);
                 let reason = subscriber.ending.take().map_or(End::Link(end), |end| *end);
                 let session = subscriber.session;
-                if end == LinkEnd::PeerTerminated {
-                    // It is to read our Terminate-Ack first (RFC 1661, section 3.7), and will hang up itself.
-                    let wait = self.config.ppp.restart;
-                    self.endpoint.end_payload_after(session, wait, now);
-                } else {
-                    self.endpoint.end_payload(session, now);
-                }
+                let wait = match end {
+                    // The peer is to read our Terminate-Ack first (RFC 1661, section 3.7), and will hang up itself.
+                    LinkEnd::PeerTerminated => self.config.ppp.restart,
+                    _ => Duration::ZERO,
+                };
+                self.endpoint.end(session, wait, now);
                 self.finish(index, reason, now);
             }
         }
@@ -255,7 +265,7 @@ impl Edge {
     }
 
     /// Ends a subscriber in order: no packet passes any more, its peer is told, and then it is gone.
-    pub(crate) fn end(&mut self, index: u32, reason: End, now: Instant) {
+    pub(crate) fn end(&mut self, index: u32, reason: End<A::Reason>, now: Instant) {
         if self.at(index).phase == Phase::Ending {
             return;
         }
@@ -264,8 +274,8 @@ impl Edge {
         self.with_link(index, now, |link, ctx| link.close(ctx));
     }
 
-    /// An L2TP session is gone, and its link with it.
-    pub(crate) fn session_down(&mut self, session: SessionKey, reason: &SessionEnd, now: Instant) {
+    /// A session is gone, and its link with it.
+    pub(crate) fn session_down(&mut self, session: A::Session, reason: &A::Reason, now: Instant) {
         self.dials.remove(&session);
         let Some(index) = self.subscriber_of(session) else {
             return;
@@ -284,7 +294,7 @@ impl Edge {
     }
 
     /// Takes a subscriber's record away with all that it holds.
-    pub(crate) fn finish(&mut self, index: u32, reason: End, now: Instant) {
+    pub(crate) fn finish(&mut self, index: u32, reason: End<A::Reason>, now: Instant) {
         self.ipv4_down(index);
         self.ipv6_down(index);
         let stop = self.account_ends(index, &reason, now);
@@ -298,7 +308,7 @@ impl Edge {
         let ended = Ended {
             name: subscriber.name.clone(),
             account: subscriber.account,
-            ids: subscriber.ids,
+            place: subscriber.place,
             address: subscriber.held,
             created: subscriber.created,
             up: subscriber.up,
@@ -322,29 +332,4 @@ fn later(now: Instant, span: Duration) -> Instant {
         Duration::ZERO => Instant::FAR_FUTURE,
         span => now + span,
     }
-}
-
-/// The AVPs as a link takes them; `None` if they do not have both sides of LCP.
-fn proxied(avps: &l2tp::Proxy) -> Option<Proxy<'_>> {
-    if avps.last_sent_confreq.is_empty() && avps.last_received_confreq.is_empty() {
-        return None;
-    }
-    let by = match avps.authen_type {
-        Some(PROXY_CHAP) => Some(Authentication::ChapMd5),
-        Some(PROXY_PAP) => Some(Authentication::Pap),
-        _ => None,
-    };
-    let proof = by.map(|by| ProxyProof {
-        by,
-        name: avps.authen_name.reveal(),
-        // "the low order octet" has it (RFC 2661 4.4.5).
-        identifier: avps.authen_id.unwrap_or(0) as u8,
-        challenge: &avps.authen_challenge,
-        response: base::Redacted::new(avps.authen_response.reveal()),
-    });
-    Some(Proxy {
-        sent: &avps.last_sent_confreq,
-        received: &avps.last_received_confreq,
-        proof,
-    })
 }

@@ -16,12 +16,12 @@ use std::collections::VecDeque;
 use aaa::Pools;
 use base::slab::Key;
 use base::timer::{TimerStore, Wheel};
-use base::{Datagram, Instant, Machine, Route, Slab};
+use base::{Instant, Slab};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
-use l2tp::{Endpoint, SessionKey};
 use ppp::Outbox;
 
+use crate::access::{Access, Served, SessionChange};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::event::{Event, Question};
@@ -32,7 +32,7 @@ use crate::path::{Change, Path};
 use crate::random::Random;
 use crate::subscriber::Subscriber;
 
-pub use account::{Account, Entry, Numbers};
+pub use account::{Account, Entry};
 pub use dial::Dial;
 use networks::Waiting;
 use parting::Parting;
@@ -44,39 +44,39 @@ pub use views::{Counts, Limits, SubscriberView};
 /// No subscriber.
 const NIL: u32 = u32::MAX;
 
-/// An L2TP endpoint whose sessions end here, in subscribers on line.
+/// An endpoint whose sessions end here, in subscribers on line.
 ///
 /// Its owner hands it datagrams, packets and time, and drains it after every mutation: transmits, then events and
 /// questions, then the timeout. A batch may be handed over before one drain.
-pub struct Edge {
+pub struct Edge<A: Access = Served> {
     pub(crate) config: Config,
-    pub(crate) endpoint: Endpoint,
-    pub(crate) subscribers: Slab<Subscriber>,
+    pub(crate) endpoint: A,
+    pub(crate) subscribers: Slab<Subscriber<A>>,
     /// Subscribers by the place of their session.
     pub(crate) by_session: Vec<u32>,
     /// Subscribers that were let in, by name.
     pub(crate) by_name: HashTable<u32>,
     /// The way of packets.
-    pub(crate) path: Path,
+    pub(crate) path: Path<A::Encapsulation>,
     /// What other paths are still to be told.
-    pub(crate) changes: VecDeque<Change>,
+    pub(crate) changes: VecDeque<Change<A::Encapsulation>>,
     /// How many changes there were for other paths.
     pub(crate) changed: u64,
     /// Who ended, and may still have packets on other paths.
-    pub(crate) parting: VecDeque<Parting>,
+    pub(crate) parting: VecDeque<Parting<A>>,
     /// Calls of ours that become links when they are up.
-    pub(crate) dials: HashMap<SessionKey, Dial>,
+    pub(crate) dials: HashMap<A::Session, Dial>,
     pub(crate) hasher: FixedState,
     pub(crate) random: Random,
     pub(crate) timers: Wheel,
     pub(crate) outbox: Outbox,
-    pub(crate) outgoing: Outgoing,
-    pub(crate) events: VecDeque<Event>,
+    pub(crate) outgoing: Outgoing<A::Route>,
+    pub(crate) events: VecDeque<Event<A>>,
     pub(crate) questions: VecDeque<Question>,
     /// What `poll_account` gives.
-    pub(crate) accounts: VecDeque<Account>,
+    pub(crate) accounts: VecDeque<Account<A::Place>>,
     pub(crate) pools: Pools,
-    pub(crate) history: History,
+    pub(crate) history: History<A::Place, A::Reason>,
     pub(crate) counters: Counters,
     /// Numbers of accounts count from 1.
     pub(crate) last_account: u64,
@@ -87,10 +87,10 @@ pub struct Edge {
     pub(crate) shutting_down: bool,
 }
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// An edge around an endpoint. `seed` is 32 random octets; equal seeds and inputs give equal outputs.
     #[must_use]
-    pub fn new(config: Config, endpoint: Endpoint, pools: Pools, seed: [u8; 32]) -> Self {
+    pub fn new(config: Config, endpoint: A, pools: Pools, seed: [u8; 32]) -> Self {
         let mut random = Random::new(seed);
         let hasher = FixedState::with_seed(random.u64());
         Self {
@@ -125,42 +125,26 @@ impl Edge {
 
     /// The endpoint below.
     #[must_use]
-    pub fn endpoint(&self) -> &Endpoint {
+    pub fn endpoint(&self) -> &A {
         &self.endpoint
     }
 
     /// The endpoint below, for commands; what comes of them is heeded by the next [`Edge::poll_transmit`].
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+    pub fn endpoint_mut(&mut self) -> &mut A {
         &mut self.endpoint
-    }
-
-    /// Takes a control message of L2TP.
-    ///
-    /// # Errors
-    /// It was ignored, and counted by the endpoint.
-    pub fn handle_control(
-        &mut self,
-        datagram: Datagram<'_>,
-        now: Instant,
-    ) -> Result<(), l2tp::Discard> {
-        let result = self.endpoint.handle(datagram, now);
-        self.heed(now);
-        result
     }
 
     /// Takes notice of what the endpoint has to tell.
     pub fn heed(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
-            match event {
-                l2tp::Event::SessionUp { session, .. } => self.session_up(session, now),
-                l2tp::Event::SessionDown {
-                    session,
-                    ref reason,
-                    ..
-                } => self.session_down(session, reason, now),
-                _ => {}
+            match A::session_change(&event) {
+                Some(SessionChange::Up(session)) => self.session_up(session, now),
+                Some(SessionChange::Down(session, reason)) => {
+                    self.session_down(session, reason, now);
+                }
+                None => {}
             }
-            self.events.push_back(Event::L2tp(event));
+            self.events.push_back(Event::Access(event));
         }
     }
 
@@ -191,8 +175,8 @@ impl Edge {
 
     /// Appends one datagram to `out`; `None` means drained.
     ///
-    /// L2TP's own messages come before the frames in its sessions: what connects a session is before what is in it.
-    pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
+    /// The endpoint's own messages come before the frames in its sessions: what connects a session is before what is in it.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<A::Route> {
         self.heed(now);
         self.endpoint
             .poll_transmit(now, out)
@@ -201,7 +185,7 @@ impl Edge {
     }
 
     /// The next event, oldest first.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<Event<A>> {
         self.events.pop_front()
     }
 
@@ -227,29 +211,29 @@ impl Edge {
     }
 
     /// The place of a session's subscriber.
-    pub(crate) fn subscriber_of(&self, session: SessionKey) -> Option<u32> {
-        let index = *self.by_session.get(session.index() as usize)?;
+    pub(crate) fn subscriber_of(&self, session: A::Session) -> Option<u32> {
+        let index = *self.by_session.get(A::index(session))?;
         self.subscribers
             .at(index)
             .filter(|subscriber| subscriber.session == session)
             .map(|_| index)
     }
 
-    pub(crate) fn bind_session(&mut self, session: SessionKey, index: u32) {
-        let place = session.index() as usize;
+    pub(crate) fn bind_session(&mut self, session: A::Session, index: u32) {
+        let place = A::index(session);
         if self.by_session.len() <= place {
             self.by_session.resize(place + 1, NIL);
         }
         self.by_session[place] = index;
     }
 
-    pub(crate) fn at(&self, index: u32) -> &Subscriber {
+    pub(crate) fn at(&self, index: u32) -> &Subscriber<A> {
         self.subscribers
             .at(index)
             .expect("an index inside the edge names a subscriber")
     }
 
-    pub(crate) fn at_mut(&mut self, index: u32) -> &mut Subscriber {
+    pub(crate) fn at_mut(&mut self, index: u32) -> &mut Subscriber<A> {
         self.subscribers
             .at_mut(index)
             .expect("an index inside the edge names a subscriber")
@@ -277,7 +261,7 @@ impl Edge {
         subscriber.timer = (due != Instant::FAR_FUTURE).then(|| (timers.insert(due, index), due));
     }
 
-    pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber> {
+    pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber<A>> {
         let subscriber = self.subscribers.remove(key)?;
         if !self.taps.is_empty() {
             self.tap_gone(SubscriberKey(key));
@@ -285,7 +269,7 @@ impl Edge {
         if let Some((timer, _)) = subscriber.timer {
             self.timers.cancel(timer);
         }
-        if let Some(place) = self.by_session.get_mut(subscriber.session.index() as usize)
+        if let Some(place) = self.by_session.get_mut(A::index(subscriber.session))
             && *place == key.index
         {
             *place = NIL;

@@ -6,6 +6,7 @@ use aaa::Prefix;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
+use crate::access::Access;
 use crate::edge::Edge;
 use crate::key::SubscriberKey;
 use crate::path::change::{Step, Table};
@@ -22,7 +23,7 @@ fn version(network: &Prefix) -> u8 {
     if network.address().is_ipv4() { 4 } else { 6 }
 }
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// Leads the networks behind a subscriber to it, those of one version of IP, or does not any more. One that another
     /// has stays with that, and comes to this one when the other goes.
     pub(crate) fn framed_routes(&mut self, index: u32, ipv6: bool, here: bool) {

@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
+use crate::access::Access;
 use crate::edge::Edge;
 use crate::edge::account::Account;
 use crate::history::Ended;
 use crate::path::Meter;
 
 /// A subscriber that ended.
-pub(crate) struct Parting {
+pub(crate) struct Parting<A: Access> {
     /// It is over when every path has taken so many changes.
     after: u64,
-    stop: Option<Account>,
-    ended: Ended,
+    stop: Option<Account<A::Place>>,
+    ended: Ended<A::Place, A::Reason>,
     meters: Arc<[Meter]>,
 }
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// Gives out the last account of a subscriber, and remembers it, when no path has a packet of it any more.
     pub(crate) fn part(
         &mut self,
-        stop: Option<Account>,
-        ended: Ended,
+        stop: Option<Account<A::Place>>,
+        ended: Ended<A::Place, A::Reason>,
         meters: Option<Arc<[Meter]>>,
     ) {
         match meters.filter(|_| self.config.paths > 1 && !self.shutting_down) {

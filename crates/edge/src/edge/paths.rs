@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use filter::FilterSet;
 
+use crate::access::{Access, Served};
 use crate::counters::Discard;
 use crate::edge::Edge;
 use crate::event::Event;
@@ -11,9 +12,9 @@ use crate::path::change::{Step, Table};
 use crate::path::{Change, Counts, Filters, Logged, Path, PathCounts};
 
 /// The filters of all of an edge's paths, to be changed.
-pub struct FiltersMut<'a>(&'a mut Edge);
+pub struct FiltersMut<'a, A: Access = Served>(&'a mut Edge<A>);
 
-impl FiltersMut<'_> {
+impl<A: Access> FiltersMut<'_, A> {
     /// Filters by another set from now on; lines that stay go on counting.
     pub fn replace(&mut self, set: FilterSet) {
         let hits = self.0.path.filters.carried(&set);
@@ -26,7 +27,7 @@ impl FiltersMut<'_> {
     }
 }
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// The next ICMP error for the inside, an IP packet, oldest first.
     pub fn poll_inside(&mut self) -> Option<Box<[u8]>> {
         self.path.poll_inside()
@@ -39,7 +40,7 @@ impl Edge {
     }
 
     /// The filters, to be replaced.
-    pub fn filters_mut(&mut self) -> FiltersMut<'_> {
+    pub fn filters_mut(&mut self) -> FiltersMut<'_, A> {
         FiltersMut(self)
     }
 
@@ -62,18 +63,18 @@ impl Edge {
 
     /// The next step for every path but the edge's own, oldest first; there is none unless
     /// [`crate::Config::paths`] is more than one.
-    pub fn poll_change(&mut self) -> Option<Change> {
+    pub fn poll_change(&mut self) -> Option<Change<A::Encapsulation>> {
         self.changes.pop_front()
     }
 
     /// A path of this edge for another core, to be made before anybody is on line: it has none of the changes before.
     #[must_use]
-    pub fn replica(&self, number: usize) -> Path {
+    pub fn replica(&self, number: usize) -> Path<A::Encapsulation> {
         self.path.replica(number, &self.config)
     }
 
     /// Has every path take a step; `false`: it cannot be taken.
-    pub(crate) fn change(&mut self, step: Step) -> bool {
+    pub(crate) fn change(&mut self, step: Step<A::Encapsulation>) -> bool {
         let copy = (self.config.paths > 1).then(|| Change(step.clone()));
         let network = (self.config.tells_networks)
             .then(|| network(&step))
@@ -89,14 +90,14 @@ impl Edge {
     }
 
     /// Has every other path take a step.
-    pub(crate) fn tell(&mut self, change: Change) {
+    pub(crate) fn tell(&mut self, change: Change<A::Encapsulation>) {
         self.changes.push_back(change);
         self.changed += 1;
     }
 }
 
 /// What an owner is told who wants to know where networks lead.
-fn network(step: &Step) -> Option<Event> {
+fn network<A: Access>(step: &Step<A::Encapsulation>) -> Option<Event<A>> {
     let (address, length, leads) = match step {
         Step::Route(Table::Subscribers, address, length, _) => (*address, *length, true),
         Step::Unroute(Table::Subscribers, address, length, _) => (*address, *length, false),

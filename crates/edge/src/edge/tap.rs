@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::access::Access;
 use crate::edge::Edge;
 use crate::key::SubscriberKey;
 use crate::path::change::Step;
@@ -22,7 +23,7 @@ pub(crate) struct Tap {
     on: Vec<SubscriberKey>,
 }
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// Begins to copy what passes of these subscribers, and of whoever comes by this name later, from when it says it.
     /// `None`: there are [`TAPS_MAX`].
     pub fn tap(
@@ -61,7 +62,7 @@ impl Edge {
     }
 
     /// The next copy, oldest first; its octets are appended to `out`.
-    pub fn poll_tapped(&mut self, out: &mut Vec<u8>) -> Option<Tapped> {
+    pub fn poll_tapped(&mut self, out: &mut Vec<u8>) -> Option<Tapped<A::Route>> {
         self.path.poll_tapped(out)
     }
 
@@ -73,7 +74,7 @@ impl Edge {
     }
 
     /// Takes a copy that another path made.
-    pub fn take_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
+    pub fn take_tapped(&mut self, tapped: Tapped<A::Route>, octets: &[u8]) {
         if self.taps.iter().any(|one| one.id == tapped.tap) {
             self.path.copies.push(tapped, [octets, &[]]);
         }

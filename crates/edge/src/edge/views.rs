@@ -1,14 +1,14 @@
 //! What `show` reads.
 
+use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
 
 use aaa::Profile;
 use base::{Duration, Instant};
-use l2tp::SessionKey;
 use ppp::Link;
 
+use crate::access::{Access, Numbers, Served};
 use crate::edge::Edge;
-use crate::edge::Numbers;
 use crate::end::End;
 use crate::history::Ended;
 use crate::key::{SubscriberKey, Traffic};
@@ -40,14 +40,13 @@ pub struct Counts {
 }
 
 /// A subscriber as `show` sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct SubscriberView<'a> {
+pub struct SubscriberView<'a, A: Access = Served> {
     /// Its key.
     pub key: SubscriberKey,
     /// Its session.
-    pub session: SessionKey,
-    /// Its tunnel's and session's ids on our side.
-    pub ids: (u32, u32),
+    pub session: A::Session,
+    /// Where its session is.
+    pub place: A::Place,
     /// Its name, as far as it said one.
     pub name: &'a [u8],
     /// How far it has come.
@@ -66,8 +65,6 @@ pub struct SubscriberView<'a> {
     pub profile: Option<&'a Profile>,
     /// Its account's number.
     pub account: u64,
-    /// Its tunnel.
-    pub tunnel: l2tp::TunnelKey,
     /// Where it called from, and what.
     pub numbers: Option<&'a Numbers>,
     /// When its session came up.
@@ -79,7 +76,7 @@ pub struct SubscriberView<'a> {
     /// When it is ended whatever it does (Session-Timeout).
     pub ends: Option<Instant>,
     /// Why it is told to go.
-    pub ending: Option<&'a End>,
+    pub ending: Option<&'a End<A::Reason>>,
 }
 
 /// The times that hold for a subscriber, from its profile or for all; zero is never.
@@ -93,12 +90,38 @@ pub struct Limits {
     pub interim: Duration,
 }
 
-impl Subscriber {
-    fn view(&self) -> SubscriberView<'_> {
+impl<A: Access> Clone for SubscriberView<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: Access> Copy for SubscriberView<'_, A> {}
+
+impl<A: Access> fmt::Debug for SubscriberView<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubscriberView")
+            .field("key", &self.key)
+            .field("session", &self.session)
+            .field("place", &self.place)
+            .field("phase", &self.phase)
+            .field("is_client", &self.is_client)
+            .field("link", &self.link)
+            .field("address", &self.address)
+            .field("account", &self.account)
+            .field("up", &self.up)
+            .field("traffic", &self.traffic)
+            .field("ending", &self.ending)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<A: Access> Subscriber<A> {
+    fn view(&self) -> SubscriberView<'_, A> {
         SubscriberView {
             key: SubscriberKey(self.key),
             session: self.session,
-            ids: self.ids,
+            place: self.place,
             name: &self.name,
             phase: self.phase,
             is_client: self.is_client,
@@ -108,7 +131,6 @@ impl Subscriber {
             mtu: self.mtu,
             profile: self.profile.as_deref(),
             account: self.account,
-            tunnel: self.tunnel,
             numbers: self.numbers.as_deref(),
             created: self.created,
             up: self.up,
@@ -119,16 +141,16 @@ impl Subscriber {
     }
 }
 
-impl Edge {
+impl<A: Access> Edge<A> {
     /// One subscriber.
     #[must_use]
-    pub fn subscriber(&self, key: SubscriberKey) -> Option<SubscriberView<'_>> {
+    pub fn subscriber(&self, key: SubscriberKey) -> Option<SubscriberView<'_, A>> {
         self.subscribers.get(key.0).map(Subscriber::view)
     }
 
     /// The subscriber of a session.
     #[must_use]
-    pub fn subscriber_in(&self, session: SessionKey) -> Option<SubscriberView<'_>> {
+    pub fn subscriber_in(&self, session: A::Session) -> Option<SubscriberView<'_, A>> {
         let index = self.subscriber_of(session)?;
         self.subscribers.at(index).map(Subscriber::view)
     }
@@ -142,7 +164,7 @@ impl Edge {
 
     /// The first subscriber at or behind `cursor`, and the cursor behind it.
     #[must_use]
-    pub fn next_subscriber(&self, cursor: u32) -> Option<(u32, SubscriberView<'_>)> {
+    pub fn next_subscriber(&self, cursor: u32) -> Option<(u32, SubscriberView<'_, A>)> {
         let (index, subscriber) = self.subscribers.next_from(cursor)?;
         Some((index + 1, subscriber.view()))
     }
@@ -188,7 +210,7 @@ impl Edge {
 
     /// The `n`th subscriber that ended, the latest first.
     #[must_use]
-    pub fn ended(&self, n: usize) -> Option<&Ended> {
+    pub fn ended(&self, n: usize) -> Option<&Ended<A::Place, A::Reason>> {
         self.history.get(n)
     }
 

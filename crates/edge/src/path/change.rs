@@ -6,16 +6,17 @@ use std::sync::Arc;
 use filter::{FilterSet, Hits};
 
 use super::{Entry, Path, TapId};
+use crate::access::{Access, Encapsulation, Served};
 use crate::key::SubscriberKey;
 
 /// A step that a path takes.
 #[derive(Clone, Debug)]
-pub struct Change(pub(crate) Step);
+pub struct Change<E: Encapsulation = <Served as Access>::Encapsulation>(pub(crate) Step<E>);
 
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum Step<E: Encapsulation> {
     /// A subscriber's packets may pass, or differently from now on.
-    Put(u32, Box<Entry>),
+    Put(u32, Box<Entry<E>>),
     /// They may not any more.
     Remove(u32),
     /// A prefix leads to a subscriber.
@@ -39,14 +40,14 @@ pub(crate) enum Table {
     Own,
 }
 
-impl Path {
+impl<E: Encapsulation> Path<E> {
     /// Takes a step of its edge.
-    pub fn apply(&mut self, change: Change) {
+    pub fn apply(&mut self, change: Change<E>) {
         self.step(change.0);
     }
 
     /// Takes a step, and says whether it could: a prefix may be held already, or the table be full.
-    pub(crate) fn step(&mut self, step: Step) -> bool {
+    pub(crate) fn step(&mut self, step: Step<E>) -> bool {
         match step {
             Step::Put(place, entry) => self.put(place, *entry),
             Step::Remove(place) => self.take_out(place),

@@ -6,9 +6,8 @@
 
 use std::collections::VecDeque;
 
-use base::Route;
-
 use super::Path;
+use crate::access::{Access, Encapsulation, Served};
 use crate::key::SubscriberKey;
 
 /// Octets of copies that may wait.
@@ -28,39 +27,51 @@ impl TapId {
 
 /// Where something passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passed {
+pub enum Passed<R = <Served as Access>::Route> {
     /// An IP packet, between the tunnel and the inside.
     Inside,
     /// A datagram of the tunnel, on this way.
-    Outside(Route),
+    Outside(R),
 }
 
 /// A copy of what passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tapped {
+pub struct Tapped<R = <Served as Access>::Route> {
     /// Whose copy it is.
     pub tap: TapId,
     /// Of which subscriber.
     pub subscriber: SubscriberKey,
     /// Where it passed.
-    pub passed: Passed,
+    pub passed: Passed<R>,
     /// Whether it goes to the subscriber, and not comes from it.
     pub is_to: bool,
 }
 
 /// Who is looked at, and the copies that wait.
-#[derive(Debug, Default)]
-pub(crate) struct Copies {
+#[derive(Debug)]
+pub(crate) struct Copies<R> {
     on: Vec<(TapId, SubscriberKey)>,
     octets: Vec<u8>,
     /// Each with where its octets end.
-    waiting: VecDeque<(Tapped, u32)>,
+    waiting: VecDeque<(Tapped<R>, u32)>,
     taken: usize,
     /// Copies that were lost, inside and outside, of each tap that lost any.
     lost: Vec<(TapId, [u64; 2])>,
 }
 
-impl Copies {
+impl<R> Default for Copies<R> {
+    fn default() -> Self {
+        Self {
+            on: Vec::new(),
+            octets: Vec::new(),
+            waiting: VecDeque::new(),
+            taken: 0,
+            lost: Vec::new(),
+        }
+    }
+}
+
+impl<R: Copy + Eq> Copies<R> {
     /// Whether anybody is looked at.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
@@ -77,7 +88,7 @@ impl Copies {
     pub(crate) fn copy(
         &mut self,
         subscriber: SubscriberKey,
-        passed: Passed,
+        passed: Passed<R>,
         is_to: bool,
         parts: [&[u8]; 2],
     ) {
@@ -96,7 +107,7 @@ impl Copies {
     }
 
     /// Adds a copy, or counts that it is lost.
-    pub(crate) fn push(&mut self, tapped: Tapped, parts: [&[u8]; 2]) {
+    pub(crate) fn push(&mut self, tapped: Tapped<R>, parts: [&[u8]; 2]) {
         let length = parts[0].len() + parts[1].len();
         if self.octets.len() + length > OCTETS_MAX {
             let mut lost = [0; 2];
@@ -131,7 +142,7 @@ impl Copies {
         self.lost.retain(|(id, _)| *id != tap);
     }
 
-    pub(crate) fn pop(&mut self, out: &mut Vec<u8>) -> Option<Tapped> {
+    pub(crate) fn pop(&mut self, out: &mut Vec<u8>) -> Option<Tapped<R>> {
         let Self {
             waiting,
             octets,
@@ -155,9 +166,9 @@ impl Copies {
     }
 }
 
-impl Path {
+impl<E: Encapsulation> Path<E> {
     /// The next copy, oldest first; its octets are appended to `out`.
-    pub fn poll_tapped(&mut self, out: &mut Vec<u8>) -> Option<Tapped> {
+    pub fn poll_tapped(&mut self, out: &mut Vec<u8>) -> Option<Tapped<E::Route>> {
         self.copies.pop(out)
     }
 

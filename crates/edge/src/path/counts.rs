@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Path;
 use super::entry::add;
+use crate::access::Encapsulation;
 use crate::counters::Discard;
 
 /// Of one path.
@@ -95,7 +96,7 @@ pub struct PathCounts {
     pub not_logged: u64,
 }
 
-impl Path {
+impl<E: Encapsulation> Path<E> {
     /// What the paths of this edge counted, each by its number.
     pub(crate) fn all_counts(&self) -> &[Counts] {
         &self.counts

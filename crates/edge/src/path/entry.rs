@@ -4,33 +4,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::Instant;
 use base::slab::Key;
-use base::{Instant, Route};
 use filter::FilterId;
 use forward::icmp::Bucket;
 use forward::source::Addresses;
-use l2tp::{Cookie, DataIds, DataWay, SessionKey};
-use wire::l2tp::DATA_HEADER_MAX;
 use wire::ppp::{Compression, protocol};
 
+use crate::access::Encapsulation;
 use crate::key::{SubscriberKey, Traffic};
-
-/// Octets of L2TP's and PPP's heads before a packet, at most.
-const HEAD_MAX: usize = DATA_HEADER_MAX + 4;
 
 /// A second or so, as a power of two of nanoseconds.
 const HEARD_SHIFT: u32 = 30;
 
 /// A subscriber whose packets may pass.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct Entry<E: Encapsulation> {
     pub(super) key: Key,
-    pub(super) session: SessionKey,
-    pub(super) ids: DataIds,
-    pub(super) cookie: Cookie,
-    pub(super) sublayer: bool,
-    /// Whether frames to the peer are numbered, by the edge alone.
-    pub(super) is_numbered: bool,
+    pub(super) way: E,
     /// Whether we are the client, and the peer the network.
     pub(super) is_client: bool,
     /// Whether packets of IPv4 and of IPv6 may pass.
@@ -45,11 +36,10 @@ pub(crate) struct Entry {
     /// How many ICMP errors it may still cause.
     pub(super) bucket: Bucket,
     meters: Arc<[Meter]>,
-    /// L2TP's and PPP's heads before an IPv4 packet, and how many octets of them there are, of which PPP's.
-    head: [u8; HEAD_MAX],
+    /// The heads before an IPv4 packet, the access's and PPP's, and how many octets of them there are, of which PPP's.
+    head: E::Head,
     head_length: u8,
     ppp_length: u8,
-    pub(super) route: Route,
 }
 
 /// What the edge knows of a subscriber whose packets may pass.
@@ -71,22 +61,21 @@ pub(crate) struct Facts {
     pub(crate) meters: Arc<[Meter]>,
 }
 
-impl Entry {
+impl<E: Encapsulation> Entry<E> {
     /// Puts what the edge knows of a subscriber into the form that packets need.
-    pub(crate) fn new(one: Facts, session: SessionKey, way: &DataWay) -> Self {
-        let header = way.header.as_bytes();
-        let (ppp, ppp_length) = one.compression.head(protocol::IPV4);
+    pub(crate) fn new(one: Facts, way: E, header: &[u8]) -> Self {
+        let compression = Compression {
+            address: one.compression.address || !E::HAS_ADDRESS,
+            ..one.compression
+        };
+        let (ppp, ppp_length) = compression.head(protocol::IPV4);
         let head_length = header.len() + ppp_length;
-        let mut head = [0; HEAD_MAX];
-        head[..header.len()].copy_from_slice(header);
-        head[header.len()..head_length].copy_from_slice(&ppp[..ppp_length]);
+        let mut head = E::EMPTY;
+        head.as_mut()[..header.len()].copy_from_slice(header);
+        head.as_mut()[header.len()..head_length].copy_from_slice(&ppp[..ppp_length]);
         Self {
             key: one.key,
-            session,
-            ids: way.ids,
-            cookie: way.cookie,
-            sublayer: way.sublayer,
-            is_numbered: way.is_numbered,
+            way,
             is_client: one.is_client,
             is_open: one.is_open,
             mtu: one.mtu,
@@ -98,7 +87,6 @@ impl Entry {
             head,
             head_length: head_length as u8,
             ppp_length: ppp_length as u8,
-            route: way.header.route,
         }
     }
 
@@ -118,18 +106,9 @@ impl Entry {
         self.is_open[usize::from(version != 4)]
     }
 
-    pub(crate) fn is_numbered(&self) -> bool {
-        self.is_numbered
-    }
-
-    /// Whether a data message that came this way may be this session's: its tunnel's peer sent it. A session of L2TPv3
-    /// is known by its id and its cookie, whatever port it comes from.
-    #[inline]
-    pub(super) fn is_from(&self, route: &Route) -> bool {
-        match self.ids {
-            DataIds::V2(..) => self.route.peer == route.peer,
-            DataIds::V3(_) => self.route.peer.ip() == route.peer.ip(),
-        }
+    /// Whether all its frames have the same header.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.way.is_fixed()
     }
 
     /// Whether it was not heard of since a second or so.
@@ -139,16 +118,16 @@ impl Entry {
         core::mem::replace(&mut self.heard, second) != second
     }
 
-    /// Appends what stands before a packet: `header` of L2TP, or the one that was made before.
+    /// Appends what stands before a packet: the access's `header`, or the one that was made before.
     #[inline]
     pub(super) fn append_head(&self, version: u8, header: Option<&[u8]>, out: &mut Vec<u8>) {
         let length = usize::from(self.head_length);
         match header {
-            None => out.extend_from_slice(&self.head[..length]),
+            None => out.extend_from_slice(&self.head.as_ref()[..length]),
             Some(header) => {
                 let ppp = length - usize::from(self.ppp_length);
                 out.extend_from_slice(header);
-                out.extend_from_slice(&self.head[ppp..length]);
+                out.extend_from_slice(&self.head.as_ref()[ppp..length]);
             }
         }
         if version != 4
@@ -224,6 +203,6 @@ mod tests {
     #[test]
     fn an_entry_fits_into_176_octets() {
         // A packet reads this much of a subscriber, and each core has a copy.
-        assert!(size_of::<Option<Entry>>() <= 176);
+        assert!(size_of::<Option<Entry<crate::access::L2tpWay>>>() <= 176);
     }
 }

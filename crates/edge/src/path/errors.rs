@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use base::Instant;
 use forward::icmp::{Bucket, Error, LENGTH_MAX, Local, Rate, Sender};
-use l2tp::{DataHeader, Endpoint};
 use wire::ip::Header;
 
 use super::outward::numbered;
-use super::{Passed, Path};
+use super::{Headers, Passed, Path};
+use crate::access::Encapsulation;
 use crate::config::Config;
 
 /// Errors to the inside that may wait; the rate allows few.
@@ -37,7 +37,7 @@ impl Errors {
     }
 }
 
-impl Path {
+impl<E: Encapsulation> Path<E> {
     /// The next ICMP error for the inside, an IP packet, oldest first.
     pub fn poll_inside(&mut self) -> Option<Box<[u8]>> {
         self.errors.inside.pop_front()
@@ -77,7 +77,7 @@ impl Path {
         error: Error,
         header: &Header,
         packet: &[u8],
-        endpoint: Option<&mut Endpoint>,
+        headers: Option<&mut impl Headers<E>>,
         now: Instant,
     ) {
         let mut out = [0; LENGTH_MAX];
@@ -89,15 +89,16 @@ impl Path {
         let Ok(length) = sender.write(error, header, packet, bucket, now, &mut out) else {
             return;
         };
-        let numbered = match numbered(entry, endpoint) {
+        let numbered = match numbered(entry, headers) {
             Ok(header) => header,
             Err(_) => return,
         };
         let mut datagram = Vec::with_capacity(LENGTH_MAX + 32);
-        let l2tp = numbered.as_ref().map(DataHeader::as_bytes);
-        entry.append_head(header.version, l2tp, &mut datagram);
+        let own = numbered.as_ref().map(AsRef::as_ref);
+        entry.append_head(header.version, own, &mut datagram);
         datagram.extend_from_slice(&out[..length]);
-        let (subscriber, route) = (entry.subscriber(), entry.route);
+        E::complete(&mut datagram, 0);
+        let (subscriber, route) = (entry.subscriber(), *entry.way.route());
         if self.copies.is_on() {
             let passed = Passed::Outside(route);
             self.copies.copy(subscriber, passed, true, [&datagram, &[]]);

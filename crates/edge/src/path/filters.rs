@@ -6,7 +6,8 @@ use std::sync::Arc;
 use filter::{Direction, Filter, FilterId, FilterSet, Hits};
 use wire::ip::Header;
 
-use super::{Counts, Entry, Path};
+use super::{Counts, Path};
+use crate::access::Encapsulation;
 use crate::key::SubscriberKey;
 
 /// Packets to be logged that may wait; more are counted only.
@@ -96,7 +97,7 @@ impl Filters {
     pub(super) fn pass(
         &mut self,
         id: FilterId,
-        entry: &Entry,
+        subscriber: SubscriberKey,
         header: &Header,
         direction: Direction,
         counts: &Counts,
@@ -113,7 +114,7 @@ impl Filters {
         }
         if verdict.log && self.logs {
             let logged = Logged {
-                subscriber: entry.subscriber(),
+                subscriber,
                 header: *header,
                 direction,
                 filter: id,
@@ -135,7 +136,7 @@ impl Filters {
     }
 }
 
-impl Path {
+impl<E: Encapsulation> Path<E> {
     /// The next packet that a rule wants logged, oldest first.
     pub fn poll_logged(&mut self) -> Option<Logged> {
         self.filters.logged.pop_front()

@@ -2,15 +2,14 @@
 //!
 //! Each header is read once. Nothing here allocates, reads a clock or makes text.
 
-use base::{Instant, Route};
+use base::Instant;
 use filter::Direction;
 use forward::{check, icmp, mss, source};
-use l2tp::{DataIds, Endpoint};
 use wire::ip::Header;
-use wire::l2tp::{DataV2, DataV3, Packet, Sublayer};
 use wire::ppp::{Frame, protocol};
 
-use super::{Inside, Passed, Path, Taken};
+use super::{Headers, Inside, Nobody, Passed, Path, Taken};
+use crate::access::Encapsulation;
 use crate::counters::Discard;
 
 /// Which version of IP a frame has, and the packet; `None` where it has none.
@@ -23,18 +22,12 @@ pub(crate) fn packet(frame: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// Whether a datagram is a control message, or too short to be any (RFC 2661, section 3.1: T).
-#[inline]
-fn is_control(bytes: &[u8]) -> bool {
-    bytes.first().is_none_or(|octet| octet & 0x80 != 0)
-}
-
-impl Path {
+impl<E: Encapsulation> Path<E> {
     /// Takes a datagram of a peer, if it is a packet of an open session, to the inside.
     #[inline]
     pub fn receive(
         &mut self,
-        route: &Route,
+        route: &E::Route,
         bytes: &[u8],
         now: Instant,
         inside: &mut impl Inside,
@@ -46,69 +39,36 @@ impl Path {
         if self.copies.is_on() {
             self.copy(place, Passed::Outside(*route), false, [bytes, &[]]);
         }
-        self.packet(place, version, packet, now, None, inside);
+        self.packet(place, version, packet, now, None::<&mut Nobody>, inside);
         Taken::Done
     }
 
     /// Whose packet of IP a datagram has, its version and the packet; `None` where the edge has to look at it.
     #[inline]
-    fn find_packet<'a>(&self, route: &Route, bytes: &'a [u8]) -> Option<(u32, u8, &'a [u8])> {
-        if is_control(bytes) {
-            return None;
-        }
-        let (place, (version, packet)) = match wire::l2tp::parse(bytes) {
-            Ok(Packet::DataV2(DataV2 {
-                tunnel,
-                session,
-                sequence: None,
-                payload,
-                ..
-            })) => {
-                // A link's frame is told before its session is looked for.
-                let packet = packet(payload)?;
-                (self.find(DataIds::V2(tunnel, session), route)?, packet)
-            }
-            Ok(Packet::DataV3(data)) => {
-                let (place, frame) = self.session_v3(route, &data)?;
-                (place, packet(frame)?)
-            }
-            Ok(Packet::DataV2(_) | Packet::Control(_)) | Err(_) => return None,
-        };
-        let entry = self.entry(place)?;
-        let passes = entry.is_open(version) && !entry.is_numbered;
+    fn find_packet<'a>(&self, route: &E::Route, bytes: &'a [u8]) -> Option<(u32, u8, &'a [u8])> {
+        let ((place, entry), frame) = E::locate(bytes, |id| {
+            let (place, entry) = self.find(id, route)?;
+            Some(((place, entry), &entry.way))
+        })?;
+        let (version, packet) = packet(frame)?;
+        let passes = entry.is_open(version) && entry.is_fixed();
         passes.then_some((place, version, packet))
     }
 
-    #[inline]
-    fn session_v3<'a>(&self, route: &Route, data: &DataV3<'a>) -> Option<(u32, &'a [u8])> {
-        let place = self.find(DataIds::V3(data.session), route)?;
-        let entry = self.entry(place)?;
-        let cookie = entry.cookie.as_bytes();
-        let (received, frame) = data.cookie(cookie.len())?;
-        if received != cookie {
-            return None;
-        }
-        if !entry.sublayer {
-            return Some((place, frame));
-        }
-        let (sublayer, frame) = Sublayer::parse(frame)?;
-        sublayer.sequence.is_none().then_some((place, frame))
-    }
-
-    /// Takes a packet from an open subscriber, or to us as a client. An endpoint is there to number what is told of it.
+    /// Takes a packet from an open subscriber, or to us as a client. `headers` composes those of errors about it.
     pub(crate) fn packet(
         &mut self,
         place: u32,
         version: u8,
         packet: &[u8],
         now: Instant,
-        endpoint: Option<&mut Endpoint>,
+        headers: Option<&mut impl Headers<E>>,
         inside: &mut impl Inside,
     ) {
         if let Some(Some(entry)) = self.entries.get_mut(place as usize)
             && entry.hear(now)
         {
-            self.heard.push(entry.session);
+            self.heard.push(entry.way.session());
         }
         if let Err(why) = self.packet_in(place, version, packet, inside) {
             self.drop_of(place, why);
@@ -116,7 +76,7 @@ impl Path {
                 && let Some(error) = icmp::Error::of(why, 0)
                 && let Ok(header) = Header::read(packet)
             {
-                self.tell_subscriber(place, error, &header, packet, endpoint, now);
+                self.tell_subscriber(place, error, &header, packet, headers, now);
             }
         }
     }
@@ -165,7 +125,13 @@ impl Path {
             return Err(Discard::Forward(forward::Discard::BeyondScope));
         }
         if let Some(id) = entry.filter
-            && !filters.pass(id, entry, &header, Direction::In, &counts[*number])
+            && !filters.pass(
+                id,
+                entry.subscriber(),
+                &header,
+                Direction::In,
+                &counts[*number],
+            )
         {
             return Err(Discard::Filtered);
         }
@@ -188,7 +154,7 @@ impl Path {
     }
 
     #[cold]
-    fn copy(&mut self, place: u32, passed: Passed, is_to: bool, parts: [&[u8]; 2]) {
+    fn copy(&mut self, place: u32, passed: Passed<E::Route>, is_to: bool, parts: [&[u8]; 2]) {
         if let Some(Some(entry)) = self.entries.get(place as usize) {
             self.copies.copy(entry.subscriber(), passed, is_to, parts);
         }

@@ -29,11 +29,10 @@ mod outward;
 
 use std::sync::Arc;
 
-use base::Route;
 use forward::routes::Routes;
 use hashbrown::HashTable;
-use l2tp::{DataIds, SessionKey};
 
+use crate::access::{Access, Encapsulation, Header, Served};
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::outgoing::Outgoing;
@@ -65,21 +64,21 @@ pub trait Inside {
 }
 
 /// Where datagrams to peers go.
-pub trait Outside {
+pub trait Outside<R = <Served as Access>::Route> {
     /// Begins a datagram on this way: its octets are to be appended to the buffer. `None` where there is no room.
-    fn begin(&mut self, route: &Route) -> Option<&mut Vec<u8>>;
+    fn begin(&mut self, route: &R) -> Option<&mut Vec<u8>>;
 
     /// Ends the datagram begun.
-    fn commit(&mut self, route: &Route);
+    fn commit(&mut self, route: &R);
 }
 
 /// All that packets need on their way.
-pub struct Path {
+pub struct Path<E: Encapsulation = <Served as Access>::Encapsulation> {
     /// Which of an edge's paths this is; its own is 0.
     number: usize,
     clamp_mss: bool,
     /// By the subscriber's place.
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<Entry<E>>>,
     /// Places of entries by the ids of data messages.
     sessions: HashTable<u32>,
     /// Subscribers by their addresses and the networks behind them.
@@ -89,17 +88,17 @@ pub struct Path {
     pub(crate) filters: Filters,
     pub(crate) errors: Errors,
     /// ICMP errors to subscribers.
-    pub(crate) outgoing: Outgoing,
-    pub(crate) copies: Copies,
+    pub(crate) outgoing: Outgoing<E::Route>,
+    pub(crate) copies: Copies<E::Route>,
     /// Of all paths.
     counts: Arc<[Counts]>,
     /// Sessions that were heard of since somebody looked.
-    heard: Vec<SessionKey>,
+    heard: Vec<E::Session>,
     /// A packet that is changed on its way.
     scratch: Vec<u8>,
 }
 
-impl Path {
+impl<E: Encapsulation> Path<E> {
     pub(crate) fn new(config: &Config) -> Self {
         let paths = usize::from(config.paths.max(1));
         Self {
@@ -154,37 +153,38 @@ impl Path {
     }
 
     /// A session of which something came since it was asked last; each is named about once a second at most.
-    pub fn poll_heard(&mut self) -> Option<SessionKey> {
+    pub fn poll_heard(&mut self) -> Option<E::Session> {
         self.heard.pop()
     }
 
     /// Appends one datagram about a packet that did not go on to `out`; `None` means drained.
-    pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<Route> {
+    pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<E::Route> {
         self.outgoing.pop(out)
     }
 
-    pub(crate) fn entry(&self, place: u32) -> Option<&Entry> {
+    pub(crate) fn entry(&self, place: u32) -> Option<&Entry<E>> {
         self.entries.get(place as usize)?.as_ref()
     }
 
     #[inline]
-    fn find(&self, ids: DataIds, route: &Route) -> Option<u32> {
-        let place = self.sessions.find(hash(ids), |&place| {
+    fn find(&self, id: E::Id, route: &E::Route) -> Option<(u32, &Entry<E>)> {
+        let place = self.sessions.find(E::hash(id), |&place| {
             let entry = self.entries[place as usize].as_ref();
-            entry.is_some_and(|entry| entry.ids == ids && entry.is_from(route))
+            entry.is_some_and(|entry| entry.way.id() == id && entry.way.is_from(route))
         });
-        place.copied()
+        let place = *place?;
+        Some((place, self.entry(place)?))
     }
 
-    pub(crate) fn put(&mut self, place: u32, mut entry: Entry) {
+    pub(crate) fn put(&mut self, place: u32, mut entry: Entry<E>) {
         let index = place as usize;
         if self.entries.len() <= index {
-            self.entries.resize(index + 1, None);
+            self.entries.resize_with(index + 1, || None);
         }
-        let ids = entry.ids;
+        let id = entry.way.id();
         if let Some(before) = &mut self.entries[index] {
             entry.inherit(before);
-            if before.ids == ids {
+            if before.way.id() == id {
                 *before = entry;
                 return;
             }
@@ -192,9 +192,10 @@ impl Path {
         self.take_out(place);
         self.entries[index] = Some(entry);
         let entries = &self.entries;
-        self.sessions.insert_unique(hash(ids), place, |&at| {
+        self.sessions.insert_unique(E::hash(id), place, |&at| {
             let entry = entries[at as usize].as_ref();
-            hash(entry.expect("the table names only entries").ids)
+            let entry = entry.expect("the table names only entries");
+            E::hash(entry.way.id())
         });
     }
 
@@ -202,7 +203,8 @@ impl Path {
         let Some(entry) = self.entries.get_mut(place as usize).and_then(Option::take) else {
             return;
         };
-        let found = self.sessions.find_entry(hash(entry.ids), |&at| at == place);
+        let hash = E::hash(entry.way.id());
+        let found = self.sessions.find_entry(hash, |&at| at == place);
         if let Ok(found) = found {
             found.remove();
         }
@@ -217,13 +219,23 @@ impl Path {
     }
 }
 
-/// Ids are random and ours, so they need little mixing.
-#[inline]
-fn hash(ids: DataIds) -> u64 {
-    let ids = match ids {
-        DataIds::V2(tunnel, session) => 1 << 32 | u64::from(tunnel) << 16 | u64::from(session),
-        DataIds::V3(session) => u64::from(session),
-    };
-    let mixed = u128::from(ids) * 0x9e37_79b9_7f4a_7c15;
-    (mixed >> 64) as u64 ^ (mixed as u64).rotate_left(32)
+/// Composes the headers that are not the same for every frame: the edge's endpoint. Other paths have none.
+pub(crate) trait Headers<E: Encapsulation> {
+    /// The header of a session's next frame.
+    fn header(&mut self, session: E::Session) -> Option<E::Header>;
+}
+
+impl<A: Access> Headers<A::Encapsulation> for A {
+    fn header(&mut self, session: A::Session) -> Option<Header<A>> {
+        Access::header(self, session).map(|(header, _)| header)
+    }
+}
+
+/// Nobody composes headers: the path leaves packets that need one to the edge.
+enum Nobody {}
+
+impl<E: Encapsulation> Headers<E> for Nobody {
+    fn header(&mut self, _: E::Session) -> Option<E::Header> {
+        match *self {}
+    }
 }

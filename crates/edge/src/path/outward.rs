@@ -6,35 +6,35 @@ use base::Instant;
 use filter::Direction;
 use forward::split::{Opened, Segments};
 use forward::{fragment, icmp, mss};
-use l2tp::{DataHeader, Endpoint};
 use wire::ip::Header;
 use wire::virtio;
 
-use super::{Entry, Outside, Passed, Path, Taken};
+use super::{Entry, Headers, Nobody, Outside, Passed, Path, Taken};
+use crate::access::Encapsulation;
 use crate::counters::Discard;
 
-impl Path {
+impl<E: Encapsulation> Path<E> {
     /// Takes what a TUN device gave, a [`wire::virtio::Header`] and a packet, to the subscriber whose it is.
     pub fn forward(
         &mut self,
         octets: &mut [u8],
         now: Instant,
-        outside: &mut impl Outside,
+        outside: &mut impl Outside<E::Route>,
     ) -> Taken {
-        let taken = self.forward_by(octets, now, None, outside);
+        let taken = self.forward_by(octets, now, None::<&mut Nobody>, outside);
         if taken == Taken::Left {
             self.counts().leave();
         }
         taken
     }
 
-    /// The same; where an endpoint is there to number frames, nothing is left.
+    /// The same; where somebody composes headers, nothing is left.
     pub(crate) fn forward_by(
         &mut self,
         octets: &mut [u8],
         now: Instant,
-        endpoint: Option<&mut Endpoint>,
-        outside: &mut impl Outside,
+        headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
     ) -> Taken {
         let opened = match forward::split::open(octets) {
             Ok(opened) => opened,
@@ -62,7 +62,7 @@ impl Path {
             self.counts().discard(Discard::NotOpen);
             return Taken::Done;
         };
-        if entry.is_numbered && endpoint.is_none() {
+        if !entry.is_fixed() && headers.is_none() {
             if matches!(opened, Opened::One(_)) {
                 // Its checksum is complete now.
                 octets[virtio::FLAGS] = 0;
@@ -73,7 +73,7 @@ impl Path {
             let counts = &self.counts[self.number];
             if !self
                 .filters
-                .pass(id, entry, &header, Direction::Out, counts)
+                .pass(id, entry.subscriber(), &header, Direction::Out, counts)
             {
                 self.drop_of(place, Discard::Filtered);
                 return Taken::Done;
@@ -82,10 +82,10 @@ impl Path {
         let result = match opened {
             Opened::One(packet) => {
                 let packet = &mut packet[..header.total_length as usize];
-                self.packet_out(place, &header, packet, now, endpoint, outside)
+                self.packet_out(place, &header, packet, now, headers, outside)
             }
             Opened::Several(segments) => {
-                self.segments_out(place, &header, &segments, now, endpoint, outside)
+                self.segments_out(place, &header, &segments, now, headers, outside)
             }
         };
         if let Err(why) = result {
@@ -131,8 +131,8 @@ impl Path {
         header: &Header,
         packet: &mut [u8],
         now: Instant,
-        mut endpoint: Option<&mut Endpoint>,
-        outside: &mut impl Outside,
+        mut headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
     ) -> Result<(), Discard> {
         let mtu = self.open_entry(place, header)?.mtu;
         match fragment::fit(header, header.total_length, mtu) {
@@ -142,7 +142,7 @@ impl Path {
                     self.send(
                         place,
                         header.version,
-                        endpoint.as_deref_mut(),
+                        headers.as_deref_mut(),
                         outside,
                         |out| {
                             out.extend_from_slice(piece.header());
@@ -161,7 +161,7 @@ impl Path {
         if self.clamp_mss {
             mss::clamp(header, packet, mtu, mss::Sum::Complete);
         }
-        self.send(place, header.version, endpoint, outside, |out| {
+        self.send(place, header.version, headers, outside, |out| {
             out.extend_from_slice(packet);
         })
     }
@@ -172,8 +172,8 @@ impl Path {
         header: &Header,
         segments: &Segments<'_>,
         now: Instant,
-        mut endpoint: Option<&mut Endpoint>,
-        outside: &mut impl Outside,
+        mut headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
     ) -> Result<(), Discard> {
         let mtu = self.open_entry(place, header)?.mtu;
         let fit = fragment::fit(header, segments.length_max() as u32, mtu);
@@ -186,8 +186,8 @@ impl Path {
                 let Ok(header) = Header::read(&segment) else {
                     continue;
                 };
-                let endpoint = endpoint.as_deref_mut();
-                result = self.packet_out(place, &header, &mut segment, now, endpoint, outside);
+                let headers = headers.as_deref_mut();
+                result = self.packet_out(place, &header, &mut segment, now, headers, outside);
                 if result.is_err() {
                     break;
                 }
@@ -199,7 +199,7 @@ impl Path {
             self.send(
                 place,
                 header.version,
-                endpoint.as_deref_mut(),
+                headers.as_deref_mut(),
                 outside,
                 |out| {
                     segments.append(n, out);
@@ -210,7 +210,7 @@ impl Path {
     }
 
     #[inline]
-    fn open_entry(&self, place: u32, header: &Header) -> Result<&Entry, Discard> {
+    fn open_entry(&self, place: u32, header: &Header) -> Result<&Entry<E>, Discard> {
         let entry = self.entry(place).ok_or(Discard::NotOpen)?;
         entry
             .is_open(header.version)
@@ -224,21 +224,22 @@ impl Path {
         &mut self,
         place: u32,
         version: u8,
-        endpoint: Option<&mut Endpoint>,
-        outside: &mut impl Outside,
+        headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
         packet: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), Discard> {
         let entry = self.entry(place).ok_or(Discard::NotOpen)?;
-        let header = numbered(entry, endpoint)?;
-        let out = outside.begin(&entry.route).ok_or(Discard::Backlog)?;
+        let header = numbered(entry, headers)?;
+        let out = outside.begin(entry.way.route()).ok_or(Discard::Backlog)?;
         let begun = out.len();
-        entry.append_head(version, header.as_ref().map(DataHeader::as_bytes), out);
+        entry.append_head(version, header.as_ref().map(AsRef::as_ref), out);
         let start = out.len();
         packet(out);
         let octets = (out.len() - start) as u64;
         entry.meter(self.number).pass_out(1, octets);
         self.counts().pass_out(1);
-        let route = entry.route;
+        let route = *entry.way.route();
+        E::complete(out, begun);
         if self.copies.is_on() {
             let subscriber = entry.subscriber();
             let copies = &mut self.copies;
@@ -255,15 +256,15 @@ impl Path {
     }
 }
 
-/// L2TP's header of a session whose frames are numbered; otherwise the entry has it.
+/// The header of a session whose frames have different ones; a fixed one is in the entry.
 #[inline]
-pub(super) fn numbered(
-    entry: &Entry,
-    endpoint: Option<&mut Endpoint>,
-) -> Result<Option<DataHeader>, Discard> {
-    if !entry.is_numbered {
+pub(super) fn numbered<E: Encapsulation>(
+    entry: &Entry<E>,
+    headers: Option<&mut impl Headers<E>>,
+) -> Result<Option<E::Header>, Discard> {
+    if entry.is_fixed() {
         return Ok(None);
     }
-    let header = endpoint.and_then(|endpoint| endpoint.data_header(entry.session));
+    let header = headers.and_then(|headers| headers.header(entry.way.session()));
     header.map(Some).ok_or(Discard::NotOpen)
 }

@@ -99,7 +99,7 @@ impl Books {
                 };
                 assert!(changed, "{event:?} twice");
             }
-            Event::L2tp(_) => {}
+            Event::Access(_) => {}
         }
     }
 

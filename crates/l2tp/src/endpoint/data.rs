@@ -60,6 +60,12 @@ impl DataHeader {
     }
 }
 
+impl AsRef<[u8]> for DataHeader {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
 impl Endpoint {
     /// Whose frame a datagram has; `None` if it is a control message, which is for [`base::Machine::handle`].
     ///

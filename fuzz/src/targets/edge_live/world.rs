@@ -176,7 +176,7 @@ impl World {
         let key = self.lns.at_address(source);
         let one = key.and_then(|key| self.lns.subscriber(key));
         let one = one.unwrap_or_else(|| panic!("{source} is nobody's"));
-        let tunnel = self.lns.endpoint().tunnel(one.tunnel);
+        let tunnel = self.lns.endpoint().tunnel(one.place.tunnel);
         let of = tunnel.expect("it has a tunnel").route.peer;
         assert_eq!(of.to_string(), peer, "{source} is another's");
         assert_eq!(one.phase, Phase::Up);

@@ -1,0 +1,311 @@
+//! L2TP as an edge's access (RFC 2661, RFC 3931). This is the only file of the crate that knows it.
+
+use core::fmt;
+
+use aaa::accounting::TerminateCause;
+use base::{Datagram, Duration, Instant, Machine as _, Redacted, Route};
+use l2tp::{
+    CallDetails, Cookie, DataHeader, DataIds, Endpoint, Event, Pseudowire, SessionEnd, SessionKey,
+    TunnelKey,
+};
+use ppp::{Authentication, Proxy, ProxyProof};
+use wire::l2tp::{DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer};
+
+use super::{Access, Encapsulation, Numbers, Peer, Reason, SessionChange, SessionInfo};
+
+/// The access that an edge has unless it is given another.
+pub type Served = Endpoint;
+
+/// Proxy Authen Types (RFC 2661, section 4.4.5).
+const PROXY_CHAP: u16 = 2;
+const PROXY_PAP: u16 = 3;
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its tunnel.
+    pub tunnel: TunnelKey,
+    /// The tunnel's id on our side.
+    pub tunnel_id: u32,
+    /// The session's id on our side.
+    pub session_id: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "l2tp {}/{}", self.tunnel_id, self.session_id)
+    }
+}
+
+impl Access for Endpoint {
+    type Route = Route;
+    type Session = SessionKey;
+    type Place = Place;
+    type Reason = SessionEnd;
+    type Encapsulation = Way;
+
+    fn index(session: SessionKey) -> usize {
+        session.index() as usize
+    }
+
+    fn session_change(event: &Event) -> Option<SessionChange<'_, SessionKey, SessionEnd>> {
+        match event {
+            Event::SessionUp { session, .. } => Some(SessionChange::Up(*session)),
+            Event::SessionDown {
+                session, reason, ..
+            } => Some(SessionChange::Down(*session, reason)),
+            _ => None,
+        }
+    }
+
+    fn session(&self, session: SessionKey) -> Option<SessionInfo<Place>> {
+        let view = self.session(session)?;
+        Some(SessionInfo {
+            place: Place {
+                tunnel: view.tunnel,
+                tunnel_id: view.tunnel_id,
+                session_id: view.id,
+            },
+            is_ppp: view.pseudowire == Pseudowire::Ppp.number(),
+            is_network: !view.role.is_lac(),
+        })
+    }
+
+    fn numbers(&self, session: SessionKey) -> Option<Box<Numbers>> {
+        numbers(self.session(session)?.details?)
+    }
+
+    fn proxy(&self, session: SessionKey) -> Option<Proxy<'_>> {
+        proxied(self.session(session)?.details?.proxy.as_deref()?)
+    }
+
+    fn peer(&self, place: Place) -> Option<Peer<'_>> {
+        let view = self.tunnel(place.tunnel)?;
+        Some(Peer {
+            name: view.host_name.as_bytes(),
+            own_name: self.config().host_name.as_bytes(),
+            addresses: view.route.local.map(|own| (view.route.peer.ip(), own)),
+        })
+    }
+
+    fn receive<'a>(
+        &mut self,
+        route: &Route,
+        bytes: &'a [u8],
+        now: Instant,
+    ) -> Option<(SessionKey, &'a [u8])> {
+        match self.receive_data(route, bytes, now) {
+            Ok(Some(received)) => Some((received.session, &bytes[received.start..received.end])),
+            Ok(None) => {
+                let route = *route;
+                // The endpoint counts what it ignores.
+                let _ = self.handle(Datagram { route, bytes }, now);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn heard(&mut self, session: SessionKey, now: Instant) {
+        self.heard(session, now);
+    }
+
+    fn header(&mut self, session: SessionKey) -> Option<(DataHeader, Route)> {
+        let header = self.data_header(session)?;
+        Some((header, header.route))
+    }
+
+    fn encapsulation(&self, session: SessionKey) -> Option<(Way, DataHeader)> {
+        let way = self.data_way(session)?;
+        let own = Way {
+            session,
+            ids: way.ids,
+            route: way.header.route,
+            cookie: way.cookie,
+            sublayer: way.sublayer,
+            is_numbered: way.is_numbered,
+        };
+        Some((own, way.header))
+    }
+
+    fn is_fixed(&self, session: SessionKey) -> bool {
+        !self.is_numbered(session)
+    }
+
+    fn overhead(&self, session: SessionKey) -> usize {
+        self.data_overhead(session).unwrap_or(0)
+    }
+
+    fn end(&mut self, session: SessionKey, wait: Duration, now: Instant) {
+        if wait == Duration::ZERO {
+            self.end_payload(session, now);
+        } else {
+            self.end_payload_after(session, wait, now);
+        }
+    }
+
+    fn shut_down(&mut self, now: Instant) {
+        self.shut_down(now);
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.is_quiet()
+    }
+}
+
+impl Reason for SessionEnd {
+    fn terminate_cause(&self) -> TerminateCause {
+        match self {
+            Self::Administrative => TerminateCause::AdminReset,
+            Self::Peer(_) => TerminateCause::UserRequest,
+            Self::TunnelEnded => TerminateCause::LostCarrier,
+            _ => TerminateCause::LostService,
+        }
+    }
+}
+
+/// What packets of a session need.
+#[derive(Clone, Debug)]
+pub struct Way {
+    session: SessionKey,
+    ids: DataIds,
+    route: Route,
+    cookie: Cookie,
+    sublayer: bool,
+    is_numbered: bool,
+}
+
+impl Way {
+    /// The frame of a message of L2TPv3, if the message has this session's cookie and no sequence number.
+    #[inline]
+    fn frame_v3<'a>(&self, data: &DataV3<'a>) -> Option<&'a [u8]> {
+        let cookie = self.cookie.as_bytes();
+        let (received, frame) = data.cookie(cookie.len())?;
+        if received != cookie {
+            return None;
+        }
+        if !self.sublayer {
+            return Some(frame);
+        }
+        let (sublayer, frame) = Sublayer::parse(frame)?;
+        sublayer.sequence.is_none().then_some(frame)
+    }
+}
+
+impl Encapsulation for Way {
+    type Route = Route;
+    type Session = SessionKey;
+    type Id = DataIds;
+    type Header = DataHeader;
+    type Head = [u8; DATA_HEADER_MAX + 4];
+
+    const EMPTY: Self::Head = [0; DATA_HEADER_MAX + 4];
+    const HAS_ADDRESS: bool = true;
+
+    fn session(&self) -> SessionKey {
+        self.session
+    }
+
+    #[inline]
+    fn id(&self) -> DataIds {
+        self.ids
+    }
+
+    /// Ids are random and ours, so they need little mixing.
+    #[inline]
+    fn hash(ids: DataIds) -> u64 {
+        let ids = match ids {
+            DataIds::V2(tunnel, session) => 1 << 32 | u64::from(tunnel) << 16 | u64::from(session),
+            DataIds::V3(session) => u64::from(session),
+        };
+        let mixed = u128::from(ids) * 0x9e37_79b9_7f4a_7c15;
+        (mixed >> 64) as u64 ^ (mixed as u64).rotate_left(32)
+    }
+
+    #[inline]
+    fn route(&self) -> &Route {
+        &self.route
+    }
+
+    /// A session of L2TPv2 is its tunnel's peer's, with the port; one of L2TPv3 is known by its id and its cookie,
+    /// whatever port a message comes from.
+    #[inline]
+    fn is_from(&self, route: &Route) -> bool {
+        match self.ids {
+            DataIds::V2(..) => self.route.peer == route.peer,
+            DataIds::V3(_) => self.route.peer.ip() == route.peer.ip(),
+        }
+    }
+
+    #[inline]
+    fn is_fixed(&self) -> bool {
+        !self.is_numbered
+    }
+
+    #[inline]
+    fn locate<'a, 's, T>(
+        bytes: &'a [u8],
+        find: impl FnOnce(DataIds) -> Option<(T, &'s Self)>,
+    ) -> Option<(T, &'a [u8])> {
+        if is_control(bytes) {
+            return None;
+        }
+        match wire::l2tp::parse(bytes) {
+            Ok(Packet::DataV2(DataV2 {
+                tunnel,
+                session,
+                sequence: None,
+                payload,
+                ..
+            })) => {
+                let (found, _) = find(DataIds::V2(tunnel, session))?;
+                Some((found, payload))
+            }
+            Ok(Packet::DataV3(data)) => {
+                let (found, way) = find(DataIds::V3(data.session))?;
+                Some((found, way.frame_v3(&data)?))
+            }
+            Ok(Packet::DataV2(_) | Packet::Control(_)) | Err(_) => None,
+        }
+    }
+}
+
+/// Whether a datagram is a control message, or too short to be any (RFC 2661, section 3.1: T).
+#[inline]
+fn is_control(bytes: &[u8]) -> bool {
+    bytes.first().is_none_or(|octet| octet & 0x80 != 0)
+}
+
+/// The numbers that a call came with, if it had any.
+fn numbers(details: &CallDetails) -> Option<Box<Numbers>> {
+    let numbers = Numbers {
+        calling: details.calling_number.clone(),
+        called: details.called_number.clone(),
+    };
+    (numbers != Numbers::default()).then(|| Box::new(numbers))
+}
+
+/// The AVPs as a link takes them; `None` if they do not have both sides of LCP.
+fn proxied(avps: &l2tp::Proxy) -> Option<Proxy<'_>> {
+    if avps.last_sent_confreq.is_empty() && avps.last_received_confreq.is_empty() {
+        return None;
+    }
+    let by = match avps.authen_type {
+        Some(PROXY_CHAP) => Some(Authentication::ChapMd5),
+        Some(PROXY_PAP) => Some(Authentication::Pap),
+        _ => None,
+    };
+    let proof = by.map(|by| ProxyProof {
+        by,
+        name: avps.authen_name.reveal(),
+        // "the low order octet" has it (RFC 2661, section 4.4.5).
+        identifier: avps.authen_id.unwrap_or(0) as u8,
+        challenge: &avps.authen_challenge,
+        response: Redacted::new(avps.authen_response.reveal()),
+    });
+    Some(Proxy {
+        sent: &avps.last_sent_confreq,
+        received: &avps.last_received_confreq,
+        proof,
+    })
+}

@@ -1,0 +1,213 @@
+//! What an edge needs of the protocol that brings PPP frames to it: L2TP today ([`l2tp`](self::l2tp)), PPPoE next.
+//!
+//! # What the protocols have in common, and what not
+//!
+//! | | L2TP (RFC 2661, RFC 3931) | PPPoE (RFC 2516) |
+//! |---|---|---|
+//! | a session's key | place in the endpoint's slab | session id, 16 bits |
+//! | a message bears | tunnel and session id, or a session id and a cookie | interface, peer's MAC, session id |
+//! | a route | UDP addresses and a socket | interface, both MACs, VLAN tags |
+//! | before a PPP frame | 6 to 20 bytes, no length; a sequence number where the peer asks for one | Ethernet's 14 bytes and PPPoE's 6, which hold the length |
+//! | PPP's head | FF 03 and the protocol, unless compressed | the protocol alone |
+//! | beside the frame in the path MTU | IP, UDP and L2TP | 6 bytes (Ethernet's are not counted) |
+//! | a session ends by | CDN, StopCCN | PADT |
+//! | the peer's name | the LAC's Host Name | none: its MAC address |
+//! | where the call came from | Calling and Called Number | line tags of the DSLAM (TR-101) |
+//! | negotiated before the edge | Proxy LCP and authentication AVPs | nothing |
+//!
+//! # Decision
+//!
+//! Two traits, and generic parameters rather than trait objects. smoltcp splits a device into `phy::Device`, which one
+//! owner drives, and tokens, which a packet uses; quinn-proto splits an `Endpoint` from its connections. Likewise here:
+//! [`Access`] is the endpoint, a [`Machine`] that the edge alone drives. An [`Encapsulation`] is a plain value for
+//! each session: what a packet needs to find its session and to get its header. Paths on other cores have copies of it
+//! and never see the endpoint. The compiler makes one data path for each protocol, so a packet costs no dynamic call.
+//!
+//! Headers come in two kinds. A fixed one is stored with the session and copied before each packet. One that changes
+//! with each frame (sequence numbers) is asked of the endpoint by the edge; other paths leave such packets to it.
+//! A length in the header is written when the packet stands behind it ([`Encapsulation::complete`]).
+//!
+//! One edge has one `Access`, because its subscribers share pools, names and routes. An edge that serves two protocols
+//! gets an `Access` of two endpoints whose keys and routes are enums; [`Served`] is the only line that chooses.
+
+mod l2tp;
+
+use core::fmt::{Debug, Display};
+use core::hash::Hash;
+use core::net::IpAddr;
+
+use aaa::accounting::TerminateCause;
+use base::{Duration, Instant, Machine};
+
+pub use self::l2tp::{Place as L2tpPlace, Served, Way as L2tpWay};
+
+/// An endpoint of the protocol that brings PPP frames, driven by one [`crate::Edge`].
+///
+/// Each method takes a session's key; for a session that is gone the answer is `None`, or nothing happens.
+pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
+    /// Where a datagram came from, or is to go.
+    type Route: Copy + Eq + Debug + Send;
+    /// Names a session; a stale key is recognised.
+    type Session: Copy + Eq + Hash + Debug + Send;
+    /// Where a session is: its ids, for people and accounts, also when the session is gone.
+    type Place: Copy + Eq + Debug + Display;
+    /// Why a session ended.
+    type Reason: Reason;
+    /// What packets of a session need.
+    type Encapsulation: Encapsulation<Route = Self::Route, Session = Self::Session>;
+
+    /// A session's place in a table: places are small, and are used again.
+    fn index(session: Self::Session) -> usize;
+
+    /// What an event says of a session, if it is the end or the start of one.
+    fn session_change(
+        event: &Self::Event,
+    ) -> Option<SessionChange<'_, Self::Session, Self::Reason>>;
+
+    /// What is known of a session.
+    fn session(&self, session: Self::Session) -> Option<SessionInfo<Self::Place>>;
+
+    /// The numbers that the call came with, or what names its line.
+    fn numbers(&self, session: Self::Session) -> Option<Box<Numbers>>;
+
+    /// What the peer negotiated in our name before it handed the call over.
+    fn proxy(&self, session: Self::Session) -> Option<ppp::Proxy<'_>>;
+
+    /// The peer that a session is with.
+    fn peer(&self, place: Self::Place) -> Option<Peer<'_>>;
+
+    /// Takes a datagram. Returns the PPP frame that it carries, with its session, which is established. `None`: the
+    /// datagram was a control message, which may cause events, or was ignored and counted.
+    fn receive<'a>(
+        &mut self,
+        route: &Self::Route,
+        bytes: &'a [u8],
+        now: Instant,
+    ) -> Option<(Self::Session, &'a [u8])>;
+
+    /// A path took a packet of this session, so its peer is alive. Each path reports this once a second at most.
+    fn heard(&mut self, session: Self::Session, now: Instant);
+
+    /// The header of the next frame of an established session, and where the frame is to go. Takes a sequence number
+    /// where the peer asks for those.
+    fn header(&mut self, session: Self::Session) -> Option<(Header<Self>, Self::Route)>;
+
+    /// What packets of an established session need, with the header that stands before them if it is fixed.
+    fn encapsulation(&self, session: Self::Session) -> Option<(Self::Encapsulation, Header<Self>)>;
+
+    /// Whether all frames of a session have the same header. This may change while the session is up.
+    fn is_fixed(&self, session: Self::Session) -> bool;
+
+    /// Bytes of the path MTU that stand before a PPP frame.
+    fn overhead(&self, session: Self::Session) -> usize;
+
+    /// Ends a session because its link ended: the peer is told after so long, or at once.
+    fn end(&mut self, session: Self::Session, wait: Duration, now: Instant);
+
+    /// Ends everything in order: every peer is told.
+    fn shut_down(&mut self, now: Instant);
+
+    /// Whether no peer has anything left to be told.
+    fn is_quiet(&self) -> bool;
+}
+
+/// The header of a frame that an access composed.
+pub(crate) type Header<A> = <<A as Access>::Encapsulation as Encapsulation>::Header;
+
+/// How packets of one session are recognised, and what stands before them.
+///
+/// Values are copied to other cores, so they hold no reference and no allocation that is worth sharing.
+pub trait Encapsulation: Clone + Debug + Send + 'static {
+    /// Where a datagram came from, or is to go.
+    type Route: Copy + Eq + Debug + Send;
+    /// Names a session.
+    type Session: Copy + Eq + Hash + Debug + Send;
+    /// What data messages bear to name their session. Two peers may use the same.
+    type Id: Copy + Eq;
+    /// A header of this protocol.
+    type Header: AsRef<[u8]>;
+    /// An array that a header and the four bytes of PPP's head fit into.
+    type Head: AsRef<[u8]> + AsMut<[u8]> + Clone + Debug + Send;
+
+    /// An empty head.
+    const EMPTY: Self::Head;
+    /// Whether PPP frames begin with address and control bytes (FF 03) unless the peers agree to leave them out.
+    const HAS_ADDRESS: bool;
+
+    /// The session.
+    fn session(&self) -> Self::Session;
+
+    /// What its data messages to us bear.
+    fn id(&self) -> Self::Id;
+
+    /// The key of an id in a hash table. Equal ids have equal keys.
+    fn hash(id: Self::Id) -> u64;
+
+    /// Where its datagrams go.
+    fn route(&self) -> &Self::Route;
+
+    /// Whether a data message with this session's id that came this way may be this session's.
+    fn is_from(&self, route: &Self::Route) -> bool;
+
+    /// Whether all frames have the same header. The others are for the edge, which asks [`Access::header`].
+    fn is_fixed(&self) -> bool;
+
+    /// Reads a data message, has `find` find its session, and returns what that returned with the PPP frame. `None`:
+    /// the datagram is for [`Access::receive`]. So are messages with a sequence number.
+    fn locate<'a, 's, T>(
+        bytes: &'a [u8],
+        find: impl FnOnce(Self::Id) -> Option<(T, &'s Self)>,
+    ) -> Option<(T, &'a [u8])>;
+
+    /// Writes what depends on a datagram's length into the one that begins at `begun` and ends with `out`.
+    #[inline]
+    fn complete(out: &mut [u8], begun: usize) {
+        let _ = (out, begun);
+    }
+}
+
+/// What becomes of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionChange<'a, S, R> {
+    /// It is established: frames may flow.
+    Up(S),
+    /// It ended.
+    Down(S, &'a R),
+}
+
+/// What an edge needs to know of a session when a subscriber begins in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionInfo<P> {
+    /// Where it is.
+    pub place: P,
+    /// Whether it carries PPP frames.
+    pub is_ppp: bool,
+    /// Whether our side is the network's: an LNS, or an access concentrator of PPPoE.
+    pub is_network: bool,
+}
+
+/// Why a session ended.
+pub trait Reason: Clone + Debug + Display + PartialEq + Eq {
+    /// What the subscriber's account says of it (Acct-Terminate-Cause, RFC 2866, section 5.10).
+    fn terminate_cause(&self) -> TerminateCause;
+}
+
+/// Numbers that a call came with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Where it came from (Calling-Station-Id).
+    pub calling: Box<[u8]>,
+    /// What was called (Called-Station-Id).
+    pub called: Box<[u8]>,
+}
+
+/// The peer that a session is with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer<'a> {
+    /// Its name for itself.
+    pub name: &'a [u8],
+    /// Our name to it.
+    pub own_name: &'a [u8],
+    /// Its IP address and ours, if the protocol runs over IP and both are known.
+    pub addresses: Option<(IpAddr, IpAddr)>,
+}
