@@ -53,6 +53,18 @@ pub struct Route {
     pub socket: u32,
 }
 
+impl Route {
+    /// The route to a peer from the machine's one socket, which is not bound to an address.
+    #[must_use]
+    pub const fn to(peer: SocketAddr) -> Self {
+        Self {
+            peer,
+            local: None,
+            socket: 0,
+        }
+    }
+}
+
 /// A datagram as a machine receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {

@@ -58,14 +58,11 @@ pub enum Discard {
     /// A data message that others with higher sequence numbers overtook.
     #[error("data out of order")]
     DataOutOfOrder,
-    /// A data message to an owner that does not forward any.
-    #[error("data is not forwarded")]
-    DataNotForwarded,
 }
 
 impl Discard {
     /// Every reason, in the order of their counters.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 17] = [
         Self::Malformed,
         Self::UnsupportedVersion,
         Self::UnknownTunnel,
@@ -83,7 +80,6 @@ impl Discard {
         Self::DataWrongSource,
         Self::DataTooEarly,
         Self::DataOutOfOrder,
-        Self::DataNotForwarded,
     ];
 
     /// The name of its counter.
@@ -106,7 +102,6 @@ impl Discard {
             Self::DataWrongSource => "discard_data_wrong_source",
             Self::DataTooEarly => "discard_data_too_early",
             Self::DataOutOfOrder => "discard_data_out_of_order",
-            Self::DataNotForwarded => "discard_data_not_forwarded",
         }
     }
 }
@@ -134,6 +129,7 @@ pub(crate) struct Counters {
     pub(crate) half_open_forgotten: u64,
     pub(crate) held_forgotten: u64,
     pub(crate) session_strays: u64,
+    pub(crate) data_not_forwarded: u64,
     pub(crate) tunnels_opened: u64,
     pub(crate) tunnels_established: u64,
     pub(crate) tunnels_ended: u64,
@@ -169,6 +165,7 @@ impl Counters {
             ("half_open_forgotten", self.half_open_forgotten),
             ("held_forgotten", self.held_forgotten),
             ("session_strays", self.session_strays),
+            ("data_not_forwarded", self.data_not_forwarded),
             ("tunnels_opened", self.tunnels_opened),
             ("tunnels_established", self.tunnels_established),
             ("tunnels_ended", self.tunnels_ended),

@@ -28,6 +28,17 @@ pub struct Nas {
     pub address: Option<IpAddr>,
 }
 
+impl Nas {
+    /// A client that gives its name and no address.
+    #[must_use]
+    pub fn named(identifier: &str) -> Self {
+        Self {
+            identifier: Some(identifier.into()),
+            address: None,
+        }
+    }
+}
+
 /// Where a subscriber is connected. What is empty is not sent; what is too long for an attribute is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Line<'a> {
@@ -90,7 +101,18 @@ pub struct AccessRequest<'a> {
     pub line: Line<'a>,
 }
 
-impl AccessRequest<'_> {
+impl<'a> AccessRequest<'a> {
+    /// A request about a user and a password, without a session or a line.
+    #[must_use]
+    pub fn pap(user: &'a [u8], password: &'a [u8]) -> Self {
+        Self {
+            user,
+            proof: Proof::Pap { password },
+            session: SessionId::default(),
+            line: Line::default(),
+        }
+    }
+
     /// Whether there is an attribute for each of its values.
     pub(super) fn fits(&self) -> bool {
         let proof = match self.proof {

@@ -7,6 +7,7 @@ use wire::l2tp::{
 };
 
 use super::Endpoint;
+use super::data::Received;
 use super::read::{assigned_id, unreadable};
 use crate::discard::Discard;
 use crate::end::{Notice, TunnelEnd};
@@ -25,12 +26,12 @@ impl Endpoint {
         match l2tp::parse(datagram.bytes) {
             Ok(Packet::Control(control)) => self.receive_control(&datagram, &control, now),
             Ok(Packet::DataV2(data)) => {
-                self.data_v2(&datagram.route, datagram.bytes, &data, now)?;
-                Err(Discard::DataNotForwarded)
+                let received = self.data_v2(&datagram.route, datagram.bytes, &data, now);
+                self.not_forwarded(received)
             }
             Ok(Packet::DataV3(data)) => {
-                self.data_v3(&datagram.route, datagram.bytes, &data, now)?;
-                Err(Discard::DataNotForwarded)
+                let received = self.data_v3(&datagram.route, datagram.bytes, &data, now);
+                self.not_forwarded(received)
             }
             Err(ParseError::UnsupportedVersion(_)) => Err(Discard::UnsupportedVersion),
             Err(
@@ -40,6 +41,11 @@ impl Endpoint {
                 | ParseError::BadOffset,
             ) => Err(Discard::Malformed),
         }
+    }
+
+    /// An owner that has no use for frames hands data messages here too. They still show that the peer is alive.
+    fn not_forwarded(&mut self, received: Result<Received, Discard>) -> Result<(), Discard> {
+        received.map(|_| self.counters.data_not_forwarded += 1)
     }
 
     fn receive_control(

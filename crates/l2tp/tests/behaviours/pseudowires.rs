@@ -69,7 +69,7 @@ fn b24_data_with_a_wrong_cookie_or_session_is_dropped_and_counted() {
         .concat()
     };
     stage.send(&data(remote, cookie.as_bytes()));
-    assert_eq!(stage.discarded(Discard::DataNotForwarded), 1);
+    assert_eq!(stage.counter("data_not_forwarded"), 1);
     let mut other = cookie.as_bytes().to_vec();
     other[7] ^= 1;
     let bad = [
