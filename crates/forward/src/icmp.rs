@@ -54,16 +54,15 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the sender of a discarded packet is told, if anything; `mtu` is that of the link where it did not fit. A
-    /// packet that is no valid one, or is from or to where none may be, is discarded in silence (RFC 1812 sections 5.2.2
-    /// and 4.3.2.7), and so is one from another's address (section 5.3.8).
+    /// The error that the sender of a discarded packet gets, if any. There is none for an invalid packet or one with an
+    /// impossible source or destination (RFC 1812 sections 5.2.2 and 4.3.2.7), nor for a spoofed source (section 5.3.8).
+    /// For a packet that is too big, whoever knows the MTU makes [`Error::TooBig`].
     #[must_use]
-    pub const fn of(discard: Discard, mtu: u16) -> Option<Self> {
+    pub const fn of(discard: Discard) -> Option<Self> {
         match discard {
             Discard::HopLimit => Some(Self::TimeExceeded),
             Discard::NoRoute => Some(Self::HostUnreachable),
             Discard::BeyondScope => Some(Self::BeyondScope),
-            Discard::TooBig => Some(Self::TooBig(mtu)),
             Discard::Truncated
             | Discard::Version
             | Discard::HeaderLength
@@ -74,7 +73,8 @@ impl Error {
             | Discard::MartianSource
             | Discard::MartianDestination
             | Discard::Multicast
-            | Discard::Spoofed => None,
+            | Discard::Spoofed
+            | Discard::TooBig => None,
         }
     }
 

@@ -109,7 +109,7 @@ fn what_goes_no_further_is_as_it_came_and_its_sender_is_told_where_that_is_due()
         let mut after = packet.clone();
         assert_eq!(up(&mut after), Err(discard));
         assert_eq!(after, packet, "{discard}");
-        assert_eq!(Error::of(discard, 1400), error);
+        assert_eq!(Error::of(discard), error);
     }
 }
 
@@ -136,6 +136,6 @@ fn a_packet_for_nobody_goes_nowhere() {
     ] {
         assert_eq!(down(&mut packet), Err(Discard::NoRoute));
     }
-    let error = Error::of(Discard::NoRoute, MTU);
+    let error = Error::of(Discard::NoRoute);
     assert_eq!(error, Some(Error::HostUnreachable));
 }

@@ -43,7 +43,7 @@ pub fn target(data: &[u8]) {
     };
     match up(&packet, &header, mtu, &routes, &addresses) {
         Ok(()) => {}
-        Err(why) => error(Error::of(why, mtu), &packet, &header),
+        Err(why) => error(Error::of(why), &packet, &header),
     }
     down(&packet, &header, mtu);
     for due in [Error::NetUnreachable, Error::Prohibited, Error::TooBig(mtu)] {

@@ -73,7 +73,7 @@ impl<E: Encapsulation> Path<E> {
         if let Err(why) = self.packet_in(place, version, packet, inside) {
             self.drop_of(place, why);
             if let Discard::Forward(why) = why
-                && let Some(error) = icmp::Error::of(why, 0)
+                && let Some(error) = icmp::Error::of(why)
                 && let Ok(header) = Header::read(packet)
             {
                 self.tell_subscriber(place, error, &header, packet, headers, now);

@@ -99,7 +99,7 @@ impl<E: Encapsulation> Path<E> {
     fn nobody(&mut self, header: &Header, opened: Opened<'_>, now: Instant) {
         let why = forward::Discard::NoRoute;
         self.counts().discard(Discard::Forward(why));
-        let Some(error) = icmp::Error::of(why, 0) else {
+        let Some(error) = icmp::Error::of(why) else {
             return;
         };
         match opened {

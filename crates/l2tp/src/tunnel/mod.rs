@@ -175,7 +175,6 @@ impl Tunnel {
             sent: self.sent,
             retransmissions: self.retransmissions,
             duplicates: self.duplicates,
-            next_deadline: self.timer.map(|(_, at)| at),
         }
     }
 }
@@ -225,8 +224,6 @@ pub struct TunnelView<'a> {
     pub retransmissions: u32,
     /// Duplicates received.
     pub duplicates: u32,
-    /// When its timer is due.
-    pub next_deadline: Option<Instant>,
 }
 
 /// What is kept of a tunnel that ended.
