@@ -1,4 +1,4 @@
-//! What is the same for all subscribers of an edge.
+//! Configuration that all subscribers of an edge share.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use base::Duration;
 /// Limits and defaults of an [`crate::Edge`].
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Whether the L2TP sessions of an LNS end here; otherwise their frames are for nobody.
+    /// Whether sessions in which we are the network (LNS) end here. Otherwise their frames are discarded.
     pub terminate: bool,
     /// Timers and options of the links to subscribers.
     pub ppp: ppp::Config,
@@ -15,37 +15,36 @@ pub struct Config {
     pub address: Ipv4Addr,
     /// Our IPv6 address, for ICMP errors alone; without it none are sent about IPv6 packets.
     pub address_v6: Ipv6Addr,
-    /// DNS servers that subscribers are told (RFC 1877).
+    /// DNS servers that subscribers get (RFC 1877).
     pub dns: [Option<Ipv4Addr>; 2],
     /// Whether IPv6CP is offered.
     pub ipv6: bool,
-    /// The largest IP packet, in octets, that the way to a peer takes whole; what does not fit into it beside the
-    /// tunnel's headers is fragmented within, or refused with the size that would fit.
+    /// The path MTU to peers, in bytes. A packet that does not fit beside the tunnel's headers is fragmented inside the
+    /// tunnel, or refused with an error that names the size that fits.
     pub path_mtu: u16,
     /// Whether the MSS of TCP connections is lowered to what fits (RFC 4459, section 3.2, has why).
     pub clamp_mss: bool,
-    /// A subscriber to whom no packet may flow so long after its session came up, or after its link began anew, is
-    /// ended; zero: never.
+    /// Longest time until packets may flow, after the session came up or the link restarted; zero: unlimited.
     pub setup_timeout: Duration,
-    /// How often an account is given while a subscriber is up, unless its profile says; zero: never.
+    /// Time between interim accounting entries, unless the profile has one; zero: none.
     pub interim_interval: Duration,
-    /// A subscriber without a packet of data for so long is ended, unless its profile says; zero: never.
+    /// Longest time without a data packet, unless the profile has one; zero: unlimited.
     pub idle_timeout: Duration,
-    /// A subscriber is ended after so long, unless its profile says; zero: never.
+    /// Longest time on line, unless the profile has one; zero: unlimited.
     pub session_timeout: Duration,
-    /// The filter of those whose profile names none.
+    /// The filter of subscribers whose profile names none.
     pub filter: Option<Box<str>>,
-    /// Subscribers at a time, with those that are being set up.
+    /// Limit on subscribers, those being set up included.
     pub subscribers_max: u32,
-    /// Routes to subscribers, their own addresses and the networks behind them.
+    /// Limit on routes to subscribers: their own addresses and the networks behind them.
     pub routes_max: u32,
-    /// Paths that packets may take, one for each core that passes them; at least one.
+    /// Number of paths, one for each core that forwards packets; at least one.
     pub paths: u16,
-    /// Whether it is told which networks lead to subscribers: [`crate::Event::Network`].
+    /// Whether added and removed routes are reported: [`crate::Event::Network`].
     pub tells_networks: bool,
-    /// Whether accounts are asked for by [`crate::Edge::poll_account`].
+    /// Whether accounting entries are queued for [`crate::Edge::poll_account`].
     pub accounting: bool,
-    /// Ended subscribers that are remembered with the reason.
+    /// Limit on remembered subscribers that ended.
     pub history_max: usize,
     /// Resolution of the subscribers' timers.
     pub tick: Duration,

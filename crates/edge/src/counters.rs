@@ -1,23 +1,23 @@
-//! What an edge counts.
+//! Counters of an edge, and its reasons to discard.
 
-/// Why a packet did not go on, or a frame was ignored.
+/// Why a packet was dropped, or a frame ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discard {
     /// A frame in a session that does not end here.
     NotTerminated,
     /// A packet of a network protocol that is not open.
     NotOpen,
-    /// The version of a packet is not the one that its frame says.
+    /// The IP version of a packet differs from its frame's.
     OtherVersion,
     /// The filter denies it.
     Filtered,
-    /// What the TUN device gave cannot be cut into packets.
+    /// A packet from the TUN device cannot be split into segments.
     NotCut,
-    /// A frame that could not wait to be sent.
+    /// No room to queue a frame or datagram.
     Backlog,
-    /// What is wrong with the packet itself, or with its way.
+    /// The packet itself is invalid, or has no route.
     Forward(forward::Discard),
-    /// What PPP ignored.
+    /// A frame that PPP ignored.
     Ppp(ppp::Discard),
 }
 
@@ -41,7 +41,7 @@ impl Discard {
         OWN.into_iter().chain(forward).chain(ppp)
     }
 
-    /// The place of its counter.
+    /// The index of its counter.
     pub(crate) fn place(self) -> usize {
         match self {
             Self::NotTerminated => 0,
@@ -74,20 +74,20 @@ impl Discard {
     }
 }
 
-/// What the edge itself counts; its paths have their own. Plain numbers: counting costs an addition.
+/// The counters of the edge itself; its paths have their own. Plain numbers: counting costs an addition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    /// Subscribers that came up.
+    /// Subscribers that came on line.
     pub(crate) up: u64,
-    /// Subscribers that ended, up or not.
+    /// Subscribers that ended, on line or not.
     pub(crate) down: u64,
     /// Those that were refused.
     pub(crate) refused: u64,
-    /// Those for whom there was no address.
+    /// Those for which there was no address.
     pub(crate) without_address: u64,
-    /// Sessions for which there was no room.
+    /// Sessions ended because the table was full.
     pub(crate) too_many: u64,
-    /// Routes that another subscriber has, or for which there was no room.
+    /// Routes refused because another subscriber has them, or the table is full.
     pub(crate) routes_refused: u64,
     /// LCP Echo-Replies to our requests.
     pub(crate) echo_replies: u64,

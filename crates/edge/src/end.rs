@@ -1,4 +1,4 @@
-//! Why a subscriber's time on line ended.
+//! Why a subscriber ended.
 
 use core::fmt;
 
@@ -7,35 +7,35 @@ use ppp::LinkEnd;
 
 use crate::access::{Access, Reason, Served};
 
-/// Why a subscriber is not on line any more.
+/// Why a subscriber ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End<R = <Served as Access>::Reason> {
     /// Its PPP link ended.
     Link(LinkEnd),
     /// Its session ended.
     Session(R),
-    /// Whoever was asked did not let it in; the text says why.
+    /// It was not admitted; the text says why.
     Refused(Box<str>),
-    /// It may have no address: the text says why.
+    /// There was no address for it; the text says why.
     NoAddress(Box<str>),
     /// It was not on line in time.
     SetupTimeout,
-    /// It was on line for as long as it may be (Session-Timeout).
+    /// Its Session-Timeout ran out.
     SessionTimeout,
-    /// It had no packet of data for too long (Idle-Timeout).
+    /// Its Idle-Timeout ran out: no data packets.
     IdleTimeout,
     /// An operator ended it.
     Administrator,
     /// A RADIUS server ended it (RFC 5176).
     Disconnected,
-    /// This edge ends.
+    /// The edge is shutting down.
     ShutDown,
-    /// There are as many subscribers as there may be.
+    /// The limit on subscribers is reached.
     TooMany,
 }
 
 impl<R: Reason> End<R> {
-    /// What its account says (Acct-Terminate-Cause, RFC 2866, section 5.10).
+    /// Its Acct-Terminate-Cause (RFC 2866, section 5.10).
     #[must_use]
     pub fn terminate_cause(&self) -> TerminateCause {
         match self {

@@ -1,4 +1,4 @@
-//! What an edge tells its owner, and asks it.
+//! Events that an edge reports to its owner, and questions that it asks.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
@@ -10,39 +10,39 @@ use crate::access::{Access, Served};
 use crate::end::End;
 use crate::key::SubscriberKey;
 
-/// What an edge tells its owner.
+/// An event that an edge reports.
 pub enum Event<A: Access = Served> {
     /// The endpoint below reports something.
     Access(A::Event),
-    /// A subscriber is on line: packets of at least one network protocol may flow.
+    /// A subscriber is on line: at least one network protocol is open.
     Up {
-        /// Who.
+        /// The subscriber.
         subscriber: SubscriberKey,
     },
-    /// A client of ours is on line, or lost its address.
+    /// Our client got an address, or lost it.
     Client {
-        /// Which.
+        /// The client.
         subscriber: SubscriberKey,
-        /// Our address and the peer's; `None` when they are gone.
+        /// Our address and the peer's; `None` if they are lost.
         addresses: Option<(Ipv4Addr, Ipv4Addr)>,
     },
-    /// A network, or an address alone, leads to a subscriber from now on, or to none any more. Told where
-    /// [`crate::Config::tells_networks`] asks for it.
+    /// The route to a network or an address was added or removed. Reported only if
+    /// [`crate::Config::tells_networks`] is set.
     Network {
         /// Its address.
         address: IpAddr,
-        /// How many of the address's first bits count.
+        /// Its prefix length.
         length: u8,
-        /// Whether it leads to somebody.
+        /// Whether it now leads to a subscriber.
         leads: bool,
     },
-    /// Somebody is not on line any more, or did not come so far.
+    /// A subscriber ended, whether it had come on line or not.
     Down {
-        /// Who; nothing is there under this key any more.
+        /// The subscriber; its key is stale now.
         subscriber: SubscriberKey,
-        /// Its session, which has ended or ends now.
+        /// Its session, which ended or is ending.
         session: A::Session,
-        /// Its name, as far as it said one.
+        /// Its name; empty if it gave none.
         name: Box<[u8]>,
         /// Why.
         reason: End<A::Reason>,
@@ -83,26 +83,26 @@ impl<A: Access> fmt::Debug for Event<A> {
     }
 }
 
-/// What somebody gets who is let in.
+/// What an admitted subscriber gets.
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
-    /// Address, routes, times.
+    /// Address, routes, limits.
     pub profile: Profile,
-    /// Whether it is to get its last address back.
+    /// Whether it gets its previous address again, if that is free.
     pub sticky: bool,
-    /// Whether a server let it in, and not we ourselves.
+    /// Whether a server admitted it, not our users file.
     pub is_remote: bool,
-    /// How many may be on line by its name, this one counted; `None`: any number.
+    /// Largest number of subscribers on line with this name, this one included; `None`: unlimited.
     pub sessions: Option<u32>,
 }
 
-/// Somebody says who it is, and asks to come in, or shows once more that it is who it was.
+/// A subscriber claims a name and proves it, for the first time or again.
 ///
-/// It is to be answered once. Until then there is no other question of that subscriber.
+/// Answer each question once. Until then there is no other question about that subscriber.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Who.
+    /// The subscriber.
     pub subscriber: SubscriberKey,
-    /// Its name and proof.
+    /// The claimed name and its proof.
     pub claim: Claim,
 }

@@ -1,4 +1,4 @@
-//! Who was on line, and why not any more.
+//! The subscribers that ended last, and why.
 
 use core::net::Ipv4Addr;
 use std::collections::VecDeque;
@@ -9,10 +9,10 @@ use crate::access::{Access, Served};
 use crate::end::End;
 use crate::key::Traffic;
 
-/// A subscriber that is not on line any more.
+/// A subscriber that ended.
 #[derive(Clone, Debug)]
 pub struct Ended<P = <Served as Access>::Place, R = <Served as Access>::Reason> {
-    /// Its name, as far as it said one.
+    /// Its name; empty if it gave none.
     pub name: Box<[u8]>,
     /// Its account's number.
     pub account: u64,
@@ -22,17 +22,17 @@ pub struct Ended<P = <Served as Access>::Place, R = <Served as Access>::Reason> 
     pub address: Option<Ipv4Addr>,
     /// When its session came up.
     pub created: Instant,
-    /// When its first network did.
+    /// When its first network protocol did.
     pub up: Option<Instant>,
     /// When it ended.
     pub ended: Instant,
-    /// What it sent and got.
+    /// Its traffic.
     pub traffic: Traffic,
     /// Why.
     pub reason: End<R>,
 }
 
-/// The last ones of them.
+/// The last ones, up to a limit.
 #[derive(Debug)]
 pub(crate) struct History<P, R> {
     ended: VecDeque<Ended<P, R>>,

@@ -1,4 +1,4 @@
-//! Which subscriber, and how much it sent and received: what packets, accounts and views share.
+//! A subscriber's key and its traffic counters, which packets, accounts and views share.
 
 use base::slab::Key;
 
@@ -7,13 +7,13 @@ use base::slab::Key;
 pub struct SubscriberKey(pub(crate) Key);
 
 impl SubscriberKey {
-    /// As a number, for those who are asked about it.
+    /// The key as a number, for callers that keep numbers only.
     #[must_use]
     pub fn to_token(self) -> u64 {
         u64::from(self.0.generation) << 32 | u64::from(self.0.index)
     }
 
-    /// The key that such a number names.
+    /// The key that a number from [`Self::to_token`] stands for.
     #[must_use]
     pub fn from_token(token: u64) -> Self {
         Self(Key {
@@ -23,17 +23,17 @@ impl SubscriberKey {
     }
 }
 
-/// Packets and octets of IP, both ways.
+/// IP packets and bytes in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Packets from the subscriber that went on.
+    /// Packets from the subscriber that were forwarded.
     pub packets_in: u64,
-    /// Their octets.
+    /// Their bytes.
     pub octets_in: u64,
-    /// Packets to the subscriber.
+    /// Packets forwarded to the subscriber.
     pub packets_out: u64,
-    /// Their octets.
+    /// Their bytes.
     pub octets_out: u64,
-    /// Packets of either direction that did not go on.
+    /// Packets dropped, in either direction.
     pub dropped: u64,
 }

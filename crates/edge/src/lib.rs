@@ -1,17 +1,21 @@
-//! Subscribers on line: what a broadband edge makes of L2TP sessions, without I/O.
+//! Subscribers on line: a broadband edge without I/O.
 //!
-//! A session that is up becomes a PPP link ([`ppp`]); who its peer is goes out as a [`Question`], and with the answer
-//! come an address ([`aaa::pools`]) and routes; then packets pass between the tunnel and the inside.
+//! When a session of the [`access`] protocol is up, the edge starts a PPP link ([`ppp`]) in it. The link's peer
+//! authenticates, and the edge asks its owner about it ([`Question`]). With the answer the subscriber gets an address
+//! ([`aaa::pools`]), a filter and routes. Then packets pass between its session and the inside.
+//!
+//! Start reading at [`Edge`]; for the data path at [`Path`].
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `access` | what the edge needs of L2TP, and later of PPPoE |
 //! | `edge` | the tables, and all that happens to a subscriber: links, admission, accounts, networks, taps |
 //! | `path` | the data path of packets, on one core or several |
 //! | `subscriber` | one subscriber's record |
 //! | `event`, `end`, `history` | what the edge reports: events, reasons, ended subscribers |
 //! | `key`, `config`, `counters`, `outgoing` | what several of these share |
 //!
-//! `edge` uses all others, `subscriber` uses `path`, and `path` uses only the last row: a packet needs nothing else.
+//! `edge` uses all others, `subscriber` uses `path`, and `path` uses only `access` and the last row.
 //!
 //! Left out: PPPoE, tunnel switching, NAT, IPv6 prefix delegation, the kernel's data plane.
 #![forbid(unsafe_code)]

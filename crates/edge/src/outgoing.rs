@@ -1,15 +1,15 @@
-//! Datagrams that were composed and wait to be taken.
+//! Composed datagrams that wait to be polled.
 
 use std::collections::VecDeque;
 
-/// Octets of datagrams that may wait; what comes then is dropped, and its sender's timer sends it again.
+/// Limit on queued bytes. Further datagrams are dropped; PPP retransmits them.
 const OCTETS_MAX: usize = 16 << 20;
 
 /// A queue of datagrams in one buffer.
 #[derive(Debug)]
 pub(crate) struct Outgoing<R> {
     octets: Vec<u8>,
-    /// Where each ends, and where it goes.
+    /// The end of each datagram, and its route.
     ends: VecDeque<(u32, R)>,
     taken: usize,
 }

@@ -1,4 +1,4 @@
-//! The edge's own random stream, from the seed that its owner drew.
+//! The edge's random stream, from the owner's seed.
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};

@@ -1,4 +1,4 @@
-//! One subscriber: its link, its session, who it is, what it has.
+//! One subscriber's record: session, link, name, address, limits, counters.
 
 use core::net::Ipv4Addr;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::end::End;
 use crate::key::Traffic;
 use crate::path::{Facts, Meter};
 
-/// How far a subscriber has come.
+/// The phase of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// LCP is negotiated, or the peer is asked who it is.
+    /// LCP is being negotiated, or the peer is authenticating.
     Link,
-    /// Somebody was asked whether it may come in.
+    /// The owner was asked whether to admit it.
     Asking,
-    /// It was let in; addresses are negotiated.
+    /// It was admitted; addresses are being negotiated.
     Networks,
     /// Packets may flow.
     Up,
-    /// It is told to go.
+    /// It is ending: its link is being closed.
     Ending,
 }
 
@@ -46,7 +46,7 @@ impl Phase {
     }
 }
 
-/// What is kept of a subscriber.
+/// A subscriber.
 pub(crate) struct Subscriber<A: Access> {
     pub(crate) key: Key,
     pub(crate) session: A::Session,
@@ -55,56 +55,57 @@ pub(crate) struct Subscriber<A: Access> {
     pub(crate) phase: Phase,
     /// Whether we are the client, and the peer the network.
     pub(crate) is_client: bool,
-    /// Whether we let it in, and not a server.
+    /// Whether we authenticated it, not a server.
     pub(crate) is_local: bool,
-    /// The number of its claim that somebody was asked about, until the answer.
+    /// The number of the claim that a question is open about.
     pub(crate) asked: Option<u8>,
-    /// Whether its account was begun.
+    /// Whether its accounting has started.
     pub(crate) accounted: bool,
     /// The filter that its packets pass.
     pub(crate) filter: Option<FilterId>,
-    /// Packets of both directions when its timer last looked.
+    /// Packets of both directions at the last idle check.
     pub(crate) packets_seen: u64,
-    /// The largest IP packet that goes to it whole.
+    /// The largest IP packet that goes to it unfragmented.
     pub(crate) mtu: u16,
     /// How the heads of its frames may be shortened.
     pub(crate) compression: Compression,
-    /// What it may send from: its IPv4 address while IPCP is open, its interface identifier. A client's are our own.
+    /// The addresses that it may send from: its IPv4 address while IPCP is open, its interface identifier. A client's
+    /// are our own.
     pub(crate) addresses: Addresses,
     /// Our interface identifier and the peer's while IPv6CP is open.
     pub(crate) ipv6: Option<[u64; 2]>,
-    /// What passed of it, by each path; none before its first network was open.
+    /// Its counters, by path; none before its first network protocol was open.
     pub(crate) meters: Option<Arc<[Meter]>>,
     pub(crate) link: Link,
     pub(crate) name: Box<[u8]>,
-    /// The address that it holds, whether IPCP is open or not.
+    /// The address that it leased, whether IPCP is open or not.
     pub(crate) held: Option<Ipv4Addr>,
-    /// Number of its account; no two of an edge's have the same.
+    /// Number of its account, unique in the edge.
     pub(crate) account: u64,
     pub(crate) numbers: Option<Box<Numbers>>,
     pub(crate) timer: Option<(TimerId, Instant)>,
     pub(crate) created: Instant,
     pub(crate) up: Option<Instant>,
-    /// When it is ended unless packets may flow by then.
+    /// Deadline for packets to flow.
     pub(crate) open_by: Instant,
-    /// When it is ended whatever it does.
+    /// When its Session-Timeout ends it.
     pub(crate) end_at: Instant,
-    /// When it is ended unless it was active.
+    /// When it is next checked for idleness.
     pub(crate) idle_at: Instant,
     pub(crate) interim_at: Instant,
     pub(crate) profile: Option<Box<Profile>>,
-    /// Why it is told to go.
+    /// Why it is ending.
     pub(crate) ending: Option<Box<End<A::Reason>>>,
-    /// What it claims beside what somebody was asked first.
+    /// Claims that it made while a question was open.
     pub(crate) again: Option<Box<Again>>,
 }
 
-/// What somebody claims who did so before.
+/// Claims of a subscriber that has claimed a name before.
 #[derive(Debug, Default)]
 pub(crate) struct Again {
-    /// The name that the present question is about, where an account has another one perhaps.
+    /// The name that the open question is about, which may differ from the account's.
     pub(crate) name: Option<Box<[u8]>>,
-    /// What it claimed since; to be asked about after the answer to that question.
+    /// The latest claim since; asked about after the answer.
     pub(crate) next: Option<Claim>,
 }
 
@@ -151,7 +152,7 @@ impl<A: Access> Subscriber<A> {
         }
     }
 
-    /// Whether packets of this version of IP may pass.
+    /// Whether packets of this IP version may pass.
     #[inline]
     pub(crate) fn is_open(&self, version: u8) -> bool {
         let open = match version {
@@ -161,7 +162,7 @@ impl<A: Access> Subscriber<A> {
         open && self.phase != Phase::Ending
     }
 
-    /// What its path entry is made of.
+    /// The facts for its path entry.
     pub(crate) fn facts(&self, meters: Arc<[Meter]>) -> Facts {
         Facts {
             key: self.key,
@@ -175,14 +176,14 @@ impl<A: Access> Subscriber<A> {
         }
     }
 
-    /// What it sent and got so far.
+    /// Its traffic so far.
     pub(crate) fn traffic(&self) -> Traffic {
         self.meters
             .as_deref()
             .map_or_else(Traffic::default, Meter::sum)
     }
 
-    /// Only its link has something to do from here on.
+    /// Starts the end: from here on only its link has deadlines.
     pub(crate) fn tell_to_go(&mut self, reason: End<A::Reason>) {
         self.phase = Phase::Ending;
         self.ending = Some(Box::new(reason));
@@ -192,7 +193,7 @@ impl<A: Access> Subscriber<A> {
         self.interim_at = Instant::FAR_FUTURE;
     }
 
-    /// When something has to be looked after.
+    /// The earliest of its deadlines.
     pub(crate) fn deadline(&self) -> Instant {
         self.link
             .timeout()
@@ -202,7 +203,7 @@ impl<A: Access> Subscriber<A> {
             .min(self.interim_at)
     }
 
-    /// What it has of its profile, or what others have.
+    /// A limit from its profile, or the default.
     pub(crate) fn limit(
         &self,
         own: impl FnOnce(&Profile) -> Option<Duration>,

@@ -1,4 +1,4 @@
-//! Accounts of subscribers: that one began, goes on, ended. Whoever keeps them makes records of these.
+//! Accounting entries of subscribers: start, interim, stop. The owner makes records of them.
 
 use core::net::Ipv4Addr;
 
@@ -10,12 +10,12 @@ use crate::edge::Edge;
 use crate::end::End;
 use crate::key::{SubscriberKey, Traffic};
 
-/// What an account says.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// It begins.
+    /// The subscriber came on line.
     Start,
-    /// It goes on.
+    /// It is still on line.
     Interim,
     /// It ended, for this reason.
     Stop(TerminateCause),
@@ -24,7 +24,7 @@ pub enum Entry {
 /// One entry of a subscriber's account.
 #[derive(Clone, Debug)]
 pub struct Account<P = <Served as Access>::Place> {
-    /// What it says.
+    /// Its kind.
     pub entry: Entry,
     /// The account's number; no two of an edge's are equal.
     pub number: u64,
@@ -32,23 +32,23 @@ pub struct Account<P = <Served as Access>::Place> {
     pub name: Box<[u8]>,
     /// Its IPv4 address, if it had one.
     pub address: Option<Ipv4Addr>,
-    /// What the server wants to see (Class).
+    /// The Class attributes that the server wants back.
     pub class: Vec<Box<[u8]>>,
-    /// What it sent and got so far.
+    /// Its traffic so far.
     pub traffic: Traffic,
-    /// How long it has been on line.
+    /// Time on line.
     pub age: Duration,
-    /// When this was so.
+    /// When the entry was made.
     pub at: Instant,
     /// Where its session is, or was.
     pub place: P,
-    /// Who it is about; after the last entry nothing is there under this key.
+    /// The subscriber. After the last entry its key is stale.
     pub subscriber: SubscriberKey,
-    /// Where it called from, and what.
+    /// Calling and called numbers.
     pub numbers: Option<Box<Numbers>>,
-    /// Whether we let it in, and not a server.
+    /// Whether we authenticated it, not a server.
     pub is_local: bool,
-    /// Its interface identifier, if IPv6 is open.
+    /// Its interface identifier, if IPv6CP is open.
     pub interface: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ impl<A: Access> Edge<A> {
         self.accounts.extend(account);
     }
 
-    /// The last entry, if there was any before; it is to be given out.
+    /// The last entry, if there was a first one.
     pub(crate) fn account_ends(
         &mut self,
         index: u32,

@@ -1,4 +1,4 @@
-//! What a subscriber gets that is let in: name, address, routes; and how it gives them back.
+//! Admission: a subscriber gets its name, address and routes, and releases them at the end.
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, Ipv4Addr};
@@ -20,8 +20,8 @@ use crate::path::{Entry, Meter};
 use crate::subscriber::{Again, Phase};
 
 impl<A: Access> Edge<A> {
-    /// Lets somebody in who asked: the answer to a [`crate::Question`]. `message` may be shown to its user. `false`: it
-    /// has gone, did not ask, or has begun anew since, and is asked about again where it made another claim.
+    /// Admits a subscriber: the positive answer to a [`crate::Question`]. The peer may show `message` to its user.
+    /// `false` if the answer is stale: the subscriber ended, or renegotiated since; a new claim causes a new question.
     pub fn admit(
         &mut self,
         subscriber: SubscriberKey,
@@ -54,7 +54,7 @@ impl<A: Access> Edge<A> {
         }
         let one = self.at_mut(index);
         if one.phase != Phase::Asking {
-            // It showed once more who it is; what it has stays.
+            // It authenticated again, as the same user: it keeps what it has.
             self.with_link(index, now, |link, ctx| {
                 link.accept(&Grant::default(), message, ctx)
             });
@@ -63,7 +63,7 @@ impl<A: Access> Edge<A> {
         one.is_local = !is_remote;
         self.register_name(index);
         let alike = self.find(&self.at(index).name);
-        // A client of ours by this name comes in elsewhere.
+        // Our own clients with this name are subscribers of another network.
         let alike = alike.filter(|one| !self.at(one.0.index).is_client).count();
         if sessions.is_some_and(|most| alike > most as usize) {
             self.counters.refused += 1;
@@ -109,8 +109,8 @@ impl<A: Access> Edge<A> {
         true
     }
 
-    /// Turns somebody away who asked: the answer to a [`crate::Question`]. `false`: it has gone, did not ask, or has
-    /// begun anew since, and is asked about again where it made another claim.
+    /// Refuses a subscriber: the negative answer to a [`crate::Question`]. `false` if the answer is stale, as for
+    /// [`Edge::admit`].
     pub fn refuse(
         &mut self,
         subscriber: SubscriberKey,
@@ -127,8 +127,7 @@ impl<A: Access> Edge<A> {
         true
     }
 
-    /// Takes note that a question was answered, and returns what else there was to it; `None` if nobody waits for that
-    /// answer any more.
+    /// Marks a question as answered and returns the claims made meanwhile; `None` if the answer is stale.
     fn answered(&mut self, subscriber: SubscriberKey) -> Option<Again> {
         let one = self.subscribers.get_mut(subscriber.0)?;
         let claim = one.asked.take()?;
@@ -149,7 +148,7 @@ impl<A: Access> Edge<A> {
         self.with_link(index, now, |link, ctx| link.refuse(message, ctx));
     }
 
-    /// The address that a subscriber is to have. One that is negotiated anew keeps what it holds, if it still may.
+    /// Leases the subscriber's address. One that renegotiates keeps its address if its profile still allows it.
     fn lease(&mut self, index: u32, sticky: bool) -> Result<Ipv4Addr, String> {
         let Self {
             subscribers, pools, ..
@@ -192,8 +191,8 @@ impl<A: Access> Edge<A> {
         Ok(address)
     }
 
-    /// Gives a subscriber that may choose its address (RFC 2865, section 5.8) the one that a frame of it asks for, where
-    /// its pool gives that out and nobody has it.
+    /// Leases the address that a frame asks for, if the subscriber may choose (RFC 2865, section 5.8) and its pool has
+    /// that address free.
     pub(crate) fn heed_wish(&mut self, index: u32, frame: &[u8]) {
         let Self {
             subscribers, pools, ..
@@ -212,7 +211,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Gives a subscriber's address back.
+    /// Releases a subscriber's address to its pool.
     pub(crate) fn release(&mut self, index: u32) {
         let Self {
             subscribers, pools, ..
@@ -268,7 +267,7 @@ impl<A: Access> Edge<A> {
         let table = table(is_client);
         self.waiting.forget((table, network), SubscriberKey(key));
         if self.change(Step::Unroute(table, address, 32, index)) {
-            // It may be a network behind somebody else.
+            // Another subscriber may wait for it as a network behind it.
             self.hand_over((table, network));
         }
         if is_client {
@@ -297,7 +296,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Has all paths pass a subscriber's packets as it is now, or not any more.
+    /// Updates a subscriber's entry in all paths, or removes it if no packets may pass.
     pub(crate) fn publish(&mut self, index: u32) {
         let subscriber = self.at_mut(index);
         let session = subscriber.session;
@@ -331,7 +330,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Lets a subscriber be found by its name.
+    /// Adds a subscriber to the table of names.
     pub(crate) fn register_name(&mut self, index: u32) {
         let hash = self.hasher.hash_one(&self.at(index).name);
         let Self {
@@ -358,7 +357,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Subscribers that were let in under this name, and clients of ours that say it.
+    /// Subscribers admitted under this name, and our own clients that use it.
     pub fn find(&self, name: &[u8]) -> impl Iterator<Item = SubscriberKey> + '_ {
         let name: Box<[u8]> = name.into();
         let hash = self.hasher.hash_one(&name);
@@ -369,7 +368,7 @@ impl<A: Access> Edge<A> {
             .map(|one| SubscriberKey(one.key))
     }
 
-    /// Ends a subscriber in order, for this reason. `false`: there is none, or it is told to go already.
+    /// Ends a subscriber in order, for this reason. `false` if there is none, or it is ending already.
     pub fn drop_subscriber(
         &mut self,
         subscriber: SubscriberKey,

@@ -1,4 +1,4 @@
-//! Links in which we are the client: voluntary tunnels.
+//! Links in which we are the PPP client: voluntary tunnels.
 
 use aaa::Prefix;
 use base::Instant;
@@ -7,21 +7,21 @@ use ppp::{Credentials, Ipv4Offer, Ipv6Offer, Side};
 use crate::access::Access;
 use crate::edge::Edge;
 
-/// What a client of ours proves itself by, and asks for.
+/// How our client authenticates, and what it asks for.
 #[derive(Clone, Debug)]
 pub struct Dial {
-    /// Name and secret; none where the peer does not ask.
+    /// Name and secret; none if the peer does not ask.
     pub credentials: Option<Credentials>,
     /// Whether to ask for an IPv4 address and name servers.
     pub ipv4: bool,
     /// Whether to ask for IPv6.
     pub ipv6: bool,
-    /// Networks behind this client: packets from them go to its session, and packets to them come by it.
+    /// Networks behind this client: packets from them go into its session, and packets to them arrive in it.
     pub networks: Vec<Prefix>,
 }
 
 impl Dial {
-    /// The name that it says.
+    /// The name that it authenticates with.
     pub(crate) fn name(&self) -> Option<Box<[u8]>> {
         let credentials = self.credentials.as_ref()?;
         Some(credentials.name.clone())
@@ -37,9 +37,9 @@ impl Dial {
 }
 
 impl<A: Access> Edge<A> {
-    /// Has a call of ours become a link of a client once its session is up. To be said right after the call was made.
+    /// Makes our call the link of a client once its session is up. Call this right after the call was made.
     pub fn dial(&mut self, session: A::Session, dial: Dial, now: Instant) {
-        // Of a call that has failed already nothing more is heard.
+        // A call that failed already has no further events.
         if self.endpoint.session(session).is_some() {
             self.dials.insert(session, dial);
         }

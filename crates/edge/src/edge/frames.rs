@@ -1,4 +1,5 @@
-//! Datagrams of peers, and packets of the inside: most go by the path; the others are the edge's own to look at.
+//! Datagrams from peers and packets from the inside. The path forwards most; the edge handles the others: control
+//! messages, frames of links, packets of sessions whose header changes.
 
 use base::Instant;
 use wire::ppp::control::code;
@@ -11,7 +12,7 @@ use crate::key::SubscriberKey;
 use crate::path::{self, Inside, Outside, Passed, Taken};
 
 impl<A: Access> Edge<A> {
-    /// Takes a datagram of a peer: packets go to the inside, all else is heeded.
+    /// Takes a datagram from a peer. Forwards its packet to the inside, or handles its control message or frame.
     #[inline]
     pub fn receive(
         &mut self,
@@ -26,7 +27,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Takes a datagram that a path left.
+    /// Takes a datagram that a path left to the edge.
     pub fn receive_left(
         &mut self,
         route: A::Route,
@@ -73,8 +74,8 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Whatever a frame is, it may change the header of ours: a peer of L2TP that begins to number its frames wants ours
-    /// numbered too (RFC 2661, section 5.4).
+    /// Updates the path if the header of our frames changed. Any frame can cause that: a peer of L2TP that starts to
+    /// number its frames wants ours numbered too (RFC 2661, section 5.4).
     fn settle_header(&mut self, index: u32) {
         let Some(entry) = self.path.entry(index) else {
             return;
@@ -85,7 +86,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Takes what a TUN device gave, a [`wire::virtio::Header`] and a packet, to the subscriber whose it is.
+    /// Forwards what a TUN device returned, a [`wire::virtio::Header`] and a packet, to its subscriber.
     #[inline]
     pub fn forward(
         &mut self,
@@ -98,7 +99,7 @@ impl<A: Access> Edge<A> {
         debug_assert_eq!(taken, Taken::Done, "there is an endpoint");
     }
 
-    /// Something came of a session by another path.
+    /// Another path received a packet of a session.
     pub fn heard(&mut self, session: A::Session, now: Instant) {
         self.endpoint.heard(session, now);
     }
@@ -109,7 +110,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// What a subscriber's packets may have, once its link knows.
+    /// Computes a subscriber's MTU, once its link has negotiated it.
     pub(crate) fn set_mtu(&mut self, index: u32) {
         let path = self.config.path_mtu;
         let endpoint = &mut self.endpoint;

@@ -1,4 +1,4 @@
-//! Sessions that become subscribers, what their PPP links tell, and every way to end.
+//! Sessions become subscribers; the events of their PPP links; every way to end.
 
 use aaa::Profile;
 use base::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::path::Passed;
 use crate::subscriber::{Phase, Subscriber};
 
 impl<A: Access> Edge<A> {
-    /// A session is up: a link begins in it, if it ends here.
+    /// A session is up: starts a link in it, if the session ends here.
     pub(crate) fn session_up(&mut self, session: A::Session, now: Instant) {
         let dial = self.dials.remove(&session);
         let Some(info) = self.endpoint.session(session) else {
@@ -80,7 +80,7 @@ impl<A: Access> Edge<A> {
         self.settle_timer(index);
     }
 
-    /// Calls a subscriber's link, and does what comes of it.
+    /// Calls a subscriber's link, and handles the frames and events that it leaves.
     pub(crate) fn with_link<R>(
         &mut self,
         index: u32,
@@ -100,7 +100,7 @@ impl<A: Access> Edge<A> {
         Some(result)
     }
 
-    /// Sends what a link wants sent, and heeds what it tells.
+    /// Sends a link's frames and handles its events.
     fn serve_outbox(&mut self, index: u32, now: Instant) {
         let mut outbox = core::mem::take(&mut self.outbox);
         let session = self.at(index).session;
@@ -139,7 +139,7 @@ impl<A: Access> Edge<A> {
             ppp::Event::Authenticate(claim) => self.claimed(index, claim),
             ppp::Event::Authenticated => {
                 let subscriber = self.at_mut(index);
-                // Otherwise it was challenged once more, and nothing changes.
+                // In other phases this was a repeated challenge, which changes nothing.
                 if subscriber.phase == Phase::Link {
                     subscriber.phase = Phase::Networks;
                 }
@@ -153,7 +153,7 @@ impl<A: Access> Edge<A> {
                 let reason = subscriber.ending.take().map_or(End::Link(end), |end| *end);
                 let session = subscriber.session;
                 let wait = match end {
-                    // The peer is to read our Terminate-Ack first (RFC 1661, section 3.7), and will hang up itself.
+                    // The peer reads our Terminate-Ack first (RFC 1661, section 3.7), and then ends the session itself.
                     LinkEnd::PeerTerminated => self.config.ppp.restart,
                     _ => Duration::ZERO,
                 };
@@ -163,7 +163,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// LCP is open, maybe anew: who it is and what it has is asked again.
+    /// LCP is open, perhaps again: authentication and addresses follow.
     fn lcp_up(&mut self, index: u32, now: Instant) {
         let open_by = later(now, self.config.setup_timeout);
         let subscriber = self.at_mut(index);
@@ -175,7 +175,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// A subscriber makes a claim. The one before may still wait for its answer, which this one waits for.
+    /// A subscriber claims a name. If an earlier claim is unanswered, this one waits.
     fn claimed(&mut self, index: u32, claim: Claim) {
         let subscriber = self.at_mut(index);
         match subscriber.asked {
@@ -184,7 +184,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Asks about a subscriber's claim, its latest.
+    /// Queues the question about a subscriber's latest claim.
     pub(crate) fn ask(&mut self, index: u32, claim: Claim) {
         let subscriber = self.at_mut(index);
         subscriber.asked = Some(subscriber.link.claims());
@@ -202,7 +202,7 @@ impl<A: Access> Edge<A> {
         self.questions.push_back(Question { subscriber, claim });
     }
 
-    /// A network protocol is open.
+    /// A network protocol is open: packets may flow.
     pub(crate) fn network_up(&mut self, index: u32, now: Instant) {
         self.set_mtu(index);
         let defaults = [self.config.session_timeout, self.config.idle_timeout];
@@ -232,7 +232,7 @@ impl<A: Access> Edge<A> {
         self.events.push_back(Event::Up { subscriber });
     }
 
-    /// What is due for a subscriber.
+    /// Handles a subscriber's deadlines.
     pub(crate) fn subscriber_due(&mut self, index: u32, now: Instant) {
         let defaults = (self.config.idle_timeout, self.config.interim_interval);
         let subscriber = self.at_mut(index);
@@ -264,7 +264,7 @@ impl<A: Access> Edge<A> {
         self.with_link(index, now, |link, ctx| link.handle_timeout(ctx));
     }
 
-    /// Ends a subscriber in order: no packet passes any more, its peer is told, and then it is gone.
+    /// Ends a subscriber in order: stops its packets, closes its link, and then removes it.
     pub(crate) fn end(&mut self, index: u32, reason: End<A::Reason>, now: Instant) {
         if self.at(index).phase == Phase::Ending {
             return;
@@ -274,7 +274,7 @@ impl<A: Access> Edge<A> {
         self.with_link(index, now, |link, ctx| link.close(ctx));
     }
 
-    /// A session is gone, and its link with it.
+    /// A session ended, and its link with it.
     pub(crate) fn session_down(&mut self, session: A::Session, reason: &A::Reason, now: Instant) {
         self.dials.remove(&session);
         let Some(index) = self.subscriber_of(session) else {
@@ -285,7 +285,7 @@ impl<A: Access> Edge<A> {
             Some(end) => *end,
             None if self.shutting_down => End::ShutDown,
             None => match self.at(index).link.closing() {
-                // Its peer hung up before it said that it has heard.
+                // The peer ended the session before it acknowledged our Terminate-Request.
                 Some(end) => End::Link(end),
                 None => End::Session(reason.clone()),
             },
@@ -293,7 +293,7 @@ impl<A: Access> Edge<A> {
         self.finish(index, reason, now);
     }
 
-    /// Takes a subscriber's record away with all that it holds.
+    /// Removes a subscriber and releases all that it holds.
     pub(crate) fn finish(&mut self, index: u32, reason: End<A::Reason>, now: Instant) {
         self.ipv4_down(index);
         self.ipv6_down(index);
@@ -326,7 +326,7 @@ impl<A: Access> Edge<A> {
     }
 }
 
-/// Zero is never.
+/// The deadline after a span; zero means never.
 fn later(now: Instant, span: Duration) -> Instant {
     match span {
         Duration::ZERO => Instant::FAR_FUTURE,

@@ -1,4 +1,17 @@
-//! The tables of an edge, and the order in which its parts hear of things.
+//! The edge: its tables, and the order in which its parts handle an event.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `frames` | datagrams from peers, packets from the inside |
+//! | `links` | sessions become subscribers; events of their PPP links; every way to end |
+//! | `admit` | admission: name, address, filter, routes |
+//! | `account` | accounting entries |
+//! | `parting` | the last entry of a subscriber, with the packets of all cores |
+//! | `networks` | networks behind subscribers |
+//! | `paths` | changes and counters of the paths |
+//! | `dial` | links in which we are the client |
+//! | `tap` | captures |
+//! | `views` | rows for `show` |
 
 mod account;
 mod admit;
@@ -46,25 +59,25 @@ const NIL: u32 = u32::MAX;
 
 /// An endpoint whose sessions end here, in subscribers on line.
 ///
-/// Its owner hands it datagrams, packets and time, and drains it after every mutation: transmits, then events and
-/// questions, then the timeout. A batch may be handed over before one drain.
+/// Its owner passes it datagrams, packets and time. After every change the owner drains it: transmits, then events and
+/// questions, then the timeout. One drain may follow a whole batch.
 pub struct Edge<A: Access = Served> {
     pub(crate) config: Config,
     pub(crate) endpoint: A,
     pub(crate) subscribers: Slab<Subscriber<A>>,
-    /// Subscribers by the place of their session.
+    /// Subscribers by the index of their session.
     pub(crate) by_session: Vec<u32>,
-    /// Subscribers that were let in, by name.
+    /// Admitted subscribers by name.
     pub(crate) by_name: HashTable<u32>,
-    /// The way of packets.
+    /// The data path of this core.
     pub(crate) path: Path<A::Encapsulation>,
-    /// What other paths are still to be told.
+    /// Changes that other paths do not have yet.
     pub(crate) changes: VecDeque<Change<A::Encapsulation>>,
-    /// How many changes there were for other paths.
+    /// Number of changes for other paths so far.
     pub(crate) changed: u64,
-    /// Who ended, and may still have packets on other paths.
+    /// Subscribers that ended and may still have packets on other paths.
     pub(crate) parting: VecDeque<Parting<A>>,
-    /// Calls of ours that become links when they are up.
+    /// Our calls that become links once they are up.
     pub(crate) dials: HashMap<A::Session, Dial>,
     pub(crate) hasher: FixedState,
     pub(crate) random: Random,
@@ -73,14 +86,14 @@ pub struct Edge<A: Access = Served> {
     pub(crate) outgoing: Outgoing<A::Route>,
     pub(crate) events: VecDeque<Event<A>>,
     pub(crate) questions: VecDeque<Question>,
-    /// What `poll_account` gives.
+    /// Entries for `poll_account`.
     pub(crate) accounts: VecDeque<Account<A::Place>>,
     pub(crate) pools: Pools,
     pub(crate) history: History<A::Place, A::Reason>,
     pub(crate) counters: Counters,
-    /// Numbers of accounts count from 1.
+    /// The number of the latest account; the first is 1.
     pub(crate) last_account: u64,
-    /// Who waits for networks that others have.
+    /// Subscribers that wait for networks of others.
     pub(crate) waiting: Waiting,
     pub(crate) taps: Vec<Tap>,
     pub(crate) last_tap: u32,
@@ -129,12 +142,12 @@ impl<A: Access> Edge<A> {
         &self.endpoint
     }
 
-    /// The endpoint below, for commands; what comes of them is heeded by the next [`Edge::poll_transmit`].
+    /// The endpoint below, for commands. The next [`Edge::poll_transmit`] handles the events that they cause.
     pub fn endpoint_mut(&mut self) -> &mut A {
         &mut self.endpoint
     }
 
-    /// Takes notice of what the endpoint has to tell.
+    /// Handles the events of the endpoint.
     pub fn heed(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
             match A::session_change(&event) {
@@ -148,7 +161,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Fires what is due.
+    /// Fires the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = self.endpoint.poll_timeout();
         if due.is_some_and(|(at, _)| at <= now) {
@@ -175,7 +188,7 @@ impl<A: Access> Edge<A> {
 
     /// Appends one datagram to `out`; `None` means drained.
     ///
-    /// The endpoint's own messages come before the frames in its sessions: what connects a session is before what is in it.
+    /// The endpoint's own messages come before frames, so that a session is connected before its frames leave.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<A::Route> {
         self.heed(now);
         self.endpoint
@@ -189,28 +202,28 @@ impl<A: Access> Edge<A> {
         self.events.pop_front()
     }
 
-    /// The next question whether somebody may come in, oldest first; the answer is [`Edge::admit`] or
+    /// The next question whether a subscriber may come on line, oldest first. Answer with [`Edge::admit`] or
     /// [`Edge::refuse`].
     pub fn poll_question(&mut self) -> Option<Question> {
         self.questions.pop_front()
     }
 
-    /// Ends everything in order: every peer is told.
+    /// Shuts down in order: every peer gets a message.
     pub fn shut_down(&mut self, now: Instant) {
         self.shutting_down = true;
         self.endpoint.shut_down(now);
         self.heed(now);
-        // Nobody waits for other paths any more.
+        // Last entries wait for other paths no longer.
         self.applied(u64::MAX);
     }
 
-    /// Whether nobody is to be told anything any more.
+    /// Whether nothing is left to send or to be acknowledged.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.endpoint.is_quiet() && self.outgoing.is_empty() && self.path.outgoing.is_empty()
     }
 
-    /// The place of a session's subscriber.
+    /// The index of a session's subscriber.
     pub(crate) fn subscriber_of(&self, session: A::Session) -> Option<u32> {
         let index = *self.by_session.get(A::index(session))?;
         self.subscribers
@@ -251,7 +264,7 @@ impl<A: Access> Edge<A> {
         };
         let due = subscriber.deadline();
         match subscriber.timer {
-            // One that is too early is looked at again when it fires: cheaper than to move it each time.
+            // A timer that is too early is armed again when it fires, which is cheaper than to move it each time.
             Some((_, at)) if at <= due => return,
             Some((timer, _)) => {
                 timers.cancel(timer);

@@ -1,4 +1,5 @@
-//! Networks behind subscribers: packets to them, or where we are the client from them, go to its session.
+//! Networks behind subscribers. Packets to such a network go into the subscriber's session; where we are the client,
+//! packets from it do.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::edge::Edge;
 use crate::key::SubscriberKey;
 use crate::path::change::{Step, Table};
 
-/// Where the prefixes of a subscriber stand.
+/// The table that has the prefixes of a subscriber.
 pub(crate) fn table(is_client: bool) -> Table {
     match is_client {
         true => Table::Own,
@@ -24,8 +25,8 @@ fn version(network: &Prefix) -> u8 {
 }
 
 impl<A: Access> Edge<A> {
-    /// Leads the networks behind a subscriber to it, those of one version of IP, or does not any more. One that another
-    /// has stays with that, and comes to this one when the other goes.
+    /// Adds or removes the routes to the networks behind a subscriber, of one version of IP. A network that another
+    /// subscriber has stays there, and moves here when the other ends.
     pub(crate) fn framed_routes(&mut self, index: u32, ipv6: bool, here: bool) {
         let one = self.at(index);
         let (key, table) = (SubscriberKey(one.key), table(one.is_client));
@@ -49,13 +50,13 @@ impl<A: Access> Edge<A> {
             } else if let Some(before) = before.filter(|&one| table == Table::Own && one != index)
                 && let Some(one) = self.subscribers.at(before)
             {
-                // Another client of ours had it, and may be there still.
+                // Another of our clients had it, and may still be on line.
                 self.waiting.add((table, network), SubscriberKey(one.key));
             }
         }
     }
 
-    /// A network is free: it goes to who has waited for it longest.
+    /// Gives a free network to the subscriber that has waited longest for it.
     pub(crate) fn hand_over(&mut self, wanted: Wanted) {
         let (table, network) = wanted;
         while let Some(key) = self.waiting.next(wanted) {
@@ -71,7 +72,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Networks of a subscriber that is up which do not lead to it, since another has them or there was no room.
+    /// Networks of a subscriber on line that have no route to it: another subscriber has them, or the table is full.
     #[must_use]
     pub fn missing_routes(&self, key: SubscriberKey) -> Vec<Prefix> {
         let Some(one) = self.subscribers.get(key.0) else {
@@ -94,12 +95,12 @@ impl<A: Access> Edge<A> {
 /// A network, and in which table.
 pub(crate) type Wanted = (Table, Prefix);
 
-/// Who waits for networks that others have: nobody, as a rule. Many may wait for the same.
+/// Subscribers that wait for networks of others: none, as a rule. Many may wait for the same one.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    /// By network, who has waited longest first.
+    /// Subscribers by network, the longest wait first.
     queues: HashMap<Wanted, BTreeMap<u64, SubscriberKey>>,
-    /// When each began to wait.
+    /// When each started to wait.
     since: HashMap<(Wanted, SubscriberKey), u64>,
     last: u64,
 }
@@ -126,7 +127,7 @@ impl Waiting {
         Some(key)
     }
 
-    /// Takes one out of a queue, which goes with its last.
+    /// Takes one out of a queue, and removes the queue with its last one.
     fn take(
         &mut self,
         wanted: Wanted,

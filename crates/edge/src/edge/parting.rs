@@ -1,4 +1,5 @@
-//! The last account of who ended: what passed on other cores until they had heard of it is in it.
+//! The last accounting entry of a subscriber. It waits until every path has stopped forwarding the subscriber's
+//! packets, so that it counts all of them.
 
 use std::sync::Arc;
 
@@ -8,9 +9,9 @@ use crate::edge::account::Account;
 use crate::history::Ended;
 use crate::path::Meter;
 
-/// A subscriber that ended.
+/// A subscriber that ended and may still have packets on other paths.
 pub(crate) struct Parting<A: Access> {
-    /// It is over when every path has taken so many changes.
+    /// Complete once every path has applied this many changes.
     after: u64,
     stop: Option<Account<A::Place>>,
     ended: Ended<A::Place, A::Reason>,
@@ -18,7 +19,7 @@ pub(crate) struct Parting<A: Access> {
 }
 
 impl<A: Access> Edge<A> {
-    /// Gives out the last account of a subscriber, and remembers it, when no path has a packet of it any more.
+    /// Queues the last entry of a subscriber, and its history, once no path forwards its packets any more.
     pub(crate) fn part(
         &mut self,
         stop: Option<Account<A::Place>>,
@@ -39,7 +40,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Every other path has taken so many changes, of all that [`Edge::poll_change`] gave.
+    /// Every other path has applied this many changes, counted over all that [`Edge::poll_change`] returned.
     pub fn applied(&mut self, changes: u64) {
         while self.parting.front().is_some_and(|one| one.after <= changes)
             && let Some(mut one) = self.parting.pop_front()
@@ -54,7 +55,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Whether somebody's last account waits for other paths.
+    /// Whether a last entry waits for other paths.
     #[must_use]
     pub fn is_parting(&self) -> bool {
         !self.parting.is_empty()

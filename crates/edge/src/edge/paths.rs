@@ -1,4 +1,4 @@
-//! An edge's paths: what it tells them, and what they counted.
+//! An edge's paths: the changes that it sends them, and their counters.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::event::Event;
 use crate::path::change::{Step, Table};
 use crate::path::{Change, Counts, Filters, Logged, Path, PathCounts};
 
-/// The filters of all of an edge's paths, to be changed.
+/// Changes the filters of all paths of an edge.
 pub struct FiltersMut<'a, A: Access = Served>(&'a mut Edge<A>);
 
 impl<A: Access> FiltersMut<'_, A> {
-    /// Filters by another set from now on; lines that stay go on counting.
+    /// Replaces the set of filters. Lines that stay keep their counters.
     pub fn replace(&mut self, set: FilterSet) {
         let hits = self.0.path.filters.carried(&set);
         self.0.change(Step::Filters(Arc::new(set), hits));
     }
 
-    /// Whether somebody takes what [`Edge::poll_logged`] gives; otherwise nothing is kept for it.
+    /// Sets whether logged packets are queued for [`Edge::poll_logged`].
     pub fn set_logs(&mut self, logs: bool) {
         self.0.change(Step::Logs(logs));
     }
 }
 
 impl<A: Access> Edge<A> {
-    /// The next ICMP error for the inside, an IP packet, oldest first.
+    /// The next ICMP error to the inside, as an IP packet, oldest first.
     pub fn poll_inside(&mut self) -> Option<Box<[u8]>> {
         self.path.poll_inside()
     }
@@ -39,17 +39,17 @@ impl<A: Access> Edge<A> {
         &self.path.filters
     }
 
-    /// The filters, to be replaced.
+    /// The filters, for changes.
     pub fn filters_mut(&mut self) -> FiltersMut<'_, A> {
         FiltersMut(self)
     }
 
-    /// The next packet that a rule wants logged, oldest first.
+    /// The next packet that matched a rule with `log`, oldest first.
     pub fn poll_logged(&mut self) -> Option<Logged> {
         self.path.poll_logged()
     }
 
-    /// What passed by each path, by its number.
+    /// The counters of each path, by its number.
     pub fn path_counts(&self) -> impl Iterator<Item = PathCounts> + '_ {
         self.path.all_counts().iter().map(Counts::view)
     }
@@ -61,19 +61,19 @@ impl<A: Access> Edge<A> {
         counts.map(|counts| counts.discarded(why)).sum()
     }
 
-    /// The next step for every path but the edge's own, oldest first; there is none unless
-    /// [`crate::Config::paths`] is more than one.
+    /// The next change for every path but the edge's own, oldest first. There are none unless
+    /// [`crate::Config::paths`] is above one.
     pub fn poll_change(&mut self) -> Option<Change<A::Encapsulation>> {
         self.changes.pop_front()
     }
 
-    /// A path of this edge for another core, to be made before anybody is on line: it has none of the changes before.
+    /// A path of this edge for another core. Make it before any subscriber is on line: it misses all earlier changes.
     #[must_use]
     pub fn replica(&self, number: usize) -> Path<A::Encapsulation> {
         self.path.replica(number, &self.config)
     }
 
-    /// Has every path take a step; `false`: it cannot be taken.
+    /// Applies a step to every path. `false` if it cannot be applied.
     pub(crate) fn change(&mut self, step: Step<A::Encapsulation>) -> bool {
         let copy = (self.config.paths > 1).then(|| Change(step.clone()));
         let network = (self.config.tells_networks)
@@ -89,14 +89,14 @@ impl<A: Access> Edge<A> {
         could
     }
 
-    /// Has every other path take a step.
+    /// Queues a change for all other paths.
     pub(crate) fn tell(&mut self, change: Change<A::Encapsulation>) {
         self.changes.push_back(change);
         self.changed += 1;
     }
 }
 
-/// What an owner is told who wants to know where networks lead.
+/// The event for an owner that announces networks.
 fn network<A: Access>(step: &Step<A::Encapsulation>) -> Option<Event<A>> {
     let (address, length, leads) = match step {
         Step::Route(Table::Subscribers, address, length, _) => (*address, *length, true),

@@ -1,4 +1,4 @@
-//! Taps: which subscribers an operator looks at. [`crate::path`] makes the copies.
+//! Taps: the subscribers whose packets an operator captures. [`crate::path`] makes the copies.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use crate::key::SubscriberKey;
 use crate::path::change::Step;
 use crate::path::{TapId, Tapped};
 
-/// Taps at a time.
+/// Largest number of taps at a time.
 pub const TAPS_MAX: usize = 16;
 
-/// Subscribers that one tap is on at a time; of more by one name, the others are left out.
+/// Largest number of subscribers in one tap. If more have the tapped name, the others are left out.
 pub const TAPPED_MAX: usize = 64;
 
 /// A tap.
 #[derive(Debug)]
 pub(crate) struct Tap {
     id: TapId,
-    /// Whoever comes by this name is tapped too.
+    /// Subscribers that authenticate with this name later join the tap.
     name: Option<Box<[u8]>>,
     on: Vec<SubscriberKey>,
 }
 
 impl<A: Access> Edge<A> {
-    /// Begins to copy what passes of these subscribers, and of whoever comes by this name later, from when it says it.
-    /// `None`: there are [`TAPS_MAX`].
+    /// Starts a capture of these subscribers, and of later ones with this name from when they give it. `None` if there
+    /// are [`TAPS_MAX`] taps already.
     pub fn tap(
         &mut self,
         keys: impl IntoIterator<Item = SubscriberKey>,
@@ -45,7 +45,7 @@ impl<A: Access> Edge<A> {
         Some(id)
     }
 
-    /// Ends a tap; copies that wait are still given out. Returns how many were lost, inside and outside.
+    /// Ends a tap. Copies that are queued can still be polled. Returns how many were lost, inside and outside.
     pub fn untap(&mut self, id: TapId) -> [u64; 2] {
         let lost = self.path.copies.lost(id);
         self.taps.retain(|tap| tap.id != id);
@@ -54,19 +54,20 @@ impl<A: Access> Edge<A> {
         lost
     }
 
-    /// Subscribers that a tap is on, and how many of its copies were lost, inside and outside. `None`: there is none.
+    /// The number of subscribers in a tap, and how many copies were lost, inside and outside. `None` if there is no
+    /// such tap.
     #[must_use]
     pub fn tap_state(&self, id: TapId) -> Option<(usize, [u64; 2])> {
         let tap = self.taps.iter().find(|tap| tap.id == id)?;
         Some((tap.on.len(), self.path.copies.lost(id)))
     }
 
-    /// The next copy, oldest first; its octets are appended to `out`.
+    /// The next copy, oldest first; appends its bytes to `out`.
     pub fn poll_tapped(&mut self, out: &mut Vec<u8>) -> Option<Tapped<A::Route>> {
         self.path.poll_tapped(out)
     }
 
-    /// Whether copies wait to be taken.
+    /// Whether copies are queued.
     #[must_use]
     #[inline]
     pub fn has_tapped(&self) -> bool {
@@ -87,7 +88,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// A subscriber has a name now.
+    /// Adds a subscriber that now has a name to the taps of that name.
     #[cold]
     pub(crate) fn tap_named(&mut self, key: SubscriberKey, name: &[u8]) {
         let of_name = |tap: &&mut Tap| tap.name.as_deref() == Some(name);
@@ -103,7 +104,7 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// A subscriber is gone.
+    /// Removes a subscriber that ended from its taps.
     #[cold]
     pub(crate) fn tap_gone(&mut self, key: SubscriberKey) {
         let before: usize = self.taps.iter().map(|tap| tap.on.len()).sum();

@@ -1,4 +1,4 @@
-//! What `show` reads.
+//! Rows for `show`.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
@@ -17,23 +17,23 @@ use crate::subscriber::{Phase, Subscriber};
 /// Totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Subscribers there are, with those that are being set up.
+    /// Subscribers now, those being set up included.
     pub subscribers: usize,
-    /// Subscribers that came up, ever.
+    /// Subscribers that came on line, since the start.
     pub up: u64,
-    /// Subscribers that ended, up or not.
+    /// Subscribers that ended, on line or not.
     pub down: u64,
-    /// Of those, who was refused.
+    /// Of those, the ones that were refused.
     pub refused: u64,
-    /// Of those, for whom there was no address.
+    /// Of those, the ones for which there was no address.
     pub without_address: u64,
-    /// Sessions for which there was no room.
+    /// Sessions ended because the table was full.
     pub too_many: u64,
-    /// Routes that another subscriber has, or for which there was no room.
+    /// Routes refused because another subscriber has them, or the table is full.
     pub routes_refused: u64,
-    /// Routes there are.
+    /// Routes now.
     pub routes: usize,
-    /// LCP Echo-Replies to our requests, ever (RFC 1661, section 5.8).
+    /// LCP Echo-Replies to our requests, since the start (RFC 1661, section 5.8).
     pub echo_replies: u64,
     /// ICMP errors sent.
     pub icmp_errors: u64,
@@ -47,46 +47,46 @@ pub struct SubscriberView<'a, A: Access = Served> {
     pub session: A::Session,
     /// Where its session is.
     pub place: A::Place,
-    /// Its name, as far as it said one.
+    /// Its name; empty before it gave one.
     pub name: &'a [u8],
-    /// How far it has come.
+    /// Its phase.
     pub phase: Phase,
     /// Whether we are the client.
     pub is_client: bool,
     /// Its link.
     pub link: &'a Link,
-    /// Its IPv4 address, as a client ours.
+    /// Its IPv4 address; ours if we are the client.
     pub address: Option<Ipv4Addr>,
     /// Our interface identifier and the peer's.
     pub ipv6: Option<[u64; 2]>,
-    /// The largest packet that goes to it whole, in octets.
+    /// The largest packet that goes to it unfragmented, in bytes.
     pub mtu: u16,
-    /// What it may have beyond what all have.
+    /// Its profile, if it is not the default one.
     pub profile: Option<&'a Profile>,
     /// Its account's number.
     pub account: u64,
-    /// Where it called from, and what.
+    /// Calling and called numbers.
     pub numbers: Option<&'a Numbers>,
     /// When its session came up.
     pub created: Instant,
-    /// When its first network did.
+    /// When its first network protocol did.
     pub up: Option<Instant>,
-    /// What it sent and got.
+    /// Its traffic.
     pub traffic: Traffic,
-    /// When it is ended whatever it does (Session-Timeout).
+    /// When its Session-Timeout ends it.
     pub ends: Option<Instant>,
-    /// Why it is told to go.
+    /// Why it is ending.
     pub ending: Option<&'a End<A::Reason>>,
 }
 
-/// The times that hold for a subscriber, from its profile or for all; zero is never.
+/// Limits of a subscriber, from its profile or the configuration; zero means never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// It is ended after so long (Session-Timeout).
+    /// Longest time on line (Session-Timeout).
     pub session: Duration,
-    /// It is ended after so long without a packet of data (Idle-Timeout).
+    /// Longest time without a data packet (Idle-Timeout).
     pub idle: Duration,
-    /// Its account is given so often (Acct-Interim-Interval).
+    /// Time between interim entries (Acct-Interim-Interval).
     pub interim: Duration,
 }
 
@@ -155,7 +155,7 @@ impl<A: Access> Edge<A> {
         self.subscribers.at(index).map(Subscriber::view)
     }
 
-    /// Whose address this is: its own, or in a network behind it.
+    /// The subscriber that has this address, or a network with it.
     #[must_use]
     pub fn subscriber_at(&self, address: Ipv4Addr) -> Option<SubscriberKey> {
         let index = self.path.routes.lookup_v4(address.to_bits())?;
@@ -169,8 +169,8 @@ impl<A: Access> Edge<A> {
         Some((index + 1, subscriber.view()))
     }
 
-    /// Who has an address: who holds it, or else whom packets to it go to, as whose network it is behind. Of a client's
-    /// addresses, it is the client.
+    /// The subscriber that holds an address, or else the one that packets to it go to. An address of our client gives
+    /// that client.
     #[must_use]
     pub fn at_address(&self, address: IpAddr) -> Option<SubscriberKey> {
         let held = match address {
@@ -193,7 +193,7 @@ impl<A: Access> Edge<A> {
             .map(|subscriber| SubscriberKey(subscriber.key))
     }
 
-    /// The times that hold for a subscriber; none for a client, whose network decides.
+    /// The limits of a subscriber; none for our clients, whose network decides.
     #[must_use]
     pub fn limits(&self, key: SubscriberKey) -> Option<Limits> {
         let subscriber = self.subscribers.get(key.0)?;
@@ -242,7 +242,7 @@ impl<A: Access> Edge<A> {
         &self.pools
     }
 
-    /// The pools, to be changed.
+    /// The pools, for changes.
     pub fn pools_mut(&mut self) -> &mut aaa::pools::Pools {
         &mut self.pools
     }

@@ -1,4 +1,4 @@
-//! What an edge tells its paths: one step each, to be taken in order.
+//! Changes that an edge sends its paths, to be applied in order.
 
 use core::net::IpAddr;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use super::{Entry, Path, TapId};
 use crate::access::{Access, Encapsulation, Served};
 use crate::key::SubscriberKey;
 
-/// A step that a path takes.
+/// A change of a path.
 #[derive(Clone, Debug)]
 pub struct Change<E: Encapsulation = <Served as Access>::Encapsulation>(pub(crate) Step<E>);
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step<E: Encapsulation> {
-    /// A subscriber's packets may pass, or differently from now on.
+    /// Adds or replaces a subscriber's entry: its packets may pass.
     Put(u32, Box<Entry<E>>),
-    /// They may not any more.
+    /// Removes an entry.
     Remove(u32),
-    /// A prefix leads to a subscriber.
+    /// Adds a route to a subscriber.
     Route(Table, IpAddr, u8, u32),
-    /// It does not any more.
+    /// Removes a route.
     Unroute(Table, IpAddr, u8, u32),
-    /// Other filters, and where each path counts their lines.
+    /// Replaces the filters, and the counters of their lines.
     Filters(Arc<FilterSet>, Arc<[Hits]>),
-    /// Whether somebody writes down what rules want logged.
+    /// Whether packets that rules log are queued.
     Logs(bool),
-    /// Who is looked at by whom.
+    /// The tapped subscribers, by tap.
     Taps(Arc<[(TapId, SubscriberKey)]>),
 }
 
@@ -41,17 +41,17 @@ pub(crate) enum Table {
 }
 
 impl<E: Encapsulation> Path<E> {
-    /// Takes a step of its edge.
+    /// Applies a change.
     pub fn apply(&mut self, change: Change<E>) {
         self.step(change.0);
     }
 
-    /// Takes a step, and says whether it could: a prefix may be held already, or the table be full.
+    /// Applies a step. `false` if it cannot be applied: another subscriber has the prefix, or the table is full.
     pub(crate) fn step(&mut self, step: Step<E>) -> bool {
         match step {
             Step::Put(place, entry) => self.put(place, *entry),
             Step::Remove(place) => self.take_out(place),
-            // A client's address may be had again before it is known that the one before is gone.
+            // A client may get its address again before the edge knows that the earlier session ended.
             Step::Route(Table::Own, address, length, place) => {
                 return self.own.replace(address, length, place).is_ok();
             }

@@ -1,8 +1,7 @@
-//! Copies of what passes of a subscriber, for an operator who looks: IP packets inside of its tunnel, and the datagrams
-//! that carry its frames outside.
+//! Copies for captures: a subscriber's IP packets on the inside, and the datagrams that carry its frames outside.
 //!
-//! While nobody looks, a packet costs one look at a flag. What is copied waits until its owner takes it, which is once a
-//! turn: a copy has no time of its own. What does not fit is counted and forgotten.
+//! Without a tap, a packet costs the check of one flag. The owner polls copies once a turn, so they have no time stamp.
+//! Copies that do not fit into the queue are counted and lost.
 
 use std::collections::VecDeque;
 
@@ -10,7 +9,7 @@ use super::Path;
 use crate::access::{Access, Encapsulation, Served};
 use crate::key::SubscriberKey;
 
-/// Octets of copies that may wait.
+/// Limit on queued bytes.
 const OCTETS_MAX: usize = 4 << 20;
 
 /// Names a tap.
@@ -18,44 +17,44 @@ const OCTETS_MAX: usize = 4 << 20;
 pub struct TapId(pub(crate) u32);
 
 impl TapId {
-    /// As a number; no two taps of an edge have the same.
+    /// The tap as a number, unique in its edge.
     #[must_use]
     pub fn to_number(self) -> u32 {
         self.0
     }
 }
 
-/// Where something passed.
+/// Where a copy was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed<R = <Served as Access>::Route> {
-    /// An IP packet, between the tunnel and the inside.
+    /// An IP packet, between the session and the inside.
     Inside,
-    /// A datagram of the tunnel, on this way.
+    /// A datagram to or from the peer, on this route.
     Outside(R),
 }
 
-/// A copy of what passed.
+/// A copy of a packet or datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tapped<R = <Served as Access>::Route> {
-    /// Whose copy it is.
+    /// The tap that it is for.
     pub tap: TapId,
-    /// Of which subscriber.
+    /// The subscriber.
     pub subscriber: SubscriberKey,
-    /// Where it passed.
+    /// Where it was made.
     pub passed: Passed<R>,
-    /// Whether it goes to the subscriber, and not comes from it.
+    /// Whether it goes to the subscriber; otherwise it is from it.
     pub is_to: bool,
 }
 
-/// Who is looked at, and the copies that wait.
+/// The tapped subscribers, and the queued copies.
 #[derive(Debug)]
 pub(crate) struct Copies<R> {
     on: Vec<(TapId, SubscriberKey)>,
     octets: Vec<u8>,
-    /// Each with where its octets end.
+    /// Each copy with the end of its bytes.
     waiting: VecDeque<(Tapped<R>, u32)>,
     taken: usize,
-    /// Copies that were lost, inside and outside, of each tap that lost any.
+    /// Lost copies, inside and outside, by tap.
     lost: Vec<(TapId, [u64; 2])>,
 }
 
@@ -72,7 +71,7 @@ impl<R> Default for Copies<R> {
 }
 
 impl<R: Copy + Eq> Copies<R> {
-    /// Whether anybody is looked at.
+    /// Whether any subscriber is tapped.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         !self.on.is_empty()
@@ -83,7 +82,7 @@ impl<R: Copy + Eq> Copies<R> {
         self.on.extend_from_slice(on);
     }
 
-    /// Copies the parts of what passes of a subscriber, for every tap that is on it.
+    /// Copies a packet of a subscriber, in parts, for every tap on it.
     #[cold]
     pub(crate) fn copy(
         &mut self,
@@ -106,7 +105,7 @@ impl<R: Copy + Eq> Copies<R> {
         }
     }
 
-    /// Adds a copy, or counts that it is lost.
+    /// Queues a copy, or counts it as lost.
     pub(crate) fn push(&mut self, tapped: Tapped<R>, parts: [&[u8]; 2]) {
         let length = parts[0].len() + parts[1].len();
         if self.octets.len() + length > OCTETS_MAX {
@@ -167,12 +166,12 @@ impl<R: Copy + Eq> Copies<R> {
 }
 
 impl<E: Encapsulation> Path<E> {
-    /// The next copy, oldest first; its octets are appended to `out`.
+    /// The next copy, oldest first; appends its bytes to `out`.
     pub fn poll_tapped(&mut self, out: &mut Vec<u8>) -> Option<Tapped<E::Route>> {
         self.copies.pop(out)
     }
 
-    /// Copies of a tap that were lost since this was asked last, inside and outside.
+    /// Copies of a tap that were lost since the last poll, inside and outside.
     pub fn poll_lost(&mut self) -> Option<(TapId, [u64; 2])> {
         self.copies.lost.pop()
     }

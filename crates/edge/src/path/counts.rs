@@ -1,4 +1,4 @@
-//! What one path counts, written by it alone and read by all.
+//! The counters of a path. Only the path writes them; others read them.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,7 +8,7 @@ use super::entry::add;
 use crate::access::Encapsulation;
 use crate::counters::Discard;
 
-/// Of one path.
+/// The counters of one path, as they are written.
 #[derive(Debug)]
 pub(crate) struct Counts {
     discards: [AtomicU64; Discard::COUNT],
@@ -79,25 +79,25 @@ impl Counts {
     }
 }
 
-/// What passed by one path.
+/// The counters of one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PathCounts {
-    /// Packets from subscribers that went on.
+    /// Packets from subscribers that were forwarded.
     pub packets_in: u64,
-    /// Packets to subscribers.
+    /// Packets forwarded to subscribers.
     pub packets_out: u64,
     /// Packets and frames that were discarded.
     pub discarded: u64,
-    /// What was left to the edge: control messages, frames of links, packets of numbered sessions.
+    /// Datagrams and packets left to the edge: control messages, frames of links, packets of numbered sessions.
     pub left: u64,
     /// ICMP errors sent.
     pub errors: u64,
-    /// Packets that were to be logged, and were not.
+    /// Packets not logged because the queue was full.
     pub not_logged: u64,
 }
 
 impl<E: Encapsulation> Path<E> {
-    /// What the paths of this edge counted, each by its number.
+    /// The counters of all paths of this edge, by number.
     pub(crate) fn all_counts(&self) -> &[Counts] {
         &self.counts
     }

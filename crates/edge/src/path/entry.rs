@@ -1,4 +1,4 @@
-//! What packets need of a subscriber, and what they leave behind.
+//! A subscriber's entry in a path: all that its packets need, and what they count.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -14,7 +14,7 @@ use wire::ppp::{Compression, protocol};
 use crate::access::Encapsulation;
 use crate::key::{SubscriberKey, Traffic};
 
-/// A second or so, as a power of two of nanoseconds.
+/// About a second: 2^30 ns.
 const HEARD_SHIFT: u32 = 30;
 
 /// A subscriber whose packets may pass.
@@ -26,19 +26,20 @@ pub(crate) struct Entry<E: Encapsulation> {
     pub(super) is_client: bool,
     /// Whether packets of IPv4 and of IPv6 may pass.
     is_open: [bool; 2],
-    /// The largest IP packet that goes to it whole.
+    /// The largest IP packet that goes to it unfragmented.
     pub(super) mtu: u16,
     pub(super) filter: Option<FilterId>,
-    /// What it may send from. A client's are our own.
+    /// The addresses that it may send from. A client's are our own.
     pub(super) addresses: Addresses,
-    /// When it was heard of, in seconds or so.
+    /// When its last packet arrived, in units of 2^30 ns.
     heard: u32,
-    /// How many ICMP errors it may still cause.
+    /// The rate of ICMP errors that it causes.
     pub(super) bucket: Bucket,
     meters: Arc<[Meter]>,
-    /// The heads before an IPv4 packet, the access's and PPP's, and how many octets of them there are, of which PPP's.
+    /// The head of an IPv4 packet: the access's header, then PPP's.
     head: E::Head,
     head_length: u8,
+    /// Bytes of the head that are PPP's.
     ppp_length: u8,
 }
 
@@ -90,7 +91,7 @@ impl<E: Encapsulation> Entry<E> {
         }
     }
 
-    /// Takes over what a path knows of the same subscriber, and the edge does not.
+    /// Keeps what only the path knows of the same subscriber.
     pub(super) fn inherit(&mut self, before: &Self) {
         if self.key == before.key {
             (self.bucket, self.heard) = (before.bucket, before.heard);
@@ -111,14 +112,14 @@ impl<E: Encapsulation> Entry<E> {
         self.way.is_fixed()
     }
 
-    /// Whether it was not heard of since a second or so.
+    /// Notes that a packet arrived. `true` at most about once a second.
     #[inline]
     pub(super) fn hear(&mut self, now: Instant) -> bool {
         let second = (now.as_nanos() >> HEARD_SHIFT) as u32 + 1;
         core::mem::replace(&mut self.heard, second) != second
     }
 
-    /// Appends what stands before a packet: the access's `header`, or the one that was made before.
+    /// Appends the head of a packet: `header` of the access, or the stored one, then PPP's.
     #[inline]
     pub(super) fn append_head(&self, version: u8, header: Option<&[u8]>, out: &mut Vec<u8>) {
         let length = usize::from(self.head_length);
@@ -137,14 +138,14 @@ impl<E: Encapsulation> Entry<E> {
         }
     }
 
-    /// What passed of it by one path.
+    /// Its counters on one path.
     #[inline]
     pub(super) fn meter(&self, path: usize) -> &Meter {
         &self.meters[path]
     }
 }
 
-/// What passed of a subscriber by one path, which alone writes it; others read it meanwhile.
+/// A subscriber's counters on one path. Only that path writes them; others read them meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     packets_in: AtomicU64,
@@ -176,7 +177,7 @@ impl Meter {
         add(&self.dropped, 1);
     }
 
-    /// What all paths counted.
+    /// The sum over all paths.
     pub(crate) fn sum(meters: &[Self]) -> Traffic {
         let mut sum = Traffic::default();
         for meter in meters {
@@ -190,7 +191,7 @@ impl Meter {
     }
 }
 
-/// Adds to a number that nobody else writes: no more than an addition.
+/// Adds to a number that no other thread writes. Costs no more than an addition.
 #[inline]
 pub(super) fn add(number: &AtomicU64, more: u64) {
     number.store(number.load(Relaxed).wrapping_add(more), Relaxed);

@@ -1,4 +1,4 @@
-//! ICMP errors about packets that did not go on (RFC 792, RFC 1191, RFC 4443), to the inside and to subscribers.
+//! ICMP errors about dropped packets (RFC 792, RFC 1191, RFC 4443), to the inside and to subscribers.
 
 use std::collections::VecDeque;
 
@@ -11,14 +11,14 @@ use super::{Headers, Passed, Path};
 use crate::access::Encapsulation;
 use crate::config::Config;
 
-/// Errors to the inside that may wait; the rate allows few.
+/// Limit on queued errors to the inside; the rate allows few.
 const WAITING_MAX: usize = 256;
 
-/// What is sent of errors, and how often.
+/// Composes errors, within a rate.
 #[derive(Debug)]
 pub(crate) struct Errors {
     sender: Sender,
-    /// For what belongs to no subscriber.
+    /// The rate for packets without a subscriber.
     nobody: Bucket,
     inside: VecDeque<Box<[u8]>>,
 }
@@ -38,12 +38,12 @@ impl Errors {
 }
 
 impl<E: Encapsulation> Path<E> {
-    /// The next ICMP error for the inside, an IP packet, oldest first.
+    /// The next ICMP error to the inside, as an IP packet, oldest first.
     pub fn poll_inside(&mut self) -> Option<Box<[u8]>> {
         self.errors.inside.pop_front()
     }
 
-    /// Tells the sender of a packet from the inside what became of it: within its receiver's rate, if it has one.
+    /// Sends an error about a packet from the inside to its sender, within the rate of the subscriber that it was for.
     #[cold]
     pub(super) fn tell_inside(
         &mut self,
@@ -69,7 +69,7 @@ impl<E: Encapsulation> Path<E> {
         }
     }
 
-    /// Tells a subscriber what became of a packet of its own.
+    /// Sends a subscriber an error about its packet.
     #[cold]
     pub(super) fn tell_subscriber(
         &mut self,

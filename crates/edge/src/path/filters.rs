@@ -1,4 +1,4 @@
-//! Which packets may pass: the filters by Filter-Id, and what they counted.
+//! Packet filters by Filter-Id, and their counters.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use super::{Counts, Path};
 use crate::access::Encapsulation;
 use crate::key::SubscriberKey;
 
-/// Packets to be logged that may wait; more are counted only.
+/// Limit on queued log entries; further ones are only counted.
 const LOGGED_MAX: usize = 1_024;
 
-/// A packet that a rule wants logged. Text is made of it by who writes it down.
+/// A packet that matched a rule with `log`. The owner formats the text.
 #[derive(Clone, Copy, Debug)]
 pub struct Logged {
-    /// Whose packet.
+    /// The subscriber.
     pub subscriber: SubscriberKey,
     /// Its header.
     pub header: Header,
-    /// Which way it went.
+    /// Its direction.
     pub direction: Direction,
-    /// The filter and its line.
+    /// The filter.
     pub filter: FilterId,
-    /// The place of the line.
+    /// The index of the rule.
     pub rule: u32,
-    /// Whether it went on.
+    /// Whether it was accepted.
     pub accepted: bool,
 }
 
@@ -34,10 +34,10 @@ pub struct Logged {
 #[derive(Debug)]
 pub struct Filters {
     set: Arc<FilterSet>,
-    /// What each path counted of the set's lines; this one's is at `number`.
+    /// Hits of the set's lines, by path; this path's are at `number`.
     hits: Arc<[Hits]>,
     number: usize,
-    /// Whether somebody writes down what rules want logged.
+    /// Whether packets are queued for the log.
     logs: bool,
     logged: VecDeque<Logged>,
 }
@@ -69,13 +69,13 @@ impl Filters {
         &self.set
     }
 
-    /// How often a line of a filter of the set decided, on all paths.
+    /// How many packets matched a line of a filter, on all paths.
     #[must_use]
     pub fn hits(&self, filter: &Filter, rule: u32) -> u64 {
         self.hits.iter().map(|hits| hits.of(filter, rule)).sum()
     }
 
-    /// What all paths counted so far, for the lines of another set that stay; it is the first path's from then on.
+    /// The hits so far of lines that are also in another set. The first path continues from them.
     pub(crate) fn carried(&self, set: &FilterSet) -> Arc<[Hits]> {
         let mut so_far = Hits::new(&self.set);
         self.hits.iter().for_each(|hits| so_far.add(hits));
@@ -137,7 +137,7 @@ impl Filters {
 }
 
 impl<E: Encapsulation> Path<E> {
-    /// The next packet that a rule wants logged, oldest first.
+    /// The next packet that matched a rule with `log`, oldest first.
     pub fn poll_logged(&mut self) -> Option<Logged> {
         self.filters.logged.pop_front()
     }

@@ -1,6 +1,6 @@
-//! From a tunnel to the inside.
+//! Packets from subscribers to the inside.
 //!
-//! Each header is read once. Nothing here allocates, reads a clock or makes text.
+//! Each header is read once. Nothing on this path allocates, reads a clock or formats text.
 
 use base::Instant;
 use filter::Direction;
@@ -12,7 +12,7 @@ use super::{Headers, Inside, Nobody, Passed, Path, Taken};
 use crate::access::Encapsulation;
 use crate::counters::Discard;
 
-/// Which version of IP a frame has, and the packet; `None` where it has none.
+/// The IP version of a frame, and its packet; `None` for any other frame.
 #[inline]
 pub(crate) fn packet(frame: &[u8]) -> Option<(u8, &[u8])> {
     match Frame::parse(frame) {
@@ -23,7 +23,7 @@ pub(crate) fn packet(frame: &[u8]) -> Option<(u8, &[u8])> {
 }
 
 impl<E: Encapsulation> Path<E> {
-    /// Takes a datagram of a peer, if it is a packet of an open session, to the inside.
+    /// Forwards the packet of a datagram to the inside, if the session is open. All else is left to the edge.
     #[inline]
     pub fn receive(
         &mut self,
@@ -43,7 +43,7 @@ impl<E: Encapsulation> Path<E> {
         Taken::Done
     }
 
-    /// Whose packet of IP a datagram has, its version and the packet; `None` where the edge has to look at it.
+    /// The subscriber, IP version and packet of a datagram; `None` if it is for the edge.
     #[inline]
     fn find_packet<'a>(&self, route: &E::Route, bytes: &'a [u8]) -> Option<(u32, u8, &'a [u8])> {
         let ((place, entry), frame) = E::locate(bytes, |id| {
@@ -55,7 +55,7 @@ impl<E: Encapsulation> Path<E> {
         passes.then_some((place, version, packet))
     }
 
-    /// Takes a packet from an open subscriber, or to us as a client. `headers` composes those of errors about it.
+    /// Forwards a packet from a subscriber, or to us as a client. `headers` composes the header of an error about it.
     pub(crate) fn packet(
         &mut self,
         place: u32,
@@ -93,7 +93,7 @@ impl<E: Encapsulation> Path<E> {
         if header.version != version {
             return Err(Discard::OtherVersion);
         }
-        // What is behind it is PPP's padding (RFC 1661, section 2).
+        // The rest is PPP's padding (RFC 1661, section 2).
         let packet = &packet[..header.total_length as usize];
         let Self {
             number,
@@ -121,7 +121,7 @@ impl<E: Encapsulation> Path<E> {
             return Err(Discard::Forward(forward::Discard::NoRoute));
         }
         if reach == check::Reach::Link {
-            // To us, or to nobody: a subscriber's link has no other host.
+            // A subscriber's link has no host but us.
             return Err(Discard::Forward(forward::Discard::BeyondScope));
         }
         if let Some(id) = entry.filter

@@ -1,22 +1,22 @@
-//! The way of packets, as a value of its own: what it needs of each subscriber lies together, made before, so that a
-//! packet reads two or three lines of memory and nothing of PPP, L2TP or accounts.
+//! The data path of packets, as a value of its own. A path has one entry for each subscriber with all that packets
+//! need, so that a packet reads two or three cache lines and nothing of PPP, sessions or accounts.
 //!
-//! An [`crate::Edge`] has one and changes it as subscribers come and go. Where packets are to pass on several cores,
-//! each further core has a copy ([`crate::Edge::replica`]), which takes the same changes in the same order
-//! ([`crate::Edge::poll_change`], [`Path::apply`]). A copy leaves to the edge whatever is no packet of IP of an open
-//! session, or is in a session whose frames are numbered: one counter cannot be in two places. What each path counts is
-//! written by it alone and read by whoever wants to.
+//! An [`crate::Edge`] has one path and changes it as subscribers come and go. To forward on several cores, each further
+//! core has a copy ([`crate::Edge::replica`]), which applies the same changes in the same order
+//! ([`crate::Edge::poll_change`], [`Path::apply`]). A copy leaves to the edge all that is not an IP packet of an open
+//! session, and all packets of sessions whose frames are numbered, because only one core can count. Each path writes
+//! its own counters; any thread may read them.
 //!
-//! | file | what happens there |
+//! | file | what it does |
 //! |---|---|
-//! | `entry` | what is kept of a subscriber |
-//! | `change` | what the edge tells its paths |
-//! | `inward` | from a tunnel to the inside |
-//! | `outward` | from the inside into a tunnel |
-//! | `errors` | ICMP errors about packets that did not go on |
-//! | `filters` | which packets may pass |
-//! | `copies` | copies of what passes, for who looks |
-//! | `counts` | what was discarded, and what passed |
+//! | `entry` | a subscriber's entry |
+//! | `change` | the changes that the edge sends |
+//! | `inward` | packets from subscribers to the inside |
+//! | `outward` | packets from the inside to subscribers |
+//! | `errors` | ICMP errors about dropped packets |
+//! | `filters` | packet filters |
+//! | `copies` | copies of packets for captures |
+//! | `counts` | counters |
 
 pub(crate) mod change;
 mod copies;
@@ -47,39 +47,39 @@ use errors::Errors;
 pub use filters::{Filters, Logged};
 pub(crate) use inward::packet;
 
-/// What became of a datagram or of a packet.
+/// What a path did with a datagram or a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Taken {
-    /// It went on, or was discarded and counted.
+    /// Forwarded, or discarded and counted.
     Done,
-    /// Nothing was done: it is for the edge, as it is.
+    /// Not touched: it is for the edge.
     Left,
 }
 
-/// Where packets of subscribers go.
+/// Takes packets from subscribers: the network behind the edge.
 pub trait Inside {
     /// Takes an IP packet without padding.
     fn packet(&mut self, packet: &[u8]);
 }
 
-/// Where datagrams to peers go.
+/// Takes datagrams to peers.
 pub trait Outside<R = <Served as Access>::Route> {
-    /// Begins a datagram on this way: its octets are to be appended to the buffer. `None` where there is no room.
+    /// Begins a datagram on this route. The caller appends its bytes to the buffer. `None` if there is no room.
     fn begin(&mut self, route: &R) -> Option<&mut Vec<u8>>;
 
-    /// Ends the datagram begun.
+    /// Ends the datagram that was begun.
     fn commit(&mut self, route: &R);
 }
 
-/// All that packets need on their way.
+/// The data path of one core.
 pub struct Path<E: Encapsulation = <Served as Access>::Encapsulation> {
     /// Which of an edge's paths this is; its own is 0.
     number: usize,
     clamp_mss: bool,
-    /// By the subscriber's place.
+    /// By the subscriber's index.
     entries: Vec<Option<Entry<E>>>,
-    /// Places of entries by the ids of data messages.
+    /// Indices of entries by the ids of data messages.
     sessions: HashTable<u32>,
     /// Subscribers by their addresses and the networks behind them.
     pub(crate) routes: Routes,
@@ -90,11 +90,11 @@ pub struct Path<E: Encapsulation = <Served as Access>::Encapsulation> {
     /// ICMP errors to subscribers.
     pub(crate) outgoing: Outgoing<E::Route>,
     pub(crate) copies: Copies<E::Route>,
-    /// Of all paths.
+    /// The counters of all paths.
     counts: Arc<[Counts]>,
-    /// Sessions that were heard of since somebody looked.
+    /// Sessions that packets arrived in since the last poll.
     heard: Vec<E::Session>,
-    /// A packet that is changed on its way.
+    /// Buffer for a packet that is changed.
     scratch: Vec<u8>,
 }
 
@@ -118,7 +118,7 @@ impl<E: Encapsulation> Path<E> {
         }
     }
 
-    /// A path of the same edge for another core, before any change was made.
+    /// A path of the same edge for another core, before any change.
     pub(crate) fn replica(&self, number: usize, config: &Config) -> Self {
         Self {
             number,
@@ -152,12 +152,12 @@ impl<E: Encapsulation> Path<E> {
         self.routes.len()
     }
 
-    /// A session of which something came since it was asked last; each is named about once a second at most.
+    /// A session that a packet arrived in since the last poll. Each is returned about once a second at most.
     pub fn poll_heard(&mut self) -> Option<E::Session> {
         self.heard.pop()
     }
 
-    /// Appends one datagram about a packet that did not go on to `out`; `None` means drained.
+    /// Appends one datagram with an ICMP error to `out`; `None` means drained.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<E::Route> {
         self.outgoing.pop(out)
     }
@@ -219,7 +219,7 @@ impl<E: Encapsulation> Path<E> {
     }
 }
 
-/// Composes the headers that are not the same for every frame: the edge's endpoint. Other paths have none.
+/// Composes headers that differ from frame to frame. The edge's endpoint does; other paths have none.
 pub(crate) trait Headers<E: Encapsulation> {
     /// The header of a session's next frame.
     fn header(&mut self, session: E::Session) -> Option<E::Header>;
@@ -231,7 +231,7 @@ impl<A: Access> Headers<A::Encapsulation> for A {
     }
 }
 
-/// Nobody composes headers: the path leaves packets that need one to the edge.
+/// No composer: the path leaves packets that need one to the edge.
 enum Nobody {}
 
 impl<E: Encapsulation> Headers<E> for Nobody {

@@ -1,6 +1,6 @@
-//! From the inside into a tunnel.
+//! Packets from the inside to subscribers.
 //!
-//! Each header is read once. Nothing here allocates, reads a clock or makes text.
+//! Each header is read once. Nothing on this path allocates, reads a clock or formats text.
 
 use base::Instant;
 use filter::Direction;
@@ -14,7 +14,7 @@ use crate::access::Encapsulation;
 use crate::counters::Discard;
 
 impl<E: Encapsulation> Path<E> {
-    /// Takes what a TUN device gave, a [`wire::virtio::Header`] and a packet, to the subscriber whose it is.
+    /// Forwards what a TUN device returned, a [`wire::virtio::Header`] and a packet, to its subscriber.
     pub fn forward(
         &mut self,
         octets: &mut [u8],
@@ -28,7 +28,7 @@ impl<E: Encapsulation> Path<E> {
         taken
     }
 
-    /// The same; where somebody composes headers, nothing is left.
+    /// The same. With `headers` no packet is left to the edge.
     pub(crate) fn forward_by(
         &mut self,
         octets: &mut [u8],
@@ -64,7 +64,7 @@ impl<E: Encapsulation> Path<E> {
         };
         if !entry.is_fixed() && headers.is_none() {
             if matches!(opened, Opened::One(_)) {
-                // Its checksum is complete now.
+                // `open` completed its checksum.
                 octets[virtio::FLAGS] = 0;
             }
             return Taken::Left;
@@ -94,7 +94,7 @@ impl<E: Encapsulation> Path<E> {
         Taken::Done
     }
 
-    /// A packet that is for nobody: its sender is told.
+    /// Drops a packet without a subscriber, and sends its sender an error.
     #[cold]
     fn nobody(&mut self, header: &Header, opened: Opened<'_>, now: Instant) {
         let why = forward::Discard::NoRoute;
@@ -112,7 +112,7 @@ impl<E: Encapsulation> Path<E> {
         }
     }
 
-    /// Whose packet it is: by its destination, or where we are the client by its source.
+    /// The subscriber of a packet: by its destination, or by its source if we are the client.
     #[inline]
     fn receiver(&self, header: &Header) -> Option<u32> {
         let found = match header.version {
@@ -218,7 +218,7 @@ impl<E: Encapsulation> Path<E> {
             .ok_or(Discard::NotOpen)
     }
 
-    /// Puts the tunnel's headers before a packet, and counts it.
+    /// Sends a packet behind its headers, and counts it.
     #[inline]
     fn send(
         &mut self,
