@@ -48,7 +48,7 @@ const ALLOWED: &[Row] = &[
         "trace",
         &["base", "wire", "capfile"],
         &[],
-        "the analyser does no I/O: packets in, statistics and text out",
+        "captures in, connections and text out: it opens files and starts threads, but needs no socket and no protocol",
     ),
     row(
         "l2tp",
@@ -249,7 +249,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "headend-tool-ping",
-        &["base", "wire", "ping", "plot", "reactor", "headend-cli"],
+        &["base", "wire", "ping", "plot", "reactor"],
         &[],
         "an experiment, its sockets and its files; no daemon",
     ),
@@ -288,6 +288,12 @@ const ALLOWED: &[Row] = &[
         "the command line of experiments",
     ),
     row(
+        "headend-tool-trace",
+        &["wire", "capfile", "trace", "reactor"],
+        &[],
+        "a command line over the analyser; signals come from the event core",
+    ),
+    row(
         "headend",
         &[
             "headend-bench",
@@ -300,14 +306,9 @@ const ALLOWED: &[Row] = &[
             "headend-tool-lab",
             "headend-tool-ping",
             "headend-tool-qos",
-            "base",
-            "wire",
-            "capfile",
-            "trace",
-            "plot",
-            "reactor",
+            "headend-tool-trace",
         ],
-        &["ping", "capfile"],
+        &["base", "capfile", "ping", "reactor", "wire"],
         "the binary is the clap tree: nothing uses it",
     ),
     row(

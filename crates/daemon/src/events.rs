@@ -132,7 +132,10 @@ pub(super) fn tell(
         } => {
             tracing::debug!(?addresses, "client");
             if let Some(clients) = &mut core.inside.clients {
-                let tunnel = core.edge.subscriber(subscriber).map(|view| view.place.tunnel);
+                let tunnel = core
+                    .edge
+                    .subscriber(subscriber)
+                    .map(|view| view.place.tunnel);
                 let tunnel = tunnel.and_then(|key| core.edge.endpoint().tunnel(key));
                 let lns = tunnel.map(|tunnel| tunnel.route.peer.ip());
                 clients.set(subscriber, addresses.map(|(own, _)| own).zip(lns));

@@ -4,7 +4,6 @@
 
 #[cfg(test)]
 mod tests;
-mod trace;
 
 use std::process::ExitCode;
 
@@ -12,7 +11,7 @@ use clap::{Parser, Subcommand};
 use daemon::check;
 use tool_ctl::{bgp, capture, session, show, tunnel};
 use {tool_demo as demo, tool_emulate as emulate, tool_filter as filter, tool_lab as lab};
-use {tool_ping as ping, tool_qos as qos};
+use {tool_ping as ping, tool_qos as qos, tool_trace as trace};
 
 /// An L2TP access concentrator and network server, and the lab that proves it.
 #[derive(Debug, Parser)]

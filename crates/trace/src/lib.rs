@@ -1,22 +1,59 @@
-//! From packets to TCP connections and their statistics: the analyser behind `headend trace`.
+//! TCP connections in captures, with the statistics of `tcptrace -l -r -W` and more.
 //!
-//! Packets go in as [`Segment`]s, in the order of the capture; [`Analyzer`] finds each one's connection and accounts
-//! for it in a time that does not grow with the connection's length, nor with the connections there are. What comes
-//! out are [`Connection`]s with the statistics of `tcptrace -l -r -W` and more, and one [`Verdict`] a packet for
-//! whoever observes. There is no I/O here, no clock and no randomness.
+//! ```
+//! # fn main() -> Result<(), trace::Error> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/interop-trace/conn-size.pcap.gz");
+//! let captures = trace::Captures::open([path], trace::Options::default());
+//! let found = captures.read()?;
+//! for connection in found.connections() {
+//!     let connection = connection?;
+//!     let ((a, a_port), (b, b_port)) = (connection.a_end(), connection.b_end());
+//!     println!("{a}:{a_port} - {b}:{b_port}: {} packets", connection.packets);
+//!     if connection.a.rtt.count > 0 {
+//!         println!("  shortest round trip: {} ns", connection.a.rtt.min);
+//!     }
+//! }
+//! println!("{} IP packets", found.summary().packets);
+//! # assert!(found.len() > 0 && found.is_good());
+//! # Ok(())
+//! # }
+//! ```
 //!
-//! RFC 9293 (TCP), RFC 7323 (window scale, time stamps), RFC 2018 and 2883 (SACK, D-SACK), RFC 3168 (ECN). The meaning
-//! of each statistic is that of tcptrace's manual.
+//! | start here | for |
+//! |---|---|
+//! | [`Captures`], [`Options`] | analysing capture files; the results are [`Findings`] |
+//! | [`Connection`], [`Direction`] | the statistics of a connection |
+//! | [`columns`] | the same as a table with named, typed columns |
+//! | [`Watch`] | seeing each packet, and connections as they finish |
+//! | [`text`], [`graph`], [`xplot`] | reports and graphs, as tcptrace's |
+//! | [`part`] | one capture analysed by several machines |
+//! | [`Analyzer`] | analysing packets that are not in a file |
+//!
+//! [`Analyzer`] takes packets as [`Segment`]s in the order of the capture. The time for each packet depends neither on
+//! the length of its connection nor on the number of connections.
+//!
+//! [`capture`] and [`part`] read and write files, and [`capture`] starts threads and seeds hashes. The rest of the crate
+//! does no I/O and reads no clock.
+//!
+//! RFC 9293 (TCP), RFC 7323 (window scale, time stamps), RFC 2018 and 2883 (SACK, D-SACK), RFC 3168 (ECN). tcptrace's
+//! manual defines each statistic.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate self as trace;
+
 mod analyzer;
+pub mod capture;
 mod clock;
+pub mod columns;
 mod connection;
 mod direction;
 mod frozen;
 pub mod graph;
 mod key;
+pub mod part;
 mod receive;
+mod records;
 mod rtt;
 mod segment;
 pub mod segments;
@@ -26,11 +63,15 @@ mod verdict;
 pub mod xplot;
 
 pub use analyzer::{Analyzer, Config, Finished, IDLE, IDLE_CLOSED, Limits};
+pub use capture::{Captures, Connections, Error, FileReport, Findings, Options};
 pub use clock::Clock;
+pub use columns::Summary;
 pub use connection::Connection;
 pub use direction::{Direction, Episodes, Owin, Rare, Windows};
 pub use frozen::NotFrozen;
 pub use key::FlowKey;
+pub use records::plan::Plan;
+pub use records::watch::{Checksum, Seen, Watch};
 pub use rtt::{Percentiles, Times};
 pub use segment::{Segment, SegmentOptions};
 pub use verdict::{AckKind, Nobody, Observer, Sample, Verdict};

@@ -29,7 +29,9 @@ fn is_wanted(filter: &SubscriberFilter, view: &SubscriberView) -> bool {
     };
     filter.name.as_ref().is_none_or(has)
         && filter.state.is_none_or(|state| is_in(state, view.phase))
-        && filter.tunnel.is_none_or(|tunnel| view.place.tunnel_id == tunnel)
+        && filter
+            .tunnel
+            .is_none_or(|tunnel| view.place.tunnel_id == tunnel)
 }
 
 fn is_in(state: State, phase: edge::Phase) -> bool {

@@ -1,0 +1,176 @@
+//! What the command line means.
+
+use std::path::PathBuf;
+
+use trace::Options;
+use trace::text::LongOptions;
+
+use super::filter::Filter;
+use super::low::{LowArgs, Usage};
+
+/// How connections are reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Report {
+    /// Not at all.
+    Nothing,
+    Brief,
+    Long,
+    /// Separated values.
+    Values(String),
+    Json,
+}
+
+/// The command line, understood.
+pub(super) struct HiArgs {
+    pub(super) low: LowArgs,
+    pub(super) report: Report,
+    pub(super) options: LongOptions,
+    pub(super) filter: Option<Filter>,
+    pub(super) analysis: Options,
+}
+
+impl HiArgs {
+    /// Makes sense of what was typed.
+    ///
+    /// # Errors
+    /// What makes none.
+    pub(super) fn new(mut low: LowArgs) -> Result<HiArgs, Usage> {
+        if low.files.is_empty() {
+            return Err(Usage(
+                "name at least one file, or - for standard input (see --help)".into(),
+            ));
+        }
+        let standard = |path: &&PathBuf| path.as_os_str() == "-" || path.as_os_str() == "stdin";
+        if low.files.iter().filter(standard).count() > 1 {
+            return Err(Usage("standard input can be read but once".into()));
+        }
+        if low.last > 0 && low.first > low.last {
+            return Err(Usage(format!(
+                "-B{} begins after -E{} ends",
+                low.first, low.last
+            )));
+        }
+        refuse(&low)?;
+        if (low.svg || low.html) && !low.graphs.any() {
+            low.graphs.time_sequence = true;
+        }
+        let filter = match &low.filter {
+            Some(text) => Some(Filter::parse(text).map_err(|why| Usage(why.to_string()))?),
+            None => None,
+        };
+        let analysis = analysis(&low);
+        Ok(HiArgs {
+            report: report(&low)?,
+            options: LongOptions {
+                rtt: low.rtt,
+                owin: low.owin,
+            },
+            filter,
+            analysis,
+            low,
+        })
+    }
+
+    /// Whether no text belongs on standard output: there is JSON, or a part is written.
+    pub(super) fn is_data(&self) -> bool {
+        self.report == Report::Json || self.low.part.is_some()
+    }
+
+    /// How many threads to paint graphs on.
+    pub(super) fn painters(&self) -> usize {
+        self.analysis.workers()
+    }
+
+    /// What has to be the same in all parts of a run.
+    pub(super) fn settings(&self) -> Vec<(String, String)> {
+        let low = &self.low;
+        let analysis = &self.analysis;
+        [
+            ("--idle", analysis.idle_ns.to_string()),
+            ("--idle-closed", analysis.idle_closed_ns.to_string()),
+            ("-B", analysis.first_packet.to_string()),
+            ("-E", analysis.last_packet.to_string()),
+            ("-u", low.udp.to_string()),
+            ("--realm", low.realm.to_string()),
+            ("--checksum", low.checksum.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
+    /// Whether a connection of that number is among those asked for with `-o` and `-i`.
+    pub(super) fn chosen(&self, number: u64) -> bool {
+        (self.low.only.is_empty() || self.low.only.has(number)) && !self.low.ignored.has(number)
+    }
+
+    /// The same for UDP flows.
+    pub(super) fn chosen_flow(&self, number: u64) -> bool {
+        (self.low.only_udp.is_empty() || self.low.only_udp.has(number))
+            && !self.low.ignored_udp.has(number)
+    }
+}
+
+/// Flags that do not go together.
+fn refuse(low: &LowArgs) -> Result<(), Usage> {
+    let parts = match (low.part, low.merge) {
+        (Some(_), true) => return Err(Usage("choose --part or --merge".into())),
+        (Some(_), false) => "--part, which writes what --merge reports",
+        (None, true) => "--merge, which sees no packets",
+        (None, false) => return Ok(()),
+    };
+    let flags = [
+        ("graphs", low.graphs.any() || low.svg || low.html),
+        (
+            "-p, -P and --dump_packet_data",
+            low.print_all || low.print || low.print_data,
+        ),
+        ("-e", low.contents),
+        ("-Z", low.rtt_dump),
+        ("-O", low.save.is_some()),
+        ("--continuous", low.continuous),
+        ("--parquet", low.part.is_some() && low.parquet.is_some()),
+    ];
+    match flags.into_iter().find(|flag| flag.1) {
+        Some((flag, _)) => Err(Usage(format!("{flag} cannot be had with {parts}"))),
+        None => Ok(()),
+    }
+}
+
+fn report(low: &LowArgs) -> Result<Report, Usage> {
+    let separators = [
+        low.csv.then(|| ",".to_owned()),
+        low.tsv.then(|| "\t".to_owned()),
+        low.separator.clone(),
+    ];
+    let mut separators = separators.into_iter().flatten();
+    let separator = separators.next();
+    if separators.next().is_some() {
+        return Err(Usage("choose one of --csv, --tsv and --sv".into()));
+    }
+    if low.json && separator.is_some() {
+        return Err(Usage("choose --json or separated values".into()));
+    }
+    Ok(match separator {
+        _ if low.quiet => Report::Nothing,
+        _ if low.json => Report::Json,
+        // As in tcptrace, separated values are a form of the long report.
+        Some(separator) if !low.brief => Report::Values(separator),
+        _ if low.brief => Report::Brief,
+        _ => Report::Long,
+    })
+}
+
+fn analysis(low: &LowArgs) -> Options {
+    Options {
+        memory: low.memory,
+        idle_ns: low.idle,
+        idle_closed_ns: low.idle_closed.min(low.idle),
+        first_packet: low.first,
+        last_packet: if low.last == 0 { u64::MAX } else { low.last },
+        part: low.part,
+        tunnels_apart: low.realm,
+        checksums: low.checksum,
+        threads: low.threads,
+        ..Options::default()
+    }
+}

@@ -1,0 +1,279 @@
+//! `--json`: one object a line, in the order of the first packets: each connection, each UDP flow, and at the end a
+//! summary. `docs/trace-columns.md` names every member.
+//!
+//! RFC 8259. Numbers are exact: integers are written in full, also where they pass 2^53, and the others as the shortest
+//! text that reads back as the same number.
+
+use std::io::{self, Write};
+use std::sync::LazyLock;
+
+use trace::Connection;
+use trace::columns::{self, Get, SCHEMA, SUMMARY, Summary};
+use trace::udp::Flow;
+
+/// Octets gathered before they are written out.
+const GATHERED: usize = 1 << 16;
+
+/// Writes lines.
+pub(super) struct Writer<W: Write> {
+    out: W,
+    line: Vec<u8>,
+    end: i64,
+}
+
+/// `,"name":` for each column, so that nothing is quoted twice.
+static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let columns = columns::ALL.iter();
+    columns
+        .map(|placed| format!(",\"{}\":", placed.name))
+        .collect()
+});
+
+impl<W: Write> Writer<W> {
+    /// Lines about a capture that ended at `end`, in nanoseconds since 1970.
+    pub(super) fn new(out: W, end: i64) -> Writer<W> {
+        Writer {
+            out,
+            line: Vec::with_capacity(GATHERED + (GATHERED >> 2)),
+            end,
+        }
+    }
+
+    /// Writes a connection.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(super) fn connection(&mut self, connection: &Connection) -> io::Result<()> {
+        let line = &mut self.line;
+        begin(line, "connection");
+        let rows = columns::rows(connection, self.end);
+        for (placed, key) in columns::ALL.iter().zip(KEYS.iter()) {
+            line.extend_from_slice(key.as_bytes());
+            let row = &rows[placed.side];
+            match placed.column.get {
+                Get::Count(get) => integer(line, get(row)),
+                Get::Maybe(get) => maybe(line, get(row), integer),
+                Get::Moment(get) => integer(line, get(row)),
+                Get::Span(get) | Get::Time(get) => maybe(line, get(row), integer),
+                Get::Real(get) => maybe(line, get(row), real),
+                Get::Flag(get) => flag(line, get(row)),
+                Get::Name(get) => text(line, &get(row)),
+                Get::Text(get) => maybe(line, get(row), |line, value| text(line, &value)),
+            }
+        }
+        self.end_line()
+    }
+
+    /// Writes a UDP flow.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(super) fn flow(&mut self, flow: &Flow) -> io::Result<()> {
+        let line = &mut self.line;
+        begin(line, "udp_flow");
+        for (name, value) in [("flow", flow.number), ("first_packet", flow.first_packet)] {
+            key(line, name);
+            integer(line, value);
+        }
+        let times = [
+            ("first_time", flow.first_time),
+            ("last_time", flow.last_time),
+            ("elapsed_ns", flow.elapsed()),
+        ];
+        for (name, value) in times {
+            key(line, name);
+            integer(line, value);
+        }
+        for (end, (address, port)) in [("a", flow.a_end()), ("b", flow.b_end())] {
+            key(line, &format!("{end}_address"));
+            text(line, &address.to_string());
+            key(line, &format!("{end}_port"));
+            integer(line, port);
+        }
+        for (side, sent) in [("a2b", flow.a), ("b2a", flow.b)] {
+            key(line, &format!("{side}_packets"));
+            integer(line, sent.packets);
+            key(line, &format!("{side}_bytes"));
+            integer(line, sent.bytes);
+        }
+        self.end_line()
+    }
+
+    /// Writes the summary, and all that was gathered.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(super) fn finish(mut self, summary: &Summary) -> io::Result<W> {
+        self.line
+            .extend_from_slice(self::summary(summary).as_bytes());
+        self.line.push(b'\n');
+        self.flush()?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        self.line.extend_from_slice(b"}\n");
+        if self.line.len() >= GATHERED {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes out what was gathered: for those who watch.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.line)?;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+/// The summary as an object.
+pub(super) fn summary(summary: &Summary) -> String {
+    let mut out = Vec::new();
+    begin(&mut out, "summary");
+    for count in SUMMARY {
+        key(&mut out, count.name);
+        maybe(&mut out, (count.get)(summary), integer);
+    }
+    out.extend_from_slice(b",\"seen\":{");
+    for (at, (name, count)) in summary.seen.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        text(&mut out, name);
+        out.push(b':');
+        integer(&mut out, *count);
+    }
+    out.extend_from_slice(b"}}");
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn begin(line: &mut Vec<u8>, kind: &str) {
+    line.extend_from_slice(b"{\"schema\":");
+    integer(line, SCHEMA);
+    key(line, "kind");
+    text(line, kind);
+}
+
+fn key(line: &mut Vec<u8>, name: &str) {
+    line.push(b',');
+    text(line, name);
+    line.push(b':');
+}
+
+fn maybe<T>(line: &mut Vec<u8>, value: Option<T>, write: fn(&mut Vec<u8>, T)) {
+    match value {
+        Some(value) => write(line, value),
+        None => line.extend_from_slice(b"null"),
+    }
+}
+
+fn integer<I: itoa::Integer>(line: &mut Vec<u8>, value: I) {
+    line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// The shortest text that reads back as the same number; JSON has none for what is no number.
+fn real(line: &mut Vec<u8>, value: f64) {
+    let written = if value.is_finite() {
+        write!(line, "{value:?}")
+    } else {
+        write!(line, "null")
+    };
+    written.expect("a Vec takes whatever is written");
+}
+
+fn flag(line: &mut Vec<u8>, value: bool) {
+    line.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+/// A string with what RFC 8259 section 7 wants escaped.
+fn text(line: &mut Vec<u8>, value: &str) {
+    line.push(b'"');
+    for character in value.chars() {
+        match character {
+            '"' => line.extend_from_slice(b"\\\""),
+            '\\' => line.extend_from_slice(b"\\\\"),
+            control if control < ' ' => {
+                let escaped = format!("\\u{:04x}", u32::from(control));
+                line.extend_from_slice(escaped.as_bytes());
+            }
+            other => line.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    line.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{connections, run, segments, steps};
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    fn lines(connections: &[Connection], summary: &Summary) -> Vec<Map<String, Value>> {
+        let mut writer = Writer::new(Vec::new(), summary.end());
+        for connection in connections {
+            writer.connection(connection).unwrap();
+        }
+        let out = String::from_utf8(writer.finish(summary).unwrap()).unwrap();
+        let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn each_line_is_an_object_with_every_column(steps in steps(60)) {
+            let found = run(&segments(&steps), &[], (0, 1));
+            let connections = connections(&found);
+            let lines = lines(&connections, &found.summary);
+            prop_assert_eq!(lines.len(), connections.len() + 1);
+            for (line, number) in lines[..connections.len()].iter().zip(1u64..) {
+                prop_assert_eq!(&line["kind"], "connection");
+                prop_assert_eq!(&line["connection"], number);
+                prop_assert_eq!(line.len(), columns::ALL.len() + 2);
+                for placed in columns::ALL.iter() {
+                    let null = line[&placed.name].is_null();
+                    prop_assert!(!null || placed.column.get.may_be_absent(), "{}", placed.name);
+                }
+            }
+            let last = &lines[connections.len()];
+            prop_assert_eq!(&last["kind"], "summary");
+            prop_assert_eq!(&last["connections"], connections.len() as u64);
+            prop_assert_eq!(&last["seen"]["frames"], steps.len() as u64);
+        }
+    }
+
+    #[test]
+    fn numbers_are_exact_and_what_is_absent_is_null() {
+        let mut connection = Connection::default();
+        connection.first_time = 1_700_000_000_123_456_789;
+        connection.last_time = i64::MAX;
+        connection.packets = u64::MAX;
+        connection.a.rtt.add(10);
+        connection.a.rtt.add(10);
+        connection.a.rtt.add(21);
+        let lines = lines(&[connection], &Summary::default());
+        let line = &lines[0];
+        assert_eq!(line["first_time"], 1_700_000_000_123_456_789i64);
+        assert_eq!(line["packets"], u64::MAX);
+        assert_eq!(line["a2b_rtt_avg_ns"], 41.0 / 3.0);
+        assert_eq!(line["b2a_rtt_avg_ns"], Value::Null);
+        assert_eq!(line["complete"], false);
+        assert_eq!(line["a_address"], "::");
+        assert_eq!(lines[1]["first_time"], Value::Null);
+        assert_eq!(lines[1]["udp_packets"], Value::Null);
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let mut out = Vec::new();
+        text(&mut out, "a\"b\\c\n\u{1}é\u{10ffff}");
+        let read: String = serde_json::from_slice(&out).unwrap();
+        assert_eq!(read, "a\"b\\c\n\u{1}é\u{10ffff}");
+    }
+}

@@ -1,0 +1,170 @@
+//! `headend trace`: TCP connections in captures, with tcptrace's flags, reports and graphs. The analysis itself is in the
+//! `trace` crate.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `flags`, `low`, `hi`, `values` | the command line: the table of flags, the words typed, their meaning |
+//! | `help` | the texts of `-h` and `--help` |
+//! | `capture`, `stop`, `progress` | reads the files until they end or a signal comes, and shows progress |
+//! | `watch` | observers of packets: printing, saving, warnings, graphs |
+//! | `files` | the many files that observers write |
+//! | `painters` | paints plot files on several threads |
+//! | `filter` | tcptrace's filter language |
+//! | `names` | names of hosts and ports |
+//! | `results`, `report` | the connections found, and the report of them |
+//! | `json`, `parquet` | connections as JSON and as Parquet |
+//!
+//! Start reading at [`run`].
+#![forbid(unsafe_code)]
+
+mod capture;
+mod files;
+mod filter;
+mod flags;
+mod help;
+mod hi;
+mod json;
+mod low;
+mod names;
+mod painters;
+mod parquet;
+mod progress;
+mod report;
+mod results;
+#[cfg(test)]
+#[path = "../../../trace/src/columns/samples.rs"]
+mod samples;
+mod stop;
+mod values;
+mod watch;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use jiff::tz::TimeZone;
+use trace::part::{Header, Merge};
+
+use hi::HiArgs;
+use low::{LowArgs, Usage};
+use names::Lookup;
+use report::{Paper, Style};
+use results::{Results, Source};
+
+/// TCP connections in captures, with the statistics and graphs of tcptrace.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    /// Flags and files; see `headend trace --help`
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "FLAG|FILE"
+    )]
+    words: Vec<OsString>,
+}
+
+/// Understands the command line and does what it says.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let understood = LowArgs::parse(&args.words).and_then(|low| match low.help {
+        Some(_) => Ok(Err(low)),
+        None => HiArgs::new(low).map(Ok),
+    });
+    match understood {
+        Ok(Ok(args)) => trace(&args),
+        Ok(Err(low)) => {
+            let text = low.help.map(help::text).unwrap_or_default();
+            io::stdout().write_all(text.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(Usage(why)) => {
+            eprintln!("headend trace: {why}");
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+fn trace(args: &HiArgs) -> Result<ExitCode> {
+    let low = &args.low;
+    let names = Lookup::new(low.host_names, low.port_names, low.short_names);
+    let zone = zone();
+    let style = Style {
+        args,
+        names: &names,
+        zone: &zone,
+    };
+    let mut paper = Paper::new(io::stdout().lock());
+    if low.merge {
+        let results = merge(&style, &mut paper)?;
+        style.print(&results, &mut paper)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let captured = capture::read(&style, &mut paper)?;
+    match low.part {
+        Some(part) => write_part(args, part, &captured.results, &mut paper)?,
+        None if low.continuous => paper.flush()?,
+        None => style.print(&captured.results, &mut paper)?,
+    }
+    Ok(match captured.good {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// `--part`: writes what was read for others to merge.
+fn write_part<W: Write>(
+    args: &HiArgs,
+    (part, parts): (u32, u32),
+    results: &Results,
+    paper: &mut Paper<W>,
+) -> Result<()> {
+    let Source::Read { files, .. } = &results.source else {
+        return Ok(());
+    };
+    let summary = results.summary.clone();
+    let header = Header::new(part, parts, args.settings(), files.clone(), summary);
+    match &args.low.part_file {
+        Some(path) => {
+            let file = File::create(path).map(BufWriter::new);
+            let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+            results.source.write_part(file, &header)
+        }
+        None if io::stdout().is_terminal() => {
+            bail!("a part is not for a terminal: give --part-file, or send it somewhere")
+        }
+        None => results.source.write_part(paper.out()?, &header),
+    }
+}
+
+/// `--merge`: the parts of a run as if it had been one.
+fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Results> {
+    let low = &style.args.low;
+    let merge = Merge::open(&low.files)?;
+    let mut summary = merge.summary().clone();
+    if low.udp && summary.udp.is_none() {
+        bail!("-u: these parts were made without");
+    }
+    if !low.udp {
+        (summary.udp, summary.flows, summary.flows_beyond) = (None, 0, 0);
+    }
+    if summary.is_limited() {
+        eprintln!("headend: memory ran out in a part: the whole may have given another report");
+    }
+    capture::announce(style, merge.files(), paper)?;
+    let source = Source::Parts {
+        paths: low.files.clone(),
+        files: merge.files().len(),
+    };
+    Ok(Results { source, summary })
+}
+
+/// Local time, by `TZ` or the system's setting; where the system has no database of zones, by what `TZ` says by itself.
+fn zone() -> TimeZone {
+    TimeZone::try_system().unwrap_or_else(|_| {
+        let named = std::env::var("TZ").ok();
+        let named = named.as_deref().and_then(trace::text::zone_without_rule);
+        named.unwrap_or(TimeZone::UTC)
+    })
+}

@@ -1,0 +1,163 @@
+//! The results of an analysis.
+
+use capfile::{Fault, Faults, OpenError};
+use std::io;
+
+use super::Error;
+use super::store::Store;
+use crate::columns::Summary;
+use crate::connection::Connection;
+
+/// The results of an analysis: its connections in the order of their first packets, and what was read.
+#[derive(Debug)]
+pub struct Findings {
+    pub(super) store: Store,
+    pub(super) summary: Summary,
+    pub(super) files: Vec<FileReport>,
+}
+
+/// How the reading of one capture file went.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct FileReport {
+    /// Its name, as it was given.
+    pub name: String,
+    /// Its size in bytes, if it is a regular file.
+    pub size: Option<u64>,
+    /// Why it could not be opened, or not be read to its end.
+    pub error: Option<FileError>,
+    /// The first fault of its contents, and where in the file (after decompression).
+    pub first_fault: Option<(u64, Fault)>,
+    /// All faults of its contents, and how many of each.
+    pub faults: Vec<(Fault, u64)>,
+}
+
+/// Why a capture file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be opened, or is not a capture.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The operating system reported an error while it was read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+}
+
+impl FileReport {
+    /// Whether the whole file was read and nothing was wrong with it.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.error.is_none() && self.faults.is_empty()
+    }
+
+    /// Notes the faults of the contents. The end of a pipe that a signal `interrupted` is none.
+    pub(super) fn set_faults(&mut self, faults: &Faults, interrupted: bool) {
+        self.faults = faults.iter().collect();
+        self.faults
+            .retain(|&(fault, _)| !(interrupted && fault == Fault::Truncated));
+        self.first_fault = faults.first().filter(|_| !self.faults.is_empty());
+    }
+}
+
+impl Findings {
+    /// Counts of packets and connections.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The capture files in the order they were read; [`Connection::file`] is an index into them.
+    #[must_use]
+    pub fn files(&self) -> &[FileReport] {
+        &self.files
+    }
+
+    /// Whether nothing was wrong with any file.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.files.iter().all(FileReport::is_good)
+    }
+
+    /// How many connections there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Whether there are no connections.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of connections that are in a temporary file, because they exceeded [`Options::memory`](crate::Options::memory).
+    #[must_use]
+    pub fn spilled(&self) -> u64 {
+        self.store.written()
+    }
+
+    /// The connections in the order of their first packets, numbered from 1.
+    #[must_use]
+    pub fn connections(&self) -> Connections<'_> {
+        Connections {
+            findings: self,
+            next: 0,
+            room: Vec::new(),
+        }
+    }
+
+    /// Number of the first packet of the connection at index `at`.
+    ///
+    /// # Panics
+    /// There is no connection at that index.
+    #[must_use]
+    pub fn first_packet(&self, at: usize) -> u64 {
+        self.store.first_packet(at)
+    }
+
+    /// The frozen connection at index `at`, for [`Connection::thaw`] and [`crate::part::Writer`]. `room` holds its bytes
+    /// if they are in the temporary file.
+    ///
+    /// # Errors
+    /// The temporary file cannot be read.
+    ///
+    /// # Panics
+    /// There is no connection at that index.
+    pub fn frozen<'a>(&'a self, at: usize, room: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
+        self.store.get(at, room).map_err(Error::TemporaryFile)
+    }
+}
+
+/// The connections of an analysis, in the order of their first packets.
+#[derive(Debug)]
+pub struct Connections<'a> {
+    findings: &'a Findings,
+    next: usize,
+    room: Vec<u8>,
+}
+
+impl Iterator for Connections<'_> {
+    type Item = Result<Connection, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.next;
+        if at >= self.findings.len() {
+            return None;
+        }
+        self.next += 1;
+        let frozen = self.findings.frozen(at, &mut self.room);
+        Some(frozen.and_then(|octets| {
+            let mut connection = Connection::default();
+            connection.thaw(octets)?;
+            connection.number = at as u64 + 1;
+            Ok(connection)
+        }))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.findings.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Connections<'_> {}

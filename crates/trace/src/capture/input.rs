@@ -1,0 +1,202 @@
+//! Opens files, pipes and standard input, and orders them by their first time stamps.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use capfile::{Block, OpenError, Reader};
+
+/// A condition that ends the reading, such as a signal. The report of what was read so far is then still made.
+pub trait Stop: Send + Sync {
+    /// Whether the reading is to end. This is asked before each block of a regular file.
+    fn is_set(&self) -> bool;
+
+    /// Waits until a pipe or the like has something to read. False ends its reading.
+    ///
+    /// # Errors
+    /// The operating system cannot wait.
+    fn wait(&self, source: &File) -> io::Result<bool>;
+}
+
+/// Reads everything.
+impl Stop for () {
+    fn is_set(&self) -> bool {
+        false
+    }
+    fn wait(&self, _: &File) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// The source of a reader's bytes.
+pub(super) enum Tap {
+    File(File),
+    /// A pipe or the like, which may be silent for long.
+    Live(File, Arc<dyn Stop>),
+    Other(Box<dyn Read + Send>),
+}
+
+impl Read for Tap {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Tap::File(file) => file.read(out),
+            Tap::Live(file, stop) => match stop.wait(file)? {
+                true => file.read(out),
+                false => Ok(0),
+            },
+            Tap::Other(reader) => reader.read(out),
+        }
+    }
+}
+
+/// An input as it was named.
+pub(super) struct Input {
+    /// As typed.
+    pub(super) name: String,
+    /// `None` for standard input.
+    path: Option<PathBuf>,
+    /// A source that has no path.
+    source: Option<Box<dyn Read + Send>>,
+    /// An input that cannot be read again, and the block that was read to find its first time stamp.
+    begun: Option<(Reader<Tap>, Block)>,
+    first_time: Option<i64>,
+    kind: Kind,
+}
+
+/// The kind of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A file of that many bytes.
+    Regular(u64),
+    /// A pipe, socket or device, which may be silent for long.
+    Pipe,
+    /// Anything else, such as a directory or a file that is not there.
+    Other,
+}
+
+/// An input that is open.
+pub(super) struct Opened {
+    pub(super) reader: Reader<Tap>,
+    /// Records that have been read already.
+    pub(super) first: Option<Block>,
+}
+
+impl Input {
+    pub(super) fn new(path: &Path) -> Input {
+        let standard = path == Path::new("-") || path == Path::new("stdin");
+        let mut input = Input {
+            name: path.display().to_string(),
+            path: (!standard).then(|| path.to_owned()),
+            source: None,
+            begun: None,
+            first_time: None,
+            kind: Kind::Other,
+        };
+        input.kind = input.kind();
+        input
+    }
+
+    pub(super) fn from_reader(name: &str, source: Box<dyn Read + Send>) -> Input {
+        Input {
+            name: name.to_owned(),
+            path: None,
+            source: Some(source),
+            begun: None,
+            first_time: None,
+            kind: Kind::Other,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        let meta = match &self.path {
+            Some(path) => std::fs::metadata(path),
+            None => self.file().and_then(|file| file.metadata()),
+        };
+        let Ok(meta) = meta else {
+            return Kind::Other;
+        };
+        let kind = meta.file_type();
+        if kind.is_file() {
+            Kind::Regular(meta.len())
+        } else if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
+            Kind::Pipe
+        } else {
+            Kind::Other
+        }
+    }
+
+    fn file(&self) -> io::Result<File> {
+        match &self.path {
+            Some(path) => File::open(path),
+            None => Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?)),
+        }
+    }
+
+    /// Whether it is a regular file. A signal ends its reading at once.
+    pub(super) fn is_regular(&self) -> bool {
+        matches!(self.kind, Kind::Regular(_))
+    }
+
+    /// Whether it is a pipe or the like.
+    pub(super) fn is_pipe(&self) -> bool {
+        self.kind == Kind::Pipe
+    }
+
+    /// Its size in bytes, if it is a regular file.
+    pub(super) fn size(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Regular(size) => Some(size),
+            Kind::Pipe | Kind::Other => None,
+        }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not a capture.
+    pub(super) fn open(&mut self, stop: &Arc<dyn Stop>) -> Result<Opened, OpenError> {
+        if let Some((reader, block)) = self.begun.take() {
+            return Ok(Opened {
+                reader,
+                first: Some(block),
+            });
+        }
+        let tap = match self.source.take() {
+            Some(source) => Tap::Other(source),
+            None if self.is_pipe() => Tap::Live(self.file()?, Arc::clone(stop)),
+            None => Tap::File(self.file()?),
+        };
+        Ok(Opened {
+            reader: Reader::new(tap)?,
+            first: None,
+        })
+    }
+
+    /// Finds when its first packet was captured.
+    fn look(&mut self, stop: &Arc<dyn Stop>) {
+        let Ok(mut opened) = self.open(stop) else {
+            return;
+        };
+        let mut block = Block::new();
+        // Its faults are reported when its turn comes.
+        let _ = opened.reader.read_block(&mut block);
+        self.first_time = block.records().first().map(|record| record.time_ns);
+        if !self.is_regular() || self.path.is_none() {
+            self.begun = Some((opened.reader, block));
+        }
+    }
+}
+
+/// Orders inputs by the time of their first packet; those that have none come last, as they were named.
+pub(super) fn order(inputs: &mut [Input], stop: &Arc<dyn Stop>) {
+    if inputs.len() < 2 {
+        return;
+    }
+    for input in inputs.iter_mut() {
+        input.look(stop);
+    }
+    inputs.sort_by_key(|input| (input.first_time.is_none(), input.first_time));
+}

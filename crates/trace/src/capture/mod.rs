@@ -1,0 +1,292 @@
+//! Reads capture files and analyses them, on one thread or several. This module and [`crate::part`] are the only ones
+//! of the crate that do I/O, and the only ones that start threads.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `options` | [`Options`] of an analysis |
+//! | `input` | opens files, pipes and standard input, and orders them by time |
+//! | `feed` | reads all files as one row of blocks, and reports faults |
+//! | `threads` | analyses on several threads |
+//! | `store` | keeps finished connections in memory and in a temporary file |
+//! | `findings` | [`Findings`], the results |
+//!
+//! Start reading at [`Captures`].
+
+mod feed;
+mod findings;
+mod input;
+mod options;
+mod store;
+mod threads;
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use capfile::{Block, Compression, Format};
+
+use crate::analyzer::Limits;
+use crate::columns::Summary;
+use crate::frozen::NotFrozen;
+use crate::records::machine::Machine;
+use crate::records::plan::Plan;
+use crate::records::tally::Tally;
+use crate::records::watch::Watch;
+
+pub use findings::{Connections, FileError, FileReport, Findings};
+pub use input::Stop;
+pub use options::Options;
+
+use feed::Feed;
+use input::Input;
+use store::Store;
+
+/// Why there are no results.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No file could be read. This is the error of the first one.
+    #[error("{file}: cannot be read")]
+    NothingRead {
+        /// The file's name.
+        file: String,
+        /// Its error; none if a signal ended the analysis first.
+        source: Option<FileError>,
+    },
+    /// The temporary file of finished connections cannot be written or read.
+    #[error("cannot use a temporary file")]
+    TemporaryFile(#[source] io::Error),
+    /// The temporary file of finished connections was damaged.
+    #[error("the temporary file is damaged")]
+    Damaged(#[from] NotFrozen),
+}
+
+/// Reports progress while captures are read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A file was opened.
+    Opened {
+        /// Its name.
+        file: &'a str,
+        /// Its format.
+        format: Format,
+        /// Its compression.
+        compression: Option<Compression>,
+    },
+    /// So many bytes of the present file have been read, as they are on disk.
+    Read(u64),
+    /// A file has been read, or could not be.
+    Closed(&'a FileReport),
+    /// So many packets and connections have been counted. An analysis on several threads does not report this.
+    Counted {
+        /// IP packets.
+        packets: u64,
+        /// TCP connections.
+        connections: u64,
+    },
+    /// All files have been read.
+    Ended,
+}
+
+/// Capture files that are to be analysed together, as one capture. The crate's documentation has an example.
+pub struct Captures {
+    feed: Feed,
+    plan: Plan,
+    options: Options,
+}
+
+impl Captures {
+    /// Captures in files. `-` is standard input. Several files are read in the order of their first packets.
+    ///
+    /// A file that cannot be read is no error here: [`Findings::files`] has it.
+    #[must_use]
+    pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: Options) -> Captures {
+        Captures::open_until(paths, options, Arc::new(()))
+    }
+
+    /// Like [`Captures::open`], with a condition that ends the reading, such as a signal.
+    #[must_use]
+    pub fn open_until<P: AsRef<Path>>(
+        paths: impl IntoIterator<Item = P>,
+        options: Options,
+        stop: Arc<dyn Stop>,
+    ) -> Captures {
+        let inputs = paths.into_iter().map(|path| Input::new(path.as_ref()));
+        Captures::of(inputs.collect(), options, stop)
+    }
+
+    /// A capture that `reader` gives, such as one in memory.
+    #[must_use]
+    pub fn from_reader(
+        name: &str,
+        reader: impl Read + Send + 'static,
+        options: Options,
+    ) -> Captures {
+        let input = Input::from_reader(name, Box::new(reader));
+        Captures::of(vec![input], options, Arc::new(()))
+    }
+
+    fn of(inputs: Vec<Input>, options: Options, stop: Arc<dyn Stop>) -> Captures {
+        Captures {
+            feed: Feed::new(inputs, stop),
+            plan: options.plan(),
+            options,
+        }
+    }
+
+    /// Names of the files in the order they are read.
+    #[must_use]
+    pub fn files(&self) -> Vec<String> {
+        self.feed.names()
+    }
+
+    /// Whether one of the files is a pipe, a socket or the like, which may be silent for long.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.feed.is_live()
+    }
+
+    /// Bytes in all regular files together.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.feed.size()
+    }
+
+    /// Which packets and flows are analysed.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        self.plan
+    }
+
+    /// Calls `report` as the reading proceeds, from any of the analysis's threads.
+    pub fn on_event(&mut self, report: impl FnMut(Event<'_>) + Send + 'static) {
+        self.feed.report = Box::new(report);
+    }
+
+    /// Reads and analyses all files.
+    ///
+    /// # Errors
+    /// No file can be read, or a temporary file cannot be written.
+    pub fn read(mut self) -> Result<Findings, Error> {
+        match self.options.threads(self.is_live()) {
+            1 => self.read_with(()).map(|(findings, ())| findings),
+            threads => {
+                let outcome = threads::run(&self.plan, threads, |block| self.feed.next(block));
+                let mut store = Store::new(self.options.finished_memory());
+                store.push(outcome.finished).map_err(Error::TemporaryFile)?;
+                let counts = Counts {
+                    tally: outcome.tally,
+                    limits: outcome.limits,
+                    connections: store.len() as u64,
+                };
+                self.finish(store, counts)
+            }
+        }
+    }
+
+    /// Reads and analyses all files on one thread, and shows each packet to an observer. Returns the observer too.
+    ///
+    /// # Errors
+    /// Those of [`Captures::read`], and the observer's.
+    pub fn read_with<W: Watch>(mut self, watch: W) -> Result<(Findings, W), W::Error> {
+        let mut machine = Machine::new(self.plan, watch);
+        let mut kept = Kept {
+            store: Store::new(self.options.finished_memory()),
+            connections: 0,
+        };
+        let mut block = Block::new();
+        let mut file = None;
+        while let Some(index) = self.feed.next(&mut block) {
+            if file.replace(index) != Some(index) {
+                machine.analyzer.set_file(index);
+                machine.watch.set_file(index);
+            }
+            let more = machine.block(&block);
+            machine.watch.block()?;
+            kept.take(&mut machine)?;
+            (self.feed.report)(Event::Counted {
+                packets: machine.decoder.tally.packets,
+                connections: machine.analyzer.connections(),
+            });
+            if !more {
+                break;
+            }
+        }
+        machine.analyzer.finish();
+        kept.take(&mut machine)?;
+        let counts = Counts {
+            limits: machine.analyzer.limits(),
+            tally: machine.decoder.tally,
+            connections: kept.connections,
+        };
+        let findings = self.finish(kept.store, counts)?;
+        Ok((findings, machine.watch))
+    }
+
+    fn finish(mut self, mut store: Store, counts: Counts) -> Result<Findings, Error> {
+        self.feed.end();
+        let mut files = self.feed.reports;
+        if self.feed.opened == 0 {
+            let first = files.first_mut().map(std::mem::take).unwrap_or_default();
+            return Err(Error::NothingRead {
+                file: first.name,
+                source: first.error,
+            });
+        }
+        store.sort();
+        Ok(Findings {
+            summary: counts.summary(self.options.checksums),
+            store,
+            files,
+        })
+    }
+}
+
+/// Finished connections on one thread.
+struct Kept {
+    store: Store,
+    /// All that have finished, including those that the observer did not keep.
+    connections: u64,
+}
+
+impl Kept {
+    /// Takes the connections that have finished since the last call.
+    fn take<W: Watch>(&mut self, machine: &mut Machine<W>) -> Result<(), W::Error> {
+        if !machine.analyzer.has_finished() {
+            return Ok(());
+        }
+        let finished = machine.analyzer.take_finished();
+        self.connections += finished.len() as u64;
+        let end = machine.decoder.tally.last_time;
+        let finished = machine.watch.finished(finished, end)?;
+        Ok(self.store.push(finished).map_err(Error::TemporaryFile)?)
+    }
+}
+
+/// Everything that was counted.
+struct Counts {
+    tally: Tally,
+    limits: Limits,
+    connections: u64,
+}
+
+impl Counts {
+    fn summary(&self, checksums: bool) -> Summary {
+        let tally = &self.tally;
+        Summary {
+            first_time: tally.first_time,
+            last_time: tally.first_time.map(|_| tally.last_time),
+            packets: tally.packets,
+            tcp_seen: tally.tcp_seen,
+            too_short: tally.too_short,
+            bad_checksums: checksums.then_some(tally.bad_checksums),
+            seen: tally.lines(),
+            tcp: tally.tcp,
+            connections: self.connections,
+            finished_early: self.limits.finished_early,
+            flights_cut: self.limits.flights_cut,
+            ..Summary::default()
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Options of an analysis.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::analyzer::{Config, IDLE, IDLE_CLOSED};
+use crate::records::plan::Plan;
+
+/// More threads than this would only wait for the reading of the file.
+const THREADS_MAX: usize = 16;
+
+/// Options of an analysis. The default is the whole capture, on as many threads as there are processors.
+///
+/// ```
+/// let options = trace::Options {
+///     memory: 256 << 20,
+///     threads: Some(1),
+///     ..trace::Options::default()
+/// };
+/// assert_eq!(options.workers(), 1);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Memory for connections, in bytes. Beyond it, finished connections move to a temporary file, and the least recently
+    /// used connections finish early. Default: 2 GiB.
+    pub memory: u64,
+    /// An idle connection finishes after this time, in nanoseconds of the capture. Default: [`IDLE`].
+    pub idle_ns: i64,
+    /// The same for a closed connection. Default: [`IDLE_CLOSED`].
+    pub idle_closed_ns: i64,
+    /// Number of the first IP packet to analyse, from 1.
+    pub first_packet: u64,
+    /// Number of the last IP packet to analyse.
+    pub last_packet: u64,
+    /// Analyse part K of N: flows whose hash is K modulo N. Several machines can share one capture this way; see
+    /// [`crate::part`].
+    pub part: Option<(u32, u32)>,
+    /// Flows with the same addresses and ports in different tunnels are different connections.
+    pub tunnels_apart: bool,
+    /// Verify the checksums of IP, TCP and UDP, and skip packets with a wrong one. This runs on one thread.
+    pub checksums: bool,
+    /// Threads to analyse on, 16 at most. Default: one for each processor.
+    pub threads: Option<usize>,
+    /// Seed of the hash of flows. Default: 0 for a part, since all parts must agree, otherwise a random number, so that
+    /// nobody can make a capture whose flows all collide.
+    pub seed: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            memory: 2 << 30,
+            idle_ns: IDLE,
+            idle_closed_ns: IDLE_CLOSED,
+            first_packet: 1,
+            last_packet: u64::MAX,
+            part: None,
+            tunnels_apart: false,
+            checksums: false,
+            threads: None,
+            seed: None,
+        }
+    }
+}
+
+impl Options {
+    /// How many threads to work on.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads
+            .unwrap_or_else(processors)
+            .clamp(1, THREADS_MAX)
+    }
+
+    /// How many threads a capture can be analysed on. Packets are numbered and shown to an observer in order on one
+    /// thread only.
+    pub(super) fn threads(&self, live: bool) -> usize {
+        let whole = self.first_packet <= 1 && self.last_packet == u64::MAX;
+        if live || !whole || self.checksums {
+            return 1;
+        }
+        self.workers()
+    }
+
+    /// Bytes of finished connections to keep in memory.
+    pub(super) fn finished_memory(&self) -> u64 {
+        self.memory / 8
+    }
+
+    pub(super) fn plan(&self) -> Plan {
+        let seed = self.seed.unwrap_or_else(|| match self.part {
+            Some(_) => 0,
+            None => RandomState::new().hash_one(0),
+        });
+        Plan {
+            config: Config {
+                seed,
+                idle: self.idle_ns,
+                idle_closed: self.idle_closed_ns.min(self.idle_ns),
+                memory: self.memory - self.finished_memory(),
+                ..Config::default()
+            },
+            first: self.first_packet,
+            last: self.last_packet,
+            part: self.part.unwrap_or((0, 1)),
+            realm: self.tunnels_apart,
+            checksums: self.checksums,
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Analyses a capture on several threads.
+//!
+//! Each thread reads the next block of the capture, decodes it, analyses it, and takes another. A flow's hash assigns it
+//! to one of several shards, and each shard takes the blocks in the order of the capture. The threads therefore follow
+//! each other through the shards, one block apart, and the result is the same as on one thread: a connection depends
+//! only on its own packets and on the capture's clock, and connections are sorted by their first packets at the end.
+//!
+//! Once a block, the connections in use move from one processor to the other. Packets do not: one thread reads, decodes
+//! and analyses each. Two threads are busy even with few flows, because they alternate on each shard; with a single
+//! flow, one thread analyses while the other reads and decodes.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use capfile::Block;
+use wire::packet::Packet;
+
+use crate::analyzer::{Analyzer, Config, Finished, Limits};
+use crate::clock::Clock;
+use crate::records::decoder::{Decoded, Decoder};
+use crate::records::machine;
+use crate::records::plan::Plan;
+use crate::records::tally::Tally;
+
+/// Shards for each thread, so that one of them is free for all though flows are of unequal sizes.
+const SHARDS_PER_THREAD: usize = 4;
+
+/// Looks at whether a shard is free before a thread sleeps: some ten microseconds, less than it takes to wake up.
+const LOOKS: u32 = 500;
+
+/// What a run on several threads gives.
+pub(super) struct Outcome {
+    pub(super) tally: Tally,
+    pub(super) finished: Vec<Finished>,
+    pub(super) limits: Limits,
+}
+
+/// Where blocks come from.
+struct Source<F> {
+    next: F,
+    /// Blocks read.
+    blocks: u64,
+    /// The capture's clock after them.
+    clock: Clock,
+    /// Time stamp of their last record.
+    last: i64,
+    ended: bool,
+}
+
+/// A shard, and whose turn it is.
+struct Turn {
+    /// The block that is next.
+    next: AtomicU64,
+    shard: Mutex<Shard>,
+    /// A thread that sleeps may look again.
+    passed: Condvar,
+}
+
+struct Shard {
+    analyzer: Analyzer,
+    /// IP packets in the blocks so far, the other shards' too.
+    packets: u64,
+    finished: Vec<Finished>,
+    /// Threads that sleep until it is free.
+    sleepers: u32,
+}
+
+struct Shared<'a, F> {
+    plan: &'a Plan,
+    source: Mutex<Source<F>>,
+    turns: Vec<Turn>,
+    /// Shards that are finished, or that a thread is about to finish.
+    finished: AtomicUsize,
+    /// A thread has panicked.
+    failed: AtomicBool,
+}
+
+/// What a thread has at hand: a block, and what it decoded of it.
+struct Lot {
+    block: Block,
+    /// The block's place in the capture, from 0.
+    sequence: u64,
+    file: u32,
+    decoder: Decoder,
+    /// Its segments, shard by shard, numbered within the block.
+    decoded: Vec<Decoded>,
+    /// Times of the first and the last packet of all this thread's blocks, and the blocks they were in.
+    first: Option<(u64, i64)>,
+    last: Option<(u64, i64)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A thread that panicked takes the whole run with it; until then the others may go on.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Analyses on `threads` threads, this one included. `next` reads the next block and says from which file it is; `None`
+/// is the end.
+pub(super) fn run(
+    plan: &Plan,
+    threads: usize,
+    next: impl FnMut(&mut Block) -> Option<u32> + Send,
+) -> Outcome {
+    let shards = threads * SHARDS_PER_THREAD;
+    let config = Config {
+        memory: plan.config.memory / shards as u64,
+        hot: (plan.config.hot / shards).max(64),
+        ..plan.config
+    };
+    let shared = Shared {
+        plan,
+        source: Mutex::new(Source {
+            next,
+            blocks: 0,
+            clock: Clock::default(),
+            last: i64::MIN,
+            ended: false,
+        }),
+        turns: (0..shards).map(|_| Turn::new(config)).collect(),
+        finished: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+    };
+    let lots = std::thread::scope(|scope| {
+        let workers: Vec<_> = (1..threads)
+            .map(|_| scope.spawn(|| shared.work()))
+            .collect();
+        let mut lots = vec![shared.work()];
+        for worker in workers {
+            match worker.join() {
+                Ok(lot) => lots.push(lot),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        lots
+    });
+    gather(&lots, shared.turns)
+}
+
+/// What all threads and shards have.
+fn gather(lots: &[Lot], turns: Vec<Turn>) -> Outcome {
+    let mut tally = Tally::default();
+    for lot in lots {
+        tally.add(&lot.decoder.tally);
+    }
+    let first = lots.iter().filter_map(|lot| lot.first).min();
+    let last = lots.iter().filter_map(|lot| lot.last).max();
+    tally.first_time = first.map(|(_, time)| time);
+    tally.last_time = last.map_or(0, |(_, time)| time);
+    let mut outcome = Outcome {
+        tally,
+        finished: Vec::new(),
+        limits: Limits::default(),
+    };
+    for turn in turns {
+        let shard = turn.shard.into_inner();
+        let mut shard = shard.unwrap_or_else(PoisonError::into_inner);
+        outcome.finished.append(&mut shard.finished);
+        let limits = shard.analyzer.limits();
+        outcome.limits.finished_early += limits.finished_early;
+        outcome.limits.flights_cut += limits.flights_cut;
+    }
+    // Each shard's are in order, which a stable sort makes use of.
+    outcome
+        .finished
+        .sort_by_key(|finished| finished.first_packet);
+    outcome
+}
+
+impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
+    /// Works until all is done.
+    fn work(&self) -> Lot {
+        let _alarm = Alarm(self);
+        let mut lot = Lot::new(self.plan, self.turns.len());
+        while self.read(&mut lot) {
+            lot.decode();
+            self.analyse(&mut lot);
+        }
+        let blocks = lock(&self.source).blocks;
+        while let Some(turn) = self
+            .turns
+            .get(self.finished.fetch_add(1, Ordering::Relaxed))
+        {
+            self.wait(turn, blocks);
+            lock(&turn.shard).finish();
+        }
+        lot
+    }
+
+    /// Reads the next block. False when there is none.
+    fn read(&self, lot: &mut Lot) -> bool {
+        let mut source = lock(&self.source);
+        if source.ended {
+            return false;
+        }
+        let Some(file) = (source.next)(&mut lot.block) else {
+            source.ended = true;
+            return false;
+        };
+        (lot.sequence, lot.file) = (source.blocks, file);
+        (lot.decoder.clock, lot.decoder.last) = (source.clock, source.last);
+        source.blocks += 1;
+        for record in lot.block.records() {
+            source.clock.tick(record.time_ns);
+            source.last = record.time_ns;
+        }
+        true
+    }
+
+    /// Analyses what was decoded, each shard's as soon as it is the block's turn there.
+    fn analyse(&self, lot: &mut Lot) {
+        let mut left: Vec<usize> = (0..self.turns.len()).collect();
+        while let Some(&first) = left.first() {
+            let before = left.len();
+            left.retain(|&at| {
+                let turn = &self.turns[at];
+                let free = turn.is(lot.sequence);
+                if free {
+                    turn.take(at, lot);
+                }
+                !free
+            });
+            if left.len() == before {
+                self.wait(&self.turns[first], lot.sequence);
+            }
+        }
+    }
+
+    /// Waits until it is that block's turn.
+    fn wait(&self, turn: &Turn, block: u64) {
+        for _ in 0..LOOKS {
+            if turn.is(block) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let mut shard = lock(&turn.shard);
+        while !turn.is(block) {
+            assert!(!self.failed.load(Ordering::Relaxed), "a thread panicked");
+            shard.sleepers += 1;
+            shard = turn
+                .passed
+                .wait(shard)
+                .unwrap_or_else(PoisonError::into_inner);
+            shard.sleepers -= 1;
+        }
+    }
+}
+
+/// Wakes the other threads when one panics, since its block will not pass.
+struct Alarm<'a, 'p, F>(&'a Shared<'p, F>);
+
+impl<F> Drop for Alarm<'_, '_, F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for turn in &self.0.turns {
+                let _shard = lock(&turn.shard);
+                self.0.failed.store(true, Ordering::Relaxed);
+                turn.passed.notify_all();
+            }
+        }
+    }
+}
+
+impl Turn {
+    fn new(config: Config) -> Turn {
+        Turn {
+            next: AtomicU64::new(0),
+            shard: Mutex::new(Shard {
+                analyzer: Analyzer::new(config),
+                packets: 0,
+                finished: Vec::new(),
+                sleepers: 0,
+            }),
+            passed: Condvar::new(),
+        }
+    }
+
+    /// Whether it is that block's turn.
+    fn is(&self, block: u64) -> bool {
+        self.next.load(Ordering::Acquire) == block
+    }
+
+    /// Analyses this shard's part of a block, whose turn it is, and lets the next one pass.
+    fn take(&self, at: usize, lot: &mut Lot) {
+        let mut shard = lock(&self.shard);
+        shard.take(at, lot);
+        self.next.store(lot.sequence + 1, Ordering::Release);
+        if shard.sleepers > 0 {
+            self.passed.notify_all();
+        }
+    }
+}
+
+impl Shard {
+    fn take(&mut self, at: usize, lot: &mut Lot) {
+        self.analyzer.set_file(lot.file);
+        machine::take(&mut self.analyzer, &mut lot.decoded[at], self.packets);
+        self.packets += lot.decoder.number;
+        if self.analyzer.has_finished() {
+            self.finished.append(&mut self.analyzer.take_finished());
+        }
+    }
+
+    fn finish(&mut self) {
+        self.analyzer.finish();
+        self.finished.append(&mut self.analyzer.take_finished());
+        self.finished
+            .sort_unstable_by_key(|finished| finished.first_packet);
+    }
+}
+
+impl Lot {
+    fn new(plan: &Plan, shards: usize) -> Lot {
+        Lot {
+            block: Block::new(),
+            sequence: 0,
+            file: 0,
+            decoder: Decoder::new(*plan),
+            decoded: (0..shards).map(|_| Decoded::default()).collect(),
+            first: None,
+            last: None,
+        }
+    }
+
+    /// Decodes the block.
+    fn decode(&mut self) {
+        self.decoded.iter_mut().for_each(Decoded::clear);
+        let decoder = &mut self.decoder;
+        decoder.number = 0;
+        decoder.tally.first_time = None;
+        let mut packet = Packet::new();
+        for record in self.block.records() {
+            decoder.decode(&self.block, record, &mut packet, &mut self.decoded);
+        }
+        // A thread's blocks come in the order of the capture.
+        if let Some(first) = decoder.tally.first_time {
+            self.first.get_or_insert((self.sequence, first));
+            self.last = Some((self.sequence, decoder.tally.last_time));
+        }
+    }
+}

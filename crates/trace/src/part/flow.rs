@@ -1,0 +1,74 @@
+//! UDP flows as octets.
+
+use core::net::IpAddr;
+
+use crate::key::FlowKey;
+use crate::udp::{Flow, Sent};
+
+/// Octets of a flow.
+const LENGTH: usize = 2 * 18 + 2 * 4 + 2 * 8 + 4 * 8;
+
+/// A flow as octets, all but its number and its first packet's.
+pub(super) fn freeze(flow: &Flow) -> [u8; LENGTH] {
+    let mut octets = [0; LENGTH];
+    let mut rest = octets.as_mut_slice();
+    let mut put = |part: &[u8]| {
+        let (head, tail) = core::mem::take(&mut rest).split_at_mut(part.len());
+        head.copy_from_slice(part);
+        rest = tail;
+    };
+    for (address, port) in [flow.a_end(), flow.b_end()] {
+        let address = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        put(&address.octets());
+        put(&port.to_le_bytes());
+    }
+    put(&flow.key.realm.to_le_bytes());
+    put(&flow.file.to_le_bytes());
+    put(&flow.first_time.to_le_bytes());
+    put(&flow.last_time.to_le_bytes());
+    for sent in [flow.a, flow.b] {
+        put(&sent.packets.to_le_bytes());
+        put(&sent.bytes.to_le_bytes());
+    }
+    octets
+}
+
+/// The flow that was frozen; `None` where the octets are none.
+pub(super) fn thaw(octets: &[u8], first_packet: u64) -> Option<Flow> {
+    let octets: &[u8; LENGTH] = octets.try_into().ok()?;
+    let mut rest = octets.as_slice();
+    let a: [u8; 16] = take(&mut rest)?;
+    let a_port = u16::from_le_bytes(take(&mut rest)?);
+    let b: [u8; 16] = take(&mut rest)?;
+    let b_port = u16::from_le_bytes(take(&mut rest)?);
+    let realm = u32::from_le_bytes(take(&mut rest)?);
+    let (key, a_is_low) = FlowKey::new(&a, a_port, &b, b_port, realm);
+    let file = u32::from_le_bytes(take(&mut rest)?);
+    let first_time = i64::from_le_bytes(take(&mut rest)?);
+    let last_time = i64::from_le_bytes(take(&mut rest)?);
+    let mut sent = [Sent::default(); 2];
+    for sent in &mut sent {
+        sent.packets = u64::from_le_bytes(take(&mut rest)?);
+        sent.bytes = u64::from_le_bytes(take(&mut rest)?);
+    }
+    Some(Flow {
+        number: 0,
+        first_packet,
+        file,
+        key,
+        a_is_low,
+        first_time,
+        last_time,
+        a: sent[0],
+        b: sent[1],
+    })
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, tail) = rest.split_first_chunk()?;
+    *rest = tail;
+    Some(*head)
+}

@@ -1,0 +1,243 @@
+//! Decodes a record of a capture file into a TCP segment. This needs no connection's state, so that several threads can
+//! decode blocks at the same time.
+
+use capfile::{Block, Record};
+use wire::link::LinkType;
+use wire::packet::{self, Fragment, Layers, Packet};
+use wire::tcp::Tcp;
+
+use super::machine::AHEAD;
+use super::plan::Plan;
+use super::tally::Tally;
+use crate::clock::Clock;
+use crate::key::FlowKey;
+use crate::segment::Segment;
+
+/// The outcome of decoding a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It holds an IP packet.
+    Packet,
+    /// It holds none, or one before the first that is to be analysed.
+    Nothing,
+    /// The last packet to be analysed has passed.
+    Past,
+}
+
+/// The decoded segments of a shard. The room is reused for each block.
+#[derive(Default)]
+pub(crate) struct Decoded {
+    /// Hash and segment. Only the first `len` are in use.
+    segments: Vec<(u64, Segment)>,
+    len: usize,
+    /// Encapsulations of the segments that have any, by index.
+    pub(crate) layers: Vec<(usize, Layers)>,
+}
+
+impl Decoded {
+    /// Removes all segments and keeps the room.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        self.layers.clear();
+    }
+
+    /// Hash and segment of each.
+    #[inline]
+    pub(crate) fn segments(&mut self) -> &mut [(u64, Segment)] {
+        &mut self.segments[..self.len]
+    }
+
+    /// Where to write the next segment; [`Decoded::add`] then adds it.
+    #[inline(always)]
+    fn place(&mut self) -> &mut (u64, Segment) {
+        if self.len == self.segments.len() {
+            self.grow();
+        }
+        &mut self.segments[self.len]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let room = (2 * self.len).max(AHEAD);
+        self.segments.resize(room, Default::default());
+    }
+
+    #[inline(always)]
+    fn add(&mut self, packet: &Packet<'_>) {
+        if !packet.layers.is_empty() {
+            self.layers.push((self.len, packet.layers));
+        }
+        self.len += 1;
+    }
+}
+
+/// Decodes records in the order of the capture, and counts them.
+pub(crate) struct Decoder {
+    plan: Plan,
+    pub(crate) tally: Tally,
+    /// IP packets so far: the number of the last one.
+    pub(crate) number: u64,
+    /// The capture's clock, by records of any kind.
+    pub(crate) clock: Clock,
+    /// Time stamp of the last record.
+    pub(crate) last: i64,
+}
+
+impl Decoder {
+    pub(crate) fn new(plan: Plan) -> Decoder {
+        Decoder {
+            plan,
+            tally: Tally::default(),
+            number: 0,
+            clock: Clock::default(),
+            last: i64::MIN,
+        }
+    }
+
+    /// Adds the segment of a record, if it holds one, to its flow's shard. `packet` is scratch room.
+    #[inline(always)]
+    pub(crate) fn decode<'p>(
+        &mut self,
+        block: &'p Block,
+        record: &Record,
+        packet: &mut Packet<'p>,
+        to: &mut [Decoded],
+    ) -> Step {
+        // For the most frequent packets, only the segment is ever written to memory.
+        let mut plain = Packet::new();
+        if record.link == LinkType::ETHERNET
+            && packet::plain_tcp(block.bytes(record), &mut plain)
+            && let Some(tcp) = Tcp::plain(&plain)
+        {
+            let step = self.count(record, &plain);
+            if step == Step::Packet {
+                self.segment(&plain, &tcp, to);
+            }
+            return step;
+        }
+        self.decode_any(block, record, packet, to)
+    }
+
+    /// Like [`Decoder::decode`], for less frequent packets.
+    #[inline(never)]
+    fn decode_any<'p>(
+        &mut self,
+        block: &'p Block,
+        record: &Record,
+        packet: &mut Packet<'p>,
+        to: &mut [Decoded],
+    ) -> Step {
+        let step = self.record(block, record, packet);
+        if step != Step::Packet {
+            return step;
+        }
+        if let Some(tcp) = Tcp::plain(packet) {
+            self.segment(packet, &tcp, to);
+            return step;
+        }
+        match Tcp::parse(packet) {
+            Ok(ref tcp) => {
+                self.segment(packet, tcp, to);
+            }
+            Err(error) => self.tally.not_tcp(packet, error),
+        }
+        step
+    }
+
+    /// Finds the IP packet of a record.
+    #[inline]
+    pub(crate) fn record<'p>(
+        &mut self,
+        block: &'p Block,
+        record: &Record,
+        packet: &mut Packet<'p>,
+    ) -> Step {
+        match packet::decode(record.link, block.bytes(record), record.length, packet) {
+            Ok(()) => self.count(record, packet),
+            Err(skip) => {
+                self.tick(record);
+                self.tally.skip(skip);
+                Step::Nothing
+            }
+        }
+    }
+
+    /// Counts a record with an IP packet.
+    #[inline(always)]
+    fn count(&mut self, record: &Record, packet: &Packet<'_>) -> Step {
+        if self.number >= self.plan.last {
+            return Step::Past;
+        }
+        let backwards = record.time_ns < self.last;
+        self.tick(record);
+        self.number += 1;
+        self.tally.packets += 1;
+        if self.number < self.plan.first {
+            return Step::Nothing;
+        }
+        self.tally.backwards += u64::from(backwards);
+        if self.tally.first_time.is_none() {
+            self.tally.first_time = Some(record.time_ns);
+        }
+        self.tally.last_time = record.time_ns;
+        if packet.fragment != Fragment::Whole {
+            self.tally.fragment(packet.fragment);
+        }
+        if !packet.layers.is_empty() {
+            self.tally.layers.add(packet.layers.as_slice());
+        }
+        Step::Packet
+    }
+
+    /// Counts a record of any kind and advances the clock.
+    #[inline(always)]
+    fn tick(&mut self, record: &Record) {
+        self.tally.records += 1;
+        self.last = record.time_ns;
+        self.clock.tick(record.time_ns);
+    }
+
+    /// Adds a segment to its flow's shard and returns it. `None` if the flow belongs to another part.
+    #[inline(always)]
+    pub(crate) fn segment<'t>(
+        &mut self,
+        packet: &Packet<'_>,
+        tcp: &Tcp<'_>,
+        to: &'t mut [Decoded],
+    ) -> Option<&'t (u64, Segment)> {
+        self.tally.tcp_seen += 1;
+        self.tally.too_short += u64::from(tcp.options.cut || tcp.options.malformed);
+        let realm = self.plan.realm_of(packet.layers.as_slice());
+        let (source, destination) = (tcp.source_port, tcp.destination_port);
+        let (key, _) = FlowKey::new(
+            &packet.source,
+            source,
+            &packet.destination,
+            destination,
+            realm,
+        );
+        let hash = key.hash(self.plan.config.seed);
+        if !self.plan.has_hash(hash) {
+            return None;
+        }
+        self.tally.tcp += 1;
+        let shards = to.len();
+        let decoded = &mut to[shard(hash, shards)];
+        let at = decoded.len;
+        let place = decoded.place();
+        place.0 = hash;
+        place
+            .1
+            .set(self.number, self.last, self.clock.now(), packet, tcp, realm);
+        decoded.add(packet);
+        Some(&decoded.segments[at])
+    }
+}
+
+/// Which of so many shards a flow with that hash belongs to. The analyser's table uses the lowest and the highest bits.
+#[inline(always)]
+fn shard(hash: u64, shards: usize) -> usize {
+    (((hash >> 24 & 0xffff_ffff) * shards as u64) >> 32) as usize
+}
