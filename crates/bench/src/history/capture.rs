@@ -1,18 +1,15 @@
 //! The measurements of the fourth chapter: the lists of 2005, and the whole way of a capture like the published one.
 
-use std::hint::black_box;
+use std::io::Cursor;
 
 use anyhow::{Context, Result};
 use base::Duration;
-use capfile::{Block, Reader};
 use lab::captures::{Scale, named};
 use lab::history::{Chapter, Whole, chapter_capture};
 use lab::plot::number::grouped;
 use lab::segments::{self, Case, Config, agree};
 use reactor::{clock, usage};
-use trace::{Analyzer, Nobody, Segment};
-use wire::packet::{self, Packet};
-use wire::tcp::Tcp;
+use trace::{Captures, Options};
 
 use cli::progress::spinner;
 
@@ -74,34 +71,18 @@ fn whole(scale: Scale) -> Result<Whole> {
     let kind = named(LIKE).context(LIKE)?;
     let mut file = Vec::new();
     kind.write(scale, &mut file, &mut |_| {})?;
+    let bytes = file.len() as u64;
+    let options = Options {
+        threads: Some(1),
+        ..Options::default()
+    };
     let before = usage::thread_cpu();
-    let mut reader = Reader::new(file.as_slice())?;
-    let mut block = Block::new();
-    let mut analyzer = Analyzer::new(trace::Config::default());
-    let mut segment = Segment::default();
-    let (mut number, mut last_ns) = (0, i64::MIN);
-    while reader.read_block(&mut block)? {
-        let mut packet = Packet::new();
-        for record in block.records() {
-            let frame = block.bytes(record);
-            if packet::decode(record.link, frame, record.length, &mut packet).is_err() {
-                continue;
-            }
-            number += 1;
-            last_ns = last_ns.max(record.time_ns);
-            if let Ok(ref tcp) = Tcp::parse(&packet) {
-                segment.set(number, record.time_ns, last_ns, &packet, tcp, 0);
-                analyzer.packet(&segment, &[], &mut Nobody);
-            }
-        }
-    }
-    analyzer.finish();
-    black_box(analyzer.take_finished());
+    let found = Captures::from_reader(LIKE, Cursor::new(file), options).read()?;
     let spent = usage::thread_cpu().as_nanos() - before.as_nanos();
     Ok(Whole {
-        packets: number,
-        bytes: file.len() as u64,
-        connections: analyzer.connections(),
+        packets: found.summary().packets,
+        bytes,
+        connections: found.summary().connections,
         cpu_s: spent as f64 / 1e9,
     })
 }
