@@ -1,18 +1,18 @@
-//! A part of a file and the packets found in it.
+//! A block of a file and the packets in it.
 
 use wire::link::LinkType;
 
 use crate::fault::{Fault, Faults};
 
-/// The most octets of the file read at once, and the length of a block as long as no record is longer.
+/// The most bytes of the file read at once, and the length of a block unless a record is longer.
 ///
-/// So long because threads hand connections to each other once a block, so short that a block, its records and what is
-/// decoded of it stay in the cache of a processor core.
+/// Long, because threads hand over connections once a block. Short enough that a block, its records and the segments
+/// decoded from it stay in the cache of a processor core.
 const READ_LEN: usize = 512 << 10;
 
-/// The octets of a part of a file, and where the packets are in them.
+/// The bytes of a part of a file, and the packets' places in them.
 ///
-/// Meant to be used again and again: it keeps its memory between calls of [`Reader::read_block`].
+/// Reuse it: it keeps its memory between calls of [`Reader::read_block`].
 ///
 /// [`Reader::read_block`]: crate::Reader::read_block
 #[derive(Debug, Default)]
@@ -27,15 +27,15 @@ pub struct Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     pub(crate) start: u32,
-    /// How many octets of the packet the file holds. A few old files hold more than [`length`](Record::length) says.
+    /// Captured length in bytes. In a few old files it is greater than [`length`](Record::length).
     pub captured: u32,
-    /// How many octets the packet had, as the file says.
+    /// Length of the packet as sent, in bytes.
     pub length: u32,
     /// When it was captured, in ns since 1970.
     pub time_ns: i64,
-    /// What its first octet belongs to; [`UNKNOWN_LINK`](crate::UNKNOWN_LINK) where there is no number for it.
+    /// Its link type; [`UNKNOWN_LINK`](crate::UNKNOWN_LINK) if there is no number for it.
     pub link: LinkType,
-    /// The interface it was captured on, as the file numbers them (in pcapng, within a section); 0 where the format has none.
+    /// The interface, as the file numbers them (in pcapng, within a section); 0 if the format has none.
     pub interface: u16,
     /// Where its record begins in the file, after decompression.
     pub offset: u64,
@@ -54,7 +54,7 @@ impl Block {
         &self.records
     }
 
-    /// The captured octets of a packet of this block.
+    /// The captured bytes of a packet of this block.
     ///
     /// # Panics
     /// When the record is of another block, or of an earlier filling of this one, and reaches past what it now holds.
@@ -71,7 +71,7 @@ impl Block {
         self.records.is_empty()
     }
 
-    /// Starts anew with what the last block left over.
+    /// Starts a block with the rest of the last one.
     pub(crate) fn restart(&mut self, carry: &[u8]) {
         self.records.clear();
         // What is left over really was in the file, so twice its length is no empty promise.

@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Faults of a file.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::format::Format;
 use crate::source::Compression;
 
-/// One kind of thing that is wrong with a file of packets.
+/// A kind of fault of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The file ends inside a record.
@@ -17,7 +17,7 @@ pub enum Fault {
     CompressionCorrupt,
     /// A record claims to be longer than any packet.
     RecordTooLong,
-    /// A record's length and what it holds contradict each other.
+    /// A record's length contradicts its contents.
     BadRecordLength,
     /// The two lengths of a pcapng block differ.
     BlockLengthMismatch,
@@ -38,14 +38,14 @@ pub enum Fault {
     BadTime,
 }
 
-/// What a [`Fault`] does to the reading of the file.
+/// The effect of a [`Fault`] on the reading of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// The packet is given all the same.
+    /// The packet is returned nevertheless.
     Kept,
-    /// One record is passed over.
+    /// One record is skipped.
     Skipped,
-    /// Nothing after it is read.
+    /// The rest of the file is not read.
     Ended,
 }
 
@@ -67,7 +67,7 @@ impl Fault {
         Fault::BadTime,
     ];
 
-    /// What it does to the reading of the file.
+    /// The effect on the reading of the file.
     #[must_use]
     pub fn effect(self) -> Effect {
         match self {
@@ -107,7 +107,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The faults met in a file: the first of them and where, and how many of each kind.
+/// The faults of a file: the first one, its place, and the number of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
     first: Option<(u64, Fault)>,
@@ -115,20 +115,20 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// The first fault and where its record begins in the file (after decompression); for a corrupt or shortened
-    /// stream, where what could be decompressed ends.
+    /// The first fault, and the offset of its record in the file (after decompression). For a corrupt or truncated
+    /// stream, it is the offset at which the decompressed data ends.
     #[must_use]
     pub fn first(&self) -> Option<(u64, Fault)> {
         self.first
     }
 
-    /// How often that fault was met.
+    /// The number of faults of this kind.
     #[must_use]
     pub fn count(&self, fault: Fault) -> u64 {
         self.counts[fault as usize]
     }
 
-    /// The kinds that were met, and how often.
+    /// The kinds of faults in the file, and the number of each.
     pub fn iter(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
         Fault::ALL
             .into_iter()
@@ -136,7 +136,7 @@ impl Faults {
             .filter(|&(_, count)| count > 0)
     }
 
-    /// How many faults there were in all.
+    /// The number of faults of all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
@@ -160,10 +160,10 @@ pub enum OpenError {
     /// It could not be read from.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// There is nothing in it.
+    /// It is empty.
     #[error("the file is empty")]
     Empty,
-    /// It is of no format known here.
+    /// Its format is unknown.
     #[error("not a file of packets of a known format")]
     UnknownFormat,
     /// It ends inside the file header.
@@ -182,7 +182,7 @@ pub enum OpenError {
     /// A compression that is not known here, by its usual name.
     #[error("compressed with {0}, which is not supported; decompress it first")]
     UnsupportedCompression(&'static str),
-    /// Compressed, but nothing could be decompressed.
+    /// It is compressed, but nothing could be decompressed.
     #[error("the {0} stream is corrupt or cut short at its beginning")]
     Corrupt(Compression),
 }

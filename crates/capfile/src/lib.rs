@@ -1,9 +1,9 @@
-//! Files of packets: pcap, pcapng, snoop, ERF, TSH and EtherPeek; and of BGP routes and messages: MRT ([`mrt`]). As they
-//! are or compressed with gzip, zstd or bzip2.
+//! Reads and writes capture files: pcap, pcapng, snoop, ERF, TSH and EtherPeek, and MRT files of BGP routes and
+//! messages ([`mrt`]). They may be compressed with gzip, zstd or bzip2.
 //!
-//! [`Reader`] tells compression and format by content and gives the packets of a file in [`Block`]s, each some
-//! 512 KiB of the file and the [`Record`]s in it: no allocation and no copy per packet. What is wrong with a file
-//! never ends in a panic or in memory it merely claims to need: [`Faults`] says what was met, how often and where
+//! [`Reader`] detects compression and format by content. It returns the packets of a file in [`Block`]s, each about 512
+//! KiB of the file and the [`Record`]s in it, without an allocation or a copy per packet. A faulty file causes no panic
+//! and no allocation of memory that it only claims to need: [`Faults`] counts the faults and has the place of the
 //! first. [`PcapWriter`] writes pcap, and [`PcapngWriter`] pcapng.
 //!
 //! Sources:
@@ -11,11 +11,11 @@
 //!   these; link types by their LINKTYPE numbers (tcpdump.org/linktypes.html).
 //! - snoop: RFC 1761. ERF: Endace's *ERF types* reference. TSH: NLANR's time sequenced headers, 44 octets a packet.
 //!   EtherPeek: the classic format, versions 5 to 7.
-//! - gzip: RFC 1951 and 1952. zstd: RFC 8878. bzip2: the format that its own library reads.
+//! - gzip: RFC 1951 and 1952. zstd: RFC 8878. bzip2: the format of its own library.
 //! - MRT: RFC 6396 and 8050.
 //!
 //! Left out: pcapng's name resolution, statistics and decryption blocks and all options but those of time (skipped by
-//! length); snoop of versions other than 2; ERF's meta-data; file formats that tcptrace alone knows (NetMetrix,
+//! length); snoop of versions other than 2; ERF's meta-data; file formats that only tcptrace reads (NetMetrix,
 //! NetScout, ns); xz and the like (named in the error).
 #![forbid(unsafe_code)]
 

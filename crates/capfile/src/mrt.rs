@@ -1,13 +1,13 @@
-//! MRT: tables and messages of BGP, as route collectors keep them (RFC 6396, RFC 8050).
+//! MRT: BGP tables and messages, as route collectors store them (RFC 6396, RFC 8050).
 //!
-//! [`Reader`] tells the compression by content (gzip, zstd, bzip2 or none) and gives one [`Record`] after the other, which
-//! borrows from its buffer: TABLE_DUMP, TABLE_DUMP_V2, and BGP4MP with and without microseconds, with path identifiers
-//! (RFC 8050). What is of another type is given as octets. A record that contradicts itself is a [`Fault`] with its
-//! offset, and the next one is read; only where a record's length cannot be believed does the reading end.
+//! [`Reader`] detects the compression by content (gzip, zstd, bzip2 or none) and returns one [`Record`] after the
+//! other, which borrows from its buffer: TABLE_DUMP, TABLE_DUMP_V2, and BGP4MP with and without microseconds, with path
+//! identifiers (RFC 8050). Records of other types are returned as bytes. A record that contradicts itself is a
+//! [`Fault`] with its offset, and the next record is read. Only an impossible length ends the reading.
 //!
-//! [`Writer`] writes TABLE_DUMP_V2 and BGP4MP. What compresses the file is the caller's, by what it writes to.
+//! [`Writer`] writes TABLE_DUMP_V2 and BGP4MP. To compress the file, pass a compressing writer.
 //!
-//! Left out: entries of RIB_GENERIC records (given as octets), geographic extensions (RFC 6397), OSPF and IS-IS, and
+//! Left out: entries of RIB_GENERIC records (returned as bytes), geographic extensions (RFC 6397), OSPF and IS-IS, and
 //! the types that RFC 6396 deprecates.
 
 mod octets;

@@ -1,4 +1,4 @@
-//! Writing pcapng (draft-ietf-opsawg-pcapng): one section, little-endian, with time stamps in nanoseconds.
+//! Writes pcapng (draft-ietf-opsawg-pcapng): one section, little-endian, with time stamps in nanoseconds.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ const EPB_FLAGS: u16 = 2;
 const ISB_IFRECV: u16 = 4;
 const ISB_IFDROP: u16 = 5;
 
-/// Which way a packet went, as seen from the interface (`epb_flags`, bits 0 and 1).
+/// Direction of a packet at the interface (`epb_flags`, bits 0 and 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// It came in.
@@ -135,7 +135,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Hands what is buffered on.
+    /// Flushes the writer.
     ///
     /// # Errors
     /// It cannot be written.
@@ -143,7 +143,7 @@ impl<W: Write> PcapngWriter<W> {
         self.out.flush()
     }
 
-    /// Where it is written.
+    /// The writer.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }

@@ -1,4 +1,4 @@
-//! From a source to blocks of records.
+//! Reads a source as blocks of records.
 
 use std::io::{self, Read};
 
@@ -7,7 +7,7 @@ use crate::fault::{Fault, Faults, OpenError};
 use crate::format::{Format, HEAD_LEN, MAGIC_LEN, Walker};
 use crate::source::{Compression, Pulled, Source};
 
-/// A file of packets that is being read.
+/// Reads a capture file.
 ///
 /// The source is read in large parts, and needs no buffer of its own.
 pub struct Reader<R> {

@@ -1,4 +1,4 @@
-//! Where the octets of a file come from: as they are, or decompressed on the way.
+//! The source of a file's bytes, and its decompression.
 
 mod bzip2;
 mod gzip;
@@ -14,7 +14,7 @@ use gzip::Gzip;
 use input::Input;
 use zstd::Zstd;
 
-/// How a file is compressed.
+/// Compression of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// gzip (RFC 1952), of one member or several.

@@ -1,4 +1,4 @@
-//! Writing pcap.
+//! Writes pcap.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use wire::link::LinkType;
 
 use crate::format::{MAGIC_MICROS, MAGIC_NANOS, PCAP_HEADER_LEN};
 
-/// How fine the time stamps of a pcap file are.
+/// Resolution of the time stamps of a pcap file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolution {
     /// Microseconds, which every reader knows; the rest of a time is cut off.
@@ -74,7 +74,7 @@ impl<W: Write> PcapWriter<W> {
         self.out.write_all(octets)
     }
 
-    /// Hands what is buffered on.
+    /// Flushes the writer.
     ///
     /// # Errors
     /// It cannot be written.
@@ -82,7 +82,7 @@ impl<W: Write> PcapWriter<W> {
         self.out.flush()
     }
 
-    /// Gives the writer back, which may still hold octets to be flushed.
+    /// Returns the writer, which may still have to be flushed.
     pub fn into_inner(self) -> W {
         self.out
     }

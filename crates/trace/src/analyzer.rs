@@ -1,9 +1,11 @@
-//! Finds each packet's connection, and keeps as many connections as there is memory for.
+//! Finds each packet's connection, and keeps as many connections as memory allows.
 //!
-//! A connection is *hot* while it has packets: its statistics stand ready. One that has not been touched for a while
-//! makes room by being frozen into some three hundred octets, from which it comes back whole; that changes nothing but
-//! speed. The hot ones have a table of their own, small enough for the processor's caches. It is *finished*, and leaves, when its time-out has passed, when another connection takes its addresses and
-//! ports, or, as the last resort, when memory runs out. All rules depend on the packets alone, so that the parts of a
+//! A connection is *hot* while packets arrive for it: its statistics are in memory as they are. A connection without
+//! packets for a while is *frozen* into about 300 bytes, and thawed without loss when its next packet arrives; this
+//! only affects speed. Hot connections have a table of their own, small enough for the processor's caches.
+//!
+//! A connection *finishes*, and leaves the analyser, in one of three cases: its time-out has passed, another connection
+//! takes its addresses and ports, or memory runs out. All rules depend only on the packets, so that the parts of a
 //! capture that is analysed in pieces agree.
 
 use crate::connection::Connection;
@@ -18,19 +20,20 @@ use wire::packet::Layer;
 /// Limits and time-outs.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// What hashes depend on: the same for all who share a capture, else something that nobody can guess.
+    /// Seed of the hashes of flows: the same on all machines that share a capture, otherwise a number that nobody can
+    /// guess.
     pub seed: u64,
-    /// Idle for longer than this, in nanoseconds, a connection has ended, and its addresses and ports are free.
+    /// A connection that is idle for longer than this, in nanoseconds, finishes, and its addresses and ports are free.
     pub idle: i64,
-    /// The same for one that is closed.
+    /// The same for a closed connection.
     pub idle_closed: i64,
-    /// Connections kept hot.
+    /// The largest number of hot connections.
     pub hot: usize,
-    /// Octets that connections may take; beyond it, the least recently used ones are finished early.
+    /// Memory for connections, in bytes. Beyond it, the least recently used connections finish early.
     pub memory: u64,
 }
 
-/// Two hours: the default of keep-alives (RFC 9293 3.8.4), after which an idle connection that lives would have shown itself.
+/// Two hours: the default interval of keep-alives (RFC 9293 3.8.4), so that a live connection would have sent one.
 pub const IDLE: i64 = 7_200_000_000_000;
 
 /// Half an hour.
@@ -48,23 +51,22 @@ impl Default for Config {
     }
 }
 
-/// What the limits did.
+/// How often memory limits took effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections finished before their time because memory ran out. What came for them later counts as other
-    /// connections.
+    /// Connections finished early because memory ran out. Their later packets count as other connections.
     pub finished_early: u64,
-    /// Times that segments in flight were given up because memory ran out: retransmissions of those are counted, but
-    /// not timed. What was given up is in [`crate::segments::Segments::forgotten`].
+    /// How often segments in flight were forgotten because memory ran out: their retransmissions are counted, but not
+    /// timed. The number of forgotten segments is in [`crate::segments::Segments::forgotten`].
     pub flights_cut: u64,
 }
 
 /// A connection that has finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// Number of its first packet: what connections are ordered by.
+    /// Number of its first packet. Connections are ordered by it.
     pub first_packet: u64,
-    /// The connection, frozen: see [`Connection::thaw`].
+    /// The frozen connection: see [`Connection::thaw`].
     pub octets: Box<[u8]>,
 }
 
@@ -72,11 +74,11 @@ pub struct Finished {
 #[derive(Debug)]
 enum Place {
     Hot(u32),
-    /// Its octets; none where there is no connection.
+    /// Its bytes; empty if there is no connection.
     Frozen(Box<[u8]>),
 }
 
-/// What a connection has for as long as it is held, so few octets.
+/// The part of a connection that stays in memory while it is frozen. It is small.
 #[derive(Debug)]
 struct Slot {
     hash: u64,
@@ -105,7 +107,7 @@ struct Hot {
     touched: bool,
     /// It has closed.
     closed: bool,
-    /// It is in the list of those that have nothing left to say.
+    /// It is in the list of connections that are closed and fully acknowledged.
     quiet: bool,
 }
 
@@ -133,11 +135,11 @@ pub struct Analyzer {
     hot: Vec<Hot>,
     /// Hot places that are free.
     spare: Vec<u32>,
-    /// Hot connections that closed and have all acknowledged, the oldest first: their places, and their slots.
+    /// Hot connections that are closed and fully acknowledged, the oldest first: their places and slots.
     quiet: VecDeque<(u32, u32)>,
-    /// The hand of the clock that looks for a hot connection to freeze.
+    /// The hand of the clock algorithm that chooses a hot connection to freeze.
     hand: usize,
-    /// Connections to look at when the idle time-out may have passed, and when that of closed ones may have.
+    /// Connections to check when the idle time-out may have passed, and when that of closed connections may have.
     open: VecDeque<Due>,
     closed: VecDeque<Due>,
     finished: Vec<Finished>,
@@ -151,24 +153,24 @@ pub struct Analyzer {
     scratch: Room,
 }
 
-/// Connections with nothing left to say that stay hot for copies of their last packets. Few, so that they are frozen
-/// while they are in the processor's caches, and so are their places for the next ones.
+/// Closed and fully acknowledged connections that stay hot for copies of their last packets. They are few, so that they
+/// are frozen, and their places reused, while both are in the processor's caches.
 const LINGER: usize = 16;
 
 /// FIN or RST.
 const FIN_RST: u16 = 5;
 
-/// What a hot connection takes, its lists included.
+/// Bytes of a hot connection, its lists included.
 const HOT_SIZE: u64 = core::mem::size_of::<Hot>() as u64 + 1024;
 
-/// What each connection takes besides: its slot, its place in the table and in the queue.
+/// Further bytes of each connection: its slot, and its entries in the table and the queue.
 const SLOT_SIZE: u64 = core::mem::size_of::<Slot>() as u64 + 32;
 
 impl Analyzer {
-    /// An analyser that has seen nothing.
+    /// An analyser without connections.
     #[must_use]
     pub fn new(config: Config) -> Analyzer {
-        // Little memory has room for few.
+        // With little memory, fewer connections are hot.
         let room = (config.memory / 4 / HOT_SIZE).max(64);
         let hot = config.hot.min(usize::try_from(room).unwrap_or(usize::MAX));
         Analyzer {
@@ -193,24 +195,24 @@ impl Analyzer {
         }
     }
 
-    /// Packets from here on come from this file of several, from 0.
+    /// The following packets are from this file, counted from 0.
     pub fn set_file(&mut self, file: u32) {
         self.file = file;
     }
 
-    /// Connections so far, finished ones included.
+    /// Number of connections so far, including finished ones.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections
     }
 
-    /// Connections held now.
+    /// Number of connections in memory.
     #[must_use]
     pub fn held(&self) -> usize {
         self.warm.len() + self.cold.len()
     }
 
-    /// Octets that they take, as the limit counts them.
+    /// Bytes of the connections in memory, as the limit counts them.
     #[must_use]
     pub fn memory(&self) -> u64 {
         self.frozen
@@ -219,27 +221,28 @@ impl Analyzer {
             + self.many * core::mem::size_of::<crate::segments::Sent>() as u64
     }
 
-    /// What the limits did.
+    /// How often memory limits took effect.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Takes in a packet. `layers` are the encapsulations it came in, `observer` is told what became of it.
+    /// Analyses a packet. `layers` are its encapsulations. `observer` sees the result.
     #[inline]
     pub fn packet<O: Observer>(&mut self, segment: &Segment, layers: &[Layer], observer: &mut O) {
         let hash = segment.key.hash(self.config.seed);
         self.packet_hashed(hash, segment, layers, observer);
     }
 
-    /// Reads what packets with these keys and their hashes will need, all at once, so that the processor waits for
-    /// memory once and not for each. Worth it when many connections are held. Returns a number that means nothing and
-    /// must be used, lest the reading be optimised away.
+    /// Reads the connections of packets with these hashes and keys all at once, so that the processor waits for memory
+    /// once instead of once a packet. This pays off if many connections are in memory. The returned number has no
+    /// meaning; the caller must use it, or the compiler would optimise the reads away.
     #[must_use]
     pub fn touch<'a>(&self, keys: impl Iterator<Item = (u64, &'a FlowKey)>) -> u64 {
         let mut sum = 0u64;
         let (mut places, mut count) = ([0; 64], 0);
-        // To compare keys would be to wait for each. Another connection is read once in a hundred times instead.
+        // Comparing keys would wait for memory each time. Without it, about one read in a hundred is of another
+        // connection.
         for (hash, _) in keys.take(places.len()) {
             if let Some(&at) = self.warm.find(hash, |_| true) {
                 sum = sum.wrapping_add(self.hot[at as usize].connection.touch());
@@ -255,7 +258,7 @@ impl Analyzer {
         sum
     }
 
-    /// The same for a packet whose key's hash, with the configuration's seed, is known.
+    /// Like [`Analyzer::packet`], if the hash of the packet's key with the configuration's seed is known.
     #[inline]
     pub fn packet_hashed<O: Observer>(
         &mut self,
@@ -292,7 +295,7 @@ impl Analyzer {
         }
     }
 
-    /// Whether the packet begins another connection between the same ends.
+    /// Whether the packet starts another connection between the same ends.
     #[inline]
     fn is_another(&self, at: u32, segment: &Segment) -> bool {
         let connection = &self.hot[at as usize].connection;
@@ -303,7 +306,7 @@ impl Analyzer {
         segment.syn() && begins_another(connection, segment)
     }
 
-    /// A packet of no connection that is hot, or of another than `found`.
+    /// A packet whose connection is not hot, or is not `found`. Returns the connection's place.
     #[inline(never)]
     fn slow(&mut self, found: Option<u32>, hash: u64, segment: &Segment) -> u32 {
         if let Some(at) = found.or_else(|| self.thaw(hash, &segment.key)) {
@@ -345,7 +348,7 @@ impl Analyzer {
         at
     }
 
-    /// Makes the frozen connection with that key hot. Returns where it is.
+    /// Makes the frozen connection with that key hot. Returns its place.
     fn thaw(&mut self, hash: u64, key: &FlowKey) -> Option<u32> {
         let slots = &self.slots;
         let entry = self
@@ -366,7 +369,7 @@ impl Analyzer {
         Some(at)
     }
 
-    /// The connection at `at`, new or thawed, is the one of that slot.
+    /// Assigns the new or thawed connection at `at` to a slot.
     fn place(&mut self, slot: u32, at: u32) {
         let entry = &mut self.slots[slot as usize];
         entry.place = Place::Hot(at);
@@ -381,7 +384,7 @@ impl Analyzer {
             .insert_unique(hash, at, |&at| hot[at as usize].hash);
     }
 
-    /// A hot place for one more: a new one, or that of one that is frozen for it.
+    /// A free hot place; if there is none, another connection is frozen.
     fn room(&mut self) -> u32 {
         if let Some(at) = self.spare.pop() {
             return at;
@@ -410,7 +413,7 @@ impl Analyzer {
         at
     }
 
-    /// Freezes the hot connection at `at`, whose place is free then.
+    /// Freezes the hot connection at `at` and frees its place.
     fn freeze(&mut self, at: u32) {
         let (slot, octets) = self.take(at);
         self.frozen += octets.len() as u64;
@@ -422,7 +425,7 @@ impl Analyzer {
             });
     }
 
-    /// Takes the connection at `at` from its place. Returns its slot and its octets.
+    /// Removes the connection at `at` from its place. Returns its slot and its bytes.
     fn take(&mut self, at: u32) -> (u32, Box<[u8]>) {
         let hot = &mut self.hot[at as usize];
         if let Ok(entry) = self.warm.find_entry(hot.hash, |&other| other == at) {
@@ -462,7 +465,7 @@ impl Analyzer {
         });
     }
 
-    /// Finishes connections whose time-out has passed, and the least recently used ones while memory is short.
+    /// Finishes connections whose time-out has passed, and the least recently used connections if memory is short.
     fn reclaim(&mut self, clock: i64) {
         while let Some(due) = self.closed.front().copied()
             && due.clock < clock
@@ -481,7 +484,7 @@ impl Analyzer {
         }
     }
 
-    /// Finishes a connection that is over its time-out, or notes when to look again.
+    /// Finishes a connection whose time-out has passed, or notes when to check again.
     fn look(&mut self, due: Due, clock: i64, closed: bool) {
         let entry = &self.slots[due.slot as usize];
         if entry.generation != due.generation {
@@ -511,7 +514,7 @@ impl Analyzer {
         });
     }
 
-    /// A packet with FIN or RST, or one of a connection that is closed.
+    /// A packet with FIN or RST, or any packet of a closed connection.
     #[inline(never)]
     fn close(&mut self, at: u32, clock: i64) {
         let hot = &mut self.hot[at as usize];
@@ -529,11 +532,11 @@ impl Analyzer {
         }
     }
 
-    /// Memory is short: the oldest go.
+    /// Memory is short: finishes the oldest connections.
     #[cold]
     fn shed(&mut self) {
         let target = self.config.memory - self.config.memory / 16;
-        // Each is looked at twice: what had packets since the last time is spared once.
+        // Two rounds: a connection with packets since the last round is spared once.
         let mut rounds = 2 * self.open.len();
         while self.memory() > target && rounds > 0 {
             rounds -= 1;
@@ -555,7 +558,7 @@ impl Analyzer {
         }
     }
 
-    /// Segments in flight have become more or fewer.
+    /// The number of segments in flight has changed.
     #[cold]
     fn count_many(&mut self, at: u32, before: usize, now: usize) {
         self.many = self.many + now as u64 - before as u64;
@@ -566,7 +569,7 @@ impl Analyzer {
             for direction in [&mut connection.a, &mut connection.b] {
                 let before = direction.segments.many();
                 direction.segments.forget();
-                // Segments given up may leave gaps.
+                // Forgotten segments may leave gaps.
                 self.many = self.many - before as u64 + direction.segments.many() as u64;
             }
         }
@@ -577,13 +580,13 @@ impl Analyzer {
         core::mem::take(&mut self.finished)
     }
 
-    /// True when connections have finished.
+    /// Whether connections have finished since then.
     #[must_use]
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }
 
-    /// The capture is at its end: finishes all connections.
+    /// Finishes all connections, at the end of the capture.
     pub fn finish(&mut self) {
         self.finished.reserve_exact(self.held());
         (self.warm, self.cold) = (HashTable::new(), HashTable::new());
@@ -604,9 +607,9 @@ impl Analyzer {
     }
 }
 
-/// Whether a SYN begins another connection: one that is closed gives way to a SYN that is not its own come again
-/// (RFC 9293 3.6.1 lets the sequence number be anywhere, also inside the old window), and so does one that has had
-/// several SYNs, with yet another number.
+/// Whether a SYN starts another connection. A closed connection is replaced by a SYN that is not a copy of its own
+/// (RFC 9293 3.6.1 allows any sequence number, also inside the old window). A connection that has had several SYNs is
+/// replaced by a SYN with yet another sequence number.
 #[cold]
 fn begins_another(connection: &Connection, segment: &Segment) -> bool {
     let from_a = segment.from_low == connection.a_is_low;

@@ -1,28 +1,28 @@
-//! The capture's own clock, by which connections that nothing is heard of time out.
+//! The capture's own clock, which idle connections time out by.
 
-/// A step that one packet alone may not make, in nanoseconds: ten minutes, less than any time-out.
+/// The largest step that a single packet may make, in nanoseconds: ten minutes, less than any time-out.
 const LEAP: i64 = 600_000_000_000;
 
 /// The latest time stamp so far, of packets of any kind.
 ///
-/// Real captures run backwards at times, and hold single packets with a time of another year: so it never goes back,
-/// and it leaps ahead only once two packets in a row say so.
+/// The time stamps of real captures sometimes run backwards, and single packets may have the time of another year.
+/// Therefore this clock never goes back, and leaps ahead only if two packets in a row do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clock {
     now: Option<i64>,
-    /// Where the last packet would have made it leap to.
+    /// The time that the last packet would have made it leap to.
     ahead: Option<i64>,
 }
 
 impl Clock {
-    /// The time; the least there is before the first packet.
+    /// The time; [`i64::MIN`] before the first packet.
     #[must_use]
     #[inline]
     pub fn now(&self) -> i64 {
         self.now.unwrap_or(i64::MIN)
     }
 
-    /// Takes note of the next packet's time, in the order of the capture.
+    /// Notes the time of the next packet in the order of the capture.
     #[inline]
     pub fn tick(&mut self, time: i64) {
         let now = self.now.unwrap_or(time);
@@ -39,7 +39,7 @@ impl Clock {
         if let Some(ahead) = self.ahead
             && ahead.saturating_sub(time) <= LEAP
         {
-            // Two that are far from each other say only that it is at least as late as the earlier one.
+            // Two distant times only show that it is at least as late as the earlier one.
             let near = time.saturating_sub(ahead) <= LEAP;
             self.now = Some(now.max(if near { ahead.max(time) } else { ahead }));
         }

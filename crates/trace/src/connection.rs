@@ -1,17 +1,17 @@
-//! A TCP connection: its two ends, and what both sent.
+//! A TCP connection: its two ends, and the statistics of both directions.
 
 use crate::direction::Direction;
 use crate::key::FlowKey;
 use core::net::IpAddr;
 
-/// A connection, or what the capture shows of it. End `a` sent its first packet in the capture.
+/// A connection, or the part of it that the capture shows. End `a` sent its first packet in the capture.
 #[derive(Debug, Clone, Default)]
 pub struct Connection {
-    /// Its number: 1 is the first connection of the input. 0 until numbers are given.
+    /// Its number: 1 is the first connection of the input. 0 before numbers are assigned.
     pub number: u64,
-    /// Number of its first packet in the whole input: what connections are ordered by.
+    /// Number of its first packet in the whole input. Connections are ordered by it.
     pub first_packet: u64,
-    /// Which file of several its first packet is in, from 0.
+    /// Index of the file that its first packet is in.
     pub file: u32,
     /// Addresses and ports.
     pub key: FlowKey,
@@ -25,9 +25,9 @@ pub struct Connection {
     pub(crate) last_clock: i64,
     /// Packets both ways.
     pub packets: u64,
-    /// What end `a` sent (a2b).
+    /// The data sent by end `a` (a2b).
     pub a: Direction,
-    /// What end `b` sent (b2a).
+    /// The data sent by end `b` (b2a).
     pub b: Direction,
 }
 
@@ -68,26 +68,26 @@ impl Connection {
         self.a.resets > 0 || self.b.resets > 0
     }
 
-    /// It has ended: both FINs, or a RST.
+    /// It is closed: both ends sent a FIN, or one sent a RST.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.fins() == 2 || self.is_reset()
     }
 
-    /// All that both ends sent is acknowledged.
+    /// All data of both ends is acknowledged.
     pub(crate) fn is_quiet(&self) -> bool {
         let quiet = |direction: &Direction| direction.segments.acked() >= direction.segments.top();
         quiet(&self.a) && quiet(&self.b)
     }
 
-    /// From its first packet to its last, in nanoseconds; 0 when the time stamps ran backwards.
+    /// Time from its first packet to its last, in nanoseconds; 0 if the time stamps ran backwards.
     #[must_use]
     pub fn elapsed(&self) -> i64 {
         self.last_time.saturating_sub(self.first_time).max(0)
     }
 
-    /// The longest that each end was silent, once the capture ended at `end`: the silence of a connection still open
-    /// goes on until then. `None` for an end that sent nothing.
+    /// The longest silence of each end, in nanoseconds. An open connection is silent until the capture's end, at `end`.
+    /// `None` for an end that sent nothing.
     #[must_use]
     pub fn idle_max(&self, end: i64) -> (Option<i64>, Option<i64>) {
         let open = !self.is_closed();
@@ -108,13 +108,13 @@ impl Connection {
             .wrapping_add(self.b.touch())
     }
 
-    /// The same for what lies elsewhere.
+    /// Like [`Connection::touch`], for the lists, which are elsewhere in memory.
     #[inline]
     pub(crate) fn touch_lists(&self) -> u64 {
         self.a.touch_lists().wrapping_add(self.b.touch_lists())
     }
 
-    /// Makes it a new connection, keeping the room its parts have.
+    /// Makes it a new connection and keeps the allocated room.
     pub(crate) fn reset(&mut self) {
         let Connection {
             number,

@@ -1,24 +1,24 @@
-//! What one end of a connection sent, and what is known of it from the other end's acknowledgements.
+//! One direction of a connection: the data one end sent, and the other end's acknowledgements of it.
 
 use crate::rtt::{Percentiles, Times};
 use crate::segments::Segments;
 use core::ops::{Deref, DerefMut};
 
-/// Packets remembered, by what is the same in two copies of one, to tell copies from retransmissions.
+/// Number of packets whose fingerprints are kept, to distinguish copies of a packet from retransmissions.
 pub(crate) const REMEMBERED: usize = 8;
 
-/// Statistics of one direction: what this end sent.
+/// Statistics of one direction: the data that one end sent.
 ///
-/// Times are nanoseconds; counts of bytes are of TCP payload unless they say otherwise. Names in parentheses are those
-/// of `tcptrace -l`.
-/// What is needed together stands together, so that a packet waits for few of the processor's cache lines.
+/// Times are in nanoseconds. Counts of bytes are of TCP payload unless stated otherwise. Names in parentheses are those
+/// of `tcptrace -l`. Fields that are used together are next to each other, so that a packet needs few of the
+/// processor's cache lines.
 #[derive(Debug, Clone, Default)]
 #[repr(C, align(64))]
 pub struct Direction {
-    // What an acknowledgement by the other end changes.
-    /// What was sent and what of it is acknowledged.
+    // Changed by an acknowledgement of the other end.
+    /// The segments sent, and which of them are acknowledged.
     pub segments: Segments,
-    /// Duplicate ACKs in a row for what this end sent.
+    /// Duplicate ACKs in a row for this end's data.
     pub(crate) duplicates_in_row: u32,
     /// A keep-alive awaits its answer, which is not a duplicate ACK.
     pub(crate) keep_alive_pending: bool,
@@ -27,7 +27,7 @@ pub struct Direction {
     /// IP identification of the packet that carried its highest sequence number.
     pub(crate) top_id: u16,
 
-    // What every packet changes.
+    // Changed by every packet.
     /// Time of its last packet; `None` before its first.
     pub last_time: Option<i64>,
     /// Packets (total packets).
@@ -48,9 +48,9 @@ pub struct Direction {
     pub windows: Windows,
     /// The sequence number after the last octet of the last packet.
     pub latest: u32,
-    /// Shift of its windows (adv wind scale); 0 where the SYN of either end did not ask.
+    /// Shift of its windows (adv wind scale); 0 if either SYN lacks the option.
     pub scale: u8,
-    /// Asked for window scaling, RFC 7323.
+    /// Its SYN has the window scale option, RFC 7323.
     pub asked_scale: bool,
     /// Sent time stamps, RFC 7323.
     pub asked_timestamps: bool,
@@ -58,7 +58,7 @@ pub struct Direction {
     pub asked_sack: bool,
     /// Longest time between two of its packets (idletime max).
     pub idle_max: i64,
-    /// Packets with ACK and nothing else (pure acks sent).
+    /// Packets with only an ACK (pure acks sent).
     pub pure_acks: u64,
     /// Fingerprints of its last packets.
     pub(crate) remembered: [u32; REMEMBERED],
@@ -68,12 +68,12 @@ pub struct Direction {
     pub fins: u32,
     /// Packets with RST (resets sent).
     pub resets: u32,
-    /// Maximum segment size it announced; 0 before.
+    /// Maximum segment size in its SYN; 0 before.
     pub mss: u16,
-    /// A SYN or FIN came again with another sequence number.
+    /// It repeated a SYN or FIN with another sequence number.
     pub bad_behaviour: bool,
 
-    // What one with payload changes.
+    // Changed by a packet with payload.
     /// Bytes of payload (actual data bytes).
     pub data_bytes: u64,
     /// Packets with payload (actual data pkts).
@@ -82,27 +82,27 @@ pub struct Direction {
     pub unique_bytes: u64,
     /// Packets with payload and PSH (pushed data pkts).
     pub pushed_packets: u64,
-    /// Time of the last packet with payload (data xmit time lies between).
+    /// Time of the last packet with payload (data xmit time: from the first to this).
     pub last_data_time: Option<i64>,
     /// Largest payload (max segm size).
     pub segment_max: u32,
-    /// Smallest payload that is not empty (min segm size); 0 before any.
+    /// Smallest payload that is not empty (min segm size); 0 if there is none.
     pub segment_min: u32,
     /// Payload bytes before the first ACK for payload (initial window).
     pub initial_bytes: u64,
-    /// Packets with them.
+    /// Packets with these bytes.
     pub initial_packets: u64,
     /// Time of the first packet with payload.
     pub first_data_time: Option<i64>,
     /// Its initial sequence number, as sequence offset; `None` before its SYN.
     pub syn: Option<u64>,
-    /// Offset of the octet that the last probe into a zero window had, until it is acknowledged; 0 when there is none.
+    /// Offset of the byte in the last zero-window probe, until it is acknowledged; 0 if there is none.
     pub(crate) probed: u64,
 
-    // What a round trip changes.
-    /// Round trip of its SYN (RTT from 3WHS), in nanoseconds; 0 when it gave no sample.
+    // Changed by a round trip.
+    /// Round trip of its SYN (RTT from 3WHS), in nanoseconds; 0 if there is no sample.
     pub rtt_handshake: i64,
-    /// Last round trip sampled; 0 when the last ACK gave none.
+    /// Last round trip; 0 if the last ACK gave no sample.
     pub rtt_last: i64,
     /// Round trips of segments sent once (RTT samples, min, max, avg, stdev).
     pub rtt: Times,
@@ -112,28 +112,28 @@ pub struct Direction {
     pub rtt_percentiles: Percentiles,
     /// Segments acknowledged by an ACK for a later one (segs cum acked).
     pub cumulative_acks: u64,
-    /// What "largest" is, in octets of sequence space.
+    /// The size of the largest segments, in sequence space.
     pub rtt_full_size: u32,
 
-    // What comes once, or always or never.
-    /// The highest octet that was acknowledged selectively, as offset.
+    // Changed once, or never.
+    /// Offset of the highest selectively acknowledged byte.
     pub(crate) sacked_above: u64,
     /// Sequence offset of its FIN; `None` before it.
     pub fin: Option<u64>,
-    /// Sequence number of its first packet; graphs count from it.
+    /// Sequence number of its first packet, from which graphs count.
     pub first_sequence: Option<u32>,
     /// Payload bytes the capture cut off (truncated data).
     pub truncated_bytes: u64,
-    /// Packets that were cut (truncated packets).
+    /// Packets that the capture cut off (truncated packets).
     pub truncated_packets: u64,
     /// Segments carried in IPv6.
     pub ipv6_packets: u64,
-    /// What few connections have: see [`Rare`].
+    /// Statistics that are 0 in most connections: see [`Rare`].
     rare: Option<Box<Rare>>,
 }
 
-/// What few connections have any of. A [`Direction`] has none until it is written to; it is read and written as if it
-/// were part of the direction.
+/// Statistics that are 0 in most connections. A [`Direction`] allocates them on the first write; they are read and
+/// written as if they were part of the direction.
 #[derive(Debug, Clone)]
 pub struct Rare {
     /// ACKs with SACK blocks (sack pkts sent).
@@ -142,23 +142,23 @@ pub struct Rare {
     pub dsack_packets: u64,
     /// Most SACK blocks in one ACK (max sack blks/ack).
     pub sack_blocks_max: u8,
-    /// Packets with SACK blocks of any kind, also without ACK (sacks sent).
+    /// Packets with any SACK blocks, also without ACK (sacks sent).
     pub sacks_sent: u64,
     /// Retransmitted packets (rexmt data pkts).
     pub retransmitted_packets: u64,
-    /// Octets of sequence space in them that had been sent before (rexmt data bytes).
+    /// Retransmitted sequence space (rexmt data bytes).
     pub retransmitted_bytes: u64,
-    /// Of the retransmitted packets, those whose octets had all been acknowledged before.
+    /// Retransmitted packets whose bytes had all been acknowledged before.
     pub spurious_retransmissions: u64,
-    /// Of the retransmitted packets, those sent after three duplicate ACKs or a SACK above them.
+    /// Retransmitted packets sent after three duplicate ACKs or a SACK above them.
     pub fast_retransmissions: u64,
     /// One-octet segments sent into a zero window (zwnd probe pkts).
     pub probe_packets: u64,
     /// Bytes in them (zwnd probe bytes).
     pub probe_bytes: u64,
-    /// Keep-alives, RFC 9293 3.8.4: at most one octet, from just below what is all acknowledged.
+    /// Keep-alives, RFC 9293 3.8.4: at most one byte, just below the acknowledged edge.
     pub keep_alives: u64,
-    /// Packets that came out of order (outoforder pkts).
+    /// Packets out of order (outoforder pkts).
     pub out_of_order_packets: u64,
     /// Exact copies of a packet, by a span port or the like (hardware dups).
     pub hardware_duplicates: u64,
@@ -168,9 +168,9 @@ pub struct Rare {
     pub urgent_bytes: u64,
     /// Round trips of retransmitted segments, from their last transmission (RTT min (last)).
     pub rtt_ambiguous: Times,
-    /// ACKs of segments sent before a retransmission that they waited for (post-loss acks).
+    /// ACKs of segments that were sent before, and acknowledged after, a retransmission (post-loss acks).
     pub post_loss_acks: u64,
-    /// Duplicate ACKs it was sent (duplicate acks).
+    /// Duplicate ACKs it received (duplicate acks).
     pub duplicate_acks: u64,
     /// Runs of three of them (triple dupacks).
     pub triple_duplicate_acks: u64,
@@ -186,9 +186,9 @@ pub struct Rare {
     pub cwr_packets: u64,
     /// Times when it advertised a zero window.
     pub zero_windows: Episodes,
-    /// Times when its data was in flight and the connection stood still.
+    /// Times without any packet while its data was in flight.
     pub stalls: Episodes,
-    /// Encapsulation of its first packet, as the path of [`wire::packet::Layer`]s printed; empty for none.
+    /// Encapsulation of its first packet, as the printed path of [`wire::packet::Layer`]s; empty for none.
     pub layers: String,
 }
 
@@ -248,11 +248,11 @@ pub struct Windows {
     pub min: u32,
     /// Sum (avg win adv).
     pub total: u64,
-    /// How many are in the sum.
+    /// Number of windows in the sum.
     pub count: u64,
     /// ACKs with a zero window (zero win adv).
     pub zero: u64,
-    /// The first scaled one has been seen, and the sums begin with it.
+    /// The first scaled window has been seen, with which the sums begin.
     pub scaled: bool,
 }
 
@@ -275,16 +275,16 @@ pub struct Owin {
     pub last_time: Option<i64>,
 }
 
-/// Times that something lasted.
+/// Durations of a condition.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Episodes {
-    /// How many.
+    /// How many times.
     pub count: u32,
-    /// All of them together, in nanoseconds.
+    /// Their sum, in nanoseconds.
     pub total: i64,
     /// The longest.
     pub longest: i64,
-    /// When the present one began.
+    /// Start of the present one.
     pub since: Option<i64>,
 }
 
@@ -297,7 +297,7 @@ impl Episodes {
         since: None,
     };
 
-    /// One begins, unless one is under way.
+    /// Starts one, unless one has started.
     pub(crate) fn begin(&mut self, now: i64) {
         if self.since.is_none() {
             self.since = Some(now);
@@ -305,7 +305,7 @@ impl Episodes {
         }
     }
 
-    /// The present one ends.
+    /// Ends the present one.
     pub(crate) fn end(&mut self, now: i64) {
         if let Some(since) = self.since.take() {
             let lasted = now.saturating_sub(since).max(0);
@@ -314,7 +314,7 @@ impl Episodes {
         }
     }
 
-    /// One that has already ended.
+    /// Adds one that has already ended.
     pub(crate) fn add(&mut self, lasted: i64) {
         self.count = self.count.saturating_add(1);
         self.total = self.total.saturating_add(lasted);
@@ -323,9 +323,9 @@ impl Episodes {
 }
 
 impl Direction {
-    /// Makes it one that has sent nothing, keeping the room its lists have.
+    /// Makes it one that has sent nothing, and keeps the allocated room.
     pub(crate) fn reset(&mut self) {
-        // Part by part: a new one would be made elsewhere and copied, and its lists be moved there and back.
+        // Field by field: a new value would be built elsewhere, and its lists moved there and back.
         let Direction {
             segments,
             duplicates_in_row,
@@ -442,12 +442,12 @@ impl Direction {
         (*scale, *remembered) = (0, [0; REMEMBERED]);
     }
 
-    /// Whether it has anything that few have.
+    /// Whether it has rare statistics.
     pub(crate) fn has_rare(&self) -> bool {
         self.rare.is_some()
     }
 
-    /// Reads a number of each cache line up to what few packets change.
+    /// Reads a number of each cache line that most packets need.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let numbers = [
@@ -465,14 +465,14 @@ impl Direction {
         numbers.into_iter().fold(0, u64::wrapping_add)
     }
 
-    /// The same for what lies elsewhere.
+    /// Like [`Direction::touch`], for the lists, which are elsewhere in memory.
     #[inline]
     pub(crate) fn touch_lists(&self) -> u64 {
         let (segments, percentiles) = (&self.segments, &self.rtt_percentiles);
         segments.touch().wrapping_add(percentiles.touch())
     }
 
-    /// Octets of payload between SYN and FIN (or the last packet of one that was reset), where both were seen
+    /// Bytes of payload between SYN and FIN (or, after a reset, the last packet), if both are in the capture
     /// (ttl stream length).
     #[must_use]
     pub fn stream_length(&self) -> Option<u64> {
@@ -480,7 +480,7 @@ impl Direction {
         Some(fin.saturating_sub(syn).saturating_sub(1))
     }
 
-    /// Octets of the stream that the capture lacks (missed data).
+    /// Bytes of the stream that the capture lacks (missed data).
     #[must_use]
     pub fn missed(&self) -> Option<u64> {
         Some(self.stream_length()?.saturating_sub(self.unique_bytes))

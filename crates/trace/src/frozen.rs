@@ -1,8 +1,8 @@
-//! A connection as octets: how one that is idle, finished, or on its way to another machine is kept.
+//! Encodes a connection in bytes, for connections that are idle, finished, or in a part file.
 //!
-//! Each type lists its numbers once, in `exchange`, and a [`Codec`] reads or writes them: what is kept is what comes
-//! back. Numbers take as many octets as they need and zeros a bit; times and offsets are kept as the difference to one
-//! that is near, and what can be guessed as the difference to the guess.
+//! Each type lists its numbers once, in `exchange`, and a [`Codec`] reads or writes them, so that reading and writing
+//! cannot differ. A number takes as many bytes as it needs, and a zero takes a bit. Times and offsets are encoded as
+//! the difference to a near one, and predictable numbers as the difference to the prediction.
 
 mod codec;
 
@@ -13,12 +13,12 @@ use crate::rtt::{Percentiles, Times};
 use codec::Reader;
 pub(crate) use codec::{Codec, Room};
 
-/// Octets that are not a connection as this version of the program keeps it.
+/// The bytes are not a connection frozen by this version of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a kept connection")]
+#[error("not a frozen connection")]
 pub struct NotFrozen;
 
-/// What is needed of a frozen connection while it stays frozen; its octets begin with it.
+/// The start of a frozen connection, which is read while it stays frozen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Head {
     pub(crate) key: FlowKey,
@@ -26,7 +26,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The head of what [`Connection::freeze`] wrote; of other octets, something.
+    /// The start of the bytes that [`Connection::freeze`] wrote. Of other bytes, the result is any value.
     pub(crate) fn of(octets: &[u8]) -> Head {
         let mut head = Head::default();
         head.exchange(&mut Reader::new(octets));
@@ -48,15 +48,15 @@ impl Connection {
         out.extend_from_slice(room.octets());
     }
 
-    /// Writes it to `room`, instead of what is there.
+    /// Writes it to `room` and overwrites its contents.
     pub(crate) fn freeze_in(&mut self, room: &mut Room) {
         self.exchange(&mut room.writer());
     }
 
-    /// Makes this the connection that was frozen, of which nothing is lost.
+    /// Replaces this by the connection that was frozen. Freezing loses nothing.
     ///
     /// # Errors
-    /// The octets end too soon or are too many.
+    /// The bytes are not a frozen connection. The connection then has any values.
     pub fn thaw(&mut self, octets: &[u8]) -> Result<(), NotFrozen> {
         self.reset();
         let mut reader = Reader::new(octets);
@@ -106,18 +106,18 @@ impl Direction {
     #[inline(never)]
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         let time = codec.base().time;
-        // A codec of this function's own, which the compiler can keep in registers.
+        // A codec local to this function, which the compiler can keep in registers.
         let mut own = core::mem::take(codec);
         own.begin_part();
         own.maybe_small(&mut self.first_sequence);
         own.base().offset = 1 << 32 | u64::from(self.first_sequence.unwrap_or(0));
         own.maybe_time(&mut self.last_time);
-        // Most other times of a direction are near to its last packet's.
+        // Most other times of a direction are near its last packet's.
         own.base().time = self.last_time.unwrap_or(time);
         self.exchange_common(&mut own);
         self.exchange_ends(&mut own);
         *codec = own;
-        // What has no fixed length comes last.
+        // Fields of variable length come last.
         self.segments.exchange_lists(codec);
         self.rtt_percentiles.exchange(codec);
         self.exchange_rare(codec);
@@ -190,7 +190,7 @@ impl Direction {
         codec.guessed_signed(&mut self.rtt_last, self.rtt.max);
     }
 
-    /// What most directions have none of: one bit says so.
+    /// The rare statistics. One bit encodes that there are none.
     fn exchange_rare<C: Codec>(&mut self, codec: &mut C) {
         codec.room();
         let mut any = self.has_rare();
@@ -304,7 +304,7 @@ impl Times {
         codec.signed(&mut self.min);
         codec.guessed_signed(&mut self.max, self.min);
         codec.guessed_signed(&mut self.sum, self.min.wrapping_mul(self.count as i64));
-        // Of one, or of equal ones, this is the sum of squares; of others it is near.
+        // For one time, or equal ones, this is the sum of squares; for others it is near it.
         let sum = self.sum as f64;
         let guess = if self.count > 0 {
             sum * (sum / self.count as f64)

@@ -1,4 +1,4 @@
-//! Who talks to whom: the key under which both directions of a connection are found.
+//! The key of a connection, the same for both directions: addresses and ports.
 
 use core::net::{IpAddr, Ipv6Addr};
 use foldhash::fast::FixedState;
@@ -13,7 +13,7 @@ pub struct FlowKey {
     high: [u64; 2],
     /// The lower end's port above the higher end's.
     ports: u32,
-    /// What else keeps flows apart: 0, or a number made of the tunnel that carries it.
+    /// Keeps flows in different tunnels apart: 0, or a number made of the tunnel's identifiers.
     pub realm: u32,
 }
 
@@ -45,7 +45,7 @@ impl FlowKey {
         self.ports as u16
     }
 
-    /// Makes it the key of a packet, and says whether its sender is the lower end.
+    /// Makes it the key of a packet, and returns whether the sender is the lower end.
     #[inline(always)]
     pub(crate) fn set(
         &mut self,
@@ -80,9 +80,9 @@ impl FlowKey {
         (Ipv6Addr::from_bits(bits).to_canonical(), port)
     }
 
-    /// A hash of both directions alike. The same seed gives the same hash on every machine, so that the parts of a
-    /// capture agree on whose a flow is; where nobody has to agree, a seed that nobody can guess keeps a hostile
-    /// capture from filling one bucket.
+    /// A hash that is the same for both directions. The same seed gives the same hash on every machine, so that several
+    /// machines agree on the part that a flow belongs to. Otherwise use a seed that nobody can guess, so that a hostile
+    /// capture cannot fill one bucket.
     #[must_use]
     #[inline]
     pub fn hash(&self, seed: u64) -> u64 {
@@ -106,7 +106,7 @@ impl FlowKey {
         [a, b, c, d, self.ports as u64, self.realm as u64]
     }
 
-    /// What [`FlowKey::parts`] took apart.
+    /// Reverses [`FlowKey::parts`].
     pub(crate) const fn from_parts([a, b, c, d, ports, realm]: [u64; 6]) -> FlowKey {
         FlowKey {
             low: [a, b],

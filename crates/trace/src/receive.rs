@@ -1,4 +1,6 @@
-//! What one packet changes in its connection.
+//! Updates a connection's statistics for one packet.
+//!
+//! RFC 9293, RFC 7323, RFC 2018, RFC 2883, RFC 3168. Start reading at `Connection::receive`.
 
 use crate::connection::Connection;
 use crate::direction::{Direction, REMEMBERED};
@@ -7,10 +9,10 @@ use crate::segments::{Acknowledged, Insertion};
 use crate::verdict::{AckKind, Sample, Verdict};
 use wire::packet::Layer;
 
-/// A connection that stands still for longer than this while data is in flight has stalled.
+/// A connection without packets for longer than this while data is in flight has stalled.
 const STALL: i64 = 1_000_000_000;
 
-/// A gap that is filled sooner than this is reordering where no round trip is known: what tshark takes, too.
+/// Without a known round trip, a gap that is filled sooner than this counts as reordering, as in tshark.
 const REORDERING: i64 = 3_000_000;
 
 /// A sequence number as offset, near `reference`.
@@ -23,7 +25,7 @@ fn extend(reference: u64, sequence: u32) -> u64 {
 }
 
 impl Direction {
-    /// Where `sequence` lies in what this end sent.
+    /// The offset of `sequence` in this end's data.
     pub(crate) fn offset(&self, sequence: u32) -> u64 {
         let top = self.segments.top();
         extend(if top > 0 { top } else { self.reference() }, sequence)
@@ -31,7 +33,7 @@ impl Direction {
 }
 
 impl Direction {
-    /// An offset near those of an end that has sent nothing but ACKs and resets so far; 0 before all.
+    /// An offset near those of an end that has only sent ACKs and resets; 0 before its first packet.
     fn reference(&self) -> u64 {
         match (self.segments.acked(), self.first_sequence) {
             (0, Some(first)) => extend(0, first),
@@ -40,7 +42,7 @@ impl Direction {
     }
 }
 
-/// What the sequence numbers of a packet say.
+/// A packet's sequence numbers as offsets.
 #[derive(Default)]
 struct Sending {
     retransmitted: u32,
@@ -49,8 +51,8 @@ struct Sending {
 }
 
 impl Connection {
-    /// Takes in one of its packets, and says in `verdict` what became of it, in place, since most times nobody wants to
-    /// know.
+    /// Adds one of its packets to the statistics and writes the result to `verdict`. The verdict is an argument because
+    /// mostly nobody reads it.
     pub(crate) fn receive(&mut self, segment: &Segment, layers: &[Layer], verdict: &mut Verdict) {
         let from_a = segment.from_low == self.a_is_low;
         let first = self.packets == 0;
@@ -136,7 +138,7 @@ const FIN: u16 = 1;
 const SYN: u16 = 2;
 const SYN_FIN_RST: u16 = 7;
 
-/// Nothing was seen of the connection for `gap` although data was in flight.
+/// There was no packet of the connection for `gap` although data was in flight.
 #[cold]
 fn stalled(this: &mut Direction, other: &mut Direction, gap: i64) {
     for direction in [this, other] {
@@ -147,7 +149,7 @@ fn stalled(this: &mut Direction, other: &mut Direction, gap: i64) {
     }
 }
 
-/// What every packet does.
+/// The updates that every packet makes.
 fn arrive(this: &mut Direction, segment: &Segment, layers: &[Layer]) {
     match this.last_time {
         Some(last) => this.idle_max = this.idle_max.max(segment.time.saturating_sub(last)),
@@ -208,7 +210,7 @@ fn printed(layers: &[Layer]) -> String {
 
 impl Direction {
     /// Whether the packet is a copy of one of the last few: the same IP identification, sequence and acknowledgement
-    /// numbers, length, window, flags and checksum. Without an identification nothing tells a copy from a
+    /// numbers, length, window, flags and checksum. Without an identification, a copy cannot be distinguished from a
     /// retransmission.
     #[inline]
     fn is_copy(&mut self, segment: &Segment) -> bool {
@@ -227,7 +229,7 @@ impl Direction {
         )
         .max(1 << 4)
             >> 4;
-        // A copy brings nothing new, so what does need not be looked up.
+        // A copy has no new data, so a packet with new data is none.
         let brings = segment.payload > 0 && self.offset(segment.end()) > self.segments.top()
             || segment.ack() && self.ack != Some(segment.acknowledgment);
         if !brings && self.remembered.contains(&print) {
@@ -253,12 +255,12 @@ impl Direction {
             let offset = self.offset(segment.sequence) + u64::from(segment.payload);
             self.bad_behaviour |= self.fin.is_some_and(|fin| fin != offset);
             self.fins = self.fins.saturating_add(1);
-            // The first one is believed, unless the second lies further on.
+            // The first one counts, unless the second is above it.
             self.fin = Some(self.fin.map_or(offset, |fin| fin.max(offset)));
         }
     }
 
-    /// TCP options and ECN. True when the packet's window is scaled: no end's SYN has refused that, and it is no SYN.
+    /// TCP options and ECN. True if the packet's window is scaled: it is no SYN, and neither SYN lacks the option.
     fn options(&mut self, other: &mut Direction, segment: &Segment) -> bool {
         let options = &segment.options;
         if let Some(mss) = options.mss {
@@ -273,7 +275,7 @@ impl Direction {
         }
         self.asked_timestamps |= options.timestamps;
         self.asked_sack |= options.sack_permitted;
-        // Of an end whose SYN is not in the capture, the other's is believed.
+        // If an end's SYN is not in the capture, the other end's decides.
         let agreed = self.asked_scale && (other.asked_scale || other.syns == 0);
         if !agreed && !segment.syn() && (self.syns > 0 || !other.asked_scale) {
             (self.scale, other.scale) = (0, 0);
@@ -300,8 +302,7 @@ impl Direction {
         window
     }
 
-    /// A segment without payload, SYN and FIN that lies just below what is all acknowledged asks whether the other end
-    /// is alive (RFC 9293 3.8.4).
+    /// A segment without payload, SYN and FIN just below the acknowledged edge is a keep-alive (RFC 9293 3.8.4).
     fn seek_keep_alive(&mut self, segment: &Segment) {
         self.keep_alive_pending = segment.ack()
             && !segment.rst()
@@ -330,7 +331,7 @@ impl Direction {
             }
         }
         if segment.rst() {
-            // Data in a reset is for people to read (RFC 9293 3.10.7); its sequence number may be anything.
+            // Data in a reset is for people to read (RFC 9293 3.10.7), and its sequence number may be anything.
             return Sending::default();
         }
         let above = self.segments.top();
@@ -343,14 +344,14 @@ impl Direction {
         self.sent_again(segment, first, length, above, handshake, &found)
     }
 
-    /// The octet just below what is all acknowledged, once more.
+    /// The byte just below the acknowledged edge, sent again.
     fn is_keep_alive(&self, first: u64) -> bool {
         let segments = &self.segments;
         segments.acked() > 0 && segments.acked() == segments.top() && first + 1 == segments.top()
     }
 
-    /// One octet into a zero window, which its receiver may take or not (RFC 9293 3.8.6.1): until it is acknowledged
-    /// it does not count as sent.
+    /// One byte into a zero window, which the receiver may accept or not (RFC 9293 3.8.6.1). It does not count as sent
+    /// until it is acknowledged.
     #[cold]
     fn probe(&mut self, first: u64) -> Sending {
         self.probe_packets += 1;
@@ -362,7 +363,7 @@ impl Direction {
         }
     }
 
-    /// All below `ack` has been acknowledged: also the octet of a probe, which was sent then if nothing else had it.
+    /// All data below `ack` has been acknowledged, including the byte of a probe, which then counts as sent.
     #[cold]
     fn settle_probe(&mut self, ack: u64, time: i64) {
         let first = self.probed;
@@ -376,7 +377,7 @@ impl Direction {
         }
     }
 
-    /// A segment that is not simply the next one.
+    /// A segment that does not simply follow the last one.
     #[inline(never)]
     fn sent_again(
         &mut self,
@@ -388,7 +389,7 @@ impl Direction {
         found: &Insertion,
     ) -> Sending {
         let new = length - found.overlap;
-        // SYN and FIN are no payload: a repeated one takes its octet with it.
+        // SYN and FIN are no payload: a repeated one takes one octet of sequence space.
         let mut overlap_flags = 0;
         if segment.syn() && self.syns > 1 {
             overlap_flags += 1;
@@ -408,7 +409,7 @@ impl Direction {
                 self.out_of_order_packets += 1;
                 return sending;
             }
-            // What was lost before the place of capture is sent again, though it is seen for the first time.
+            // Data lost before the point of capture is retransmitted, though the capture has it for the first time.
             self.segments.mark_again(first);
         }
         sending.retransmitted = if fills { length } else { found.overlap };
@@ -432,8 +433,9 @@ impl Direction {
         sending
     }
 
-    /// What fills a gap within a round trip, or carries an older IP identification than what came before it, was sent
-    /// earlier and overtaken; later and with a newer one, it is a retransmission of what the capture never saw.
+    /// A segment that fills a gap within a round trip, or with an older IP identification than the packets before it,
+    /// was sent earlier and overtaken. Later and with a newer identification, it is a retransmission of data that the
+    /// capture lacks.
     fn is_reordered(&self, segment: &Segment, handshake: i64, found: &Insertion) -> bool {
         let late = segment.time.saturating_sub(found.above_time);
         let round_trip = if handshake > 0 { handshake } else { REORDERING };
@@ -444,7 +446,7 @@ impl Direction {
         id != 0 && top != 0 && id != top && (id.wrapping_sub(top) as i16) < 0
     }
 
-    /// An ACK this end sent, for what `other` sent.
+    /// An ACK that this end sent for the data of `other`.
     fn acknowledge(&mut self, other: &mut Direction, segment: &Segment, verdict: &mut Verdict) {
         let ack = other.offset(segment.acknowledgment);
         let plain = segment.payload == 0 && segment.flags & SYN_FIN_RST == 0;
@@ -492,8 +494,8 @@ impl Direction {
         self.ack_time = Some(segment.time);
     }
 
-    /// The other end refused the connection, or gave it up: its reset says up to where it knows what this end sent, if
-    /// it is to be believed (RFC 9293 3.10.7.3).
+    /// The other end refused or aborted the connection. Its reset acknowledges this end's data if it is acceptable
+    /// (RFC 9293 3.10.7.3).
     #[cold]
     fn acknowledged_by_reset(&mut self, segment: &Segment, verdict: &mut Verdict) {
         let ack = self.offset(segment.acknowledgment);
@@ -505,7 +507,7 @@ impl Direction {
         }
     }
 
-    /// What this end sent was acknowledged, at last.
+    /// Data of this end was acknowledged.
     #[inline]
     fn acknowledged(&mut self, segment: &Segment, covered: &Acknowledged, verdict: &mut Verdict) {
         let Some(sent) = covered.exact else {
@@ -588,7 +590,7 @@ impl Direction {
         self.window = window;
         let windows = &mut self.windows;
         if scaled && !windows.scaled && window > 0 {
-            // The windows of the handshake are not scaled and say nothing about those after it.
+            // The windows of the handshake are not scaled, so they do not count with those after it.
             self.windows = crate::direction::Windows {
                 max: window,
                 min: window,
@@ -615,7 +617,8 @@ impl Direction {
         }
     }
 
-    /// Octets in flight after the packet. Nothing in flight is no sample, so that the average lies between the bounds.
+    /// Bytes in flight after the packet. If there are none, there is no sample, so that the average is between the
+    /// bounds.
     fn sample_in_flight(&mut self, segment: &Segment) -> u64 {
         let acked = self.segments.acked();
         let in_flight = if acked == 0 {

@@ -5,9 +5,9 @@
 pub struct Times {
     /// How many.
     pub count: u64,
-    /// Shortest; 0 when there is none.
+    /// Shortest; 0 if there is none.
     pub min: i64,
-    /// Longest.
+    /// Longest; 0 if there is none.
     pub max: i64,
     /// Sum.
     pub sum: i64,
@@ -38,7 +38,7 @@ impl Times {
         self.squares += time as f64 * time as f64;
     }
 
-    /// Their mean; 0 when there is none.
+    /// Their mean; 0 if there is none.
     #[must_use]
     pub fn mean(&self) -> f64 {
         if self.count == 0 {
@@ -47,7 +47,7 @@ impl Times {
         self.sum as f64 / self.count as f64
     }
 
-    /// Their sample standard deviation; 0 for fewer than three, as tcptrace has it.
+    /// Their sample standard deviation; 0 for fewer than three, as in tcptrace.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         if self.count <= 2 {
@@ -61,7 +61,7 @@ impl Times {
     }
 }
 
-/// A distribution of times in buckets that are 3 % wide, so that a percentile is right within 1.6 %.
+/// A distribution of times in buckets 3 % wide, so that a percentile is correct within 1.6 %.
 #[derive(Debug, Clone, Default)]
 pub struct Percentiles {
     /// Buckets that have a count, in order.
@@ -116,7 +116,7 @@ impl Percentiles {
         }
     }
 
-    /// The time below which `share` (0 to 1) of them lie, in nanoseconds; `None` when there is none.
+    /// The percentile `share` (0 to 1), in nanoseconds; `None` if there are no times.
     #[must_use]
     pub fn at(&self, share: f64) -> Option<i64> {
         let count: u64 = self.buckets.iter().map(|entry| u64::from(entry.1)).sum();
@@ -137,19 +137,19 @@ impl Percentiles {
         self.buckets.first().map_or(0, |entry| u64::from(entry.1))
     }
 
-    /// Forgets all.
+    /// Removes all times.
     pub fn clear(&mut self) {
         self.buckets.clear();
         self.recent = 0;
     }
 
-    /// Buckets and their counts, for keeping.
+    /// Buckets and their counts, for freezing.
     #[must_use]
     pub fn buckets(&self) -> &[(u16, u32)] {
         &self.buckets
     }
 
-    /// Takes up a bucket that was kept. False when it is none, or not above those before it.
+    /// Adds a frozen bucket. False if it is invalid or not above the buckets before it.
     #[must_use]
     pub(crate) fn restore(&mut self, kept: u16, count: u32) -> bool {
         let above = self.buckets.last().is_none_or(|last| last.0 < kept);

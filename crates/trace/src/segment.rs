@@ -1,19 +1,19 @@
-//! One TCP packet, as the analyser takes it.
+//! One TCP packet, the analyser's input.
 
 use crate::key::FlowKey;
 use wire::packet::Packet;
 use wire::tcp::{Options, Tcp};
 
-/// A TCP packet without its payload: what one packet says, and when it was captured.
+/// A TCP packet without its payload: its header fields, and when it was captured.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Segment {
     /// Its number in the whole input, from 1.
     pub number: u64,
     /// When it was captured, in nanoseconds since 1970.
     pub time: i64,
-    /// The capture's clock when it came: see [`crate::Clock`].
+    /// The capture's clock at this packet: see [`crate::Clock`].
     pub clock: i64,
-    /// Its connection's ends.
+    /// Addresses and ports.
     pub key: FlowKey,
     /// The lower end of the key sent it.
     pub from_low: bool,
@@ -27,7 +27,7 @@ pub struct Segment {
     pub flags: u16,
     /// Sequence number.
     pub sequence: u32,
-    /// Acknowledgement number; means something only with ACK.
+    /// Acknowledgement number; valid only with ACK.
     pub acknowledgment: u32,
     /// Window as sent, not scaled.
     pub window: u16,
@@ -35,15 +35,15 @@ pub struct Segment {
     pub urgent: u16,
     /// Checksum as sent.
     pub checksum: u16,
-    /// Octets of payload as sent.
+    /// Bytes of payload as sent.
     pub payload: u32,
-    /// Octets of payload in the capture.
+    /// Bytes of payload in the capture.
     pub captured: u32,
     /// TCP options.
     pub options: SegmentOptions,
 }
 
-/// What the analyser wants of the TCP options: few octets, written one by one.
+/// The TCP options that the analyser uses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SegmentOptions {
     /// Maximum segment size.
@@ -66,7 +66,7 @@ impl SegmentOptions {
         self.sack.get(..usize::from(self.blocks)).unwrap_or(&[])
     }
 
-    /// Takes over what a packet's options say.
+    /// Copies the options of a packet.
     #[inline(always)]
     pub fn set(&mut self, options: &Options) {
         self.mss = options.mss;
@@ -82,7 +82,8 @@ impl SegmentOptions {
 }
 
 impl Segment {
-    /// From a decoded packet; `realm` keeps apart what has the same addresses and ports elsewhere.
+    /// The segment of a decoded packet. `realm` keeps flows with the same addresses and ports in different tunnels
+    /// apart.
     #[must_use]
     #[inline(always)]
     pub fn new(
@@ -98,7 +99,7 @@ impl Segment {
         segment
     }
 
-    /// The same in a place that is there already, field by field: a copy of what was just written in smaller pieces
+    /// Like [`Segment::new`], in place and field by field: copying a value that was just written in smaller pieces
     /// makes the processor wait.
     #[inline(always)]
     pub fn set(
@@ -134,7 +135,7 @@ impl Segment {
         self.options.set(&tcp.options);
     }
 
-    /// What time it is: the capture's clock, or its own time where that is ahead of it.
+    /// The time: the capture's clock, or the packet's own time if that is later.
     #[inline]
     pub(crate) fn now(&self) -> i64 {
         self.clock.max(self.time)
@@ -188,13 +189,13 @@ impl Segment {
         self.flags & CWR != 0
     }
 
-    /// A router marked it "congestion experienced" (RFC 3168); tcptrace looks at IPv4 only.
+    /// A router marked it "congestion experienced" (RFC 3168). tcptrace reads this for IPv4 only.
     #[must_use]
     pub const fn ce(&self) -> bool {
         self.traffic_class & 3 == 3
     }
 
-    /// The sequence number after its payload, SYN and FIN apart.
+    /// The sequence number after its payload. SYN and FIN do not count.
     #[must_use]
     pub const fn end(&self) -> u32 {
         self.sequence.wrapping_add(self.payload)

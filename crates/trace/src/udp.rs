@@ -1,7 +1,7 @@
-//! UDP flows: who sent how much to whom, and when.
+//! UDP flows: packets and bytes between two ends, and when.
 //!
-//! RFC 768. A flow is all datagrams between two ends, both ways, however long it is silent. There is nothing here about
-//! what they carry.
+//! RFC 768. A flow is all datagrams between two ends in both directions, however long it is silent. The payload is not
+//! analysed.
 
 use crate::key::FlowKey;
 use core::net::IpAddr;
@@ -9,16 +9,15 @@ use hashbrown::HashTable;
 use wire::packet::Packet;
 use wire::udp::Udp;
 
-/// Flows kept, unless told otherwise: some 200 MB.
+/// Default limit of flows: about 200 MB.
 pub const FLOWS_MAX: usize = 1 << 20;
 
-/// What one end of a flow sent.
+/// Packets and bytes that one end of a flow sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Datagrams.
     pub packets: u64,
-    /// Octets in them by their length fields, 8 of UDP header in each included, as tcptrace counts them (data bytes
-    /// sent).
+    /// Bytes by their length fields, including 8 of UDP header each, as tcptrace counts them (data bytes sent).
     pub bytes: u64,
 }
 
@@ -29,7 +28,7 @@ pub struct Flow {
     pub number: u64,
     /// Number of its first packet in the whole input.
     pub first_packet: u64,
-    /// Which file of several its first packet is in, from 0.
+    /// Index of the file that its first packet is in.
     pub file: u32,
     /// Addresses and ports.
     pub key: FlowKey,
@@ -39,9 +38,9 @@ pub struct Flow {
     pub first_time: i64,
     /// Time of the last packet.
     pub last_time: i64,
-    /// What end `a` sent.
+    /// The data sent by end `a`.
     pub a: Sent,
-    /// What end `b` sent.
+    /// The data sent by end `b`.
     pub b: Sent,
 }
 
@@ -58,30 +57,31 @@ impl Flow {
         self.key.end(!self.a_is_low)
     }
 
-    /// From its first packet to its last, in nanoseconds; 0 when the time stamps ran backwards.
+    /// Time from its first packet to its last, in nanoseconds; 0 if the time stamps ran backwards.
     #[must_use]
     pub fn elapsed(&self) -> i64 {
         self.last_time.saturating_sub(self.first_time).max(0)
     }
 }
 
-/// One UDP packet, as [`Flows`] takes it.
+/// One UDP packet, the input of [`Flows`].
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram {
     /// Its number in the whole input, from 1.
     pub number: u64,
     /// When it was captured, in nanoseconds since 1970.
     pub time: i64,
-    /// Its flow's ends.
+    /// Addresses and ports.
     pub key: FlowKey,
     /// The lower end of the key sent it.
     pub from_low: bool,
-    /// Octets of header and payload.
+    /// Bytes of header and payload.
     pub length: u32,
 }
 
 impl Datagram {
-    /// From a decoded packet; `realm` keeps apart what has the same addresses and ports elsewhere.
+    /// The datagram of a decoded packet. `realm` keeps flows with the same addresses and ports in different tunnels
+    /// apart.
     #[must_use]
     pub fn new(number: u64, time: i64, packet: &Packet<'_>, udp: &Udp<'_>, realm: u32) -> Datagram {
         let (key, from_low) = FlowKey::new(
@@ -108,8 +108,8 @@ impl Datagram {
 
 /// The flows of a capture, in the order of their first packets.
 ///
-/// At most a given number of flows is kept. Packets of flows that come after that are counted together in
-/// [`Flows::beyond`]; those of flows known before go on being counted for these.
+/// The number of flows is limited. Packets of flows beyond the limit are counted together in [`Flows::beyond`]; packets
+/// of the flows before still count for these.
 #[derive(Debug)]
 pub struct Flows {
     seed: u64,
@@ -122,7 +122,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// No flows yet, and at most `limit`. What hashes depend on should be something that nobody can guess.
+    /// No flows yet, and at most `limit`. The seed of the hashes should be a number that nobody can guess.
     #[must_use]
     pub fn new(seed: u64, limit: usize) -> Flows {
         Flows {
@@ -136,7 +136,7 @@ impl Flows {
         }
     }
 
-    /// Packets from here on come from this file of several, from 0.
+    /// The following packets are from this file, counted from 0.
     pub fn set_file(&mut self, file: u32) {
         self.file = file;
     }
@@ -147,19 +147,19 @@ impl Flows {
         &self.flows
     }
 
-    /// Packets taken in.
+    /// Packets counted.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Packets whose flows there was no room for.
+    /// Packets of flows beyond the limit.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
 
-    /// Takes in a packet. Returns its flow's number, `None` when there was no room for that.
+    /// Counts a packet. Returns its flow's number, or `None` if the flow is beyond the limit.
     pub fn packet(&mut self, datagram: &Datagram) -> Option<u64> {
         self.packets += 1;
         let (flows, seed) = (&mut self.flows, self.seed);

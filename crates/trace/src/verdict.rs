@@ -1,12 +1,12 @@
-//! What the analyser made of one packet: for graphs and all else that looks at packets rather than at sums.
+//! The analyser's result for one packet, for graphs and other observers of single packets.
 
 use crate::connection::Connection;
 use crate::segment::Segment;
 
-/// What an ACK did for the other end's data, as tcptrace draws it.
+/// The effect of an ACK on the other end's data, as tcptrace draws it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AckKind {
-    /// No ACK, or one that says nothing new and is no duplicate.
+    /// No ACK, or one that acknowledges nothing new and is no duplicate.
     #[default]
     None,
     /// It acknowledged a segment sent once.
@@ -17,7 +17,7 @@ pub enum AckKind {
     Cumulative,
     /// The third duplicate.
     Triple,
-    /// It acknowledged a segment sent before a retransmission it had waited for.
+    /// It acknowledged a segment that was sent before a retransmission and had to wait for it.
     PostLoss,
 }
 
@@ -26,21 +26,21 @@ pub enum AckKind {
 pub struct Sample {
     /// Sequence number of the segment's first octet.
     pub sequence: u32,
-    /// How long its acknowledgement took, in nanoseconds.
+    /// Time until its acknowledgement, in nanoseconds.
     pub time: i64,
 }
 
-/// One packet's part in its connection. Sequence numbers are as sent.
+/// The analyser's result for one packet. Sequence numbers are as sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Verdict {
-    /// `a`, the end that sent the connection's first packet, sent this one.
+    /// End `a`, which sent the connection's first packet, sent this one.
     pub from_a: bool,
     /// It is the connection's first packet.
     pub first: bool,
     /// Window it advertises, scaled, in bytes; 0 without ACK and SYN.
     pub window: u32,
-    /// Octets of sequence space in it that had been sent before, or that it sends again to fill a gap in the capture;
-    /// 0 when it is no retransmission.
+    /// Retransmitted sequence space, including retransmissions that fill a gap in the capture; 0 if it is no
+    /// retransmission.
     pub retransmitted: u32,
     /// Out of order.
     pub out_of_order: bool,
@@ -50,9 +50,9 @@ pub struct Verdict {
     pub keep_alive: bool,
     /// An exact copy of an earlier packet.
     pub hardware_duplicate: bool,
-    /// What its ACK did.
+    /// The effect of its ACK.
     pub ack: AckKind,
-    /// What its ACK measured: also for a segment sent before a retransmission, with time 0.
+    /// The round trip that its ACK measured; with time 0 for a segment sent before a retransmission.
     pub sample: Option<Sample>,
     /// Last acknowledgement number this end had sent before; `None` before the first.
     pub ack_before: Option<u32>,
@@ -60,16 +60,16 @@ pub struct Verdict {
     pub ack_time_before: Option<i64>,
     /// Its window's end before this packet.
     pub window_end_before: u32,
-    /// Bytes in flight after this packet; `None` where no sample is taken (SYN, RST, retransmitted, out of order).
+    /// Bytes in flight after this packet; `None` if there is no sample (SYN, RST, retransmitted, out of order).
     pub in_flight: Option<u64>,
 }
 
-/// Looks at each packet as the analyser has dealt with it.
+/// Observes each packet after it was analysed.
 pub trait Observer {
-    /// Called once for each TCP packet that was counted, after the connection took it in.
+    /// Called once for each analysed TCP packet, after the connection's statistics include it.
     fn observe(&mut self, connection: &Connection, segment: &Segment, verdict: &Verdict);
 
-    /// False when nothing is observed, so that nothing is prepared for it.
+    /// False if nothing is observed, so that nothing is prepared.
     const WANTED: bool = true;
 }
 

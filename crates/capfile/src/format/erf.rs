@@ -1,8 +1,8 @@
-//! ERF: records of 16 octets, extension headers where there are any, what the type of record puts before the packet,
-//! and the packet. There is no file header and no magic number.
+//! ERF: a record has a header of 16 bytes, optional extension headers, a prefix that depends on the record's type, and
+//! the packet. There is no file header and no magic number.
 //!
-//! The length on the wire counts a checksum of 4 octets for Ethernet and packet over SONET; it is not counted here.
-//! An ATM cell is taken for the first of an AAL5 frame, which begins with LLC.
+//! The wire length in the file includes a checksum of 4 bytes for Ethernet and packet over SONET; here it does not. An
+//! ATM cell is decoded as the first cell of an AAL5 frame that starts with LLC.
 
 use wire::link::LinkType;
 

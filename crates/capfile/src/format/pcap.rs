@@ -1,10 +1,10 @@
 //! pcap: a header of 24 octets, then records of 16 and the packet.
 //!
-//! Files of versions before 2.4 have the two lengths of a record the other way round, always or sometimes, as
-//! libpcap knows: before 2.3 and in 543.0 always, in 2.3 where the first is the greater.
+//! Files of versions before 2.4 can have the two lengths of a record in reverse order. As in libpcap, they are reversed
+//! in versions before 2.3 and in 543.0 always, and in 2.3 if the first is greater.
 //!
-//! A packet longer than the file's snapshot length is given whole, as the file has it (libpcap cuts it). Seconds are
-//! unsigned, so that they last until 2106.
+//! A packet longer than the file's snapshot length is returned whole (libpcap truncates it). Seconds are unsigned, so
+//! that they last until 2106.
 
 use wire::link::LinkType;
 

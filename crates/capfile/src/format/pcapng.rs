@@ -1,9 +1,9 @@
-//! pcapng (draft-ietf-opsawg-pcapng): blocks of a type and a length, in sections that each have a byte order and
-//! interfaces of their own.
+//! pcapng (draft-ietf-opsawg-pcapng): blocks with a type and a length, in sections that each have their own byte order
+//! and interfaces.
 //!
-//! A section's length is not needed, since its blocks are walked; a section ends where the next one begins. Packets
-//! come from Enhanced, Simple and the obsolete Packet Blocks; blocks of other types are passed over without being
-//! held in memory. A Simple Packet Block has no time stamp: it is given that of the packet before it.
+//! A section's length is not used: the section ends where the next one starts. Packets are in Enhanced, Simple and the
+//! obsolete Packet Blocks; blocks of other types are skipped without loading them. A Simple Packet Block has no time
+//! stamp, and gets that of the packet before it.
 
 use super::{Format, Step};
 use crate::block::{Record, Sink};

@@ -1,4 +1,4 @@
-//! Numbers and addresses from the front of octets.
+//! Takes numbers and addresses from the front of a slice.
 
 use std::net::IpAddr;
 

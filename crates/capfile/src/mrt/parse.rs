@@ -1,4 +1,4 @@
-//! From a record's octets to what it holds. `None` where they contradict themselves.
+//! Parses a record's bytes. `None` if they contradict themselves.
 
 use wire::bgp::{AfiSafi, Family, Prefix};
 

@@ -1,4 +1,4 @@
-//! From a source to records.
+//! Reads a source as records.
 
 use std::io::{self, Read};
 

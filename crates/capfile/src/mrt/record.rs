@@ -1,4 +1,4 @@
-//! What a record holds.
+//! The contents of a record.
 
 use std::net::IpAddr;
 

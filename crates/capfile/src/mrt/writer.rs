@@ -1,4 +1,4 @@
-//! Records to be kept.
+//! Writes records.
 
 use std::io::{self, Write};
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! bzip2: streams one after the other, as parallel compressors write them.
+//! bzip2: a sequence of streams, as parallel compressors write them.
 
 use std::io::{self, Read};
 

@@ -1,7 +1,6 @@
-//! gzip (RFC 1952): members one after the other, each checked against its CRC and length.
+//! gzip (RFC 1952): a sequence of members, each checked against its CRC and length.
 //!
-//! What inflates gives its octets even when the stream then turns out to be corrupt, which a reader made for whole
-//! streams does not do.
+//! Unlike readers for whole streams, this returns the data before a fault even if the stream is corrupt.
 
 use std::io::{self, Read};
 

@@ -1,4 +1,4 @@
-//! A buffer before a source, which counts what it takes.
+//! A buffer that counts the bytes it takes from a source.
 
 use std::io::{self, Read};
 

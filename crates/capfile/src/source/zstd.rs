@@ -1,4 +1,4 @@
-//! zstd (RFC 8878): frames one after the other.
+//! zstd (RFC 8878): a sequence of frames.
 
 use std::io::{self, Read};
 

@@ -7,7 +7,7 @@ fn wrong_command_lines_end_with_2_and_say_why() {
     let home = Home::new("usage").with("reno.epeek.gz");
     for (line, why) in [
         ("-l", "name at least one file"),
-        ("-K reno.epeek.gz", "-K is no flag"),
+        ("-K reno.epeek.gz", "-K is not a flag"),
         ("--show reno.epeek.gz", "may mean --showsacks"),
         (
             "-fsegs>x reno.epeek.gz",
@@ -19,11 +19,14 @@ fn wrong_command_lines_end_with_2_and_say_why() {
         ("--json --csv reno.epeek.gz", "choose --json"),
         (
             "-S --part 0/2 reno.epeek.gz",
-            "graphs cannot be had with --part",
+            "graphs cannot be combined with --part",
         ),
-        ("-e --merge reno.epeek.gz", "-e cannot be had with --merge"),
-        ("--part 2/2 reno.epeek.gz", "no part"),
-        ("- stdin", "read but once"),
+        (
+            "-e --merge reno.epeek.gz",
+            "-e cannot be combined with --merge",
+        ),
+        ("--part 2/2 reno.epeek.gz", "not a part"),
+        ("- stdin", "read only once"),
         ("-xtraffic reno.epeek.gz", "modules"),
         ("-oreno.list reno.epeek.gz", "cannot read reno.list"),
     ] {
@@ -46,7 +49,7 @@ fn help_is_on_standard_output() {
     for (line, part) in [
         ("--help", "Usage: headend trace"),
         ("-h", "Usage: headend trace"),
-        ("-hargs", "Taken as tcptrace has them"),
+        ("-hargs", "Accepted for compatibility with tcptrace"),
         ("-hfilter", "rexmit_segs"),
         ("-houtput", "a2b"),
         ("-hhints", "headend trace -l FILE"),

@@ -72,7 +72,7 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
     let good = found.is_good();
     let results = Results {
         source: Source::Read {
-            found,
+            found: Box::new(found),
             flows,
             files: names,
             stop,
@@ -114,11 +114,9 @@ fn report_events(style: &Style<'_>, captures: &mut Captures) {
             file,
             format,
             compression,
-        } => {
-            if debug {
-                let compression = compression.map_or(String::new(), |kind| format!(", {kind}"));
-                eprintln!("headend: {file}: {format}{compression}");
-            }
+        } if debug => {
+            let compression = compression.map_or(String::new(), |kind| format!(", {kind}"));
+            eprintln!("headend: {file}: {format}{compression}");
         }
         Event::Read(octets) => progress.at(octets),
         Event::Closed(file) => {
@@ -144,9 +142,9 @@ fn report_faults(file: &FileReport) {
     }
     for (fault, count) in &file.faults {
         let effect = match fault.effect() {
-            Effect::Kept => "taken all the same",
+            Effect::Kept => "the packet was kept",
             Effect::Skipped => "skipped",
-            Effect::Ended => "nothing after it was read",
+            Effect::Ended => "the rest of the file was not read",
         };
         eprintln!("headend: {name}: {count} x {fault} ({effect})");
     }
@@ -191,7 +189,7 @@ struct Session<'a, V, W> {
     printed: u64,
 }
 
-/// What watchers do between two blocks.
+/// The work of observers between two blocks.
 trait Between {
     fn close(&mut self, _first_packet: u64) {}
     fn printed(&mut self) -> Option<&mut String> {

@@ -1,4 +1,5 @@
-//! Files that are written as packets pass: far more of them than descriptors, each opened when it is its turn.
+//! Output files that grow as packets are read. There may be far more files than descriptors: each is opened for a write
+//! and the longest-open ones are closed.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -8,18 +9,18 @@ use std::path::PathBuf;
 
 use trace::xplot::{FileId, Sink};
 
-/// Files open at a time.
+/// Limit of open files.
 const OPEN_MAX: usize = 200;
 
 /// A file by its name.
 #[derive(Debug)]
 struct Named {
-    /// Empty once nothing more comes for it.
+    /// Empty once the file is complete.
     name: String,
     file: Option<File>,
 }
 
-/// The files. The first thing that goes wrong is kept, and all after it is dropped.
+/// The files. After the first error, nothing more is written.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     directory: Option<PathBuf>,
@@ -53,12 +54,12 @@ impl Files {
         }
     }
 
-    /// What went wrong first, if something did.
+    /// The first error.
     pub(super) fn wrong(&mut self) -> Option<(PathBuf, io::Error)> {
         self.wrong.take()
     }
 
-    /// The open file of that number; `None` when something went wrong.
+    /// The file of that number, opened; `None` after an error.
     fn get(&mut self, id: u32) -> Option<&File> {
         let at = id as usize;
         if self.wrong.is_some() {
@@ -87,7 +88,7 @@ impl Files {
         self.open.push_back(id);
     }
 
-    /// Writes octets at a place; what is skipped reads as zeros.
+    /// Writes bytes at an offset. Skipped bytes read as zeros.
     pub(super) fn write_at(&mut self, id: FileId, octets: &[u8], offset: u64) {
         if let Some(file) = self.get(id.0)
             && let Err(error) = file.write_all_at(octets, offset)
@@ -129,7 +130,7 @@ impl Sink for Files {
     fn write(&mut self, id: FileId, octets: &[u8]) {
         use std::io::{Seek, SeekFrom};
         if let Some(mut file) = self.get(id.0) {
-            // A file that was opened again stands at its beginning.
+            // A file that was opened again is positioned at its beginning.
             let wrote = file
                 .seek(SeekFrom::End(0))
                 .and_then(|_| file.write_all(octets));

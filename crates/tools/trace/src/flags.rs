@@ -1,12 +1,12 @@
-//! Every flag of `headend trace`, in one table: how it is written, what it does, and what `--help` says about it.
+//! Every flag of `headend trace`, in one table: its syntax, its effect and its text in `--help`.
 //!
-//! Flags of tcptrace are written as there: letters in clusters with `+` to reverse a switch, values attached, long
-//! switches with `no` in front to reverse them, and any prefix of a long name that fits one flag only.
+//! Flags have tcptrace's syntax: letters can be combined, `+` reverses a switch, values are attached, the prefix `no`
+//! reverses a long switch, and a long name can be abbreviated to any unambiguous prefix.
 
 use super::low::{Graphs, LowArgs, Usage};
 use super::values;
 
-/// Under what heading `--help` lists a flag.
+/// The heading under which `--help` lists a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     Report,
@@ -41,47 +41,47 @@ impl Group {
             Group::Graph => "Graphs, one .xpl file each unless --svg or --html",
             Group::Detail => "Details of graphs",
             Group::Which => "Which connections and packets",
-            Group::Files => "Packets and files of them",
+            Group::Files => "Packets and output files",
             Group::Names => "Names",
             Group::Reading => "Reading and progress",
             Group::Parts => "Limits, threads and parts",
             Group::Warn => "Warnings",
-            Group::Idle => "Taken as tcptrace has them, without effect",
+            Group::Idle => "Accepted for compatibility with tcptrace, without effect",
         }
     }
 }
 
 type Set = fn(&mut LowArgs, &str) -> Result<(), String>;
 
-/// What a flag takes and does.
+/// The value and effect of a flag.
 #[derive(Clone, Copy)]
 pub(super) enum Act {
     /// On or off.
     Switch(fn(&mut LowArgs, bool)),
-    /// A value, attached, after `=`, or the next word; what it is called.
+    /// A value, attached, after `=`, or the next word; its name in `--help`.
     Value(&'static str, Set),
-    /// A value that may be missing and is attached.
+    /// An optional attached value.
     Suffix(
         &'static str,
         fn(&mut LowArgs, &str, bool) -> Result<(), String>,
     ),
     /// A value attached to the long name: `--oTCP3-5`.
     Joined(&'static str, Set),
-    /// Nothing.
+    /// No effect.
     Ignored,
-    /// A value, and nothing comes of it.
+    /// A value, without effect.
     IgnoredValue(&'static str),
 }
 
 /// A flag.
 #[derive(Clone, Copy)]
 pub(super) struct Flag {
-    /// 0 when there is none.
+    /// NUL if it has none.
     pub(super) letter: char,
-    /// Empty when there is none.
+    /// Empty if it has none.
     pub(super) long: &'static str,
     pub(super) group: Group,
-    /// tcptrace has it too.
+    /// tcptrace has it, too.
     pub(super) theirs: bool,
     pub(super) act: Act,
     pub(super) help: &'static str,
@@ -126,7 +126,7 @@ use Group::{Detail, Files, Graph, Idle, Names, Parts, Reading, Report, Warn, Whi
 #[rustfmt::skip]
 pub(super) const FLAGS: &[Flag] = &[
     theirs('b', "", Report, Switch(|args, on| args.brief = on),
-        "one line a connection (default)"),
+        "one line for each connection (default)"),
     theirs('l', "", Report, Switch(|args, on| args.brief = !on),
         "all statistics of each connection"),
     theirs('r', "", Report, Switch(|args, on| args.rtt = on),
@@ -134,22 +134,22 @@ pub(super) const FLAGS: &[Flag] = &[
     theirs('W', "", Report, Switch(|args, on| args.owin = on),
         "with -l: data in flight"),
     theirs('q', "", Report, Switch(|args, on| args.quiet = on),
-        "no report of the connections"),
+        "do not list the connections"),
     theirs('u', "", Report, Switch(|args, on| args.udp = on),
-        "UDP flows too, after the connections"),
+        "report UDP flows, too, after the connections"),
     theirs(NONE, "csv", Report, Switch(|args, on| args.csv = on),
-        "with -l: values with commas between, one line a connection"),
+        "with -l: comma-separated values, one line for each connection"),
     theirs(NONE, "tsv", Report, Switch(|args, on| args.tsv = on),
-        "with -l: the same with tabs"),
+        "with -l: tab-separated values"),
     theirs(NONE, "sv", Report, Value("a separator", |args, text| { args.separator = Some(text.into()); Ok(()) }),
-        "with -l: the same with a separator of one's own"),
+        "with -l: values separated by this"),
     ours("json", Report, Switch(|args, on| args.json = on),
-        "one JSON object a line: each connection, and at the end a summary"),
+        "one JSON object on each line: the connections, then a summary"),
     ours("parquet", Report, Value("a file", |args, text| { args.parquet = Some(text.into()); Ok(()) }),
-        "write the connections into a Parquet file as well"),
+        "also write the connections to a Parquet file"),
 
     theirs('S', "", Graph, Switch(|args, on| args.graphs.time_sequence = on),
-        "time and sequence numbers (_tsg.xpl)"),
+        "sequence numbers over time (_tsg.xpl)"),
     theirs('T', "", Graph, Switch(|args, on| args.graphs.throughput = on),
         "throughput (_tput.xpl)"),
     theirs('R', "", Graph, Switch(|args, on| args.graphs.rtt = on),
@@ -161,28 +161,28 @@ pub(super) const FLAGS: &[Flag] = &[
     theirs('L', "", Graph, Switch(|args, on| args.graphs.time_line = on),
         "time line of both ends (_tline.xpl)"),
     theirs('G', "", Graph, Switch(|args, on| args.graphs = Graphs::all(on)),
-        "all of them"),
+        "all these graphs"),
     ours("svg", Graph, Switch(|args, on| args.svg = on),
-        "write graphs as .svg; alone, those of -S"),
+        "write graphs as .svg; without other flags, the graphs of -S"),
     ours("html", Graph, Switch(|args, on| args.html = on),
-        "write graphs as .html that zooms and needs nothing else; alone, those of -S"),
+        "write graphs as stand-alone .html with zoom; without other flags, the graphs of -S"),
 
     theirs('A', "", Detail, Value("a number", |args, text| { args.average = values::positive(text)?; Ok(()) }),
-        "average throughput over so many segments (10)"),
+        "average throughput over this number of segments (10)"),
     theirs('C', "", Detail, Switch(|args, on| args.colour = on),
-        "in colour (default)"),
+        "draw in colour (default)"),
     theirs('M', "", Detail, Switch(|args, on| args.colour = !on),
-        "in black and white"),
+        "draw in black and white"),
     theirs('y', "", Detail, Switch(|args, on| args.instantaneous = !on),
         "no points of instantaneous throughput"),
     theirs('z', "", Detail, Suffix("[x|y|xy]", LowArgs::zero_axes),
         "count time from 0 (-z, -zx), sequence numbers (-zy), or both (-zxy)"),
     theirs(NONE, "showsacks", Detail, Switch(|args, on| args.show.sacks = on),
-        "SACK blocks (default)"),
+        "draw SACK blocks (default)"),
     theirs(NONE, "showrexmit", Detail, Switch(|args, on| args.show.retransmissions = on),
         "mark retransmissions (default)"),
     theirs(NONE, "showoutorder", Detail, Switch(|args, on| args.show.out_of_order = on),
-        "mark what is out of order (default)"),
+        "mark packets out of order (default)"),
     theirs(NONE, "showzerowindow", Detail, Switch(|args, on| args.show.zero_window = on),
         "mark zero windows (default)"),
     theirs(NONE, "showurg", Detail, Switch(|args, on| args.show.urgent = on),
@@ -192,18 +192,18 @@ pub(super) const FLAGS: &[Flag] = &[
     theirs(NONE, "showdupack3", Detail, Switch(|args, on| args.show.triple_duplicates = on),
         "mark the third duplicate ACK (default)"),
     theirs(NONE, "showzerolensegs", Detail, Switch(|args, on| args.show.empty_segments = on),
-        "packets without data (default)"),
+        "draw packets without data (default)"),
     theirs(NONE, "showzwndprobes", Detail, Switch(|args, on| args.show.probes = on),
-        "zero-window probes (default)"),
+        "draw zero-window probes (default)"),
     theirs(NONE, "showtitle", Detail, Switch(|args, on| args.show.title = on),
-        "a title (default)"),
+        "draw a title (default)"),
     theirs(NONE, "showrwinline", Detail, Switch(|args, on| args.show.window_line = on),
-        "the receive window in graphs of data in flight (default)"),
+        "draw the receive window in graphs of data in flight (default)"),
     theirs(NONE, "xplot_title_prefix", Detail, Value("a text", |args, text| { args.title_prefix = Some(text.into()); Ok(()) }),
-        "what titles begin with"),
+        "prefix of titles"),
 
     theirs('o', "", Which, Value("numbers", |args, text| { args.only.add(LowArgs::numbers(text)?); Ok(()) }),
-        "only these connections: -o3, -o3-5,8, or -oFILE with such a list in it"),
+        "only these connections: -o3, -o3-5,8, or -oFILE with such a list"),
     theirs('i', "", Which, Value("numbers", |args, text| { args.ignored.add(LowArgs::numbers(text)?); Ok(()) }),
         "all but these connections"),
     theirs(NONE, "oTCP", Which, Joined("N[-M]", |args, text| { args.only.add(LowArgs::numbers(text)?); Ok(()) }),
@@ -215,13 +215,13 @@ pub(super) const FLAGS: &[Flag] = &[
     theirs(NONE, "iUDP", Which, Joined("N[-M]", |args, text| { args.ignored_udp.add(LowArgs::numbers(text)?); Ok(()) }),
         "all but these UDP flows"),
     theirs('c', "", Which, Switch(|args, on| args.complete = on),
-        "only connections with both SYNs and both FINs; their numbers go to file PF"),
+        "only connections with both SYNs and both FINs; writes their numbers to the file PF"),
     theirs('f', "", Which, Value("a filter", |args, text| { args.filter = Some(text.into()); Ok(()) }),
-        "only connections that pass a filter (see -hfilter); their numbers go to file PF"),
+        "only connections that pass a filter (see -hfilter); writes their numbers to the file PF"),
     theirs('B', "", Which, Value("a number", |args, text| { args.first = values::count(text)?; Ok(()) }),
-        "from this packet of the input on (1)"),
+        "start at this packet of the input (1)"),
     theirs('E', "", Which, Value("a number", |args, text| { args.last = values::count(text)?; Ok(()) }),
-        "up to this packet of the input (its last)"),
+        "stop after this packet of the input (the last)"),
 
     theirs('p', "", Files, Switch(|args, on| args.print_all = on),
         "print all packets"),
@@ -230,24 +230,24 @@ pub(super) const FLAGS: &[Flag] = &[
     theirs(NONE, "dump_packet_data", Files, Switch(|args, on| args.print_data = on),
         "print all packets and their data"),
     theirs(NONE, "print_seq_zero", Files, Switch(|args, on| args.relative = on),
-        "print sequence numbers from the initial one on"),
+        "print sequence numbers relative to the initial one"),
     theirs('D', "", Files, Switch(|args, on| args.hex = !on),
         "print numbers of packets in decimal"),
     theirs('X', "", Files, Switch(|args, on| args.hex = on),
-        "print them in hexadecimal (default)"),
+        "print numbers of packets in hexadecimal (default)"),
     theirs('Z', "", Files, Switch(|args, on| args.rtt_dump = on),
-        "write round-trip times into files (a2b_rttraw.dat)"),
+        "write round-trip times to files (a2b_rttraw.dat)"),
     theirs('e', "", Files, Switch(|args, on| args.contents = on),
-        "write the data of each direction into a file (a2b_contents.dat)"),
+        "write the data of each direction to a file (a2b_contents.dat)"),
     theirs('O', "", Files, Value("a file", |args, text| { args.save = Some(text.into()); Ok(()) }),
-        "write the packets of the chosen connections into a pcap file"),
+        "write the packets of the chosen connections to a pcap file"),
     theirs(NONE, "output_dir", Files, Value("a directory", |args, text| { args.output_dir = Some(text.into()); Ok(()) }),
-        "where files are written, but for those given by name"),
+        "directory of output files, except those given by name"),
     theirs(NONE, "output_prefix", Files, Value("a text", |args, text| { args.output_prefix = Some(text.into()); Ok(()) }),
-        "what their names begin with"),
+        "prefix of the names of output files"),
 
     theirs('n', "", Names, Switch(|args, on| { args.host_names = !on; args.port_names = !on; }),
-        "addresses and ports as numbers (default, unlike tcptrace)"),
+        "print addresses and ports as numbers (default, unlike tcptrace)"),
     ours("names", Names, Switch(|args, on| { args.host_names = on; args.port_names = on; }),
         "look up the names of hosts and ports"),
     theirs(NONE, "res_addr", Names, Switch(|args, on| args.host_names = on),
@@ -255,71 +255,71 @@ pub(super) const FLAGS: &[Flag] = &[
     theirs(NONE, "res_port", Names, Switch(|args, on| args.port_names = on),
         "look up the names of ports"),
     theirs('s', "", Names, Switch(|args, on| args.short_names = on),
-        "names of hosts up to the first dot"),
+        "print names of hosts up to the first dot"),
 
     theirs('t', "", Reading, Switch(|args, on| args.progress = on),
-        "progress on standard error, if that is a terminal (default; +t for none)"),
+        "show progress on standard error if that is a terminal (default; +t for none)"),
     theirs('d', "", Reading, Switch(|args, on| args.debug = if on { args.debug + 1 } else { 0 }),
-        "say what each file is as it is read"),
+        "print the format of each file"),
     ours("live", Reading, Switch(|args, on| args.live = Some(on)),
-        "a line on standard error for each connection that closes (default when a pipe is read)"),
+        "print a line on standard error for each connection that closes (default for a pipe)"),
     theirs(NONE, "continuous", Reading, Switch(|args, on| args.continuous = on),
-        "print connections as they end, in the order they end, and no summary"),
+        "print each connection when it finishes, and no summary"),
     theirs(NONE, "update_interval", Reading, Value("seconds", |args, text| { args.interval = f64::from(values::positive(text)?); Ok(()) }),
-        "how often a live capture's counts are told (30)"),
+        "interval of the counts of a live capture (30)"),
     theirs(NONE, "checksum", Reading, Switch(|args, on| args.checksum = on),
-        "verify IP, TCP and UDP checksums, and leave out packets that fail"),
+        "verify IP, TCP and UDP checksums, and skip packets with a wrong one"),
     theirs('v', "version", Reading, Switch(|args, on| if on { args.help = Some(super::low::Help::Version) }),
-        "the version"),
+        "print the version"),
     theirs('h', "help", Reading, Suffix("[TOPIC]", |args, topic, _| { args.help_topic(topic); Ok(()) }),
-        "help: -hargs, -hfilter, -houtput, -hhints, -hconfig"),
+        "print help: -hargs, -hfilter, -houtput, -hhints, -hconfig"),
 
     ours("threads", Parts, Value("a number", |args, text| { args.threads = Some(values::positive(text)? as usize); Ok(()) }),
-        "work on so many cores (all there are, up to what is of use)"),
+        "number of threads (one for each processor, 16 at most)"),
     ours("memory", Parts, Value("a size", |args, text| { args.memory = values::size(text)?; Ok(()) }),
         "memory for connections: 512M, 2G (2G)"),
     ours("idle", Parts, Value("a time", |args, text| { args.idle = values::time(text)?; Ok(()) }),
-        "a connection silent for longer has ended: 90s, 20m, 2h (2h)"),
+        "a connection finishes when idle for longer: 90s, 20m, 2h (2h)"),
     ours("idle_closed", Parts, Value("a time", |args, text| { args.idle_closed = values::time(text)?; Ok(()) }),
-        "the same for one that both ends closed (30m)"),
+        "the same for a closed connection (30m)"),
     theirs(NONE, "endpoint_reuse_interval", Parts, Value("seconds", |args, text| { args.idle = values::time(text)?; Ok(()) }),
-        "as --idle (tcptrace has 240)"),
+        "as --idle (tcptrace's default is 240)"),
     theirs(NONE, "remove_live_conn_interval", Parts, Value("seconds", |args, text| { args.idle = values::time(text)?; Ok(()) }),
         "as --idle"),
     theirs(NONE, "remove_closed_conn_interval", Parts, Value("seconds", |args, text| { args.idle_closed = values::time(text)?; Ok(()) }),
         "as --idle-closed"),
     ours("realm", Parts, Switch(|args, on| args.realm = on),
-        "the same addresses in another tunnel or VLAN are another connection"),
+        "keep the same addresses in different tunnels and VLANs apart"),
     ours("part", Parts, Value("K/N", |args, text| { args.part = Some(values::part(text)?); Ok(()) }),
         "write part K, from 0, of N, for --merge"),
     ours("part_file", Parts, Value("a file", |args, text| { args.part_file = Some(text.into()); Ok(()) }),
-        "where --part writes (standard output)"),
+        "file that --part writes (standard output)"),
     ours("merge", Parts, Switch(|args, on| args.merge = on),
-        "the files are parts: report as if they had been one"),
+        "the files are parts: report them as one run"),
 
     theirs('w', "", Warn, Switch(LowArgs::warn_all),
-        "all of those below, and a summary of what was seen"),
+        "all of the following, and counts of packets by kind"),
     theirs(NONE, "warn_ooo", Warn, Switch(|args, on| args.warn.time = on),
-        "packets with a time before that of the one before them"),
+        "packets whose time is before the previous packet's"),
     theirs(NONE, "warn_printtrunc", Warn, Switch(|args, on| args.warn.truncated = on),
         "packets too short to analyse"),
     theirs(NONE, "warn_printbadmbz", Warn, Switch(|args, on| args.warn.reserved = on),
         "TCP headers whose reserved bits are not zero"),
     theirs(NONE, "warn_printhwdups", Warn, Switch(|args, on| args.warn.duplicates = on),
-        "packets that came twice"),
+        "hardware duplicates"),
     theirs(NONE, "warn_printbadcsum", Warn, Switch(|args, on| args.warn.checksums = on),
-        "with --checksum: packets whose checksum is wrong"),
+        "with --checksum: packets with a wrong checksum"),
     theirs(NONE, "warn_printbad_syn_fin_seq", Warn, Switch(|args, on| args.warn.sequences = on),
-        "SYNs and FINs that came again with another sequence number"),
+        "SYNs and FINs repeated with another sequence number"),
 
     theirs(NONE, "graphrecvwin", Idle, Ignored,
-        "tcptrace 6.6.7 draws no graph of the receive window either"),
+        "tcptrace 6.6.7 does not draw a graph of the receive window, either"),
     theirs(NONE, "dupack3_data", Idle, Ignored,
-        "duplicate ACKs with data (RFC 5681: not duplicates)"),
+        "ACKs with data are not duplicates (RFC 5681)"),
     theirs(NONE, "check_hwdups", Idle, Ignored,
-        "packets that came twice are always looked for"),
+        "hardware duplicates are always detected"),
     theirs(NONE, "turn_off_BSD_dupack", Idle, Ignored,
-        "duplicate ACKs are those of RFC 5681"),
+        "duplicate ACKs are as in RFC 5681"),
     theirs(NONE, "ns_hdrs", Idle, Ignored,
         "files of the ns simulator are not read"),
     theirs(NONE, "limit_conn_num", Idle, Ignored,
@@ -355,8 +355,8 @@ pub(super) struct Found {
     pub(super) on: bool,
 }
 
-/// The flag that `name` means: a whole name, or a prefix that fits one flag. tcptrace's flags come first, so that what
-/// is unambiguous there is so here.
+/// The flag that `name` means: a full name, or an unambiguous prefix. tcptrace's flags take precedence, so that a
+/// prefix that is unambiguous in tcptrace is so here.
 ///
 /// # Errors
 /// No flag is called that, or several are.
@@ -373,7 +373,7 @@ pub(super) fn by_name(name: &str, has_value: bool) -> Result<Found, Usage> {
             return Ok(Found { flag, on });
         }
     }
-    // As tcptrace has it, a word with a value is looked for among those that take one, another among the switches.
+    // As in tcptrace, a name with a value is searched among the flags with a value, any other among the switches.
     let takes = |flag: &&Flag| matches!(flag.act, Act::Value(..) | Act::IgnoredValue(_));
     for theirs in [true, false] {
         for (name, on) in [(negative, false), (Some(name.as_str()), true)] {
@@ -400,10 +400,10 @@ pub(super) fn by_name(name: &str, has_value: bool) -> Result<Found, Usage> {
             }
         }
     }
-    Err(Usage(format!("--{name} is no flag (see --help)")))
+    Err(Usage(format!("--{name} is not a flag (see --help)")))
 }
 
-/// Whether `no` in front makes sense.
+/// Whether the prefix `no` can reverse it.
 fn reverses(flag: &Flag) -> bool {
     matches!(flag.act, Act::Switch(_) | Act::Ignored)
 }

@@ -1,4 +1,4 @@
-//! What `-h` and its topics print.
+//! The texts of `-h` and its topics.
 
 use std::fmt::Write;
 
@@ -24,14 +24,14 @@ TCP connections in captures, with the statistics and graphs of tcptrace
 Usage: headend trace [FLAG...] FILE...
 
 Files are pcap, pcapng, snoop, ERF, TSH or EtherPeek, plain or compressed with
-gzip or zstd. Several are ordered by their first time stamp and taken as one.
-- (or stdin) is standard input.
+gzip, zstd or bzip2. Several files are read in the order of their first time
+stamps, as one capture. - (or stdin) is standard input.
 
-Flags are written as for tcptrace: letters may stand together (-lnrW), + in
-front reverses a switch (+t), values follow at once or as the next word, long
-names may be cut short where that is unambiguous, and no in front reverses
-those that are switches (--noshowsacks). TCPTRACEOPTS and .tcptracerc are not
-read. Topics: -hfilter, -houtput, -hhints, -hconfig.
+Flags have tcptrace's syntax. Letters can be combined (-lnrW). + reverses a
+switch (+t). A value follows its letter directly or as the next word. Long names
+can be abbreviated if that is unambiguous, and the prefix no reverses a long
+switch (--noshowsacks). TCPTRACEOPTS and .tcptracerc are not read.
+Topics: -hfilter, -houtput, -hhints, -hconfig.
 ";
 
 fn arguments() -> String {
@@ -46,7 +46,7 @@ fn arguments() -> String {
             let _ = writeln!(out, "{}", lines.join(&format!("\n{:28}", "")));
         }
     }
-    out.push_str("\nExit status: 0 done; 1 a file was faulty, and what could be read was reported; 2 wrong usage.\n");
+    out.push_str("\nExit status: 0 success; 1 a file is faulty, and the report covers the rest; 2 wrong usage.\n");
     out
 }
 
@@ -111,47 +111,47 @@ fn filter() -> String {
 }
 
 const FILTER: &str = "\
-A filter, -fEXPR, picks connections by what is known of them at the end:
+A filter, -fEXPR, selects connections by their final statistics:
 
   headend trace '-fsegs>10' FILE
   headend trace '-fc_segs>10 OR s_segs>20' FILE
   headend trace '-fb_rexmit_bytes>0 AND thruput<10000' FILE
   headend trace '-fhostaddr=192.0.2.1' FILE
 
-c_ before a variable means the client, which sent the first packet, s_ the
-server, b_ both, e_ or nothing either.
+The prefix c_ selects the client, which sent the first packet, s_ the server,
+b_ both, and e_ or no prefix either of them.
 Numbers: + - * / % & |  and constants such as 10 or -10.
 Comparisons: < > <= >= = == != of numbers, of \"texts\", of addresses.
 Truth: AND && -a, OR || -o, NOT ! ~, TRUE, FALSE.
-Precedence, as in tcptrace: NOT binds loosest, then AND, then OR, then
-comparisons, then & and |, then + and -, then * / %. Use parentheses.
-The numbers of those that pass are written to file PF, for -oPF.
+Precedence is tcptrace's, from loosest to tightest: NOT, AND, OR, comparisons,
+& and |, + and -, * / %. Use parentheses.
+The numbers of the selected connections are written to the file PF, for -oPF.
 
 Variables:
 ";
 
 const OUTPUT: &str = "\
-Every figure of the reports has the meaning that tcptrace's manual gives it;
-docs/trace.md lists them, and docs/trace-differences.md where and why the
-values differ.
+Every value of the reports has the meaning in tcptrace's manual. docs/trace.md
+lists the values, and docs/trace-differences.md explains where they differ from
+tcptrace's.
 
-a2b is what the end that sent the first packet sent, b2a what the other sent.
-Connections are numbered by their first packet.
+a2b is the data from the end that sent the first packet, b2a the data from the
+other end. Connections are numbered in the order of their first packets.
 ";
 
 const HINTS: &str = "\
-headend trace FILE             what is in there
-headend trace -l FILE          all about it
+headend trace FILE             list the connections
+headend trace -l FILE          all statistics of each connection
 headend trace -o3 -S FILE      the time-sequence graph of connection 3
 headend trace --html -o3 FILE  the same for a browser
 tcpdump -w - | headend trace - a live capture
-Choose connections with a filter first, then draw them: -f'EXPR', then -oPF.
-A snap length of 142 octets holds every header and option over Ethernet.
+Select connections with a filter first, then draw them: -f'EXPR', then -oPF.
+A snap length of 142 bytes holds all headers and options over Ethernet.
 ";
 
 const FORMATS: &str = "\
-Formats, told by content: pcap (us, ns, either byte order), pcapng, snoop, ERF,
-TSH, EtherPeek 5 to 7; gzip and zstd around them.
+Formats, detected by content: pcap (us, ns, either byte order), pcapng, snoop,
+ERF, TSH, EtherPeek 5 to 7; compressed with gzip, zstd or bzip2, or not.
 Link layers: Ethernet, 802.3 LLC and SNAP, VLAN, QinQ, Linux SLL and SLL2, BSD
 null and loop, raw IP, FDDI, ATM (RFC 1483), PPP, PPPoE, Cisco HDLC, MPLS.
 Tunnels: GRE, IP in IP, 6in4, 4in6, VXLAN, Geneve, L2TPv2 and v3, PPTP, GTP-U,

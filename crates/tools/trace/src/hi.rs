@@ -1,4 +1,4 @@
-//! What the command line means.
+//! The meaning of the command line.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub(super) enum Report {
     Json,
 }
 
-/// The command line, understood.
+/// The command line, checked and interpreted.
 pub(super) struct HiArgs {
     pub(super) low: LowArgs,
     pub(super) report: Report,
@@ -30,10 +30,10 @@ pub(super) struct HiArgs {
 }
 
 impl HiArgs {
-    /// Makes sense of what was typed.
+    /// Interprets the command line.
     ///
     /// # Errors
-    /// What makes none.
+    /// It contradicts itself or lacks a file.
     pub(super) fn new(mut low: LowArgs) -> Result<HiArgs, Usage> {
         if low.files.is_empty() {
             return Err(Usage(
@@ -42,7 +42,7 @@ impl HiArgs {
         }
         let standard = |path: &&PathBuf| path.as_os_str() == "-" || path.as_os_str() == "stdin";
         if low.files.iter().filter(standard).count() > 1 {
-            return Err(Usage("standard input can be read but once".into()));
+            return Err(Usage("standard input can be read only once".into()));
         }
         if low.last > 0 && low.first > low.last {
             return Err(Usage(format!(
@@ -71,7 +71,7 @@ impl HiArgs {
         })
     }
 
-    /// Whether no text belongs on standard output: there is JSON, or a part is written.
+    /// Whether standard output is for data, JSON or a part, so that text must not be written to it.
     pub(super) fn is_data(&self) -> bool {
         self.report == Report::Json || self.low.part.is_some()
     }
@@ -81,7 +81,7 @@ impl HiArgs {
         self.analysis.workers()
     }
 
-    /// What has to be the same in all parts of a run.
+    /// The settings that must be the same in all parts of a run.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let low = &self.low;
         let analysis = &self.analysis;
@@ -98,19 +98,19 @@ impl HiArgs {
         .into()
     }
 
-    /// Whether a connection of that number is among those asked for with `-o` and `-i`.
+    /// Whether `-o` and `-i` select the connection of that number.
     pub(super) fn chosen(&self, number: u64) -> bool {
         (self.low.only.is_empty() || self.low.only.has(number)) && !self.low.ignored.has(number)
     }
 
-    /// The same for UDP flows.
+    /// Whether `--oUDP` and `--iUDP` select the UDP flow of that number.
     pub(super) fn chosen_flow(&self, number: u64) -> bool {
         (self.low.only_udp.is_empty() || self.low.only_udp.has(number))
             && !self.low.ignored_udp.has(number)
     }
 }
 
-/// Flags that do not go together.
+/// Refuses flags that exclude each other.
 fn refuse(low: &LowArgs) -> Result<(), Usage> {
     let parts = match (low.part, low.merge) {
         (Some(_), true) => return Err(Usage("choose --part or --merge".into())),
@@ -131,7 +131,7 @@ fn refuse(low: &LowArgs) -> Result<(), Usage> {
         ("--parquet", low.part.is_some() && low.parquet.is_some()),
     ];
     match flags.into_iter().find(|flag| flag.1) {
-        Some((flag, _)) => Err(Usage(format!("{flag} cannot be had with {parts}"))),
+        Some((flag, _)) => Err(Usage(format!("{flag} cannot be combined with {parts}"))),
         None => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
-//! `--json`: one object a line, in the order of the first packets: each connection, each UDP flow, and at the end a
+//! `--json`: one object on each line. Connections and UDP flows are in the order of their first packets, followed by a
 //! summary. `docs/trace-columns.md` names every member.
 //!
-//! RFC 8259. Numbers are exact: integers are written in full, also where they pass 2^53, and the others as the shortest
-//! text that reads back as the same number.
+//! RFC 8259. Numbers are exact: integers are written in full, also above 2^53, and fractions as the shortest text that
+//! reads back as the same number.
 
 use std::io::{self, Write};
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use trace::Connection;
 use trace::columns::{self, Get, SCHEMA, SUMMARY, Summary};
 use trace::udp::Flow;
 
-/// Octets gathered before they are written out.
+/// Bytes collected before they are written.
 const GATHERED: usize = 1 << 16;
 
 /// Writes lines.
@@ -21,7 +21,7 @@ pub(super) struct Writer<W: Write> {
     end: i64,
 }
 
-/// `,"name":` for each column, so that nothing is quoted twice.
+/// `,"name":` for each column, so that each name is quoted only once.
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let columns = columns::ALL.iter();
     columns
@@ -99,7 +99,7 @@ impl<W: Write> Writer<W> {
         self.end_line()
     }
 
-    /// Writes the summary, and all that was gathered.
+    /// Writes the summary and flushes.
     ///
     /// # Errors
     /// Those of the output.
@@ -120,7 +120,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes out what was gathered: for those who watch.
+    /// Writes the collected bytes, so that a reader of a live capture sees them.
     ///
     /// # Errors
     /// Those of the output.
@@ -176,7 +176,7 @@ fn integer<I: itoa::Integer>(line: &mut Vec<u8>, value: I) {
     line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// The shortest text that reads back as the same number; JSON has none for what is no number.
+/// The shortest text that reads back as the same number; `null` for NaN and infinity, which JSON lacks.
 fn real(line: &mut Vec<u8>, value: f64) {
     let written = if value.is_finite() {
         write!(line, "{value:?}")
@@ -190,7 +190,7 @@ fn flag(line: &mut Vec<u8>, value: bool) {
     line.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-/// A string with what RFC 8259 section 7 wants escaped.
+/// A string, escaped as RFC 8259 section 7 requires.
 fn text(line: &mut Vec<u8>, value: &str) {
     line.push(b'"');
     for character in value.chars() {

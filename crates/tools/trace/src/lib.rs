@@ -1,5 +1,5 @@
-//! `headend trace`: TCP connections in captures, with tcptrace's flags, reports and graphs. The analysis itself is in the
-//! `trace` crate.
+//! `headend trace`: TCP connections in captures, with tcptrace's flags, reports and graphs. The `trace` crate has the
+//! analysis itself.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -66,7 +66,10 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// Understands the command line and does what it says.
+/// Runs the command line.
+///
+/// # Errors
+/// No file can be read, or a file or standard output cannot be written.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let understood = LowArgs::parse(&args.words).and_then(|low| match low.help {
         Some(_) => Ok(Err(low)),
@@ -113,7 +116,7 @@ fn trace(args: &HiArgs) -> Result<ExitCode> {
     })
 }
 
-/// `--part`: writes what was read for others to merge.
+/// `--part`: writes the results as a part, for `--merge`.
 fn write_part<W: Write>(
     args: &HiArgs,
     (part, parts): (u32, u32),
@@ -132,25 +135,27 @@ fn write_part<W: Write>(
             results.source.write_part(file, &header)
         }
         None if io::stdout().is_terminal() => {
-            bail!("a part is not for a terminal: give --part-file, or send it somewhere")
+            bail!(
+                "a part is binary and standard output is a terminal: give --part-file, or redirect it"
+            )
         }
         None => results.source.write_part(paper.out()?, &header),
     }
 }
 
-/// `--merge`: the parts of a run as if it had been one.
+/// `--merge`: reports the parts of a run as one run.
 fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Results> {
     let low = &style.args.low;
     let merge = Merge::open(&low.files)?;
     let mut summary = merge.summary().clone();
     if low.udp && summary.udp.is_none() {
-        bail!("-u: these parts were made without");
+        bail!("-u: these parts were written without -u");
     }
     if !low.udp {
         (summary.udp, summary.flows, summary.flows_beyond) = (None, 0, 0);
     }
     if summary.is_limited() {
-        eprintln!("headend: memory ran out in a part: the whole may have given another report");
+        eprintln!("headend: memory ran out in a part: the report may differ from that of one run");
     }
     capture::announce(style, merge.files(), paper)?;
     let source = Source::Parts {
@@ -160,7 +165,7 @@ fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Results> {
     Ok(Results { source, summary })
 }
 
-/// Local time, by `TZ` or the system's setting; where the system has no database of zones, by what `TZ` says by itself.
+/// The local time zone, by `TZ` or the system's setting. Without a database of zones, the rule in `TZ` itself.
 fn zone() -> TimeZone {
     TimeZone::try_system().unwrap_or_else(|_| {
         let named = std::env::var("TZ").ok();

@@ -1,4 +1,4 @@
-//! What was typed: the switches and values of the command line, before anything is made of them.
+//! The command line as typed: its switches and values, before they are interpreted.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::flags::{self, Act, Flag};
 use super::values::{self, Numbers};
 
-/// A wrong command line: what to say about it.
+/// Why a command line is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Usage(pub(super) String);
 
@@ -21,7 +21,7 @@ pub(super) enum Help {
     Version,
 }
 
-/// What is drawn in time-sequence and other graphs.
+/// The details drawn in graphs.
 #[derive(Debug, Clone)]
 pub(super) struct Shows {
     pub(super) sacks: bool,
@@ -37,7 +37,7 @@ pub(super) struct Shows {
     pub(super) window_line: bool,
 }
 
-/// The graphs that are wanted.
+/// The graphs to draw.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Graphs {
     pub(super) throughput: bool,
@@ -66,7 +66,7 @@ impl Graphs {
     }
 }
 
-/// Which warnings are printed as their cause is met.
+/// The warnings to print while packets are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Warnings {
     pub(super) time: bool,
@@ -75,7 +75,7 @@ pub(super) struct Warnings {
     pub(super) duplicates: bool,
     pub(super) checksums: bool,
     pub(super) sequences: bool,
-    /// `-w`: all of them, and the summary of what was seen.
+    /// `-w`: all of them, and counts of packets by kind at the end.
     pub(super) summary: bool,
 }
 
@@ -227,10 +227,10 @@ impl Default for LowArgs {
 }
 
 impl LowArgs {
-    /// Reads the command line, the verb left off.
+    /// Reads the command line, without the verb.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A flag or value is wrong.
     pub(super) fn parse(words: &[OsString]) -> Result<LowArgs, Usage> {
         let mut args = LowArgs::default();
         let mut words = words.iter();
@@ -268,8 +268,8 @@ impl LowArgs {
             let flag = flags::by_letter(letter).ok_or_else(|| {
                 Usage(match letter {
                     'x' => "-x: tcptrace's modules are not part of this program".into(),
-                    'm' => "-m has long been obsolete in tcptrace too".into(),
-                    _ => format!("{named} is no flag (see --help)"),
+                    'm' => "-m is obsolete in tcptrace and does not exist here".into(),
+                    _ => format!("{named} is not a flag (see --help)"),
                 })
             })?;
             let rest = letters.as_str();
@@ -279,7 +279,7 @@ impl LowArgs {
                     set(self, rest, on).map_err(|why| Usage(format!("{named}: {why}")))?;
                     return Ok(());
                 }
-                _ if !on => return Err(Usage(format!("{named}: only switches have a reverse"))),
+                _ if !on => return Err(Usage(format!("{named}: only switches can be reversed"))),
                 Act::Value(what, set) => {
                     let value = Some(rest).filter(|rest| !rest.is_empty());
                     let value = value

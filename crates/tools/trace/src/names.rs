@@ -1,7 +1,7 @@
-//! Names of hosts and ports, where they were asked for.
+//! Names of hosts and ports, for `--names` and the like.
 //!
-//! Ports are looked up in /etc/services. Hosts are looked up by the system's resolver, through `getent hosts`, one at a
-//! time and each but once; where that program is missing or knows nothing, addresses stay addresses.
+//! Ports are looked up in /etc/services, and hosts by the system's resolver, through `getent hosts`, one at a time and
+//! each once. If that program is missing or has no name, the address is printed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use trace::text::Names;
 
-/// Hosts remembered at most; beyond that, all are forgotten.
+/// Limit of cached host names; beyond it, the cache is emptied.
 const HOSTS_MAX: usize = 1 << 16;
 
 /// Looks names up.
@@ -46,7 +46,7 @@ impl Lookup {
         let output = output.map(|output| output.stdout).unwrap_or_default();
         let line = String::from_utf8_lossy(&output);
         let name = line.split_whitespace().nth(1);
-        // What a name server says goes to a terminal and into names of files.
+        // A name server's answer is printed on a terminal and used in file names.
         let name = name.filter(|name| name.chars().all(|c| c.is_ascii_graphic() && c != '/'));
         match name {
             Some(name) if self.short => name.split('.').next().unwrap_or(name).to_owned(),

@@ -1,9 +1,9 @@
-//! Plot files: painted and written by all threads there are.
+//! Formats and writes plot files on several threads.
 //!
-//! The thread that analyses hands over strokes of a file, many at a time, and goes on. Whoever is free takes a file
-//! that has some, paints and writes them in their order, and leaves it; when too many wait, the analysing thread takes
-//! part. So text of several times the capture's size is written while the capture is still being read, and the files
-//! do not depend on how many threads there were.
+//! The analysing thread queues strokes of a file in batches. A free thread takes a file with queued strokes, formats
+//! and writes them in order, and releases the file. If the queue is full, the analysing thread helps. The output,
+//! several times the size of the capture, is thus written while the capture is read. The files do not depend on the
+//! number of threads.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -19,10 +19,10 @@ use trace::xplot::{FileId, Page, Pen, Stroke, Studio};
 /// Files kept open at a time.
 const OPEN_MAX: usize = 200;
 
-/// Pieces of work that wait for each thread, at most.
+/// Limit of queued tasks for each thread.
 const TASKS_PER_THREAD: usize = 32;
 
-/// What is to be done with a file.
+/// A task for a file.
 enum Task {
     Paint(Vec<Stroke>),
     /// The last strokes.
@@ -30,54 +30,54 @@ enum Task {
     Discard,
 }
 
-/// A file, and what is to be done with it.
+/// A file and its tasks.
 struct Slot(Mutex<Desk>);
 
 #[derive(Default)]
 struct Desk {
     tasks: VecDeque<Task>,
-    /// Somebody works at it, or is to.
+    /// A thread works on it, or will.
     taken: bool,
-    /// Empty while somebody works at it.
+    /// `None` while a thread works on it.
     canvas: Option<Box<Canvas>>,
 }
 
-/// A file on its way.
+/// A file that is being written.
 struct Canvas {
     path: PathBuf,
     page: Page,
     file: Option<File>,
-    /// Octets written.
+    /// Bytes written.
     length: u64,
-    /// It is there.
+    /// It has been created.
     created: bool,
 }
 
 #[derive(Default)]
 struct Waiting {
-    /// Files with tasks that nobody works at.
+    /// Files with tasks that no thread works on.
     slots: VecDeque<Arc<Slot>>,
-    /// Tasks that are not done.
+    /// Unfinished tasks.
     tasks: usize,
-    /// The first thing that went wrong; everything after it is dropped.
+    /// The first error; after it, nothing is written.
     wrong: Option<(PathBuf, io::Error)>,
-    /// Nothing more comes.
+    /// There will be no more tasks.
     ended: bool,
-    /// A painter panicked, and not all will be done.
+    /// A thread panicked, so some tasks will not be done.
     broken: bool,
 }
 
 #[derive(Default)]
 struct Shared {
     waiting: Mutex<Waiting>,
-    /// There is work, or all of it has been given.
+    /// Signals that there are tasks, or that there will be no more.
     work: Condvar,
-    /// Work has been done.
+    /// Signals that a task is done.
     done: Condvar,
     open: AtomicUsize,
 }
 
-/// Those who paint.
+/// The threads that format and write.
 pub(super) struct Painters {
     shared: Arc<Shared>,
     others: Vec<JoinHandle<()>>,
@@ -88,12 +88,12 @@ pub(super) struct Painters {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A painter that panicked is told of in the end.
+    // A panic of one of them is reported at the end.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Painters {
-    /// Paints on `threads` threads, the caller's included, into `directory`.
+    /// Writes to `directory` on `threads` threads, including the caller's.
     pub(super) fn new(threads: usize, directory: Option<PathBuf>) -> Painters {
         let shared = Arc::<Shared>::default();
         let others = (1..threads)
@@ -117,7 +117,7 @@ impl Painters {
             return;
         };
         let shared = &self.shared;
-        // Counted before anybody can have done it.
+        // Counted before a thread can finish it.
         lock(&shared.waiting).tasks += 1;
         let mut desk = lock(&slot.0);
         desk.tasks.push_back(task);
@@ -142,7 +142,7 @@ impl Painters {
         }
     }
 
-    /// Does what is left, and says what went wrong first, if something did.
+    /// Finishes all tasks and returns the first error.
     pub(super) fn finish(mut self) -> Option<(PathBuf, io::Error)> {
         let mut waiting = lock(&self.shared.waiting);
         while waiting.tasks > 0 && !waiting.broken {
@@ -213,7 +213,7 @@ impl Studio for Painters {
 }
 
 impl Shared {
-    /// A painter's day.
+    /// The loop of a thread.
     fn rest(&self) {
         let _alarm = Alarm(self);
         let mut pen = Pen::default();
@@ -231,7 +231,7 @@ impl Shared {
         }
     }
 
-    /// Does a file's work, or waits until somebody else has done some.
+    /// Does the tasks of a file, or waits until another thread has done some.
     fn help<'a>(
         &'a self,
         mut waiting: MutexGuard<'a, Waiting>,
@@ -245,7 +245,7 @@ impl Shared {
         (self.done.wait(waiting)).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what is to be done with a file.
+    /// Does the tasks of a file.
     fn serve(&self, slot: &Slot, pen: &mut Pen) {
         let mut desk = lock(&slot.0);
         let Some(mut canvas) = desk.canvas.take() else {
@@ -282,7 +282,7 @@ impl Shared {
             Task::Discard => {
                 self.shut(canvas);
                 if canvas.created {
-                    // Somebody else may have removed it.
+                    // Another process may have removed it.
                     let _ = std::fs::remove_file(&canvas.path);
                 }
                 return Ok(());
@@ -321,7 +321,7 @@ impl Shared {
     }
 }
 
-/// Tells the analysing thread not to wait for a painter that panics.
+/// Wakes the analysing thread if this one panics.
 struct Alarm<'a>(&'a Shared);
 
 impl Drop for Alarm<'_> {

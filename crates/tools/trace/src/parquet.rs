@@ -1,11 +1,11 @@
 //! `--parquet FILE`: the connections as a Parquet file.
 //!
-//! The Apache Parquet format, version 2 of its logical types, compressed with zstd. Every column of [`columns`] is one,
-//! and what it means stands in the file's metadata: `headend.schema`, `headend.summary`, `column.NAME`, `summary.NAME`.
-//! Counts are signed 64-bit integers, which every reader has; lengths of time are in nanoseconds; times are
+//! The Apache Parquet format, version 2 of its logical types, compressed with zstd. The file has every column of
+//! [`columns`]. Its metadata describes them: `headend.schema`, `headend.summary`, `column.NAME`, `summary.NAME`. Counts
+//! are signed 64-bit integers, which every reader supports. Durations are in nanoseconds, times are
 //! `timestamp[ns, UTC]`. UDP flows are left out.
 //!
-//! The file has its name only once it is complete.
+//! The file gets its name only when it is complete.
 
 mod buffer;
 mod target;
@@ -29,7 +29,7 @@ use super::json;
 use buffer::Buffer;
 use target::Target;
 
-/// Connections in a row group: what is held until it is written, some 30 MB.
+/// Connections in a row group, which is kept in memory until it is written: about 30 MB.
 const GROUP: usize = 16_384;
 
 /// Writes a file.
@@ -158,7 +158,7 @@ fn field(placed: &Placed) -> Result<Type> {
         .build()
 }
 
-/// What a column means: its sentence, its unit and tcptrace's name for it.
+/// The description of a column: its sentence, its unit and tcptrace's name.
 fn description(placed: &Placed) -> String {
     let column = placed.column;
     let mut text = column.doc.to_owned();

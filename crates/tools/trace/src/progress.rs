@@ -1,21 +1,21 @@
-//! How far the reading has come, on standard error: a bar where that is a terminal, a line now and then for a pipe.
+//! Progress on standard error: a bar if that is a terminal, and a line at intervals for a live capture.
 
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Tells how far the reading has come.
+/// Shows progress.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
-    /// Octets of files that are done.
+    /// Bytes of files that have been read.
     done: u64,
-    /// For a pipe: when to say something next, and how often.
+    /// For a live capture: the time of the next line, and the interval.
     next: Option<Instant>,
     interval: Duration,
 }
 
 impl Progress {
-    /// For `size` octets in all, or a pipe.
+    /// For `size` bytes in all, or a live capture.
     pub(super) fn new(wanted: bool, size: u64, live: bool, interval: f64) -> Progress {
         let interval = Duration::from_secs_f64(interval);
         let bar = (wanted && !live && size > 0).then(|| {
@@ -35,20 +35,20 @@ impl Progress {
         }
     }
 
-    /// So many octets of the present file have been read.
+    /// Notes the bytes read of the present file.
     pub(super) fn at(&self, consumed: u64) {
         if let Some(bar) = &self.bar {
             bar.set_position(self.done + consumed);
         }
     }
 
-    /// The present file, of that size, is done.
+    /// The present file, of that size, has been read.
     pub(super) fn file_done(&mut self, size: u64) {
         self.done += size;
         self.at(0);
     }
 
-    /// Says what has been counted, now and then.
+    /// Prints the counts if the interval has passed.
     pub(super) fn counted(&mut self, packets: u64, connections: u64) {
         if let Some(next) = self.next
             && Instant::now() >= next
@@ -58,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// All is read: the bar goes away.
+    /// Removes the bar.
     pub(super) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -16,13 +16,13 @@ use super::hi::{HiArgs, Report};
 use super::results::{Entry, Results, What};
 use super::{json, parquet};
 
-/// Where the numbers of the connections that pass go, as in tcptrace.
+/// The file for the numbers of the selected connections, as in tcptrace.
 const PASSED: &str = "PF";
 
-/// Octets gathered before they are written.
+/// Bytes collected before they are written.
 const GATHERED: usize = 1 << 16;
 
-/// What stands between two long reports.
+/// The line between two long reports.
 const RULE: &str = "================================\n";
 
 /// Text on its way to standard output.
@@ -39,12 +39,12 @@ impl<W: Write> Paper<W> {
         }
     }
 
-    /// What is written goes here.
+    /// The text to append to.
     pub(super) fn text(&mut self) -> &mut String {
         &mut self.text
     }
 
-    /// For what is no text; what was gathered goes first.
+    /// The output, for data that is not text. The collected text is written first.
     ///
     /// # Errors
     /// Those of the output.
@@ -53,7 +53,7 @@ impl<W: Write> Paper<W> {
         Ok(&mut self.out)
     }
 
-    /// Writes out what was gathered, if it is much.
+    /// Writes the collected text if there is much.
     ///
     /// # Errors
     /// Those of the output.
@@ -64,7 +64,7 @@ impl<W: Write> Paper<W> {
         Ok(())
     }
 
-    /// Writes out what was gathered.
+    /// Writes the collected text.
     ///
     /// # Errors
     /// Those of the output.
@@ -75,7 +75,7 @@ impl<W: Write> Paper<W> {
     }
 }
 
-/// How things are printed.
+/// The style of the report.
 pub(super) struct Style<'a> {
     pub(super) args: &'a HiArgs,
     pub(super) names: &'a dyn Names,
@@ -92,7 +92,7 @@ impl Style<'_> {
         }
     }
 
-    /// Prints the report, and writes file PF and the Parquet file where they are asked for.
+    /// Prints the report, and writes the file PF and the Parquet file if the command line asks for them.
     ///
     /// # Errors
     /// Standard output or a file cannot be used.
@@ -124,7 +124,7 @@ impl Style<'_> {
         Ok(paper.flush()?)
     }
 
-    /// Prints a connection by itself, as `--continuous` has it: its number is its place among those that have ended.
+    /// Prints a single connection, for `--continuous`. Its number is its rank in the order of finishing.
     ///
     /// # Errors
     /// Standard output cannot be used.
@@ -182,8 +182,7 @@ impl Style<'_> {
         Ok(paper.turn()?)
     }
 
-    /// Which connections pass `-o`, `-i` and `-f`, and are complete where `-c` asks for that; writes file PF where one
-    /// of the last two is given.
+    /// Selects connections by `-o`, `-i`, `-f` and `-c`, and writes the file PF for the last two.
     fn choose(&self, results: &Results) -> Result<Chosen> {
         let low = &self.args.low;
         let noted = low.complete || self.args.filter.is_some();
@@ -225,7 +224,7 @@ impl Style<'_> {
         }
     }
 
-    /// Whether the connection counts for how wide names are: as in tcptrace, also one that `-c` leaves out.
+    /// Whether the connection counts for the width of the name column: as in tcptrace, also one that `-c` leaves out.
     fn counts_for_width(&self, chosen: &Chosen, number: u64) -> bool {
         match chosen {
             Chosen::Bits(bits) => bits
@@ -235,7 +234,7 @@ impl Style<'_> {
         }
     }
 
-    /// Hands over each connection that is to be printed.
+    /// Calls `take` for each connection to print.
     fn connections(
         &self,
         results: &Results,
@@ -250,7 +249,7 @@ impl Style<'_> {
         })
     }
 
-    /// Hands over each UDP flow.
+    /// Calls `take` for each UDP flow.
     fn each_flow(
         &self,
         results: &Results,
@@ -412,18 +411,18 @@ impl Style<'_> {
     }
 }
 
-/// Octets of lines kept until it is known how wide names are; connections beyond are looked at twice.
+/// Bytes of lines kept until the width of the name column is known. Connections beyond this are read twice.
 const KEPT: usize = 1 << 26;
 
-/// The brief report's lines, before it is known how wide names are.
+/// The lines of the brief report, before the width of the name column is known.
 #[derive(Default)]
 struct Lines {
     text: String,
-    /// Where in the text each one's name and each one ends.
+    /// Where in the text each name and each line ends.
     ends: Vec<(usize, usize)>,
-    /// Columns that the longest name takes.
+    /// Width of the longest name.
     width: usize,
-    /// Number of the last connection that has one.
+    /// Number of the last connection with a line.
     last: u64,
 }
 
@@ -435,7 +434,7 @@ impl Lines {
     fn add(&mut self, connection: &Connection, name: &str, pair: u64) {
         let start = self.text.len();
         let _ = text::brief(&mut self.text, connection, name, 0, pair);
-        // The name stands behind the number and a colon.
+        // The name follows the number and a colon.
         let number = self.text[start..].find(": ").map_or(0, |colon| colon + 2);
         self.ends
             .push((start + number + name.len(), self.text.len()));
@@ -467,7 +466,7 @@ enum Chosen {
     Bits(Vec<u8>),
 }
 
-/// What stands at the head of a report.
+/// The counts at the head of a report.
 fn counts(summary: &Summary, files: usize) -> Counts {
     let first = summary.first_time.unwrap_or(summary.end());
     Counts {

@@ -1,5 +1,4 @@
-//! What was found: connections and UDP flows in the order of their first packets, from a capture that has been read or
-//! from the parts of one.
+//! The results: connections and UDP flows in the order of their first packets, from a capture or from the parts of one.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,31 +11,31 @@ use trace::{Connection, Findings, Summary};
 
 use super::stop::Stop;
 
-/// All that is to be reported.
+/// The results to report.
 pub(super) struct Results {
     pub(super) source: Source,
     pub(super) summary: Summary,
 }
 
-/// Where connections come from.
+/// The source of the connections.
 pub(super) enum Source {
     /// A capture that was read.
     Read {
-        found: Findings,
+        found: Box<Findings>,
         flows: Vec<Flow>,
-        /// Names of the files, as connections number them.
+        /// Names of the files, by [`Connection::file`].
         files: Vec<String>,
-        /// Signals have been taken from their usual course, and end the report too.
+        /// A second signal ends the report, too.
         stop: Arc<Stop>,
     },
-    /// The parts of one.
+    /// The parts of a capture.
     Parts { paths: Vec<PathBuf>, files: usize },
 }
 
-/// A connection or flow in its place.
+/// A connection or flow, and its names.
 pub(super) struct Entry<'a> {
     pub(super) what: What<'a>,
-    /// Which pair of letters its ends have.
+    /// The number of its pair of letters.
     pub(super) pair: u64,
     /// The file its first packet is in.
     pub(super) file: &'a str,
@@ -58,12 +57,11 @@ impl Source {
         }
     }
 
-    /// Hands over those connections that are wanted by number, and all flows, in the order of their first packets.
-    ///
-    /// `lettered` says that flows draw letters too, from one row with the connections, as in tcptrace.
+    /// Calls `take` for the connections that `wanted` selects by number, and for all flows, in the order of their first
+    /// packets. With `lettered`, flows and connections share one sequence of letters, as in tcptrace.
     ///
     /// # Errors
-    /// What `take` gave; a file cannot be read.
+    /// Those of `take`, or a file cannot be read.
     pub(super) fn each(
         &self,
         lettered: bool,
@@ -136,10 +134,10 @@ impl Source {
         Ok(())
     }
 
-    /// Writes what was read as a part.
+    /// Writes the results as a part.
     ///
     /// # Errors
-    /// The output cannot be written, a temporary file not be read.
+    /// The output cannot be written, or a temporary file cannot be read.
     pub(super) fn write_part<W: Write>(&self, out: W, header: &Header) -> Result<()> {
         let Source::Read { found, flows, .. } = self else {
             return Ok(());

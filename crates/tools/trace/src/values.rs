@@ -1,4 +1,4 @@
-//! Values as people type them: lists of connections, sizes, times, parts.
+//! Values of flags: lists of connections, sizes, times, parts.
 
 use std::fs;
 
@@ -45,7 +45,11 @@ fn numbers(text: &str) -> Result<Numbers, String> {
         let number = |text: &str| text.parse::<u64>().ok().filter(|&number| number > 0);
         match (number(first), number(last)) {
             (Some(first), Some(last)) if first <= last => ranges.push((first, last)),
-            _ => return Err(format!("'{item}' is no connection's number, and no range")),
+            _ => {
+                return Err(format!(
+                    "'{item}' is neither the number of a connection nor a range"
+                ));
+            }
         }
     }
     Ok(Numbers(ranges))
@@ -54,18 +58,18 @@ fn numbers(text: &str) -> Result<Numbers, String> {
 /// A number of packets.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     text.parse()
-        .map_err(|_| format!("'{text}' is no number of a packet"))
+        .map_err(|_| format!("'{text}' is not the number of a packet"))
 }
 
-/// A number from 1 on.
+/// A number of at least 1.
 pub(super) fn positive(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| format!("'{text}' is no number above 0"))
+    number.ok_or_else(|| format!("'{text}' is not a number above 0"))
 }
 
-/// Octets: `500000`, `64k`, `512M`, `2G`, to the base of 1024.
+/// Bytes: `500000`, `64k`, `512M`, `2G`, in powers of 1024.
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is no size: write 512M or 2G");
+    let wrong = || format!("'{text}' is not a size: write 512M or 2G");
     let lower = text.to_ascii_lowercase();
     let bare = lower.trim_end_matches("ib").trim_end_matches('b');
     let (number, shift) = match bare.as_bytes().last() {
@@ -81,7 +85,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 
 /// A time in nanoseconds: `90`, `90s`, `0.5s`, `500ms`, `20m`, `2h`, `1d`; without a unit, seconds.
 pub(super) fn time(text: &str) -> Result<i64, String> {
-    let wrong = || format!("'{text}' is no time: write 90s, 20m or 2h");
+    let wrong = || format!("'{text}' is not a time: write 90s, 20m or 2h");
     let split = text
         .find(|c: char| c.is_ascii_alphabetic())
         .unwrap_or(text.len());
@@ -104,7 +108,7 @@ pub(super) fn time(text: &str) -> Result<i64, String> {
 
 /// `K/N`: part K, from 0, of N.
 pub(super) fn part(text: &str) -> Result<(u32, u32), String> {
-    let wrong = || format!("'{text}' is no part: write 0/8 to 7/8 for those of eight");
+    let wrong = || format!("'{text}' is not a part: write 0/8 to 7/8 for the parts of eight");
     let (part, of) = text.split_once('/').ok_or_else(wrong)?;
     match (part.parse(), of.parse()) {
         (Ok(part), Ok(of)) if part < of && of <= PARTS_MAX => Ok((part, of)),

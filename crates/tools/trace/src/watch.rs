@@ -1,5 +1,5 @@
-//! Who looks at packets as they pass: UDP flows, checksums, warnings, printed and saved packets, contents, round-trip
-//! times, graphs, and those who wait for connections to close.
+//! Observers of packets: UDP flows, warnings, printed and saved packets, contents, round-trip times, graphs, and the
+//! report of closing connections.
 
 mod contents;
 mod live;
@@ -30,7 +30,7 @@ use super::names::Lookup;
 use super::painters::Painters;
 use super::report::Style;
 
-/// All that look.
+/// All observers that the command line asks for.
 pub(super) struct Watchers<'a> {
     args: &'a HiArgs,
     plan: Plan,
@@ -47,7 +47,7 @@ pub(super) struct Watchers<'a> {
     live: Option<Live>,
 }
 
-/// Which connection has which number and which letters, by its first packet.
+/// The number and letters of each connection, by its first packet.
 #[derive(Default)]
 struct Numbers {
     /// First packet and pair of letters of each connection.
@@ -55,7 +55,7 @@ struct Numbers {
     pairs: u64,
 }
 
-/// What a connection is called.
+/// The number and letters of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Called {
     /// Its number, from 1.
@@ -82,7 +82,7 @@ impl Numbers {
 }
 
 impl Numbers {
-    /// The letters of the connection with that first packet, where it has been given a number.
+    /// The pair of letters of the connection with that first packet, if it has a number.
     fn pair_of(&self, first_packet: u64) -> Option<u64> {
         let known = self
             .connections
@@ -92,7 +92,7 @@ impl Numbers {
 }
 
 impl<'a> Watchers<'a> {
-    /// Those that the command line asks for. `None` when there are none.
+    /// The observers that the command line asks for; `None` if there are none.
     ///
     /// # Errors
     /// A file cannot be created.
@@ -135,12 +135,12 @@ impl<'a> Watchers<'a> {
         Ok(wanted.then_some(watchers))
     }
 
-    /// What was printed since this was last asked.
+    /// The text printed since the last call.
     pub(super) fn printed(&mut self) -> Option<&mut String> {
         self.print.as_mut().map(Printer::text)
     }
 
-    /// A connection has finished: what is held for it is written.
+    /// A connection has finished: writes its data and frees its memory.
     pub(super) fn close(&mut self, first_packet: u64) {
         if let Some(plots) = &mut self.plots {
             plots.close(first_packet);
@@ -158,7 +158,7 @@ impl<'a> Watchers<'a> {
         }
     }
 
-    /// All has passed: writes what is left, and says what could not be done.
+    /// Writes the rest at the end of the input.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -306,7 +306,7 @@ impl Watch for Watchers<'_> {
     }
 }
 
-/// The graphs for xplot, if they are wanted.
+/// The graphs for xplot, if the command line asks for them.
 fn plots(args: &HiArgs) -> Option<Plots<Painters>> {
     use trace::xplot;
     let low = &args.low;
@@ -364,7 +364,7 @@ fn plots(args: &HiArgs) -> Option<Plots<Painters>> {
     Some(plots)
 }
 
-/// `-Z`: the sequence number and round-trip time in ms of each sample, a line each, a file for each direction.
+/// `-Z`: a file for each direction, with a line for each sample: sequence number and round-trip time in ms.
 struct RttDump {
     files: Files,
     prefix: String,
@@ -384,7 +384,7 @@ impl RttDump {
         let Some(sample) = verdict.sample.filter(|sample| sample.time > 0) else {
             return;
         };
-        // What an ACK measures is the other end's data.
+        // An ACK measures the other end's data.
         let of_a = !verdict.from_a;
         let RttDump { files, prefix, ids } = self;
         let id = *ids.entry((called.pair, of_a)).or_insert_with(|| {

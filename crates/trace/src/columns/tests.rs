@@ -102,8 +102,10 @@ fn a_window_that_was_zero_is_the_smallest() {
 
 #[test]
 fn the_window_that_is_closed_at_the_end_counts_until_the_last_packet() {
-    let mut connection = Connection::default();
-    connection.last_time = 500;
+    let mut connection = Connection {
+        last_time: 500,
+        ..Connection::default()
+    };
     let episodes = &mut connection.b.zero_windows;
     (episodes.count, episodes.total, episodes.longest) = (3, 70, 50);
     episodes.since = Some(200);

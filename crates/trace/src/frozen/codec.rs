@@ -1,17 +1,17 @@
-//! Numbers as octets: first a number whose bits say which of the next 55 are not 0, then those.
+//! Encodes numbers in bytes: first a bit mask of which of the next 55 numbers are not 0, then these numbers.
 //!
-//! The lowest octet of a number ends in as many zeros as octets follow it, below a 1; what is above is the number,
-//! seven bits to each octet, its lowest first. One of more than 56 bits has an octet of zeros and then all its eight.
-//! So that nothing depends on how long a number is but how far to go on, neither writing nor reading one has a branch
-//! that the processor would guess wrong.
+//! A number's lowest byte has a 1 bit, and below it as many zero bits as bytes follow. The bits above are the number,
+//! the lowest first, seven for each byte. A number of more than 56 bits is a zero byte followed by its eight bytes.
+//! Only the distance to the next number depends on a number's length, so neither reading nor writing has a branch that
+//! the processor mispredicts.
 
 /// Reads or writes a part.
 ///
-/// By default it is one that has nothing to read and nowhere to write to.
+/// The defaults read nothing and write nothing.
 pub(crate) trait Codec: Default {
-    /// It reads: parts get the values that were written.
+    /// It reads: fields are set to the values that were written.
     const READS: bool;
-    /// What comes until [`Codec::end_part`] stands for itself: it begins with a number about the first 55 of it.
+    /// Starts a part, which [`Codec::end_part`] ends. It begins with the mask of its first 55 numbers.
     fn begin_part(&mut self);
     fn end_part(&mut self);
     /// Makes room to write as many as [`ROOM`] numbers from here on: before each element of a list, and before other
@@ -19,11 +19,11 @@ pub(crate) trait Codec: Default {
     fn room(&mut self);
     /// One number.
     fn unsigned(&mut self, value: &mut u64);
-    /// What times and offsets are relative to from here on.
+    /// Sets the values that later times and offsets are relative to.
     fn base(&mut self) -> &mut Base;
-    /// True when reading came to the end too soon.
+    /// Whether the bytes ended too soon.
     fn is_over(&self) -> bool;
-    /// What was read cannot be.
+    /// Notes that the values read are impossible.
     fn fail(&mut self);
 
     #[inline(always)]
@@ -192,7 +192,7 @@ pub(crate) trait Codec: Default {
     }
 }
 
-/// What is near to most times and offsets of a direction, so that the difference is small.
+/// Values near most times and offsets of a direction, so that differences are small.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Base {
     pub(super) time: i64,

@@ -1,6 +1,6 @@
 //! Axes: round ticks, and units that keep numbers short.
 
-/// What numbers on an axis are.
+/// The quantity of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,
@@ -26,7 +26,7 @@ impl Unit {
     }
 }
 
-/// A stretch of an axis with its ticks.
+/// The range of an axis with its ticks.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     pub(super) low: f64,
@@ -46,7 +46,7 @@ impl Axis {
             (0.0, 1.0)
         };
         let unit = unit.scaled(low.abs().max(high.abs()));
-        // Where there is nothing to tell apart, one unit is shown.
+        // If all values are equal, the range is one unit.
         let high = if high - low > unit.1 * 1e-9 {
             high
         } else {

@@ -1,10 +1,10 @@
-//! A chart: what is drawn over time, in what look.
+//! A chart: series over time, and their style.
 
 use super::axis::Unit;
 use std::borrow::Cow;
 
-/// How a series is drawn. The colours are those of Okabe and Ito, which colour-blind people can tell apart; marks differ
-/// in shape, too.
+/// Style of a series. The colours are those of Okabe and Ito, which colour-blind people can distinguish. Marks also
+/// differ in shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     /// A line from point to point.
@@ -26,7 +26,7 @@ pub(super) enum Look {
 }
 
 impl Look {
-    /// Each point means something, and none is left out.
+    /// Every point is drawn, because each is an event.
     pub(super) const fn is_mark(self) -> bool {
         matches!(
             self,
@@ -52,7 +52,7 @@ pub(super) enum Data {
     Bars(Vec<(f64, f64, f64)>),
 }
 
-/// Something drawn over time.
+/// A series of values over time.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) name: Cow<'static, str>,
@@ -61,11 +61,11 @@ pub(super) struct Series {
     pub(super) data: Data,
 }
 
-/// A picture to be drawn. x is in seconds.
+/// A picture to draw. x is in seconds.
 #[derive(Debug)]
 pub(super) struct Chart {
     pub(super) title: String,
-    /// What connection it is of, and what it lacks.
+    /// The connection, and how many packets the graph lacks.
     pub(super) subtitle: String,
     pub(super) y_name: &'static str,
     pub(super) y_unit: Unit,
@@ -73,7 +73,7 @@ pub(super) struct Chart {
 }
 
 impl Data {
-    /// Puts points in the order of time: some captures run backwards.
+    /// Sorts points by time: the time stamps of some captures run backwards.
     pub(super) fn put_in_order(&mut self) {
         match self {
             Data::Points(points) if !points.is_sorted_by(|a, b| a.0 <= b.0) => {
@@ -102,8 +102,8 @@ fn grow(bounds: &mut Bounds, value: f64) {
 }
 
 impl Chart {
-    /// The least and the greatest x and y to be shown. A window far above all else is left outside: it would press the
-    /// rest flat. The last part of the answer says whether that happened.
+    /// The ranges of x and y to show, and whether a window is outside. A window far above all other values is left
+    /// outside, because it would flatten the rest.
     pub(super) fn bounds(&self) -> (Bounds, Bounds, bool) {
         let none = (f64::INFINITY, f64::NEG_INFINITY);
         let (mut x, mut y, mut windows) = (none, none, none);

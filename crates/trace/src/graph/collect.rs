@@ -1,4 +1,4 @@
-//! Collects what graphs need, packet by packet, within limits.
+//! Collects the packets that graphs show, within limits.
 
 use crate::connection::Connection;
 use crate::segment::Segment;
@@ -7,18 +7,18 @@ use crate::verdict::{AckKind, Observer, Verdict};
 use crate::xplot::places::{NOWHERE, Places};
 use core::ops::RangeInclusive;
 
-/// What to collect, and how much memory that may take.
+/// The connections to collect, and limits of memory.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Only these connections; empty for all.
     pub only: Vec<RangeInclusive<u64>>,
     /// Not these connections.
     pub ignore: Vec<RangeInclusive<u64>>,
-    /// Packets of one connection, at most, at [`Packet::SIZE`] octets each. What comes after them is counted.
+    /// Limit of packets of one connection, [`Packet::SIZE`] bytes each. Later packets are only counted.
     pub packets_max: usize,
-    /// Packets of all connections together, at most.
+    /// Limit of packets of all connections together.
     pub packets_max_in_all: usize,
-    /// Connections at a time, at most, at some 500 octets each besides.
+    /// Limit of connections at a time, about 500 bytes each in addition to their packets.
     pub connections_max: usize,
 }
 
@@ -34,16 +34,16 @@ impl Default for Options {
     }
 }
 
-/// What a packet was.
+/// Properties of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks(pub u16);
 
 impl Marks {
     /// End `a` sent it.
     pub const FROM_A: Marks = Marks(1);
-    /// Something in it had been sent before.
+    /// It retransmits data.
     pub const RETRANSMITTED: Marks = Marks(1 << 1);
-    /// It came out of order.
+    /// It is out of order.
     pub const OUT_OF_ORDER: Marks = Marks(1 << 2);
     /// A zero-window probe.
     pub const PROBE: Marks = Marks(1 << 3);
@@ -76,30 +76,30 @@ impl Marks {
 /// A packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet {
-    /// Nanoseconds since the connection's first packet; below 0 where the capture runs backwards.
+    /// Nanoseconds since the connection's first packet; negative if the time stamps ran backwards.
     pub time: i64,
-    /// Sequence number, counted from the direction's first and not wrapped.
+    /// Sequence number relative to the direction's first, without wrapping.
     pub sequence: i64,
-    /// Acknowledgement number, counted as the other direction's sequence numbers; means something only with ACK.
+    /// Acknowledgement number, relative to the other direction's first sequence number; valid only with ACK.
     pub acknowledgment: i64,
     /// Its number in the capture, counted from the connection's first packet.
     pub number: u32,
     /// Octets of payload.
     pub length: u32,
-    /// Window in bytes; means something only with ACK or SYN.
+    /// Window in bytes; valid only with ACK or SYN.
     pub window: u32,
-    /// Bytes in flight after it; [`u32::MAX`] where no sample is taken.
+    /// Bytes in flight after it; [`u32::MAX`] if there is no sample.
     pub in_flight: u32,
-    /// The round trip that its ACK measured, in milliseconds; not a number where it measured none.
+    /// The round trip that its ACK measured, in milliseconds; NaN if it measured none.
     pub rtt: f32,
     /// TCP flags.
     pub flags: u16,
-    /// What it was.
+    /// Its properties.
     pub marks: Marks,
 }
 
 impl Packet {
-    /// Octets that one takes.
+    /// Bytes of memory for one.
     pub const SIZE: usize = core::mem::size_of::<Packet>();
 
     /// Octets of sequence space.
@@ -121,10 +121,10 @@ impl Packet {
     }
 }
 
-/// A SACK block, in the numbers of the direction that it is about.
+/// A SACK block, in sequence numbers of the direction that it acknowledges.
 #[derive(Debug, Clone, Copy)]
 pub struct Sack {
-    /// Which of the collected packets it is in.
+    /// Index of its packet among the collected packets.
     pub packet: u32,
     /// First octet.
     pub left: i64,
@@ -132,14 +132,14 @@ pub struct Sack {
     pub right: i64,
 }
 
-/// What was collected of one connection.
+/// The collected packets of a connection.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionGraph {
     /// Its number.
     pub number: u64,
     /// The letters of its ends.
     pub letters: (String, String),
-    /// Address and port of end `a`, or whatever else is to be shown for it.
+    /// Address and port of end `a`, or another name to show for it.
     pub a: String,
     /// The same for end `b`.
     pub b: String,
@@ -151,9 +151,9 @@ pub struct ConnectionGraph {
     pub packets: Vec<Packet>,
     /// SACK blocks, in the order of packets.
     pub sacks: Vec<Sack>,
-    /// Packets that came after the limits were reached.
+    /// Packets beyond the limits.
     pub dropped: u64,
-    /// Where each direction's sequence numbers begin, and its latest.
+    /// The first and the latest sequence number of each direction.
     pub(super) bases: [Base; 2],
 }
 
@@ -258,7 +258,7 @@ impl ConnectionGraph {
     }
 }
 
-/// Collects connections as they come.
+/// Collects connections.
 #[derive(Debug)]
 pub struct Collector {
     options: Options,
@@ -292,13 +292,13 @@ impl Collector {
         self.pairs += 1;
     }
 
-    /// Connections of which nothing was collected because there were too many.
+    /// Connections that were not collected because there were too many.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Takes out what was collected of the connection whose first packet has this number: it has finished.
+    /// Removes and returns the finished connection whose first packet has this number.
     pub fn take(&mut self, first_packet: u64) -> Option<ConnectionGraph> {
         let place = self.places.remove(first_packet)?;
         let graph = self.graphs.get_mut(place as usize)?.take()?;
@@ -307,7 +307,7 @@ impl Collector {
         Some(*graph)
     }
 
-    /// All that is left, in the order of connections.
+    /// The remaining connections, in their order.
     #[must_use]
     pub fn finish(self) -> Vec<ConnectionGraph> {
         let mut graphs: Vec<_> = self

@@ -1,4 +1,4 @@
-//! A page that draws a connection's graphs: one file, nothing from elsewhere, the packets in it as columns.
+//! A page with a connection's graphs. It is a single file that contains the packets as columns and loads nothing else.
 
 use super::series::subtitle;
 use super::svg::escape;
@@ -10,7 +10,7 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The columns, one after the other, each from a multiple of eight octets on.
+/// The columns, one after the other, each aligned to eight bytes.
 #[derive(Default)]
 struct Columns {
     octets: Vec<u8>,
@@ -33,14 +33,14 @@ impl Columns {
             self.octets.extend_from_slice(&value);
         }
         let count = (self.octets.len() - start) / N;
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.index, "[\"{name}\",\"{kind}\",{start},{count}],");
     }
 }
 
 /// Draws a page with all kinds of graphs, for both directions.
 ///
-/// It has at most about 20 MB: [`super::PAGE_PACKETS`] packets, and as many again that are marked.
+/// Its size is at most about 20 MB: [`super::PAGE_PACKETS`] packets, and as many marked ones.
 #[must_use]
 pub fn html(graph: &ConnectionGraph) -> String {
     let kept = thin::packets(graph);

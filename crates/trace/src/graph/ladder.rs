@@ -1,11 +1,11 @@
-//! The time line: each packet an arrow between both ends, one below the other.
+//! The time line: packets as arrows between both ends, from top to bottom.
 
 use super::chart::{BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION};
 use super::svg::{escape, open};
 use super::{ConnectionGraph, Marks, Packet, series};
 use core::fmt::Write;
 
-/// Packets drawn: more than these nobody reads.
+/// Limit of packets drawn: nobody reads more.
 const ROWS_MAX: usize = 500;
 
 const ROW: f64 = 20.0;
@@ -13,7 +13,7 @@ const TOP: f64 = 110.0;
 const A: f64 = 330.0;
 const B: f64 = 870.0;
 
-/// Appends formatted text; writing to a string does not fail.
+/// Appends formatted text; writing to a string cannot fail.
 macro_rules! put {
     ($out:expr, $($text:tt)*) => {{
         let _ = write!($out, $($text)*);

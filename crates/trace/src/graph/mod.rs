@@ -1,4 +1,4 @@
-//! Graphs as pictures: SVG to print and to look at, HTML to look into.
+//! Graphs as pictures: SVG to print, HTML to zoom.
 //!
 //! ```text
 //! let mut collector = Collector::new(Options::default());
@@ -13,12 +13,12 @@
 //! }
 //! ```
 //!
-//! The end whose data a graph shows is the [`Way`]: the graph of `a2b` has the segments of `a`, and the ACKs and
-//! windows of `b` for them. [`Kind::TimeLine`] shows both.
+//! A [`Way`] selects the direction: the graph of `a2b` has the segments of `a`, and the ACKs and windows of `b` for
+//! them. [`Kind::TimeLine`] shows both directions.
 //!
-//! Memory is bounded by [`Options`]: packets beyond its limits are counted, and the graph says how many it lacks. An SVG
-//! of a large connection is thinned to what can be seen, but keeps the extremes of each column of pixels and every
-//! mark; a page has at most [`PAGE_PACKETS`] packets, thinned likewise, and says so.
+//! [`Options`] limits memory: packets beyond the limits are counted, and the graph states how many it lacks. The SVG of
+//! a large connection omits invisible points, but keeps the extremes of each column of pixels and every mark. A page
+//! has at most [`PAGE_PACKETS`] packets, reduced in the same way, and states that.
 
 mod axis;
 mod chart;
@@ -33,7 +33,7 @@ pub use collect::{Collector, ConnectionGraph, Marks, Options, Packet, Sack};
 pub use html::html;
 pub use thin::PAGE_PACKETS;
 
-/// What a graph shows.
+/// The kind of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Sequence numbers of segments, ACKs and windows over time.
@@ -61,7 +61,7 @@ impl Kind {
         Kind::TimeLine,
     ];
 
-    /// What tcptrace calls its file.
+    /// The suffix of its file's name in tcptrace.
     const fn suffix(self) -> &'static str {
         match self {
             Kind::Sequence => "tsg",
@@ -74,12 +74,12 @@ impl Kind {
     }
 }
 
-/// Whose data a graph shows.
+/// The direction that a graph shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// What end `a` sent.
+    /// The data sent by end `a`.
     AToB,
-    /// What end `b` sent.
+    /// The data sent by end `b`.
     BToA,
 }
 
@@ -96,7 +96,7 @@ pub fn file_name(graph: &ConnectionGraph, kind: Kind, way: Way, extension: &str)
 }
 
 impl ConnectionGraph {
-    /// The graphs that there is something in.
+    /// The graphs that are not empty.
     pub fn kinds(&self) -> impl Iterator<Item = (Kind, Way)> {
         let data = |from_a: bool| {
             self.packets
@@ -115,7 +115,7 @@ impl ConnectionGraph {
     }
 }
 
-/// Draws a graph as a picture of some 1200 by 700 pixels; time lines are as long as they have to be.
+/// Draws a graph as a picture of about 1200 by 700 pixels. A time line is as long as its packets need.
 #[must_use]
 pub fn svg(graph: &ConnectionGraph, kind: Kind, way: Way) -> String {
     match kind {

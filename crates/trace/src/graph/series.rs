@@ -1,4 +1,4 @@
-//! What each kind of graph shows of a connection.
+//! The series of each kind of graph.
 
 use super::axis::Unit;
 use super::chart::{BLACK, BLUE, Chart, Data, GREEN, Look, ORANGE, PURPLE, SKY, Series, VERMILION};
@@ -6,7 +6,7 @@ use super::{ConnectionGraph, Kind, Marks, Packet, Way};
 use core::fmt::Write;
 use std::borrow::Cow;
 
-/// Stretches of time over which throughput is taken, about so many in a graph.
+/// Approximate number of intervals of throughput in a graph.
 const STRETCHES: f64 = 150.0;
 
 /// The chart of any kind but the time line.
@@ -61,11 +61,11 @@ pub(super) fn chart(graph: &ConnectionGraph, kind: Kind, way: Way) -> Chart {
     }
 }
 
-/// What connection it is, and what of it is not shown.
+/// The connection, and how many packets are not shown.
 pub(super) fn subtitle(graph: &ConnectionGraph) -> String {
     let mut text = format!("connection {}", graph.number);
     if let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(graph.first_time)) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, ", first packet {} at {time}", graph.first_packet);
     }
     let _ = write!(text, ", {} packets", graph.packets.len());

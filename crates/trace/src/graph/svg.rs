@@ -12,17 +12,17 @@ const RIGHT: f64 = 25.0;
 const TOP: f64 = 95.0;
 const BOTTOM: f64 = 60.0;
 
-/// Dots and marks of one series, at most; more share their places.
+/// Limit of dots and marks of a series; beyond it, neighbours share a place.
 const DOTS_MAX: usize = 20_000;
 
-/// Appends formatted text; writing to a string does not fail.
+/// Appends formatted text; writing to a string cannot fail.
 macro_rules! put {
     ($out:expr, $($text:tt)*) => {{
         let _ = write!($out, $($text)*);
     }};
 }
 
-/// The text with what XML gives a meaning replaced, and what it does not allow left out.
+/// The text, escaped for XML and without the characters that XML forbids.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,10 +1,10 @@
-//! Leaves out what cannot be seen: of many points in a column of pixels, the first, the last, the lowest and the
-//! highest stay; of marks in the same place, one.
+//! Omits invisible points. Of the points in a column of pixels, the first, last, lowest and highest stay; of marks in
+//! the same place, one.
 
 use super::{ConnectionGraph, Marks, Packet};
 use std::collections::HashSet;
 
-/// Packets in a page, at most, marks of rare events apart.
+/// Limit of packets in a page, in addition to marks of rare events.
 pub const PAGE_PACKETS: usize = 100_000;
 
 /// Points of a line, in pixels and in the order of time: of those in one column, the first, the lowest, the highest
@@ -131,7 +131,7 @@ pub(super) fn packets(graph: &ConnectionGraph) -> Vec<usize> {
     kept
 }
 
-/// What must not be thinned away.
+/// Whether the packet must not be omitted.
 pub(super) fn is_rare(packet: &Packet) -> bool {
     const RARE: u16 = Marks::RETRANSMITTED.0
         | Marks::OUT_OF_ORDER.0

@@ -1,7 +1,7 @@
 //! Segments in flight, in order of their offsets.
 //!
-//! The newest stand in a ring; when there are many, older ones move to an ordered tree of chunks, so that one in the
-//! middle is found and inserted in O(log n). Most connections never need the tree.
+//! The newest segments are in a ring. If there are many, older segments move to an ordered tree of chunks, so that
+//! finding and inserting one in the middle takes O(log n). Most connections never need the tree.
 
 use super::{Again, FLIGHT_MAX, Insertion, Sent};
 use crate::frozen::Codec;

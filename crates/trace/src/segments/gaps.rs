@@ -1,4 +1,4 @@
-//! What was never seen below the acknowledged edge.
+//! Data below the acknowledged edge that the capture lacks.
 
 use super::GAPS_MAX;
 use crate::frozen::Codec;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gaps {
-    /// Below this, nothing was seen: the gap that every stream begins with.
+    /// No data below this was seen: the gap that every stream begins with.
     floor: u64,
     /// The others: first octet and end.
     inner: BTreeMap<u64, u64>,

@@ -1,8 +1,8 @@
-//! What one end has sent: each segment in flight, and below the acknowledged edge only the gaps.
+//! The data that one end has sent: each segment in flight, and below the acknowledged edge only the gaps.
 //!
 //! Offsets are sequence numbers counted in 64 bits, so they never wrap: their low 32 bits are the sequence number.
-//! A segment costs O(1) amortised where it comes in order and is acknowledged in order, O(log n) where it fills a gap
-//! or is sent again, whatever number of segments is in flight and however long the connection is.
+//! A segment costs O(1) amortised if it is sent and acknowledged in order, and O(log n) if it fills a gap or is
+//! retransmitted. The cost does not depend on the length of the connection.
 //!
 //! ```text
 //!      never seen | seen, but for the gaps | segments in flight, each with its time | nothing yet
@@ -15,11 +15,11 @@ mod gaps;
 use flight::Flight;
 use gaps::Gaps;
 
-/// Segments kept in flight: 6 MB. A capture of one direction acknowledges nothing, and at 10 Gbit/s sends as many in
-/// 0.3 s.
+/// Limit of segments in flight: 6 MB. In a capture of one direction nothing is acknowledged; at 10 Gbit/s the limit is
+/// reached in 0.3 s.
 pub const FLIGHT_MAX: usize = 1 << 18;
 
-/// Gaps kept below the acknowledged edge.
+/// Limit of gaps below the acknowledged edge.
 pub const GAPS_MAX: usize = 1 << 16;
 
 /// The largest window, scaled.
@@ -30,11 +30,11 @@ const WINDOW_MAX: u64 = 1 << 30;
 pub struct Sent {
     /// Offset of its first octet.
     pub first: u64,
-    /// When it was sent last, in nanoseconds.
+    /// When it was last sent, in nanoseconds.
     pub time: i64,
     /// Octets.
     pub length: u32,
-    /// How often it was sent again.
+    /// How often it was retransmitted.
     pub again: u32,
 }
 
@@ -46,50 +46,49 @@ impl Sent {
     }
 }
 
-/// What a segment turned out to be.
+/// How a segment relates to the data before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Insertion {
-    /// Octets that had been seen before.
+    /// Bytes that had been seen before.
     pub overlap: u32,
-    /// Of those, octets that had been acknowledged.
+    /// Bytes of these that had been acknowledged.
     pub acknowledged: u32,
-    /// It has octets that were not seen before and lie below octets that were.
+    /// It has new bytes below bytes that had been seen before.
     pub fills: bool,
-    /// It ends before the end of a segment that it begins before: tcptrace calls that out of order.
+    /// It starts and ends before another segment does: tcptrace calls that out of order.
     pub before_another: bool,
-    /// When the segment above the gap that it fills was sent; 0 where that is not known any more.
+    /// When the segment above the gap that it fills was sent; 0 if that is no longer known.
     pub above_time: i64,
-    /// The first segment in flight that it sends again: how long ago that was sent, and how often it has been sent
-    /// again before.
+    /// The first segment in flight that it retransmits: when that was sent, and how often it has been retransmitted.
     pub again: Option<Again>,
 }
 
-/// A segment that was sent again.
+/// A retransmitted segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Again {
-    /// When it was sent before this, in nanoseconds.
+    /// When it was sent before, in nanoseconds.
     pub time: i64,
-    /// How often it has been sent again, this time included.
+    /// How often it has been retransmitted, including this time.
     pub count: u32,
 }
 
-/// What an acknowledgement covers.
+/// The segments that an acknowledgement covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Acknowledged {
-    /// Segments that it covers, and that none had covered.
+    /// Segments that it covers and no earlier one did.
     pub segments: u64,
-    /// The one of them that ends where the acknowledgement does.
+    /// The segment that ends where the acknowledgement does.
     pub exact: Option<Sent>,
     /// A segment below that one was sent after it.
     pub waited: bool,
 }
 
-/// What one end has sent, and what of it the other end has acknowledged.
+/// The data that one end has sent, and how much of it the other end has acknowledged.
 #[derive(Debug, Clone, Default)]
 pub struct Segments {
     /// The highest acknowledgement; 0 before the first.
     acked: u64,
-    /// Below this no segment is in flight: the end of the last one acknowledged, or given up.
+    /// Below this no segment is in flight: the end of the last acknowledged or forgotten segment.
     edge: u64,
     /// Latest time that an acknowledged segment was sent.
     acked_time: i64,
@@ -97,7 +96,7 @@ pub struct Segments {
     top: u64,
     flight: Flight,
     gaps: Gaps,
-    /// Segments that left the flight because there were too many.
+    /// Segments that were forgotten because there were too many.
     forgotten: u64,
 }
 
@@ -125,23 +124,23 @@ impl Segments {
         self.flight.len()
     }
 
-    /// Segments and gaps given up because there were too many: retransmissions of those are still counted, but not
-    /// their times.
+    /// Segments and gaps that were forgotten because there were too many. Their retransmissions are still counted, but
+    /// not timed.
     #[must_use]
     pub fn forgotten(&self) -> u64 {
         self.forgotten + self.gaps.forgotten()
     }
 
-    /// Reads what most packets read.
+    /// Reads the memory that most packets need.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         self.top.wrapping_add(self.flight.touch())
     }
 
-    /// Takes in a segment of `length` octets, at least one, sent at `time`.
+    /// Adds a segment of `length` bytes, at least one, sent at `time`.
     ///
-    /// The pieces of it that were not seen before become segments in flight; those that were are counted, and count as
-    /// sent now, but for one that others come before and of which it has not all.
+    /// Its new pieces become segments in flight. Segments in flight that it repeats count as retransmitted now, except
+    /// a last one that it repeats only in part.
     pub fn insert(&mut self, first: u64, length: u32, time: i64) -> Insertion {
         let end = first + u64::from(length);
         if first >= self.top && first >= self.edge {
@@ -187,7 +186,7 @@ impl Segments {
         found
     }
 
-    /// Takes in an acknowledgement of all octets below `ack`, unless that cannot be.
+    /// Adds an acknowledgement of all bytes below `ack`, unless it is impossible.
     #[inline]
     pub fn acknowledge(&mut self, ack: u64) -> Acknowledged {
         let mut covered = Acknowledged::default();
@@ -207,7 +206,7 @@ impl Segments {
             latest = latest.max(sent.time);
             last = sent;
         }
-        // None but the last one can end where the acknowledgement does.
+        // Only the last one can end where the acknowledgement does.
         if last.end() == ack {
             covered.waited = latest > last.time;
             covered.exact = Some(last);
@@ -221,21 +220,21 @@ impl Segments {
         covered
     }
 
-    /// What was sent is known, and `ack` lies further beyond it than any window reaches (RFC 7323 2.3): the packet is
-    /// corrupt, or of another connection.
+    /// Whether `ack` is farther above the data sent than any window reaches (RFC 7323 2.3): the packet is corrupt, or
+    /// of another connection.
     #[cold]
     fn is_absurd(&self, ack: u64) -> bool {
         self.top > 0 && ack - self.top > WINDOW_MAX
     }
 
-    /// The segment in flight at `first` is one that had been sent before, where the capture did not see it.
+    /// Marks the segment in flight at `first` as a retransmission of one that the capture lacks.
     pub(crate) fn mark_again(&mut self, first: u64) {
         if first >= self.edge {
             self.flight.mark_again(first);
         }
     }
 
-    /// Whether every octet from `first` to `end` has been seen.
+    /// Whether every byte from `first` to `end` has been seen.
     #[must_use]
     pub fn has(&self, first: u64, end: u64) -> bool {
         if end > self.top {
@@ -245,21 +244,21 @@ impl Segments {
         self.gaps.is_clear(first, split) && self.flight.has(split, end)
     }
 
-    /// Segments in flight and gaps beyond the few that every connection has room for.
+    /// Segments in flight and gaps beyond the few for which every connection has room.
     #[must_use]
     #[inline]
     pub(crate) fn many(&self) -> usize {
         self.flight.in_tree() + self.gaps.len()
     }
 
-    /// Memory is short: gives up the older half of the flight, and of the gaps.
+    /// Memory is short: forgets the older half of the flight and of the gaps.
     #[cold]
     pub(crate) fn forget(&mut self) {
         self.forget_flight();
         self.gaps.forget();
     }
 
-    /// Gives up the older half of the flight: what it covers stays known as sent, without times.
+    /// Forgets the older half of the flight. Its bytes still count as sent, without times.
     #[cold]
     fn forget_flight(&mut self) {
         let mut edge = self.edge;
@@ -276,7 +275,7 @@ impl Segments {
         self.edge = edge;
     }
 
-    /// Forgets all, and keeps the room.
+    /// Removes everything and keeps the allocated room.
     pub fn clear(&mut self) {
         (self.acked, self.edge, self.acked_time, self.top) = (0, 0, 0, 0);
         self.flight.clear();

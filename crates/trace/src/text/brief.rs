@@ -1,14 +1,14 @@
-//! One line for a connection.
+//! The brief report: one line for each connection.
 
 use super::{Names, letters, name_of};
 use crate::connection::Connection;
 use core::fmt::{self, Write};
 
-/// Writes how the brief report names a connection, `host:port - host:port (a2b)`: the widest of all those listed is the
-/// width that [`brief`] pads to.
+/// Writes the name of a connection in the brief report, `host:port - host:port (a2b)`. [`brief`] pads it to the width
+/// of the longest name.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn brief_name(
     out: &mut dyn Write,
     connection: &Connection,
@@ -18,12 +18,12 @@ pub fn brief_name(
     name_of(names, connection.a_end(), connection.b_end(), pair, out)
 }
 
-/// Writes the line of the default report, and a warning below it where packets came twice.
+/// Writes the line of the brief report, and a warning below it if there are hardware duplicates.
 ///
-/// `name` is what [`brief_name`] wrote, `width` how wide names are in this list.
+/// `name` is from [`brief_name`], and `width` is the width of the longest name.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn brief(
     out: &mut dyn Write,
     connection: &Connection,

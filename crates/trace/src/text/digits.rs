@@ -1,6 +1,6 @@
-//! Numbers as decimal text, faster than [`core::fmt`] has them, and as it has them.
+//! Numbers as decimal text, the same as by [`core::fmt`] and faster.
 
-/// Powers of ten, for as many decimals as reports have.
+/// Powers of ten, up to the largest number of decimals in reports.
 const SCALES: [u64; 4] = [1, 10, 100, 1000];
 
 /// What a number is at most when decimals times it: below, the error of a product is far smaller than [`NEAR`].
@@ -25,7 +25,7 @@ impl Digits {
         self.decimal(number, 0)
     }
 
-    /// A number with so many decimals, up to 3. `None` where that is not plain: then [`core::fmt`] is to be asked.
+    /// A number with up to 3 decimals. `None` if the rounding is not certain: then use [`core::fmt`].
     pub(super) fn fixed(&mut self, number: f64, decimals: usize) -> Option<&str> {
         let scaled = number * *SCALES.get(decimals)? as f64;
         if number.is_sign_negative() || scaled.is_nan() || scaled >= LARGE {

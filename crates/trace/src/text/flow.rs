@@ -1,23 +1,23 @@
-//! UDP flows: one line for each, or all that is known of it.
+//! Reports of UDP flows: brief and long.
 
 use super::sheet::{Layout, Sheet};
 use super::{About, Elapsed, LocalTime, Names, column_heads, hosts, name_of};
 use crate::udp::Flow;
 use core::fmt::{self, Write};
 
-/// Writes how the brief report names a flow: the widest of all those listed is the width that [`flow_brief`] pads to.
+/// Writes the name of a flow in the brief report. [`flow_brief`] pads it to the width of the longest name.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn flow_name(out: &mut dyn Write, flow: &Flow, names: &dyn Names, pair: u64) -> fmt::Result {
     name_of(names, flow.a_end(), flow.b_end(), pair, out)
 }
 
-/// Writes the line of the brief report (`-u`). `name` is what [`flow_name`] wrote, `width` how wide names are in this
-/// list.
+/// Writes the line of the brief report (`-u`). `name` is from [`flow_name`], and `width` is the width of the longest
+/// name.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn flow_brief(out: &mut dyn Write, flow: &Flow, name: &str, width: usize) -> fmt::Result {
     writeln!(
         out,
@@ -26,10 +26,10 @@ pub fn flow_brief(out: &mut dyn Write, flow: &Flow, name: &str, width: usize) ->
     )
 }
 
-/// Writes the long report (`-l -u`) of a flow, from its heading on; the rule between two reports is the caller's.
+/// Writes the long report (`-l -u`) of a flow, with its heading. The caller writes the rule between two reports.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn flow_long(out: &mut dyn Write, flow: &Flow, about: &About<'_>) -> fmt::Result {
     writeln!(out, "UDP connection {}:", flow.number)?;
     hosts(out, about, flow.a_end(), flow.b_end())?;

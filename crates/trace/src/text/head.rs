@@ -1,37 +1,37 @@
-//! What is printed before the connections.
+//! The head of a report, before the connections.
 
 use super::Elapsed;
 use core::fmt::{self, Write};
 
-/// Figures of the whole input.
+/// Counts of the whole input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets seen: those with an IP header.
+    /// Packets with an IP header.
     pub packets: u64,
     /// TCP packets that were analysed.
     pub tcp: u64,
-    /// UDP packets that were analysed; `None` unless that was asked for.
+    /// UDP packets that were analysed; `None` if UDP was not.
     pub udp: Option<u64>,
     /// TCP connections.
     pub connections: u64,
-    /// Packets that were too short, in the capture or as sent, for their header or their options.
+    /// Packets too short for their header or options, in the capture or as sent.
     pub too_short: u64,
-    /// From the first packet to the last, in nanoseconds.
+    /// Time from the first packet to the last, in nanoseconds.
     pub elapsed: i64,
     /// Files that were read.
     pub files: usize,
-    /// Packets whose IP, TCP and UDP checksums were wrong; `None` unless they were verified.
+    /// Packets with a wrong checksum of IP, TCP and UDP; `None` if checksums were not verified.
     pub bad_checksums: Option<[u64; 3]>,
 }
 
-/// How the head is printed.
+/// Style of the head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Head {
-    /// One line a connection follows, not long reports.
+    /// The brief report follows, not the long one.
     pub brief: bool,
-    /// Separated values follow, so that each line gets `#` before it.
+    /// Separated values follow, so each line starts with `#`.
     pub values: bool,
-    /// Each packet that was too short was told of as it came, so that the hint to ask for it is left out.
+    /// Packets that are too short have been reported, so the hint about it is left out.
     pub warned: bool,
 }
 
@@ -41,10 +41,10 @@ impl Head {
     }
 }
 
-/// Writes the line that counts the files to be read, and an empty one; before anything is read.
+/// Writes the number of files, and an empty line. This is printed before the files are read.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn arguments(out: &mut dyn Write, files: &[&str], head: Head) -> fmt::Result {
     let count = files.len();
     writeln!(
@@ -57,10 +57,10 @@ pub fn arguments(out: &mut dyn Write, files: &[&str], head: Head) -> fmt::Result
 }
 
 impl Head {
-    /// Writes what stands before the connections, once all is read.
+    /// Writes the head, after all files have been read.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// `out` cannot be written.
     pub fn write(self, out: &mut dyn Write, counts: &Counts) -> fmt::Result {
         self.totals(out, counts)?;
         let comment = self.comment();
@@ -76,10 +76,10 @@ impl Head {
         self.too_short(out, counts.too_short)
     }
 
-    /// Writes packets, time and checksums alone: all there is where no connection is to be listed.
+    /// Writes only packets, time and checksums, for a report without connections.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// `out` cannot be written.
     pub fn totals(self, out: &mut dyn Write, counts: &Counts) -> fmt::Result {
         let comment = self.comment();
         write!(
@@ -122,18 +122,18 @@ impl Head {
     }
 }
 
-/// Writes what follows the connections where there are no UDP flows.
+/// Writes the lines after the connections if there are no UDP flows.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn no_udp(out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "no traced UDP packets")
 }
 
-/// Writes what stands before the UDP flows (`-u`), after the connections.
+/// Writes the head of the UDP flows (`-u`), after the connections.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn udp_head(out: &mut dyn Write, counts: &Counts, flows: u64, head: Head) -> fmt::Result {
     if counts.tcp > 0 && !head.brief {
         writeln!(

@@ -1,4 +1,4 @@
-//! All statistics of a connection.
+//! The long report: all statistics of a connection.
 
 use super::sheet::{Layout, Sheet};
 use super::{About, Elapsed, LocalTime, column_heads, hosts};
@@ -7,7 +7,7 @@ use crate::direction::Direction;
 use crate::rtt::Times;
 use core::fmt::{self, Write};
 
-/// What the long report has besides what it always has.
+/// Optional parts of the long report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LongOptions {
     /// Round-trip times (`-r`).
@@ -16,10 +16,10 @@ pub struct LongOptions {
     pub owin: bool,
 }
 
-/// Writes the long report (`-l`) of a connection, from its heading on; the rule between two reports is the caller's.
+/// Writes the long report (`-l`) of a connection, with its heading. The caller writes the rule between two reports.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn long(
     out: &mut dyn Write,
     connection: &Connection,
@@ -56,7 +56,7 @@ pub fn long(
     statistics(&mut sheet, connection, about.end, options)
 }
 
-/// The statistics, whichever way they are laid out.
+/// Writes the statistics in any layout.
 pub(super) fn statistics(
     sheet: &mut Sheet<'_>,
     connection: &Connection,

@@ -1,10 +1,10 @@
-//! What tcptrace prints, about the statistics of this crate: the same labels, columns and units, so that scripts which
-//! read one can read the other. Where the figures differ, `docs/trace-differences.md` says why.
+//! Prints the statistics of this crate as tcptrace does, with the same labels, columns and units, so that scripts for
+//! one can read the other. `docs/trace-differences.md` explains where the values differ.
 //!
-//! Everything is written into a buffer that the caller owns; nothing here reads a clock, a file or a name server.
-//! [`Names`] turns addresses and ports into text, a [`jiff::tz::TimeZone`] turns times into local time.
+//! Everything is written into a buffer of the caller. This module reads no clock, file or name server. [`Names`] turns
+//! addresses and ports into text, and a [`jiff::tz::TimeZone`] turns times into local time.
 //!
-//! The output of tcptrace 6.6.7 is the specification; there is no other.
+//! The output of tcptrace 6.6.7 is the only specification.
 
 mod brief;
 mod digits;
@@ -27,22 +27,22 @@ pub use values::{values, values_header};
 use core::fmt::{self, Write};
 use core::net::IpAddr;
 
-/// Turns addresses and ports into what is printed for them.
+/// Turns addresses and ports into text.
 pub trait Names {
     /// Writes a host's name, or its address.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// `out` cannot be written.
     fn host(&self, address: IpAddr, out: &mut dyn Write) -> fmt::Result;
 
     /// Writes a TCP or UDP port's name, or its number.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// `out` cannot be written.
     fn port(&self, port: u16, out: &mut dyn Write) -> fmt::Result;
 }
 
-/// Addresses and port numbers as they are (`-n`).
+/// Prints addresses and ports as numbers (`-n`).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Numeric;
 
@@ -56,25 +56,26 @@ impl Names for Numeric {
     }
 }
 
-/// What the report of one connection or flow needs besides its statistics.
+/// What the report of a connection or flow needs in addition to the statistics.
 #[derive(Clone, Copy)]
 pub struct About<'a> {
     /// Names of hosts and ports.
     pub names: &'a dyn Names,
     /// Local time.
     pub zone: &'a jiff::tz::TimeZone,
-    /// Which pair of letters its ends have, from 1: its number. When UDP flows are reported too, they and the
-    /// connections draw their letters in the order of their first packets.
+    /// The number of its pair of letters, from 1. Connections and, if they are reported, UDP flows get their letters in
+    /// the order of their first packets.
     pub pair: u64,
     /// The file its first packet is in.
     pub file: &'a str,
-    /// When the capture ended, in nanoseconds since 1970: the silence of an open connection lasts until then.
+    /// Time of the capture's last packet, in nanoseconds since 1970. The silence of an open connection lasts until
+    /// then.
     pub end: i64,
 }
 
-/// The letters of both ends: `a` and `b` for pair 1, `c` and `d` for pair 2, after `z` come `aa` and `ab`.
+/// The letters of both ends: `a` and `b` for pair 1, `c` and `d` for pair 2, and `aa` and `ab` after `z`.
 ///
-/// Pair 0, which is no connection, has those of pair 1.
+/// Pair 0 does not exist, and gets the letters of pair 1.
 #[must_use]
 pub fn letters(pair: u64) -> (String, String) {
     let first = u128::from(pair.saturating_sub(1)) * 2;

@@ -1,14 +1,14 @@
-//! One statistic after the other, both directions beside each other: as two columns, or as separated values.
+//! Lays out pairs of statistics, one for each direction: as two columns, or as separated values.
 
 use super::digits::Digits;
 use core::fmt::{self, Write};
 
-/// How statistics are laid out.
+/// The layout.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Layout<'a> {
     /// A line for each, with labels and units.
     Columns,
-    /// Values alone, each with this after it.
+    /// Only values, each followed by this separator.
     Separated(&'a str),
 }
 
@@ -42,7 +42,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Whether values alone are printed: then all of them, also those that columns leave out when they say nothing.
+    /// Whether only values are printed: then all of them, also those that columns omit if they are 0.
     pub(super) fn is_separated(&self) -> bool {
         matches!(self.layout, Layout::Separated(_))
     }
@@ -176,7 +176,7 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
-    /// Octets in each direction over a length of time in nanoseconds: a rate, unless no time has passed.
+    /// Bytes in each direction over a duration in nanoseconds: a rate, unless the duration is 0.
     pub(super) fn throughput(&mut self, octets: [u64; 2], elapsed: i64) -> fmt::Result {
         if elapsed <= 0 {
             return self.texts("throughput", "", [format_args!("NA"), format_args!("NA")]);

@@ -1,4 +1,4 @@
-//! Times of day and lengths of time.
+//! Local times and durations as text.
 
 use core::fmt;
 use jiff::tz::TimeZone;
@@ -9,7 +9,7 @@ use jiff::{Timestamp, Zoned};
 pub struct LocalTime<'a> {
     /// Nanoseconds since 1970.
     pub time: i64,
-    /// Whose local time.
+    /// The time zone.
     pub zone: &'a TimeZone,
 }
 
@@ -40,15 +40,15 @@ impl fmt::Display for LocalTime<'_> {
     }
 }
 
-/// A length of time in nanoseconds, rounded to hours, minutes, seconds and microseconds: `0:00:10.438257`. Hours go on past 24.
+/// A duration in nanoseconds, as hours, minutes, seconds and microseconds: `0:00:10.438257`. Hours can exceed 24.
 #[derive(Debug, Clone, Copy)]
 pub struct Elapsed(
-    /// Nanoseconds; less than 0 counts as 0.
+    /// Nanoseconds; a negative duration counts as 0.
     pub i64,
 );
 
 impl Elapsed {
-    /// From one time to another: the difference of what [`LocalTime`] shows of them.
+    /// From one time to another: the difference of the times that [`LocalTime`] shows.
     #[must_use]
     pub fn between(first: i64, last: i64) -> Elapsed {
         let micros = last.div_euclid(1000).saturating_sub(first.div_euclid(1000));
@@ -71,9 +71,9 @@ impl fmt::Display for Elapsed {
     }
 }
 
-/// The zone of a `TZ` that names a summer time but not when it applies, as `EST5EDT`, for systems without a database of
-/// zones that would know: the rule of the United States since 2007, which is what the C library takes then, too.
-/// `None` when it is no such text.
+/// The zone of a `TZ` with a summer time but no rule for it, such as `EST5EDT`, for systems without a database of
+/// zones. The rule is that of the United States since 2007, as in the C library. `None` if the text is not of this
+/// form.
 #[must_use]
 pub fn zone_without_rule(tz: &str) -> Option<TimeZone> {
     if tz.contains(',') {

@@ -1,4 +1,4 @@
-//! The long report as separated values: a heading, then a row for each connection.
+//! The long report as separated values: a head, then a row for each connection.
 
 use super::long::statistics;
 use super::sheet::{Layout, Sheet};
@@ -95,10 +95,10 @@ const RTT: &[&str] = &[
     "sdv_retr_time",
 ];
 
-/// Writes the heading: the columns' names, each with the separator after it, and an empty line.
+/// Writes the head: the columns' names, each followed by the separator, and an empty line.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn values_header(out: &mut dyn Write, separator: &str, options: LongOptions) -> fmt::Result {
     for name in CONNECTION {
         write!(out, "{name}{separator}")?;
@@ -106,7 +106,7 @@ pub fn values_header(out: &mut dyn Write, separator: &str, options: LongOptions)
     let owin = if options.owin { OWIN } else { &[] };
     let rtt = if options.rtt { RTT } else { &[] };
     for name in [BEFORE_OWIN, owin, AFTER_OWIN, rtt].into_iter().flatten() {
-        // One name of tcptrace's has a blank in it, and those who look for it by name need it.
+        // One of tcptrace's names contains a space, which scripts that look for the name need.
         let left = match *name {
             "RTT_full_sz_stdev" => "RTT full_sz_stdev",
             name => name,
@@ -118,10 +118,10 @@ pub fn values_header(out: &mut dyn Write, separator: &str, options: LongOptions)
 
 /// Writes the row of a connection, its line end included.
 ///
-/// Times are seconds since 1970 with six digits after the point, which tcptrace does not always give.
+/// Times are in seconds since 1970 with six decimals, unlike in tcptrace, which omits some.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn values(
     out: &mut dyn Write,
     connection: &Connection,

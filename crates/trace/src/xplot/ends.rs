@@ -1,4 +1,4 @@
-//! The graphs of one end that are lines over time: round trips, throughput, bytes in flight, sizes of segments.
+//! Graphs of one direction with lines over time: round trips, throughput, bytes in flight, sizes of segments.
 
 use super::plot::{Plot, Pool, Studio};
 use super::stroke::{Stroke, What};
@@ -8,7 +8,7 @@ fn elapsed(from: i64, to: i64) -> i64 {
     to.saturating_sub(from).max(0)
 }
 
-/// Octets a second, as an axis has them. No time at all counts as a millisecond.
+/// Bytes per second, for an axis. A duration of 0 counts as a millisecond.
 fn rate(octets: u64, micros: i64) -> i32 {
     let micros = if micros == 0 { 1000 } else { micros };
     (octets as f64 / (micros as f64 / 1e6)) as i32
@@ -104,7 +104,7 @@ impl Throughput {
     }
 }
 
-/// Bytes in flight, as tcptrace reckons them: one more than there are, averages cut to whole numbers.
+/// Bytes in flight, as tcptrace computes them: one too many, with averages truncated to whole numbers.
 #[derive(Debug)]
 pub(super) struct Outstanding {
     pub(super) plot: Plot,

@@ -1,8 +1,8 @@
-//! Graphs as files for xplot, drawn as tcptrace draws them: flags `-S -R -T -N -F -L -G` and what goes with them.
+//! Graphs as files for xplot, drawn as tcptrace does: flags `-S -R -T -N -F -L -G` and their options.
 //!
-//! [`Plots`] observes the analyser and turns packets into [`Stroke`]s, which are few numbers. A [`Studio`] paints
-//! them, which is to have their [`Page`] turn them into text: [`Direct`] at once into a [`Sink`], which owns the
-//! files, others elsewhere. There is no I/O here.
+//! [`Plots`] observes the analyser and turns packets into [`Stroke`]s, which are a few numbers. A [`Studio`] formats
+//! strokes with the [`Page`] of their file. [`Direct`] formats at once and writes to a [`Sink`], which owns the files;
+//! other studios can use other threads. There is no I/O here.
 //!
 //! ```text
 //! let mut plots = Plots::new(Options { graphs: Graphs::ALL, ..Options::default() }, Direct::new(sink));
@@ -20,10 +20,10 @@
 //! | `-F` | `a2b_ssize.xpl` | sizes of segments |
 //! | `-L` | `a_b_tline.xpl` | segments as arrows between both ends |
 //!
-//! Strokes of a file are painted many at a time, so there may be far more files than descriptors. Memory has
-//! two bounds, [`Options::buffers_max`] and [`Options::connections_max`]; what they did is in [`Summary`].
+//! Strokes of a file are formatted in batches, so there may be far more files than descriptors. Two limits bound
+//! memory, [`Options::buffers_max`] and [`Options::connections_max`]; [`Summary`] counts how often they took effect.
 //!
-//! Left out: `-Z` (`_rttraw.dat`), and `_rwin.xpl`, which tcptrace 6.6.7 cannot be asked for.
+//! Left out: `-Z` (`_rttraw.dat`), and `_rwin.xpl`, for which tcptrace 6.6.7 has no flag.
 
 mod ends;
 mod line;
@@ -73,33 +73,33 @@ impl Graphs {
         time_line: true,
     };
 
-    /// At least one is wanted.
+    /// Whether at least one is to be drawn.
     #[must_use]
     pub fn any(self) -> bool {
         self != Graphs::default()
     }
 }
 
-/// How to draw, and how much memory that may take. The defaults are tcptrace's.
+/// Style of the graphs, and limits of memory. The defaults are tcptrace's.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Which graphs.
     pub graphs: Graphs,
-    /// `-A`: packets that make an average of the throughput.
+    /// `-A`: number of packets of an average of the throughput.
     pub interval: u32,
     /// Throughput at each packet; `-y` leaves it out.
     pub instant: bool,
-    /// `-z`, `-zx`: times count from a graph's beginning.
+    /// `-z`, `-zx`: times are relative to the graph's first.
     pub zero_time: bool,
-    /// `-zy`: sequence numbers count from a direction's first.
+    /// `-zy`: sequence numbers are relative to the direction's first.
     pub zero_sequence: bool,
     /// `-C`; `-M` is false.
     pub colour: bool,
     /// `--showtitle`.
     pub title: bool,
-    /// `--xplot_title_prefix`, what is in it expanded; empty for none. [`Plots::set_title_prefix`] changes it.
+    /// `--xplot_title_prefix`, expanded; empty for none. [`Plots::set_title_prefix`] changes it.
     pub title_prefix: String,
-    /// `--output_prefix`, what is in it expanded.
+    /// `--output_prefix`, expanded.
     pub prefix: String,
     /// `--showsacks`.
     pub sacks: bool,
@@ -121,8 +121,8 @@ pub struct Options {
     pub probes: bool,
     /// `--showrwinline`.
     pub window_line: bool,
-    /// In each time line graph, sequence numbers count from its own connection's beginning. tcptrace counts them from
-    /// the first connection's in all of them, which depends on what else is in the capture.
+    /// In a time line graph, sequence numbers are relative to its own connection's first. In tcptrace they are relative
+    /// to those of the capture's first connection.
     pub own_time_line: bool,
     /// `-c`: only connections with both SYNs and both FINs.
     pub complete_only: bool,
@@ -130,9 +130,10 @@ pub struct Options {
     pub only: Vec<RangeInclusive<u64>>,
     /// `-i`: not these connections.
     pub ignore: Vec<RangeInclusive<u64>>,
-    /// Octets that strokes waiting for their files take, at most.
+    /// Limit of bytes of queued strokes.
     pub buffers_max: usize,
-    /// Connections drawn at a time, at most: each takes about 1 kB besides buffers for one graph, 2 kB for all.
+    /// Limit of connections drawn at a time. In addition to buffers, each takes about 1 kB for one graph and 2 kB for
+    /// all.
     pub connections_max: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A plot file as it is painted: strokes in, text out.
+//! Formats a plot file: strokes in, text out.
 
 use super::Options;
 use super::line::{Line, Style, Zero};
@@ -10,10 +10,10 @@ use super::timeline::TimeLine;
 /// Strokes painted between two looks at how full the pen is; even, since some come in pairs.
 const FEW: usize = 16;
 
-/// A file so far. Whoever holds it paints its strokes in their order.
+/// The state of a file. Its owner formats its strokes in order.
 #[derive(Debug)]
 pub struct Page {
-    /// What stands at its head, until it is painted.
+    /// Its head, until that is formatted.
     head: String,
     graph: Graph,
 }

@@ -1,4 +1,4 @@
-//! A connection's graphs: which files it has, and what a packet draws in each.
+//! The graphs of a connection: its files, and the strokes of a packet in each.
 
 use core::net::IpAddr;
 
@@ -15,7 +15,7 @@ use crate::segment::Segment;
 use crate::text::{Names, letters};
 use crate::verdict::Verdict;
 
-/// What drawing takes.
+/// The context of drawing.
 pub(super) struct Drawing<'a, S> {
     pub(super) options: &'a Options,
     pub(super) names: &'a dyn Names,

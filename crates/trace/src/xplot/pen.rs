@@ -1,5 +1,5 @@
-//! Text written fast: words, numbers and points as tokens of a fixed size, which are copied whole. Whoever writes keeps
-//! the place of the next octet, so that it stays in a register.
+//! Fast formatting: words, numbers and points are tokens of a fixed size, which are copied whole. The caller keeps the
+//! position of the next byte, so that it stays in a register.
 
 /// A fixed text of at most 16 octets, the first in the lowest.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Where each connection's graphs are, by the number of its first packet.
+//! Finds a connection's graphs by the number of its first packet.
 
 use hashbrown::HashMap;
 

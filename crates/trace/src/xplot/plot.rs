@@ -1,4 +1,4 @@
-//! Strokes of a file, gathered until there are enough to be painted; and who paints them.
+//! Collects the strokes of a file until there are enough to format; and the traits of those who format and write.
 
 use super::page::Page;
 use super::pen::Pen;
@@ -8,24 +8,24 @@ use super::stroke::Stroke;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId(pub u32);
 
-/// Where files go. There may be more of them than descriptors: a sink may close a file between two writes and
-/// open it again to append. A sink keeps its own errors.
+/// Owns the files. There may be more files than descriptors: a sink may close a file between two writes and open it
+/// again to append. A sink keeps its own errors.
 pub trait Sink {
     /// A new, empty file of this name.
     fn open(&mut self, name: &str) -> FileId;
     /// Appends to it.
     fn write(&mut self, file: FileId, octets: &[u8]);
-    /// Nothing more comes for it.
+    /// The file is complete.
     fn close(&mut self, file: FileId);
     /// It is not wanted after all.
     fn discard(&mut self, file: FileId);
 }
 
-/// Who paints plot files, now or later, here or on another thread: those of one file in their order.
+/// Formats plot files, now or later, on any thread. The strokes of one file are formatted in order.
 pub trait Studio {
     /// A new file of this name.
     fn open(&mut self, name: &str, page: Page) -> FileId;
-    /// Strokes for it. They are taken, and what is left in their place is empty.
+    /// Strokes for it. They are taken, and the list is left empty.
     fn paint(&mut self, file: FileId, strokes: &mut Vec<Stroke>);
     /// The last strokes for it.
     fn close(&mut self, file: FileId, strokes: Vec<Stroke>);
@@ -33,7 +33,7 @@ pub trait Studio {
     fn discard(&mut self, file: FileId);
 }
 
-/// Paints at once.
+/// Formats at once.
 #[derive(Debug, Default)]
 pub struct Direct<S> {
     sink: S,
@@ -95,7 +95,7 @@ impl<S: Sink> Studio for Direct<S> {
 /// Strokes of a file that are painted together.
 const STROKES: usize = 1 << 10;
 
-/// Who paints, and what waits for it.
+/// The studio, and the bytes of strokes queued for it.
 #[derive(Debug)]
 pub(super) struct Pool<S> {
     pub(super) studio: S,

@@ -1,4 +1,4 @@
-//! The observer: finds each packet's connection, keeps within the memory allowed.
+//! The observer: finds each packet's connection and keeps within the limits of memory.
 
 use super::Options;
 use super::pair::{Drawing, Pair};
@@ -9,18 +9,18 @@ use crate::segment::Segment;
 use crate::text::{Names, Numeric};
 use crate::verdict::{Observer, Verdict};
 
-/// What became of the graphs.
+/// Counts of graphs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Connections drawn.
     pub connections: u64,
     /// Connections not drawn because there were too many at a time.
     pub left_out: u64,
-    /// Times that buffers were emptied early because they took too much memory.
+    /// How often buffers were emptied early because they took too much memory.
     pub buffers_emptied: u64,
 }
 
-/// Draws connections as they come.
+/// Draws connections.
 pub struct Plots<S> {
     options: Options,
     names: Box<dyn Names + Send>,
@@ -39,7 +39,7 @@ pub struct Plots<S> {
 }
 
 impl<S: Studio> Plots<S> {
-    /// Has `studio` paint, with addresses and port numbers in the titles.
+    /// Draws with `studio`, with addresses and port numbers in the titles.
     #[must_use]
     pub fn new(options: Options, studio: S) -> Plots<S> {
         Plots {
@@ -57,12 +57,12 @@ impl<S: Studio> Plots<S> {
         }
     }
 
-    /// Titles have these names from here on.
+    /// Sets the names in later titles.
     pub fn set_names(&mut self, names: Box<dyn Names + Send>) {
         self.names = names;
     }
 
-    /// Titles begin like this from here on: another file of several has begun.
+    /// Sets the prefix of later titles, when another file of several starts.
     pub fn set_title_prefix(&mut self, prefix: String) {
         self.options.title_prefix = prefix;
     }
@@ -72,7 +72,7 @@ impl<S: Studio> Plots<S> {
         self.letters += 1;
     }
 
-    /// The connection whose first packet has this number has finished: ends its files, and frees its memory.
+    /// Completes the files of the finished connection whose first packet has this number, and frees its memory.
     pub fn close(&mut self, first_packet: u64) {
         let Some(place) = self.places.remove(first_packet) else {
             return;
@@ -83,7 +83,7 @@ impl<S: Studio> Plots<S> {
         }
     }
 
-    /// Ends all files.
+    /// Completes all files.
     pub fn finish(mut self) -> (S, Summary) {
         for pair in self.pairs.iter_mut().filter_map(Option::take) {
             pair.close(&mut self.pool, self.options.complete_only);

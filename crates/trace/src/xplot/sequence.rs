@@ -1,4 +1,4 @@
-//! The time sequence graph: what one end sent, and what the other acknowledged and had room for.
+//! The time sequence graph: the segments of one end, and the ACKs and windows of the other.
 
 use super::Options;
 use super::line::Zero;

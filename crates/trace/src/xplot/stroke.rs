@@ -1,8 +1,8 @@
-//! What packets draw, before it is text: a few numbers each, so that the text may be written later, and elsewhere.
+//! Strokes: the drawing of a packet as a few numbers, so that it can be formatted later and on another thread.
 
 use crate::verdict::AckKind;
 
-/// What one packet draws in one file, or a part of it.
+/// The drawing of one packet in one file, or a part of that.
 #[derive(Debug, Clone, Copy)]
 pub struct Stroke {
     /// In microseconds.
@@ -15,7 +15,7 @@ pub struct Stroke {
     pub(super) what: What,
 }
 
-/// What a stroke is, and what its numbers are.
+/// The kind of a stroke, and the meaning of its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     /// A segment in its sender's graph: sequence number, octets.

@@ -1,4 +1,4 @@
-//! The time line graph: segments as arrows between two lines, time running down.
+//! The time line graph: segments as arrows between two vertical lines, with time downwards.
 
 use super::line::Zero;
 use super::pen::{Ink, Number, Pen, Time, Word};
@@ -95,7 +95,7 @@ impl TimeLine {
     }
 }
 
-/// What the segment says, in a line.
+/// The text of a segment.
 fn describe(ink: &mut Ink, at: usize, arrow: &Stroke, head: &Stroke) -> usize {
     let mut at = at;
     for (bit, text) in [

@@ -1,4 +1,4 @@
-//! Interface Description Blocks, and how their time stamps count.
+//! Interface Description Blocks, and the resolution of their time stamps.
 
 use wire::link::LinkType;
 

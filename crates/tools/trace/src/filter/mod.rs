@@ -1,11 +1,11 @@
-//! tcptrace's filter language: which connections are reported, by what is known of them at the end.
+//! tcptrace's filter language: selects the connections to report by their final statistics.
 //!
-//! `-f'c_segs>10 and thruput>10000'`. A variable is of the client with `c_` in front (the end that sent the first
-//! packet), of the server with `s_`, of either with `e_` or nothing, of both with `b_`. Precedence is tcptrace's, which
-//! is not what one expects: NOT binds loosest, then AND, then OR, then comparisons, `& |`, `+ -`, `* / %`.
+//! Example: `-f'c_segs>10 and thruput>10000'`. The prefix `c_` selects the client's value (the end that sent the first
+//! packet), `s_` the server's, `b_` both, and `e_` or no prefix either of them. Precedence is tcptrace's, from loosest
+//! to tightest: NOT, AND, OR, comparisons, `& |`, `+ -`, `* / %`.
 //!
-//! Unlike tcptrace's, numbers do not wrap, yes-or-no variables can be compared, `-` needs no blank after it, and a
-//! filter that is one variable alone looks at both ends.
+//! Unlike in tcptrace, numbers do not wrap, truth values can be compared, `-` needs no space after it, and a filter
+//! that is a single variable applies to both ends.
 
 mod lex;
 mod parse;
@@ -20,11 +20,11 @@ use trace::text::Names;
 
 pub(super) use variables::{VARIABLES, Variable};
 
-/// What is wrong with a filter, and where.
+/// A fault of a filter, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) text: String,
-    /// From 0, in octets.
+    /// Offset in bytes.
     pub(super) at: usize,
     pub(super) why: String,
 }
@@ -97,7 +97,7 @@ impl Op {
     }
 }
 
-/// A part of a filter, for one end where there is a choice.
+/// A part of a filter, for one end if it applies to either.
 #[derive(Debug, Clone)]
 enum Node {
     Number(i128),
@@ -110,7 +110,7 @@ enum Node {
         name: String,
         client: bool,
     },
-    /// Printed as tcptrace does; no value changes by it.
+    /// Printed as in tcptrace; it does not change the value.
     Signed(Box<Node>),
     Not(Box<Node>),
     Two(Op, Box<(Node, Node)>),
@@ -124,7 +124,7 @@ enum Value {
     Address(IpAddr),
 }
 
-/// What variables are taken from.
+/// The connection that a filter is applied to.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) connection: &'a Connection,
@@ -134,7 +134,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl Node {
-    /// `None` where there is no value: after a division by zero.
+    /// `None` if there is no value, as after a division by zero.
     fn value(&self, subject: Subject<'_>) -> Option<Value> {
         Some(match self {
             Node::Number(number) => Value::Number(*number),
@@ -216,7 +216,7 @@ impl Filter {
     /// Reads a filter.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The filter is faulty.
     pub(super) fn parse(text: &str) -> Result<Filter, Wrong> {
         parse::parse(text).map(Filter).map_err(|(at, why)| Wrong {
             text: text.to_owned(),

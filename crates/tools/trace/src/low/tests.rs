@@ -75,10 +75,10 @@ fn our_flags_do_not_make_prefixes_of_theirs_ambiguous() {
 #[test]
 fn what_is_wrong_is_said() {
     for (line, said) in [
-        ("-K f", "-K is no flag"),
+        ("-K f", "-K is not a flag"),
         ("-lxtraffic f", "modules"),
         ("--show f", "may mean --showsacks"),
-        ("--nothing f", "no flag"),
+        ("--nothing f", "not a flag"),
         ("--csv=1 f", "--csv takes no value"),
         ("--part 9/8 f", "no part"),
         ("-A0 f", "above 0"),

@@ -1,24 +1,24 @@
-//! A file that has its name only once it is complete.
+//! A file that gets its name only when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// Where octets go.
+/// The file.
 pub(super) struct Target {
     out: BufWriter<File>,
-    /// The present name and the one to be; `None` for what is no ordinary file, or has its name already.
+    /// The temporary and the final name; `None` if it is not a regular file, or has its final name.
     names: Option<(PathBuf, PathBuf)>,
 }
 
 impl Target {
-    /// A file that will be `path`. What is there and no ordinary file, such as a pipe, is written as it is.
+    /// A file that will be named `path`. A pipe or another special file at `path` is written directly.
     ///
     /// # Errors
     /// It cannot be created.
     pub(super) fn create(path: &Path) -> io::Result<Target> {
-        // What a symbolic link leads to is replaced, not the link.
+        // The target of a symbolic link is replaced, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
             let file = OpenOptions::new().write(true).open(&path)?;
@@ -43,7 +43,7 @@ impl Target {
         })
     }
 
-    /// It is complete: gives it its name.
+    /// Gives the complete file its final name.
     ///
     /// # Errors
     /// It cannot be written or named.
@@ -68,10 +68,10 @@ impl Write for Target {
 }
 
 impl Drop for Target {
-    /// What is not complete goes.
+    /// Removes an incomplete file.
     fn drop(&mut self) {
         if let Some((present, _)) = &self.names {
-            // There is nobody to tell, and nothing else to try.
+            // A destructor cannot report the error.
             let _ = fs::remove_file(present);
         }
     }

@@ -1,4 +1,4 @@
-//! `-e`: the data of each direction in a file, in its place in the stream. What the capture lacks reads as zeros.
+//! `-e`: a file with the stream of each direction. Data that the capture lacks reads as zeros.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use wire::tcp::Tcp;
 use super::{Called, direction};
 use crate::files::Files;
 
-/// Octets past the last data that data may lie and be written: more than any window there is. Farther off, it is a
-/// forged or broken packet, and its place would only make the file huge.
+/// Largest distance in bytes of new data from the last data: more than any window. Data farther away is from a forged
+/// or broken packet and would make the file huge, so it is not written.
 const AHEAD_MAX: i64 = 1 << 30;
 
 /// A direction's file.
 struct Stream {
     file: FileId,
-    /// The sequence number of the last data, and its place in the file.
+    /// The sequence number of the last data, and its offset in the file.
     sequence: u32,
     place: i64,
 }
@@ -57,14 +57,14 @@ impl Contents {
             let name = format!("{prefix}{}_contents.dat", direction(called.pair, from_a));
             Stream {
                 file: files.open(&name),
-                // The file begins behind the SYN; without one, with the first data there is.
+                // The file starts after the SYN; without one, with the first data in the capture.
                 sequence: this
                     .syn
                     .map_or(tcp.sequence, |syn| (syn as u32).wrapping_add(1)),
                 place: 0,
             }
         });
-        // A SYN that carries data carries what follows it.
+        // The data of a SYN follows the SYN.
         let syn = u32::from(tcp.flags.contains(wire::tcp::Flags::SYN));
         let sequence = tcp.sequence.wrapping_add(syn);
         let ahead = i64::from(sequence.wrapping_sub(stream.sequence) as i32);

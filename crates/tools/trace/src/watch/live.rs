@@ -1,13 +1,13 @@
-//! Tells of each connection as it closes, so that a live capture says something while it runs.
+//! Reports each connection when it closes, so that a live capture shows something while it runs.
 
 use std::time::{Duration, Instant};
 
 use trace::{Connection, Segment};
 
-/// Lines told in a second at most; the rest is counted.
+/// Limit of lines in a second; the rest is counted.
 const LINES_MAX: u32 = 100;
 
-/// What has been told.
+/// The lines so far.
 pub(super) struct Live {
     second: Instant,
     told: u32,
@@ -25,7 +25,7 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Tells of the connection if this segment closes it.
+    /// Reports the connection if this segment closes it.
     pub(super) fn segment(&mut self, connection: &Connection, segment: &Segment) {
         if (segment.fin() || segment.rst()) && closes(connection, segment) {
             self.tell(connection);
@@ -35,7 +35,7 @@ impl Live {
     #[cold]
     fn tell(&mut self, connection: &Connection) {
         if self.told >= LINES_MAX {
-            // The clock is read but when there is much to say.
+            // The clock is read only if there are many lines.
             if self.second.elapsed() < Duration::from_secs(1) {
                 self.untold += 1;
                 return;
@@ -63,7 +63,7 @@ impl Live {
     }
 }
 
-/// Whether this very segment closed the connection: it is the first RST, or the FIN that makes both.
+/// Whether this segment closed the connection: it is the first RST, or the second end's FIN.
 fn closes(connection: &Connection, segment: &Segment) -> bool {
     let from_a = segment.from_low == connection.a_is_low;
     let this = if from_a { &connection.a } else { &connection.b };

@@ -1,4 +1,4 @@
-//! `--svg` and `--html`: graphs as pictures, drawn when their connection has finished.
+//! `--svg` and `--html`: graphs as pictures, drawn when the connection finishes.
 
 use trace::graph::{self, Collector, ConnectionGraph, Kind, Options};
 use trace::xplot::Sink as _;
@@ -20,7 +20,7 @@ pub(super) struct Pictures {
 }
 
 impl Pictures {
-    /// `None` when no picture is wanted.
+    /// `None` if no picture is to be drawn.
     pub(super) fn new(args: &HiArgs, files: Files) -> Option<Pictures> {
         let low = &args.low;
         let options = Options {
@@ -83,7 +83,7 @@ impl Pictures {
         }
     }
 
-    /// All has passed.
+    /// Draws the rest at the end of the input.
     pub(super) fn finish(mut self) -> Files {
         let left_out = self.collector.left_out();
         if left_out > 0 {
@@ -104,7 +104,7 @@ fn write(files: &mut Files, prefix: &str, name: &str, text: &str) {
 }
 
 impl Graphs {
-    /// Whether graphs of that kind are wanted.
+    /// Whether graphs of that kind are to be drawn.
     fn has(self, kind: Kind) -> bool {
         match kind {
             Kind::Sequence => self.time_sequence,

@@ -1,4 +1,4 @@
-//! `-p`, `-P` and `--dump_packet_data`: packets as text, in their place before the report.
+//! `-p`, `-P` and `--dump_packet_data`: prints packets as text, before the report.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub(super) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// `None` when nothing is to be printed.
+    /// `None` if nothing is to be printed.
     pub(super) fn new(style: &'a Style<'a>) -> Option<Printer<'a>> {
         let low: &LowArgs = &style.args.low;
         let all = low.print_all || low.print_data;
@@ -39,7 +39,7 @@ impl<'a> Printer<'a> {
         })
     }
 
-    /// What was printed since this was last asked.
+    /// The text printed since the last call.
     pub(super) fn text(&mut self) -> &mut String {
         &mut self.text
     }
@@ -88,7 +88,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Octets as text, those that are none in octal, in lines of some 70 characters, as tcptrace dumps them.
+/// Prints bytes as text, other bytes in octal, in lines of about 70 characters, as tcptrace does.
 fn raw(out: &mut String, octets: &[u8]) {
     if octets.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! `-O`: packets of the chosen connections as pcap: Ethernet with addresses of zeros, as tcptrace writes it, around the
-//! innermost IP packet.
+//! `-O`: writes the packets of the chosen connections as pcap. Each is the innermost IP packet in an Ethernet frame
+//! with zero addresses, as in tcptrace.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -51,7 +51,7 @@ impl Save {
         };
         self.frame.extend_from_slice(&ethertype);
         self.frame.extend_from_slice(packet.network);
-        // What of the packet the capture holds, and what of the transport it lacks.
+        // The captured part of the packet, and the part of the transport that the capture lacks.
         let missing = packet.transport_length as usize;
         let missing = missing.saturating_sub(packet.transport.len());
         let length = (self.frame.len() + missing) as u32;
@@ -71,7 +71,7 @@ impl Save {
         };
         if self.left_out > 0 {
             eprintln!(
-                "headend: {}: {} packets cannot be said in pcap and were left out",
+                "headend: {}: {} packets cannot be represented in pcap and were left out",
                 self.path.display(),
                 self.left_out
             );

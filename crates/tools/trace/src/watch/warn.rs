@@ -5,14 +5,14 @@ use wire::tcp::Tcp;
 
 use crate::low::Warnings;
 
-/// Looks for what is to be warned of.
+/// Prints the warnings.
 pub(super) struct Warn {
     wanted: Warnings,
     last_time: i64,
 }
 
 impl Warn {
-    /// `None` when nothing of single packets is wanted.
+    /// `None` if no warning about single packets is to be printed.
     pub(super) fn new(wanted: Warnings) -> Option<Warn> {
         let any = wanted.time
             || wanted.truncated

@@ -1,7 +1,7 @@
 //! One packet, header by header (`-p` and `-P`).
 //!
-//! Headers are those of the innermost IP packet. Frames of links other than Ethernet, and such as carry a tunnel, show
-//! addresses of zero, as tcptrace shows them. Left out: the payload itself.
+//! The headers are those of the innermost IP packet. As in tcptrace, frames of links other than Ethernet, and frames
+//! with a tunnel, have zero addresses. The payload is not printed.
 
 mod network;
 mod transport;
@@ -14,47 +14,46 @@ use wire::packet::Packet;
 /// How packets are printed.
 #[derive(Clone, Copy)]
 pub struct Print<'a> {
-    /// Names of hosts and ports, printed behind their numbers.
+    /// Names of hosts and ports, printed after their numbers.
     pub names: &'a dyn Names,
     /// Local time.
     pub zone: &'a jiff::tz::TimeZone,
-    /// Numbers that are no counts in hexadecimal (`-X`, which is tcptrace's default), else in decimal (`-D`).
+    /// Numbers other than counts in hexadecimal (`-X`, tcptrace's default) instead of decimal (`-D`).
     pub hex: bool,
     /// Verify checksums (`--checksum`).
     pub checksums: bool,
 }
 
-/// A packet to be printed.
+/// A packet to print.
 #[derive(Clone, Copy)]
 pub struct Printed<'a> {
     /// Its number.
     pub number: u64,
     /// When it was captured, in nanoseconds since 1970.
     pub time: i64,
-    /// Its frame; `None` where only the IP packet is to be printed, as `-P` does.
+    /// Its frame; `None` to print only the IP packet, as `-P` does.
     pub frame: Option<Frame<'a>>,
-    /// What the frame carries.
+    /// The decoded headers.
     pub packet: &'a Packet<'a>,
-    /// Initial sequence numbers of its sender and of its receiver, to print sequence numbers relative to these
-    /// (`--print_seq_zero`).
+    /// Initial sequence numbers of its sender and receiver, to print sequence numbers relative to (`--print_seq_zero`).
     pub bases: [Option<u32>; 2],
 }
 
 /// A frame as captured.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// Its link.
+    /// Its link type.
     pub link: LinkType,
-    /// What was captured of it.
+    /// Its captured bytes.
     pub octets: &'a [u8],
-    /// How many octets it had.
+    /// Its length as sent, in bytes.
     pub length: u32,
 }
 
 /// Writes all lines of a packet.
 ///
 /// # Errors
-/// Those of `out`.
+/// `out` cannot be written.
 pub fn packet(out: &mut dyn Write, printed: &Printed<'_>, print: &Print<'_>) -> fmt::Result {
     writeln!(out, "Packet {}", printed.number)?;
     let packet = printed.packet;
@@ -86,7 +85,7 @@ pub fn packet(out: &mut dyn Write, printed: &Printed<'_>, print: &Print<'_>) -> 
     transport::udp(out, packet, print)
 }
 
-/// The frame's addresses, and what it leads to in the end.
+/// The frame's addresses and the type of its innermost packet.
 fn ethernet(out: &mut dyn Write, frame: &Frame<'_>, packet: &Packet<'_>, hex: bool) -> fmt::Result {
     let plain = frame.link == LinkType::ETHERNET && packet.layers.is_empty();
     let addresses = match frame.octets.first_chunk::<12>() {
@@ -121,7 +120,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// What is said of a checksum: nothing unless it is to be verified, and nothing certain unless all of it was captured.
+/// The result for a checksum: nothing unless it is to be verified, and unknown if the capture lacks some of the data.
 fn verdict(out: &mut dyn Write, verify: bool, right: Option<bool>) -> fmt::Result {
     out.write_str(match right {
         _ if !verify => "\n",
