@@ -12,8 +12,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use crate::sys::socket as sys;
 use crate::syscalls::{Call, SysCounts};
 
-/// The longest key of a signature, in octets (RFC 2385 leaves it open; Linux takes 80).
-pub const MD5_KEY_MAX: usize = 80;
+pub use crate::sys::socket::MD5_KEY_MAX;
 
 /// What a connection or a listener is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

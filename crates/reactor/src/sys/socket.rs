@@ -10,7 +10,9 @@ use std::net::IpAddr;
 
 use crate::sys::check;
 use crate::syscalls::{Call, SysCounts};
-use crate::tcp::MD5_KEY_MAX;
+
+/// The longest key of a TCP signature, in bytes (RFC 2385 sets no limit; Linux accepts 80).
+pub const MD5_KEY_MAX: usize = 80;
 
 /// A socket option that takes a C int.
 #[derive(Clone, Copy)]
