@@ -8,14 +8,19 @@ mod arrows;
 mod captures;
 mod cargo;
 mod docs;
+mod functions;
 mod kernel;
+mod keys;
+mod lexer;
 mod licences;
+mod modules;
 mod peers;
 mod run;
 mod sources;
 mod spdx;
 mod steps;
 mod tidy;
+mod words;
 
 use std::process::ExitCode;
 
@@ -23,6 +28,8 @@ const USAGE: &str = "\
 cargo xtask test [--without-peers]   every check and every test; with --without-peers, all but the interop tests
 cargo xtask interop [NAME ...]       only the interop tests, or only those whose name contains one of the NAMEs
 cargo xtask tidy                     only the checks that read the tree and build nothing
+cargo xtask words [PATH]             lists phrases that words.txt bans; with --write, writes how many are left
+cargo xtask arrows CRATE             prints the table of a crate's modules, in order, with the circles in it
 cargo xtask gen-captures [DIR] [--only NAME,...] [--scale F]
                                      writes the captures that benchmarks read, to target/captures or DIR";
 
@@ -33,6 +40,9 @@ fn main() -> ExitCode {
         ["test"] => steps::test(steps::Peers::Run),
         ["test", "--without-peers"] => steps::test(steps::Peers::LeaveOut),
         ["tidy"] => steps::tidy(),
+        ["words"] => steps::words(""),
+        ["words", path] => steps::words(path),
+        ["arrows", krate] => steps::arrows(krate),
         ["interop", names @ ..] => steps::interop(names),
         ["gen-captures", rest @ ..] => captures::generate(rest),
         ["--help" | "-h" | "help"] => {

@@ -20,13 +20,26 @@ pub(crate) struct Source {
 /// # Errors
 /// A file or directory that cannot be read, by name.
 pub(crate) fn read(root: &Path) -> Result<Vec<Source>, String> {
+    let roots = ROOTS.iter().map(|name| root.join(name));
+    load(root, roots, &["rs", "go", "js", "py", "sh"])
+}
+
+/// Every page of the tree, sorted by path.
+///
+/// # Errors
+/// A file or directory that cannot be read, by name.
+pub(crate) fn pages(root: &Path) -> Result<Vec<Source>, String> {
+    load(root, std::iter::once(root.to_owned()), &["md"])
+}
+
+fn load(
+    root: &Path,
+    directories: impl Iterator<Item = PathBuf>,
+    endings: &[&str],
+) -> Result<Vec<Source>, String> {
     let mut paths = Vec::new();
-    for directory in ROOTS
-        .iter()
-        .map(|name| root.join(name))
-        .filter(|path| path.is_dir())
-    {
-        walk(&directory, &mut paths)
+    for directory in directories.filter(|path| path.is_dir()) {
+        walk(&directory, endings, &mut paths)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     paths.sort();
@@ -45,7 +58,7 @@ pub(crate) fn read(root: &Path) -> Result<Vec<Source>, String> {
         .collect()
 }
 
-fn walk(directory: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
+fn walk(directory: &Path, endings: &[&str], into: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -53,9 +66,9 @@ fn walk(directory: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
         if entry.file_type()?.is_dir() {
             // A target directory is cargo's; a corpus or a dot directory holds no code.
             if name != "target" && name != "corpus" && !name.starts_with('.') {
-                walk(&entry.path(), into)?;
+                walk(&entry.path(), endings, into)?;
             }
-        } else if ["rs", "go", "js", "py", "sh"]
+        } else if endings
             .iter()
             .any(|ending| name.ends_with(&format!(".{ending}")))
         {

@@ -3,7 +3,8 @@
 use crate::cargo::{self, Metadata};
 use crate::run::Report;
 use crate::sources::Source;
-use crate::{arrows, docs, kernel, licences, peers, sources, tidy as tidiness};
+use crate::{arrows, docs, functions, kernel, keys, licences, modules, peers, sources};
+use crate::{tidy as tidiness, words as phrases};
 
 /// Whether the interop tests run.
 #[derive(Clone, Copy, PartialEq)]
@@ -68,6 +69,35 @@ pub(crate) fn tidy() -> bool {
     report.close()
 }
 
+/// Prints the table of a crate's modules.
+pub(crate) fn arrows(krate: &str) -> bool {
+    let read = Metadata::read().and_then(|metadata| sources::read(&metadata.root));
+    match read {
+        Ok(sources) => modules::print(krate, &sources),
+        Err(fault) => refuse(&fault),
+    }
+}
+
+/// Lists banned phrases below a path, or with `--write` writes how many are left.
+pub(crate) fn words(path: &str) -> bool {
+    let read = || -> Result<_, String> {
+        let root = Metadata::read()?.root;
+        let sources = sources::read(&root)?;
+        let pages = sources::pages(&root)?;
+        Ok((root, sources, pages))
+    };
+    match read() {
+        Ok((root, sources, pages)) if path == "--write" => phrases::write(&root, &sources, &pages),
+        Ok((root, sources, pages)) => phrases::list(&root, &sources, &pages, path),
+        Err(fault) => refuse(&fault),
+    }
+}
+
+fn refuse(fault: &str) -> bool {
+    eprintln!("{fault}");
+    false
+}
+
 /// Only the interop tests, or some of them by name.
 pub(crate) fn interop(names: &[&str]) -> bool {
     let mut report = Report::default();
@@ -97,6 +127,17 @@ fn look(report: &mut Report, metadata: &Metadata, sources: &[Source]) {
     report.check("licences of dependencies", || licences::check(metadata));
     report.check("no code without its safety", || tidiness::safety(sources));
     report.check("length of files", || tidiness::lengths(sources));
+    report.check("length of functions", || {
+        functions::check(&metadata.root, sources)
+    });
+    report.check("module arrows", || modules::check(sources));
+    report.check("keys in the documentation", || {
+        keys::check(&metadata.root, sources)
+    });
+    report.check("banned phrases", || {
+        let pages = sources::pages(&metadata.root).map_err(|fault| vec![fault])?;
+        phrases::check(&metadata.root, sources, &pages)
+    });
     report.check("what docs/rfc names", || {
         docs::check(&metadata.root, &members, sources)
     });

@@ -127,6 +127,7 @@ fn a_chap_response_is_the_digest_of_identifier_password_and_challenge() {
     assert_eq!(claim(7, b"a challenge", &right[..15]), length);
 }
 
+// long: a table of cases
 #[test]
 fn what_is_wrong_is_told_with_line_and_key_and_what_would_be_right() {
     for (line, fault) in [

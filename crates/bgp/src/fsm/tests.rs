@@ -2,6 +2,7 @@
 
 use super::*;
 
+// long: the cells of the RFC's state table
 /// What a cell of the matrix stands for: state after it, actions, NOTIFICATION.
 fn cell(state: State, code: &str, optional: Optional) -> Step {
     let damp = A::NONE.and_if(optional.damp, A::DAMP);

@@ -291,6 +291,7 @@ fn each_section_says_what_it_sets() {
     );
 }
 
+// long: a table of cases
 #[test]
 fn a_wrong_configuration_is_refused_with_line_key_and_remedy() {
     let cases = [

@@ -35,6 +35,7 @@ const WEB: &str = "tcp 10.1.2.3:1234 > 192.0.2.1:80 flags S";
 const ANSWER: &str = "tcp 192.0.2.1:80 > 10.1.2.3:1234 flags SA";
 const QUERY: &str = "udp [2001:db8::1]:4711 > [2001:db8::53]:53";
 
+// long: a table of cases
 #[test]
 fn a_rule_of_every_form_matches_what_it_says() {
     for (rule, packet, expected) in [
@@ -130,6 +131,7 @@ fn later_fragments_pass_by_address_and_protocol_and_are_denied_by_these_alone() 
     assert!(!matches("deny ip fragment", first));
 }
 
+// long: a table of cases
 #[test]
 fn a_fault_names_line_column_word_and_what_would_be_right() {
     for (rule, expected) in [

@@ -2,6 +2,7 @@
 
 use crate::support::{Directory, ping};
 
+// long: a table of cases
 #[test]
 fn every_fault_is_one_line_and_status_2() {
     let directory = Directory::new();

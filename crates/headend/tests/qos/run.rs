@@ -236,6 +236,7 @@ fn an_interface_that_vanishes_ends_it_and_the_other_is_as_before() {
     assert!(!bench.home.path("control").exists());
 }
 
+// long: a table of cases
 #[test]
 fn what_cannot_be_is_one_line_and_changes_nothing() {
     let bench = Bench::new("mistakes");

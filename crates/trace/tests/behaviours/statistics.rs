@@ -36,6 +36,7 @@ pub(crate) fn times(d: &Direction) -> [(&'static str, &Times); 4] {
     ]
 }
 
+// long: a list of every counter
 fn counts(d: &Direction) -> Vec<(&'static str, i128)> {
     macro_rules! numbers {
         ($($($part:ident).+),* $(,)?) => { vec![$((stringify!($($part).+), i128::from(d.$($part).+))),*] };

@@ -50,6 +50,7 @@ fn in_udp(port: u16, head: &str, payload: &[u8], layers: &'static str) -> Case {
     in_ip(17, "", &udp(4000, port, &join(&hex(head), payload)), layers)
 }
 
+// long: a table of packets
 fn links(ip: &[u8], ip6: &[u8]) -> Vec<Case> {
     let t = LinkType;
     vec![

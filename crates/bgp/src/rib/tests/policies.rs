@@ -44,6 +44,7 @@ fn passes(term: TermSpec, said: &Said, prefix: &str) -> bool {
     net.rib.best(p(prefix)).is_some()
 }
 
+// long: a table of cases
 #[test]
 fn each_condition_holds_for_what_it_says() {
     let term = TermSpec::default;
@@ -358,6 +359,7 @@ fn terms_follow_each_other_and_see_what_those_before_changed() {
     assert_eq!((attr::med(raw), attr::local_pref(raw)), (Some(1), Some(5)));
 }
 
+// long: a list of cases
 #[test]
 fn faults_name_policy_term_and_key() {
     let fault = |term: TermSpec| {

@@ -1,0 +1,215 @@
+//! The tables: a crate's top-level modules in their order, and the arrows against it.
+
+/// A crate's modules. Each may use those before it, and what `besides` lists.
+pub(super) struct Inside {
+    /// The crate's directory without `crates/`.
+    pub(super) krate: &'static str,
+    pub(super) order: &'static [&'static str],
+    /// From, to, and why.
+    pub(super) besides: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// Crates that are being split now and get their table when that is done.
+pub(super) const TO_COME: &[&str] = &[
+    "bench",
+    "bgp",
+    "cli",
+    "control",
+    "daemon",
+    "edge",
+    "headend",
+    "lab",
+    "plot",
+    "qos",
+    "settings",
+    "tools/ctl",
+    "tools/emulate",
+    "tools/lab",
+    "tools/ping",
+    "tools/qos",
+    "tools/trace",
+    "trace",
+];
+
+pub(super) const TABLES: &[Inside] = &[
+    Inside {
+        krate: "aaa",
+        order: &[
+            "profile",
+            "pools",
+            "users",
+            "accounting",
+            "radius",
+            "dynauth",
+        ],
+        besides: &[(
+            "accounting",
+            "radius",
+            "a record names its session and is written with the client's attributes",
+        )],
+    },
+    Inside {
+        krate: "capfile",
+        order: &[
+            "octets",
+            "pcapng_writer",
+            "source",
+            "fault",
+            "block",
+            "format",
+            "mrt",
+            "reader",
+            "writer",
+        ],
+        besides: &[
+            (
+                "source",
+                "fault",
+                "a fault of reading names the compression that it was in",
+            ),
+            (
+                "fault",
+                "format",
+                "a fault of opening names the formats that there are",
+            ),
+        ],
+    },
+    Inside {
+        krate: "emulate",
+        order: &[
+            "topology",
+            "event",
+            "observer",
+            "files",
+            "scenario",
+            "results",
+            "world",
+            "emulation",
+            "real",
+        ],
+        besides: &[(
+            "emulation",
+            "real",
+            "the results of an emulation count the loops of a real run",
+        )],
+    },
+    Inside {
+        krate: "fuzz",
+        order: &["corpus", "mutate", "targets"],
+        besides: &[],
+    },
+    Inside {
+        krate: "interop",
+        order: &[
+            "net",
+            "process",
+            "freeradius",
+            "l2tpns",
+            "tshark",
+            "xl2tpd",
+            "capture",
+            "golac",
+            "headend",
+            "bgp",
+            "kernel",
+            "sandbox",
+            "runner",
+            "subscribers",
+            "cases",
+        ],
+        besides: &[
+            (
+                "capture",
+                "sandbox",
+                "a capture is started in a test's sandbox",
+            ),
+            ("golac", "sandbox", "a peer is started in a test's sandbox"),
+            ("headend", "runner", "a daemon is started in a test's bench"),
+            ("bgp", "runner", "a router is started in a test's bench"),
+            ("kernel", "runner", "a kernel is booted in a test's bench"),
+            (
+                "sandbox",
+                "runner",
+                "a sandbox passes the runner's options on",
+            ),
+            ("runner", "cases", "the runner runs the list of cases"),
+        ],
+    },
+    Inside {
+        krate: "l2tp",
+        order: &[
+            "end", "pool", "emitter", "random", "ids", "config", "reliable", "tunnel", "session",
+            "discard", "event", "peers", "endpoint",
+        ],
+        besides: &[],
+    },
+    Inside {
+        krate: "ping",
+        order: &[
+            "sample",
+            "histogram",
+            "statistics",
+            "oneway",
+            "probe",
+            "plan",
+            "stream",
+            "outcome",
+            "experiment",
+            "file",
+            "responder",
+            "text",
+        ],
+        besides: &[],
+    },
+    Inside {
+        krate: "ppp",
+        order: &[
+            "event", "config", "fsm", "outbox", "layer", "lcp", "auth", "budget", "ipcp", "ipv6cp",
+            "proxy", "view", "link",
+        ],
+        besides: &[],
+    },
+    Inside {
+        krate: "reactor",
+        order: &[
+            "syscalls",
+            "clock",
+            "token",
+            "buffers",
+            "descriptors",
+            "limits",
+            "netlink",
+            "stats",
+            "waker",
+            "capabilities",
+            "unix",
+            "sys",
+            "poller",
+            "datagram",
+            "tun",
+            "apart",
+            "bare",
+            "events",
+            "namespace",
+            "port",
+            "signal",
+            "tcp",
+            "timed",
+            "urgency",
+            "usage",
+        ],
+        besides: &[],
+    },
+    Inside {
+        krate: "wire",
+        order: &[
+            "link", "bgp", "l2tp", "ppp", "radius", "virtio", "packet", "tcp", "udp", "checksum",
+            "icmp", "ip", "segment", "ecn", "flow",
+        ],
+        besides: &[(
+            "packet",
+            "ip",
+            "IPv6's extension headers are the same for a header's view and for a decoder of captures; `ip` needs `Fragment`",
+        )],
+    },
+];
