@@ -2,13 +2,19 @@
 //!
 //! A page has one or more tables with the columns `section`, `implemented in` and `tested by`; others may stand beside
 //! them. What stands in backticks is checked, prose is not:
-//! - implemented in: `crates/l2tp/src/tunnel.rs`, or any path's end that fits one source, or `l2tp::tunnel::Tunnel`;
-//! - tested by: `crate::path::test_name` or `file.rs::test_name`, a function of that name in that crate or file.
+//! - implemented in: `crates/l2tp/src/tunnel.rs`, or any path's end that fits one source, or `l2tp::tunnel::Tunnel`,
+//!   which that crate has to define. The source has to name the RFC, such as "RFC 2661": the one in the row's section,
+//!   or else the page's.
+//! - tested by: `crate::path::test_name` or `file.rs::test_name`, a function with `#[test]` of that name in that crate
+//!   or file, or an interop test that `interop/src/cases/mod.rs` runs.
 //!
 //! A row has to name a test, or to say in words why it has none: "left out", "not tested" or "no behaviour".
 
 use crate::cargo::Member;
+use crate::functions;
+use crate::lexer::{self, Kind};
 use crate::sources::Source;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// What a row without a test has to say somewhere.
@@ -24,11 +30,7 @@ pub(crate) fn check(
     sources: &[Source],
 ) -> Result<String, Vec<String>> {
     let pages = pages(root).map_err(|error| vec![format!("docs/rfc: {error}")])?;
-    let tree = Tree {
-        root,
-        members,
-        sources,
-    };
+    let tree = Tree::new(root, members, sources);
     let mut faults = Vec::new();
     let mut tests = 0;
     for (name, text) in &pages {
@@ -41,7 +43,7 @@ pub(crate) fn check(
         for row in rows {
             tests += spans(row.tested_by).len();
             faults.extend(
-                tree.faults_of(&row)
+                tree.faults_of(&row, name.trim_end_matches(".md"))
                     .map(|fault| format!("docs/rfc/{name}:{}: {fault}", row.line)),
             );
         }
@@ -76,13 +78,14 @@ fn pages(root: &Path) -> std::io::Result<Vec<(String, String)>> {
 struct Row<'a> {
     line: usize,
     whole: &'a str,
+    section: &'a str,
     implemented_in: &'a str,
     tested_by: &'a str,
 }
 
 fn rows(text: &str) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
-    let mut columns: Option<(usize, usize)> = None;
+    let mut columns: Option<(usize, usize, usize)> = None;
     for (index, line) in text.lines().enumerate() {
         let Some(cells) = cells(line) else {
             columns = None;
@@ -98,16 +101,20 @@ fn rows(text: &str) -> Vec<Row<'_>> {
         };
         match columns {
             _ if is_rule => {}
-            Some((implemented_in, tested_by)) => rows.push(Row {
+            Some((section, implemented_in, tested_by)) => rows.push(Row {
                 line: index + 1,
                 whole: line,
+                section: cells.get(section).copied().unwrap_or_default(),
                 implemented_in: cells.get(implemented_in).copied().unwrap_or_default(),
                 tested_by: cells.get(tested_by).copied().unwrap_or_default(),
             }),
             None => {
                 columns = place("section")
-                    .and(place("implemented in"))
+                    .zip(place("implemented in"))
                     .zip(place("tested by"))
+                    .map(|((section, implemented_in), tested_by)| {
+                        (section, implemented_in, tested_by)
+                    })
             }
         }
     }
@@ -131,17 +138,69 @@ fn spans(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
+/// The list of the interop tests that are run.
+const CASES: &str = "interop/src/cases/mod.rs";
+
 struct Tree<'a> {
     root: &'a Path,
     members: &'a [Member],
     sources: &'a [Source],
+    /// What each source defines, by its path.
+    defined: BTreeMap<&'a str, Defined<'a>>,
 }
 
-impl Tree<'_> {
-    fn faults_of<'r>(&'r self, row: &'r Row<'r>) -> impl Iterator<Item = String> + 'r {
+/// Names in a source.
+struct Defined<'a> {
+    items: BTreeSet<&'a str>,
+    tests: BTreeSet<&'a str>,
+}
+
+impl<'a> Defined<'a> {
+    fn read(text: &'a str) -> Defined<'a> {
+        const KINDS: &[&str] = &[
+            "fn", "struct", "enum", "trait", "type", "const", "static", "mod", "union",
+        ];
+        let tokens = lexer::code(text);
+        let items = tokens
+            .windows(2)
+            .filter(|pair| pair[1].kind == Kind::Word && KINDS.contains(&pair[0].text))
+            .map(|pair| pair[1].text);
+        let tests = functions::functions(text).into_iter();
+        Defined {
+            items: items.collect(),
+            tests: tests
+                .filter(|function| function.is_test)
+                .map(|function| function.name)
+                .collect(),
+        }
+    }
+}
+
+impl<'a> Tree<'a> {
+    fn new(root: &'a Path, members: &'a [Member], sources: &'a [Source]) -> Tree<'a> {
+        let rust = sources.iter().filter(|source| source.path.ends_with(".rs"));
+        Tree {
+            root,
+            members,
+            sources,
+            defined: rust
+                .map(|source| (source.path.as_str(), Defined::read(&source.text)))
+                .collect(),
+        }
+    }
+
+    fn faults_of<'r>(
+        &'r self,
+        row: &'r Row<'r>,
+        page: &'r str,
+    ) -> impl Iterator<Item = String> + 'r {
+        let rfc = row.section.strip_prefix("RFC ").map_or(page, |section| {
+            let end = section.find(|c: char| !c.is_ascii_digit());
+            &section[..end.unwrap_or(section.len())]
+        });
         let implemented = spans(row.implemented_in)
             .into_iter()
-            .filter_map(|span| self.fault_in_source(span));
+            .filter_map(move |span| self.fault_in_source(span, rfc));
         let tested = spans(row.tested_by)
             .into_iter()
             .filter_map(|span| self.fault_in_test(span));
@@ -152,26 +211,36 @@ impl Tree<'_> {
         implemented.chain(tested).chain(untested)
     }
 
-    fn fault_in_source(&self, span: &str) -> Option<String> {
-        if span.ends_with(".rs") {
-            return self
-                .files(span)
-                .is_empty()
-                .then(|| format!("no source file {span}"));
-        }
-        let (krate, path) = span.split_once("::")?;
-        let item = path
-            .rsplit("::")
-            .next()
-            .unwrap_or(path)
-            .trim_end_matches("()");
-        let Some(files) = self.crate_files(krate) else {
-            return Some(format!("{span}: no crate {krate}"));
+    fn fault_in_source(&self, span: &str, rfc: &str) -> Option<String> {
+        let files = if span.ends_with(".rs") {
+            let files = self.files(span);
+            if files.is_empty() {
+                return Some(format!("no source file {span}"));
+            }
+            files
+        } else {
+            let (krate, path) = span.split_once("::")?;
+            let item = path
+                .rsplit("::")
+                .next()
+                .unwrap_or(path)
+                .trim_end_matches("()");
+            let Some(mut files) = self.crate_files(krate) else {
+                return Some(format!("{span}: no crate {krate}"));
+            };
+            files.retain(|source| {
+                let defined = self.defined.get(source.path.as_str());
+                defined.is_some_and(|defined| defined.items.contains(item))
+                    || modules(source).contains(&item)
+            });
+            if files.is_empty() {
+                return Some(format!("{span}: crate {krate} defines no {item}"));
+            }
+            files
         };
-        let known = files
-            .iter()
-            .any(|source| has_word(&source.text, item) || modules(source).contains(&item));
-        (!known).then(|| format!("{span}: nothing called {item} in crate {krate}"))
+        let is_cited = files.iter().any(|source| cites(&source.text, rfc));
+        let path = &files.first()?.path;
+        (!is_cited).then(|| format!("{span}: {path} does not name RFC {rfc}"))
     }
 
     fn fault_in_test(&self, span: &str) -> Option<String> {
@@ -180,16 +249,13 @@ impl Tree<'_> {
                 "{span}: neither crate::path::test nor file.rs::test"
             ));
         };
-        let declaration = format!("fn {test}(");
         if place.ends_with(".rs") {
             let files = self.files(place);
             if files.is_empty() {
                 return Some(format!("{span}: no source file {place}"));
             }
-            let found = files
-                .iter()
-                .any(|source| source.text.contains(&declaration));
-            return (!found).then(|| format!("{span}: no such function"));
+            let found = files.iter().any(|source| self.has_test(source, test));
+            return (!found).then(|| format!("{span}: no such test"));
         }
         let mut parts = place.split("::");
         let krate = parts.next().unwrap_or_default();
@@ -200,9 +266,28 @@ impl Tree<'_> {
         // An inline module adds to a file's path, so the file's own modules begin the test's path.
         let found = files.iter().any(|source| {
             let fits = path.is_empty() || path.starts_with(&modules(source));
-            fits && source.text.contains(&declaration)
+            fits && self.has_test(source, test)
         });
-        (!found).then(|| format!("{span}: no such function"))
+        (!found).then(|| format!("{span}: no such test"))
+    }
+
+    fn has_test(&self, source: &Source, test: &str) -> bool {
+        let defined = self.defined.get(source.path.as_str());
+        let is_test = defined.is_some_and(|defined| defined.tests.contains(test));
+        is_test || self.is_case(source, test)
+    }
+
+    /// Whether this is an interop test that the list of cases runs.
+    fn is_case(&self, source: &Source, test: &str) -> bool {
+        let Some(inside) = source.path.strip_prefix("interop/src/cases/") else {
+            return false;
+        };
+        let run = format!(
+            "{}::{test}",
+            inside.trim_end_matches(".rs").replace('/', "::")
+        );
+        let mut cases = self.sources.iter().filter(|source| source.path == CASES);
+        cases.any(|cases| has_word(&cases.text, &run))
     }
 
     fn files(&self, end: &str) -> Vec<&Source> {
@@ -247,6 +332,17 @@ fn modules(source: &Source) -> Vec<&str> {
         parts.pop();
     }
     parts
+}
+
+/// Whether a text names an RFC: `RFC 2661`, or in a list, `RFCs 2661 and 3931`.
+fn cites(text: &str, rfc: &str) -> bool {
+    text.match_indices(rfc).any(|(at, _)| {
+        let before = text[..at].char_indices().rev().take(60).last();
+        let before = &text[before.map_or(at, |(start, _)| start)..at];
+        let between = before.rfind("RFC").map(|start| &before[start + 3..]);
+        between.is_some_and(|between| !between.contains(['.', ';', ')', '"']))
+            && !text[at + rfc.len()..].starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 fn has_word(text: &str, word: &str) -> bool {

@@ -2,6 +2,8 @@
 //!
 //! Of RFC 5492 the retry without capabilities after "Unsupported Optional Parameter" is left out: every speaker of
 //! today knows the parameter.
+//!
+//! Implements parts of RFC 8654.
 
 use core::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

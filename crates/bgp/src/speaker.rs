@@ -3,6 +3,8 @@
 //! The files of `speaker/`: `machine` runs the table of [`fsm`](crate::fsm) and does what its rows say; `receive` takes
 //! the streams apart; `send` fills them; `clock` fires timers; `routes` is the way to the table of routes; `operate`
 //! has the operator's verbs; `views` shows.
+//!
+//! Implements parts of RFC 4271, sections 3 and 8.1.4.
 
 mod clock;
 mod machine;

@@ -2,6 +2,8 @@
 //!
 //! A heap whose entries are not taken out when their timer stops: its owner says whether an entry is still meant. Once
 //! most are not, they are swept out.
+//!
+//! Implements parts of RFC 4271, section 10.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

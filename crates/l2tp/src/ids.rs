@@ -5,6 +5,8 @@
 //! random bits that are never all zero, so it needs no table of its own and is
 //! never a valid 16-bit id. The 16-bit tunnel ids (L2TPv2) come in a random order:
 //! an id that was given back is used again last.
+//!
+//! Implements parts of RFC 2661, sections 4.4.3 and 9.1; RFC 3931, sections 4.1 and 5.4.3.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,6 @@
 //! The endpoint's own random stream, from the seed that its owner drew.
+//!
+//! Implements parts of RFC 3931, section 8.2.
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};

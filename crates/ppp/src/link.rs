@@ -1,4 +1,6 @@
 //! A PPP link: its phases (RFC 1661, section 3), and which layer a frame is for.
+//!
+//! Implements parts of RFC 1332, section 2.1.
 
 use core::net::Ipv4Addr;
 

@@ -7,10 +7,10 @@ fn sources() -> Vec<Source> {
         text: text.to_owned(),
     };
     vec![
-        source("crates/l2tp/src/lib.rs", "pub mod tunnel;"),
+        source("crates/l2tp/src/lib.rs", "//! RFC 2661\npub mod tunnel;"),
         source(
             "crates/l2tp/src/tunnel.rs",
-            "pub struct Tunnel;\nmod tests { #[test]\nfn a_hello_is_acked() {} }",
+            "//! RFCs 2661 and 3931\npub struct Tunnel;\nmod tests { fn helper() {} #[test]\nfn a_hello_is_acked() {} }",
         ),
         source(
             "crates/l2tp/tests/behaviours.rs",
@@ -30,14 +30,10 @@ fn members() -> Vec<Member> {
 fn faults(table_row: &str) -> Vec<String> {
     let text = format!("| section | implemented in | tested by |\n|---|---|---|\n{table_row}\n");
     let (members, sources) = (members(), sources());
-    let tree = Tree {
-        root: Path::new("/tree"),
-        members: &members,
-        sources: &sources,
-    };
+    let tree = Tree::new(Path::new("/tree"), &members, &sources);
     rows(&text)
         .iter()
-        .flat_map(|row| tree.faults_of(row).collect::<Vec<_>>())
+        .flat_map(|row| tree.faults_of(row, "2661").collect::<Vec<_>>())
         .collect()
 }
 
@@ -48,6 +44,7 @@ fn names_that_are_there_pass() {
         "| 5.5 | `tunnel.rs`, `l2tp::tunnel` | `l2tp::behaviours::a_storm_comes_up` |",
         "| 5.5 | `l2tp::tunnel::Tunnel` | `behaviours.rs::a_storm_comes_up` |",
         "| 5.5 | `l2tp::Tunnel` | `l2tp::a_storm_comes_up`, `tests/behaviours.rs::a_storm_comes_up` |",
+        "| RFC 3931, 4.1 | `l2tp::tunnel::Tunnel` | `behaviours.rs::a_storm_comes_up` |",
         "| 9 | left out | IPsec is the host's |",
     ] {
         assert_eq!(faults(row), Vec::<String>::new(), "{row}");
@@ -63,6 +60,9 @@ fn names_that_are_not_there_fail() {
         "| 1 | | `behaviours.rs::a_hello_is_acked` |",
         "| 1 | | `nowhere.rs::a_hello_is_acked` |",
         "| 1 | | `a_hello_is_acked` |",
+        "| 1 | | `l2tp::tunnel::tests::helper` |",
+        "| RFC 3932 | `l2tp::tunnel::Tunnel` | `l2tp::a_hello_is_acked` |",
+        "| RFC 1661 | `tunnel.rs` | `l2tp::a_hello_is_acked` |",
         "| 1 | `session.rs` | `l2tp::a_hello_is_acked` |",
         "| 1 | `l2tp::tunnel::Session` | `l2tp::a_hello_is_acked` |",
     ] {

@@ -5,6 +5,8 @@
 //! the window has room for. While no server takes any, one is tried now and then. A record that fails again and again
 //! while others are taken is one that no server wants, and is given up, so that it does not stand in its session's
 //! way, and in the end in everyone's.
+//!
+//! Implements parts of RFC 2866, section 2.
 
 use std::collections::VecDeque;
 

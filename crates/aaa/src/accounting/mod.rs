@@ -7,6 +7,8 @@
 //!
 //! Left out: Acct-Multi-Session-Id and Acct-Link-Count (multilink), and the records of tunnels themselves (RFC 2867,
 //! section 3): a session's own records name its tunnel.
+//!
+//! Implements parts of RFC 2865, section 5.25; RFC 3162, section 2.2.
 
 mod delivery;
 mod session;

@@ -1,4 +1,6 @@
 //! Who asks, and what it says of a subscriber: in Access-Requests (RFC 2865, section 4.1) and, the same, in accounting.
+//!
+//! Implements parts of RFC 2869, section 5.17; RFC 3162, section 2.1.
 
 use core::net::IpAddr;
 

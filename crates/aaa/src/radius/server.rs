@@ -1,4 +1,6 @@
 //! What is known of one server's one purpose: whether it lives, and how it does.
+//!
+//! Implements parts of RFC 2865, section 2.6.
 
 use core::net::SocketAddr;
 

@@ -1,5 +1,7 @@
 //! From a path in the table to what a group of peers is told of it: RFC 4271, sections 5.1 and 9.1.3; RFC 1997;
 //! RFC 4456, section 8; RFC 9234, section 5.
+//!
+//! Implements parts of RFC 8212.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,6 @@
 //! Routes that come: from messages into the table, and the decision on each. RFC 4271, sections 9.1.1 and 9.1.2.
+//!
+//! Implements parts of RFC 8212.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! What walks over whole tables, in slices: routes of closed peers and stale ones leave, changed import policies are
 //! asked again; and what is left behind is given back.
+//!
+//! Implements parts of RFC 4724; RFC 7313.
 
 use std::sync::Arc;
 

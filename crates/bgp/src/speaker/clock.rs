@@ -1,4 +1,6 @@
 //! Timers: KEEPALIVEs by the rings, everything else by the heap.
+//!
+//! Implements parts of RFC 4271, sections 6.5 and 8.1.3; RFC 9687.
 
 use base::{Duration, Instant};
 

@@ -1,4 +1,6 @@
 //! What operators do: start, stop, reset, refresh; peers that come and go with a new configuration.
+//!
+//! Implements parts of RFC 4271, section 8.1.2.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Takes the streams apart, and hands each message to the machine of its connection.
+//!
+//! Implements parts of RFC 4271, sections 6.4 and 8.1.5.
 
 use base::Instant;
 use wire::bgp::notification::{Notification, code, open};

@@ -15,6 +15,8 @@
 //! | `timers` | what is due |
 //! | `tables` | look-ups and links |
 //! | `views` | what `show` reads |
+//!
+//! Implements parts of RFC 2661, sections 3.0 and 5.0.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,6 @@
 //! Commands that open tunnels and sessions, and that speak for a call.
+//!
+//! Implements parts of RFC 3931, sections 3.4.1, 3.4.2, 5.4.4, 6.13 and 6.14.
 
 use base::{Instant, Route};
 use wire::l2tp::{MessageType, Version};

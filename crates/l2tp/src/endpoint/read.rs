@@ -1,4 +1,6 @@
 //! What a message says, or why it cannot be taken: readings that need no state.
+//!
+//! Implements parts of RFC 2661, sections 4.2 and 7.1.
 
 use wire::l2tp::{Attribute, Fault, Message, Version};
 

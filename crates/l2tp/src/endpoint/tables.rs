@@ -1,5 +1,7 @@
 //! Look-ups and links: tunnels by id and by request, sessions by id, a peer's
 //! tunnels and a tunnel's sessions as lists.
+//!
+//! Implements parts of RFC 3931, section 5.4.3.
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};

@@ -1,4 +1,6 @@
 //! What is due: retransmissions, HELLOs, the ends of set-up and of the hold.
+//!
+//! Implements parts of RFC 2661, sections 5.5 and 5.8.
 
 use base::timer::TimerStore;
 use base::{Duration, Instant};

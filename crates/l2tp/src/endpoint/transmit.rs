@@ -1,4 +1,6 @@
 //! What goes out: headers around queued bodies, acknowledgements, digests.
+//!
+//! Implements parts of RFC 3931, section 6.15.
 
 use base::{Instant, Route};
 use wire::l2tp::{self, DigestType, MessageType, Version, Writer, digest};

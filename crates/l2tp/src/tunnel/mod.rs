@@ -1,4 +1,6 @@
 //! A control connection: what is kept of one, and how it looks from outside.
+//!
+//! Implements parts of RFC 3931, section 5.4.1.
 
 use base::slab::Key;
 use base::timer::TimerId;

@@ -1,4 +1,6 @@
 //! NOTIFICATION messages: RFC 4271, sections 4.5 and 6; their text: RFC 9003.
+//!
+//! Implements parts of RFC 7606, section 2.
 
 use std::fmt;
 

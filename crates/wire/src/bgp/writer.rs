@@ -1,4 +1,6 @@
 //! UPDATE messages to be sent: routes with equal attributes, as many in one message as it holds.
+//!
+//! Implements parts of RFC 4760.
 
 use std::iter::Peekable;
 

@@ -1,6 +1,8 @@
 //! Everything that takes the secret that client and server share.
 //!
 //! Comparisons take the same time wherever octets differ.
+//!
+//! Implements parts of RFC 2869, section 5.14.
 
 use hmac::digest::CtOutput;
 use hmac::{Hmac, Mac};

@@ -1,6 +1,8 @@
 //! The client. A request is one entry of a slab with one timer: it waits for a place, or is at a server under an
 //! identifier. It goes through the files here in this order: this one takes it, `place` finds it a server, `repeat`
 //! repeats it or moves it on, `receive` ends it.
+//!
+//! Implements parts of RFC 2865, section 2.
 
 mod place;
 mod receive;

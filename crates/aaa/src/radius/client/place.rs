@@ -1,4 +1,6 @@
 //! Finding a request a server and an identifier there, and writing it for that server.
+//!
+//! Implements parts of RFC 2866, section 5.2.
 
 use base::slab::Key;
 use base::timer::TimerStore;

@@ -1,4 +1,6 @@
 //! A reply, or what claims to be one.
+//!
+//! Implements parts of RFC 2865, sections 2.1, 4.3 and 4.4; RFC 2866, section 4.2.
 
 use base::slab::Key;
 use base::{Datagram, Instant};

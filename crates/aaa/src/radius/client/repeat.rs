@@ -1,4 +1,6 @@
 //! What happens when no reply came in time (RFC 5080, section 2.2.1).
+//!
+//! Implements parts of RFC 2865, section 2.5.
 
 use base::slab::Key;
 use base::timer::TimerStore;

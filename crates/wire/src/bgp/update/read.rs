@@ -1,4 +1,6 @@
 //! One pass over a message's attributes, and a second one only where they have to change.
+//!
+//! Implements parts of RFC 5065, section 5; RFC 7607, section 2; RFC 8092, section 6; RFC 9234, section 5.
 
 mod multiprotocol;
 mod rebuild;
