@@ -1,6 +1,6 @@
 //! The machine of a router: what its connections bring goes in, what they are to carry comes out.
 //!
-//! The files of `speaker/`: `machine` runs the table of [`fsm`](crate::fsm) and does what its rows say; `receive` takes
+//! The files of `speaker/`: `machine` runs the table of [`fsm`] and does what its rows say; `receive` takes
 //! the streams apart; `send` fills them; `clock` fires timers; `routes` is the way to the table of routes; `operate`
 //! has the operator's verbs; `views` shows.
 //!

@@ -1,6 +1,6 @@
 //! Errors that a router sends: ICMP (RFC 792, RFC 1812 sections 4.3 and 5.2.7, RFC 1191) and ICMPv6 (RFC 4443).
 //!
-//! [`write`] makes one or says why none is due; [`Sender`] adds the limit on their rate and counts. Left out: echo, which
+//! [`write()`] makes one or says why none is due; [`Sender`] adds the limit on their rate and counts. Left out: echo, which
 //! is answered elsewhere; Redirect, Parameter Problem and Source Quench (RFC 6633), which are not sent; extensions (RFC
 //! 4884); reversed source routes (RFC 1812 section 4.3.2.6).
 
@@ -296,7 +296,7 @@ impl Sender {
         }
     }
 
-    /// As [`write`], for whoever `bucket` counts: a bucket for each subscriber lets none silence the others' errors.
+    /// As [`write()`], for whoever `bucket` counts: a bucket for each subscriber lets none silence the others' errors.
     ///
     /// # Errors
     /// Why none is sent; it was counted.

@@ -1,6 +1,6 @@
 //! Classifiers: what a packet's keys say about where it belongs.
 //!
-//! - [`Map`]: one key, calculated with; and [`Hash`]: several keys, spread over buckets; as `tc`'s flow filter has them
+//! - [`Map`]: one key, calculated with; and [`struct@Hash`]: several keys, spread over buckets; as `tc`'s flow filter has them
 //!   (tc-flow(8)).
 //! - [`Filter`]: rules in order, the first that matches wins, as with u32 and flower.
 //!

@@ -1,6 +1,6 @@
 //! BGP messages: read, written, read again.
 //!
-//! An input is an octet that says how the session is, an octet of [`What`] the rest is, and that.
+//! An input is an octet that says how the session is, an octet of `What` the rest is, and that.
 
 use wire::bgp::{
     EXTENDED_MAX, Families, Family, HEADER_LEN, Kind, MESSAGE_MAX, Nlri, Notification, Open,

@@ -1,7 +1,7 @@
 //! Packets that are joined, and cut again as the kernel or a card would: each leaves as it came, those of a flow in
 //! their order.
 //!
-//! An input is an octet that chooses the joiner, then steps: an octet of [`How`], two of length, and a packet of so many
+//! An input is an octet that chooses the joiner, then steps: an octet of `How`, two of length, and a packet of so many
 //! octets.
 
 use forward::join::{Joiner, Options, PACKET_MAX};

@@ -1,6 +1,6 @@
 //! What a TUN device may give: any octets are opened, cut, and joined again, and nothing of them is lost.
 //!
-//! An input is an octet of [`How`], then a header for the device and a packet.
+//! An input is an octet of `How`, then a header for the device and a packet.
 
 use forward::join::{Joiner, Options};
 use forward::split::{Opened, Segments, open};

@@ -3,7 +3,7 @@
 //! strangers. Two more tunnels belong to a bystander, whom nobody speaks for.
 //!
 //! An input is an octet that chooses the endpoint, then datagrams, each an octet
-//! of [`How`], two octets of length, and that many octets. So that a mutated body
+//! of `How`, two octets of length, and that many octets. So that a mutated body
 //! is not lost to a wrong sequence number, the header may be made right, and the
 //! digest with it.
 

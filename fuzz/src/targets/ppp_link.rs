@@ -1,7 +1,7 @@
 //! A PPP link and whatever a peer may send, on either side of it.
 //!
-//! An input is an octet that chooses the link, then steps: an octet of [`How`], one of length, and that many octets. A
-//! step is a frame, made right as far as [`How`] says so that a mutated one is not lost to a wrong identifier; or time
+//! An input is an octet that chooses the link, then steps: an octet of `How`, one of length, and that many octets. A
+//! step is a frame, made right as far as `How` says so that a mutated one is not lost to a wrong identifier; or time
 //! that passes; or something that the owner does.
 
 use core::net::Ipv4Addr;

@@ -1,7 +1,7 @@
 //! Datagrams into a client with two requests outstanding at each of two servers, one for a password and one for a
 //! record.
 //!
-//! An input is datagrams, each an octet of [`How`], an octet of length, and that many octets of attributes (of the
+//! An input is datagrams, each an octet of `How`, an octet of length, and that many octets of attributes (of the
 //! whole datagram, where its header is not made right).
 
 use core::net::SocketAddr;

@@ -1,6 +1,6 @@
 //! The configuration file: strict TOML, checked in full before anything is opened.
 //!
-//! An unknown key, a bad value or a duplicate is a [`Fault`] with its line and
+//! An unknown key, a bad value or a duplicate is a `Fault` with its line and
 //! key; all faults of a file are told at once. docs/configuration.md is the
 //! operator's page on every key.
 #![allow(missing_docs, reason = "docs/configuration.md describes each key")]

@@ -53,7 +53,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Let an event happen in a running emulation: a section [[event]] without its heading
+    /// Let an event happen in a running emulation: a section `[[event]]` without its heading
     Inject(Inject),
     /// Say how far a running emulation is
     Progress(Progress),
