@@ -91,7 +91,7 @@ const ALLOWED: &[Row] = &[
         "edge",
         &["base", "wire", "l2tp", "ppp", "aaa", "filter", "forward"],
         &["sim"],
-        "puts the protocols together into subscribers on line, without I/O",
+        "puts the protocols together into subscribers, without I/O",
     ),
     row(
         "bgp",

@@ -17,7 +17,15 @@ pub(crate) fn generate(arguments: &[&str]) -> bool {
     };
     let arguments = with_directory(arguments, &metadata.target.join(DIRECTORY));
     let status = cargo::command()
-        .args(["run", "--quiet", "--release", "--package", "headend", "--"])
+        .args([
+            "run",
+            "--locked",
+            "--quiet",
+            "--release",
+            "--package",
+            "headend",
+            "--",
+        ])
         .args(["bench", "captures"])
         .args(arguments)
         .status();

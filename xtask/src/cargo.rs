@@ -1,4 +1,4 @@
-//! What `cargo metadata` says of this workspace.
+//! How cargo is called, and what `cargo metadata` reports about this workspace.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) struct Metadata {
 
 /// One of the workspace's own crates.
 pub(crate) struct Member {
-    /// The package's name.
+    /// The package's name, without the prefix `headend-`.
     pub(crate) name: String,
     /// The directory with its `Cargo.toml`.
     pub(crate) directory: PathBuf,
@@ -26,9 +26,32 @@ pub(crate) struct Member {
     pub(crate) uses: Vec<(String, Option<String>)>,
 }
 
-/// The cargo that runs us, so that one toolchain does all the steps.
+/// A package that is not ours; an empty text where it gives no licence or source.
+pub(crate) struct Other<'m> {
+    pub(crate) name: &'m str,
+    pub(crate) version: &'m str,
+    /// An SPDX expression.
+    pub(crate) licence: &'m str,
+    /// Such as `registry+https://github.com/rust-lang/crates.io-index`.
+    pub(crate) source: &'m str,
+}
+
+/// The cargo that runs us, so that one toolchain does all the steps, with a subcommand that must leave `Cargo.lock` as
+/// it is.
+pub(crate) fn locked(subcommand: &str) -> Command {
+    let mut command = command();
+    command.args([subcommand, "--locked"]);
+    command
+}
+
+/// The cargo that runs us.
 pub(crate) fn command() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    if std::env::var_os("CI").is_some() {
+        // A cold build gains nothing from incremental files and pays for writing them.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
+    command
 }
 
 impl Metadata {
@@ -38,14 +61,8 @@ impl Metadata {
     /// What cargo printed, or that its answer is not the JSON it documents.
     pub(crate) fn read() -> Result<Metadata, String> {
         let target = host_target()?;
-        let output = command()
-            .args([
-                "metadata",
-                "--format-version",
-                "1",
-                "--filter-platform",
-                &target,
-            ])
+        let output = locked("metadata")
+            .args(["--format-version", "1", "--filter-platform", &target])
             .output()
             .map_err(|error| format!("cannot start cargo: {error}"))?;
         if !output.status.success() {
@@ -97,19 +114,27 @@ impl Metadata {
             .collect()
     }
 
-    /// Name, version and licence expression of every package that is not ours; no licence is an empty expression.
-    pub(crate) fn others(&self) -> Vec<(&str, &str, &str)> {
+    /// Every package of the build that is not ours.
+    pub(crate) fn others(&self) -> Vec<Other<'_>> {
         self.packages
             .iter()
             .filter(|package| !self.is_ours(package))
             .filter_map(|package| {
-                Some((
-                    package["name"].as_str()?,
-                    package["version"].as_str()?,
-                    package["license"].as_str().unwrap_or_default(),
-                ))
+                Some(Other {
+                    name: package["name"].as_str()?,
+                    version: package["version"].as_str()?,
+                    licence: package["license"].as_str().unwrap_or_default(),
+                    source: package["source"].as_str().unwrap_or_default(),
+                })
             })
             .collect()
+    }
+
+    /// The oldest Rust that the workspace says it builds with.
+    pub(crate) fn rust_version(&self) -> Option<&str> {
+        let ours = self.packages.iter().filter(|package| self.is_ours(package));
+        ours.filter_map(|package| package["rust_version"].as_str())
+            .next()
     }
 
     fn is_ours(&self, package: &Value) -> bool {
@@ -127,18 +152,25 @@ fn member(package: &Value) -> Option<Member> {
         .filter(|dependency| dependency["path"].is_string())
         .filter_map(|dependency| {
             Some((
-                dependency["name"].as_str()?.to_owned(),
+                short(dependency["name"].as_str()?),
                 dependency["kind"].as_str().map(str::to_owned),
             ))
         })
         .collect();
     Some(Member {
-        name: package["name"].as_str()?.to_owned(),
+        name: short(package["name"].as_str()?),
         directory: Path::new(package["manifest_path"].as_str()?)
             .parent()?
             .to_owned(),
         uses,
     })
+}
+
+fn short(package: &str) -> String {
+    package
+        .strip_prefix("headend-")
+        .unwrap_or(package)
+        .to_owned()
 }
 
 fn host_target() -> Result<String, String> {

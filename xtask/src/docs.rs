@@ -160,12 +160,13 @@ impl<'a> Defined<'a> {
         const KINDS: &[&str] = &[
             "fn", "struct", "enum", "trait", "type", "const", "static", "mod", "union",
         ];
-        let tokens = lexer::code(text);
+        let mut tokens = lexer::tokens(text);
+        let tests = functions::of(&tokens).into_iter();
+        tokens.retain(|token| token.kind != Kind::Comment);
         let items = tokens
             .windows(2)
             .filter(|pair| pair[1].kind == Kind::Word && KINDS.contains(&pair[0].text))
             .map(|pair| pair[1].text);
-        let tests = functions::functions(text).into_iter();
         Defined {
             items: items.collect(),
             tests: tests

@@ -89,7 +89,11 @@ fn check_against(list: &str, sources: &[Source]) -> Result<String, Vec<String>> 
 
 /// The functions of a Rust source that have a body, those in macros and in other functions too.
 pub(crate) fn functions(text: &str) -> Vec<Function<'_>> {
-    let tokens = lexer::tokens(text);
+    of(&lexer::tokens(text))
+}
+
+/// The functions among the tokens of a source.
+pub(crate) fn of<'t>(tokens: &[Token<'t>]) -> Vec<Function<'t>> {
     let starts = tokens
         .iter()
         .enumerate()

@@ -239,8 +239,8 @@ fn sections<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
         if opens {
             // The last literal of the call is the name that is shown: `each(root, "pool", "pool", …)`.
             let arguments = tokens[at + 1..].iter().take(8);
-            let literals = arguments.filter(|token| token.kind == Kind::Text);
-            names.extend(literals.last().map(|token| token.text));
+            let mut literals = arguments.filter(|token| token.kind == Kind::Text);
+            names.extend(literals.next_back().map(|token| token.text));
         }
     }
     names

@@ -86,6 +86,24 @@ impl<'t> Lexer<'t> {
         let rest = self.rest();
         let first = rest.chars().next()?;
         let line = self.line;
+        // Most tokens are one of these two.
+        if first.is_ascii_punctuation() && !"/\"'_".contains(first) {
+            self.at += 1;
+            return Some(Token {
+                kind: Kind::Mark,
+                text: &rest[..1],
+                line,
+            });
+        }
+        if !"bcr".contains(first) && word(rest) > 0 {
+            let text = &rest[..word(rest)];
+            self.at += text.len();
+            return Some(Token {
+                kind: Kind::Word,
+                text,
+                line,
+            });
+        }
         let (kind, text) = if rest.starts_with("//") {
             let length = rest.find('\n').unwrap_or(rest.len());
             (Kind::Comment, self.pass(length))
@@ -158,6 +176,9 @@ fn block_comment(rest: &str) -> usize {
 
 /// The lengths of a string's opening, inside and closing: `"…"`, `b"…"`, `c"…"`, `r#"…"#`, `br"…"`.
 fn string(rest: &str) -> Option<(usize, usize, usize)> {
+    if !rest.starts_with(['"', 'b', 'c', 'r']) {
+        return None;
+    }
     let prefix = ["", "b", "c", "r", "br", "cr"].into_iter().find(|prefix| {
         let after = rest.strip_prefix(prefix);
         let after = after.map(|after| {

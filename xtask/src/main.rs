@@ -7,12 +7,12 @@
 mod arrows;
 mod captures;
 mod cargo;
+mod dependencies;
 mod docs;
 mod functions;
 mod kernel;
 mod keys;
 mod lexer;
-mod licences;
 mod modules;
 mod peers;
 mod run;

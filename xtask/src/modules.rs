@@ -104,6 +104,12 @@ fn faults_of(table: &Inside, modules: &[&str], arrows: &[Arrow<'_>]) -> Vec<Stri
         ));
     }
     for arrow in arrows {
+        let Arrow {
+            from,
+            to,
+            path,
+            line,
+        } = arrow;
         let upwards = place(arrow.from) > place(arrow.to);
         let listed = table
             .besides
@@ -111,8 +117,7 @@ fn faults_of(table: &Inside, modules: &[&str], arrows: &[Arrow<'_>]) -> Vec<Stri
             .any(|(from, to, _)| (*from, *to) == (arrow.from, arrow.to));
         if !upwards && !listed {
             faults.push(format!(
-                "{}:{}: {krate}::{} -> {krate}::{} is not allowed: {1} comes before {2} in the table",
-                arrow.path, arrow.from, arrow.to, arrow.line
+                "{path}:{line}: {krate}::{from} -> {krate}::{to} is not allowed: {from} comes before {to} in the table"
             ));
         }
     }

@@ -16,6 +16,8 @@ pub(crate) struct Count {
 #[derive(Default)]
 pub(crate) struct Report {
     steps: Vec<Step>,
+    /// Steps that were left out, with the reason.
+    omitted: Vec<String>,
     /// Tests over all steps that ran tests.
     pub(crate) count: Count,
 }
@@ -41,6 +43,13 @@ impl Report {
             Err(faults) => println!("{} faults, listed in the summary", faults.len()),
         }
         self.add(name, start, outcome.err())
+    }
+
+    /// Prints that a step is left out, and why.
+    pub(crate) fn left_out(&mut self, name: &'static str, why: &str) {
+        announce(name);
+        println!("left out: {why}");
+        self.omitted.push(format!("{name}: {why}"));
     }
 
     /// Runs a command that has to succeed.
@@ -80,6 +89,8 @@ impl Report {
     /// Prints a line per step and the counts; true when nothing failed.
     pub(crate) fn close(&self) -> bool {
         announce("summary");
+        let total: Duration = self.steps.iter().map(|step| step.took).sum();
+        let share = |step: &Step| 100.0 * step.took.as_secs_f64() / total.as_secs_f64().max(1e-9);
         for step in &self.steps {
             let verdict = if step.faults.is_none() {
                 "ok"
@@ -87,16 +98,19 @@ impl Report {
                 "FAILED"
             };
             println!(
-                "{:>7.1} s  {verdict:<6}  {}",
+                "{:>7.1} s  {:>3.0} %  {verdict:<6}  {}",
                 step.took.as_secs_f64(),
+                share(step),
                 step.name
             );
             for fault in step.faults.iter().flatten() {
-                println!("                     {fault}");
+                println!("                            {fault}");
             }
         }
-        let total: Duration = self.steps.iter().map(|step| step.took).sum();
-        println!("{:>7.1} s  in all", total.as_secs_f64());
+        for omitted in &self.omitted {
+            println!("                 left out  {omitted}");
+        }
+        println!("{:>7.1} s  100 %  in all", total.as_secs_f64());
         self.steps.iter().all(|step| step.faults.is_none())
     }
 }
