@@ -8,6 +8,7 @@ mod arrows;
 mod captures;
 mod cargo;
 mod dependencies;
+mod dist;
 mod docs;
 mod functions;
 mod kernel;
@@ -30,6 +31,7 @@ cargo xtask interop [NAME ...]       only the interop tests, or only those whose
 cargo xtask tidy                     only the checks that read the tree and build nothing
 cargo xtask words [PATH]             lists phrases that words.txt bans; with --write, writes how many are left
 cargo xtask arrows CRATE             prints the table of a crate's modules, in order, with the circles in it
+cargo xtask dist                     builds target/dist/headend, stripped, with its symbols in headend.debug beside it
 cargo xtask gen-captures [DIR] [--only NAME,...] [--scale F]
                                      writes the captures that benchmarks read, to target/captures or DIR";
 
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         ["test"] => steps::test(steps::Peers::Run),
         ["test", "--without-peers"] => steps::test(steps::Peers::LeaveOut),
         ["tidy"] => steps::tidy(),
+        ["dist"] => steps::dist(),
         ["words"] => steps::words(""),
         ["words", path] => steps::words(path),
         ["arrows", krate] => steps::arrows(krate),

@@ -3,7 +3,7 @@
 use crate::cargo::{self, Metadata};
 use crate::run::Report;
 use crate::sources::Source;
-use crate::{arrows, dependencies, docs, functions, kernel, keys, modules, peers, sources};
+use crate::{arrows, dependencies, dist, docs, functions, kernel, keys, modules, peers, sources};
 use crate::{tidy as tidiness, words as phrases};
 use std::process::Command;
 
@@ -67,6 +67,24 @@ pub(crate) fn tidy() -> bool {
     let mut report = Report::default();
     if let Some((metadata, sources)) = read(&mut report) {
         look(&mut report, &metadata, &sources);
+    }
+    report.close()
+}
+
+/// Builds the binary that is published.
+pub(crate) fn dist() -> bool {
+    let mut report = Report::default();
+    let built = report.command(
+        "build headend",
+        cargo::locked("build").args(["--profile", "dist", "--package", "headend"]),
+    );
+    if built {
+        match Metadata::read() {
+            Ok(metadata) => {
+                dist::split(&mut report, &metadata.target.join("dist"));
+            }
+            Err(fault) => return refuse(&fault),
+        }
     }
     report.close()
 }
