@@ -384,6 +384,7 @@ mod tests {
     fn member(name: &str, uses: &[(&str, Option<&str>)]) -> Member {
         Member {
             name: name.to_owned(),
+            package: name.to_owned(),
             directory: Default::default(),
             uses: uses
                 .iter()

@@ -20,6 +20,8 @@ pub(crate) struct Metadata {
 pub(crate) struct Member {
     /// The package's name, without the prefix `headend-`.
     pub(crate) name: String,
+    /// The package's name.
+    pub(crate) package: String,
     /// The directory with its `Cargo.toml`.
     pub(crate) directory: PathBuf,
     /// The workspace crates it depends on, and how: `None` for ordinary, `Some("dev")`, `Some("build")`.
@@ -159,6 +161,7 @@ fn member(package: &Value) -> Option<Member> {
         .collect();
     Some(Member {
         name: short(package["name"].as_str()?),
+        package: package["name"].as_str()?.to_owned(),
         directory: Path::new(package["manifest_path"].as_str()?)
             .parent()?
             .to_owned(),

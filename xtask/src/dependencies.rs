@@ -63,8 +63,8 @@ fn parse(text: &str) -> Result<Lists, String> {
     let banned = list("bans", "deny")?;
     let banned = banned.iter().map(|ban| {
         let text = |key: &str| ban.get(key)?.as_str().map(str::to_owned);
-        let fault = || "bans.deny has an entry without name and reason".to_owned();
-        text("name").zip(text("reason")).ok_or_else(fault)
+        let fault = || "bans.deny has an entry without crate and reason".to_owned();
+        text("crate").zip(text("reason")).ok_or_else(fault)
     });
     Ok(Lists {
         licences: texts("licenses", "allow")?,
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     const LISTS: &str = "[licenses]\nallow = [\"MIT\"]\n[sources]\nallow-registry = [\"https://a\"]\n\
-                         [bans]\ndeny = [{ name = \"b\", reason = \"r\" }]\n";
+                         [bans]\ndeny = [{ crate = \"b\", reason = \"r\" }]\n";
 
     fn faults(name: &str, licence: &str, source: &str) -> Vec<String> {
         parse(LISTS).unwrap().faults_of(&Other {

@@ -138,6 +138,40 @@ fn spans(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
+/// The packages whose documentation has code that `cargo test --doc` runs.
+pub(crate) fn crates_with_examples<'m>(
+    members: &'m [Member],
+    root: &Path,
+    sources: &[Source],
+) -> Vec<&'m str> {
+    let has_examples = |member: &&Member| {
+        let directory = member.directory.strip_prefix(root);
+        let directory = directory.unwrap_or(&member.directory).join("src").join("");
+        let prefix = directory.to_string_lossy().into_owned();
+        sources
+            .iter()
+            .any(|source| source.path.starts_with(&prefix) && has_example(&source.text))
+    };
+    let found = members.iter().filter(has_examples);
+    found.map(|member| member.package.as_str()).collect()
+}
+
+/// Whether a documentation comment has a block of code that is not marked as something else.
+fn has_example(text: &str) -> bool {
+    let mut in_block = false;
+    for line in text.lines().map(str::trim_start) {
+        let comment = line.strip_prefix("///").or(line.strip_prefix("//!"));
+        let Some(fence) = comment.and_then(|comment| comment.trim().strip_prefix("```")) else {
+            continue;
+        };
+        if !in_block && !["text", "toml", "sh", "json", "ignore", "console"].contains(&fence) {
+            return true;
+        }
+        in_block = !in_block;
+    }
+    false
+}
+
 /// The list of the interop tests that are run.
 const CASES: &str = "interop/src/cases/mod.rs";
 
@@ -326,6 +360,10 @@ fn modules(source: &Source) -> Vec<&str> {
         .find_map(|part| source.path.split_once(part))
         .map_or(source.path.as_str(), |(_, inside)| inside);
     let mut parts: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
+    // The tests of a crate in one binary.
+    if parts.first() == Some(&"all") {
+        parts.remove(0);
+    }
     if parts
         .last()
         .is_some_and(|last| ["lib", "main", "mod"].contains(last))

@@ -41,10 +41,28 @@ pub(crate) fn test(with: Peers) -> bool {
             .env("RUSTDOCFLAGS", "-D warnings"),
     );
     oldest_rust(&mut report, &metadata);
+    // Documentation's examples apart: else rustdoc runs over each crate that has none.
     report.tests(
         "tests",
-        cargo::locked("test").args(["--workspace", "--no-fail-fast"]),
+        cargo::locked("test").args([
+            "--workspace",
+            "--no-fail-fast",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--examples",
+        ]),
     );
+    let members = metadata.members();
+    let with_examples = docs::crates_with_examples(&members, &metadata.root, &sources);
+    if !with_examples.is_empty() {
+        let mut command = cargo::locked("test");
+        command.args(["--doc", "--no-fail-fast"]);
+        for package in with_examples {
+            command.args(["--package", package]);
+        }
+        report.tests("examples in the documentation", &mut command);
+    }
     if with == Peers::Run {
         run_interop(&mut report, &metadata, &[]);
     }

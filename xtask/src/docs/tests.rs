@@ -22,6 +22,7 @@ fn sources() -> Vec<Source> {
 fn members() -> Vec<Member> {
     vec![Member {
         name: "l2tp".to_owned(),
+        package: "l2tp".to_owned(),
         directory: "/tree/crates/l2tp".into(),
         uses: Vec::new(),
     }]
@@ -95,4 +96,19 @@ fn the_pages_of_this_tree_name_only_what_is_there() {
     let metadata = Metadata::read().unwrap();
     let sources = crate::sources::read(&metadata.root).unwrap();
     check(&metadata.root, &metadata.members(), &sources).unwrap();
+}
+
+#[test]
+fn only_a_crate_with_code_in_its_documentation_has_examples() {
+    let found = |text: &str| {
+        let sources = vec![Source {
+            path: "crates/l2tp/src/lib.rs".to_owned(),
+            text: text.to_owned(),
+        }];
+        crates_with_examples(&members(), Path::new("/tree"), &sources).len()
+    };
+    assert_eq!(found("/// ```\n/// f();\n/// ```\nfn f() {}"), 1);
+    assert_eq!(found("//! ```no_run\n//! f();\n//! ```\n"), 1);
+    assert_eq!(found("/// ```text\n/// f()\n/// ```\nfn f() {}"), 0);
+    assert_eq!(found("// ```\n// f();\n// ```\nfn f() {}"), 0);
 }

@@ -5,6 +5,7 @@ mod compressed;
 mod erf;
 mod etherpeek;
 mod hostile;
+mod mrt;
 mod pcap;
 mod pcapng;
 mod real;

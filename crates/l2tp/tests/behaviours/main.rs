@@ -8,6 +8,7 @@ mod chaos;
 mod common;
 mod data;
 mod digests;
+mod establishment;
 mod hiding;
 mod ids;
 mod keepalive;

@@ -1,10 +1,8 @@
 //! Nodes, addresses, partitions, time: what a scenario does with a world.
 
-mod toy;
-
+use crate::toy::{Event, Stale, Toy};
 use base::{Duration, Instant, Route};
 use sim::{ADDRESS_A, ADDRESS_B, Fate, Link, Pair, Probe, World, addr};
-use toy::{Event, Stale, Toy};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);

@@ -3,11 +3,6 @@
 //! A sender gives each message a number and repeats it until the echo comes, every
 //! second, at most `TRIES_MAX` times. An echoer sends back whatever comes.
 
-#![allow(
-    dead_code,
-    reason = "each test file is a crate of its own and uses a part"
-)]
-
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;

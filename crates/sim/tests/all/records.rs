@@ -1,10 +1,8 @@
 //! The log, the report, the capture file, recordings and their replay.
 
-mod toy;
-
+use crate::toy::{Event, Toy};
 use base::{Duration, Instant};
 use sim::{ADDRESS_A, ADDRESS_B, Call, Entry, Fate, Link, Pair, Probe, Recording, World};
-use toy::{Event, Toy};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -1,10 +1,8 @@
 //! One seed is one run, byte for byte, and what is simultaneous has an order.
 
-mod toy;
-
+use crate::toy::{self, Event, Toy};
 use base::{Duration, Instant};
 use sim::{ADDRESS_B, Link, LinkStats, NodeHandle, Pair, Probe, World, addr, seeds};
-use toy::{Event, Toy};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -1,0 +1,5 @@
+//! Other decoders against ours, in one binary.
+#![forbid(unsafe_code)]
+
+mod messages;
+mod mrt;
