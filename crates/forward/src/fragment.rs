@@ -1,6 +1,8 @@
 //! A packet that is larger than the link it is to leave by: fragments of IPv4 (RFC 791 sections 2.3 and 3.2), or an
 //! error to its sender (RFC 1191, RFC 8200 section 5).
 //!
+//! A packet is fragmented before it enters a tunnel (RFC 3931, section 4.1.4).
+//!
 //! Left out: reassembly, which is the destination's, and packets of many segments (GSO), which are split before.
 
 use wire::checksum;

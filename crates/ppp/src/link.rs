@@ -1,6 +1,4 @@
 //! A PPP link: its phases (RFC 1661, section 3), and which layer a frame is for.
-//!
-//! Implements parts of RFC 1332, section 2.1.
 
 use core::net::Ipv4Addr;
 
@@ -349,6 +347,7 @@ impl Link {
     #[must_use]
     pub fn is_open(&self, ipv6: bool) -> bool {
         match ipv6 {
+            // RFC 1332, section 2.1, and RFC 5072, section 2: not before the control protocol is Opened.
             false => self.ipcp.as_ref().is_some_and(Layer::is_opened),
             true => self.ipv6cp.as_ref().is_some_and(Layer::is_opened),
         }

@@ -1,7 +1,7 @@
-//! TCP for protocols that keep sessions: listeners and connections that never block, with signatures (RFC 2385) and
-//! the test that a peer is near (RFC 5082).
+//! TCP for protocols with long sessions: non-blocking listeners and connections, with signatures (RFC 2385) and the
+//! generalized TTL security mechanism (RFC 5082).
 //!
-//! Left out: the TCP Authentication Option (RFC 5925), which Linux has from 6.7 on.
+//! Left out: the TCP Authentication Option (RFC 5925), available in Linux from 6.7 on.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,20 +14,20 @@ use crate::syscalls::{Call, SysCounts};
 
 pub use crate::sys::socket::MD5_KEY_MAX;
 
-/// What a connection or a listener is set to.
+/// Options of a connection or a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TcpOptions {
-    /// The TTL or hop limit of what leaves; `None` leaves the kernel's.
+    /// The TTL or hop limit of sent segments; `None` for the kernel's default.
     pub ttl: Option<u8>,
     /// Segments with a lower TTL or hop limit are dropped (RFC 5082).
     pub ttl_min: Option<u8>,
-    /// The kernel's receive buffer, in octets; `None` lets it grow by itself.
+    /// The kernel's receive buffer in bytes; `None` lets it grow by itself.
     pub receive_buffer_bytes: Option<usize>,
-    /// The kernel's send buffer, in octets; `None` lets it grow by itself.
+    /// The kernel's send buffer in bytes; `None` lets it grow by itself.
     pub send_buffer_bytes: Option<usize>,
 }
 
-/// A socket that takes connections.
+/// A listening socket.
 #[derive(Debug)]
 pub struct TcpListener(OwnedFd);
 
@@ -39,7 +39,7 @@ impl TcpListener {
     /// Listens on `local`; port 0 takes a free one. An IPv6 listener takes IPv6 alone.
     ///
     /// # Errors
-    /// What the kernel said, for example that the address is in use or needs a privilege.
+    /// The kernel's error, for example that the address is in use or needs a privilege.
     pub fn listen(local: SocketAddr, options: TcpOptions, backlog: i32) -> io::Result<Self> {
         let fd = open(local)?;
         sockopt::set_socket_reuseaddr(&fd, true)?;
@@ -53,19 +53,19 @@ impl TcpListener {
         Ok(Self(fd))
     }
 
-    /// Where it listens.
+    /// The local address.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn local(&self) -> io::Result<SocketAddr> {
         local_of(self.0.as_fd())
     }
 
-    /// The next connection that somebody made, with the other end; `None` if there is none now.
+    /// The next incoming connection and its remote address; `None` if there is none now.
     ///
     /// # Errors
-    /// What the kernel said, for example that there are no descriptors left. A connection that ended while it waited
-    /// is passed over.
+    /// The kernel's error, for example that no descriptor is left. A connection that ended while it waited is
+    /// skipped.
     pub fn accept(&self) -> io::Result<Option<(TcpStream, SocketAddr)>> {
         loop {
             SysCounts::note(Call::Accept);
@@ -84,29 +84,29 @@ impl TcpListener {
         }
     }
 
-    /// Asks for signatures (RFC 2385) of whoever connects from this network; an empty key ends that.
+    /// Requires signatures (RFC 2385) of peers in this network; an empty key ends that.
     ///
     /// # Errors
-    /// `InvalidInput` for a key that is too long; else what the kernel said.
+    /// `InvalidInput` if the key is too long; else the kernel's error.
     pub fn set_md5(&self, network: (IpAddr, u8), key: &[u8]) -> io::Result<()> {
         sys::set_md5(self.0.as_fd(), network, key)
     }
 
-    /// Sets the TTLs of connections that come from now on.
+    /// Sets the TTLs of future connections.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn set_options(&self, options: TcpOptions) -> io::Result<()> {
         apply(self.0.as_fd(), self.local()?.ip(), options)
     }
 }
 
 impl TcpStream {
-    /// Begins to connect to `remote`, from `local` where one is given. It is writable when that is decided: then
-    /// [`TcpStream::error`] tells how.
+    /// Starts to connect to `remote`, from `local` if given. The connection becomes writable when the result is
+    /// known: then [`TcpStream::error`] returns it.
     ///
     /// # Errors
-    /// What the kernel said at once, for example that there is no route.
+    /// The kernel's immediate error, for example that there is no route.
     pub fn connect(
         local: Option<SocketAddr>,
         remote: SocketAddr,
@@ -121,7 +121,7 @@ impl TcpStream {
             sys::set_md5(fd.as_fd(), (remote.ip(), bits), key)?;
         }
         if let Some(local) = local {
-            // The port is chosen when the other end is known: a port may serve many peers at once.
+            // The kernel chooses the port once it knows the remote end, so many connections can share a port.
             sys::set_number(fd.as_fd(), libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
             SysCounts::note(Call::Bind);
             rustix::net::bind(&fd, &local)?;
@@ -133,19 +133,19 @@ impl TcpStream {
         }
     }
 
-    /// Why it did not connect, or broke; `None` if nothing is wrong. The kernel forgets what it told.
+    /// Why it did not connect, or broke; `None` if there is no error. The kernel reports each error once.
     ///
     /// # Errors
-    /// What the kernel said of the question itself.
+    /// The kernel's error for the query itself.
     pub fn error(&self) -> io::Result<Option<io::Error>> {
         SysCounts::note(Call::Getsockopt);
         Ok(sockopt::socket_error(&self.0)?.err().map(io::Error::from))
     }
 
-    /// Our end.
+    /// The local address.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn local(&self) -> io::Result<SocketAddr> {
         local_of(self.0.as_fd())
     }
@@ -153,15 +153,16 @@ impl TcpStream {
     /// Sets TTLs and buffers of an open connection.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn set_options(&self, options: TcpOptions) -> io::Result<()> {
         apply(self.0.as_fd(), self.local()?.ip(), options)
     }
 
-    /// Ends our side of the stream: the peer reads the end behind what was written; what it sends can still be read.
+    /// Closes our side of the stream: the peer reads its end after the written bytes. The peer's bytes can still be
+    /// read.
     ///
     /// # Errors
-    /// What the kernel said: the connection is broken.
+    /// The kernel's error: the connection is broken.
     pub fn end_output(&self) -> io::Result<()> {
         Ok(rustix::net::shutdown(
             &self.0,
@@ -169,10 +170,10 @@ impl TcpStream {
         )?)
     }
 
-    /// Reads what is there; `None` if nothing is, 0 at the end of the stream.
+    /// Reads the available bytes; `None` if there are none, 0 at the end of the stream.
     ///
     /// # Errors
-    /// What the kernel said: the connection is broken.
+    /// The kernel's error: the connection is broken.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
             SysCounts::note(Call::Recvfrom);
@@ -185,10 +186,10 @@ impl TcpStream {
         }
     }
 
-    /// Writes as much as the kernel takes; `None` if that is nothing now.
+    /// Writes as many bytes as the kernel takes; `None` if it takes none now.
     ///
     /// # Errors
-    /// What the kernel said: the connection is broken.
+    /// The kernel's error: the connection is broken.
     pub fn write(&self, octets: &[u8]) -> io::Result<Option<usize>> {
         loop {
             SysCounts::note(Call::Sendto);
@@ -322,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_is_too_far_away_is_not_heard() {
-        // RFC 5082 3: only what was sent with 255 and passed no router.
+        // RFC 5082 3: accept only segments sent with 255 that passed no router.
         let near = TcpOptions {
             ttl_min: Some(255),
             ..TcpOptions::default()
@@ -344,7 +345,7 @@ mod tests {
         let (listener, address) = listener(TcpOptions::default());
         let network = ("127.0.0.0".parse().unwrap(), 8);
         if let Err(error) = listener.set_md5(network, b"secret") {
-            // A kernel may be built without signatures: then it has to say so.
+            // A kernel may be built without signatures: then it must report that.
             assert_eq!(error.raw_os_error(), Some(libc::ENOPROTOOPT));
             return;
         }

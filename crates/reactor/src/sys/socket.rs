@@ -1,4 +1,4 @@
-//! Socket options that rustix does not know.
+//! Socket options that rustix lacks.
 
 use std::io;
 use std::mem::size_of;
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use crate::sys::check;
 use crate::syscalls::{Call, SysCounts};
 
-/// The longest key of a TCP signature, in bytes (RFC 2385 sets no limit; Linux accepts 80).
+/// The longest key of a signature, in bytes (RFC 2385 leaves it open; Linux takes 80).
 pub const MD5_KEY_MAX: usize = 80;
 
 /// A socket option that takes a C int.
@@ -21,7 +21,7 @@ pub(crate) enum IntOption {
     Ipv4PktInfo,
     /// Receive the address that a datagram was sent to (IPv6).
     Ipv6PktInfo,
-    /// Receive datagrams of one flow joined, with the size of each.
+    /// Receive datagrams of one flow joined, with their size.
     UdpGro,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn set_int(socket: &OwnedFd, option: IntOption, value: libc::c_int) -
     .map(drop)
 }
 
-/// Sets an option to a value of the type that the kernel takes for it.
+/// Sets an option to a value of the type that the kernel expects.
 ///
 /// Only for types without padding and without pointers: the kernel reads their bytes.
 fn set_plain<T: Copy>(
@@ -78,7 +78,7 @@ pub(crate) fn set_number(
     set_plain(socket, level, name, &value)
 }
 
-/// Sends and receives through this interface alone.
+/// Restricts the socket to this interface.
 pub(crate) fn bind_to_device(socket: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
     let mut name = [0_u8; libc::IFNAMSIZ];
     let bytes = interface.as_bytes();
@@ -89,7 +89,7 @@ pub(crate) fn bind_to_device(socket: BorrowedFd<'_>, interface: &str) -> io::Res
     set_plain(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name)
 }
 
-/// The least hop count of what an IPv6 socket receives (linux/in6.h; libc does not know it).
+/// The lowest hop limit that an IPv6 socket accepts (linux/in6.h; libc lacks it).
 pub(crate) const IPV6_MINHOPCOUNT: c_int = 73;
 
 /// `struct tcp_md5sig` of linux/tcp.h.
@@ -104,7 +104,7 @@ struct Md5Signature {
     key: [u8; MD5_KEY_MAX],
 }
 
-/// Asks for TCP signatures (RFC 2385) with the peers of a network; an empty key ends that.
+/// Requires TCP signatures (RFC 2385) with the peers of a network; an empty key ends that.
 pub(crate) fn set_md5(
     socket: BorrowedFd<'_>,
     (address, bits): (IpAddr, u8),
@@ -137,12 +137,12 @@ pub(crate) fn set_md5(
 /// An instruction of a packet filter (BPF): code, jumps when true and false, operand.
 pub type Instruction = (u16, u8, u8, u32);
 
-/// Lets the kernel drop what `program` does not accept.
+/// Makes the kernel drop packets that `program` does not accept.
 pub(crate) fn attach_filter(socket: BorrowedFd<'_>, program: &[Instruction]) -> io::Result<()> {
     attach(socket, program, libc::SO_ATTACH_FILTER)
 }
 
-/// Lets `program` say which of the sockets of one address gets a datagram.
+/// Lets `program` choose the socket for a datagram among the sockets of one address.
 pub(crate) fn attach_steering(socket: BorrowedFd<'_>, program: &[Instruction]) -> io::Result<()> {
     attach(socket, program, libc::SO_ATTACH_REUSEPORT_CBPF)
 }
@@ -170,7 +170,7 @@ fn attach(socket: BorrowedFd<'_>, program: &[Instruction], name: c_int) -> io::R
     .map(drop)
 }
 
-/// Sends without checksums: a socket on which the kernel refuses to merge.
+/// Sends without checksums: the kernel refuses to merge on such a socket.
 #[cfg(test)]
 pub(crate) fn disable_checksums(socket: &OwnedFd) -> io::Result<()> {
     let on: libc::c_int = 1;
