@@ -1,5 +1,5 @@
-//! Proving who one is: the side that asks ([`Authenticator`]) and the side that answers ([`Applicant`]), by PAP (RFC
-//! 1334, section 2) and CHAP with MD5 (RFC 1994).
+//! Authentication by PAP (RFC 1334, section 2) and CHAP with MD5 (RFC 1994): the network's side ([`Authenticator`]) and
+//! the client's side ([`Applicant`]).
 
 use base::{Instant, Redacted};
 use wire::ppp::control::Control;
@@ -9,10 +9,10 @@ use crate::config::Authentication;
 use crate::event::{Claim, Discard, Proof};
 use crate::layer::Context;
 
-/// Octets of a challenge of ours.
+/// Bytes of our challenges.
 const CHALLENGE: usize = 16;
 
-/// A name and its secret, to prove oneself by.
+/// The name and secret that a client authenticates with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     /// The name; at most 255 octets of it are sent.
@@ -21,22 +21,22 @@ pub struct Credentials {
     pub secret: Redacted<Box<[u8]>>,
 }
 
-/// Where an authenticator stands.
+/// The state of an authenticator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is asked.
+    /// The peer need not authenticate.
     Idle,
-    /// PAP: waits for a request.
+    /// PAP: waiting for a request.
     Awaiting,
-    /// CHAP: a challenge waits for its response.
+    /// CHAP: waiting for the response to a challenge.
     Challenged,
-    /// The owner has the claim.
+    /// Waiting for the owner's answer.
     Claimed,
     /// The owner has answered.
     Answered { accepted: bool },
 }
 
-/// The side that asks.
+/// The network's side.
 #[derive(Clone, Debug)]
 pub(crate) struct Authenticator {
     stage: Stage,
@@ -61,23 +61,23 @@ impl Authenticator {
         }
     }
 
-    /// When there is something to do.
+    /// The next deadline.
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Whether the owner has let the peer in.
+    /// Whether the owner accepted the peer.
     pub(crate) fn has_accepted(&self) -> bool {
         self.stage == Stage::Answered { accepted: true }
     }
 
-    /// LCP is down: what was proven counts no more.
+    /// LCP is down: forgets the authentication.
     pub(crate) fn reset(&mut self) {
         self.stage = Stage::Idle;
         self.deadline = Instant::FAR_FUTURE;
     }
 
-    /// LCP is up, and the peer has agreed to prove itself so.
+    /// LCP is up, and the peer agreed to this way to authenticate.
     pub(crate) fn start(
         &mut self,
         by: Authentication,
@@ -95,7 +95,7 @@ impl Authenticator {
         }
     }
 
-    /// The owner has the claim from elsewhere: a proxy's, or none was asked for.
+    /// The owner gets a claim without an exchange: from a proxy, or because none is needed.
     pub(crate) fn claimed(&mut self) {
         self.stage = Stage::Claimed;
         self.deadline = Instant::FAR_FUTURE;
@@ -119,7 +119,7 @@ impl Authenticator {
             .control(compression, head, |out| challenge.emit(out));
     }
 
-    /// Challenges again if that is due; `false` once the peer has answered none of them.
+    /// Sends the next challenge if it is due. `false` if the peer answered none of them.
     pub(crate) fn handle_timeout(
         &mut self,
         compression: Compression,
@@ -147,7 +147,7 @@ impl Authenticator {
         true
     }
 
-    /// Takes a PAP request; a claim is for the owner.
+    /// Takes a PAP request. A claim goes to the owner.
     pub(crate) fn handle_pap(
         &mut self,
         packet: &Control<'_>,
@@ -183,7 +183,7 @@ impl Authenticator {
         }))
     }
 
-    /// Takes a CHAP response; a claim is for the owner.
+    /// Takes a CHAP response. A claim goes to the owner.
     pub(crate) fn handle_response(
         &mut self,
         packet: &Control<'_>,
@@ -204,7 +204,7 @@ impl Authenticator {
             Stage::Idle | Stage::Awaiting => return Err(Discard::Phase),
         }
         let response = chap::Value::parse(packet.data).ok_or(Discard::Malformed)?;
-        // One of a wrong length proves nothing; it is judged like a wrong one.
+        // A response of a wrong length counts as a wrong response.
         let value = response.value.try_into().unwrap_or([0; 16]);
         self.stage = Stage::Claimed;
         self.deadline = Instant::FAR_FUTURE;
@@ -218,7 +218,7 @@ impl Authenticator {
         }))
     }
 
-    /// The owner's answer; `false` if nothing was asked of it.
+    /// Takes the owner's answer. `false` if no claim waits for one.
     pub(crate) fn answer(
         &mut self,
         accepted: bool,
@@ -239,17 +239,17 @@ impl Authenticator {
         true
     }
 
-    /// The owner's answer where the peer is not told, since it was not asked.
+    /// Takes the owner's answer about a peer that was not asked to authenticate, and gets no reply.
     pub(crate) fn answer_silently(&mut self, accepted: bool) {
         self.stage = Stage::Answered { accepted };
     }
 
-    /// Whether the owner has a claim that it has not answered.
+    /// Whether a claim waits for the owner's answer.
     pub(crate) fn is_claimed(&self) -> bool {
         self.stage == Stage::Claimed
     }
 
-    /// An identifier of a proxied exchange, under which the peer expects its answer (RFC 2661, section 4.4.5).
+    /// Takes the identifier of a proxied exchange, which the reply must have (RFC 2661, section 4.4.5).
     pub(crate) fn take_over(&mut self, by: Authentication, id: u8) {
         self.by = by;
         self.id = id;
@@ -287,31 +287,31 @@ impl Authenticator {
     }
 }
 
-/// What an applicant learnt.
+/// The outcome of a packet for an applicant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing yet.
+    /// Not decided yet.
     Open,
-    /// The peer lets us in.
+    /// The peer accepted us.
     Accepted,
-    /// It does not.
+    /// The peer refused us.
     Refused,
-    /// It does not answer.
+    /// The peer does not answer.
     Silent,
 }
 
-/// The side that answers (client side).
+/// The client's side.
 #[derive(Clone, Debug)]
 pub(crate) struct Applicant {
     credentials: Credentials,
     by: Authentication,
     /// The response to the latest challenge.
     response: [u8; 16],
-    /// The identifier of what waits for an answer: PAP's request, or CHAP's response.
+    /// The identifier of our unanswered PAP request or CHAP response.
     id: u8,
     tries: u8,
     deadline: Instant,
-    /// The peer lets us in.
+    /// The peer accepted us.
     accepted: bool,
 }
 
@@ -341,7 +341,7 @@ impl Applicant {
         self.deadline = Instant::FAR_FUTURE;
     }
 
-    /// LCP is up, and the peer wants proof so.
+    /// LCP is up, and the peer asks for this way to authenticate.
     pub(crate) fn start(
         &mut self,
         by: Authentication,
@@ -356,7 +356,7 @@ impl Applicant {
         }
     }
 
-    /// Sends what waits for an answer: the request, or the response, for Success and Failure may be lost too.
+    /// Sends the PAP request or CHAP response again, since Success and Failure may be lost too.
     fn send(&mut self, compression: Compression, ctx: &mut Context<'_>) {
         self.tries = self.tries.saturating_sub(1);
         self.deadline = ctx.now + ctx.config.restart;
@@ -395,7 +395,7 @@ impl Applicant {
 
     /// Takes a PAP answer.
     pub(crate) fn handle_pap(&mut self, packet: &Control<'_>) -> Result<Outcome, Discard> {
-        // Of an answer that comes twice the second is a stray.
+        // A repeated answer is ignored.
         if packet.identifier != self.id || self.deadline == Instant::FAR_FUTURE {
             return Err(Discard::Stray);
         }
@@ -409,7 +409,7 @@ impl Applicant {
         Ok(outcome)
     }
 
-    /// Takes a CHAP packet: answers a challenge, hears what came of it.
+    /// Takes a CHAP packet: a challenge, Success or Failure.
     pub(crate) fn handle_chap(
         &mut self,
         packet: &Control<'_>,

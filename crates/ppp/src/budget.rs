@@ -1,12 +1,11 @@
-//! What a flood of one peer may cost.
+//! Limit on the control packets of one peer, so that a flood costs little.
 
 use crate::event::Discard;
 use crate::layer::Context;
 
-/// Counts what was heeded in the present second.
+/// Counts the packets that were handled in the current second.
 ///
-/// Each packet that is heeded has at most one answer, hardly longer than it is; so this bounds what a link computes and
-/// sends as well.
+/// Each handled packet has at most one reply of about its length, so this also limits what a link computes and sends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Budget {
     /// The second, modulo 2^32.
@@ -15,7 +14,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Takes one packet out of a share of `1 / share` of this second's.
+    /// Counts one packet. `false` if `1 / share` of this second's limit is used.
     pub(crate) fn spend(&mut self, share: u16, ctx: &Context<'_>) -> Result<(), Discard> {
         let limit = ctx.config.control_max_per_s;
         if limit == 0 {

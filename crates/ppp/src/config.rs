@@ -1,9 +1,9 @@
-//! What is the same for all links of an owner: timers, limits, and what is asked of peers.
+//! Configuration that all links of an owner share: timers, limits, ways to authenticate.
 
 use base::Duration;
 use wire::ppp::{chap, protocol};
 
-/// How a peer shows who it is.
+/// A way to authenticate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Authentication {
     /// PAP (RFC 1334).
@@ -24,7 +24,7 @@ impl Authentication {
         }
     }
 
-    /// What such an option asks for; `None` if we do not know it.
+    /// The way that an option's data names; `None` if it is unknown.
     pub(crate) fn from_option(data: &[u8]) -> Option<Self> {
         [Self::Pap, Self::ChapMd5]
             .into_iter()
@@ -32,7 +32,7 @@ impl Authentication {
     }
 }
 
-/// Timers and limits of all links, and what is asked of peers.
+/// Timers, limits and options of all links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The Restart timer (RFC 1661, section 4.6), also for PAP's requests and CHAP's challenges. 3 s.
@@ -43,20 +43,20 @@ pub struct Config {
     pub terminate_max: u8,
     /// Configure-Naks before an option is rejected instead. 5.
     pub failure_max: u8,
-    /// How long authentication may take, from LCP's opening to the owner's answer; zero: as long as it likes. 30 s.
+    /// Longest time from LCP's opening to the owner's answer; zero: unlimited. 30 s.
     pub authentication_max: Duration,
-    /// Control packets of a peer that are heeded in any one second, and so answered; a quarter of them may be of unknown
-    /// protocols. Zero: all. 100.
+    /// Limit on a peer's control packets per second. Packets above it are ignored. Unknown protocols may use a quarter
+    /// of it. Zero: unlimited. 100.
     pub control_max_per_s: u16,
-    /// How often a peer that is up is asked whether it is there, by Echo-Request; zero: never. 60 s.
+    /// Time between Echo-Requests to a peer that is up; zero: none. 60 s.
     pub echo_interval: Duration,
-    /// Echo-Requests without an answer before a link is given up. 3.
+    /// Unanswered Echo-Requests before a link is ended. 3.
     pub echo_max: u8,
-    /// How often a peer is challenged anew once it is up; zero: never.
+    /// Time between challenges to a peer that is up; zero: none.
     pub rechallenge_interval: Duration,
-    /// The largest packet that we take; a peer is asked for no larger ones. 1,500 is the default that needs no option.
+    /// The MRU that we ask peers for. 1,500 is the default, which needs no option.
     pub mru: u16,
-    /// Ways to authenticate that a peer may use, the first one asked for first; none: it need not.
+    /// Ways to authenticate that a peer may use, the preferred one first; empty: it need not authenticate.
     pub authenticate: Vec<Authentication>,
     /// Our name in CHAP's challenges.
     pub name: Vec<u8>,
@@ -84,7 +84,7 @@ impl Default for Config {
     }
 }
 
-/// Where links have their random numbers from: magic numbers, challenges, interface identifiers.
+/// Random numbers for links: magic numbers, challenges, interface identifiers.
 pub trait Random {
     /// Fills a buffer.
     fn fill(&mut self, octets: &mut [u8]);

@@ -1,33 +1,33 @@
-//! What a link tells its owner, and why it ended.
+//! Events that a link reports to its owner, reasons of its end, and reasons to ignore a frame.
 
 use core::fmt;
 use core::net::Ipv4Addr;
 
 use base::Redacted;
 
-/// What a link tells its owner.
+/// An event that a link reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// LCP is open.
     LcpUp,
-    /// The peer says who it is; the owner answers by [`crate::Link::accept`] or [`crate::Link::refuse`]. It comes again
-    /// only after an answer.
+    /// The peer claims a name. Answer with [`crate::Link::accept`] or [`crate::Link::refuse`]. The next claim is
+    /// reported after the answer.
     Authenticate(Claim),
     /// We were authenticated by the peer (client side).
     Authenticated,
     /// IPv4 packets may flow.
     Ipv4Up(Ipv4Settings),
-    /// IPv4 packets may not flow any more.
+    /// IPv4 packets may no longer flow.
     Ipv4Down,
     /// IPv6 packets may flow.
     Ipv6Up(Ipv6Settings),
-    /// IPv6 packets may not flow any more.
+    /// IPv6 packets may no longer flow.
     Ipv6Down,
-    /// The link ended; nothing follows.
+    /// The link ended. This is its last event.
     Ended(LinkEnd),
 }
 
-/// Who a peer says it is, and its proof.
+/// The name that a peer claims, and its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Its name, at most 255 octets.
@@ -37,7 +37,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Of a peer that was asked for nothing.
+    /// The claim of a peer that need not authenticate.
     pub(crate) fn none() -> Self {
         Self {
             name: Box::default(),
@@ -57,7 +57,7 @@ impl Claim {
 /// The proof of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// None was asked for.
+    /// The peer need not authenticate.
     None,
     /// PAP: the password itself.
     Pap {
@@ -70,9 +70,9 @@ pub enum Proof {
     Chap {
         /// The identifier of both.
         identifier: u8,
-        /// What was asked.
+        /// The challenge.
         challenge: Box<[u8]>,
-        /// What was answered.
+        /// The response.
         response: [u8; 16],
     },
 }
@@ -84,7 +84,7 @@ pub struct Ipv4Settings {
     pub local: Ipv4Addr,
     /// The peer's address.
     pub peer: Ipv4Addr,
-    /// DNS servers that we were told (client side; RFC 1877), or that we told.
+    /// DNS servers that we got (client side; RFC 1877), or that we gave.
     pub dns: [Option<Ipv4Addr>; 2],
 }
 
@@ -93,7 +93,7 @@ pub struct Ipv4Settings {
 pub struct Ipv6Settings {
     /// Our interface identifier.
     pub local: u64,
-    /// The peer's interface identifier; 0 where it would name none.
+    /// The peer's interface identifier; 0 if it gave none.
     pub peer: u64,
 }
 
@@ -108,19 +108,19 @@ pub enum LinkEnd {
     NoAnswer,
     /// The peer rejects a code or LCP itself.
     Rejected,
-    /// The peer will not say who it is.
+    /// The peer refuses to authenticate.
     AuthenticationRejected,
-    /// The peer did not say who it is, or the owner did not answer, in time.
+    /// Authentication took too long: the peer did not claim a name, or the owner did not answer.
     AuthenticationTimeout,
     /// The owner refused the peer.
     AuthenticationFailed,
     /// The peer refused us (client side).
     RefusedByPeer,
-    /// The peer asks us to authenticate, and we cannot in any way that it takes.
+    /// The peer asks us to authenticate, in no way that we can.
     NoCredentials,
     /// The peer did not answer our Echo-Requests.
     EchoTimeout,
-    /// Our own frames come back.
+    /// The line is looped: our own frames come back.
     Looped,
     /// No network protocol is left.
     NoNetwork,
@@ -169,24 +169,24 @@ impl fmt::Display for LinkEnd {
 /// Why a frame was ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discard {
-    /// No protocol number.
+    /// The frame has no protocol number.
     Frame,
-    /// A control packet with an impossible length, or data that are none.
+    /// A control packet with an impossible length or malformed data.
     Malformed,
-    /// A reply to what was not asked, or not so.
+    /// A reply that matches no request.
     Stray,
-    /// A protocol whose turn has not come, or is over.
+    /// A protocol that is not open in this phase.
     Phase,
-    /// A protocol that is not known; it was rejected, but for a flood of them.
+    /// An unknown protocol. It was rejected, unless there were too many.
     UnknownProtocol,
-    /// More control packets than are heeded in a second.
+    /// More control packets than the limit per second.
     Flood,
     /// The link has ended.
     Ended,
 }
 
 impl Discard {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 7] = [
         Self::Frame,
         Self::Malformed,

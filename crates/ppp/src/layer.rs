@@ -1,12 +1,12 @@
 //! One control protocol: the automaton, its Restart timer, and the exchange of Configure packets (RFC 1661, sections 4
 //! and 5), generic over the options that are negotiated.
 //!
-//! Three departures from the RFC, of which docs/ppp.md has more:
-//! - A Configure-Request that comes again in Opened just as it was acknowledged means that the acknowledgement was lost.
-//!   It is acknowledged again, as often as such a request may be sent, and nothing goes down; by the table, two ends on
-//!   a wire that loses frames restart each other for minutes.
-//! - A network protocol that gives up after it has acknowledged the peer's request ends by a Terminate-Request.
-//! - The table has no end for two ends that answer each other and never agree. Here there is one, [`rounds_max`].
+//! There are three departures from the RFC; docs/ppp.md explains them:
+//! - A Configure-Request that repeats the acknowledged one in Opened means that our acknowledgement was lost. The layer
+//!   acknowledges it again, a limited number of times, and stays open. With the RFC's table, two ends on a lossy line
+//!   restart each other for minutes.
+//! - A network protocol that gives up after it acknowledged the peer's request sends a Terminate-Request.
+//! - The RFC's table never ends if two ends answer each other and never agree. Here it ends after [`rounds_max`].
 
 use base::Instant;
 use wire::ppp::control::{ConfigOption, Control, HEADER, Options, code, emit_option};
@@ -23,19 +23,19 @@ pub struct Context<'a> {
     pub now: Instant,
     /// Timers and limits.
     pub config: &'a Config,
-    /// Where random numbers are from.
+    /// Random numbers.
     pub random: &'a mut dyn Random,
-    /// Where frames and events go.
+    /// Takes frames and events.
     pub out: &'a mut Outbox,
 }
 
-/// What becomes of one option of a peer's Configure-Request.
+/// The verdict on one option of a peer's Configure-Request.
 pub(crate) enum Judgement {
-    /// It may be so.
+    /// Accepted.
     Agree,
-    /// This value should be there instead: so many octets of these.
+    /// Nak with this value: the bytes, and how many count.
     Suggest([u8; 8], u8),
-    /// The option is not known, or cannot be.
+    /// Rejected: unknown, or not possible.
     Reject,
 }
 
@@ -48,7 +48,7 @@ impl Judgement {
     }
 }
 
-/// What is negotiated.
+/// The options that a control protocol negotiates.
 pub(crate) trait Negotiation {
     /// The control protocol's number.
     const PROTOCOL: u16;
@@ -56,10 +56,10 @@ pub(crate) trait Negotiation {
     /// Appends the options of our Configure-Request. Equal states append equal octets.
     fn request(&self, out: &mut Vec<u8>);
 
-    /// Says what becomes of an option of the peer's.
+    /// The verdict on an option of the peer.
     fn judge(&mut self, option: &ConfigOption<'_>, random: &mut dyn Random) -> Judgement;
 
-    /// An option that the peer should have asked for and did not, after so many Naks: its type, and what it should be.
+    /// An option that the peer should have asked for, with its type and verdict, after so many Naks.
     fn missing(
         &self,
         _request: Options<'_>,
@@ -69,22 +69,22 @@ pub(crate) trait Negotiation {
         None
     }
 
-    /// Takes a request of which all options were agreed to.
+    /// Takes a request whose options were all accepted.
     fn agree(&mut self, request: Options<'_>);
 
-    /// Whether what we ask for is enough to go on with, once the peer agrees to it.
+    /// Whether our request is sufficient once the peer acknowledges it.
     fn is_complete(&self) -> bool {
         true
     }
 
-    /// The peer would rather have this value of ours.
+    /// The peer sent a Nak with this value.
     fn adjust(&mut self, option: &ConfigOption<'_>, config: &Config, random: &mut dyn Random);
 
-    /// The peer does not take this option of ours. `false`: nothing can go on without.
+    /// The peer rejects this option of ours. `false` if the protocol cannot work without it.
     fn withdraw(&mut self, kind: u8) -> bool;
 }
 
-/// What a layer tells the link.
+/// Signals of a layer to the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Signals {
     /// This-Layer-Up.
@@ -113,7 +113,7 @@ pub(crate) struct Layer<N> {
     acknowledged_id: u8,
     /// A digest of its options.
     acknowledged: u32,
-    /// How often it may come again.
+    /// How often it may be repeated.
     repeats: u8,
     /// Answers to our requests since the layer was last open.
     rounds: u8,
@@ -123,7 +123,7 @@ pub(crate) struct Layer<N> {
     request_id: u8,
     /// The latest Configure-Request was answered.
     answered: bool,
-    /// The peer rejects what is needed, or never agrees.
+    /// The peer rejects a needed option, or never agrees.
     refused: bool,
     /// When the Restart timer expires.
     deadline: Instant,
@@ -162,17 +162,17 @@ impl<N: Negotiation> Layer<N> {
         self.state == State::Opened
     }
 
-    /// Whether no request of the peer's was answered since the layer began.
+    /// Whether no request of the peer was answered since the layer started.
     pub(crate) fn is_unasked(&self) -> bool {
         matches!(self.state, State::ReqSent | State::AckRcvd) && self.disputes == 0
     }
 
-    /// Whether the peer rejects what is needed, or never agrees.
+    /// Whether the peer rejects a needed option, or never agrees.
     pub(crate) fn was_refused(&self) -> bool {
         self.refused
     }
 
-    /// Whether an Echo-Request or -Reply is heeded now.
+    /// Whether Echo-Requests and Echo-Replies are handled in this state.
     pub(crate) fn heeds_echo(&self) -> bool {
         step(self.state, Event::Echo).0.has(Actions::SER)
     }
@@ -182,7 +182,7 @@ impl<N: Negotiation> Layer<N> {
         self.deadline
     }
 
-    /// Puts the layer into Opened, as another has negotiated it (RFC 2661, section 4.4.5).
+    /// Opens the layer with the options that a LAC negotiated (RFC 2661, section 4.4.5).
     pub(crate) fn assume_opened(&mut self) {
         self.state = State::Opened;
         self.answered = true;
@@ -219,8 +219,8 @@ impl<N: Negotiation> Layer<N> {
         }
     }
 
-    /// Whether giving up in silence could leave a network open on the peer's side alone, and for ever: it has our
-    /// acknowledgement, and maybe its own were lost. Of LCP nothing is left open long, for there are echoes.
+    /// Whether giving up silently could leave a network protocol open on the peer's side alone: the peer has our
+    /// acknowledgement, and its own may be lost. LCP needs no such care, because echoes would time out.
     fn peer_may_be_open(&self) -> bool {
         self.state == State::AckSent && N::PROTOCOL != protocol::LCP
     }
@@ -247,7 +247,7 @@ impl<N: Negotiation> Layer<N> {
             code::CONFIGURE_ACK | code::CONFIGURE_NAK | code::CONFIGURE_REJECT
                 if matches!(self.state, State::Closed | State::Stopped) =>
             {
-                // Whatever it answers, the table has a Terminate-Ack for it.
+                // In this state the table answers any request with a Terminate-Ack.
                 (Event::Ack, None)
             }
             code::CONFIGURE_ACK => {
@@ -282,7 +282,7 @@ impl<N: Negotiation> Layer<N> {
         Ok(signals)
     }
 
-    /// The request that was acknowledged comes again.
+    /// The peer repeats the acknowledged request.
     fn is_repeated(&self, packet: &Control<'_>) -> bool {
         self.is_opened()
             && self.repeats > 0
@@ -290,7 +290,7 @@ impl<N: Negotiation> Layer<N> {
             && self.acknowledged == digest(packet.data)
     }
 
-    /// A reply is to our latest request, and the first one.
+    /// Whether a reply is the first one to our latest request.
     fn check_answer(&self, packet: &Control<'_>) -> Result<(), Discard> {
         let asked = match self.state {
             State::ReqSent | State::AckRcvd | State::AckSent | State::Opened => !self.answered,
@@ -325,7 +325,7 @@ impl<N: Negotiation> Layer<N> {
             match self.negotiation.judge(&option, ctx.random) {
                 Judgement::Agree => {}
                 Judgement::Suggest(value, length) if may_nak => {
-                    // What finds no room is named when it comes again.
+                    // Options that do not fit are named in the next reply.
                     if code != code::CONFIGURE_REJECT && scratch.len() < SUGGESTED_MAX {
                         code = code::CONFIGURE_NAK;
                         emit_option(scratch, option.kind, &value[..usize::from(length)]);
@@ -348,7 +348,7 @@ impl<N: Negotiation> Layer<N> {
             code = code::CONFIGURE_NAK;
             emit_option(scratch, kind, &value[..usize::from(length)]);
         }
-        // A peer that insists is told so often and no more.
+        // A peer that insists gets a limited number of replies.
         if code != code::CONFIGURE_ACK && self.disputes >= rounds_max(ctx.config) {
             self.refused = true;
             return Ok((Event::RejectBad, None));
@@ -379,7 +379,7 @@ impl<N: Negotiation> Layer<N> {
         Ok(self.end_round(Event::Nak, ctx))
     }
 
-    /// A peer that answers and never agrees must not keep us for ever: each answer restores the Restart counter.
+    /// Limits a peer that answers and never agrees, since each answer restores the Restart counter.
     fn end_round(&mut self, event: Event, ctx: &Context<'_>) -> Event {
         self.rounds = self.rounds.saturating_add(1);
         if self.rounds <= rounds_max(ctx.config) {
@@ -389,7 +389,7 @@ impl<N: Negotiation> Layer<N> {
         Event::RejectBad
     }
 
-    /// Consults the table and does what it says.
+    /// Takes a step of the table.
     fn act(
         &mut self,
         event: Event,
@@ -400,7 +400,7 @@ impl<N: Negotiation> Layer<N> {
     ) -> Signals {
         let (actions, next) = step(self.state, event);
         let has = |action| actions.has(action);
-        // By way of Ack-Rcvd the table lets what is left of the counter stand, which a renegotiation would begin with.
+        // Through Ack-Rcvd the table keeps the remaining count, which the next negotiation would start with.
         if has(Actions::IRC) || has(Actions::TLU) {
             self.tries = match has(Actions::STR) {
                 true => ctx.config.terminate_max,
@@ -414,8 +414,8 @@ impl<N: Negotiation> Layer<N> {
         if has(Actions::TLU) {
             self.rounds = 0;
         }
-        // The request goes before the reply: a peer in Ack-Sent that met the reply first would be open, and go down
-        // again by the request, as would we by its own, for ever.
+        // Send the request before the reply. A peer in Ack-Sent that received the reply first would open, and the
+        // request would close it again; the same would happen to us, without end.
         if has(Actions::SCR) {
             // A retransmission may keep its identifier; what follows a reply may not (RFC 1661, section 5.1).
             if event != Event::TimeoutPlus || self.answered {
@@ -516,20 +516,20 @@ impl<N: Negotiation> Layer<N> {
     }
 }
 
-/// Tells requests of one peer apart (FNV-1a).
+/// Digest that distinguishes requests of one peer (FNV-1a).
 fn digest(options: &[u8]) -> u32 {
     let step = |digest: u32, &octet: &u8| (digest ^ u32::from(octet)).wrapping_mul(0x0100_0193);
     options.iter().fold(0x811c_9dc5, step)
 }
 
-/// Answers to our requests, and disputes about a peer's, before agreement is given up. A client that learns three
-/// values and drops three options needs some four.
+/// Replies to our requests, and Naks of the peer's, before the layer gives up. A client that gets three values and
+/// drops three options needs about four.
 fn rounds_max(config: &Config) -> u8 {
     let naks = config.failure_max.saturating_mul(2);
     config.configure_max.saturating_add(naks)
 }
 
-/// Octets of suggestions after which a Nak has no further ones.
+/// Bytes of a Nak's options after which no more are added.
 const SUGGESTED_MAX: usize = 128;
 
 /// Octets of a rejected packet that are sent back.

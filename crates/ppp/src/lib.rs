@@ -1,9 +1,9 @@
 //! The Point-to-Point Protocol (RFC 1661) as a value without I/O: LCP, PAP (RFC 1334), CHAP with MD5 (RFC 1994), IPCP
 //! (RFC 1332, name servers of RFC 1877) and IPv6CP (RFC 5072), both sides of each.
 //!
-//! A [`Link`] is one connection to one peer, of which an owner has a hundred thousand: it has no timer, no queue and no
-//! buffer of its own. Every call takes a [`Context`] (the time, the configuration, random numbers, an [`Outbox`]) and
-//! leaves frames to be sent and [`Event`]s in the outbox.
+//! A [`Link`] is the connection to one peer. An owner may have 100,000 of them, so a link has no timer, queue or buffer
+//! of its own. Every call takes a [`Context`] (the time, the configuration, random numbers, an [`Outbox`]) and puts
+//! frames to send and [`Event`]s into the outbox.
 //!
 //! ```text
 //! link.up(&mut ctx)                       -> Configure-Request
@@ -12,16 +12,16 @@
 //! link.handle(frame, &mut ctx)            -> Event::Ipv4Up(settings)
 //! ```
 //!
-//! | file | what is there |
+//! | file | what it holds |
 //! |---|---|
-//! | `fsm` | the RFC's table |
+//! | `fsm` | the RFC's state table |
 //! | `layer` | a control protocol: table, Restart timer, Configure packets, generic over options |
 //! | `lcp`, `ipcp`, `ipv6cp` | options |
 //! | `auth` | PAP and CHAP |
-//! | `link` | phases; which layer a frame is for |
-//! | `proxy` | going on from what an access concentrator negotiated |
-//! | `budget` | what a flood may cost |
-//! | `view` | what an operator may see |
+//! | `link` | phases, and the layer that each frame goes to |
+//! | `proxy` | continues a negotiation that a LAC started |
+//! | `budget` | limit on control packets of one peer |
+//! | `view` | rows for `show` |
 //!
 //! Left out: multilink, compression and encryption (rejected), callback, MS-CHAP.
 #![forbid(unsafe_code)]

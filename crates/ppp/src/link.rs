@@ -1,4 +1,4 @@
-//! A PPP link: its phases (RFC 1661, section 3), and which layer a frame is for.
+//! A PPP link: its phases (RFC 1661, section 3), and the layer that each frame goes to.
 
 use core::net::Ipv4Addr;
 
@@ -18,14 +18,14 @@ use crate::lcp::Lcp;
 use crate::proxy::Proxy;
 use crate::view::{LcpOptions, LinkView};
 
-/// Which side of a link one is.
+/// Our side of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The network's: the owner is told who the peer is, and says what it gets.
+    /// The network: the peer authenticates, and the owner decides what it gets.
     Network,
-    /// A client's: it proves itself by its credentials where it is asked to, and asks for addresses.
+    /// A client: it authenticates with its credentials if asked to, and asks for addresses.
     Client {
-        /// By what it proves itself; without any it refuses to.
+        /// Its name and secret; without any it refuses to authenticate.
         credentials: Option<Credentials>,
         /// IPv4, if it is wanted.
         ipv4: Option<Ipv4Offer>,
@@ -34,7 +34,7 @@ pub enum Side {
     },
 }
 
-/// What a peer gets that was let in.
+/// What an admitted peer gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Grant {
     /// IPv4, if it may have that.
@@ -45,27 +45,27 @@ pub struct Grant {
 
 /// A PPP link.
 ///
-/// It has no timer of its own: [`Link::timeout`] says when [`Link::handle_timeout`] is due. After every call the owner
-/// looks into the [`crate::Outbox`].
+/// It has no timer of its own: [`Link::timeout`] is when [`Link::handle_timeout`] is due. After every call the owner
+/// drains the [`crate::Outbox`].
 #[derive(Clone, Debug)]
 pub struct Link {
     lcp: Layer<Lcp>,
     ipcp: Option<Layer<Ipcp>>,
     ipv6cp: Option<Layer<Ipv6cp>>,
     authenticator: Authenticator,
-    /// What only a client has.
+    /// State that only a client has.
     client: Option<Box<Client>>,
     /// When authentication has taken too long.
     patience: Instant,
-    /// When to look whether the peer is there.
+    /// When the next Echo-Request is due.
     echo_at: Instant,
     echo_id: u8,
     /// Echo-Requests since the last reply.
     unanswered: u8,
-    /// Claims that the owner was told of.
+    /// Number of claims reported to the owner.
     claims: u8,
     budget: Budget,
-    /// The network phase has begun.
+    /// The network phase has started.
     in_network: bool,
     /// Why it is being closed.
     closing: Option<LinkEnd>,
@@ -75,7 +75,7 @@ pub struct Link {
 /// What only a client has.
 #[derive(Clone, Debug)]
 struct Client {
-    /// Its way to prove itself, if it has one.
+    /// Its authentication, if it has credentials.
     applicant: Option<Applicant>,
     /// What it asks for.
     wish: Grant,
@@ -84,7 +84,7 @@ struct Client {
 /// IPv6 needs links that carry this much (RFC 8200, section 5; RFC 5072, section 2).
 const IPV6_MTU_MIN: u16 = 1_280;
 
-/// The share of a second's control packets that unknown protocols may have.
+/// Unknown protocols may use one in this many of a second's control packets.
 const UNKNOWN_SHARE: u16 = 4;
 
 impl Link {
@@ -121,14 +121,14 @@ impl Link {
         }
     }
 
-    /// The lower layer is up: begins with LCP.
+    /// The lower layer is up: starts LCP.
     pub fn up(&mut self, ctx: &mut Context<'_>) {
         self.fire_lcp(Automaton::Open, ctx);
         self.fire_lcp(Automaton::Up, ctx);
     }
 
-    /// The lower layer is up, and another has begun in our name (RFC 2661, section 4.4.5): goes on from there if all of
-    /// it is what we would have agreed to, and begins with LCP otherwise. Says whether it went on.
+    /// The lower layer is up, and a LAC has negotiated in our name (RFC 2661, section 4.4.5). Continues from there if
+    /// we would have agreed to all of it, and returns `true`; otherwise starts LCP.
     pub fn up_with_proxy(&mut self, proxy: &Proxy<'_>, ctx: &mut Context<'_>) -> bool {
         if !self.adopt(proxy, ctx) {
             self.up(ctx);
@@ -148,29 +148,28 @@ impl Link {
         fits
     }
 
-    /// Ends the link in order: the peer is told, and [`Event::Ended`] comes when it has heard, or does not answer.
+    /// Closes the link: sends a Terminate-Request. [`Event::Ended`] follows once the peer answers or the retries end.
     pub fn close(&mut self, ctx: &mut Context<'_>) {
         self.end(LinkEnd::Closed, ctx);
     }
 
-    /// Lets the peer in that the latest [`Event::Authenticate`] told of. `message` may be shown to its user. `false`:
-    /// nobody was to be let in.
+    /// Accepts the latest claim ([`Event::Authenticate`]). The peer may show `message` to its user. `false` if no claim
+    /// waits for an answer.
     ///
-    /// A peer may begin anew and make another claim while the owner still looks into the first: an owner that takes its
-    /// time compares [`Link::claims`].
+    /// A peer may renegotiate and make another claim while the owner still checks the first one. An owner that answers
+    /// later compares [`Link::claims`].
     pub fn accept(&mut self, grant: &Grant, message: &[u8], ctx: &mut Context<'_>) -> bool {
         if !self.answer(true, message, ctx) {
             return false;
         }
-        // What an earlier grant opened stays: this was a challenge to a peer that is up.
+        // The peer was challenged again while up: what an earlier grant opened stays.
         if !self.in_network {
             self.begin_networks(grant, ctx);
         }
         true
     }
 
-    /// Refuses the peer that the latest [`Event::Authenticate`] told of, and ends the link. `false`: nobody was to be
-    /// refused.
+    /// Refuses the latest claim ([`Event::Authenticate`]), and ends the link. `false` if no claim waits for an answer.
     pub fn refuse(&mut self, message: &[u8], ctx: &mut Context<'_>) -> bool {
         let asked = self.answer(false, message, ctx);
         if asked {
@@ -212,7 +211,7 @@ impl Link {
         }
     }
 
-    /// Fires what is due; early or repeated calls do nothing.
+    /// Fires the timers that are due. Early or repeated calls do nothing.
     pub fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
         if self.timeout() > ctx.now {
             return;
@@ -244,7 +243,7 @@ impl Link {
         }
     }
 
-    /// Asks the peer whether it is there, or gives it up.
+    /// Sends an Echo-Request, or ends the link after too many without a reply.
     fn echo(&mut self, ctx: &mut Context<'_>) {
         if self.unanswered >= ctx.config.echo_max {
             self.echo_at = Instant::FAR_FUTURE;
@@ -261,13 +260,13 @@ impl Link {
         });
     }
 
-    /// Why it is being closed, while its peer has not acknowledged that yet.
+    /// Why it is being closed, until the peer acknowledges that.
     #[must_use]
     pub fn closing(&self) -> Option<LinkEnd> {
         self.closing
     }
 
-    /// How the heads of frames to the peer may be shortened, as it has agreed.
+    /// The compression of frame heads that the peer agreed to.
     #[must_use]
     pub fn compression(&self) -> Compression {
         match self.lcp.is_opened() {
@@ -276,7 +275,7 @@ impl Link {
         }
     }
 
-    /// What the peer takes at most: its MRU (RFC 1661, section 6.1).
+    /// The largest packet that the peer accepts: its MRU (RFC 1661, section 6.1).
     #[must_use]
     pub fn peer_mru(&self) -> u16 {
         self.lcp.negotiation.peer_mru
@@ -290,19 +289,19 @@ impl Link {
         [self.lcp.state(), ipcp, ipv6cp]
     }
 
-    /// Claims that [`Event::Authenticate`] has told of, modulo 256: the number of the latest one.
+    /// Number of claims reported by [`Event::Authenticate`], modulo 256. This is the number of the latest one.
     #[must_use]
     pub fn claims(&self) -> u8 {
         self.claims
     }
 
-    /// Whether the owner's answer to the latest claim is awaited.
+    /// Whether the latest claim waits for the owner's answer.
     #[must_use]
     pub fn awaits_answer(&self) -> bool {
         !self.ended && self.authenticator.is_claimed()
     }
 
-    /// What `show` tells of it.
+    /// The link as `show` prints it.
     #[must_use]
     pub fn view(&self) -> LinkView {
         let lcp = &self.lcp.negotiation;
@@ -343,7 +342,7 @@ impl Link {
         self.client.as_mut()?.applicant.as_mut()
     }
 
-    /// Whether packets of an IP version may flow.
+    /// Whether packets of this IP version may flow.
     #[must_use]
     pub fn is_open(&self, ipv6: bool) -> bool {
         match ipv6 {
@@ -353,9 +352,9 @@ impl Link {
         }
     }
 
-    /// The IPv4 address that a peer asks for by this frame, its first request in IPCP, where it was granted another.
-    /// An owner that heeds wishes looks before [`Link::handle`] takes the frame, and may grant it by
-    /// [`Link::change_ipv4`].
+    /// The IPv4 address that a frame asks for, if it is the peer's first IPCP request and names another address than
+    /// the granted one. An owner that lets peers choose calls this before [`Link::handle`], and may grant the address
+    /// by [`Link::change_ipv4`].
     #[must_use]
     pub fn wish(&self, octets: &[u8]) -> Option<Ipv4Addr> {
         let ipcp = self.ipcp.as_ref().filter(|ipcp| ipcp.is_unasked())?;
@@ -366,17 +365,17 @@ impl Link {
         (asks && options.are_whole()).then(|| ipcp.negotiation.wish(options))?
     }
 
-    /// Grants the peer this IPv4 address in place of the one that it was granted. `false`: it was told of that already,
-    /// or has no IPv4.
+    /// Grants the peer this IPv4 address in place of the earlier one. `false` if the peer already knows the earlier
+    /// one, or has no IPv4.
     pub fn change_ipv4(&mut self, peer: Ipv4Addr) -> bool {
         let ipcp = self.ipcp.as_mut().filter(|ipcp| ipcp.is_unasked());
         ipcp.map(|ipcp| ipcp.negotiation.set_peer(peer)).is_some()
     }
 
-    /// Takes a PPP frame that is no IP packet of a network that is open; those are the owner's.
+    /// Takes a PPP frame. IP packets of an open network protocol are the owner's and do not belong here.
     ///
     /// # Errors
-    /// It was ignored; an unknown protocol was rejected besides.
+    /// The frame was ignored. For an unknown protocol a Protocol-Reject was sent too.
     pub fn handle(&mut self, octets: &[u8], ctx: &mut Context<'_>) -> Result<(), Discard> {
         if self.ended {
             return Err(Discard::Ended);
@@ -387,8 +386,8 @@ impl Link {
                 self.spend(1, ctx)?;
                 return self.handle_lcp(&frame, ctx);
             }
-            // Until LCP is open all else is silently discarded (RFC 1661, section 3.4), and so are packets of a network
-            // that is not open.
+            // Until LCP is open all other packets are silently discarded (RFC 1661, section 3.4), and so are packets of
+            // a network that is not open.
             _ if !self.lcp.is_opened() => return Err(Discard::Phase),
             protocol::IPV4 | protocol::IPV6 => return Err(Discard::Phase),
             protocol::PAP | protocol::CHAP => {
@@ -434,7 +433,7 @@ impl Link {
         self.budget.spend(share, ctx)
     }
 
-    /// Rejects a protocol, unless there were many already in this second.
+    /// Rejects a protocol, within the limit for this second.
     fn reject_protocol(&mut self, frame: &Frame<'_>, ctx: &mut Context<'_>) {
         if self.spend(UNKNOWN_SHARE, ctx).is_err() {
             return;
@@ -454,7 +453,7 @@ impl Link {
             code::ECHO_REQUEST | code::ECHO_REPLY | code::DISCARD_REQUEST => {
                 self.handle_echo(&packet, ctx)
             }
-            // Said for people to read (RFC 1570); nothing follows from them.
+            // Text for people (RFC 1570), without any effect.
             code::IDENTIFICATION | code::TIME_REMAINING => Ok(()),
             _ => {
                 let signals = self.lcp.handle(&packet, Compression::default(), ctx)?;
@@ -478,7 +477,7 @@ impl Link {
         match packet.code {
             code::ECHO_REQUEST => {
                 let head = (protocol::LCP, code::ECHO_REPLY, packet.identifier);
-                // No more than the peer takes.
+                // Within the peer's MRU.
                 let room = usize::from(self.peer_mru()).saturating_sub(8);
                 ctx.out.control(self.compression(), head, |out| {
                     out.extend_from_slice(&ours.to_be_bytes());
@@ -602,7 +601,7 @@ impl Link {
         }
     }
 
-    /// Why LCP is over, `otherwise` if nothing more is known.
+    /// Why LCP finished; `otherwise` if nothing better is known.
     fn why_over(&self, otherwise: LinkEnd) -> LinkEnd {
         let lcp = &self.lcp.negotiation;
         self.closing.unwrap_or(match lcp.ask {
@@ -663,7 +662,7 @@ impl Link {
         self.ipv6cp = None;
     }
 
-    /// Begins with the network protocols that a client wants, once it is let in.
+    /// Starts the network protocols that a client wants, once the peer accepted it.
     fn ask_for_networks(&mut self, ctx: &mut Context<'_>) {
         let Some(client) = &self.client else {
             return;
@@ -724,7 +723,7 @@ impl Link {
         }
     }
 
-    /// A link without any network protocol left is of no use.
+    /// Closes a link that has no network protocol left.
     fn look_for_networks(&mut self, ctx: &mut Context<'_>) {
         let is_over = |state| matches!(state, State::Initial | State::Closed | State::Stopped);
         let [_, ipcp, ipv6cp] = self.states();
@@ -733,7 +732,7 @@ impl Link {
         }
     }
 
-    /// Ends it in order.
+    /// Closes it in order.
     fn end(&mut self, reason: LinkEnd, ctx: &mut Context<'_>) {
         if self.ended || self.closing.is_some() {
             return;

@@ -1,37 +1,36 @@
-//! What a link wants sent, and what it tells its owner.
+//! The frames that a link sends, and its events.
 
 use wire::ppp::Compression;
 use wire::ppp::control;
 
 use crate::event::Event;
 
-/// Frames that a link wants sent and events for its owner, of one call or several. It is used again and again, and
-/// allocates nothing once it has grown.
+/// Frames to send and events for the owner, of one or several calls. Reuse it: once it has grown, it allocates nothing.
 #[derive(Debug, Default)]
 pub struct Outbox {
     octets: Vec<u8>,
-    /// Where each frame ends.
+    /// The end of each frame.
     ends: Vec<u32>,
     events: Vec<Event>,
-    /// Room to compare and to judge in.
+    /// Buffer for comparisons and for options of replies.
     pub(crate) scratch: Vec<u8>,
 }
 
 impl Outbox {
-    /// An empty one.
+    /// An empty outbox.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// PPP frames to be sent, oldest first.
+    /// PPP frames to send, oldest first.
     pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
         let starts = core::iter::once(0).chain(self.ends.iter().copied());
         let spans = starts.zip(&self.ends);
         spans.map(|(start, &end)| &self.octets[start as usize..end as usize])
     }
 
-    /// What the owner should know, oldest first.
+    /// Events for the owner, oldest first.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
@@ -42,13 +41,13 @@ impl Outbox {
         self.events.drain(..)
     }
 
-    /// Whether there is nothing to send and nothing to tell.
+    /// Whether there are neither frames nor events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty() && self.events.is_empty()
     }
 
-    /// Forgets all.
+    /// Removes all frames and events.
     pub fn clear(&mut self) {
         self.octets.clear();
         self.ends.clear();

@@ -1,4 +1,5 @@
-//! What an L2TP access concentrator has negotiated in our name before it handed a call over (RFC 2661, section 4.4.5).
+//! LCP and authentication that an L2TP access concentrator negotiated in our name before it handed a call over (RFC
+//! 2661, section 4.4.5).
 
 use base::Redacted;
 use wire::ppp::control::Options;
@@ -15,7 +16,7 @@ pub struct Proxy<'a> {
     pub sent: &'a [u8],
     /// Options of the last Configure-Request that the peer sent (Last Received LCP CONFREQ).
     pub received: &'a [u8],
-    /// What the peer has proven itself by, if it has.
+    /// The peer's proof, if it gave one.
     pub proof: Option<ProxyProof<'a>>,
 }
 
@@ -28,14 +29,14 @@ pub struct ProxyProof<'a> {
     pub name: &'a [u8],
     /// The identifier (Proxy Authen ID).
     pub identifier: u8,
-    /// What was asked (Proxy Authen Challenge); CHAP alone has one.
+    /// The challenge (Proxy Authen Challenge); only CHAP has one.
     pub challenge: &'a [u8],
     /// The response, or the password (Proxy Authen Response).
     pub response: Redacted<&'a [u8]>,
 }
 
 impl Proxy<'_> {
-    /// Lets `lcp` be as it was negotiated; `false` if it is not what we would have agreed to.
+    /// Takes over the negotiated options. `false` if we would not have agreed to them.
     pub(crate) fn adopt(&self, lcp: &mut Lcp, ctx: &mut Context<'_>) -> bool {
         let (sent, received) = (Options::new(self.sent), Options::new(self.received));
         if self.sent.is_empty() || !sent.are_whole() || !received.are_whole() {

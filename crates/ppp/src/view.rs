@@ -1,4 +1,4 @@
-//! What an operator may see of a link.
+//! A link as `show` prints it.
 
 use wire::ppp::Compression;
 
@@ -6,20 +6,20 @@ use crate::config::Authentication;
 use crate::event::{Ipv4Settings, Ipv6Settings, LinkEnd};
 use crate::fsm::State;
 
-/// LCP's options of one side, as it asks for them, or as they were agreed once LCP is open.
+/// LCP's options of one side: requested, or agreed once LCP is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LcpOptions {
-    /// The largest packet that it takes, in octets.
+    /// The largest packet that it accepts, in bytes.
     pub mru: u16,
-    /// Its magic number; 0 where it has none.
+    /// Its magic number; 0 if it has none.
     pub magic: u32,
-    /// What it wants the other side to prove itself by.
+    /// The authentication that it asks of the other side.
     pub authentication: Option<Authentication>,
-    /// How the other side may shorten the heads of frames to it.
+    /// The compression of frame heads that it accepts.
     pub compression: Compression,
 }
 
-/// What an operator may see of a link.
+/// A link as `show` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {
     /// LCP's state.
@@ -28,16 +28,16 @@ pub struct LinkView {
     pub local: LcpOptions,
     /// The peer's.
     pub peer: LcpOptions,
-    /// IPCP's state and values; none where the link has no IPv4, or not yet.
+    /// IPCP's state and values; none before the link has IPv4.
     pub ipv4: Option<(State, Ipv4Settings)>,
-    /// IPv6CP's; none where the link has no IPv6, or not yet.
+    /// IPv6CP's state and values; none before the link has IPv6.
     pub ipv6: Option<(State, Ipv6Settings)>,
-    /// The owner has let the peer in; of a client, it asks for no proof or has seen it.
+    /// Whether the owner accepted the peer; for a client, whether the peer accepted us or asks for nothing.
     pub is_authenticated: bool,
     /// Claims of the peer so far, modulo 256.
     pub claims: u8,
-    /// Echo-Requests since the peer answered last.
+    /// Unanswered Echo-Requests since the last reply.
     pub echoes_unanswered: u8,
-    /// Why it ends or has ended.
+    /// Why it is ending or ended.
     pub end: Option<LinkEnd>,
 }
