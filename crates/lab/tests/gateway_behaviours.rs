@@ -14,7 +14,7 @@ use qos::classify::{FlowMatch, Key, KeySet, Match, Ports};
 use qos::fifo::Limit;
 use qos::htb::ClassOptions;
 use qos::sfq::{self, Perturb, Sfq};
-use qos::tree::{Classifier, DrrClass, HtbSpec, Spec};
+use qos::tree::{Classifier, DrrClass, DrrSpec, HtbSpec, Spec, TbfSpec};
 use qos::{fq_codel, tbf};
 use wire::flow::{Flow, Keys};
 
@@ -42,14 +42,14 @@ fn below(rate_bps: u64) -> u64 {
 }
 
 fn shaped(rate_bps: u64, child: Spec) -> Spec {
-    Spec::Tbf {
+    Spec::Tbf(TbfSpec {
         options: tbf::Options {
             rate_bps: below(rate_bps),
             burst: 2 * FULL,
             peak: None,
         },
         child: Box::new(child),
-    }
+    })
 }
 
 fn fq_codel(rate_bps: u64) -> fq_codel::Options {
@@ -85,7 +85,7 @@ fn script_way(rate_bps: u64, hosts: Key) -> Spec {
         };
         (rule, 0x10)
     };
-    let by_host = Spec::Drr {
+    let by_host = Spec::Drr(DrrSpec {
         classes: (1..=BUCKETS)
             .map(|minor| DrrClass {
                 minor,
@@ -99,7 +99,7 @@ fn script_way(rate_bps: u64, hosts: Key) -> Spec {
             seed: 3,
             baseclass: 1,
         },
-    };
+    });
     Spec::Htb(HtbSpec {
         mtu: FULL,
         classes: vec![

@@ -9,11 +9,13 @@
 //! for: `src` is what routers see, `tunnel-src` what the tunnel carries, `innermost-src` the latter if there is one and
 //! else the former.
 
+mod bands;
 mod filter;
 mod hash;
 mod map;
 mod matches;
 
+pub use bands::Bands;
 pub use filter::Filter;
 pub use hash::{Hash, KeySet, UnknownKeys};
 pub use map::Map;

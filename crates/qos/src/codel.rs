@@ -8,7 +8,10 @@ use base::{Duration, Instant};
 
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, List, Pool, Reason};
-use control::{Control, Law, Queue, Tally, Turn};
+use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
+use crate::queue::{Given, LimitBy, Offer, Queue, Setting, Takes};
+use crate::units::Time;
+use control::{Control, Law, Tally, Turn, Waiting};
 
 /// What controls the delay (RFC 8289 4.2 to 4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,13 +88,109 @@ impl Codel {
     }
 }
 
-impl Queue for List {
+impl Waiting for List {
     fn pop(&mut self, pool: &Pool) -> Option<Id> {
         List::pop(self, pool)
     }
 
     fn bytes_behind(&self) -> u64 {
         self.bytes()
+    }
+}
+
+/// `ecn`: whether packets are marked in place of dropped.
+pub static ECN: Setting = Setting {
+    name: "ecn",
+    takes: Takes::Flag,
+    caution: None,
+};
+
+/// `target`: [`Parameters::target`], from 100 us to 1 s.
+pub static TARGET: Setting = Setting {
+    name: "target",
+    takes: Takes::Time(100_000, 1_000_000_000),
+    caution: None,
+};
+
+/// `interval`: [`Parameters::interval`], from 1 ms to 4 s.
+pub static INTERVAL: Setting = Setting {
+    name: "interval",
+    takes: Takes::Time(1_000_000, 4_000_000_000),
+    caution: None,
+};
+
+impl Parameters {
+    /// What a policy gives. RFC 8289 4.4: the target is at least what a packet and a half take, or every packet would
+    /// be late.
+    pub(crate) fn of(given: &Given<'_>) -> Self {
+        let settings = given.settings;
+        let packet = u64::from(given.mtu) * 12_000_000_000 / given.link_bps;
+        let least = Duration::from_millis(5);
+        let target = settings
+            .time(&TARGET)
+            .unwrap_or(least.max(Duration::from_nanos(packet)));
+        let more = Duration::from_nanos(target.as_nanos().saturating_sub(least.as_nanos()));
+        let interval = settings.time(&INTERVAL);
+        Self {
+            target,
+            interval: interval.unwrap_or(Duration::from_millis(100) + more),
+            mtu: given.mtu,
+            ecn: settings.is_on(&ECN),
+            ce_threshold: None,
+        }
+    }
+
+    /// The options of tc that they are, each after a space.
+    pub(crate) fn options(&self) -> String {
+        let (target, interval) = (Time(self.target), Time(self.interval));
+        let mut text = format!(" target {target} interval {interval}");
+        if let Some(threshold) = self.ce_threshold {
+            text += &format!(" ce_threshold {}", Time(threshold));
+        }
+        if self.ecn {
+            text.push_str(" ecn");
+        }
+        text
+    }
+}
+
+impl Declared for Options {
+    const ABOUT: About<Self> = About {
+        kinds: &["codel"],
+        queues: &[Queue {
+            offer: Offer {
+                name: "codel",
+                template: "codel",
+                settings: &[&ECN, &TARGET, &INTERVAL],
+                limit: LimitBy::Packets(1_000),
+                bounds_delay: true,
+            },
+            plan: |given| Options {
+                limit: given.packets(),
+                parameters: Parameters::of(given),
+            },
+        }],
+        picture: Picture {
+            has_flow_classes: false,
+        },
+    };
+}
+
+impl<S> Plan<S> for Options {
+    fn kind(&self) -> &'static str {
+        "codel"
+    }
+
+    fn options(&self) -> String {
+        format!("limit {}p{}", self.limit, self.parameters.options())
+    }
+
+    fn packets_max(&self) -> u32 {
+        self.limit
+    }
+
+    fn make(&self, _: Make) -> Result<Box<dyn Discipline>, Unfit> {
+        Ok(Box::new(Codel::new(*self)))
     }
 }
 

@@ -1,47 +1,14 @@
 //! What every queue discipline can do.
 
 use core::fmt::Debug;
-use core::iter::Sum;
 
 use base::Instant;
 use wire::flow::Keys;
 
-use crate::classify::{Filter, Hash, Map};
+use crate::classify::{Bands, Filter, Hash, Map};
 use crate::packet::{Id, Pool};
 
-/// What waits in a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Backlog {
-    /// Packets.
-    pub packets: u32,
-    /// Their octets on the line.
-    pub bytes: u64,
-}
-
-impl Backlog {
-    /// Counts a packet of `length` octets in.
-    #[inline]
-    pub fn add(&mut self, length: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(length);
-    }
-
-    /// Counts a packet of `length` octets out.
-    #[inline]
-    pub fn remove(&mut self, length: u32) {
-        self.packets -= 1;
-        self.bytes -= u64::from(length);
-    }
-}
-
-impl Sum for Backlog {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, one| Self {
-            packets: sum.packets + one.packets,
-            bytes: sum.bytes + one.bytes,
-        })
-    }
-}
+pub use crate::packet::Backlog;
 
 /// What a queue has done, under the names of `tc -s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,6 +73,13 @@ impl Classify for Map {
 impl Classify for Hash {
     fn class(&self, keys: &Keys) -> Option<u32> {
         Some(Hash::class(self, keys))
+    }
+}
+
+impl Classify for Bands {
+    /// Band 0 is class 1, as in tc's `prio`.
+    fn class(&self, keys: &Keys) -> Option<u32> {
+        Some(1 + u32::from(self.band(keys.traffic_class)))
     }
 }
 

@@ -7,8 +7,10 @@
 use base::Instant;
 
 use crate::account::Account;
+use crate::classifier::{Classifier, Rule, name};
 use crate::discipline::{self, Backlog, Classify, Discipline, Statistics};
 use crate::packet::{Id, Pool};
+use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
 use crate::round::{Link, Member, Round};
 
 /// What a class is made from.
@@ -106,6 +108,76 @@ impl Drr {
             self.round.push(&mut self.classes, index);
         }
         taken
+    }
+}
+
+/// What a [`Drr`] is made from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrrSpec<S> {
+    /// The classes.
+    pub classes: Vec<DrrClass<S>>,
+    /// Chooses the class; packets of none are discarded.
+    pub classifier: Classifier,
+}
+
+/// A class of a [`DrrSpec`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrrClass<S> {
+    /// Its number: 0x10 is "1:10".
+    pub minor: u16,
+    /// Bytes that it sends in its turn.
+    pub quantum: u32,
+    /// What is below.
+    pub child: S,
+}
+
+impl<S: 'static> Declared for DrrSpec<S> {
+    const ABOUT: About<Self> = About {
+        kinds: &["drr"],
+        queues: &[],
+        picture: Picture {
+            has_flow_classes: false,
+        },
+    };
+}
+
+impl<S> Plan<S> for DrrSpec<S> {
+    fn kind(&self) -> &'static str {
+        "drr"
+    }
+
+    fn options(&self) -> String {
+        String::new()
+    }
+
+    fn packets_max(&self) -> u32 {
+        0
+    }
+
+    fn make(&self, make: Make) -> Result<Box<dyn Discipline>, Unfit> {
+        if make.children.is_empty() {
+            return Err(Unfit::empty());
+        }
+        let classes = make.children.into_iter().zip(&self.classes);
+        let classes = classes.map(|((minor, child), class)| Class {
+            name: name(make.major, minor),
+            number: minor,
+            quantum: class.quantum,
+            child,
+        });
+        Ok(Box::new(Drr::new(
+            classes.collect(),
+            self.classifier.make(),
+        )))
+    }
+
+    fn children(&self) -> Vec<(u16, &S)> {
+        let classes = self.classes.iter();
+        classes.map(|class| (class.minor, &class.child)).collect()
+    }
+
+    fn rules(&self, major: u16) -> Vec<Rule> {
+        self.classifier.rules(major)
     }
 }
 

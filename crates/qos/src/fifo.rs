@@ -1,9 +1,15 @@
 //! First in, first out, up to a limit in packets or in bytes: tc's `pfifo` and `bfifo`.
 
-use base::Instant;
+use base::{Duration, Instant};
 
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, List, Pool, Reason};
+use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
+use crate::queue::{self, Given, Offer, Queue};
+use crate::units::Octets;
+
+/// Bytes on the line of the shortest packet.
+const SHORTEST: u64 = 64;
 
 /// How much a [`Fifo`] holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +40,85 @@ impl Fifo {
     }
 }
 
+impl Limit {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Packets(_) => "pfifo",
+            Self::Bytes(_) => "bfifo",
+        }
+    }
+
+    /// The limit that a policy gives; one in bytes has room for the longest packet.
+    fn of(given: &Given<'_>) -> Self {
+        let longest = u64::from(given.mtu);
+        match given.limit {
+            queue::LimitBy::Packets(packets) => Self::Packets(packets),
+            queue::LimitBy::Octets(octets) => Self::Bytes(octets.max(longest)),
+            queue::LimitBy::Time(time) => {
+                Self::Bytes(queue::octets_in(given.link_bps, time).max(longest))
+            }
+        }
+    }
+}
+
+impl Declared for Limit {
+    const ABOUT: About<Self> = About {
+        kinds: &["pfifo", "bfifo"],
+        queues: &[
+            Queue {
+                offer: Offer {
+                    name: "fifo",
+                    template: "fifo",
+                    settings: &[],
+                    limit: queue::LimitBy::Time(Duration::from_millis(100)),
+                    bounds_delay: false,
+                },
+                plan: Limit::of,
+            },
+            Queue {
+                offer: Offer {
+                    name: "pfifo",
+                    template: "pfifo",
+                    settings: &[],
+                    limit: queue::LimitBy::Packets(100),
+                    bounds_delay: false,
+                },
+                plan: Limit::of,
+            },
+        ],
+        picture: Picture {
+            has_flow_classes: false,
+        },
+    };
+}
+
+impl<S> Plan<S> for Limit {
+    fn kind(&self) -> &'static str {
+        Limit::kind(*self)
+    }
+
+    fn options(&self) -> String {
+        match self {
+            Self::Packets(packets) => format!("limit {packets}p"),
+            Self::Bytes(bytes) => format!("limit {}", Octets(*bytes)),
+        }
+    }
+
+    fn packets_max(&self) -> u32 {
+        match self {
+            Self::Packets(packets) => *packets,
+            Self::Bytes(bytes) => u32::try_from(bytes / SHORTEST).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn make(&self, _: Make) -> Result<Box<dyn Discipline>, Unfit> {
+        Ok(Box::new(Fifo::new(*self)))
+    }
+}
+
 impl Discipline for Fifo {
     fn kind(&self) -> &'static str {
-        match self.limit {
-            Limit::Packets(_) => "pfifo",
-            Limit::Bytes(_) => "bfifo",
-        }
+        self.limit.kind()
     }
 
     fn enqueue(&mut self, pool: &mut Pool, id: Id, _: Instant) -> bool {

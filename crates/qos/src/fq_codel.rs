@@ -9,12 +9,15 @@
 use base::Instant;
 
 use crate::classify::{Hash, KeySet};
-use crate::codel::Parameters;
-use crate::codel::control::{Control, Law, Queue, Tally, Turn};
+use crate::codel::control::{Control, Law, Tally, Turn, Waiting};
+use crate::codel::{ECN, INTERVAL, Parameters, TARGET};
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::fattest::Fattest;
 use crate::packet::{Id, List, Pool, Reason};
+use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
+use crate::queue::{FLOW_KEYS, LimitBy, MEMORY, Offer, QUANTUM, Queue};
 use crate::round::{Link, Member, Round};
+use crate::units::Octets;
 
 /// Which octets must wait behind a packet for CoDel to drop it: more than [`Parameters::mtu`] of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +107,7 @@ struct View<'a> {
     floor: Floor,
 }
 
-impl Queue for View<'_> {
+impl Waiting for View<'_> {
     #[inline]
     fn pop(&mut self, pool: &Pool) -> Option<Id> {
         let id = self.list.pop(pool)?;
@@ -223,6 +226,61 @@ impl FqCodel {
             self.drop_overlimit += u64::from(batch);
             self.drop_overmemory += u64::from(over_memory) * u64::from(batch);
         }
+    }
+}
+
+impl Declared for Options {
+    const ABOUT: About<Self> = About {
+        kinds: &["fq_codel"],
+        queues: &[Queue {
+            offer: Offer {
+                name: "flows",
+                template: "flows",
+                settings: &[&ECN, &TARGET, &INTERVAL, &QUANTUM, &MEMORY, &FLOW_KEYS],
+                limit: LimitBy::Packets(10_240),
+                bounds_delay: true,
+            },
+            plan: |given| Options {
+                limit: given.packets(),
+                memory_limit: given.memory(),
+                quantum: given.quantum(),
+                keys: given.flow_keys(),
+                parameters: Parameters::of(given),
+                ..Options::default()
+            },
+        }],
+        picture: Picture {
+            has_flow_classes: true,
+        },
+    };
+}
+
+impl<S> Plan<S> for Options {
+    fn kind(&self) -> &'static str {
+        "fq_codel"
+    }
+
+    fn options(&self) -> String {
+        format!(
+            "limit {}p flows {} quantum {} memory_limit {} keys {}{}",
+            self.limit,
+            self.flows,
+            Octets(self.quantum.into()),
+            Octets(self.memory_limit),
+            self.keys,
+            self.parameters.options()
+        )
+    }
+
+    fn packets_max(&self) -> u32 {
+        self.limit
+    }
+
+    fn make(&self, make: Make) -> Result<Box<dyn Discipline>, Unfit> {
+        Ok(Box::new(FqCodel::new(Options {
+            seed: self.seed ^ make.seed,
+            ..*self
+        })))
     }
 }
 

@@ -19,6 +19,7 @@
 
 mod account;
 mod bucket;
+pub mod classifier;
 pub mod classify;
 pub mod codel;
 pub mod discipline;
@@ -30,12 +31,16 @@ pub mod fq_codel;
 pub mod htb;
 pub mod packet;
 pub mod pfifo_fast;
+pub mod plan;
 pub mod policy;
 pub mod prio;
+pub mod queue;
+pub mod registry;
 mod round;
 pub mod sfq;
 pub mod tbf;
 pub mod tree;
+pub mod units;
 
 pub use discipline::{Backlog, Class, Classify, Discipline, Statistics};
 pub use packet::{Id, List, Packet, Pool, Reason};

@@ -1,10 +1,12 @@
 //! Packets that wait, and the lists they wait in.
 
+mod backlog;
 mod list;
 
 use base::Instant;
 use wire::flow::Keys;
 
+pub use backlog::Backlog;
 pub use list::{Chain, List};
 
 /// What a queue knows of a packet.

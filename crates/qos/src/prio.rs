@@ -3,9 +3,11 @@
 use base::Instant;
 
 use crate::account::Account;
+use crate::classifier::{Classifier, Rule, name};
+use crate::classify::Bands;
 use crate::discipline::{Backlog, Class, Classify, Discipline, Statistics};
 use crate::packet::{Id, Pool};
-use crate::pfifo_fast::Bands;
+use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
 
 /// One band.
 #[derive(Debug)]
@@ -49,6 +51,67 @@ impl Prio {
         let band = self.priomap.band(pool.traffic_class(id));
         let last = self.bands.len().checked_sub(1)?;
         Some(last.min(band.into()))
+    }
+}
+
+/// What a [`Prio`] is made from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrioSpec<S> {
+    /// What is below: class 1 is the first.
+    pub bands: Vec<S>,
+    /// Chooses the class; `priomap` does where there is no classifier or it chooses no band.
+    pub classifier: Option<Classifier>,
+    /// The band by TOS octet.
+    pub priomap: Bands,
+}
+
+impl<S: 'static> Declared for PrioSpec<S> {
+    const ABOUT: About<Self> = About {
+        kinds: &["prio"],
+        queues: &[],
+        picture: Picture {
+            has_flow_classes: false,
+        },
+    };
+}
+
+impl<S> Plan<S> for PrioSpec<S> {
+    fn kind(&self) -> &'static str {
+        "prio"
+    }
+
+    fn options(&self) -> String {
+        format!("bands {}", self.bands.len())
+    }
+
+    fn packets_max(&self) -> u32 {
+        0
+    }
+
+    fn make(&self, make: Make) -> Result<Box<dyn Discipline>, Unfit> {
+        if make.children.is_empty() {
+            return Err(Unfit::empty());
+        }
+        let bands = make.children.into_iter().map(|(minor, child)| Band {
+            name: name(make.major, minor),
+            child,
+        });
+        let filter = self.classifier.as_ref().map(Classifier::make);
+        Ok(Box::new(Prio::new(bands.collect(), filter, self.priomap)))
+    }
+
+    fn children(&self) -> Vec<(u16, &S)> {
+        (1..).zip(&self.bands).collect()
+    }
+
+    fn rules(&self, major: u16) -> Vec<Rule> {
+        let classifier = self.classifier.iter();
+        let mut rules: Vec<Rule> = classifier.flat_map(|chosen| chosen.rules(major)).collect();
+        rules.push(Rule {
+            what: "else by dscp".to_owned(),
+            class: format!("{} and on", name(major, 1)),
+        });
+        rules
     }
 }
 

@@ -12,6 +12,9 @@ use base::{Duration, Instant};
 use crate::classify::{Hash, KeySet};
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, Pool, Reason};
+use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
+use crate::queue::{FLOW_KEYS, LimitBy, Offer, QUANTUM, Queue, Setting, Takes};
+use crate::units::{Octets, Time};
 use slots::Slots;
 
 /// What a change of the hash does to packets that wait, and who shares a queue.
@@ -157,6 +160,74 @@ impl Sfq {
         } else {
             self.slots.pop_last(slot, pool)
         }
+    }
+}
+
+/// `perturb`: how often the hash changes, up to an hour.
+pub static PERTURB: Setting = Setting {
+    name: "perturb",
+    takes: Takes::Time(0, 3_600_000_000_000),
+    caution: Some([
+        "at each change of the hash, flows that wait meet in other queues: spikes of latency, on that grid",
+        "leave it out, or use template \"home\" or \"flows\", which need none",
+    ]),
+};
+
+impl Declared for Options {
+    const ABOUT: About<Self> = About {
+        kinds: &["sfq"],
+        queues: &[Queue {
+            offer: Offer {
+                name: "sfq",
+                template: "sfq",
+                settings: &[&QUANTUM, &FLOW_KEYS, &PERTURB],
+                limit: LimitBy::Packets(127),
+                bounds_delay: false,
+            },
+            plan: |given| Options {
+                limit: given.packets(),
+                depth: given.packets().min(127),
+                quantum: given.quantum(),
+                period: given.settings.time(&PERTURB).unwrap_or(Duration::ZERO),
+                keys: given.flow_keys(),
+                ..Options::default()
+            },
+        }],
+        picture: Picture {
+            has_flow_classes: true,
+        },
+    };
+}
+
+impl<S> Plan<S> for Options {
+    fn kind(&self) -> &'static str {
+        "sfq"
+    }
+
+    fn options(&self) -> String {
+        let mut text = format!(
+            "limit {}p quantum {} depth {} divisor {} keys {}",
+            self.limit,
+            Octets(self.quantum.into()),
+            self.depth,
+            self.divisor,
+            self.keys
+        );
+        if self.period.as_nanos() > 0 {
+            text += &format!(" perturb {}", Time(self.period));
+        }
+        text
+    }
+
+    fn packets_max(&self) -> u32 {
+        self.limit
+    }
+
+    fn make(&self, make: Make) -> Result<Box<dyn Discipline>, Unfit> {
+        Ok(Box::new(Sfq::new(Options {
+            seed: self.seed ^ make.seed,
+            ..*self
+        })))
     }
 }
 

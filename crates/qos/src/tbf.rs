@@ -8,6 +8,8 @@ use base::Instant;
 use crate::bucket::Bucket;
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, Pool, Reason};
+use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
+use crate::units::{Octets, Rate};
 
 /// A second rate, which bursts may not exceed either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +97,60 @@ impl Tbf {
     fn due(&self, length: u32) -> Instant {
         let due = self.bucket.holds_at(length);
         self.peak.map_or(due, |peak| due.max(peak.holds_at(length)))
+    }
+}
+
+/// What a [`Tbf`] is made from, and what is below it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TbfSpec<S> {
+    /// The rate.
+    pub options: Options,
+    /// What is below.
+    pub child: Box<S>,
+}
+
+impl<S: 'static> Declared for TbfSpec<S> {
+    const ABOUT: About<Self> = About {
+        kinds: &["tbf"],
+        queues: &[],
+        picture: Picture {
+            has_flow_classes: false,
+        },
+    };
+}
+
+impl<S> Plan<S> for TbfSpec<S> {
+    fn kind(&self) -> &'static str {
+        "tbf"
+    }
+
+    fn options(&self) -> String {
+        let Options {
+            rate_bps,
+            burst,
+            peak,
+        } = self.options;
+        let mut text = format!("rate {} burst {}", Rate(rate_bps), Octets(burst.into()));
+        if let Some(peak) = peak {
+            let (rate, mtu) = (Rate(peak.rate_bps), Octets(peak.mtu.into()));
+            text += &format!(" peakrate {rate} mtu {mtu}");
+        }
+        text
+    }
+
+    fn packets_max(&self) -> u32 {
+        0
+    }
+
+    fn make(&self, mut make: Make) -> Result<Box<dyn Discipline>, Unfit> {
+        let (_, child) = make.children.pop().ok_or_else(Unfit::empty)?;
+        let kept = make.levels.pop().map(|(_, _, level)| level);
+        let level = kept.or(make.is_change.then_some(0));
+        Ok(Box::new(Tbf::new(&self.options, child, level, make.now)))
+    }
+
+    fn children(&self) -> Vec<(u16, &S)> {
+        vec![(1, &*self.child)]
     }
 }
 

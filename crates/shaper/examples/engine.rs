@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Duration, Instant};
 use qos::fifo::Limit;
 use qos::tbf;
-use qos::tree::{Overhead, Spec};
+use qos::tree::{Overhead, Spec, TbfSpec};
 use reactor::clock;
 use reactor::namespace::{Namespace, become_root_in_user_namespace, veth};
 use reactor::port::{BATCH, Frames, Port, PortOptions, Received};
@@ -101,14 +101,14 @@ fn direction(case: &Case) -> Direction {
     let fifo = Spec::Fifo(Limit::Packets(1_000));
     let spec = match case.rate_bps {
         None => fifo,
-        Some(rate_bps) => Spec::Tbf {
+        Some(rate_bps) => Spec::Tbf(TbfSpec {
             options: tbf::Options {
                 rate_bps,
                 burst: case.burst,
                 peak: None,
             },
             child: Box::new(fifo),
-        },
+        }),
     };
     Direction {
         spec,

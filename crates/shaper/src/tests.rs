@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::thread::JoinHandle;
 
 use qos::fifo::Limit;
+use qos::tree::{DrrSpec, PrioSpec, TbfSpec};
 use qos::{codel, tbf};
 use reactor::namespace::{Namespace, veth};
 use reactor::port::PortOptions;
@@ -164,10 +165,10 @@ fn shaped(rate_bps: u64, child: Spec) -> Direction {
         burst: 3_000,
         peak: None,
     };
-    direction(Spec::Tbf {
+    direction(Spec::Tbf(TbfSpec {
         options,
         child: Box::new(child),
-    })
+    }))
 }
 
 fn fifo(packets: u32) -> Spec {
@@ -285,11 +286,11 @@ fn a_change_of_queues_under_load_loses_and_overtakes_nothing() {
     }
     let got = collect(&mut receiver, 600);
     assert!(got.iter().map(|&(n, _)| n).eq(0..600));
-    let empty = Spec::Prio {
+    let empty = Spec::Prio(PrioSpec {
         bands: Vec::new(),
         classifier: None,
         priomap: qos::pfifo_fast::Options::default().bands,
-    };
+    });
     let error = bench.control.replace(Way::Up, &empty).unwrap_err();
     assert!(matches!(error, ControlError::Spec(_)), "{error}");
 }
@@ -314,10 +315,10 @@ fn both_ways_change_at_once_or_neither_does() {
     let snapshot = bench.control.snapshot().unwrap();
     assert_eq!(snapshot.up.statistics.sent_bytes, 28 + 72 + 100);
 
-    let empty = Spec::Drr {
+    let empty = Spec::Drr(DrrSpec {
         classes: Vec::new(),
         classifier: qos::tree::Classifier::Rules(Vec::new()),
-    };
+    });
     let both = [plain().spec, empty].map(|spec| (spec, Overhead::default()));
     let error = bench.control.replace_both(both).unwrap_err();
     assert!(matches!(error, ControlError::Spec(_)), "{error}");

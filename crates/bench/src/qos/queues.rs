@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 
 use anyhow::{Result, ensure};
 use base::{Duration, Instant};
-use qos::classify::{FlowMatch, Key, Map, Match, Ports};
+use qos::classify::{Bands, FlowMatch, Key, Map, Match, Ports};
 use qos::fifo::Limit;
 use qos::htb::ClassOptions;
-use qos::pfifo_fast::Bands;
-use qos::tree::{Classifier, DrrClass, HtbSpec, Spec, Tree};
+use qos::tree::{Classifier, DrrClass, DrrSpec, HtbSpec, PrioSpec, Spec, TbfSpec, Tree};
 use qos::{Discipline, Packet, Pool};
 use wire::flow::Keys;
 
@@ -87,10 +86,10 @@ fn drr() -> Spec {
         quantum: 1514,
         child: fifo(),
     };
-    Spec::Drr {
+    Spec::Drr(DrrSpec {
         classes: (1..=packets::HOSTS as u16).map(class).collect(),
         classifier: Classifier::Map(Map::new(Key::InnermostSrc).and(packets::HOSTS - 1)),
-    }
+    })
 }
 
 /// The floor, each discipline alone, and the trees of an operator.
@@ -107,11 +106,11 @@ pub(super) fn subjects() -> Vec<Subject> {
         ),
         (
             "prio",
-            Spec::Prio {
+            Spec::Prio(PrioSpec {
                 bands: vec![fifo(), fifo(), fifo()],
                 classifier: None,
                 priomap: Bands::DSCP,
-            },
+            }),
         ),
         ("drr, a class for each host", drr()),
         (
@@ -132,14 +131,14 @@ pub(super) fn subjects() -> Vec<Subject> {
         ("fair", fair()),
         (
             "tbf + fifo",
-            Spec::Tbf {
+            Spec::Tbf(TbfSpec {
                 options: qos::tbf::Options {
                     rate_bps: RATE_BPS,
                     burst: BURST,
                     peak: None,
                 },
                 child: Box::new(fifo()),
-            },
+            }),
         ),
         ("htb + fifo", htb(fifo())),
         ("htb + fq_codel", htb(Spec::FqCodel(Default::default()))),

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use qos::classify::KeySet;
+use qos::classify::{Bands, KeySet};
 use qos::fifo::Limit;
-use qos::pfifo_fast::{self, Bands};
+use qos::pfifo_fast;
 use qos::sfq::{self, Perturb};
 use qos::tree::Spec;
 

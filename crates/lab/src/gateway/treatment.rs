@@ -3,7 +3,7 @@
 use base::Duration;
 use qos::classify::KeySet;
 use qos::fifo::Limit;
-use qos::tree::{Overhead, Spec};
+use qos::tree::{Overhead, Spec, TbfSpec};
 use qos::{fair, fq_codel, sfq, tbf};
 use serde::Serialize;
 
@@ -191,14 +191,14 @@ fn target(rate_bps: u64) -> Duration {
 /// full packets at least.
 pub(super) fn shaped(rate_bps: u64, queue: Spec) -> Spec {
     let burst = u32::try_from(rate_bps / 8 / 250).unwrap_or(u32::MAX);
-    Spec::Tbf {
+    Spec::Tbf(TbfSpec {
         options: tbf::Options {
             rate_bps,
             burst: burst.max(2 * FULL + 72),
             peak: None,
         },
         child: Box::new(queue),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::Parameters;
 use crate::packet::{Id, Pool, Reason};
 
 /// A queue under control.
-pub(crate) trait Queue {
+pub(crate) trait Waiting {
     /// Takes the first packet.
     fn pop(&mut self, pool: &Pool) -> Option<Id>;
 
@@ -114,7 +114,7 @@ impl Control {
 
     /// Takes the packet that leaves next, and drops or marks what is late before it.
     #[inline]
-    pub(crate) fn dequeue(&mut self, turn: &mut Turn<'_>, queue: &mut impl Queue) -> Option<Id> {
+    pub(crate) fn dequeue(&mut self, turn: &mut Turn<'_>, queue: &mut impl Waiting) -> Option<Id> {
         let first = queue.pop(turn.pool);
         let late = self.is_late(turn, queue, first);
         let leaves = if self.dropping {
@@ -135,7 +135,7 @@ impl Control {
 
     /// "ok_to_drop" of "dodequeue", for what was taken from the queue.
     #[inline]
-    fn is_late(&mut self, turn: &mut Turn<'_>, queue: &impl Queue, id: Option<Id>) -> bool {
+    fn is_late(&mut self, turn: &mut Turn<'_>, queue: &impl Waiting, id: Option<Id>) -> bool {
         let Some(id) = id else {
             self.first_above_time = 0;
             return false;
@@ -157,7 +157,7 @@ impl Control {
     fn begin_to_drop(
         &mut self,
         turn: &mut Turn<'_>,
-        queue: &mut impl Queue,
+        queue: &mut impl Waiting,
         first: Option<Id>,
     ) -> Option<Id> {
         let mut at_head = first;
@@ -179,7 +179,7 @@ impl Control {
     fn go_on_dropping(
         &mut self,
         turn: &mut Turn<'_>,
-        queue: &mut impl Queue,
+        queue: &mut impl Waiting,
         first: Option<Id>,
         late: bool,
     ) -> Option<Id> {

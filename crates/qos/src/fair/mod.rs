@@ -17,10 +17,13 @@ mod tests;
 use base::Instant;
 
 use crate::classify::KeySet;
-use crate::codel::Parameters;
-use crate::codel::control::{Law, Queue, Tally, Turn};
+use crate::codel::control::{Law, Tally, Turn, Waiting};
+use crate::codel::{ECN, INTERVAL, Parameters, TARGET};
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, Pool, Reason};
+use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
+use crate::queue::{FLOW_KEYS, LimitBy, MEMORY, Offer, QUANTUM, Queue, Setting, Takes};
+use crate::units::Octets;
 use table::{NONE, Table, Turns};
 
 /// What a [`Fair`] is made from.
@@ -178,6 +181,76 @@ impl Fair {
             }
             self.left(host, packets, bytes);
         }
+    }
+}
+
+/// `hosts`: whether each host gets the same share.
+pub static HOSTS: Setting = Setting {
+    name: "hosts",
+    takes: Takes::Switch("fair", "off"),
+    caution: None,
+};
+
+impl Declared for Options {
+    const ABOUT: About<Self> = About {
+        kinds: &["fair"],
+        queues: &[Queue {
+            offer: Offer {
+                name: "fair",
+                template: "home",
+                settings: &[
+                    &HOSTS, &ECN, &TARGET, &INTERVAL, &QUANTUM, &MEMORY, &FLOW_KEYS,
+                ],
+                limit: LimitBy::Packets(10_240),
+                bounds_delay: true,
+            },
+            plan: |given| Options {
+                limit: given.packets(),
+                memory_limit: given.memory(),
+                quantum: given.quantum(),
+                hosts: match (given.settings.is_on(&HOSTS), given.is_up) {
+                    (false, _) => KeySet::default(),
+                    (true, true) => KeySet::HOST,
+                    (true, false) => KeySet::HOST_DST,
+                },
+                flows: given.flow_keys(),
+                codel: Parameters::of(given),
+                ..Options::default()
+            },
+        }],
+        picture: Picture {
+            has_flow_classes: false,
+        },
+    };
+}
+
+impl<S> Plan<S> for Options {
+    fn kind(&self) -> &'static str {
+        "fair"
+    }
+
+    fn options(&self) -> String {
+        let hosts = match self.hosts.is_empty() {
+            true => "off".to_owned(),
+            false => self.hosts.to_string(),
+        };
+        format!(
+            "limit {}p memory_limit {} quantum {} hosts {hosts} flows {}{}",
+            self.limit,
+            Octets(self.memory_limit),
+            Octets(self.quantum.into()),
+            self.flows,
+            self.codel.options()
+        )
+    }
+
+    fn packets_max(&self) -> u32 {
+        self.limit
+    }
+
+    fn make(&self, make: Make) -> Result<Box<dyn Discipline>, Unfit> {
+        let seed = make.seed ^ u64::from(make.major).rotate_left(32);
+        Ok(Box::new(Fair::new(self, seed)))
     }
 }
 

@@ -8,7 +8,7 @@ use wire::flow::Keys;
 use super::Options;
 use super::heaviest::{Heaviest, Weighed};
 use crate::classify::{Hash, KeySet};
-use crate::codel::control::{Control, Queue};
+use crate::codel::control::{Control, Waiting};
 use crate::packet::{Chain, Id, Pool};
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -132,7 +132,7 @@ impl Line {
     }
 }
 
-impl Queue for Line {
+impl Waiting for Line {
     #[inline]
     fn pop(&mut self, pool: &Pool) -> Option<Id> {
         let id = self.chain.pop(pool)?;

@@ -9,6 +9,7 @@
 
 mod heap;
 mod shape;
+mod spec;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +21,10 @@ use wire::flow::Keys;
 use crate::bucket::{BURST_MAX, Bucket};
 use crate::discipline::{Backlog, Class, Classify, Discipline, Statistics};
 use crate::packet::{Id, List, Pool, Reason};
-use crate::policy::units::{Octets, Rate};
-use shape::{HEIGHT_MAX, Node, PRIORITIES, Plan, Shape, TOP};
+use crate::units::{Octets, Rate};
+use shape::{ClassPlan, HEIGHT_MAX, Node, PRIORITIES, Shape, TOP};
+
+pub use spec::HtbSpec;
 
 /// A class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,30 +160,8 @@ impl Htb {
             .map(|class| plan(class, options.mtu, levels, &places, now))
             .collect();
         let mut shape = Shape::new(plans, now);
-        let mut own = Vec::new();
-        for (minor, discipline) in leaves {
-            let class = *places.get(&minor).ok_or(Error::NoLeaf(minor))?;
-            let node = &mut shape.nodes[class as usize];
-            if node.height > 0 || node.leaf.replace(own.len() as u32).is_some() {
-                return Err(Error::NoLeaf(minor));
-            }
-            own.push(Leaf {
-                class,
-                discipline,
-                backlog: Backlog::default(),
-            });
-        }
-        for (class, node) in classes.iter().zip(&shape.nodes[1..]) {
-            if node.height == 0 && node.leaf.is_none() {
-                return Err(Error::NoDiscipline(class.minor));
-            }
-        }
-        let mut leaf_of = Vec::new();
-        for (class, node) in classes.iter().zip(&shape.nodes[1..]) {
-            let minor = usize::from(class.minor);
-            leaf_of.resize(leaf_of.len().max(minor + 1), None);
-            leaf_of[minor] = node.leaf;
-        }
+        let own = attach(&mut shape, &places, leaves)?;
+        let leaf_of = leaves_by_minor(&classes, &shape)?;
         let default = match options.default {
             Some(minor) => match leaf_of.get(usize::from(minor)) {
                 Some(&Some(leaf)) => Some(leaf),
@@ -424,6 +405,42 @@ impl Htb {
     }
 }
 
+/// Attaches each discipline to its leaf.
+fn attach(
+    shape: &mut Shape,
+    places: &HashMap<u16, u32>,
+    leaves: Vec<(u16, Box<dyn Discipline>)>,
+) -> Result<Vec<Leaf>, Error> {
+    let mut own = Vec::new();
+    for (minor, discipline) in leaves {
+        let class = *places.get(&minor).ok_or(Error::NoLeaf(minor))?;
+        let node = &mut shape.nodes[class as usize];
+        if node.height > 0 || node.leaf.replace(own.len() as u32).is_some() {
+            return Err(Error::NoLeaf(minor));
+        }
+        own.push(Leaf {
+            class,
+            discipline,
+            backlog: Backlog::default(),
+        });
+    }
+    Ok(own)
+}
+
+/// The leaf of each minor. Every class without classes below it must have one.
+fn leaves_by_minor(classes: &[ClassOptions], shape: &Shape) -> Result<Vec<Option<u32>>, Error> {
+    let mut leaf_of = Vec::new();
+    for (class, node) in classes.iter().zip(&shape.nodes[1..]) {
+        if node.height == 0 && node.leaf.is_none() {
+            return Err(Error::NoDiscipline(class.minor));
+        }
+        let minor = usize::from(class.minor);
+        leaf_of.resize(leaf_of.len().max(minor + 1), None);
+        leaf_of[minor] = node.leaf;
+    }
+    Ok(leaf_of)
+}
+
 /// The classes, parents before children.
 fn in_order(classes: &[ClassOptions]) -> Result<Vec<ClassOptions>, Error> {
     let mut parents = HashMap::new();
@@ -467,7 +484,7 @@ fn plan(
     levels: &Levels,
     places: &HashMap<u16, u32>,
     now: Instant,
-) -> Plan {
+) -> ClassPlan {
     let debt = -i64::from(mtu);
     let (tokens, ctokens) = match levels {
         Levels::Full => (i64::MAX, i64::MAX),
@@ -478,7 +495,7 @@ fn plan(
         |rate_bps, burst: u32, level| Bucket::new(rate_bps, burst.saturating_sub(mtu), level, now);
     let tenth = u32::try_from(class.rate_bps / 80).unwrap_or(u32::MAX);
     let quantum = class.quantum.unwrap_or(tenth).clamp(1_000, 200_000);
-    Plan {
+    ClassPlan {
         parent: class.parent.map_or(TOP, |parent| places[&parent]),
         priority: class.priority,
         quantum,

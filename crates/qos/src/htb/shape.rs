@@ -87,7 +87,7 @@ struct Ring {
 
 /// What [`Shape::new`] is told of a class.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ClassPlan {
     pub(super) parent: u32,
     pub(super) priority: u8,
     pub(super) quantum: u32,
@@ -112,9 +112,9 @@ pub(super) struct Shape {
 
 impl Shape {
     /// A tree of `plans`, which stand in places 1 and on, parents before children; heights are at most [`HEIGHT_MAX`].
-    pub(super) fn new(plans: Vec<Plan>, now: Instant) -> Self {
+    pub(super) fn new(plans: Vec<ClassPlan>, now: Instant) -> Self {
         let full = Bucket::new(u64::MAX, 0, 0, now);
-        let mut nodes = vec![Node::new(Plan {
+        let mut nodes = vec![Node::new(ClassPlan {
             parent: NONE,
             priority: 0,
             quantum: 1,
@@ -393,7 +393,7 @@ impl Shape {
 }
 
 impl Node {
-    fn new(plan: Plan) -> Self {
+    fn new(plan: ClassPlan) -> Self {
         Self {
             parent: plan.parent,
             height: 0,

@@ -1,7 +1,6 @@
 //! Packets of a pool, one behind the other.
 
-use super::{Id, NONE, Pool};
-use crate::discipline::Backlog;
+use super::{Backlog, Id, NONE, Pool};
 
 /// Packets one behind the other, without a count: the eight octets that a queue of few needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

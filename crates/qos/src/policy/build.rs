@@ -1,18 +1,15 @@
 //! The disciplines that a policy means.
 
-use base::Duration;
 use wire::flow::Dscp;
 
 use super::Policy;
 use super::classes::{Class, First, share_of};
-use super::shape::{Limit, Queue, Template};
-use crate::classify::{FlowMatch, KeySet, Match, Ports};
-use crate::codel::{self, Parameters};
+use super::shape::{Queue, home, is_same};
+use crate::classify::{FlowMatch, Match, Ports};
 use crate::fifo;
 use crate::htb::{ClassOptions, burst_of};
-use crate::pfifo_fast;
+use crate::queue::{Given, LimitBy};
 use crate::tree::{Classifier, HtbSpec, Spec};
-use crate::{fair, fq_codel, sfq};
 
 /// Class numbers: the link, first of the first ones, the rest, first of the explicit ones.
 const ROOT: u16 = 0x1;
@@ -44,7 +41,7 @@ pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
     } else {
         policy.down_bps()
     };
-    let rate = rate.filter(|_| policy.shape.template != Template::None);
+    let rate = rate.filter(|_| !policy.shape.template.is_none());
     let Some(link_bps) = rate else {
         return Spec::Fifo(fifo::Limit::Packets(1_000));
     };
@@ -83,7 +80,7 @@ pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
 /// Bits per second that the `[[first]]` sections of a policy are sure of.
 pub(super) fn firsts_bps(policy: &Policy, link_bps: u64) -> u64 {
     let shared = policy.firsts.iter().any(|first| first.share.is_none());
-    let shared = shared || policy.shape.template == Template::Gamer;
+    let shared = shared || policy.shape.template.is_gamer();
     let own = policy.firsts.iter().filter_map(|first| first.share);
     let shares = own.chain(shared.then_some(policy.shape.first_share));
     shares.map(|share| share_of(link_bps, share)).sum()
@@ -137,7 +134,7 @@ impl Builder<'_> {
     fn add_firsts(&mut self) {
         let policy = self.policy;
         let mut own = FIRST;
-        let mut shared = policy.shape.template == Template::Gamer;
+        let mut shared = policy.shape.template.is_gamer();
         for First { share, rules, .. } in &policy.firsts {
             let minor = if let Some(share) = share {
                 own += 1;
@@ -152,7 +149,7 @@ impl Builder<'_> {
         if shared {
             self.add_first(FIRST, policy.shape.first_share);
         }
-        if policy.shape.template == Template::Gamer {
+        if policy.shape.template.is_gamer() {
             self.add_rules(&lively(), FIRST);
         }
     }
@@ -160,7 +157,7 @@ impl Builder<'_> {
     fn add_first(&mut self, minor: u16, share: u32) {
         let rate = share_of(self.link_bps, share);
         self.add_class(minor, Some(ROOT), rate, self.link_bps, 0);
-        let queue = self.queue(Queue::Fair, None);
+        let queue = self.queue(home(), None);
         self.leaves.push((minor, queue));
     }
 
@@ -197,122 +194,23 @@ impl Builder<'_> {
         }
     }
 
-    fn queue(&self, queue: Queue, limit: Option<Limit>) -> Spec {
+    fn queue(&self, queue: Queue, limit: Option<LimitBy>) -> Spec {
         let shape = &self.policy.shape;
-        // The section's limit is that of its own template's queues.
-        let own = shape.limit.filter(|_| queue == shape.queue());
+        // The section's limit is for its own template's queues.
+        let own = shape.limit.filter(|_| is_same(queue, shape.queue()));
         let limit = limit.or(own.map(|limit| limit.value));
-        let limit = limit.unwrap_or(default_limit(queue));
-        let quantum = match (shape.quantum, shape.template) {
-            (Some(quantum), _) => quantum,
-            (None, Template::Gamer) => 300,
-            (None, _) => self.mtu,
-        };
-        let packets = self.packets(limit);
-        match queue {
-            Queue::Fair => Spec::Fair(fair::Options {
-                limit: packets,
-                memory_limit: self.memory(),
-                quantum,
-                hosts: match (shape.by_host, self.is_up) {
-                    (false, _) => KeySet::default(),
-                    (true, true) => KeySet::HOST,
-                    (true, false) => KeySet::HOST_DST,
-                },
-                flows: shape.flow_keys,
-                codel: self.codel(),
-                ..fair::Options::default()
-            }),
-            Queue::Flows => Spec::FqCodel(fq_codel::Options {
-                limit: packets,
-                memory_limit: self.memory(),
-                quantum,
-                keys: shape.flow_keys,
-                parameters: self.codel(),
-                ..fq_codel::Options::default()
-            }),
-            Queue::Codel => Spec::Codel(codel::Options {
-                limit: packets,
-                parameters: self.codel(),
-            }),
-            Queue::Sfq => Spec::Sfq(sfq::Options {
-                limit: packets,
-                depth: packets.min(127),
-                quantum,
-                period: shape.perturb,
-                keys: shape.flow_keys,
-                ..sfq::Options::default()
-            }),
-            Queue::Bands => Spec::PfifoFast(pfifo_fast::Options {
-                limit: packets,
-                ..pfifo_fast::Options::default()
-            }),
-            Queue::Fifo | Queue::Pfifo => Spec::Fifo(match limit {
-                Limit::Packets(packets) => fifo::Limit::Packets(packets),
-                Limit::Octets(octets) => fifo::Limit::Bytes(octets.max(self.mtu.into())),
-                Limit::Time(time) => {
-                    fifo::Limit::Bytes(octets_in(self.link_bps, time).max(self.mtu.into()))
-                }
-            }),
-        }
-    }
-
-    fn packets(&self, limit: Limit) -> u32 {
-        packets_of(limit, self.link_bps, self.mtu).max(1)
-    }
-
-    /// What the link carries in 0.4 s, 256 KiB to 32 MiB.
-    fn memory(&self) -> u64 {
-        let given = self.policy.shape.memory;
-        given.unwrap_or_else(|| {
-            octets_in(self.link_bps, Duration::from_millis(400)).clamp(256 << 10, 32 << 20)
+        queue.spec(&Given {
+            settings: &shape.settings,
+            limit: limit.unwrap_or(queue.offer().limit),
+            link_bps: self.link_bps,
+            mtu: self.mtu,
+            is_up: self.is_up,
+            quantum: match shape.template.is_gamer() {
+                true => 300,
+                false => self.mtu,
+            },
         })
     }
-
-    /// RFC 8289 4.4: the target is at least what a packet and a half take, or every packet would be late.
-    fn codel(&self) -> Parameters {
-        let shape = &self.policy.shape;
-        let packet = u64::from(self.mtu) * 12_000_000_000 / self.link_bps;
-        let least = Duration::from_millis(5);
-        let target = shape
-            .target
-            .unwrap_or(least.max(Duration::from_nanos(packet)));
-        let more = Duration::from_nanos(target.as_nanos().saturating_sub(least.as_nanos()));
-        let interval = shape.interval.unwrap_or(Duration::from_millis(100) + more);
-        Parameters {
-            target,
-            interval,
-            mtu: self.mtu,
-            ecn: shape.ecn,
-            ce_threshold: None,
-        }
-    }
-}
-
-/// The limit of a queue where none is given.
-pub(super) fn default_limit(queue: Queue) -> Limit {
-    match queue {
-        Queue::Fair | Queue::Flows => Limit::Packets(10_240),
-        Queue::Codel => Limit::Packets(1_000),
-        Queue::Sfq => Limit::Packets(127),
-        Queue::Bands | Queue::Pfifo => Limit::Packets(100),
-        Queue::Fifo => Limit::Time(Duration::from_millis(100)),
-    }
-}
-
-/// Full packets that a limit comes to.
-pub(super) fn packets_of(limit: Limit, link_bps: u64, mtu: u32) -> u32 {
-    let packets = |octets: u64| u32::try_from(octets / u64::from(mtu)).unwrap_or(u32::MAX);
-    match limit {
-        Limit::Packets(count) => count,
-        Limit::Octets(octets) => packets(octets),
-        Limit::Time(time) => packets(octets_in(link_bps, time)),
-    }
-}
-
-fn octets_in(link_bps: u64, time: Duration) -> u64 {
-    let units = u128::from(link_bps) * u128::from(time.as_nanos());
-    u64::try_from(units / 8_000_000_000).unwrap_or(u64::MAX)
 }
 
 /// What the template "gamer" puts first: names, pings, calls and games.

@@ -5,9 +5,10 @@ use toml::de::DeTable;
 use super::reader::{At, Section};
 use super::remark::Remarks;
 use super::rules::{self, CONDITIONS, Rules, covers};
-use super::shape::{Limit, QUEUES, Queue, limit};
+use super::shape::{Queue, limit, queues};
 use super::units::{self, Rate};
 use crate::classify::Match;
+use crate::queue::LimitBy;
 
 /// A rate, or a share of the link's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub(super) struct Class {
     pub(super) ceil: Option<At<Amount>>,
     pub(super) priority: u8,
     pub(super) queue: Option<Queue>,
-    pub(super) limit: Option<At<Limit>>,
+    pub(super) limit: Option<At<LimitBy>>,
     /// Which directions it is for: up, down.
     pub(super) directions: [bool; 2],
     pub(super) rules: Rules,
@@ -157,7 +158,7 @@ fn class(
     }
     let ceil = section.parsed("ceil", amount, remarks);
     let priority = section.integer("priority", 1..=7, remarks);
-    let queue = section.choice("queue", &QUEUES, remarks);
+    let queue = section.choice("queue", &queues(), remarks);
     let limit = section.parsed("limit", limit, remarks);
     let directions = [
         ("both", [true, true]),

@@ -18,17 +18,17 @@ mod shape;
 mod syntax;
 #[cfg(test)]
 mod tests;
-pub mod units;
 
 use base::Instant;
 use toml::de::DeTable;
 
 use crate::tree::{Overhead, Spec, Tree};
+use crate::units;
 use classes::{Class, First};
 use link::Link;
 use reader::known_keys;
 use remark::Remarks;
-use shape::{Queue, Shape, Template};
+use shape::{Shape, is_same};
 use units::Rate;
 
 pub use remark::Remark;
@@ -128,7 +128,7 @@ fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Policy {
         .get("shape")
         .and_then(|shape| shape.get_ref().as_table())
         .is_some_and(|shape| shape.contains_key("first_share"));
-    if shape.template == Template::Gamer && !gives_share {
+    if shape.template.is_gamer() && !gives_share {
         shape.first_share = 500;
     }
     let (firsts, classes) = classes::read(root, remarks);
@@ -145,7 +145,7 @@ fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Policy {
 /// What can be said of all sections together.
 fn check(policy: &Policy, root: &DeTable<'_>, remarks: &mut Remarks<'_>) {
     let place_of = |name: &str| root.get(name).map_or(0, |value| value.span().start);
-    let is_unshaped = policy.shape.template == Template::None;
+    let is_unshaped = policy.shape.template.is_none();
     if is_unshaped {
         for name in ["first", "class"] {
             if root.contains_key(name) {
@@ -231,7 +231,7 @@ fn check_limits(
         if !class.is_parent && class.directions[usize::from(!is_up)] {
             let queue = class.queue.unwrap_or(shape_queue);
             let limit = class.limit.map(|limit| (limit.at, limit.value));
-            let inherited = shape_limit.filter(|_| queue == shape_queue);
+            let inherited = shape_limit.filter(|_| is_same(queue, shape_queue));
             if limit.is_none() && inherited.is_some() {
                 continue;
             }
@@ -242,15 +242,14 @@ fn check_limits(
     }
     for (key, queue, limit, at, rate) in queues {
         let is_given = limit.is_some();
-        let (at, limit) = limit.unwrap_or((at, build::default_limit(queue)));
-        let packets = build::packets_of(limit, rate, mtu);
+        let (at, limit) = limit.unwrap_or((at, queue.offer().limit));
+        let packets = limit.packets(rate, mtu);
         let wait_ms = u128::from(packets) * u128::from(mtu) * 8_000 / u128::from(rate.max(1));
-        let is_controlled = matches!(queue, Queue::Fair | Queue::Flows | Queue::Codel);
         if is_given && packets < 2 {
             let message =
                 format!("{packets} packets {direction}: whoever sends two at once loses one");
             remarks.advise(at, &key, message, "give 2 packets or more");
-        } else if !is_controlled && wait_ms > 1_000 {
+        } else if !queue.offer().bounds_delay && wait_ms > 1_000 {
             let message = format!(
                 "{packets} packets take {wait_ms} ms {direction} at {}: everyone waits that long behind a full queue",
                 Rate(rate)

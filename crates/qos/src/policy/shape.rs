@@ -7,128 +7,100 @@ use super::reader::{At, Section};
 use super::remark::Remarks;
 use super::units;
 use crate::classify::KeySet;
+use crate::fair;
+use crate::plan::Declared;
+use crate::queue::{LimitBy, Setting, Settings, Takes, Value};
+use crate::registry::{Choice, choices, settings};
 
-/// Which discipline orders what waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Queue {
-    /// Per host, then per flow, with controlled delay.
-    Fair,
-    /// fq_codel: per flow, with controlled delay.
-    Flows,
-    /// One queue with controlled delay.
-    Codel,
-    /// Stochastic fairness without it.
-    Sfq,
-    /// Bands by DSCP.
-    Bands,
-    /// First in, first out, counted in octets.
-    Fifo,
-    /// First in, first out, counted in packets.
-    Pfifo,
-}
+/// A queue that the policy names.
+pub(super) type Queue = &'static dyn Choice;
 
 /// `template`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Template {
     /// One of the queues behind the rate.
     Shaped(Queue),
-    /// As "home", and what games and calls are known by goes first.
+    /// As "home", but games and calls go first without a rule.
     Gamer,
     /// Neither rate nor order.
     None,
 }
 
-const TEMPLATES: [(&str, Template); 9] = [
-    ("home", Template::Shaped(Queue::Fair)),
-    ("gamer", Template::Gamer),
-    ("flows", Template::Shaped(Queue::Flows)),
-    ("codel", Template::Shaped(Queue::Codel)),
-    ("sfq", Template::Shaped(Queue::Sfq)),
-    ("bands", Template::Shaped(Queue::Bands)),
-    ("fifo", Template::Shaped(Queue::Fifo)),
-    ("pfifo", Template::Shaped(Queue::Pfifo)),
-    ("none", Template::None),
-];
-
-/// `queue` of a class.
-pub(super) const QUEUES: [(&str, Queue); 7] = [
-    ("fair", Queue::Fair),
-    ("flows", Queue::Flows),
-    ("codel", Queue::Codel),
-    ("sfq", Queue::Sfq),
-    ("bands", Queue::Bands),
-    ("fifo", Queue::Fifo),
-    ("pfifo", Queue::Pfifo),
-];
-
-/// How much may wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
-    Packets(u32),
-    Octets(u64),
-    /// As much as the rate carries in that time.
-    Time(Duration),
+/// The queue where a policy names none.
+pub(super) fn home() -> Queue {
+    &fair::Options::ABOUT.queues[0]
 }
 
-/// What `[shape]` says.
-#[derive(Debug, Clone, Copy)]
+/// The templates by name: "gamer" after "home", "none" at the end.
+fn templates() -> Vec<(&'static str, Template)> {
+    let queues = choices().into_iter();
+    let named = queues.map(|queue| (queue.offer().template, Template::Shaped(queue)));
+    let mut templates: Vec<_> = named.collect();
+    templates.insert(1, ("gamer", Template::Gamer));
+    templates.push(("none", Template::None));
+    templates
+}
+
+/// The values of a class's `queue`.
+pub(super) fn queues() -> Vec<(&'static str, Queue)> {
+    let queues = choices().into_iter();
+    queues.map(|queue| (queue.offer().name, queue)).collect()
+}
+
+/// Whether both are the same queue.
+pub(super) fn is_same(one: Queue, other: Queue) -> bool {
+    one.offer().name == other.offer().name
+}
+
+/// The keys and values of `[shape]`.
+#[derive(Debug, Clone)]
 pub(super) struct Shape {
     pub(super) template: Template,
-    pub(super) by_host: bool,
-    pub(super) ecn: bool,
-    pub(super) target: Option<Duration>,
-    pub(super) interval: Option<Duration>,
-    pub(super) quantum: Option<u32>,
-    pub(super) limit: Option<At<Limit>>,
-    pub(super) memory: Option<u64>,
-    pub(super) perturb: Duration,
+    /// Keys of queues.
+    pub(super) settings: Settings,
+    pub(super) limit: Option<At<LimitBy>>,
     pub(super) burst: Option<At<u64>>,
-    pub(super) flow_keys: KeySet,
     /// Thousandths of the link.
     pub(super) first_share: u32,
 }
 
+impl Template {
+    pub(super) fn is_none(self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    pub(super) fn is_gamer(self) -> bool {
+        matches!(self, Self::Gamer)
+    }
+}
+
 impl Shape {
-    /// The discipline behind the rate.
+    /// The queue behind the rate.
     pub(super) fn queue(&self) -> Queue {
         match self.template {
             Template::Shaped(queue) => queue,
-            Template::Gamer | Template::None => Queue::Fair,
+            Template::Gamer | Template::None => home(),
         }
     }
 }
 
 pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Shape {
     let mut section = Section::open(root, "shape", remarks);
-    let template = section.choice("template", &TEMPLATES, remarks);
-    let hosts = [("fair", true), ("off", false)];
-    let hosts = section.choice("hosts", &hosts, remarks);
-    let ecn = section.flag("ecn", remarks);
-    let target = section.parsed("target", time_in(100_000, 1_000_000_000), remarks);
-    let interval = section.parsed("interval", time_in(1_000_000, 4_000_000_000), remarks);
-    let quantum = section.parsed("quantum", octets_in(64, 1 << 20), remarks);
+    let template = section.choice("template", &templates(), remarks);
+    let mut given = Settings::default();
+    for setting in settings() {
+        if let Some(value) = value_of(setting, &mut section, remarks) {
+            given.set(setting, value);
+        }
+    }
     let limit = section.parsed("limit", limit, remarks);
-    let memory = section.parsed("memory", octets_in(16 << 10, 1 << 32), remarks);
-    let perturb = section.parsed("perturb", time_in(0, 3_600_000_000_000), remarks);
     let burst = section.parsed("burst", octets_in(1, 64 << 20), remarks);
-    let flow_keys = |text: &str| match text.parse::<KeySet>() {
-        Ok(keys) => Ok(keys),
-        Err(error) => Err(error.to_string().replacen(": ", "; ", 1)),
-    };
-    let flow_keys = section.parsed("flow_keys", flow_keys, remarks);
     let first_share = section.parsed("first_share", units::share, remarks);
     let shape = Shape {
-        template: template.map_or(Template::Shaped(Queue::Fair), |template| template.value),
-        by_host: hosts.is_none_or(|hosts| hosts.value),
-        ecn: ecn.is_none_or(|ecn| ecn.value),
-        target: target.map(|target| target.value),
-        interval: interval.map(|interval| interval.value),
-        quantum: quantum.map(|quantum| quantum.value as u32),
+        template: template.map_or(Template::Shaped(home()), |template| template.value),
+        settings: given,
         limit,
-        memory: memory.map(|memory| memory.value),
-        perturb: perturb.map_or(Duration::ZERO, |perturb| perturb.value),
         burst,
-        flow_keys: flow_keys.map_or(KeySet::INNERMOST, |keys| keys.value),
         first_share: first_share.map_or(300, |share| share.value),
     };
     advise(&section, &shape, remarks);
@@ -136,61 +108,83 @@ pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Shape {
     shape
 }
 
-const CONTROLLED: [Queue; 3] = [Queue::Fair, Queue::Flows, Queue::Codel];
-const PER_FLOW: [Queue; 3] = [Queue::Fair, Queue::Flows, Queue::Sfq];
-
-/// Keys that only some queues have a use for.
-const USES: [(&str, &[Queue]); 8] = [
-    ("hosts", &[Queue::Fair]),
-    ("ecn", &CONTROLLED),
-    ("target", &CONTROLLED),
-    ("interval", &CONTROLLED),
-    ("memory", &[Queue::Fair, Queue::Flows]),
-    ("perturb", &[Queue::Sfq]),
-    ("quantum", &PER_FLOW),
-    ("flow_keys", &PER_FLOW),
-];
-
-/// Keys that are of no use, or do harm, with this template.
-fn advise(section: &Section<'_, '_>, shape: &Shape, remarks: &mut Remarks<'_>) {
-    let queue = shape.queue();
-    for (key, queues) in USES {
-        if let Some(at) = section.place(key).filter(|_| !queues.contains(&queue)) {
-            let message = "has no effect with this template";
-            let templates = named(queues);
-            let right = format!("leave it out, or use a template that has it: {templates}");
-            remarks.advise(at, &section.key(key), message, right);
+/// The value of one queue's key.
+fn value_of(
+    setting: &'static Setting,
+    section: &mut Section<'_, '_>,
+    remarks: &mut Remarks<'_>,
+) -> Option<Value> {
+    let key = setting.name;
+    match setting.takes {
+        Takes::Flag => {
+            let flag = section.flag(key, remarks)?;
+            Some(Value::Flag(flag.value))
         }
-    }
-    if let Some(at) = section.place("perturb")
-        && shape.perturb > Duration::ZERO
-        && queue == Queue::Sfq
-    {
-        let message = "at each change of the hash, flows that wait meet in other queues: spikes of latency, on that grid";
-        let right = "leave it out, or use template \"home\" or \"flows\", which need none";
-        remarks.advise(at, &section.key("perturb"), message, right);
+        Takes::Switch(on, off) => {
+            let flag = section.choice(key, &[(on, true), (off, false)], remarks)?;
+            Some(Value::Flag(flag.value))
+        }
+        Takes::Time(least, most) => {
+            let time = section.parsed(key, time_in(least, most), remarks)?;
+            Some(Value::Time(time.value))
+        }
+        Takes::Size(least, most) => {
+            let size = section.parsed(key, octets_in(least, most), remarks)?;
+            Some(Value::Size(size.value))
+        }
+        Takes::Keys => {
+            let keys = section.parsed(key, key_set, remarks)?;
+            Some(Value::Keys(keys.value))
+        }
     }
 }
 
-fn named(queues: &[Queue]) -> String {
-    let names = TEMPLATES.iter().filter(
-        |(_, template)| matches!(template, Template::Shaped(queue) if queues.contains(queue)),
-    );
-    let names: Vec<String> = names.map(|(name, _)| format!("\"{name}\"")).collect();
-    names.join(", ")
+fn key_set(text: &str) -> Result<KeySet, String> {
+    let keys = text.parse::<KeySet>();
+    keys.map_err(|error| error.to_string().replacen(": ", "; ", 1))
+}
+
+/// Keys that have no effect, or do harm, with this template.
+fn advise(section: &Section<'_, '_>, shape: &Shape, remarks: &mut Remarks<'_>) {
+    let offer = shape.queue().offer();
+    for setting in settings() {
+        let Some(at) = section.place(setting.name) else {
+            continue;
+        };
+        let key = section.key(setting.name);
+        let is_given = shape.settings.get(setting);
+        if !offer.has(setting) {
+            let message = "has no effect with this template";
+            let templates = with(setting);
+            let right = format!("leave it out, or use a template that has it: {templates}");
+            remarks.advise(at, &key, message, right);
+        } else if let Some([message, right]) = setting.caution
+            && is_given.is_some_and(|value| !value.is_zero())
+        {
+            remarks.advise(at, &key, message, right);
+        }
+    }
+}
+
+/// The templates on which a key has an effect.
+fn with(setting: &Setting) -> String {
+    let queues = choices().into_iter();
+    let queues = queues.filter(|queue| queue.offer().has(setting));
+    let names = queues.map(|queue| format!("\"{}\"", queue.offer().template));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Packets as a number, octets with `b`, `k` or `m`, or a time.
-pub(super) fn limit(text: &str) -> Result<Limit, String> {
+pub(super) fn limit(text: &str) -> Result<LimitBy, String> {
     if let Ok(packets) = text.parse::<u32>() {
-        return Ok(Limit::Packets(packets));
+        return Ok(LimitBy::Packets(packets));
     }
     if let Ok(time) = units::time(text) {
-        return Ok(Limit::Time(time));
+        return Ok(LimitBy::Time(time));
     }
     let right = "write packets (100), octets (\"64k\", \"9000b\") or the time that they take at the rate (\"200ms\")";
     units::octets(text)
-        .map(Limit::Octets)
+        .map(LimitBy::Octets)
         .map_err(|_| format!("\"{text}\" is no limit; {right}"))
 }
 

@@ -216,7 +216,7 @@ fn a_port_and_a_host_turn_round_with_the_direction() {
         Some(Classifier::Rules(rules)) => {
             let each = rules
                 .iter()
-                .map(|(rule, class)| (crate::tree::describe(rule), *class));
+                .map(|(rule, class)| (crate::classifier::describe(rule), *class));
             each.collect::<Vec<_>>()
         }
         other => panic!("{other:?}"),

@@ -18,11 +18,11 @@ use base::Instant;
 use crate::discipline::{Backlog, Class, Discipline, Statistics};
 use crate::packet::{Id, Pool};
 
+pub use crate::classifier::{Classifier, Rule};
+pub use crate::registry::{DrrClass, DrrSpec, HtbSpec, PrioSpec, Spec, TbfSpec};
 pub use overhead::Overhead;
-#[cfg(test)]
-pub(crate) use show::describe;
-pub use show::{Node, Rule};
-pub use spec::{Classifier, DrrClass, HtbSpec, Spec, SpecError};
+pub use show::Node;
+pub use spec::SpecError;
 
 /// What was counted in a place before the last change, by kind.
 type Kept = HashMap<(String, &'static str), Statistics>;
@@ -44,7 +44,7 @@ impl Tree {
     /// # Errors
     /// When parts of it do not fit together.
     pub fn new(spec: &Spec, seed: u64, now: Instant) -> Result<Self, SpecError> {
-        let majors = spec.majors()?;
+        let majors = spec::majors(spec)?;
         let mut maker = spec::Maker {
             majors: majors.iter(),
             seed,
@@ -72,7 +72,7 @@ impl Tree {
     /// # Errors
     /// As [`Tree::new`]; nothing has changed then.
     pub fn change(&mut self, spec: &Spec, pool: &mut Pool, now: Instant) -> Result<(), SpecError> {
-        let majors = spec.majors()?;
+        let majors = spec::majors(spec)?;
         let mut maker = spec::Maker {
             majors: majors.iter(),
             seed: self.seed,

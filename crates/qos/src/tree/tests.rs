@@ -89,19 +89,19 @@ fn a_walk_meets_every_discipline_and_class_once_after_what_is_above_it() {
 #[test]
 fn a_number_that_is_taken_goes_to_nobody_else() {
     let leaf = || Spec::Fifo(Limit::Packets(1));
-    let nested = Spec::Prio {
+    let nested = Spec::Prio(PrioSpec {
         bands: vec![
             leaf(),
             leaf(),
-            Spec::Prio {
+            Spec::Prio(PrioSpec {
                 bands: vec![leaf(), leaf()],
                 classifier: None,
-                priomap: crate::pfifo_fast::Bands::DSCP,
-            },
+                priomap: crate::classify::Bands::DSCP,
+            }),
         ],
         classifier: None,
-        priomap: crate::pfifo_fast::Bands::DSCP,
-    };
+        priomap: crate::classify::Bands::DSCP,
+    });
     let tree = Tree::new(&nested, 1, Instant::ZERO).expect("fits");
     let mut handles: Vec<String> = tree.walk().into_iter().map(|node| node.handle).collect();
     let count = handles.len();
@@ -158,14 +158,14 @@ fn a_shaper_in_a_new_place_starts_empty() {
     };
     let id = pool.insert(packet).expect("room");
     tree.enqueue(&mut pool, id, Instant::ZERO);
-    let shaped = Spec::Tbf {
+    let shaped = Spec::Tbf(TbfSpec {
         options: tbf::Options {
             rate_bps: 8_000_000,
             burst: 2_000,
             peak: None,
         },
         child: Box::new(fifo),
-    };
+    });
     tree.change(&shaped, &mut pool, Instant::ZERO)
         .expect("fits");
     assert_eq!(

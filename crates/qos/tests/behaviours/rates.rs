@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use base::Instant;
 use qos::policy::Policy;
-use qos::tree::{Spec, Tree};
+use qos::tree::{Spec, TbfSpec, Tree};
 use qos::{Discipline, Packet, Pool};
 use wire::flow::{Flow, Keys};
 
@@ -27,7 +27,7 @@ fn keys(host: u8) -> Keys {
 /// Rate and burst of what is above all else.
 fn root(spec: &Spec) -> (u64, u32) {
     match spec {
-        Spec::Tbf { options, .. } => (options.rate_bps, options.burst),
+        Spec::Tbf(TbfSpec { options, .. }) => (options.rate_bps, options.burst),
         Spec::Htb(htb) => (htb.classes[0].ceil_bps, htb.classes[0].cburst),
         other => panic!("not shaped: {}", other.kind()),
     }

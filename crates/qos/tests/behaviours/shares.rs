@@ -3,7 +3,7 @@
 use base::{Duration, Instant};
 use qos::classify::{Key, KeySet};
 use qos::policy::Policy;
-use qos::tree::{Classifier, DrrClass, Spec, Tree};
+use qos::tree::{Classifier, DrrClass, DrrSpec, Spec, Tree};
 use qos::{Discipline, Packet, Pool, fair, fq_codel};
 use wire::flow::{Flow, Keys};
 
@@ -66,7 +66,7 @@ fn jain(spec: &Spec) -> f64 {
 /// The published script's heart: hosts over buckets, and `fq_codel` in each.
 fn script() -> Spec {
     let buckets = 32;
-    Spec::Drr {
+    Spec::Drr(DrrSpec {
         classes: (1..=buckets)
             .map(|minor| DrrClass {
                 minor,
@@ -80,7 +80,7 @@ fn script() -> Spec {
             seed: 1,
             baseclass: 1,
         },
-    }
+    })
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Disciplines with others below them: deficit round robin and bands.
 
 use base::Instant;
-use qos::classify::{Key, Map};
+use qos::classify::{Bands, Key, Map};
 use qos::drr::{Class, Drr};
 use qos::fifo::{Fifo, Limit};
-use qos::pfifo_fast::Bands;
 use qos::prio::{Band, Prio};
 use qos::{Backlog, Classify, Discipline, Id, Pool, Reason, Statistics};
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Duration, Instant};
 use proptest::prelude::*;
-use qos::classify::{Hash, Key, KeySet, Map};
+use qos::classify::{Bands, Hash, Key, KeySet, Map};
 use qos::codel::{self, Codel, Parameters};
 use qos::drr::{self, Drr};
 use qos::fifo::{Fifo, Limit};
 use qos::fq_codel::{self, Floor, FqCodel};
-use qos::pfifo_fast::{self, Bands, PfifoFast};
+use qos::pfifo_fast::{self, PfifoFast};
 use qos::prio::{Band, Prio};
 use qos::sfq::{self, Perturb, Sfq};
 use qos::{Discipline, Pool};

@@ -2,7 +2,7 @@
 
 use base::{Duration, Instant};
 use proptest::prelude::*;
-use qos::tree::Spec;
+use qos::tree::{Spec, TbfSpec};
 
 use crate::trees::{MTU, any_tree, shaped_tree};
 use crate::world::{World, keys};
@@ -72,7 +72,7 @@ fn assert_never_above(world: &World, rates: &[(Instant, u64)], burst: u32) {
 /// Rate and burst of what is above all else.
 fn root(tree: &Spec) -> (u64, u32) {
     match tree {
-        Spec::Tbf { options, .. } => (options.rate_bps, options.burst),
+        Spec::Tbf(TbfSpec { options, .. }) => (options.rate_bps, options.burst),
         Spec::Htb(htb) => (htb.classes[0].ceil_bps, htb.classes[0].cburst),
         _ => unreachable!("it is shaped"),
     }

@@ -4,14 +4,14 @@ use core::ops::Range;
 
 use base::Duration;
 use proptest::prelude::*;
-use qos::classify::{FlowMatch, Key, KeySet, Map, Match, Ports};
+use qos::classify::{Bands, FlowMatch, Key, KeySet, Map, Match, Ports};
 use qos::codel::{self, Parameters};
 use qos::fifo::Limit;
 use qos::fq_codel::{self, Floor};
 use qos::htb::ClassOptions;
-use qos::pfifo_fast::{self, Bands};
+use qos::pfifo_fast;
 use qos::sfq::{self, Perturb};
-use qos::tree::{Classifier, DrrClass, HtbSpec, Spec};
+use qos::tree::{Classifier, DrrClass, DrrSpec, HtbSpec, PrioSpec, Spec, TbfSpec};
 use qos::{fair, tbf};
 
 /// Octets of the longest packet.
@@ -130,26 +130,30 @@ fn classifier(kind: u8, classes: u32, keys: KeySet) -> Classifier {
 fn prio(inner: BoxedStrategy<Spec>) -> impl Strategy<Value = Spec> {
     let bands = prop::collection::vec(inner, 1..4);
     (bands, prop::option::of(0u8..4), keys(), any::<bool>()).prop_map(
-        |(bands, kind, keys, linux)| Spec::Prio {
-            classifier: kind.map(|kind| classifier(kind, bands.len() as u32, keys)),
-            bands,
-            priomap: if linux { Bands::LINUX } else { Bands::DSCP },
+        |(bands, kind, keys, linux)| {
+            Spec::Prio(PrioSpec {
+                classifier: kind.map(|kind| classifier(kind, bands.len() as u32, keys)),
+                bands,
+                priomap: if linux { Bands::LINUX } else { Bands::DSCP },
+            })
         },
     )
 }
 
 fn drr(inner: BoxedStrategy<Spec>, quantum: Range<u32>) -> impl Strategy<Value = Spec> {
     let classes = prop::collection::vec((quantum, inner), 1..4);
-    (classes, 0u8..4, keys()).prop_map(|(classes, kind, keys)| Spec::Drr {
-        classifier: classifier(kind, classes.len() as u32, keys),
-        classes: (1..)
-            .zip(classes)
-            .map(|(minor, (quantum, child))| DrrClass {
-                minor,
-                quantum,
-                child,
-            })
-            .collect(),
+    (classes, 0u8..4, keys()).prop_map(|(classes, kind, keys)| {
+        Spec::Drr(DrrSpec {
+            classifier: classifier(kind, classes.len() as u32, keys),
+            classes: (1..)
+                .zip(classes)
+                .map(|(minor, (quantum, child))| DrrClass {
+                    minor,
+                    quantum,
+                    child,
+                })
+                .collect(),
+        })
     })
 }
 
@@ -162,16 +166,18 @@ pub(crate) const LINK_BPS: u64 = 5_000_000;
 
 fn tbf(inner: BoxedStrategy<Spec>, rate: Range<u64>) -> impl Strategy<Value = Spec> {
     let peak = prop::option::of((1u64..4, MTU..4_000));
-    (rate, MTU..20_000, peak, inner).prop_map(|(rate_bps, burst, peak, child)| Spec::Tbf {
-        options: tbf::Options {
-            rate_bps,
-            burst,
-            peak: peak.map(|(times, mtu)| tbf::Peak {
-                rate_bps: rate_bps * times,
-                mtu,
-            }),
-        },
-        child: Box::new(child),
+    (rate, MTU..20_000, peak, inner).prop_map(|(rate_bps, burst, peak, child)| {
+        Spec::Tbf(TbfSpec {
+            options: tbf::Options {
+                rate_bps,
+                burst,
+                peak: peak.map(|(times, mtu)| tbf::Peak {
+                    rate_bps: rate_bps * times,
+                    mtu,
+                }),
+            },
+            child: Box::new(child),
+        })
     })
 }
 

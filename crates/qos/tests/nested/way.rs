@@ -2,7 +2,7 @@
 
 use qos::Classify;
 use qos::classify::{Hash, Match};
-use qos::tree::{Classifier, HtbSpec, Spec};
+use qos::tree::{Classifier, DrrSpec, HtbSpec, PrioSpec, Spec, TbfSpec};
 use wire::flow::Keys;
 
 use crate::trees::MTU;
@@ -52,11 +52,11 @@ impl Way {
 
     fn follow(&mut self, spec: &Spec, keys: &Keys) {
         match spec {
-            Spec::Prio {
+            Spec::Prio(PrioSpec {
                 bands,
                 classifier,
                 priomap,
-            } => {
+            }) => {
                 let said = classifier.as_ref().and_then(|who| class(who, keys));
                 let said = said
                     .map(usize::from)
@@ -71,17 +71,17 @@ impl Way {
                 });
                 self.down(band as u16, &bands[band - 1], keys);
             }
-            Spec::Drr {
+            Spec::Drr(DrrSpec {
                 classes,
                 classifier,
-            } => {
+            }) => {
                 let number = class(classifier, keys).expect("each packet has a class");
                 let mut classes = classes.iter();
                 let found = classes.find(|class| class.minor == number);
                 self.held += MTU;
                 self.down(number, &found.expect("it is there").child, keys);
             }
-            Spec::Tbf { options, child } => {
+            Spec::Tbf(TbfSpec { options, child }) => {
                 self.gate(0, false, options.rate_bps, options.burst, options.burst);
                 if let Some(peak) = options.peak {
                     self.gate(0, true, peak.rate_bps, peak.mtu, peak.mtu);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use qos::classify::{Key, KeySet, Map};
 use qos::fifo::Limit;
 use qos::htb::ClassOptions;
-use qos::tree::{Classifier, HtbSpec, Spec, Tree};
+use qos::tree::{Classifier, HtbSpec, Spec, TbfSpec, Tree};
 use qos::{Discipline, codel, fair, fq_codel, pfifo_fast, sfq, tbf};
 
 use crate::world::{World, assert_ceiling, keys};
@@ -51,13 +51,15 @@ fn leaf() -> impl Strategy<Value = Spec> {
 /// One rate for all, or a class for each of three marks below one.
 fn shaped() -> impl Strategy<Value = Spec> {
     let rate = 500_000u64..RATE_MAX;
-    let one = (rate.clone(), MTU..BURST, leaf()).prop_map(|(rate_bps, burst, child)| Spec::Tbf {
-        options: tbf::Options {
-            rate_bps,
-            burst,
-            peak: None,
-        },
-        child: Box::new(child),
+    let one = (rate.clone(), MTU..BURST, leaf()).prop_map(|(rate_bps, burst, child)| {
+        Spec::Tbf(TbfSpec {
+            options: tbf::Options {
+                rate_bps,
+                burst,
+                peak: None,
+            },
+            child: Box::new(child),
+        })
     });
     let class = (rate.clone(), 0u8..3, leaf());
     let several =
@@ -136,14 +138,14 @@ proptest! {
 }
 
 fn tbf(rate_bps: u64, child: Spec) -> Spec {
-    Spec::Tbf {
+    Spec::Tbf(TbfSpec {
         options: tbf::Options {
             rate_bps,
             burst: 3_000,
             peak: None,
         },
         child: Box::new(child),
-    }
+    })
 }
 
 #[test]

@@ -9,7 +9,8 @@ use lab::gateway::run::{Place, Plan};
 use lab::gateway::stop::Stop;
 use lab::gateway::traffic::browser;
 use lab::gateway::treatment::{Both, FIFO_DEFAULT, Link, Treatment};
-use qos::policy::{Policy, units};
+use qos::policy::Policy;
+use qos::units;
 
 /// Before anything is measured, the load has so many seconds to settle. Less would measure how uploads begin.
 const SETTLE_S: u64 = 3;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use qos::policy::units::Rate;
 use qos::policy::{Policy, Remark};
+use qos::units::Rate;
 use serde_json::{Value, json};
 
 use super::system::{self, Interface};

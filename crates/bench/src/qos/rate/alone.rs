@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
 use qos::htb::{ClassOptions, burst_of};
-use qos::tree::{HtbSpec, Spec, Tree};
+use qos::tree::{HtbSpec, Spec, TbfSpec, Tree};
 use qos::{Discipline, Packet, Pool, tbf};
 use reactor::clock;
 use wire::flow::Keys;
@@ -71,14 +71,14 @@ pub(super) fn spec(shaper: Shaper, rate_bps: u64) -> Spec {
     let burst = burst_of(rate_bps, 1514);
     let fair = Spec::Fair(qos::fair::Options::default());
     if shaper == Shaper::Tbf {
-        return Spec::Tbf {
+        return Spec::Tbf(TbfSpec {
             options: tbf::Options {
                 rate_bps,
                 burst,
                 peak: None,
             },
             child: Box::new(fair),
-        };
+        });
     }
     let class = ClassOptions {
         minor: 0x10,

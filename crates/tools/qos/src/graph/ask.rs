@@ -4,11 +4,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::model::has_flow_classes;
 use super::record::{self, Record, What};
 use crate::system;
-
-/// Disciplines that filters may stand at though their classes are flows, of which none may be there now.
-const HASHING: [&str; 5] = ["cake", "fq_codel", "fq_pie", "sfb", "sfq"];
 
 /// Parents that filters are asked for.
 const PARENTS_MAX: usize = 1_024;
@@ -63,7 +61,8 @@ fn parents(records: &[Record]) -> Vec<String> {
                 let has_classes = records.iter().any(|other| {
                     other.what == What::Class && other.handle.split(':').next() == Some(major)
                 });
-                if has_classes || HASHING.contains(&record.kind.as_str()) {
+                // A discipline can have filters while it has no flow, and so no class.
+                if has_classes || has_flow_classes(&record.kind) {
                     add(&record.handle);
                 }
             }

@@ -92,11 +92,20 @@ pub(super) struct Tree {
     pub(super) edges: Vec<Edge>,
 }
 
+/// The kernel's disciplines with flows as classes that headend does not have.
+const KERNEL_FLOW_CLASSES: [&str; 3] = ["cake", "fq_pie", "sfb"];
+
+/// Whether tc lists the flows of such a discipline as its classes.
+pub(super) fn has_flow_classes(kind: &str) -> bool {
+    let picture = qos::registry::picture(kind);
+    KERNEL_FLOW_CLASSES.contains(&kind) || picture.is_some_and(|picture| picture.has_flow_classes)
+}
+
 impl Node {
-    /// Whether it says what it sent: tc's classes of flows do not.
+    /// Whether tc counts the packets that it sent, which tc does not for flows.
     fn counts_sent(&self) -> bool {
         let kind = self.title.split(' ').next().unwrap_or_default();
-        self.kind != Kind::Class || !["cake", "fq_codel", "sfq"].contains(&kind)
+        self.kind != Kind::Class || !has_flow_classes(kind)
     }
 }
 

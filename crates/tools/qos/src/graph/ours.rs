@@ -3,8 +3,8 @@
 use anyhow::Result;
 use base::Instant;
 use qos::policy::Policy;
-use qos::policy::units::Rate;
 use qos::tree::Tree as Disciplines;
+use qos::units::Rate;
 
 use super::model::{Join, Kind, Numbers, Tree};
 use crate::rows::{Node, Run, Sums};

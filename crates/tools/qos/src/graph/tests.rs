@@ -67,6 +67,26 @@ fn handles(interface: &str) -> BTreeMap<(&'static str, String), usize> {
 }
 
 #[test]
+fn every_queue_that_a_policy_can_choose_is_drawn_with_its_kind_and_options() {
+    let choices = qos::registry::entries().into_iter();
+    for choice in choices.flat_map(|entry| entry.choices) {
+        let template = choice.offer().template;
+        let policy = format!("[link]\nup = \"9mbit\"\n[shape]\ntemplate = \"{template}\"\n");
+        let (policy, _) = qos::policy::Policy::parse(&policy).expect(template);
+        let spec = policy.up_spec();
+        let disciplines = qos::tree::Tree::new(&spec, 0, base::Instant::ZERO).expect(template);
+        let leaf = disciplines.walk().pop().expect("a leaf");
+        let tree = ours::grow(&policy, template).expect(template);
+        let page = text::terminal(&tree);
+        let title = format!("{} {}", leaf.kind, leaf.handle);
+        assert!(page.contains(&title), "{title:?} is not in {page}");
+        let drawn = tree.nodes.iter().find(|node| node.title == title);
+        assert!(drawn.is_some_and(|node| node.lines.contains(&leaf.options)));
+        assert!(svg::svg(&tree).contains(&title), "{title:?}");
+    }
+}
+
+#[test]
 fn each_qdisc_class_and_filter_that_tc_printed_is_drawn_once() {
     for interface in INTERFACES {
         let expected = handles(interface);

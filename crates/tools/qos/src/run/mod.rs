@@ -23,8 +23,8 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow, bail};
 use qos::policy::Policy;
-use qos::policy::units::Rate;
 use qos::tree::Spec;
+use qos::units::Rate;
 use reactor::port::{Port, PortError, PortOptions};
 use reactor::{Signals, Waker, urgency};
 use shaper::{Direction, Engine, EngineError, LaneSnapshot, Snapshot};

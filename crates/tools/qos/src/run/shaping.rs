@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use qos::fifo::Limit;
 use qos::policy::Policy;
 use qos::tree::Spec;
 use shaper::{Control, Snapshot};
@@ -20,35 +19,14 @@ const ROOM_MAX: u32 = 65_536;
 /// Packets that are in a way's room before a queue discards another for them.
 const ROOM_MORE: u32 = 64;
 
-/// Octets of the shortest packet in a queue that is limited in octets.
-const SHORTEST: u64 = 64;
-
 /// For how long a snapshot is shown again: whoever asks all the time does not keep the engine from its work.
 const FRESH: Duration = Duration::from_millis(20);
 
 /// Slots for packets that the queues of `spec` may fill.
 pub(super) fn room(spec: &Spec) -> u32 {
-    wanted(spec)
+    spec.packets_max()
         .saturating_add(ROOM_MORE)
         .clamp(ROOM_MIN, ROOM_MAX)
-}
-
-/// Packets that may wait in all of its queues.
-fn wanted(spec: &Spec) -> u32 {
-    let below = spec.children().into_iter().map(|(_, child)| wanted(child));
-    let below = below.fold(0, u32::saturating_add);
-    let own = match spec {
-        Spec::Fifo(Limit::Packets(packets)) => *packets,
-        Spec::Fifo(Limit::Bytes(bytes)) => u32::try_from(bytes / SHORTEST).unwrap_or(u32::MAX),
-        Spec::PfifoFast(options) => options.limit.saturating_mul(3),
-        Spec::Sfq(options) => options.limit,
-        Spec::Codel(options) => options.limit,
-        Spec::FqCodel(options) => options.limit,
-        Spec::Fair(options) => options.limit,
-        Spec::Htb(htb) => htb.direct_limit,
-        Spec::Prio { .. } | Spec::Drr { .. } | Spec::Tbf { .. } => 0,
-    };
-    below.saturating_add(own)
 }
 
 /// A policy in force.
@@ -225,6 +203,8 @@ fn tenths(span: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use qos::fifo::Limit;
+
     use super::*;
 
     fn spec(text: &str) -> Spec {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use qos::policy::units::Rate;
+use qos::units::Rate;
 
 use crate::printable;
 use crate::rates::{bits, count};
