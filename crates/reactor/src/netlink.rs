@@ -324,26 +324,6 @@ impl Netlink {
         })
     }
 
-    /// Sets an interface's hardware address.
-    ///
-    /// # Errors
-    /// What the kernel said.
-    pub fn set_hardware_address(&mut self, name: &str, address: [u8; 6]) -> io::Result<()> {
-        self.change(libc::RTM_NEWLINK, name, None, |request| {
-            request.attribute(libc::IFLA_ADDRESS, &address);
-        })
-    }
-
-    /// Limits the packets that wait in an interface's default queue; a virtual interface has one from then on.
-    ///
-    /// # Errors
-    /// What the kernel said.
-    pub fn set_queue_length(&mut self, name: &str, packets: u32) -> io::Result<()> {
-        self.change(libc::RTM_NEWLINK, name, None, |request| {
-            request.number(libc::IFLA_TXQLEN, packets);
-        })
-    }
-
     /// Gives an interface an address. IPv6's is usable at once: nobody is asked whether he has it already.
     ///
     /// # Errors

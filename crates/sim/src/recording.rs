@@ -1,17 +1,10 @@
-//! The inputs of one node, kept so that a fresh machine can be taken through them
-//! again.
+//! The inputs of one node and the datagrams that it sent, recorded so that `replay` can repeat them.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::fmt;
 use std::net::IpAddr;
-use std::rc::Rc;
 use std::str::FromStr;
 
 use base::{Instant, Route};
-
-use crate::DatagramMachine;
-use crate::node::{Held, Node};
 
 /// Entries that a recording holds; after these it stops and says so.
 const ENTRY_LIMIT: usize = 1 << 20;
@@ -22,9 +15,9 @@ const ENTRY_LIMIT: usize = 1 << 20;
 /// nanoseconds and bytes in hex, so that it can be kept beside a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    started: Instant,
+    pub(crate) started: Instant,
     entries: Vec<(Instant, Entry)>,
-    truncated: bool,
+    pub(crate) truncated: bool,
 }
 
 /// One thing that happened to a machine.
@@ -50,30 +43,8 @@ pub enum Entry {
     },
 }
 
-/// What the owner of a replayed machine has to do again.
-#[derive(Debug)]
-pub enum Call<'a, E> {
-    /// The owner's call of this number, from 0, was made here.
-    Command(usize),
-    /// The machine had this event, before it is kept: what `World::on_event` did.
-    Event(&'a E),
-}
-
-/// What came of a replay.
-#[derive(Debug)]
-pub struct Replayed<M: DatagramMachine> {
-    /// The machine after the last input.
-    pub machine: M,
-    /// Its events.
-    pub events: Vec<(Instant, M::Event)>,
-    /// What it discarded.
-    pub discards: Vec<(Instant, M::Discard)>,
-    /// The replay's own recording: equal to the original if the machine did the same.
-    pub recording: Recording,
-}
-
 impl Recording {
-    fn new(started: Instant) -> Self {
+    pub(crate) fn new(started: Instant) -> Self {
         Self {
             started,
             entries: Vec::new(),
@@ -89,51 +60,6 @@ impl Recording {
     /// Whether it reached its limit (1,048,576 entries) and so ends before the run did.
     pub fn is_truncated(&self) -> bool {
         self.truncated
-    }
-
-    /// Takes `machine` through the recorded inputs; `owner` repeats what the owner
-    /// called, and does nothing for a machine that is never called.
-    pub fn replay<M: DatagramMachine>(
-        &self,
-        machine: M,
-        owner: impl FnMut(&mut M, Call<'_, M::Event>, Instant) + 'static,
-    ) -> Replayed<M> {
-        let owner = Rc::new(RefCell::new(owner));
-        let mut held = Held::new(machine);
-        let mut out = Vec::new();
-        // What a machine sends on being added was before the recording.
-        held.drain(self.started, &mut out);
-        held.recorder.start(self.started);
-        let on_event = Rc::clone(&owner);
-        held.on_event = Some(Box::new(move |m, event, now| {
-            (on_event.borrow_mut())(m, Call::Event(event), now)
-        }));
-        let mut commands = 0;
-        for (at, entry) in &self.entries {
-            match entry {
-                Entry::Sent { .. } => continue,
-                // A discard is kept by `held`.
-                Entry::Datagram { route, bytes } => drop(held.handle(*route, bytes, *at)),
-                Entry::Timeout => held.handle_timeout(*at),
-                Entry::Command => {
-                    held.recorder.note(*at, || Entry::Command);
-                    (owner.borrow_mut())(&mut held.machine, Call::Command(commands), *at);
-                    commands += 1;
-                }
-            }
-            held.drain(*at, &mut out);
-            out.clear();
-        }
-        let mut recording = held.recorder.take().unwrap_or(Recording::new(self.started));
-        recording.truncated |= self.truncated;
-        let all = |inbox: VecDeque<_>| inbox.into_iter().collect();
-        let discards = held.discards.into_iter().collect();
-        Replayed {
-            machine: held.machine,
-            events: all(held.events),
-            discards,
-            recording,
-        }
     }
 }
 

@@ -4,16 +4,30 @@
 //! promised of the order between peers; that of the datagrams to one stays.
 
 use std::mem;
-use std::net::IpAddr;
-
-use crate::datagram::send::Queued;
+use std::net::{IpAddr, SocketAddr};
 
 /// No datagram.
 const NONE: u32 = u32::MAX;
 /// A datagram that has its new place.
 const PLACED: u32 = u32::MAX - 1;
 
-/// What is needed for that, used again.
+/// A datagram that waits in a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued {
+    pub(super) start: usize,
+    pub(super) length: usize,
+    pub(super) peer: SocketAddr,
+    pub(super) local: Option<IpAddr>,
+}
+
+impl Queued {
+    /// Whether it goes the same way as another.
+    pub(super) fn has_ends_of(&self, other: &Self) -> bool {
+        self.peer == other.peer && self.local == other.local
+    }
+}
+
+/// The tables that gathering needs, kept for the next time.
 #[derive(Default)]
 pub(super) struct Gather {
     /// The latest datagram of each hash. One that another one has replaced is followed by none.

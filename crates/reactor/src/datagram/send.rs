@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::datagram::UdpSocket;
-use crate::datagram::gather::Gather;
+use crate::datagram::gather::{Gather, Queued};
 use crate::sys::mmsg::{Outgoing, SendSlots};
 
 /// Messages in one call.
@@ -22,22 +22,6 @@ pub(super) const MERGE_SIZE_SAFE: usize = 1_200;
 
 /// Larger datagrams are sent one by one: they fit no path over Ethernet.
 pub(super) const MERGE_SIZE_MAX: usize = 1_500 - 28;
-
-/// A datagram that waits in a batch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Queued {
-    pub(super) start: usize,
-    pub(super) length: usize,
-    pub(super) peer: SocketAddr,
-    pub(super) local: Option<IpAddr>,
-}
-
-impl Queued {
-    /// Whether it goes the same way as another.
-    pub(super) fn has_ends_of(&self, other: &Self) -> bool {
-        self.peer == other.peer && self.local == other.local
-    }
-}
 
 /// Datagrams to be sent, one after the other in one buffer that is used again.
 pub struct SendBatch {
