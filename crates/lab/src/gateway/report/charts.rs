@@ -141,6 +141,9 @@ fn bar(
     bar.labelled(format!("{mean} ({min} to {max}, n = {})", spread.count))
 }
 
+const STREAM: &str = "A stream of 200 kbit/s in datagrams of 500 octets from B to the far side";
+const PAGES: &str = "A page of a dozen objects, 150 kB, loaded by B: the mean of all loads, by our own loader (here) and by a browser";
+
 fn published_bar(value: Option<f64>, missing: &str) -> Bar {
     match value {
         Some(value) => Bar::new(PUBLISHED.0, Style::Dashed, PUBLISHED.1, value),
@@ -152,76 +155,78 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
     if outcome.rows.is_empty() {
         return Vec::new();
     }
-    let chart = |title: &str, subtitle: &str, value, groups| {
-        Figure::from(BarChart {
-            title: title.to_owned(),
-            subtitle: subtitle.to_owned(),
-            value,
-            groups,
-            notes: Vec::new(),
-        })
+    let loss = |row: &RowOutcome| {
+        let here = row.spread(|run| Some(run.loss_percent));
+        vec![
+            published_bar(Some(row.published.loss_percent), ""),
+            bar(HERE, here, 2, "none"),
+        ]
     };
-    let groups = |bars: &dyn Fn(&RowOutcome) -> Vec<Bar>| {
-        let rows = outcome.rows.iter();
-        let groups = rows.map(|row| group(row, bars(row)));
-        groups.filter(|group| !group.bars.is_empty()).collect()
+    let jitter = |row: &RowOutcome| {
+        let here = row.spread(|run| Some(run.jitter_ms));
+        vec![
+            published_bar(Some(row.published.jitter_ms), ""),
+            bar(HERE, here, 2, "none"),
+        ]
     };
-    let stream = "A stream of 200 kbit/s in datagrams of 500 octets from B to the far side";
+    let pages = |row: &RowOutcome| page_bars(row, outcome.seconds);
     let mut charts = vec![
         chart(
-            "Loss of the stream",
-            stream,
+            ["Loss of the stream", STREAM],
             Axis::linear("loss", "%"),
-            groups(&|row| {
-                let here = row.spread(|run| Some(run.loss_percent));
-                vec![
-                    published_bar(Some(row.published.loss_percent), ""),
-                    bar(HERE, here, 2, "none"),
-                ]
-            }),
+            groups(outcome, loss),
         ),
         chart(
-            "Jitter of the stream",
-            stream,
+            ["Jitter of the stream", STREAM],
             Axis::linear("jitter", "ms"),
-            groups(&|row| {
-                let here = row.spread(|run| Some(run.jitter_ms));
-                vec![
-                    published_bar(Some(row.published.jitter_ms), ""),
-                    bar(HERE, here, 2, "none"),
-                ]
-            }),
+            groups(outcome, jitter),
         ),
         chart(
-            "Page loads",
-            "A page of a dozen objects, 150 kB, loaded by B: the mean of all loads, by our own loader (here) and by a browser",
+            ["Page loads", PAGES],
             Axis::linear("time", "ms"),
-            groups(&|row| page_bars(row, outcome.seconds)),
+            groups(outcome, pages),
         ),
     ];
-    if outcome
-        .rows
-        .iter()
-        .any(|row| row.runs.iter().any(|run| run.share.is_some()))
-    {
+    let mut runs = outcome.rows.iter().flat_map(|row| &row.runs);
+    if runs.any(|run| run.share.is_some()) {
         charts.push(chart(
-            "B's share of the link",
-            "One upload of B against what A does",
+            [
+                "B's share of the link",
+                "One upload of B against what A does",
+            ],
             Axis::linear("share", "").up_to(1.0),
-            groups(&|row| {
-                let here = row.spread(|run| run.share);
-                match row.row.load {
-                    // There is nobody to share with.
-                    Load::None => Vec::new(),
-                    _ => vec![
-                        published_bar(row.published.share, "not published"),
-                        bar(HERE, here, 3, "not measured"),
-                    ],
-                }
-            }),
+            groups(outcome, share_bars),
         ));
     }
     charts
+}
+
+/// A chart with a title and a subtitle.
+fn chart([title, subtitle]: [&str; 2], value: Axis, groups: Vec<BarGroup>) -> Figure {
+    Figure::from(BarChart {
+        title: title.to_owned(),
+        subtitle: subtitle.to_owned(),
+        value,
+        groups,
+        notes: Vec::new(),
+    })
+}
+
+/// A group of bars for each row that has any.
+fn groups(outcome: &Outcome, bars: impl Fn(&RowOutcome) -> Vec<Bar>) -> Vec<BarGroup> {
+    let groups = outcome.rows.iter().map(|row| group(row, bars(row)));
+    groups.filter(|group| !group.bars.is_empty()).collect()
+}
+
+fn share_bars(row: &RowOutcome) -> Vec<Bar> {
+    // Without load, B shares the link with nobody.
+    if row.row.load == Load::None {
+        return Vec::new();
+    }
+    vec![
+        published_bar(row.published.share, "not published"),
+        bar(HERE, row.spread(|run| run.share), 3, "not measured"),
+    ]
 }
 
 /// The loads of all measurements together, so that their spread is that of single loads.
