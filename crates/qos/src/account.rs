@@ -1,11 +1,11 @@
-//! What a discipline with others below it knows of what waits in them.
+//! The books of a discipline with children: the backlog below it, and what was sent and dropped.
 
 use base::Instant;
 
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, Pool, Reason};
 
-/// What waits in all children together, and what became of the rest.
+/// The backlog of all children together, and the statistics of the discipline itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Account {
     pub(crate) backlog: Backlog,
@@ -13,7 +13,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Gives a packet to a child; says whether it was taken.
+    /// Gives a packet to a child; returns whether the child took it.
     pub(crate) fn enqueue(
         &mut self,
         child: &mut dyn Discipline,
@@ -41,7 +41,7 @@ impl Account {
         taken
     }
 
-    /// Takes a packet out of a child. It waits still, until [`Account::send`].
+    /// Takes a packet out of a child. It counts as waiting until [`Account::send`].
     pub(crate) fn dequeue(
         &mut self,
         child: &mut dyn Discipline,
@@ -63,13 +63,13 @@ impl Account {
         self.statistics.count_sent(length);
     }
 
-    /// No class takes a packet.
+    /// Discards a packet that belongs to no class.
     pub(crate) fn discard(&mut self, pool: &mut Pool, id: Id) {
         self.statistics.dropped += 1;
         pool.discard(id, Reason::Unclassified);
     }
 
-    /// What the child will hold with this packet.
+    /// Counts a packet in; returns the backlog that the child has if it keeps everything.
     fn come(&mut self, child: &dyn Discipline, pool: &Pool, id: Id) -> Backlog {
         let length = pool.length(id);
         self.backlog.add(length);

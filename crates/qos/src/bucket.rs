@@ -1,30 +1,30 @@
-//! A bucket of tokens, exact at any rate.
+//! A token bucket that is exact at any rate.
 //!
-//! Levels are kept in billionths of a bit: what a rate in bits per second gives in a nanosecond is a whole number of
-//! them, so nothing is ever rounded and nothing drifts.
+//! Levels are stored in billionths of a bit. A rate in bits per second adds a whole number of these in each
+//! nanosecond, so no rounding error accumulates.
 
 use base::Instant;
 
-/// One octet, in billionths of a bit.
+/// One byte, in billionths of a bit.
 const OCTET: i64 = 8_000_000_000;
 
-/// The most octets that a bucket can hold, or owe.
+/// The most bytes that a bucket can hold or owe.
 pub(crate) const BURST_MAX: u32 = 1 << 28;
 
 const DEBT_MAX: i64 = BURST_MAX as i64 * OCTET;
 
-/// A bucket that `rate_bps` fills and packets empty. It may owe: its level may be below zero.
+/// A bucket that `rate_bps` fills and packets empty. Its level may be below zero: then it owes tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bucket {
     rate_bps: u64,
     size: i64,
     level: i64,
-    /// When `level` was right.
+    /// The time at which `level` was computed.
     at: u64,
 }
 
 impl Bucket {
-    /// A bucket of at most `size` octets that holds `level` of them at `now`.
+    /// A bucket of at most `size` bytes that holds `level` bytes at `now`.
     pub(crate) fn new(rate_bps: u64, size: u32, level: i64, now: Instant) -> Self {
         let size = units(size);
         let most = i64::from(BURST_MAX);
@@ -36,10 +36,10 @@ impl Bucket {
         }
     }
 
-    /// Lets the time until `now` fill it.
+    /// Adds the tokens for the time until `now`.
     #[inline]
     pub(crate) fn fill(&mut self, now: Instant) {
-        // Many packets leave at one time.
+        // Many packets leave in the same instant: nothing to add.
         if now.as_nanos() > self.at {
             self.level = self.level_at(now);
             self.at = now.as_nanos();
@@ -58,19 +58,19 @@ impl Bucket {
         }
     }
 
-    /// Takes out `octets`, whether they are there or not.
+    /// Takes out `octets` tokens, even if the bucket holds fewer.
     #[inline]
     pub(crate) fn take(&mut self, octets: u32) {
         self.level = (self.level - units(octets)).max(-DEBT_MAX);
     }
 
-    /// Whether it owes nothing, as of the last [`Bucket::fill`].
+    /// Whether the level was zero or above at the last [`Bucket::fill`].
     #[inline]
     pub(crate) fn is_even(&self) -> bool {
         self.level >= 0
     }
 
-    /// When it holds `octets`, or all that it can hold if that is less: perhaps in the past.
+    /// The time at which the bucket holds `octets`, or is full if it cannot hold that many; may be in the past.
     #[inline]
     pub(crate) fn holds_at(&self, octets: u32) -> Instant {
         let missing = units(octets).min(self.size) - self.level;
@@ -81,12 +81,12 @@ impl Bucket {
         Instant::from_nanos(self.at.saturating_add(wait))
     }
 
-    /// Whole octets in it as of the last [`Bucket::fill`], negative when it owes, rounded down.
+    /// Whole bytes in it at the last [`Bucket::fill`], rounded down; negative if it owes.
     pub(crate) fn octets(&self) -> i64 {
         self.level.div_euclid(OCTET)
     }
 
-    /// Whole octets in it at `now`.
+    /// Whole bytes in it at `now`.
     pub(crate) fn octets_at(&self, now: Instant) -> i64 {
         self.level_at(now).div_euclid(OCTET)
     }

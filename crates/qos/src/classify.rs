@@ -1,13 +1,13 @@
-//! Classifiers: what a packet's keys say about where it belongs.
+//! Classifiers: they choose a packet's class by its keys.
 //!
-//! - [`Map`]: one key, calculated with; and [`struct@Hash`]: several keys, spread over buckets; as `tc`'s flow filter has them
-//!   (tc-flow(8)).
-//! - [`Filter`]: rules in order, the first that matches wins, as with u32 and flower.
+//! - [`Map`] calculates the class from one key; [`struct@Hash`] spreads packets over classes by several keys. Both follow
+//!   `tc`'s flow filter (tc-flow(8)).
+//! - [`Filter`] tries rules in order and takes the first that matches, as u32 and flower do.
 //!
-//! Other than in Linux, a key that a packet does not have is 0, always: there the address of a socket or a route stands
-//! in for it, which is another one after each start. And the headers in front of a tunnel and within can both be asked
-//! for: `src` is what routers see, `tunnel-src` what the tunnel carries, `innermost-src` the latter if there is one and
-//! else the former.
+//! Two things differ from Linux. A key that a packet lacks is always 0; Linux puts the address of a socket or route
+//! there, which changes with each start. And both the headers before a tunnel and those within it have keys: `src` is
+//! the address that routers see, `tunnel-src` is the address within the tunnel, and `innermost-src` is `tunnel-src`
+//! if there is a tunnel and `src` if not.
 
 mod bands;
 mod filter;
@@ -26,7 +26,7 @@ use core::str::FromStr;
 
 use wire::flow::{Dscp, Flow, Keys};
 
-/// What a classifier can ask for.
+/// A field of a packet that a classifier reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Key {
@@ -69,7 +69,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// Every key, in their order.
+    /// Every key, in the order of the enum.
     pub const ALL: [Key; 18] = [
         Key::Src,
         Key::Dst,
@@ -91,7 +91,7 @@ impl Key {
         Key::InnermostProtoDst,
     ];
 
-    /// What it is called, as in tc-flow(8) where it is there.
+    /// Its name, as in tc-flow(8) where that has the key.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -116,8 +116,8 @@ impl Key {
         }
     }
 
-    /// A packet's value of this key in 32 bits, 0 where it has none: of an IPv4 address its bits, of an IPv6 address
-    /// the exclusive or of its four words, as in Linux.
+    /// A packet's value of this key in 32 bits, and 0 where it has none. An IPv4 address gives its bits; an IPv6
+    /// address gives the exclusive or of its four words, as in Linux.
     #[must_use]
     #[inline]
     pub fn value(self, keys: &Keys) -> u32 {
@@ -150,7 +150,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// A text that names no key.
+/// A text that is no key's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownKey(String);
 
@@ -180,7 +180,7 @@ impl FromStr for Key {
     }
 }
 
-/// An address as two numbers, its first octets the first.
+/// An address as two numbers, the first 8 bytes first.
 #[inline(always)]
 fn halves(address: [u8; 16]) -> [u64; 2] {
     let bits = u128::from_be_bytes(address);

@@ -1,6 +1,6 @@
-//! Controlled delay: one queue, in which no packet waits for long for long. tc's `codel`.
+//! CoDel: one queue that keeps its packets' delay low. tc's `codel`.
 //!
-//! RFC 8289; RFC 3168 for marks. Left out: what RFC 8289 appendix A says of data centres, beyond the threshold for marks.
+//! RFC 8289; RFC 3168 for marks. Left out: RFC 8289 appendix A (data centres), except the threshold for marks.
 
 pub(crate) mod control;
 
@@ -13,24 +13,24 @@ use crate::queue::{Given, LimitBy, Offer, Queue, Setting, Takes};
 use crate::units::Time;
 use control::{Control, Law, Tally, Turn, Waiting};
 
-/// What controls the delay (RFC 8289 4.2 to 4.4).
+/// The parameters of the control law (RFC 8289 4.2 to 4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
-    /// The wait that may stand, 5 ms.
+    /// The standing delay that is acceptable: 5 ms.
     pub target: Duration,
-    /// How long it may be passed before a packet is dropped; about a round trip of the slowest flow, 100 ms. More than
-    /// 4.29 s counts as that.
+    /// How long the delay may stay above the target before a packet is dropped: about a round trip of the slowest
+    /// flow, 100 ms. Values above 4.29 s count as 4.29 s.
     pub interval: Duration,
-    /// Octets on the line of the largest packet: while no more than this waits behind a packet, it is not dropped.
+    /// Bytes on the line of the largest packet. A packet with no more than this behind it is not dropped.
     pub mtu: u32,
-    /// Whether a packet whose sender understands marks is marked in place of dropped.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// The wait above which all such packets are marked, whatever came before.
+    /// Above this delay every ECN-capable packet is marked, whatever the control law says.
     pub ce_threshold: Option<Duration>,
 }
 
 impl Default for Parameters {
-    /// As RFC 8289 has it, without marks, for Ethernet.
+    /// RFC 8289's values for Ethernet, without marks.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(5),
@@ -42,12 +42,12 @@ impl Default for Parameters {
     }
 }
 
-/// What a [`Codel`] is made from.
+/// Options of a [`Codel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Packets it holds.
     pub limit: u32,
-    /// What controls the delay.
+    /// The control law.
     pub parameters: Parameters,
 }
 
@@ -60,7 +60,7 @@ impl Default for Options {
     }
 }
 
-/// One queue whose head is dropped, or marked, when it has waited too long.
+/// One queue whose first packet is dropped or marked when it has waited too long.
 #[derive(Debug)]
 pub struct Codel {
     limit: u32,
@@ -98,7 +98,7 @@ impl Waiting for List {
     }
 }
 
-/// `ecn`: whether packets are marked in place of dropped.
+/// `ecn`: whether packets are marked instead of dropped.
 pub static ECN: Setting = Setting {
     name: "ecn",
     takes: Takes::Flag,
@@ -120,8 +120,8 @@ pub static INTERVAL: Setting = Setting {
 };
 
 impl Parameters {
-    /// What a policy gives. RFC 8289 4.4: the target is at least what a packet and a half take, or every packet would
-    /// be late.
+    /// The parameters for a policy. RFC 8289 4.4: the target is at least the time of 1.5 packets, or every packet
+    /// would be late.
     pub(crate) fn of(given: &Given<'_>) -> Self {
         let settings = given.settings;
         let packet = u64::from(given.mtu) * 12_000_000_000 / given.link_bps;
@@ -140,7 +140,7 @@ impl Parameters {
         }
     }
 
-    /// The options of tc that they are, each after a space.
+    /// The parameters as tc prints them, each after a space.
     pub(crate) fn options(&self) -> String {
         let (target, interval) = (Time(self.target), Time(self.interval));
         let mut text = format!(" target {target} interval {interval}");

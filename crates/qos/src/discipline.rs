@@ -1,4 +1,4 @@
-//! What every queue discipline can do.
+//! The traits of queue disciplines and classifiers, and the counters that they show.
 
 use core::fmt::Debug;
 
@@ -10,14 +10,14 @@ use crate::packet::{Id, Pool};
 
 pub use crate::packet::Backlog;
 
-/// What a queue has done, under the names of `tc -s`.
+/// Counters of a queue, under the names of `tc -s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
-    /// Octets of the packets that left it ("Sent ... bytes").
+    /// Bytes of the packets sent ("Sent ... bytes").
     pub sent_bytes: u64,
-    /// Packets that left it ("... pkt").
+    /// Packets sent ("... pkt").
     pub sent_packets: u64,
-    /// Packets it or a queue below it discarded ("dropped").
+    /// Packets that it or a queue below it discarded ("dropped").
     pub dropped: u64,
     /// Times that a packet had to wait for its rate ("overlimits").
     pub overlimits: u64,
@@ -26,7 +26,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Counts a packet of `length` octets that leaves.
+    /// Counts a packet of `length` bytes as sent.
     #[inline]
     pub fn count_sent(&mut self, length: u32) {
         self.sent_packets += 1;
@@ -34,27 +34,27 @@ impl Statistics {
     }
 }
 
-/// What `tc -s class show` shows of one class.
+/// One class as `tc -s class show` prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Class {
     /// Its handle: "1:10".
     pub name: String,
     /// Its parent class's handle; `None` right below the discipline.
     pub parent: Option<String>,
-    /// Its options as text: "prio 1 rate 2Mbit ceil 3Mbit".
+    /// Its options as tc prints them: "prio 1 rate 2Mbit ceil 3Mbit".
     pub options: String,
-    /// What went through it.
+    /// Counters of its packets.
     pub statistics: Statistics,
-    /// What waits in it and below it.
+    /// The backlog in it and below it.
     pub backlog: Backlog,
-    /// Numbers of its own, by tc's names: `("borrowed", 7)`; token levels are octets.
+    /// Counters of its kind, by tc's names: `("borrowed", 7)`; token levels are in bytes.
     pub details: Vec<(&'static str, i64)>,
 }
 
 /// Chooses the class of a packet.
 pub trait Classify: Debug + Send {
-    /// The class as tc names it: in its lower 16 bits the number behind the colon, the major number above. `None` when
-    /// nothing is said of such packets.
+    /// The class as tc numbers it: the minor number in the lower 16 bits, the major number above. `None` if the
+    /// classifier has no class for such packets.
     fn class(&self, keys: &Keys) -> Option<u32>;
 }
 
@@ -85,55 +85,55 @@ impl Classify for Bands {
 
 /// A queue discipline: one queue, or a tree of them.
 ///
-/// A discipline that discards a packet, be it the new one or another, hands it to [`Pool::discard`]. A parent learns
-/// what its child lost from the child's [`Discipline::backlog`], before and after.
+/// A discipline that discards a packet, the new one or another, hands it to [`Pool::discard`]. A parent compares the
+/// child's [`Discipline::backlog`] before and after a call to learn how many packets the child dropped.
 pub trait Discipline: Debug + Send {
-    /// Its name as `tc` has it: `fq_codel`.
+    /// Its name, as in `tc`: `fq_codel`.
     fn kind(&self) -> &'static str;
 
-    /// Takes a packet, or discards it; says whether this packet was taken.
+    /// Takes a packet or discards it; returns whether it took this packet.
     fn enqueue(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool;
 
-    /// Gives the packet that leaves next, if one may leave now. The caller is to [`Pool::take`] it.
+    /// Returns the packet that leaves next, if one may leave now. The caller must [`Pool::take`] it.
     fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id>;
 
-    /// When [`Discipline::dequeue`] is worth calling: `None` when it is empty, `now` or earlier when a packet may leave
-    /// at once, later when all that waits is held back by a rate.
+    /// When to call [`Discipline::dequeue`]. `None` if it is empty; `now` or earlier if a packet may leave at once;
+    /// later if a rate holds all packets back.
     fn next_time(&self, now: Instant) -> Option<Instant>;
 
-    /// What waits in it and below it.
+    /// The backlog in it and below it.
     fn backlog(&self) -> Backlog;
 
-    /// What it has done.
+    /// Its counters.
     fn statistics(&self) -> Statistics;
 
-    /// Appends all that waits to `into` and forgets it, without counting it as sent or dropped: the tree changes, and
-    /// who changes it puts them back, by [`Pool::sequence`].
+    /// Appends all its packets to `into` and forgets them, without counting them as sent or dropped.
+    /// [`Tree::change`](crate::tree::Tree::change) uses this and puts them back in the order of [`Pool::sequence`].
     fn drain(&mut self, pool: &mut Pool, into: &mut Vec<Id>);
 
-    /// Takes back a packet that [`Discipline::drain`] gave, the oldest first: as [`Discipline::enqueue`], but no limit
-    /// discards it or another. A discipline that has a limit overrides this.
+    /// Takes back a packet that [`Discipline::drain`] returned, oldest first. It works as [`Discipline::enqueue`],
+    /// but no limit discards a packet. A discipline with a limit overrides this.
     fn restore(&mut self, pool: &mut Pool, id: Id, now: Instant) -> bool {
         self.enqueue(pool, id, now)
     }
 
-    /// What its token buckets hold at `now`, for who takes its place: a class's number, and the octets of its rate and
-    /// of its ceiling, negative when it owes.
+    /// The levels of its token buckets at `now`, for its successor: the class's number, then the bytes of its rate
+    /// bucket and of its ceiling bucket. Negative levels are debts.
     fn levels(&self, _now: Instant) -> Vec<(u16, i64, i64)> {
         Vec::new()
     }
 
-    /// The classes it has, those without a discipline of their own too.
+    /// Its classes, including those without a discipline of their own.
     fn classes(&self) -> Vec<Class> {
         Vec::new()
     }
 
-    /// The disciplines right below it, with their class's name ("1:10") where it has classes.
+    /// The disciplines right below it, each with its class's name ("1:10") if it has classes.
     fn children(&self) -> Vec<(String, &dyn Discipline)> {
         Vec::new()
     }
 
-    /// Numbers of its own that `tc -s` shows for its kind, by tc's names: `("new_flow_count", 7)`.
+    /// Counters of its kind, by the names of `tc -s`: `("new_flow_count", 7)`.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

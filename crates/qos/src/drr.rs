@@ -1,8 +1,8 @@
-//! Deficit round robin: classes served in turn, each for its quantum of octets: tc's `drr`.
+//! Deficit round robin: classes take turns, each for its quantum of bytes. tc's `drr`.
 //!
-//! M. Shreedhar, G. Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995. As in Linux, a class whose next
-//! packet is larger than its deficit passes its turn on, and its deficit grows by its quantum; so the packet is taken
-//! from the class's queue first and waits here.
+//! M. Shreedhar, G. Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995. As in Linux, a class whose
+//! next packet exceeds its deficit passes its turn on and its deficit grows by the quantum. To know the packet's
+//! length, the discipline takes it from the class's queue first and holds it.
 
 use base::Instant;
 
@@ -13,16 +13,17 @@ use crate::packet::{Id, Pool};
 use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
 use crate::round::{Link, Member, Round};
 
-/// What a class is made from.
+/// Options of a class.
 #[derive(Debug)]
 pub struct Class {
     /// Its handle: "1:10".
     pub name: String,
-    /// What the classifier calls it: the number behind the colon, in the handle hexadecimal.
+    /// Its minor number: the part of the handle after the colon, in hexadecimal there.
     pub number: u16,
-    /// Octets on the line for each turn; 0 counts as 1. At least the largest packet's, or turns pass for nothing.
+    /// Bytes on the line for each turn; 0 counts as 1. Give at least the largest packet's length, or turns pass
+    /// without a packet.
     pub quantum: u32,
-    /// Where its packets wait.
+    /// The discipline that holds its packets.
     pub child: Box<dyn Discipline>,
 }
 
@@ -34,7 +35,7 @@ struct Turn {
     class: Class,
     deficit: u64,
     link: Link,
-    /// The next packet, taken from the child, and its length.
+    /// The next packet, already taken from the child, and its length.
     head: Option<(Id, u32)>,
     statistics: Statistics,
 }
@@ -49,7 +50,7 @@ impl Member for Turn {
 #[derive(Debug)]
 pub struct Drr {
     classes: Vec<Turn>,
-    /// Which of them has which number.
+    /// The index of the class with each number.
     by_number: Vec<u32>,
     classifier: Box<dyn Classify>,
     round: Round,
@@ -57,8 +58,8 @@ pub struct Drr {
 }
 
 impl Drr {
-    /// A packet's class is what `classifier` says; of two with the same number the last one. A packet is discarded if it
-    /// has none.
+    /// `classifier` chooses a packet's class. Of two classes with the same number the last one counts. A packet
+    /// without a class is discarded.
     #[must_use]
     pub fn new(classes: Vec<Class>, classifier: Box<dyn Classify>) -> Self {
         let numbers = classes.iter().map(|class| usize::from(class.number) + 1);
@@ -85,7 +86,7 @@ impl Drr {
         }
     }
 
-    /// Gives a packet to its class, with or without that one's limit.
+    /// Gives a packet to its class; `limited` says whether the class's limit applies.
     fn put(&mut self, pool: &mut Pool, id: Id, now: Instant, limited: bool) -> bool {
         let chosen = self.classifier.class(pool.keys(id));
         let number = chosen.map(|class| usize::from(class as u16));
@@ -111,12 +112,12 @@ impl Drr {
     }
 }
 
-/// What a [`Drr`] is made from.
+/// The plan of a [`Drr`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrrSpec<S> {
     /// The classes.
     pub classes: Vec<DrrClass<S>>,
-    /// Chooses the class; packets of none are discarded.
+    /// Chooses the class; packets without one are discarded.
     pub classifier: Classifier,
 }
 
@@ -125,9 +126,9 @@ pub struct DrrSpec<S> {
 pub struct DrrClass<S> {
     /// Its number: 0x10 is "1:10".
     pub minor: u16,
-    /// Bytes that it sends in its turn.
+    /// Bytes for each turn.
     pub quantum: u32,
-    /// What is below.
+    /// The plan of the discipline below it.
     pub child: S,
 }
 

@@ -1,23 +1,22 @@
-//! Which of many queues is the longest, without a walk over all of them.
+//! Finds the longest of many queues without visiting all of them.
 
-/// Queues to a group, and groups to a group: what one cache line holds.
+/// Queues in a group, and groups in a group: as many as fit a cache line.
 const GROUP: usize = 16;
 const SHIFT: u32 = GROUP.trailing_zeros();
 
 /// Finds the longest of a fixed number of queues.
 ///
-/// A tree of upper bounds. A queue that grows raises its bound, and those above it as far as they are lower, which is
-/// seldom further than one step; a queue that shrinks touches nothing. Only [`Fattest::find`] sets right what it meets
-/// on its way, so its cost, some cache lines per step, is paid by the packets that left since the last time: O(log n)
-/// amortised.
+/// A tree of upper bounds. A queue that grows raises its bound and the bounds above it as far as they are lower,
+/// seldom more than one level. A queue that shrinks changes nothing. [`Fattest::find`] corrects the bounds that it
+/// meets on its way, so the packets that left since the last call pay for it: O(log n) amortised.
 #[derive(Debug, Default)]
 pub(crate) struct Fattest {
-    /// From the queues up to at most [`GROUP`] bounds.
+    /// From the queues up to a level of at most [`GROUP`] bounds.
     levels: Vec<Vec<u32>>,
 }
 
 impl Fattest {
-    /// For `queues` queues, all empty.
+    /// A tree for `queues` empty queues.
     pub(crate) fn new(queues: usize) -> Self {
         let mut levels = Vec::new();
         let mut length = queues;
@@ -30,7 +29,7 @@ impl Fattest {
         }
     }
 
-    /// A queue grew to `size`.
+    /// Raises the bound of a queue that grew to `size`.
     #[inline]
     pub(crate) fn raise(&mut self, queue: usize, size: u32) {
         let mut index = queue;
@@ -43,7 +42,7 @@ impl Fattest {
         }
     }
 
-    /// The longest queue, the first of several, by what `size` says each has now; `None` when all are empty.
+    /// The longest queue, the first of several; `size` returns a queue's present length. `None` if all are empty.
     pub(crate) fn find(&mut self, size: impl Fn(usize) -> u32) -> Option<usize> {
         loop {
             let mut queue = 0;
@@ -65,7 +64,7 @@ impl Fattest {
         }
     }
 
-    /// Sets a queue's bound, and those above it, to what they are.
+    /// Corrects a queue's bound and the bounds above it.
     fn lower(&mut self, queue: usize, size: u32) {
         let mut index = queue;
         let mut bound = size;
@@ -82,7 +81,7 @@ impl Fattest {
     }
 }
 
-/// The first of the largest values, and its place.
+/// The first of the largest values, and its index.
 fn largest(values: &[u32]) -> (usize, u32) {
     let largest = values.iter().copied().max().unwrap_or(0);
     let place = values.iter().position(|&value| value == largest);

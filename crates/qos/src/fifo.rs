@@ -11,16 +11,16 @@ use crate::units::Octets;
 /// Bytes on the line of the shortest packet.
 const SHORTEST: u64 = 64;
 
-/// How much a [`Fifo`] holds.
+/// The limit of a [`Fifo`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// So many packets.
+    /// In packets.
     Packets(u32),
-    /// So many octets on the line.
+    /// In bytes on the line.
     Bytes(u64),
 }
 
-/// One queue; what does not fit is discarded as it comes.
+/// One queue; a packet beyond the limit is discarded on arrival.
 #[derive(Debug)]
 pub struct Fifo {
     limit: Limit,
@@ -48,7 +48,7 @@ impl Limit {
         }
     }
 
-    /// The limit that a policy gives; one in bytes has room for the longest packet.
+    /// The limit for a policy. A limit in bytes has room for the longest packet.
     fn of(given: &Given<'_>) -> Self {
         let longest = u64::from(given.mtu);
         match given.limit {

@@ -1,10 +1,9 @@
-//! Fair queuing with controlled delay: a queue for each flow, served in turn by octets, new flows first, and no packet
-//! waits for long for long in any. tc's `fq_codel`.
+//! FQ-CoDel: a queue with controlled delay for each flow, served in turn by bytes, new flows first. tc's `fq_codel`.
 //!
-//! RFC 8290, RFC 8289 (each queue's control), RFC 3168 (marks). Linux departs from the RFC's text, and is not followed
-//! here: it counts packets dropped at the limit as if CoDel had dropped them, drops half of a queue's octets there and not
-//! half of its packets, and forgets a new flow that is empty at once where there is no old one. It also lets CoDel drop as
-//! long as more than one packet waits in all queues together, which is [`Floor::All`].
+//! RFC 8290, RFC 8289 (each queue's control), RFC 3168 (marks). Linux departs from the RFC in four ways. It counts
+//! packets dropped at the limit as CoDel's drops; it drops half of a queue's bytes there instead of half of its
+//! packets; it forgets an empty new flow at once if there is no old flow; and it lets CoDel drop while more than one
+//! packet waits in all queues together. Only the last is available here, as [`Floor::All`].
 
 use base::Instant;
 
@@ -19,40 +18,40 @@ use crate::queue::{FLOW_KEYS, LimitBy, MEMORY, Offer, QUANTUM, Queue};
 use crate::round::{Link, Member, Round};
 use crate::units::Octets;
 
-/// Which octets must wait behind a packet for CoDel to drop it: more than [`Parameters::mtu`] of these.
+/// Which bytes count as waiting behind a packet: CoDel may drop it if they exceed [`Parameters::mtu`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Floor {
-    /// Its own flow's, as RFC 8289 5.6 has it of a queue: a flow's last packet is never dropped.
+    /// Those of its own flow, as in RFC 8289 5.6: a flow's last packet is never dropped.
     Flow,
-    /// All flows', as in Linux: the delay is kept also where very many flows have a packet or two each.
+    /// Those of all flows, as in Linux. This also bounds the delay when very many flows have a packet or two each.
     All,
 }
 
-/// What an [`FqCodel`] is made from.
+/// Options of an [`FqCodel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Packets in all queues.
     pub limit: u32,
-    /// Queues, 1 to 65,536; what is beyond counts as these.
+    /// Queues, from 1 to 65,536; values outside count as the nearest of these.
     pub flows: u32,
-    /// Octets on the line for each flow and turn, 1 to 2^30; what is beyond counts as these.
+    /// Bytes on the line for each flow and turn, from 1 to 2^30; values outside count as the nearest of these.
     pub quantum: u32,
-    /// Octets of memory for all packets: each its length and [`Pool::PLACE_BYTES`].
+    /// Bytes of memory for all packets: for each packet its length and [`Pool::PLACE_BYTES`].
     pub memory_limit: u64,
-    /// Packets that are dropped at once at most when a limit is passed; 0 counts as 1.
+    /// The most packets that are dropped together at the limit; 0 counts as 1.
     pub drop_batch: u32,
-    /// What controls the delay; `mtu` should be at least the largest packet's octets.
+    /// CoDel's parameters; `mtu` should be at least the largest packet's bytes.
     pub parameters: Parameters,
-    /// What CoDel leaves alone.
+    /// Which backlog CoDel leaves alone.
     pub floor: Floor,
-    /// What tells one flow from another.
+    /// The keys of a flow.
     pub keys: KeySet,
-    /// Chooses the queue of each flow; random, so that nobody can choose another's (RFC 8290 8).
+    /// Chooses each flow's queue. Make it random, so that a sender cannot aim at another's queue (RFC 8290 8).
     pub seed: u64,
 }
 
 impl Default for Options {
-    /// As RFC 8290 5.2 has it: with marks, and flows told apart by their 5-tuples outside and inside of tunnels.
+    /// RFC 8290 5.2, with marks. Flows are told apart by their 5-tuples outside and inside tunnels.
     fn default() -> Self {
         Self {
             limit: 10_240,
@@ -71,13 +70,13 @@ impl Default for Options {
     }
 }
 
-/// A queue of one flow, or of some whose hash is the same: a cache line.
+/// The queue of one flow, or of several with the same hash: one cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct Flow {
     list: List,
     control: Control,
-    /// "Byte credits", below zero when more was sent than there were.
+    /// "Byte credits"; below zero if it sent more than its quantum.
     credits: i32,
     link: Link,
 }
@@ -92,7 +91,7 @@ impl Member for Flow {
 }
 
 impl Flow {
-    /// How fat it is: octets, and 1 at least when a packet waits.
+    /// Its length in bytes, at least 1 if a packet waits.
     #[inline]
     fn size(&self) -> u32 {
         let bytes = u32::try_from(self.list.bytes()).unwrap_or(u32::MAX);
@@ -131,7 +130,7 @@ pub struct FqCodel {
     quantum: i32,
     law: Law,
     hash: Hash,
-    /// Empty until the first packet comes.
+    /// Empty until the first packet arrives.
     flows: Vec<Flow>,
     fattest: Fattest,
     new_flows: Round,
@@ -145,7 +144,7 @@ pub struct FqCodel {
 }
 
 impl FqCodel {
-    /// Empty queues. Their table takes 68 octets a flow, and is made when the first packet comes.
+    /// Empty queues. Their table takes 68 bytes a flow and is allocated with the first packet.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let flows = options.flows.clamp(1, 1 << 16);
@@ -171,7 +170,7 @@ impl FqCodel {
         }
     }
 
-    /// Octets of memory that what waits takes.
+    /// Bytes of memory that the waiting packets take.
     #[inline]
     fn memory_used(&self) -> u64 {
         self.backlog.bytes + u64::from(self.backlog.packets) * u64::from(Pool::PLACE_BYTES)
@@ -202,7 +201,8 @@ impl FqCodel {
         self.fattest = Fattest::new(flows);
     }
 
-    /// Drops from the longest queues until no limit is passed; says whether the packet that just came is still there.
+    /// Drops packets from the longest queues until no limit is exceeded; returns whether the newest packet is still
+    /// there.
     #[cold]
     fn drop_from_fattest(&mut self, pool: &mut Pool, newest: Id) -> bool {
         let mut kept = true;
@@ -334,7 +334,8 @@ impl Discipline for FqCodel {
                 self.statistics.count_sent(length);
                 return Some(id);
             }
-            // A new flow that is empty stays for one round of the old ones, lest it come back before them.
+            // An empty new flow stays for one round of the old flows. Otherwise it could come back as a new flow and
+            // overtake them.
             round.pop(&mut self.flows);
             if is_new {
                 self.old_flows.push(&mut self.flows, index);

@@ -1,4 +1,5 @@
-//! Queues: which packet waits where, and which leaves next.
+//! Queue disciplines: which packets wait, which are dropped, and which leaves next. Start with [`tree`] for use and
+//! [`registry`] for the list of disciplines.
 //!
 //! ```text
 //! let mut pool = Pool::new(10_000);
@@ -13,8 +14,8 @@
 //! let wake = tree.next_time(now);                        // when to ask again
 //! ```
 //!
-//! No I/O, no clock, no randomness: time and seeds are arguments. Packets' bytes stay with their owner, who names them
-//! by a handle.
+//! This crate does no I/O, reads no clock and draws no random numbers: time and seeds are arguments. A packet's bytes
+//! stay with the caller; the queues hold a handle.
 #![forbid(unsafe_code)]
 
 mod account;

@@ -1,4 +1,4 @@
-//! Packets that wait, and the lists they wait in.
+//! Packets that wait, and the lists that hold them.
 
 mod backlog;
 mod list;
@@ -9,18 +9,18 @@ use wire::flow::Keys;
 pub use backlog::Backlog;
 pub use list::{Chain, List};
 
-/// What a queue knows of a packet.
+/// The fields of a packet that queues read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Packet {
-    /// Where its owner has its bytes.
+    /// The caller's name for its bytes.
     pub handle: u32,
-    /// Octets that it costs on the line, the link layer's share included.
+    /// Bytes on the line, including the link layer's overhead.
     pub length: u32,
-    /// Whose it is.
+    /// Addresses, ports, marks: the input of classifiers.
     pub keys: Keys,
-    /// When it came; disciplines measure its wait from here.
+    /// Its arrival time; disciplines measure its delay from here.
     pub arrived: Instant,
-    /// To be marked "congestion experienced" before it is sent (RFC 3168).
+    /// Whether to mark it "congestion experienced" before it is sent (RFC 3168).
     pub marked: bool,
 }
 
@@ -31,17 +31,17 @@ pub struct Id(u32);
 /// Why a packet was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The queue had as many packets or bytes as it may have.
+    /// The queue was at its limit.
     Full,
-    /// Another flow's packet gave way, since that flow had the longest queue.
+    /// The queues together were at their limit, and this packet's flow had the longest queue.
     Overlimit,
-    /// It had waited too long for too long (RFC 8289).
+    /// Its queue's delay was too high for too long (RFC 8289).
     Late,
-    /// No class takes it.
+    /// No class matched.
     Unclassified,
 }
 
-/// What every queue asks for: two of them to a cache line.
+/// The fields that every queue reads: two nodes fit a cache line.
 #[derive(Debug, Clone, Copy)]
 struct Node {
     arrived: Instant,
@@ -53,7 +53,7 @@ struct Node {
     marked: bool,
 }
 
-/// What only classifiers and a change of the tree ask for.
+/// The fields that only classifiers and tree changes read.
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     /// Counts arrivals, so that packets can be put back in order.
@@ -63,9 +63,9 @@ struct Origin {
 
 const NONE: u32 = u32::MAX;
 
-/// All packets that wait, of all queues of a tree.
+/// All waiting packets of all queues of a tree.
 ///
-/// Each has a place and links to its neighbours in its list, so that moving one allocates nothing.
+/// Each packet has a place and links to its neighbours in its list, so moving one allocates nothing.
 #[derive(Debug)]
 pub struct Pool {
     nodes: Vec<Node>,
@@ -78,10 +78,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Octets of memory that a packet's place takes, without the bytes that its owner keeps.
+    /// Bytes of memory for a packet's place, without the bytes that the caller stores.
     pub const PLACE_BYTES: u32 = (size_of::<Node>() + size_of::<Origin>()) as u32;
 
-    /// A pool of at most `limit` packets. Memory is taken as they come.
+    /// A pool of at most `limit` packets. It allocates memory as packets arrive.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Pool {
         }
     }
 
-    /// Gives a packet its place; `None` when the pool is full: the packet is the caller's still.
+    /// Gives a packet a place. `None` if the pool is full: the caller keeps the packet.
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> Option<Id> {
         let node = Node {
@@ -131,7 +131,7 @@ impl Pool {
         Some(Id(index))
     }
 
-    /// The packet of `id`, whole. Who needs a part of it asks for that: [`Pool::keys`], [`Pool::length`].
+    /// The whole packet `id`. To read one field, use [`Pool::keys`] or [`Pool::length`].
     #[must_use]
     #[inline]
     pub fn get(&self, id: Id) -> Packet {
@@ -145,41 +145,41 @@ impl Pool {
         }
     }
 
-    /// Whose the packet of `id` is.
+    /// The keys of packet `id`.
     #[must_use]
     #[inline]
     pub fn keys(&self, id: Id) -> &Keys {
         &self.origins[id.0 as usize].keys
     }
 
-    /// Octets that the packet of `id` costs on the line.
+    /// The bytes on the line of packet `id`.
     #[must_use]
     #[inline]
     pub fn length(&self, id: Id) -> u32 {
         self.nodes[id.0 as usize].length
     }
 
-    /// When the packet of `id` came.
+    /// The arrival time of packet `id`.
     #[must_use]
     #[inline]
     pub fn arrived(&self, id: Id) -> Instant {
         self.nodes[id.0 as usize].arrived
     }
 
-    /// TOS octet or traffic class of the packet of `id`.
+    /// The TOS octet or traffic class of packet `id`.
     #[must_use]
     #[inline]
     pub fn traffic_class(&self, id: Id) -> u8 {
         self.nodes[id.0 as usize].traffic_class
     }
 
-    /// When `id` was inserted, relative to others: greater is later.
+    /// The arrival number of `id`: greater means later.
     #[must_use]
     pub fn sequence(&self, id: Id) -> u64 {
         self.origins[id.0 as usize].sequence
     }
 
-    /// Marks a packet "congestion experienced" if its sender understands that; says whether it does.
+    /// Marks a packet "congestion experienced" if its sender is ECN-capable; returns whether it is.
     pub fn mark(&mut self, id: Id) -> bool {
         let node = &mut self.nodes[id.0 as usize];
         let capable = node.traffic_class & 0b11 != 0;
@@ -187,7 +187,7 @@ impl Pool {
         capable
     }
 
-    /// Takes a packet out: it is sent.
+    /// Removes a packet that is sent.
     #[inline]
     pub fn take(&mut self, id: Id) -> Packet {
         let packet = self.get(id);
@@ -195,13 +195,13 @@ impl Pool {
         packet
     }
 
-    /// Takes a packet out: it is lost, and its handle waits in [`Pool::discarded`].
+    /// Removes a packet that is lost; its handle waits in [`Pool::discarded`].
     pub fn discard(&mut self, id: Id, reason: Reason) {
         let handle = self.release(id);
         self.discarded.push((handle, reason));
     }
 
-    /// Makes a packet's place free and gives its handle.
+    /// Frees a packet's place and returns its handle.
     #[inline]
     fn release(&mut self, id: Id) -> u32 {
         let node = &mut self.nodes[id.0 as usize];
@@ -211,7 +211,7 @@ impl Pool {
         node.handle
     }
 
-    /// The handles of what was discarded since the last call, and why.
+    /// The handles of the packets discarded since the last call, and the reasons.
     pub fn discarded(&mut self) -> std::vec::Drain<'_, (u32, Reason)> {
         self.discarded.drain(..)
     }

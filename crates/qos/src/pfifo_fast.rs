@@ -1,8 +1,7 @@
 //! Three queues by priority, chosen by the TOS octet or traffic class: tc's `pfifo_fast`.
 //!
-//! RFC 2474 (the DS field), RFC 3168 (its last two bits are ECN's and never choose a queue), RFC 3246 (EF), RFC 5865
-//! (VOICE-ADMIT), RFC 8622 (lower effort), RFC 4594 (CS6, CS7, CS1). Left out: the socket's priority, which Linux derives
-//! from the octet too.
+//! RFC 2474 (the DS field). Left out: the socket's priority, which Linux also derives from the octet. [`Bands`] has
+//! the RFCs of each code point.
 
 use base::Instant;
 
@@ -12,12 +11,12 @@ use crate::packet::{Id, List, Pool, Reason};
 use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
 use crate::queue::{LimitBy, Offer, Queue};
 
-/// What a [`PfifoFast`] is made from.
+/// Options of a [`PfifoFast`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Packets in each band.
     pub limit: u32,
-    /// Which packet belongs where; bands above 2 count as 2.
+    /// The band of each packet; bands above 2 count as 2.
     pub bands: Bands,
 }
 
@@ -30,7 +29,7 @@ impl Default for Options {
     }
 }
 
-/// Three queues; one is served while those before it are empty.
+/// Three queues; each is served while those before it are empty.
 #[derive(Debug)]
 pub struct PfifoFast {
     options: Options,

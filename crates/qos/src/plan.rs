@@ -1,7 +1,8 @@
-//! What a discipline's file declares of it: the plan that it is made from, and what the rest of headend asks of that plan.
+//! What a discipline's file declares: its plan (the options it is made from), and what the rest of headend needs to
+//! know of that plan.
 //!
-//! Start with [`Declared`] and [`Plan`]. `S` is the plan of any discipline: those that have others below them hold plans
-//! of this type, and so no discipline's file knows the list in [`crate::registry`].
+//! Start with [`Declared`] and [`Plan`]. The type `S` stands for the plan of any discipline. A discipline with
+//! children holds plans of type `S`, so its file need not know the list in [`crate::registry`].
 
 use core::fmt::Debug;
 
@@ -30,7 +31,7 @@ pub struct Picture {
     pub has_flow_classes: bool,
 }
 
-/// A plan that says what discipline it is of.
+/// A plan with the declaration of its discipline.
 pub trait Declared: Sized + 'static {
     /// The declaration.
     const ABOUT: About<Self>;
@@ -64,7 +65,7 @@ pub trait Plan<S> {
     }
 }
 
-/// What a discipline is made with, beside its plan.
+/// The context in which a discipline is made.
 #[derive(Debug)]
 pub struct Make {
     /// Its number, as in "1:".
@@ -73,7 +74,7 @@ pub struct Make {
     pub seed: u64,
     /// The time.
     pub now: Instant,
-    /// Whether the tree takes the place of another. Buckets of which nothing is known start in debt then.
+    /// Whether the tree replaces another. Buckets without a known level then start in debt.
     pub is_change: bool,
     /// [`Discipline::levels`] of the discipline that this one replaces.
     pub levels: Vec<(u16, i64, i64)>,

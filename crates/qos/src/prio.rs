@@ -1,4 +1,4 @@
-//! Bands of which one is served while those before it have nothing to send: tc's `prio`.
+//! Bands in order of priority: a band sends only while those before it have nothing to send. tc's `prio`.
 
 use base::Instant;
 
@@ -14,11 +14,11 @@ use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
 pub struct Band {
     /// Its class's handle: "1:1".
     pub name: String,
-    /// Where its packets wait.
+    /// The discipline that holds its packets.
     pub child: Box<dyn Discipline>,
 }
 
-/// Bands, the first first.
+/// Bands, highest priority first.
 #[derive(Debug)]
 pub struct Prio {
     bands: Vec<Band>,
@@ -28,9 +28,8 @@ pub struct Prio {
 }
 
 impl Prio {
-    /// A packet's band is what `filter` says, whose class 1 is the first band. Where that says nothing, or names no
-    /// band, it is what `priomap` says of the TOS octet, or the last band if there are not so many. Without any band all
-    /// packets are discarded.
+    /// `filter` chooses a packet's band; its class 1 is the first band. If it chooses none, `priomap` does by the TOS
+    /// octet; a band beyond the last counts as the last. Without any band all packets are discarded.
     #[must_use]
     pub fn new(bands: Vec<Band>, filter: Option<Box<dyn Classify>>, priomap: Bands) -> Self {
         Self {
@@ -54,12 +53,12 @@ impl Prio {
     }
 }
 
-/// What a [`Prio`] is made from.
+/// The plan of a [`Prio`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrioSpec<S> {
-    /// What is below: class 1 is the first.
+    /// The plans below it: class 1 is the first.
     pub bands: Vec<S>,
-    /// Chooses the class; `priomap` does where there is no classifier or it chooses no band.
+    /// Chooses the class. `priomap` does if there is no classifier, or if it chooses no band.
     pub classifier: Option<Classifier>,
     /// The band by TOS octet.
     pub priomap: Bands,

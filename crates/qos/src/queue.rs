@@ -38,7 +38,7 @@ pub struct Setting {
     pub name: &'static str,
     /// Its values.
     pub takes: Takes,
-    /// What to advise whoever gives a value other than zero: what happens, and what to do instead.
+    /// Advice for a value other than zero: what happens, and what to do instead.
     pub caution: Option<[&'static str; 2]>,
 }
 
@@ -73,11 +73,11 @@ pub enum Value {
 /// How much may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitBy {
-    /// So many packets.
+    /// In packets.
     Packets(u32),
-    /// So many bytes on the line.
+    /// In bytes on the line.
     Octets(u64),
-    /// As much as the rate carries in that time.
+    /// As many bytes as the rate carries in this time.
     Time(Duration),
 }
 

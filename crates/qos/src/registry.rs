@@ -1,6 +1,7 @@
-//! The one list of the disciplines. A new discipline is a file that declares itself ([`crate::plan`]), and a line here.
+//! The one list of the disciplines. A new discipline is a module that declares itself (see [`crate::plan`]) and a line
+//! here.
 //!
-//! Trees, policies, `show` and `graph` name no discipline: they ask an [`Entry`], or the [`Plan`] within a [`Spec`].
+//! Trees, policies, `show` and `graph` name no discipline. They use an [`Entry`], or the [`Plan`] within a [`Spec`].
 
 use core::fmt::Debug;
 
@@ -8,7 +9,8 @@ use crate::plan::{Declared, Picture, Plan};
 use crate::queue::{Given, Offer, Queue, Setting};
 use crate::{codel, drr, fair, fifo, fq_codel, htb, pfifo_fast, prio, sfq, tbf};
 
-/// Makes the enum [`Spec`], its plans and the entries from the list: a variant and its plan a line.
+/// Generates the enum [`Spec`], access to its plans, and [`entries`] from the list. Each line has a variant and its
+/// plan.
 macro_rules! disciplines {
     ($($(#[cfg($when:ident)])? $about:literal $name:ident($plan:ty);)*) => {
         /// A discipline and those below it, as plain data.
@@ -24,7 +26,7 @@ macro_rules! disciplines {
         })*
 
         impl Spec {
-            /// What its discipline's file says of it.
+            /// The plan, as its discipline's file declares it.
             pub(crate) fn plan(&self) -> &dyn Plan<Self> {
                 match self {
                     $($(#[cfg($when)])? Self::$name(plan) => plan,)*
@@ -148,7 +150,7 @@ pub(crate) fn settings() -> Vec<&'static Setting> {
     settings
 }
 
-/// How the graph draws a discipline of this kind; `None` if there is none here.
+/// How the graph draws a discipline of this kind; `None` if headend has none.
 #[must_use]
 pub fn picture(kind: &str) -> Option<Picture> {
     let mut entries = entries().into_iter();

@@ -1,17 +1,17 @@
-//! Whose turn it is: members of a table, one behind the other.
+//! A round of turns: a linked list through the members of a table.
 
-/// In no round.
+/// The member is in no round.
 const IDLE: u32 = u32::MAX;
-/// The last of a round.
+/// The member is the last of a round.
 const LAST: u32 = u32::MAX - 1;
 
-/// What can stand in a [`Round`]: it keeps who comes after it.
+/// A member of a [`Round`]: it stores the link to the next one.
 pub(crate) trait Member {
-    /// Where that is kept.
+    /// The stored link.
     fn link(&mut self) -> &mut Link;
 }
 
-/// Who comes after a member.
+/// The link to the next member.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link(u32);
 
@@ -22,14 +22,14 @@ impl Default for Link {
 }
 
 impl Link {
-    /// Whether its owner stands in a round.
+    /// Whether its owner is in a round.
     #[inline]
     pub(crate) fn is_waiting(self) -> bool {
         self.0 != IDLE
     }
 }
 
-/// Members in the order of their turns. Each stands in at most one round.
+/// Members in the order of their turns. Each is in at most one round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Round {
     first: u32,
@@ -48,7 +48,7 @@ impl Default for Round {
 }
 
 impl Round {
-    /// Puts a member that waits in no round behind all others.
+    /// Appends a member that is in no round.
     #[inline]
     pub(crate) fn push<M: Member>(&mut self, members: &mut [M], index: u32) {
         members[index as usize].link().0 = LAST;
@@ -61,7 +61,7 @@ impl Round {
         self.length += 1;
     }
 
-    /// Takes the first out.
+    /// Removes the first member.
     #[inline]
     pub(crate) fn pop<M: Member>(&mut self, members: &mut [M]) -> Option<u32> {
         let index = self.first()?;
@@ -75,13 +75,13 @@ impl Round {
         Some(index)
     }
 
-    /// Whose turn it is.
+    /// The member whose turn it is.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
         (self.first != LAST).then_some(self.first)
     }
 
-    /// Members in it.
+    /// Number of members.
     #[inline]
     pub(crate) fn length(&self) -> u32 {
         self.length

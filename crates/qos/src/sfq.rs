@@ -1,9 +1,10 @@
-//! Stochastic fair queuing: flows served in turn by octets, the longest of them loses packets. tc's `sfq`.
+//! Stochastic fair queuing: flows take turns by bytes, and the longest loses packets. tc's `sfq`.
 //!
-//! P. E. McKenney, "Stochastic Fairness Queueing", 1990. There, flows whose hash falls into one bucket share a queue, and
-//! the hash changes from time to time so that none has to for long. The change has a price: whoever shared no queue may
-//! share a flood's now and wait behind it, and if packets that wait stay in the old buckets, new ones overtake them.
-//! [`Perturb`] has both, and what avoids both. Left out: Linux's RED within a queue.
+//! P. E. McKenney, "Stochastic Fairness Queueing", 1990. There, flows whose hashes fall into one bucket share a
+//! queue, and the hash changes from time to time so that they do not share it for long. The change has a price: a
+//! flow that had its own queue may now share a flood's queue and wait behind it. And if waiting packets stay in the
+//! old buckets, new packets overtake them. [`Perturb`] offers both designs, and one without either fault. Left out:
+//! Linux's RED within a queue.
 
 mod slots;
 
@@ -17,45 +18,45 @@ use crate::queue::{FLOW_KEYS, LimitBy, Offer, QUANTUM, Queue, Setting, Takes};
 use crate::units::{Octets, Time};
 use slots::Slots;
 
-/// What a change of the hash does to packets that wait, and who shares a queue.
+/// What a change of the hash does to waiting packets, and which flows share a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Perturb {
-    /// A flow is known by all of its hash's 64 bits, so that two in one bucket have a queue each. Packets that wait go
-    /// where their flow goes, in order.
+    /// All 64 bits of the hash identify a flow, so two flows in one bucket have a queue each. Waiting packets move
+    /// with their flow, in order.
     #[default]
     Apart,
-    /// Flows in one bucket share a queue. Packets that wait go where their flow goes, in order: Linux since 2.6.39.
+    /// Flows in one bucket share a queue. Waiting packets move with their flow, in order: Linux since 2.6.39.
     Rehash,
-    /// Flows in one bucket share a queue. Packets that wait stay where they are, so that later ones may overtake them:
-    /// the old design.
+    /// Flows in one bucket share a queue. Waiting packets stay where they are, so later ones may overtake them: the
+    /// old design.
     Stay,
 }
 
-/// What an [`Sfq`] is made from.
+/// Options of an [`Sfq`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Packets in all queues.
     pub limit: u32,
     /// Packets in one queue.
     pub depth: u32,
-    /// Octets on the line for each queue and turn, 1 to 2^30; what is beyond counts as these.
+    /// Bytes on the line for each queue and turn, from 1 to 2^30; values outside count as the nearest of these.
     pub quantum: u32,
     /// Buckets, rounded up to a power of two, at most 65,536.
     pub divisor: u32,
-    /// Whether the oldest packet of a queue that is too long is discarded, in place of the newest.
+    /// Whether a queue above its depth loses its oldest packet instead of its newest.
     pub head_drop: bool,
-    /// How often the hash changes; zero is never. The first time is one period after the first packet.
+    /// How often the hash changes; zero means never. The first change is one period after the first packet.
     pub period: Duration,
     /// What a change does.
     pub perturb: Perturb,
-    /// What tells one flow from another.
+    /// The keys of a flow.
     pub keys: KeySet,
-    /// Chooses the first hash, and those that follow it.
+    /// Chooses the first hash and those after it.
     pub seed: u64,
 }
 
 impl Default for Options {
-    /// As in Linux, on Ethernet; but flows are told apart inside of tunnels too.
+    /// Linux's values for Ethernet, but with flows told apart inside tunnels too.
     fn default() -> Self {
         Self {
             limit: 127,
@@ -76,7 +77,7 @@ impl Default for Options {
 pub struct Sfq {
     options: Options,
     hash: Hash,
-    /// Bits of a flow's hash that its queue is known by.
+    /// The bits of a flow's hash that identify its queue.
     known_by: u64,
     slots: Slots,
     perturbations: u64,
@@ -106,7 +107,7 @@ impl Sfq {
         }
     }
 
-    /// The hash after so many changes: for who wants to know which flows meet in a bucket.
+    /// The hash after this many changes, to find out which flows share a bucket.
     #[must_use]
     pub fn hash(options: &Options, perturbations: u64) -> Hash {
         let divisor = options.divisor.clamp(1, 1 << 16).next_power_of_two();
@@ -114,7 +115,7 @@ impl Sfq {
         Hash::new(options.keys, divisor, seed, 0)
     }
 
-    /// What tells a packet's queue from others.
+    /// The key of a packet's queue.
     #[inline]
     fn key(&self, pool: &Pool, id: Id) -> u64 {
         self.hash.value(pool.keys(id)) & self.known_by
@@ -144,7 +145,8 @@ impl Sfq {
             let slot = self.slots.find(self.key(pool, id));
             self.slots.push(slot, pool, id);
         }
-        // A whole quantum anew with each change would be the first flow's for ever where it takes longer than a period.
+        // A full quantum at each change would let the first flow send for ever if a quantum takes longer than a
+        // period.
         self.slots.set_turn(turn);
     }
 
@@ -168,7 +170,7 @@ pub static PERTURB: Setting = Setting {
     name: "perturb",
     takes: Takes::Time(0, 3_600_000_000_000),
     caution: Some([
-        "at each change of the hash, flows that wait meet in other queues: spikes of latency, on that grid",
+        "each change of the hash moves waiting flows to other queues: a spike of latency once per period",
         "leave it out, or use template \"home\" or \"flows\", which need none",
     ]),
 };

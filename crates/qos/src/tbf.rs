@@ -1,7 +1,7 @@
-//! TBF: the token bucket filter, which lets a queue out at a rate.
+//! TBF, the token bucket filter: limits the rate of the discipline below.
 //!
-//! Over any span of time `w` it gives at most `rate * w + burst`. As tc-tbf(8) has it: the packet that is next is known
-//! before it may leave, so the one below that waits for its tokens has been taken out of the queue already.
+//! Over any span of time `w` at most `rate * w + burst` leaves. As in tc-tbf(8), the next packet is known before it
+//! may leave: the packet that waits for tokens has left the discipline below already.
 
 use base::Instant;
 
@@ -11,28 +11,28 @@ use crate::packet::{Id, Pool, Reason};
 use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
 use crate::units::{Octets, Rate};
 
-/// A second rate, which bursts may not exceed either.
+/// A second rate that bursts must not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peak {
     /// Bits per second.
     pub rate_bps: u64,
-    /// Size of its bucket in octets; larger packets are discarded.
+    /// Size of its bucket in bytes; larger packets are discarded.
     pub mtu: u32,
 }
 
-/// What shapes.
+/// Rate and burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Bits per second.
     pub rate_bps: u64,
-    /// Size of the bucket in octets; larger packets are discarded.
+    /// Size of the bucket in bytes; larger packets are discarded.
     pub burst: u32,
-    /// A second rate for what the bucket holds.
+    /// A second rate, which limits the bursts.
     pub peak: Option<Peak>,
 }
 
 impl Options {
-    /// The limit in octets of a queue in which a packet waits no longer than `latency_ns`, as tc-tbf(8) reckons it.
+    /// The limit in bytes of a queue in which no packet waits longer than `latency_ns`, calculated as in tc-tbf(8).
     #[must_use]
     pub fn limit_of(&self, latency_ns: u64) -> u64 {
         let held = |rate_bps: u64, bucket: u32| {
@@ -63,8 +63,8 @@ pub struct Tbf {
 }
 
 impl Tbf {
-    /// Shapes what leaves `child`. The bucket is full, or holds `level` octets: what [`Discipline::levels`] said of the
-    /// one that this one replaces.
+    /// Shapes what leaves `child`. The bucket starts full, or with `level` bytes: the level that
+    /// [`Discipline::levels`] returned for its predecessor.
     #[must_use]
     pub fn new(
         options: &Options,
@@ -100,12 +100,12 @@ impl Tbf {
     }
 }
 
-/// What a [`Tbf`] is made from, and what is below it.
+/// The plan of a [`Tbf`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TbfSpec<S> {
     /// The rate.
     pub options: Options,
-    /// What is below.
+    /// The plan below it.
     pub child: Box<S>,
 }
 
@@ -188,7 +188,7 @@ impl Discipline for Tbf {
         Some(id)
     }
 
-    /// Exact, unless the discipline below holds packets back itself: what it will give is not known before it does.
+    /// Exact, unless the discipline below holds packets back itself: then its next packet is not known yet.
     fn next_time(&self, now: Instant) -> Option<Instant> {
         match self.held {
             Some((_, length)) => Some(self.due(length)),

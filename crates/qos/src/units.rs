@@ -8,7 +8,7 @@ use base::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(pub u64);
 
-/// Octets; prints as tc does: `32Mb`, `1514b`.
+/// Bytes; prints as tc does: `32Mb`, `1514b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Octets(pub u64);
 
@@ -62,8 +62,8 @@ const NANOSECONDS: [(&str, u64); 11] = [
     ("nsec", 1),
 ];
 
-/// Bits per second: "2.3mbit", "500kbit", "1gbit", "250kbps" (octets), or a bare number of bits. As in tc, `m` is not
-/// milli, and letters may be large.
+/// Bits per second: "2.3mbit", "500kbit", "1gbit", "250kbps" (bytes), or a bare number of bits. As in tc, `m` is not
+/// milli, and upper case is allowed.
 ///
 /// # Errors
 /// What is wrong, and what would be right.
@@ -181,7 +181,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// In the largest unit of which it is a whole number.
+/// In the largest unit that gives a whole number.
 fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
     match units
         .iter()

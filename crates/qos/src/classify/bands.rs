@@ -8,8 +8,8 @@
 pub struct Bands([u8; 64]);
 
 impl Bands {
-    /// The Linux kernel's reading: the bits of RFC 1349. Low delay is band 0, high throughput band 2, both, or
-    /// neither, band 1. Expedited forwarding is band 1 to it.
+    /// The Linux kernel's reading, by the bits of RFC 1349. Low delay is band 0; high throughput is band 2; both or
+    /// neither is band 1. Expedited forwarding is in band 1.
     pub const LINUX: Self = {
         let mut bands = [0; 64];
         let mut dscp = 0;
@@ -33,7 +33,7 @@ impl Bands {
         Self(bands)
     };
 
-    /// A table of one's own: `bands[dscp]`.
+    /// A custom table: `bands[dscp]`.
     #[must_use]
     pub const fn new(bands: [u8; 64]) -> Self {
         Self(bands)

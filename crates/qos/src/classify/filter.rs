@@ -4,30 +4,30 @@ use wire::flow::{Dscp, Flow, Keys};
 
 use super::{FlowMatch, Match, Ports, Prefix, small};
 
-/// Rules and the classes that they give, as u32 and flower have them in Linux.
+/// Rules and their classes, as u32 and flower have them in Linux.
 ///
-/// Protocol and exact ports, which most rules ask for and most packets fail, are one comparison for each rule. What
-/// else a rule asks for is a list of tests behind it: what no rule asks for costs nothing.
+/// Most rules ask for a protocol and exact ports, and most packets fail there; that is one comparison for each rule.
+/// The other conditions of a rule are a list of tests behind it, so a condition that no rule has costs nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     rules: Vec<Rule>,
     tests: Vec<Test>,
-    /// Whether any rule begins with the header within a tunnel, or with the innermost one.
+    /// Whether any rule starts with the header within a tunnel or the innermost header.
     looks_inside: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Rule {
-    /// Whose protocol and ports it begins with, the bits of them that it looks at, and what they are.
+    /// The header whose protocol and ports it compares first, the bits of them, and their values.
     header: Header,
     mask: u64,
     value: u64,
-    /// Where its tests end; they begin where those of the rule before it end.
+    /// The end of its tests; they start where the tests of the rule before end.
     end: usize,
     class: u32,
 }
 
-/// Which header is asked.
+/// The header that a condition reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Header {
     Outer = 0,
@@ -57,12 +57,12 @@ enum Test {
 struct Addresses {
     mask: u128,
     value: u128,
-    /// Not those of IPv4, which are among these.
+    /// Whether it excludes IPv4 addresses, which have the same bits as mapped IPv6 addresses.
     native: bool,
 }
 
 impl Filter {
-    /// These rules and their classes, in order.
+    /// A filter with these rules and their classes, in order.
     #[must_use]
     pub fn new(rules: impl IntoIterator<Item = (Match, u32)>) -> Filter {
         let mut filter = Filter::default();
@@ -72,7 +72,7 @@ impl Filter {
         filter
     }
 
-    /// Adds a rule behind the others.
+    /// Adds a rule after the others.
     pub fn push(&mut self, rule: &Match, class: u32) {
         let headers = [
             (Header::Outer, &rule.outer),
@@ -115,7 +115,7 @@ impl Filter {
     fn push_addresses(&mut self, header: Header, asked: &FlowMatch) {
         let source = asked.src.map(Addresses::of);
         let destination = asked.dst.map(Addresses::of);
-        // An address that is not all zeros is only in a header that exists.
+        // An address that is not all zeros exists only in a header that exists.
         let implied = [source, destination]
             .into_iter()
             .flatten()
@@ -164,7 +164,7 @@ impl Filter {
     }
 }
 
-/// Bits of [`small`] that are asked for exactly, and what they are.
+/// The bits of [`small`] that are compared exactly, and their values.
 fn small_bits(asked: &FlowMatch) -> (u64, u64) {
     let proto = asked
         .proto

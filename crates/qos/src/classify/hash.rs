@@ -1,4 +1,4 @@
-//! Several keys, spread over buckets.
+//! Several keys, spread over buckets by a hash.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,7 +8,7 @@ use wire::flow::{Flow, Keys};
 use super::map::counted;
 use super::{Key, UnknownKey, halves, small};
 
-/// Some keys, none twice.
+/// A set of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct KeySet(u32);
 
@@ -17,9 +17,9 @@ const PROTO_SRC: u64 = 0xffff << 16;
 const PROTO_DST: u64 = 0xffff;
 
 impl KeySet {
-    /// The user that a packet comes from: the source within the tunnel, or else the only one.
+    /// The user that sent a packet: the source within the tunnel, or the only source.
     pub const HOST: KeySet = KeySet::of(&[Key::InnermostSrc]);
-    /// The user that a packet goes to: the destination within the tunnel, or else the only one.
+    /// The user that receives a packet: the destination within the tunnel, or the only destination.
     pub const HOST_DST: KeySet = KeySet::of(&[Key::InnermostDst]);
     /// Addresses, protocol and ports of the outer header.
     pub const PLAIN: KeySet =
@@ -46,7 +46,7 @@ impl KeySet {
         Key::TunnelProtoDst,
     ]);
 
-    /// Sets that have a name of their own.
+    /// Sets that have a name.
     pub const NAMED: [(&'static str, KeySet); 5] = [
         ("host", KeySet::HOST),
         ("host-dst", KeySet::HOST_DST),
@@ -55,7 +55,7 @@ impl KeySet {
         ("flow", KeySet::FLOW),
     ];
 
-    /// These keys.
+    /// The set of these keys.
     #[must_use]
     pub const fn of(keys: &[Key]) -> KeySet {
         let mut set = KeySet(0);
@@ -84,12 +84,12 @@ impl KeySet {
         self.0 == 0
     }
 
-    /// These bits if the key is in it.
+    /// `bits` if the key is in the set, else 0.
     const fn bits(self, key: Key, bits: u64) -> u64 {
         if self.has(key) { bits } else { 0 }
     }
 
-    /// The bits of [`small`] that it asks for, by the keys of protocol and ports.
+    /// The bits of [`small`] that the set reads, given the keys of protocol and ports.
     const fn small(self, proto: Key, source: Key, destination: Key) -> u64 {
         self.bits(proto, PROTO) | self.bits(source, PROTO_SRC) | self.bits(destination, PROTO_DST)
     }
@@ -106,7 +106,7 @@ impl fmt::Display for KeySet {
     }
 }
 
-/// A text in which something is no key and no set of keys.
+/// A text with a word that is neither a key nor the name of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownKeys(UnknownKey);
 
@@ -142,17 +142,17 @@ impl FromStr for KeySet {
 
 /// `tc`'s `flow hash`: a packet's keys, spread over buckets by a function that depends on a seed.
 ///
-/// Packets whose keys are equal have the same bucket, until the seed changes. Who does not know the seed cannot choose
-/// keys that meet in one bucket. Only what the set asks for is read.
+/// Packets with equal keys get the same bucket until the seed changes. A sender that does not know the seed cannot
+/// choose keys that collide. Only the keys in the set are read.
 #[derive(Debug, Clone)]
 pub struct Hash {
     keys: KeySet,
     outer: Lane,
     inner: Lane,
     innermost: Lane,
-    /// Whether any of DSCP, mark and VLAN is asked for.
+    /// Whether the set has DSCP, mark or VLAN.
     others: bool,
-    /// Bits of DSCP and VLAN that are asked for.
+    /// The bits of DSCP and VLAN that it reads.
     link: u64,
     /// Bits of the mark.
     mark: u64,
@@ -161,7 +161,7 @@ pub struct Hash {
     baseclass: u32,
 }
 
-/// What is asked of one header.
+/// The parts of one header that it reads.
 #[derive(Debug, Clone, Copy)]
 struct Lane {
     source: bool,
@@ -170,15 +170,15 @@ struct Lane {
     small: u64,
 }
 
-/// Six for each header, two for what is in none, two for the end.
+/// Six for each header, two for the keys outside headers, two for the end.
 const SECRETS: usize = 22;
 
 const VLAN: u64 = 0xffff;
 const DSCP: u64 = 0xfc_0000;
 
 impl Hash {
-    /// Spreads packets by `keys` over `divisor` buckets, which are classes from `baseclass` on; with 0 for `divisor`,
-    /// over all 65,536 classes that there can be. With the same seed it is the same function on every machine.
+    /// Spreads packets by `keys` over `divisor` buckets, which are the classes from `baseclass` on. A `divisor` of 0
+    /// means all 65,536 possible classes. The same seed gives the same function on every machine.
     #[must_use]
     pub fn new(keys: KeySet, divisor: u32, seed: u64, baseclass: u32) -> Hash {
         let others = [Key::Dscp, Key::Mark, Key::Vlan];
@@ -212,18 +212,18 @@ impl Hash {
         }
     }
 
-    /// Takes another seed: every key may have another bucket from now on.
+    /// Changes the seed: every key may have another bucket from now on.
     pub fn perturb(&mut self, seed: u64) {
         self.secret = secret(seed);
     }
 
-    /// What it asks for.
+    /// The keys that it reads.
     #[must_use]
     pub fn keys(&self) -> KeySet {
         self.keys
     }
 
-    /// 64 bits that equal keys have in common, each bit depending on every key.
+    /// A hash of 64 bits, equal for equal keys; each bit depends on every key.
     #[must_use]
     #[inline]
     pub fn value(&self, keys: &Keys) -> u64 {
@@ -266,7 +266,7 @@ impl Lane {
         self.source || self.destination || self.small != 0
     }
 
-    /// Each part with its own secrets, so that no two parts can stand for each other.
+    /// Each part has its own secrets, so that no two parts are interchangeable.
     #[inline(always)]
     fn hash(self, flow: &Flow, secret: &[u64; SECRETS], at: usize) -> u64 {
         let mut hash = 0;
@@ -285,14 +285,14 @@ impl Lane {
     }
 }
 
-/// Both halves of a product in one: each bit of it depends on all of both factors.
+/// Folds the two halves of a product into one: each bit depends on all bits of both factors.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Numbers that look random and follow from a seed: SplitMix64 (Steele, Lea and Flood, 2014).
+/// Pseudo-random numbers from a seed: SplitMix64 (Steele, Lea and Flood, 2014).
 fn secret(seed: u64) -> [u64; SECRETS] {
     let mut state = seed;
     core::array::from_fn(|_| {

@@ -1,34 +1,34 @@
-//! One key, calculated with.
+//! A class number calculated from one key.
 
 use wire::flow::Keys;
 
 use super::Key;
 
-/// The upper half of a class's name, its major number: the queue that it belongs to.
+/// The upper half of a class's name: the major number, which is its discipline's.
 const MAJOR: u32 = 0xffff_0000;
 
 /// `tc`'s `flow map`: `(((key & mask) ^ xor) >> rshift) + addend`, modulo `divisor`, counted from `baseclass`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Map {
-    /// What is calculated with.
+    /// The key.
     pub key: Key,
     /// Bits of the key that are kept.
     pub mask: u32,
-    /// Bits that are turned over.
+    /// Bits that are inverted.
     pub xor: u32,
-    /// Places that the value is then shifted to the right. Linux takes up to 31; with 32 and more nothing is left.
+    /// How far the value is then shifted to the right. Linux takes up to 31; 32 and more give 0.
     pub rshift: u32,
-    /// What is added then, modulo 2^32: to subtract, add the two's complement.
+    /// The number that is added last, modulo 2^32. To subtract, add the two's complement.
     pub addend: u32,
-    /// How many classes there are; 0 for as many as there are values.
+    /// Number of classes; 0 means one for each value.
     pub divisor: u32,
-    /// The class of value 0. Other values count on from here in the lower 16 bits and stay within those, as class names
-    /// do; Linux takes none whose lower 16 bits are 0.
+    /// The class of value 0. Other values count on in the lower 16 bits and wrap there, as class names do. Linux
+    /// refuses a base class whose lower 16 bits are 0.
     pub baseclass: u32,
 }
 
 impl Map {
-    /// The key itself, with nothing done to it, counted from class 1.
+    /// The key itself, unchanged, counted from class 1.
     #[must_use]
     pub const fn new(key: Key) -> Map {
         Map {
@@ -42,7 +42,7 @@ impl Map {
         }
     }
 
-    /// Also keeps only these bits: `tc`'s `and`, which may be mixed with [`Map::or`] and [`Map::xor`] in any order.
+    /// Also keeps only these bits: `tc`'s `and`. It may be mixed with [`Map::or`] and [`Map::xor`] in any order.
     #[must_use]
     pub const fn and(mut self, bits: u32) -> Map {
         self.mask &= bits;
@@ -58,7 +58,7 @@ impl Map {
         self
     }
 
-    /// Also turns these bits over: `tc`'s `xor`.
+    /// Also inverts these bits: `tc`'s `xor`.
     #[must_use]
     pub const fn xor(mut self, bits: u32) -> Map {
         self.xor ^= bits;

@@ -1,4 +1,4 @@
-//! What a rule asks of a packet.
+//! The conditions of a rule.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -6,16 +6,16 @@ use core::str::FromStr;
 
 use wire::flow::{Dscp, Flow, Keys};
 
-/// A rule: everything in it that is something must hold. A rule with nothing in it holds for every packet.
+/// A rule: every condition that is set must hold. A rule without conditions matches every packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Match {
-    /// Asked of the outer header.
+    /// Conditions on the outer header.
     pub outer: FlowMatch,
-    /// Asked of the header within the tunnel.
+    /// Conditions on the header within the tunnel.
     pub tunnel: FlowMatch,
-    /// Asked of the header within the tunnel, or else of the only one.
+    /// Conditions on the header within the tunnel, or the only header.
     pub innermost: FlowMatch,
-    /// Code point of the outer header, whatever its ECN bits are.
+    /// Code point of the outer header; ECN bits do not count.
     pub dscp: Option<Dscp>,
     /// Bits of the mark.
     pub mark: Option<Mark>,
@@ -23,31 +23,31 @@ pub struct Match {
     pub vlan: Option<u16>,
 }
 
-/// What is asked of one IP header. Where there is no such header, nothing but the absence of everything holds.
+/// Conditions on one IP header. A packet without this header matches only if no condition is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowMatch {
-    /// Where the source is in.
+    /// The prefix that the source is in.
     pub src: Option<Prefix>,
-    /// Where the destination is in.
+    /// The prefix that the destination is in.
     pub dst: Option<Prefix>,
     /// Protocol number.
     pub proto: Option<u8>,
     /// Source port. Protocols without ports, and fragments, have port 0.
     pub proto_src: Option<Ports>,
-    /// Destination port, likewise.
+    /// Destination port, as for the source.
     pub proto_dst: Option<Ports>,
 }
 
-/// Bits of a mark: those in `mask` are those of `value`.
+/// Condition on a mark: its bits under `mask` equal those of `value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mark {
-    /// What they are.
+    /// The expected bits.
     pub value: u32,
-    /// Which bits are looked at.
+    /// The bits that are compared.
     pub mask: u32,
 }
 
-/// Ports from one to another, both included. Empty when they are the wrong way round.
+/// A range of ports, both ends included; empty if `low` is above `high`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ports {
     /// The lowest.
@@ -56,7 +56,7 @@ pub struct Ports {
     pub high: u16,
 }
 
-/// Addresses that begin alike. A prefix of IPv6 holds no IPv4 address, and the other way round.
+/// The addresses of one prefix. A prefix of IPv6 contains no IPv4 address, and the other way round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,
@@ -64,7 +64,7 @@ pub struct Prefix {
 }
 
 impl Match {
-    /// Whether a packet is what this asks for. Many rules are faster as a [`Filter`](super::Filter).
+    /// Whether a packet matches. For many rules a [`Filter`](super::Filter) is faster.
     #[must_use]
     pub fn matches(&self, keys: &Keys) -> bool {
         self.outer.matches(&keys.outer)
@@ -81,13 +81,13 @@ impl Match {
 }
 
 impl FlowMatch {
-    /// Whether it asks for nothing.
+    /// Whether it has no condition.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == FlowMatch::default()
     }
 
-    /// Whether a header is what this asks for.
+    /// Whether a header matches.
     #[must_use]
     pub fn matches(&self, flow: &Flow) -> bool {
         self.is_empty()
@@ -107,7 +107,7 @@ impl FlowMatch {
 }
 
 impl Ports {
-    /// One port.
+    /// A range of one port.
     #[must_use]
     pub const fn one(port: u16) -> Ports {
         Ports {
@@ -116,12 +116,12 @@ impl Ports {
         }
     }
 
-    /// Whether it is one port.
+    /// Whether the range is one port.
     pub(super) const fn is_one(self) -> bool {
         self.low == self.high
     }
 
-    /// Whether a port is one of them.
+    /// Whether a port is in the range.
     #[must_use]
     pub const fn has(self, port: u16) -> bool {
         self.low <= port && port <= self.high
@@ -174,8 +174,8 @@ fn digits<T: FromStr>(text: &str) -> Option<T> {
 }
 
 impl Prefix {
-    /// The addresses that have the first `length` bits of `address`; `None` when there are not that many, or when other
-    /// bits are set.
+    /// The addresses that share the first `length` bits of `address`. `None` if the address has fewer bits, or if
+    /// other bits are set.
     #[must_use]
     pub fn new(address: IpAddr, length: u8) -> Option<Prefix> {
         let prefix = Prefix { address, length };
@@ -183,26 +183,26 @@ impl Prefix {
         fits.then_some(prefix)
     }
 
-    /// This address alone.
+    /// A prefix of this address alone.
     #[must_use]
     pub const fn host(address: IpAddr) -> Prefix {
         let length = if address.is_ipv4() { 32 } else { 128 };
         Prefix { address, length }
     }
 
-    /// The first address in it.
+    /// The first address of the prefix.
     #[must_use]
     pub const fn address(self) -> IpAddr {
         self.address
     }
 
-    /// How many bits its addresses have in common.
+    /// The prefix length.
     #[must_use]
     pub const fn length(self) -> u8 {
         self.length
     }
 
-    /// Whether an address is in it, an IPv4 one given as `::ffff:a.b.c.d`.
+    /// Whether the prefix contains an address; an IPv4 address is given as `::ffff:a.b.c.d`.
     #[must_use]
     pub fn has(self, address: [u8; 16]) -> bool {
         let (mask, value) = self.bits();
@@ -210,7 +210,7 @@ impl Prefix {
         bits & mask == value && (self.address.is_ipv4() || bits >> 32 != 0xffff)
     }
 
-    /// The bits that are looked at and what they are, of an address as in [`Flow`].
+    /// The bits that are compared and their values, for an address as in [`Flow`].
     pub(super) fn bits(self) -> (u128, u128) {
         let (value, length) = match self.address {
             IpAddr::V4(address) => (
@@ -239,7 +239,7 @@ impl Prefix {
     }
 }
 
-/// That many ones, at the upper end.
+/// A number with that many leading ones.
 fn leading(ones: u32) -> u128 {
     u128::MAX.checked_shl(128 - ones.min(128)).unwrap_or(0)
 }
@@ -256,15 +256,15 @@ impl fmt::Display for Prefix {
 /// Why a text is no prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadPrefix {
-    /// It has no address of IPv4 or IPv6.
+    /// It has no IPv4 or IPv6 address.
     Address(String),
-    /// It has more bits than the address, or none that can be read.
+    /// Its length is above the address's bits, or is no number.
     Length(String),
-    /// Bits are set that are not in the prefix.
+    /// Bits after the prefix are set.
     Bits {
-        /// What was written.
+        /// The text.
         text: String,
-        /// What it would be without them.
+        /// The prefix with these bits cleared.
         prefix: Prefix,
     },
 }
@@ -295,7 +295,7 @@ impl core::error::Error for BadPrefix {}
 impl FromStr for Prefix {
     type Err = BadPrefix;
 
-    /// Reads an address, or an address and the number of its first bits: `10.0.0.0/8`.
+    /// Reads an address, or an address and a prefix length: `10.0.0.0/8`.
     fn from_str(text: &str) -> Result<Self, BadPrefix> {
         let (address, length) = match text.split_once('/') {
             Some((address, length)) => (address, Some(length)),

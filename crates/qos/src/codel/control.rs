@@ -1,23 +1,23 @@
-//! The heart of RFC 8289 (5.5, 5.6): which packet at a queue's head is too late.
+//! CoDel's control law (RFC 8289 5.5, 5.6): decides whether the first packet of a queue is late.
 //!
-//! Marks are as in Linux, since the RFC only allows them: a mark takes the place of a drop, ends the call, and the next
-//! is due when the next drop would be.
+//! The RFC allows marks and leaves the details open, so marks work as in Linux: a mark replaces a drop and ends the
+//! call, and the next mark is due when the next drop would be.
 
 use base::{Duration, Instant};
 
 use super::Parameters;
 use crate::packet::{Id, Pool, Reason};
 
-/// A queue under control.
+/// A queue whose delay is controlled.
 pub(crate) trait Waiting {
-    /// Takes the first packet.
+    /// Removes the first packet.
     fn pop(&mut self, pool: &Pool) -> Option<Id>;
 
-    /// Octets that wait behind what was taken: "bytes()" of the RFC.
+    /// Bytes that wait behind the removed packet: "bytes()" of the RFC.
     fn bytes_behind(&self) -> u64;
 }
 
-/// [`Parameters`] in nanoseconds, within what the arithmetic takes.
+/// [`Parameters`] in nanoseconds, limited to what the arithmetic can handle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Law {
     target: u64,
@@ -40,7 +40,7 @@ impl Law {
         }
     }
 
-    /// "control_law": `t + interval / sqrt(count)`, rounded down, which is exact in integers: the root of the square
+    /// "control_law": `t + interval / sqrt(count)`, rounded down. In integers this is exact: the root of the square
     /// over the count.
     fn next(&self, t: u64, count: u32) -> u64 {
         let square = self.interval * self.interval / u64::from(count.max(1));
@@ -48,7 +48,7 @@ impl Law {
     }
 }
 
-/// What happened to a discipline's packets.
+/// Counters of a discipline's packets.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) dropped: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Tally {
     pub(crate) max_packet: u32,
 }
 
-/// What one call works with.
+/// The context of one call.
 pub(crate) struct Turn<'a> {
     pub(crate) law: &'a Law,
     pub(crate) tally: &'a mut Tally,
@@ -76,7 +76,7 @@ impl Turn<'_> {
         self.now.since(self.pool.arrived(id)).as_nanos()
     }
 
-    /// Marks a packet if that may be, or else drops it; says whether it is gone.
+    /// Marks a packet if that is allowed, or else drops it; returns whether it was dropped.
     fn drop_unless_marked(&mut self, id: Option<Id>) -> bool {
         let Some(id) = id else { return false };
         if self.law.ecn && self.pool.mark(id) {
@@ -89,7 +89,7 @@ impl Turn<'_> {
     }
 }
 
-/// The state of one queue (RFC 8289 5.2), under the RFC's names; 0 is "no time set" there and here.
+/// The state of one queue (RFC 8289 5.2), under the RFC's names. As there, 0 means that no time is set.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Control {
     first_above_time: u64,
@@ -112,7 +112,7 @@ impl Control {
         self.dropping
     }
 
-    /// Takes the packet that leaves next, and drops or marks what is late before it.
+    /// Removes the packet that leaves next; drops or marks the late ones before it.
     #[inline]
     pub(crate) fn dequeue(&mut self, turn: &mut Turn<'_>, queue: &mut impl Waiting) -> Option<Id> {
         let first = queue.pop(turn.pool);
@@ -133,7 +133,7 @@ impl Control {
         leaves
     }
 
-    /// "ok_to_drop" of "dodequeue", for what was taken from the queue.
+    /// "ok_to_drop" of "dodequeue", for the packet just removed.
     #[inline]
     fn is_late(&mut self, turn: &mut Turn<'_>, queue: &impl Waiting, id: Option<Id>) -> bool {
         let Some(id) = id else {
@@ -153,7 +153,7 @@ impl Control {
         }
     }
 
-    /// Drops the first that is late; how soon the next is due depends on how it went the last time.
+    /// Drops the first late packet. The count of the last dropping state sets how soon the next drop is due.
     fn begin_to_drop(
         &mut self,
         turn: &mut Turn<'_>,
@@ -175,7 +175,7 @@ impl Control {
         at_head
     }
 
-    /// Drops what is due, more than one where drops are due more often than packets leave.
+    /// Makes the drops that are due: several if drops are due more often than packets leave.
     fn go_on_dropping(
         &mut self,
         turn: &mut Turn<'_>,

@@ -1,21 +1,21 @@
-//! Which of a changing number of queues is the longest.
+//! Finds the longest of a changing number of queues.
 //!
-//! A heap of upper bounds: who grows past its bound raises it, who shrinks does nothing, and only a search sets right
-//! what it meets first. So a search is paid for by the packets that left since the one before.
+//! A heap of upper bounds. A queue that grows past its bound raises the bound; a queue that shrinks changes nothing.
+//! A search corrects the bounds that it meets, so the packets that left since the last search pay for it.
 
-/// What a [`Heaviest`] ranks.
+/// A queue that a [`Heaviest`] ranks.
 pub(super) trait Weighed {
-    /// Octets.
+    /// Its bytes.
     fn size(&self) -> u64;
 
-    /// Where the heap keeps it.
+    /// Its place in the heap.
     fn place(&mut self) -> &mut u32;
 
-    /// A copy of the bound that the heap has, so that who stays below it need not look there.
+    /// A copy of its bound in the heap; while the queue stays below, the heap need not be read.
     fn bound(&mut self) -> &mut u64;
 }
 
-/// A heap of some of the items of a slab.
+/// A heap of some items of a slab.
 #[derive(Debug, Default)]
 pub(super) struct Heaviest {
     entries: Vec<Entry>,
@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl Heaviest {
-    /// Adds an item that is empty.
+    /// Adds an empty item.
     pub(super) fn add<T: Weighed>(&mut self, all: &mut [T], item: u32) {
         let added = &mut all[item as usize];
         *added.place() = self.entries.len() as u32;
@@ -36,7 +36,7 @@ impl Heaviest {
         self.entries.push(Entry { bound: 0, item });
     }
 
-    /// Takes out an item.
+    /// Removes an item.
     pub(super) fn remove<T: Weighed>(&mut self, all: &mut [T], item: u32) {
         let place = *all[item as usize].place() as usize;
         self.entries.swap_remove(place);
@@ -46,7 +46,7 @@ impl Heaviest {
         }
     }
 
-    /// An item grew.
+    /// Raises the bound of an item that grew.
     #[inline]
     pub(super) fn raise<T: Weighed>(&mut self, all: &mut [T], item: u32) {
         let grown = &mut all[item as usize];
@@ -59,7 +59,7 @@ impl Heaviest {
         }
     }
 
-    /// The item of the greatest size.
+    /// The largest item.
     pub(super) fn find<T: Weighed>(&mut self, all: &mut [T]) -> Option<u32> {
         loop {
             let first = self.entries.first_mut()?;
@@ -74,7 +74,7 @@ impl Heaviest {
         }
     }
 
-    /// Whether no item is in it.
+    /// Whether it has no item.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

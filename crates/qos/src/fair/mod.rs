@@ -1,13 +1,13 @@
-//! Fair: each host the same share, and within a host each flow, with CoDel on each flow.
+//! Fair queuing per host, then per flow within a host, with CoDel on each flow.
 //!
-//! Hosts take turns by deficit round robin, and so do the flows of a host, as RFC 8290 has it for flows: new ones before
-//! old ones, CoDel (RFC 8289) on each, marks in place of drops where the sender understands them (RFC 3168). Beyond the
-//! RFC: a host is known by its address (128 bits of a keyed
-//! hash of it) and not by a bucket that others may fall into; only what has packets, or had some
-//! a moment ago, takes memory; new flows cannot starve old ones, however many come. At the limit the longest flow of the
-//! host with the most bytes loses its first packet.
+//! Hosts take turns by deficit round robin, and so do the flows of each host. Within a host, the rules of RFC 8290
+//! apply: new flows before old ones, CoDel (RFC 8289) on each, marks instead of drops for ECN-capable senders (RFC
+//! 3168). It goes beyond the RFC in three ways. A host is known by 128 bits of a keyed hash of its address, not by a
+//! bucket that other hosts may share. Only hosts and flows with packets, or with packets a moment ago, take memory.
+//! New flows cannot starve old ones. At the limit, the longest flow of the host with the most bytes loses its first
+//! packet.
 //!
-//! Hosts and flows share one table each, so that ten thousand hosts cost a packet what ten cost.
+//! All hosts share one table and all flows another, so a packet costs the same with ten thousand hosts as with ten.
 
 mod heaviest;
 mod table;
@@ -26,30 +26,30 @@ use crate::queue::{FLOW_KEYS, LimitBy, MEMORY, Offer, QUANTUM, Queue, Setting, T
 use crate::units::Octets;
 use table::{NONE, Table, Turns};
 
-/// What a [`Fair`] is made from.
+/// Options of a [`Fair`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Packets it holds.
+    /// Packets that may wait.
     pub limit: u32,
-    /// Octets on the line it holds.
+    /// Bytes on the line that may wait.
     pub memory_limit: u64,
-    /// Octets that a flow, and a host, may send in its turn.
+    /// Bytes that a flow, and a host, may send in its turn.
     pub quantum: u32,
-    /// What tells hosts apart: [`KeySet::HOST`] for what goes up, [`KeySet::HOST_DST`] for what comes down; nothing for
-    /// flows alone.
+    /// The keys of a host: [`KeySet::HOST`] for upstream packets, [`KeySet::HOST_DST`] for downstream packets, empty
+    /// to treat flows alone.
     pub hosts: KeySet,
-    /// What tells the flows of a host apart.
+    /// The keys of a flow within a host.
     pub flows: KeySet,
-    /// Hosts told apart at one time; those that come when there are so many share one place.
+    /// Hosts in the table; further hosts share one entry.
     pub hosts_max: u32,
-    /// Flows told apart at one time; those that come when there are so many share one place per host.
+    /// Flows in the table; further flows share one entry per host.
     pub flows_max: u32,
-    /// CoDel's.
+    /// CoDel's parameters.
     pub codel: Parameters,
 }
 
 impl Default for Options {
-    /// RFC 8290's values, marks on.
+    /// RFC 8290's values, with marks.
     fn default() -> Self {
         Self {
             limit: 10_240,
@@ -67,7 +67,7 @@ impl Default for Options {
     }
 }
 
-/// Fair among hosts, then among each one's flows.
+/// Fair queuing among hosts, then among the flows of each host.
 #[derive(Debug)]
 pub struct Fair {
     limit: u32,
@@ -84,7 +84,7 @@ pub struct Fair {
 }
 
 impl Fair {
-    /// An empty one. Whoever does not know `seed` cannot choose flows that meet in one place.
+    /// An empty queue. A sender that does not know `seed` cannot choose flows that collide.
     #[must_use]
     pub fn new(options: &Options, seed: u64) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl Fair {
         Some(id)
     }
 
-    /// So much left a host, sent or not.
+    /// Subtracts packets that left a host, whether sent or dropped.
     #[inline]
     fn left(&mut self, host: u32, packets: u32, bytes: u64) {
         let host = &mut self.table.hosts[host as usize];

@@ -1,4 +1,4 @@
-//! Hosts and flows that have packets: found by key, kept in slabs, forgotten some time after they are idle.
+//! The tables of hosts and flows: found by key, stored in slabs, forgotten some time after they became idle.
 
 use std::collections::VecDeque;
 
@@ -13,14 +13,14 @@ use crate::packet::{Chain, Id, Pool};
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Who a host is: what its keys come to under two secrets, or all those that found no place.
+/// The key of a host: the hash of its address under two secrets, or the entry shared by hosts beyond the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HostKey {
     One(u64, u64),
     Rest,
 }
 
-/// Hosts, or flows of a host, in the order of their turns.
+/// A ring of hosts, or of a host's flows, in the order of their turns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ring {
     pub(super) first: u32,
@@ -36,7 +36,7 @@ impl Default for Ring {
     }
 }
 
-/// What stands in a [`Ring`].
+/// A member of a [`Ring`].
 pub(super) trait Linked {
     fn next(&mut self) -> &mut u32;
 }
@@ -61,20 +61,20 @@ impl Ring {
     }
 }
 
-/// New ones go before old ones, but not so long that the old ones starve: what an old one sends allows new ones
-/// [`Turns::FAVOUR`] times as much.
+/// New members go before old ones, but may not starve them: for each byte that old ones send, new ones may send
+/// [`Turns::FAVOUR`] bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Turns {
     pub(super) new: Ring,
     pub(super) old: Ring,
-    /// Octets that new ones may send before it is an old one's turn.
+    /// Bytes that new members may send before an old one gets its turn.
     credit: i64,
 }
 
 impl Turns {
     const FAVOUR: i64 = 16;
 
-    /// Whose turn it is, and whether it is a new one's; `NONE` when nobody is there.
+    /// The member whose turn it is, and whether it is a new one; `NONE` if there is no member.
     #[inline]
     pub(super) fn first(&self) -> (u32, bool) {
         if self.new.first != NONE && (self.credit > 0 || self.old.first == NONE) {
@@ -84,7 +84,7 @@ impl Turns {
         }
     }
 
-    /// The one whose turn it was sent so many octets.
+    /// Charges the bytes that the member with the turn sent.
     #[inline]
     pub(super) fn sent(&mut self, new: bool, length: u32, quantum: i64) {
         let length = i64::from(length);
@@ -98,14 +98,14 @@ impl Turns {
         };
     }
 
-    /// The one whose turn it was goes to the end of the old ones.
+    /// Moves the member with the turn to the end of the old ones.
     #[inline]
     pub(super) fn rotate<T: Linked>(&mut self, all: &mut [T], new: bool) {
         let first = self.remove(all, new);
         self.old.push(all, first);
     }
 
-    /// The one whose turn it was goes away.
+    /// Removes the member with the turn.
     #[inline]
     pub(super) fn remove<T: Linked>(&mut self, all: &mut [T], new: bool) -> u32 {
         let ring = if new { &mut self.new } else { &mut self.old };
@@ -147,7 +147,7 @@ impl Waiting for Line {
     }
 }
 
-/// Idle flows that are remembered: RFC 8290 keeps what CoDel knows of a flow whose queue is empty for a moment.
+/// Idle flows that are remembered. RFC 8290 keeps CoDel's state of a flow whose queue is empty for a moment.
 const IDLE_MAX: usize = 4_096;
 
 /// A flow that has packets, or had some a moment ago.
@@ -161,7 +161,7 @@ pub(super) struct Flow {
     pub(super) control: Control,
     place: u32,
     bound: u64,
-    /// Counts how often it was idle.
+    /// How often it became idle.
     rests: u32,
     is_idle: bool,
 }
@@ -178,9 +178,10 @@ pub(super) struct Host {
     next: u32,
     place: u32,
     bound: u64,
-    /// The flow of all that found no place; while it is there they go on in it, so that none is overtaken by itself.
+    /// The flow that further flows of the host share. A flow in it stays there while it exists, so that none of its
+    /// packets overtakes another.
     shared: u32,
-    /// Its flows by size, idle ones too.
+    /// Its flows by size, including idle ones.
     pub(super) flows: Heaviest,
     /// Whether it is in a ring.
     has_turns: bool,
@@ -249,11 +250,12 @@ pub(super) struct Table {
     flow_index: HashTable<u32>,
     /// Hosts by size.
     heaviest: Heaviest,
-    /// Flows that became idle, and how often they had been by then: if that is another number now, they no longer are.
+    /// Flows that became idle, each with its idle count at that time. If the count has changed since, the flow is no
+    /// longer idle.
     idle: VecDeque<(u32, u32)>,
     hosts_with_turns: u64,
     flows_with_turns: u64,
-    /// Packets whose host, and whose flow, had to share another's place.
+    /// Packets whose host, or whose flow, had to use the shared entry.
     pub(super) shared_host: u64,
     pub(super) shared_flow: u64,
 }
@@ -292,7 +294,7 @@ impl Table {
         self.flows_with_turns
     }
 
-    /// The flow of a packet with `keys`: its own, or the one that it has to share.
+    /// The flow for a packet with `keys`: its own or the shared one.
     #[inline]
     pub(super) fn flow_of(&mut self, keys: &Keys, quantum: i64) -> Found {
         let hash = self.flow_hash.value(keys);
@@ -306,7 +308,7 @@ impl Table {
         }
     }
 
-    /// Gives a flow turns, and its host if it has none.
+    /// Adds a flow to its host's ring, and the host to the ring of hosts if needed.
     fn awake(&mut self, index: u32, quantum: i64) -> Found {
         let flow = &mut self.flows[index as usize];
         flow.is_idle = false;
@@ -328,7 +330,7 @@ impl Table {
         }
     }
 
-    /// A new flow for the packet that has `hash`, or the one it has to share.
+    /// A new flow for a packet with this hash, or the shared one.
     fn open(&mut self, keys: &Keys, hash: u64, quantum: i64) -> Found {
         while self.flow_index.len() >= self.flows_max && self.forget_one() {}
         let host_index = self.open_host(keys);
@@ -400,7 +402,7 @@ impl Table {
             let index = self.free_host;
             let host = &mut self.hosts[index as usize];
             self.free_host = host.next;
-            // The heap's memory is kept for the next host.
+            // Keeps the heap's memory for the next host.
             let flows = core::mem::take(&mut host.flows);
             *host = Host::new(key, hash);
             host.flows = flows;
@@ -419,7 +421,7 @@ impl Table {
             .copied()
     }
 
-    /// A flow is empty and in no ring.
+    /// Marks a flow as idle: it is empty and in no ring.
     pub(super) fn rest_flow(&mut self, index: u32) {
         self.flows_with_turns -= 1;
         let flow = &mut self.flows[index as usize];
@@ -435,7 +437,7 @@ impl Table {
         }
     }
 
-    /// A host has no flow in a ring, and is in none.
+    /// Marks a host as idle: it has no flow in a ring, and is in none.
     pub(super) fn rest_host(&mut self, index: u32) {
         self.hosts_with_turns -= 1;
         let host = &mut self.hosts[index as usize];
@@ -445,7 +447,7 @@ impl Table {
         }
     }
 
-    /// Forgets the flow that is idle for the longest time, if it still is; says whether there was any.
+    /// Forgets the flow that has been idle the longest, if it still is; returns whether there was one.
     fn forget_one(&mut self) -> bool {
         let Some((index, rests)) = self.idle.pop_front() else {
             return false;
@@ -495,7 +497,7 @@ impl Table {
         self.hosts[host as usize].flows.find(&mut self.flows)
     }
 
-    /// Notes that the flow and its host grew.
+    /// Records that a flow and its host grew.
     #[inline]
     pub(super) fn grew(&mut self, flow: u32) {
         let host = self.flows[flow as usize].host;
@@ -518,12 +520,12 @@ impl Table {
     }
 }
 
-/// What [`Table::flow_of`] found.
+/// The result of [`Table::flow_of`].
 pub(super) struct Found {
     pub(super) flow: u32,
-    /// It has turns since just now.
+    /// Whether the flow just got turns.
     pub(super) is_new: bool,
-    /// Its host, if that is to be given turns.
+    /// Its host, if the caller must give it turns.
     pub(super) new_host: Option<u32>,
 }
 

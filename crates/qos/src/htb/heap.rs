@@ -1,17 +1,17 @@
-//! A heap of instants, one at most for each small number, whose lowest comes first.
+//! A heap of instants, at most one per item, earliest first.
 
 const NONE: u32 = u32::MAX;
 
-/// Each item has one entry or none.
+/// Each item has at most one entry.
 #[derive(Debug, Default)]
 pub(super) struct Heap {
     entries: Vec<(u64, u32)>,
-    /// Where an item's entry is.
+    /// The index of each item's entry.
     places: Vec<u32>,
 }
 
 impl Heap {
-    /// For the items below `items`.
+    /// A heap for the items below `items`.
     pub(super) fn new(items: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -19,7 +19,7 @@ impl Heap {
         }
     }
 
-    /// Has `item` come up at `at` or, if it would have come earlier, then.
+    /// Schedules `item` for `at`, unless it is scheduled earlier already.
     pub(super) fn lower(&mut self, item: u32, at: u64) {
         let place = self.places[item as usize];
         let place = if place == NONE {
@@ -34,7 +34,7 @@ impl Heap {
         self.rise(place);
     }
 
-    /// Takes out the item that comes first, if that is at `now` or earlier.
+    /// Removes and returns the first item if it is due at `now`.
     pub(super) fn pop(&mut self, now: u64) -> Option<u32> {
         let &(at, item) = self.entries.first()?;
         if at > now {
@@ -49,7 +49,7 @@ impl Heap {
         Some(item)
     }
 
-    /// The least of what `exact` says of the items, given that it never says less than the item's own instant.
+    /// The smallest value of `exact` over all items. `exact` must not return less than the item's own instant.
     pub(super) fn least(&self, exact: impl Fn(u32) -> u64) -> u64 {
         let mut best = u64::MAX;
         let mut open = vec![0];

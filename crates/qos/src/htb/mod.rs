@@ -1,11 +1,12 @@
-//! HTB: classes in a tree, each with a rate that it is sure of and a ceiling up to which it may borrow.
+//! HTB: a tree of classes, each with a guaranteed rate and a ceiling up to which it may borrow.
 //!
-//! As tc-htb(8) has it: a leaf within its own rate goes before one that borrows; what is left of a class's rate goes to
-//! those below that have used up theirs, by priority and then by deficit round robin. Other than in Linux: no ceiling is
-//! ever passed, an inner class's neither, over any span of time `w` at most `ceil * w + cburst` leaves below it, given
-//! packets no longer than the `mtu`; and inner classes take turns by their own quanta, not by how many leaves they have.
+//! As in tc-htb(8), a leaf within its own rate goes before one that borrows. A class lends the unused part of its
+//! rate to the classes below that have used up theirs, by priority and then by deficit round robin. Two things differ
+//! from Linux. No ceiling is ever exceeded, not even an inner class's: over any span of time `w` at most `ceil * w +
+//! cburst` bytes leave below it, if no packet is longer than `mtu`. And inner classes take turns by their own quanta,
+//! not by their number of leaves.
 //!
-//! A packet costs as many steps as the tree is high, however many classes there are.
+//! A packet's cost grows with the height of the tree, not with the number of classes.
 
 mod heap;
 mod shape;
@@ -33,54 +34,55 @@ pub struct ClassOptions {
     pub minor: u16,
     /// The class that it borrows from; `None` right below the discipline.
     pub parent: Option<u16>,
-    /// Bits per second that it is sure of.
+    /// The guaranteed rate, in bits per second.
     pub rate_bps: u64,
-    /// Bits per second that it never passes.
+    /// The ceiling, in bits per second.
     pub ceil_bps: u64,
-    /// Octets that may leave at once within the rate, one packet included: [`burst_of`].
+    /// Bytes that may leave at once within the rate, including one packet: [`burst_of`].
     pub burst: u32,
-    /// Octets that may leave at once within the ceiling, one packet included.
+    /// Bytes that may leave at once within the ceiling, including one packet.
     pub cburst: u32,
-    /// Who borrows first: 0 before 7.
+    /// Classes of priority 0 borrow before those of priority 7.
     pub priority: u8,
-    /// Octets that it sends in its turn when it borrows; `None` is a tenth of a second's rate, 1,000 to 200,000.
+    /// Bytes that it sends in its turn when it borrows. `None` means a tenth of a second at its rate, from 1,000 to
+    /// 200,000.
     pub quantum: Option<u32>,
 }
 
-/// What an [`Htb`] is made from.
+/// Options of an [`Htb`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Number of the discipline, as in "1:".
     pub major: u16,
-    /// Octets on the line of the longest packet.
+    /// Bytes on the line of the longest packet.
     pub mtu: u32,
     /// The classes.
     pub classes: Vec<ClassOptions>,
-    /// The leaf of what no filter takes; `None`: it passes by all classes, unshaped.
+    /// The leaf of packets that no filter matches. `None`: they bypass all classes, unshaped.
     pub default: Option<u16>,
-    /// Packets that may wait to pass by.
+    /// Packets that may wait to bypass the classes.
     pub direct_limit: u32,
 }
 
 /// Why an [`Htb`] cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Two classes have one number.
-    #[error("class {0:x} is there twice")]
+    /// Two classes have the same number.
+    #[error("there are two classes {0:x}")]
     Twice(u16),
-    /// A class's parent is not there.
-    #[error("class {class:x} has the parent {parent:x}, which is not there")]
+    /// A class's parent does not exist.
+    #[error("class {class:x} has the parent {parent:x}, which does not exist")]
     Parent {
         /// The class.
         class: u16,
-        /// What it names.
+        /// The parent that it names.
         parent: u16,
     },
-    /// Classes are below one another too often, or each below the other.
-    #[error("class {0:x} has more than {max} classes above it, or is above itself", max = HEIGHT_MAX - 1)]
+    /// Classes are nested too deeply, or each is below the other.
+    #[error("class {0:x} has more than {max} ancestors, or is its own ancestor", max = HEIGHT_MAX - 1)]
     Depth(u16),
-    /// The default or a discipline names what is no leaf, or a leaf that has one.
-    #[error("class {0:x} is named, which is no leaf")]
+    /// The default or a discipline names a class that is no leaf, or a leaf that has a discipline already.
+    #[error("class {0:x} is no leaf, or has a discipline already")]
     NoLeaf(u16),
     /// A leaf has no discipline.
     #[error("class {0:x} is a leaf without a discipline")]
@@ -93,18 +95,18 @@ pub enum Error {
     Zero,
 }
 
-/// Where the buckets of a new [`Htb`] stand.
+/// The levels of a new [`Htb`]'s buckets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Levels {
     /// Full.
     #[default]
     Full,
-    /// As [`Discipline::levels`] said of the one that this replaces. Those of other classes start in debt, so that no
-    /// ceiling is passed over the change.
+    /// The levels that [`Discipline::levels`] returned for the discipline that this one replaces. Buckets of other
+    /// classes start in debt, so that no ceiling is exceeded during the change.
     Kept(HashMap<u16, (i64, i64)>),
 }
 
-/// Burst in octets that lets a rate be reached by who wakes up a millisecond late.
+/// The burst in bytes with which a sender that wakes up a millisecond late still reaches the rate.
 #[must_use]
 pub fn burst_of(rate_bps: u64, mtu: u32) -> u32 {
     let millisecond = u32::try_from(rate_bps / 8_000).unwrap_or(BURST_MAX);
@@ -138,11 +140,11 @@ pub struct Htb {
 }
 
 impl Htb {
-    /// A tree of classes, a discipline for each leaf, and who says a packet's leaf, by its minor. What is no leaf's goes
-    /// the default way.
+    /// A tree of classes and a discipline for each leaf. `classifier` chooses a packet's leaf by its minor; packets
+    /// without a leaf go to the default.
     ///
     /// # Errors
-    /// When they do not fit together.
+    /// The classes, leaves and default do not fit together.
     pub fn new(
         options: &Options,
         leaves: Vec<(u16, Box<dyn Discipline>)>,
@@ -198,7 +200,7 @@ impl Htb {
         format!("{:x}:{minor:x}", self.major)
     }
 
-    /// Says to the shape what waits in a leaf now.
+    /// Tells the shape whether packets wait in a leaf now.
     #[inline]
     fn look_at(&mut self, index: u32, now: Instant) {
         let waited = self.leaves[index as usize].backlog.packets > 0;
@@ -209,7 +211,7 @@ impl Htb {
         }
     }
 
-    /// Counts what waits in a leaf; gives its class, and whether anything does.
+    /// Updates the backlog of a leaf; returns its class and whether it has packets.
     #[inline]
     fn count(&mut self, index: u32) -> (u32, bool) {
         let leaf = &mut self.leaves[index as usize];
@@ -290,7 +292,7 @@ impl Discipline for Htb {
                 self.own.count_sent(length);
                 return Some(id);
             }
-            // It holds its packets back itself: one that says it does not is asked again later all the same.
+            // The leaf holds its packets back itself. If it claims that it does not, ask it again later all the same.
             let later = Instant::from_nanos(now.as_nanos().saturating_add(1));
             self.shape.set_leaf(class, waits, from.max(later), now);
         }
@@ -490,7 +492,7 @@ fn plan(
         Levels::Full => (i64::MAX, i64::MAX),
         Levels::Kept(kept) => *kept.get(&class.minor).unwrap_or(&(debt, debt)),
     };
-    // A packet may leave while nothing is owed, so the bucket holds one packet less than may leave at once.
+    // A packet may leave while nothing is owed, so the bucket is one packet smaller than the burst.
     let bucket =
         |rate_bps, burst: u32, level| Bucket::new(rate_bps, burst.saturating_sub(mtu), level, now);
     let tenth = u32::try_from(class.rate_bps / 80).unwrap_or(u32::MAX);

@@ -1,10 +1,10 @@
-//! Which classes may send, and in which order: the part of HTB that knows no packet.
+//! Which classes may send, and in which order. This half of HTB handles no packets.
 //!
-//! A class offers its parent what waits below it in one of two ways. *Green*: somebody, up to this class, pays for it out
-//! of a rate that is not used up; the payer's height and the priority are the key, and the lowest key goes first. *Yellow*:
-//! nobody has paid yet, an ancestor may lend. A class whose ceiling is reached offers nothing, so no ceiling is ever
-//! passed by what is below it. Each class has a ring of children for each key and for each yellow priority and takes
-//! turns in it by deficit round robin. What changes below goes up only as far as it changes an offer, so an idle class
+//! A class makes its parent one of two offers for the packets below it. *Green*: a class up to this one pays from a
+//! rate that is not used up; the key is the payer's height and the priority, and the lowest key goes first. *Yellow*:
+//! no class has paid yet, and an ancestor may lend. A class at its ceiling offers nothing, so the classes below it
+//! never exceed that ceiling. Each class has a ring of children for each green key and each yellow priority, and
+//! serves it by deficit round robin. A change below travels up only as far as it changes an offer, so an idle class
 //! costs nothing.
 
 use base::Instant;
@@ -12,7 +12,7 @@ use base::Instant;
 use super::heap::Heap;
 use crate::bucket::Bucket;
 
-/// Levels of classes that a tree may have.
+/// Levels of classes in a tree.
 pub(super) const HEIGHT_MAX: u8 = 8;
 /// Priorities, 0 first.
 pub(super) const PRIORITIES: u8 = 8;
@@ -26,46 +26,46 @@ const YELLOW: u32 = 64;
 enum Mode {
     /// Within its own rate.
     Can,
-    /// Above its rate: if somebody lends.
+    /// Above its rate: it may send if an ancestor lends.
     May,
-    /// At its ceiling: not now.
+    /// At its ceiling: it may not send now.
     Cannot,
 }
 
-/// What is offered: green keys (height of the payer times 8, plus priority) and yellow priorities.
+/// An offer: green keys (the payer's height times 8, plus the priority) and yellow priorities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Offer {
     green: u64,
     yellow: u8,
 }
 
-/// A class as a part of the tree.
+/// A class as a node of the tree.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) parent: u32,
     pub(super) height: u8,
     pub(super) priority: u8,
     pub(super) quantum: u32,
-    /// Its number among the leaves, if it is one.
+    /// Its index among the leaves, if it is one.
     pub(super) leaf: Option<u32>,
     pub(super) rate: Bucket,
     pub(super) ceil: Bucket,
-    /// Packets and octets that left, and packets that were paid for by this class or by one above.
+    /// Packets and bytes that left, packets that this class paid for, and packets that an ancestor paid for.
     pub(super) packets: u64,
     pub(super) bytes: u64,
     pub(super) lent: u64,
     pub(super) borrowed: u64,
-    /// The discipline of a leaf gives nothing before this.
+    /// The leaf's discipline returns no packet before this time.
     asleep_until: u64,
     inward: Offer,
     outward: Offer,
-    /// Its first place in `links` and in `rings`.
+    /// Its first index in `links` and in `rings`.
     links: u32,
     rings: u32,
 }
 
-/// A class's place in one ring of its parent. Who goes keeps it until its turn comes, so that whoever is back by then
-/// has lost nothing; who comes back later goes on with its turn if that was cut short.
+/// A class's place in one ring of its parent. A class that goes idle keeps its place until its turn comes, so a quick
+/// return loses nothing. A class that returns later continues the turn that was cut short.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     previous: u32,
@@ -76,16 +76,16 @@ struct Link {
     deficit: i64,
 }
 
-/// Places in the order of their turns.
+/// Members in the order of their turns.
 #[derive(Debug, Clone, Copy)]
 struct Ring {
-    /// Whose turn it is.
+    /// The member whose turn it is.
     first: u32,
-    /// Members that are there.
+    /// Number of members.
     members: u32,
 }
 
-/// What [`Shape::new`] is told of a class.
+/// What [`Shape::new`] needs to know of a class.
 #[derive(Debug)]
 pub(super) struct ClassPlan {
     pub(super) parent: u32,
@@ -101,17 +101,18 @@ pub(super) struct Shape {
     pub(super) nodes: Vec<Node>,
     links: Vec<Link>,
     rings: Vec<Ring>,
-    /// When a class's mode is to be looked at again, or earlier.
+    /// When to update a class's mode; may be earlier than needed.
     events: Heap,
     /// Links from the top to the leaf that was picked last.
     path: [u32; HEIGHT_MAX as usize + 1],
     path_length: usize,
-    /// The height of the class that pays for what was picked last.
+    /// The height of the class that pays for the last pick.
     payer: u8,
 }
 
 impl Shape {
-    /// A tree of `plans`, which stand in places 1 and on, parents before children; heights are at most [`HEIGHT_MAX`].
+    /// A tree of `plans`, which get the indices from 1 on, parents before children. Heights are at most
+    /// [`HEIGHT_MAX`].
     pub(super) fn new(plans: Vec<ClassPlan>, now: Instant) -> Self {
         let full = Bucket::new(u64::MAX, 0, 0, now);
         let mut nodes = vec![Node::new(ClassPlan {
@@ -161,7 +162,7 @@ impl Shape {
         }
     }
 
-    /// Says whether the leaf `class` has packets, and from when on it gives them.
+    /// Records whether the leaf `class` has packets, and from when on it returns them.
     pub(super) fn set_leaf(&mut self, class: u32, waits: bool, from: Instant, now: Instant) {
         let node = &mut self.nodes[class as usize];
         node.inward.yellow = u8::from(waits) << node.priority;
@@ -169,20 +170,20 @@ impl Shape {
         self.settle(class, now);
     }
 
-    /// Says that the leaf `class` has nothing any more.
+    /// Records that the leaf `class` is empty.
     pub(super) fn empty_leaf(&mut self, class: u32) {
         self.nodes[class as usize].inward.yellow = 0;
-        // At no time later than that of which all is known already: nothing but this leaf changes.
+        // Use Instant::ZERO: only this leaf changes, so no other deadline needs recomputing.
         self.settle(class, Instant::ZERO);
     }
 
-    /// Whether a leaf is known to have packets that it would give at `now`.
+    /// Whether a leaf has packets that it returns at `now`.
     pub(super) fn is_awake(&self, class: u32, now: Instant) -> bool {
         let node = &self.nodes[class as usize];
         node.inward.yellow != 0 && node.asleep_until <= now.as_nanos()
     }
 
-    /// The leaf that sends next, if one may; [`Shape::sent`] is to follow if it does.
+    /// The leaf that sends next, if one may. If it sends, call [`Shape::sent`].
     pub(super) fn pick(&mut self, now: Instant) -> Option<u32> {
         while let Some(class) = self.events.pop(now.as_nanos()) {
             self.settle(class, now);
@@ -212,7 +213,8 @@ impl Shape {
         }
     }
 
-    /// The leaf that was picked last sent a packet; it has more, or not, and gives none before `from`.
+    /// Charges a packet to the leaf that was picked last. `waits` says whether it has more, and `from` when it
+    /// returns them.
     pub(super) fn sent(
         &mut self,
         leaf: u32,
@@ -247,14 +249,14 @@ impl Shape {
         }
     }
 
-    /// Brings the offers of `class` and of those above it up to date, as far as they change.
+    /// Updates the offers of `class` and its ancestors, as far as they change.
     fn settle(&mut self, mut class: u32, now: Instant) {
         while class != TOP && self.settle_one(class, now) {
             class = self.nodes[class as usize].parent;
         }
     }
 
-    /// The earliest time that a packet may leave, given that none may at `now`.
+    /// The earliest time at which a packet may leave, if none may at `now`.
     pub(super) fn next_time(&self, now: Instant) -> Instant {
         if self.nodes[TOP as usize].inward.green != 0 {
             return now;
@@ -262,7 +264,7 @@ impl Shape {
         Instant::from_nanos(self.events.least(|class| self.sends_at(class)))
     }
 
-    /// When something below `class`, as far as it waits for nothing below `class`, can leave.
+    /// When a packet below `class` may leave, as far as classes up to `class` decide it.
     fn sends_at(&self, mut class: u32) -> u64 {
         const NEVER: u64 = u64::MAX;
         let inward = self.nodes[class as usize].inward;
@@ -279,7 +281,7 @@ impl Shape {
         green
     }
 
-    /// Looks at what `class` may do, tells its parent, and says whether that is another thing than before.
+    /// Updates the mode of `class`, makes its offer to the parent, and returns whether that offer changed.
     fn settle_one(&mut self, class: u32, now: Instant) -> bool {
         let node = &mut self.nodes[class as usize];
         let mut offer = Offer::default();
@@ -311,7 +313,7 @@ impl Shape {
         true
     }
 
-    /// Puts `class` into its parent's rings of `offer` and takes it out of those of `before` that are not among them.
+    /// Puts `class` into its parent's rings of `offer`, and removes it from the rings that only `before` had.
     fn tell(&mut self, class: u32, before: Offer, offer: Offer) {
         let parent = self.nodes[class as usize].parent;
         for (was, is, first) in [
@@ -369,7 +371,7 @@ impl Shape {
         }
     }
 
-    /// Whose turn it is in a ring that has members.
+    /// The class whose turn it is in a ring with members.
     fn turn(&mut self, ring: usize) -> u32 {
         let mut index = self.rings[ring].first;
         loop {
@@ -427,12 +429,12 @@ impl Node {
         }
     }
 
-    /// When it can pass something up, paid for or not.
+    /// When it can make its parent an offer, green or yellow.
     fn opens_at(&self) -> u64 {
         self.ceil.holds_at(0).as_nanos().max(self.asleep_until)
     }
 
-    /// Its place in the parent's ring of `key`. A leaf has one priority, so two places.
+    /// Its link in the parent's ring of `key`. A leaf has one priority, so two links.
     fn link(&self, key: u32) -> u32 {
         match self.height {
             0 => self.links + u32::from(key >= YELLOW),
@@ -457,7 +459,7 @@ impl Offer {
     }
 }
 
-/// Green keys of `heights` heights stand first, yellow ones behind.
+/// Green keys of `heights` heights come first, yellow ones after them.
 fn place(key: u32, heights: u32) -> u32 {
     if key < YELLOW {
         key

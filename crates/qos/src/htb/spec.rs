@@ -16,9 +16,9 @@ pub struct HtbSpec<S> {
     pub leaves: Vec<(u16, S)>,
     /// Chooses the class, by minor.
     pub classifier: Option<Classifier>,
-    /// The leaf of packets that the classifier gives no leaf; `None`: they pass by unshaped.
+    /// The leaf of packets without a class. `None`: they bypass all classes, unshaped.
     pub default: Option<u16>,
-    /// Packets that may wait to pass by.
+    /// Packets that may wait to bypass the classes.
     pub direct_limit: u32,
 }
 

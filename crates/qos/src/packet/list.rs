@@ -1,8 +1,8 @@
-//! Packets of a pool, one behind the other.
+//! Linked lists of a pool's packets.
 
 use super::{Backlog, Id, NONE, Pool};
 
-/// Packets one behind the other, without a count: the eight octets that a queue of few needs.
+/// A linked list without a count: 8 bytes, for queues of which there are many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
     head: u32,
@@ -33,7 +33,7 @@ impl Chain {
         self.tail = id.0;
     }
 
-    /// Takes the first.
+    /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self, pool: &Pool) -> Option<Id> {
         let index = self.head;
@@ -45,7 +45,7 @@ impl Chain {
         Some(Id(index))
     }
 
-    /// Takes the last.
+    /// Removes the last packet.
     pub fn pop_last(&mut self, pool: &mut Pool) -> Option<Id> {
         if self.head == self.tail {
             return self.pop(pool);
@@ -56,14 +56,14 @@ impl Chain {
         Some(Id(last))
     }
 
-    /// The first, which stays.
+    /// The first packet, without removing it.
     #[must_use]
     #[inline]
     pub fn first(&self) -> Option<Id> {
         (self.head != NONE).then_some(Id(self.head))
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -71,7 +71,7 @@ impl Chain {
     }
 }
 
-/// Packets one behind the other, and how many they are.
+/// A linked list with its number of packets and bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct List {
     chain: Chain,
@@ -88,7 +88,7 @@ impl List {
         self.bytes += u64::from(pool.length(id));
     }
 
-    /// Takes the first.
+    /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self, pool: &Pool) -> Option<Id> {
         let id = self.chain.pop(pool)?;
@@ -97,7 +97,7 @@ impl List {
         Some(id)
     }
 
-    /// Takes the last.
+    /// Removes the last packet.
     pub fn pop_last(&mut self, pool: &mut Pool) -> Option<Id> {
         let id = self.chain.pop_last(pool)?;
         self.packets -= 1;
@@ -105,14 +105,14 @@ impl List {
         Some(id)
     }
 
-    /// Takes them all, in order.
+    /// Moves all packets to `into`, in order.
     pub fn drain(&mut self, pool: &Pool, into: &mut Vec<Id>) {
         while let Some(id) = self.pop(pool) {
             into.push(id);
         }
     }
 
-    /// The first, which stays.
+    /// The first packet, without removing it.
     #[must_use]
     #[inline]
     pub fn first(&self) -> Option<Id> {
@@ -126,14 +126,14 @@ impl List {
         self.packets
     }
 
-    /// Their octets on the line.
+    /// Their bytes on the line.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Packets and octets.
+    /// Packets and bytes.
     #[must_use]
     #[inline]
     pub fn backlog(&self) -> Backlog {
@@ -143,7 +143,7 @@ impl List {
         }
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The disciplines that a policy means.
+//! Turns a policy into disciplines.
 
 use wire::flow::Dscp;
 
@@ -22,19 +22,19 @@ pub(super) const OWN_SHARES_MAX: usize = (REST - FIRST - 1) as usize;
 /// DSCPs of calls and games, for the template "gamer".
 const LIVELY: [u8; 8] = [46, 44, 32, 40, 48, 34, 36, 38];
 
-/// One direction while its disciplines are put together.
+/// Builds the tree of one direction.
 struct Builder<'p> {
     policy: &'p Policy,
     is_up: bool,
     link_bps: u64,
-    /// Octets on the line of the longest packet.
+    /// Bytes on the line of the longest packet.
     mtu: u32,
     classes: Vec<ClassOptions>,
     leaves: Vec<(u16, Spec)>,
     rules: Vec<(Match, u32)>,
 }
 
-/// What one direction of `policy` means.
+/// The disciplines of one direction of `policy`.
 pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
     let rate = if is_up {
         policy.up_bps()
@@ -62,7 +62,7 @@ pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
         .filter(|class| class.parent == Some(ROOT))
         .map(|class| class.rate_bps)
         .sum();
-    // Something is left for the rest, whatever was promised.
+    // The rest keeps at least 1 %, even if the guarantees add up to more than the link.
     let rest = link_bps.saturating_sub(sure).max(link_bps / 100);
     builder.add_class(REST, Some(ROOT), rest, link_bps, 3);
     let queue = builder.queue(policy.shape.queue(), None);
@@ -77,7 +77,7 @@ pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
     })
 }
 
-/// Bits per second that the `[[first]]` sections of a policy are sure of.
+/// The guaranteed rate of all `[[first]]` sections together, in bits per second.
 pub(super) fn firsts_bps(policy: &Policy, link_bps: u64) -> u64 {
     let shared = policy.firsts.iter().any(|first| first.share.is_none());
     let shared = shared || policy.shape.template.is_gamer();
@@ -86,7 +86,7 @@ pub(super) fn firsts_bps(policy: &Policy, link_bps: u64) -> u64 {
     shares.map(|share| share_of(link_bps, share)).sum()
 }
 
-/// What the policy calls the class of a number.
+/// The policy's name for a class number.
 pub(super) fn name_of(policy: &Policy, minor: u16) -> Option<&str> {
     let mut own = policy.firsts.iter().filter(|first| first.share.is_some());
     match minor {
@@ -108,7 +108,7 @@ impl Builder<'_> {
     fn add_class(&mut self, minor: u16, parent: Option<u16>, rate: u64, ceil: u64, priority: u8) {
         let burst = self.policy.shape.burst.map(|burst| burst.value as u32);
         let at_once = |bps| burst.unwrap_or(burst_of(bps, self.mtu)).max(self.mtu);
-        // The guarantee is to outlast the packets of others that are on the line first.
+        // The guarantee must outlast the packets of other classes that are on the line already.
         let sure = burst_of(rate.saturating_mul(10), self.mtu * 5);
         self.classes.push(ClassOptions {
             minor,
@@ -167,7 +167,7 @@ impl Builder<'_> {
         let here: Vec<bool> = policy.classes.iter().map(is_here).collect();
         for (place, class) in policy.classes.iter().enumerate() {
             let minor = CLASS + place as u16;
-            // A class whose parent is not for this direction stands in the parent's place.
+            // A class whose parent is absent in this direction moves up to the grandparent.
             let mut parent = class.parent;
             while let Some(above) = parent.filter(|above| !here[*above]) {
                 parent = policy.classes[above].parent;
@@ -213,7 +213,7 @@ impl Builder<'_> {
     }
 }
 
-/// What the template "gamer" puts first: names, pings, calls and games.
+/// The packets that the template "gamer" puts first: names, pings, calls and games.
 fn lively() -> Vec<Match> {
     let flow = |flow: FlowMatch| Match {
         innermost: flow,

@@ -153,7 +153,7 @@ fn class(
 ) -> Option<Class> {
     let rate = section.parsed("rate", amount, remarks);
     if rate.is_none() && !section.has("rate") {
-        let right = "give what the class is sure of: rate = \"20%\" or rate = \"1mbit\"";
+        let right = "give the guaranteed rate: rate = \"20%\" or rate = \"1mbit\"";
         remarks.fault(section.at, &section.key("rate"), "is missing", right);
     }
     let ceil = section.parsed("ceil", amount, remarks);

@@ -7,7 +7,7 @@ use super::remark::Remarks;
 use super::units::{self, Rate};
 use crate::tree::Overhead;
 
-/// Names for what link layers add to an IP packet: per packet, least packet, ATM. Octets as tc-cake(8) has them.
+/// Names for what link layers add to an IP packet: per packet, least packet, ATM. Bytes as tc-cake(8) has them.
 const OVERHEADS: [(&str, Overhead); 11] = [
     ("none", named(0, 0, false)),
     ("ethernet", named(38, 84, false)),
@@ -36,7 +36,7 @@ pub(super) struct Link {
     pub(super) up: Option<At<u64>>,
     pub(super) down: Option<At<u64>>,
     pub(super) overhead: Overhead,
-    /// Octets of the longest IP packet.
+    /// Bytes of the longest IP packet.
     pub(super) mtu: u32,
 }
 

@@ -89,7 +89,7 @@ impl Policy {
         self.link.overhead
     }
 
-    /// Octets of the longest IP packet.
+    /// Bytes of the longest IP packet.
     #[must_use]
     pub fn mtu(&self) -> u32 {
         self.link.mtu
@@ -101,7 +101,7 @@ impl Policy {
         build::name_of(self, minor)
     }
 
-    /// The disciplines for what goes up. Lengths are octets on the line, by [`Policy::overhead`].
+    /// The disciplines for what goes up. Lengths are bytes on the line, by [`Policy::overhead`].
     #[must_use]
     pub fn up_spec(&self) -> Spec {
         build::spec(self, true)
@@ -247,7 +247,7 @@ fn check_limits(
         let wait_ms = u128::from(packets) * u128::from(mtu) * 8_000 / u128::from(rate.max(1));
         if is_given && packets < 2 {
             let message =
-                format!("{packets} packets {direction}: whoever sends two at once loses one");
+                format!("{packets} packets {direction}: a sender of two packets at once loses one");
             remarks.advise(at, &key, message, "give 2 packets or more");
         } else if !queue.offer().bounds_delay && wait_ms > 1_000 {
             let message = format!(

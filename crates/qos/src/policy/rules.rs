@@ -1,4 +1,4 @@
-//! What packets a section means: its conditions, as [`Match`]es for either direction.
+//! The conditions of a section, as [`Match`]es for each direction.
 
 use core::str::FromStr;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use super::reader::{At, Section, choose};
 use super::remark::Remarks;
 use crate::classify::{FlowMatch, Mark, Match, Ports, Prefix};
 
-/// Matches that one section may come to: lists multiply.
+/// The most matches of one section: lists multiply.
 const MATCHES_MAX: usize = 1_024;
 
 const PROTOCOLS: [(&str, u8); 13] = [
@@ -201,7 +201,7 @@ fn code_points(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Vec<
             mask & 0xfc
         );
         if value & !mask & 0b11 != 0 {
-            let message = "its two lowest bits are ECN, which no rule looks at";
+            let message = "its two lowest bits are ECN, which no rule can match";
             remarks.advise(at, &key, message, right);
         } else if value & mask & 0b11 != 0 {
             let message = "its two lowest bits are ECN: a router that marks congestion, or a sender that does not use ECN, would slip through this rule";

@@ -1,4 +1,4 @@
-//! `[shape]`: which queues there are, and how long they may become.
+//! `[shape]`: the template, its queue's keys and its limit.
 
 use base::Duration;
 use toml::de::DeTable;
@@ -174,7 +174,7 @@ fn with(setting: &Setting) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Packets as a number, octets with `b`, `k` or `m`, or a time.
+/// Packets as a number, bytes with `b`, `k` or `m`, or a time.
 pub(super) fn limit(text: &str) -> Result<LimitBy, String> {
     if let Ok(packets) = text.parse::<u32>() {
         return Ok(LimitBy::Packets(packets));

@@ -1,4 +1,4 @@
-//! What is no TOML, in words for operators: which key, what is wrong with its line, what would be right.
+//! Explains faults of the TOML syntax to operators: which key, what is wrong with its line, what would be right.
 
 /// Key, message and remedy of a fault that TOML's reader found at the byte `at`.
 pub(super) fn explain(text: &str, at: usize, message: &str) -> (String, String, String) {

@@ -72,7 +72,7 @@ fn two_rates_are_a_policy() {
         Spec::Fair(fair) => (fair.hosts, fair.codel.target.as_nanos()),
         other => panic!("{other:?}"),
     };
-    // One and a half packets of 1,538 octets at 2 Mbit/s.
+    // One and a half packets of 1,538 bytes at 2 Mbit/s.
     assert_eq!(hosts(&up), (KeySet::HOST, 9_228_000));
     assert_eq!(hosts(&down), (KeySet::HOST_DST, 5_000_000));
 }
@@ -414,7 +414,7 @@ fn queues_too_long_or_too_short_are_told() {
         "smaller than a packet on the line (1538 octets)",
     );
     let perturb = shape("template = \"sfq\"\nperturb = \"10s\"");
-    assert_one(&perturb, 5, "shape.perturb", "spikes of latency");
+    assert_one(&perturb, 5, "shape.perturb", "a spike of latency");
     assert_one(
         &shape("perturb = \"10s\""),
         4,

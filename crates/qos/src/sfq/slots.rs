@@ -1,4 +1,4 @@
-//! Queues by a key, and whose turn it is.
+//! Queues by key, and the round of their turns.
 
 use crate::fattest::Fattest;
 use crate::packet::{Id, List, Pool};
@@ -6,14 +6,14 @@ use crate::round::{Link, Member, Round};
 
 const NONE: u32 = u32::MAX;
 
-/// One queue. It is in the table and in the round from its first packet until its turn comes and it is empty.
+/// One queue. It is in the table and in the round from its first packet until its turn comes while it is empty.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     key: u64,
     list: List,
     allot: i32,
     link: Link,
-    /// Next of its bucket, or of the free ones.
+    /// The next slot of its bucket, or of the free list.
     next: u32,
 }
 
@@ -24,23 +24,23 @@ impl Member for Slot {
     }
 }
 
-/// Queues in use. There are never more than packets.
+/// The queues in use, never more than packets.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
     free: u32,
-    /// First slot of each bucket; made when the first packet comes.
+    /// The first slot of each bucket; allocated with the first packet.
     buckets: Vec<u32>,
     divisor: u32,
     quantum: i32,
     round: Round,
     longest: Fattest,
-    /// Slots that `longest` has room for.
+    /// Slots for which `longest` has room.
     room: usize,
 }
 
 impl Slots {
-    /// None yet. `divisor` is a power of two.
+    /// No queues yet. `divisor` is a power of two.
     pub(super) fn new(divisor: u32, quantum: i32) -> Self {
         Self {
             slots: Vec::new(),
@@ -54,13 +54,13 @@ impl Slots {
         }
     }
 
-    /// The bucket of a key: its uppermost bits.
+    /// The bucket of a key: its highest bits.
     #[inline]
     fn bucket(&self, key: u64) -> usize {
         (((key >> 32) * u64::from(self.divisor)) >> 32) as usize
     }
 
-    /// The slot of a key, which is to be given a packet.
+    /// The slot for a packet with this key; a new one if there is none.
     pub(super) fn find(&mut self, key: u64) -> u32 {
         if self.buckets.is_empty() {
             self.buckets = vec![NONE; self.divisor as usize];
@@ -95,7 +95,7 @@ impl Slots {
         index
     }
 
-    /// Lets `longest` know all slots.
+    /// Makes room in `longest` for all slots.
     fn make_room(&mut self) {
         if self.slots.len() <= self.room {
             return;
@@ -163,20 +163,20 @@ impl Slots {
         }
     }
 
-    /// What is left to the slot whose turn it is.
+    /// Bytes that the slot with the turn may still send.
     pub(super) fn turn(&self) -> i32 {
         let first = self.round.first();
         first.map_or(self.quantum, |index| self.slots[index as usize].allot)
     }
 
-    /// Leaves only so much to the slot whose turn it is.
+    /// Sets the bytes that the slot with the turn may still send.
     pub(super) fn set_turn(&mut self, allot: i32) {
         if let Some(index) = self.round.first() {
             self.slots[index as usize].allot = allot;
         }
     }
 
-    /// Takes all packets, each queue's in order.
+    /// Removes all packets, each queue's in order.
     pub(super) fn drain(&mut self, pool: &Pool, into: &mut Vec<Id>) {
         while let Some(index) = self.round.first() {
             self.slots[index as usize].list.drain(pool, into);
@@ -184,7 +184,7 @@ impl Slots {
         }
     }
 
-    /// Forgets the slot whose turn it is.
+    /// Removes the slot with the turn.
     fn remove_first(&mut self) {
         let Some(index) = self.round.pop(&mut self.slots) else {
             return;

@@ -1,9 +1,9 @@
-//! A tree of disciplines, made from plain data and changed under load.
+//! A tree of disciplines, made from plain data and replaced under load.
 //!
-//! [`Tree::change`] loses no packet and overtakes none: all are taken out and put back in the order in which they came,
-//! and no limit counts while that is done; what is above a new, smaller limit leaves as its turn comes. What a bucket
-//! holds, or owes, is kept where a shaper of the same kind stays in its place, and else it starts empty: over the change
-//! too no more leaves than the greater of both rates and bursts allows. Statistics are kept by place and kind.
+//! [`Tree::change`] neither loses nor reorders packets: it takes all out and puts them back in the order of their
+//! arrival, without applying limits. Packets above a new, smaller limit leave as their turn comes. A shaper that
+//! stays in its place keeps its tokens or debt; other shapers start empty. So over the change no more leaves than the
+//! greater of both rates and bursts allows. Counters are kept by place and kind.
 
 mod overhead;
 mod show;
@@ -24,10 +24,10 @@ pub use overhead::Overhead;
 pub use show::Node;
 pub use spec::SpecError;
 
-/// What was counted in a place before the last change, by kind.
+/// Counters of each place and kind before the last change.
 type Kept = HashMap<(String, &'static str), Statistics>;
 
-/// Disciplines, nested.
+/// Nested disciplines.
 #[derive(Debug)]
 pub struct Tree {
     spec: Spec,
@@ -39,10 +39,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree of `spec`, empty, its buckets full. `seed` chooses what is hashed where.
+    /// The tree of `spec`, empty, with full buckets. `seed` chooses the hash functions.
     ///
     /// # Errors
-    /// When parts of it do not fit together.
+    /// Parts of the spec do not fit together.
     pub fn new(spec: &Spec, seed: u64, now: Instant) -> Result<Self, SpecError> {
         let majors = spec::majors(spec)?;
         let mut maker = spec::Maker {
@@ -61,16 +61,16 @@ impl Tree {
         })
     }
 
-    /// What it is made from.
+    /// The spec of the tree.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// Becomes the tree of `spec` with all packets that wait in it.
+    /// Replaces the tree by that of `spec`, with all waiting packets.
     ///
     /// # Errors
-    /// As [`Tree::new`]; nothing has changed then.
+    /// As [`Tree::new`]; the tree is unchanged then.
     pub fn change(&mut self, spec: &Spec, pool: &mut Pool, now: Instant) -> Result<(), SpecError> {
         let majors = spec::majors(spec)?;
         let mut maker = spec::Maker {
@@ -120,7 +120,7 @@ impl Discipline for Tree {
         self.root.backlog()
     }
 
-    /// Since the tree was made: of all roots that it had.
+    /// Since the tree was made, over all its root disciplines.
     fn statistics(&self) -> Statistics {
         let mut sum = self.root.statistics();
         for ((place, _), kept) in &self.kept {

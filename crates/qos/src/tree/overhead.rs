@@ -1,19 +1,19 @@
-//! What a packet costs on the line: its octets, and what the link layer adds to them.
+//! The bytes of a packet on the line, including the link layer's overhead.
 
-/// The link layer's share of each packet. Whoever takes a packet in applies it, once:
-/// [`Packet::length`](crate::Packet::length) is octets on the line.
+/// The link layer's overhead of each packet. The component that takes a packet in applies it, once:
+/// [`Packet::length`](crate::Packet::length) is in bytes on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overhead {
-    /// Octets added to each IP packet: headers, trailers, what is between frames.
+    /// Bytes added to each IP packet: headers, trailers, the gap between frames.
     pub per_packet: i32,
-    /// Octets that the shortest packet takes, the added ones included.
+    /// Bytes of the shortest packet, including the overhead.
     pub mpu: u32,
-    /// Whether what results is carried in ATM cells: 53 octets for each 48, the last one filled up.
+    /// Whether the link carries ATM cells: 53 bytes for each 48, the last cell padded.
     pub atm: bool,
 }
 
 impl Overhead {
-    /// Octets on the line of an IP packet of `length` octets; at least 1.
+    /// Bytes on the line of an IP packet of `length` bytes; at least 1.
     #[must_use]
     #[inline]
     pub fn on_line(&self, length: u32) -> u32 {
@@ -38,7 +38,7 @@ mod tests {
             mpu: 0,
             atm: true,
         };
-        // RFC 2684 LLC with PPPoE: an acknowledgement of 40 octets takes two cells, 1,492 octets 32.
+        // RFC 2684 LLC with PPPoE: an acknowledgement of 40 bytes takes 2 cells, 1,492 bytes take 32.
         assert_eq!(
             [40, 56, 57, 1_492].map(|length| atm.on_line(length)),
             [106, 106, 159, 1_696]

@@ -15,23 +15,23 @@ pub struct Node {
     pub is_class: bool,
     /// "1:" or "1:10".
     pub handle: String,
-    /// The handle right above it: of a class, its parent class or its discipline; of a discipline, its class. `None` for
-    /// the root.
+    /// The handle right above it. For a class: its parent class or its discipline. For a discipline: its class.
+    /// `None` for the root.
     pub parent: Option<String>,
     /// Its options, as tc prints them.
     pub options: String,
-    /// What it has done.
+    /// Its counters.
     pub statistics: Statistics,
-    /// What waits in it and below it.
+    /// The backlog in it and below it.
     pub backlog: Backlog,
-    /// Numbers of its own.
+    /// Counters of its kind.
     pub details: Vec<(&'static str, i64)>,
-    /// Of a discipline with classes: what goes where, in order.
+    /// Its classifier's rules, in order, if it has classes.
     pub rules: Vec<Rule>,
 }
 
 impl Tree {
-    /// Every discipline and class once, each after what is above it.
+    /// Every discipline and class once, parents first.
     #[must_use]
     pub fn walk(&self) -> Vec<Node> {
         let mut nodes = Vec::new();
@@ -50,7 +50,7 @@ impl Tree {
         nodes
     }
 
-    /// What was counted in each place, changes before included.
+    /// The counters of each place, including those from before changes.
     pub(super) fn counted(&self) -> Kept {
         let mut kept = self.kept.clone();
         let root = (&self.spec, self.root.as_ref());

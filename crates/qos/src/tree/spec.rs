@@ -6,7 +6,7 @@ use crate::discipline::Discipline;
 use crate::plan::Make;
 use crate::registry::Spec;
 
-/// Disciplines that may be nested.
+/// The deepest nesting of disciplines.
 const DEPTH_MAX: usize = 16;
 
 /// Why no tree can be made of a [`Spec`].
@@ -22,8 +22,8 @@ pub enum SpecError {
         /// What does not fit.
         message: String,
     },
-    /// Too many disciplines stand below one another.
-    #[error("more than 16 disciplines stand below one another")]
+    /// Disciplines are nested too deeply.
+    #[error("disciplines are nested more than 16 deep")]
     Depth,
     /// There are more disciplines than names.
     #[error("there are more than 65,534 disciplines")]
@@ -71,20 +71,20 @@ impl Majors {
     }
 }
 
-/// What the disciplines of a tree are made with.
+/// The context in which a tree's disciplines are made.
 pub(super) struct Maker<'m> {
     pub(super) majors: core::slice::Iter<'m, u16>,
     pub(super) seed: u64,
     pub(super) now: Instant,
-    /// Whether this tree takes the place of another, so that buckets of which nothing is known start in debt.
+    /// Whether this tree replaces another. Buckets without a known level then start in debt.
     pub(super) is_change: bool,
 }
 
-/// What stood in a place before: what it was made from, and it.
+/// The discipline that was in a place before, and its spec.
 pub(super) type Former<'f> = Option<(&'f Spec, &'f dyn Discipline)>;
 
 impl Maker<'_> {
-    /// Makes a discipline and those below it.
+    /// Makes a discipline and those below it, parents first.
     pub(super) fn make(
         &mut self,
         spec: &Spec,
@@ -117,7 +117,7 @@ impl Maker<'_> {
     }
 }
 
-/// What is below a discipline: the class's number, what it was made from, and it.
+/// The children of a discipline: class number, spec, and discipline.
 pub(super) fn below<'d>(
     spec: &'d Spec,
     discipline: &'d dyn Discipline,

@@ -1,4 +1,4 @@
-//! From a packet's octets to a key's value and a hash's bucket.
+//! From a packet's bytes to a key's value and a hash's bucket.
 
 use qos::classify::{Hash, Key, KeySet, Map};
 use wire::flow::Keys;

@@ -14,7 +14,7 @@ use qos::sfq::{self, Perturb};
 use qos::tree::{Classifier, DrrClass, DrrSpec, HtbSpec, PrioSpec, Spec, TbfSpec};
 use qos::{fair, tbf};
 
-/// Octets of the longest packet.
+/// Bytes of the longest packet.
 pub(crate) const MTU: u32 = 1_514;
 /// The class of an HTB that is above all others.
 const ROOT: u16 = 0x100;

@@ -13,11 +13,11 @@ pub(crate) struct Gate {
     /// The places above it, its class or 0, and whether it is a peak rate.
     pub(crate) name: (Vec<u16>, u16, bool),
     pub(crate) rate_bps: u64,
-    /// Octets that may leave at once.
+    /// Bytes that may leave at once.
     pub(crate) burst: u32,
-    /// Octets that its bucket holds.
+    /// Bytes that its bucket holds.
     pub(crate) size: u32,
-    /// Octets that disciplines above it may have taken out and not let go yet.
+    /// Bytes that disciplines above it may have taken out and not let go yet.
     pub(crate) held: u32,
 }
 

@@ -218,7 +218,7 @@ fn a_change_that_does_not_fit_together_changes_nothing() {
     let error = discipline.change(&wrong, pool, *now).expect_err("no class");
     assert_eq!(
         error.to_string(),
-        "htb 1: class 7 is named, which is no leaf"
+        "htb 1: class 7 is no leaf, or has a discipline already"
     );
     assert_eq!(
         (discipline.spec(), discipline.backlog().packets),

@@ -29,7 +29,7 @@ fn flood_against_a_stream(policy: &str) -> (u64, Duration) {
     let mut world = World::new(tree);
     let length = |ip: u32| policy.overhead().on_line(ip);
     let mut streamed = 0;
-    // 8.2 Mbit/s of 1,400 octets, and 200 kbit/s of 500, for ten seconds.
+    // 8.2 Mbit/s of 1,400 bytes, and 200 kbit/s of 500, for ten seconds.
     for millisecond in 0..10_000_u32 {
         if millisecond % 4 < 3 {
             world.offer(keys(1, 99, 5_001), length(1_428));

@@ -107,7 +107,7 @@ impl<D: Discipline> World<D> {
         assert_eq!(waits, u64::from(self.pool.len()));
     }
 
-    /// Octets sent from `start` to before `end` of the packets that `which` says.
+    /// Bytes sent from `start` to before `end` of the packets that `which` says.
     pub(crate) fn bytes(
         &self,
         start: Instant,
