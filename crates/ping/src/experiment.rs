@@ -1,11 +1,11 @@
-//! The running experiment: all streams, their schedule and their waits.
+//! A running experiment: all streams, their schedule and their timeouts.
 //!
-//! Whoever has the sockets calls, in a loop: [`Experiment::pop_send`] until it is empty, and sends what it names;
-//! [`Experiment::sent`] or [`Experiment::failed`] with what the kernel says of that; [`Experiment::received`] for each
-//! reply; [`Experiment::handle_timeout`]; and waits until [`Experiment::poll_timeout`]. It is over when
-//! [`Experiment::is_over`] says so, and [`Experiment::finish`] makes the result. All instants are of one clock.
+//! The owner of the sockets calls, in a loop: [`Experiment::pop_send`] until it is empty, and sends each packet;
+//! [`Experiment::sent`] or [`Experiment::failed`] with the kernel's answer; [`Experiment::received`] for each reply;
+//! [`Experiment::handle_timeout`]; then it waits until [`Experiment::poll_timeout`]. When [`Experiment::is_over`] is
+//! true, [`Experiment::finish`] returns the result. All instants come from one clock.
 //!
-//! An idle stream costs nothing: each has one timer for its next packet and one for the oldest that waits. The
+//! An idle stream costs nothing: it has one timer for its next packet and one for the oldest unanswered packet. The
 //! schedule is absolute: a packet that is sent late does not delay the next.
 
 use base::timer::{TimerStore, Wheel};
@@ -16,15 +16,15 @@ use crate::plan::Plan;
 use crate::statistics::Statistics;
 use crate::stream::{Arrival, Stream, ns_after};
 
-/// Packets are due on multiples of this.
+/// Packets are due at multiples of this.
 const SEND_TICK: Duration = Duration::from_micros(1);
-/// And given up on multiples of this.
+/// Packets time out at multiples of this.
 const WAIT_TICK: Duration = Duration::from_millis(1);
 
-/// A packet whose turn has come.
+/// A packet to send now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Its stream's place in the plan.
+    /// Its stream's index in the plan.
     pub stream: u32,
     /// Its number, from 1.
     pub sequence: u64,
@@ -32,95 +32,95 @@ pub struct Due {
     pub due: Instant,
 }
 
-/// Which packet a reply says it answers.
+/// The packet that a reply answers, as the reply says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sequence {
     /// The number itself.
     Full(u64),
-    /// Its lower 16 bits: the latest packet that has them is meant.
+    /// Its lower 16 bits: they mean the latest packet with these bits.
     Low(u16),
 }
 
-/// A responder's word on a packet.
+/// A responder's time stamps and count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Far {
-    /// Arrival there in nanoseconds after the start of the experiment, by the responder's clock.
+    /// Arrival at the responder, in nanoseconds after the start of the experiment, by the responder's clock.
     pub arrived_ns: i64,
-    /// Departure there, likewise.
+    /// Departure from the responder, by the same clock.
     pub departed_ns: i64,
-    /// Packets of this stream that it had received, this one included; 0 when it does not know.
+    /// Packets of this stream that the responder had received, this one included; 0 if it does not know.
     pub count: u32,
 }
 
-/// A reply as it came.
+/// A reply as it arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// Whose it is.
+    /// Its stream.
     pub stream: u32,
-    /// What it answers.
+    /// The packet that it answers.
     pub sequence: Sequence,
-    /// When it came.
+    /// Its arrival time.
     pub at: Instant,
-    /// Its TTL or hop limit; 0 when it is not known.
+    /// Its TTL or hop limit; 0 if unknown.
     pub ttl: u8,
     /// Its TOS octet or traffic class.
     pub tos: u8,
-    /// What a responder says.
+    /// The time stamps and count of a responder.
     pub far: Option<Far>,
 }
 
-/// What a reply was.
+/// How a reply was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted {
     /// The packet it answers.
     pub sequence: u64,
     /// The round trip.
     pub rtt: Duration,
-    /// It came after the wait was over.
+    /// It arrived after the timeout.
     pub late: bool,
-    /// The packet had been answered.
+    /// The packet had been answered before.
     pub duplicate: bool,
-    /// A later packet had been answered before.
+    /// A later packet had been answered before this one.
     pub reordered: bool,
 }
 
-/// Why a reply was ignored; it is counted.
+/// Why a reply was ignored; each is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Ignored {
     /// No stream has this number.
     #[error("reply to an unknown stream")]
     UnknownStream,
-    /// No packet with this number was sent, or too long ago to remember.
+    /// No packet with this number was sent, or it was sent too long ago to be remembered.
     #[error("reply to an unknown packet")]
     UnknownSequence,
 }
 
-/// A stream as it stands, for a live view.
+/// The present state of a stream, for a live view.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
     /// Packets sent.
     pub transmitted: u64,
     /// Packets answered.
     pub received: u64,
-    /// Packets that are lost, not sent, or overdue: waiting for twice the longest round trip.
+    /// Packets lost, not sent, or overdue: unanswered for twice the longest round trip.
     pub missing: u64,
-    /// Of those answered, how many after the wait was over.
+    /// Packets answered after the timeout.
     pub late: u64,
-    /// Replies to what was answered already.
+    /// Further replies to answered packets.
     pub duplicates: u64,
     /// Packets answered after a later one.
     pub reordered: u64,
-    /// ICMP errors that came.
+    /// ICMP errors received.
     pub errors: u64,
     /// The last round trip, in nanoseconds.
     pub last_ns: Option<u64>,
     /// Median and 99th percentile of the round trips, in nanoseconds.
     pub p50_p99_ns: Option<[u64; 2]>,
-    /// Round trips of the last packets in nanoseconds, `None` for a missing one.
+    /// Round trips of the latest packets in nanoseconds; `None` for a missing one.
     pub recent: Vec<Option<u64>>,
 }
 
-/// An experiment under way.
+/// A running experiment.
 pub struct Experiment {
     plan: Plan,
     start: Instant,
@@ -132,7 +132,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// An experiment that begins at `start`. The plan should have passed [`Plan::check`].
+    /// An experiment that starts at `start`. The plan should have passed [`Plan::check`].
     #[must_use]
     pub fn new(plan: Plan, start: Instant) -> Self {
         let keep_max = plan.samples_max / plan.streams.len().max(1) as u64;
@@ -159,19 +159,19 @@ impl Experiment {
         }
     }
 
-    /// The plan that is carried out.
+    /// The plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// When the next packet is due; `None` when none is to be sent any more.
+    /// When the next packet is due; `None` if no more packets will be sent.
     #[must_use]
     pub fn next_send(&self) -> Option<Instant> {
         self.sends.next_deadline()
     }
 
-    /// When something is to be done next: a packet sent, or one given up.
+    /// When the next packet is due or times out.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match (self.sends.next_deadline(), self.waits.next_deadline()) {
@@ -180,7 +180,7 @@ impl Experiment {
         }
     }
 
-    /// Takes one packet that is due at `now`, and books it as sent then.
+    /// Takes one packet that is due at `now`, and records it as sent at that time.
     pub fn pop_send(&mut self, now: Instant) -> Option<Due> {
         loop {
             let number = self.sends.pop_due(now)?.token;
@@ -205,7 +205,7 @@ impl Experiment {
         }
     }
 
-    /// The kernel says when a packet was sent. Ignored once the packet is answered or given up.
+    /// Records the kernel's time stamp of a packet. Ignored if the packet is answered or has timed out.
     pub fn sent(&mut self, stream: u32, sequence: u64, at: Instant) {
         let at_ns = ns_after(self.start, at);
         if let (Some(stream), Some(index)) = (
@@ -216,7 +216,7 @@ impl Experiment {
         }
     }
 
-    /// The kernel refused to send a packet.
+    /// Records that the kernel refused to send a packet.
     pub fn failed(&mut self, stream: u32, sequence: u64) {
         if let (Some(entry), Some(index)) = (
             self.streams.get_mut(stream as usize),
@@ -228,14 +228,14 @@ impl Experiment {
         }
     }
 
-    /// Counts an ICMP error that came for a stream's packet: the packet may still be answered.
+    /// Counts an ICMP error for a packet of this stream. The packet may still be answered.
     pub fn note_error(&mut self, stream: u32) {
         if let Some(stream) = self.streams.get_mut(stream as usize) {
             stream.statistics.errors += 1;
         }
     }
 
-    /// The packet that a reply or an error means; `None` when there is none.
+    /// The packet that a reply or an error refers to; `None` if there is none.
     #[must_use]
     pub fn resolve(&self, stream: u32, sequence: Sequence) -> Option<u64> {
         let stream = self.streams.get(stream as usize)?;
@@ -247,10 +247,10 @@ impl Experiment {
         (1..=last).contains(&sequence).then_some(sequence)
     }
 
-    /// Books a reply.
+    /// Records a reply.
     ///
     /// # Errors
-    /// Why it was ignored and counted.
+    /// Why the reply was ignored and counted.
     pub fn received(&mut self, reply: Reply) -> Result<Accepted, Ignored> {
         let booked = self.book(&reply);
         self.ignored += u64::from(booked.is_err());
@@ -278,7 +278,7 @@ impl Experiment {
         let booked = stream
             .reply(index, self.plan.wait, arrival)
             .ok_or(Ignored::UnknownSequence)?;
-        // A first reply shortens the wait for the last packets.
+        // A first reply shortens the timeout of the last packets.
         if first && !stream.sends() && !stream.is_over() {
             self.rearm(reply.stream);
         }
@@ -292,12 +292,12 @@ impl Experiment {
         })
     }
 
-    /// Counts a reply that could not be given to [`Experiment::received`], because whose it is cannot be told.
+    /// Counts a reply whose stream cannot be found, which [`Experiment::received`] therefore cannot take.
     pub fn note_unknown(&mut self) {
         self.ignored += 1;
     }
 
-    /// Gives up what has waited for long enough.
+    /// Times out the packets that have waited long enough.
     pub fn handle_timeout(&mut self, now: Instant) {
         let now_ns = ns_after(self.start, now);
         while let Some(expired) = self.waits.pop_due(now) {
@@ -310,8 +310,8 @@ impl Experiment {
         }
     }
 
-    /// Sends nothing more, and waits only for what is likely to come: where there were replies, twice the longest
-    /// round trip.
+    /// Sends no more packets. Waits only for likely replies: twice the longest round trip for streams that had
+    /// replies.
     pub fn stop(&mut self) {
         for number in 0..self.streams.len() as u32 {
             let stream = &mut self.streams[number as usize];
@@ -323,7 +323,7 @@ impl Experiment {
         self.sends = Wheel::new(SEND_TICK);
     }
 
-    /// Neither sends nor waits any more: it is over.
+    /// Stops sending and waiting at once.
     pub fn abandon(&mut self) {
         self.streams.iter_mut().for_each(Stream::abandon);
         self.running = 0;
@@ -331,7 +331,7 @@ impl Experiment {
         self.waits = Wheel::new(WAIT_TICK);
     }
 
-    /// Whether nothing is sent or waited for any more.
+    /// Whether no more packets are sent or waited for.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.running == 0
@@ -349,8 +349,8 @@ impl Experiment {
         self.ignored
     }
 
-    /// Writes a stream as it stands into `live`, with its last `recent_max` packets. The cost does not grow with the
-    /// rate, but for a step for each packet sent since the last call.
+    /// Writes a stream's present state into `live`, with its latest `recent_max` packets. The cost does not grow with
+    /// the rate, except for one step per packet sent since the last call.
     pub fn live(&mut self, stream: u32, now: Instant, recent_max: usize, live: &mut Live) {
         let now_ns = ns_after(self.start, now);
         let Some(stream) = self.streams.get_mut(stream as usize) else {
@@ -373,8 +373,8 @@ impl Experiment {
             .extend(recent.map(|sample| sample.rtt().map(Duration::as_nanos)));
     }
 
-    /// The result, with what is waited for still marked as that. `started_unix_ns` is when the experiment began, by
-    /// the calendar.
+    /// The result; unanswered packets are marked as waiting. `started_unix_ns` is the experiment's start by the
+    /// calendar.
     #[must_use]
     pub fn finish(self, started_unix_ns: u64, interrupted: bool) -> Outcome {
         let finished = self.streams.into_iter().zip(self.plan.streams);
@@ -397,7 +397,7 @@ impl Experiment {
         }
     }
 
-    /// Arms a stream's wait for its oldest packet.
+    /// Arms the timeout of a stream's oldest packet.
     fn arm(&mut self, number: u32) {
         let stream = &mut self.streams[number as usize];
         if stream.is_over() {
@@ -417,7 +417,7 @@ impl Experiment {
     }
 }
 
-/// The latest number up to `last` with these lower 16 bits; 0 when there is none.
+/// The latest number up to `last` with these lower 16 bits; 0 if there is none.
 fn expand(last: u64, low: u16) -> u64 {
     let candidate = last & !0xffff | u64::from(low);
     match candidate > last {

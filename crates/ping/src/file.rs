@@ -1,9 +1,10 @@
-//! The file of a result: one JSON object, all numbers whole, times in nanoseconds. `docs/ping-results.md` has every key.
+//! The result file: one JSON object, all numbers whole, times in nanoseconds. `docs/ping-results.md` describes every
+//! key.
 //!
-//! A stream's samples are columns of the same length, so that `pandas.DataFrame(stream["samples"])` is the table of
-//! its packets; times of sending are differences, which keeps 10,000,000 packets below 300 MB of text. Writing and
-//! reading go through the file once and hold what is kept in memory anyway. What is read and written again is the
-//! same, octet for octet.
+//! A stream's samples are columns of equal length, so `pandas.DataFrame(stream["samples"])` is the table of its
+//! packets. Sending times are stored as differences, which keeps 10,000,000 packets below 300 MB of text. Writing and
+//! reading pass over the file once and hold only the result itself in memory. A file that is read and written again
+//! is identical byte for byte.
 
 mod read;
 #[cfg(test)]
@@ -15,7 +16,7 @@ pub use write::write;
 
 /// The value of `format`, the first key.
 pub const FORMAT: &str = "headend-ping";
-/// The value of `version`, the second key: a change that an older reader would misunderstand makes it greater.
+/// The value of `version`, the second key. It is raised for a change that older readers would misunderstand.
 pub const VERSION: u64 = 1;
-/// Packets that a file may hold at most.
+/// The most packets in a file.
 pub const SAMPLES_MAX: usize = 100_000_000;

@@ -1,8 +1,8 @@
-//! Percentiles of many values in little memory: exact while they are few, then within half a percent.
+//! Percentiles of many values in little memory: exact for few values, and within 0.5 % for many.
 
-/// Values kept as they are before they are put into buckets.
+/// Values stored exactly before they are put into buckets.
 const EXACT_MAX: usize = 1_024;
-/// Buckets that a power of two is cut into: a value differs from its bucket's middle by 1/256 of itself at most.
+/// Buckets per power of two, as a power of two: a value differs from its bucket's middle by at most 1/256.
 const BUCKET_BITS: u32 = 7;
 const BUCKETS: usize = 1 << BUCKET_BITS;
 
@@ -15,7 +15,7 @@ pub struct Histogram {
     count: u64,
 }
 
-/// Values with the same highest bit; those below 128 are all in the first, each in a bucket of its own.
+/// Values with the same highest bit. Values below 128 are all in the first, each in a bucket of its own.
 #[derive(Debug, Clone)]
 struct Octave {
     total: u64,
@@ -38,20 +38,20 @@ impl Histogram {
         }
     }
 
-    /// How many were counted.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The value that `per_million` of all are not above (nearest rank); `None` when there are none. 500,000 is the
-    /// median.
+    /// The smallest value that `per_million` of all values do not exceed (nearest rank); `None` without values.
+    /// 500,000 gives the median.
     #[must_use]
     pub fn quantile(&self, per_million: u32) -> Option<u64> {
         self.quantiles([per_million]).map(|[value]| value)
     }
 
-    /// Several at once.
+    /// Several percentiles at once.
     #[must_use]
     pub fn quantiles<const N: usize>(&self, per_million: [u32; N]) -> Option<[u64; N]> {
         if self.count == 0 {

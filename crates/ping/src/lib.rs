@@ -1,9 +1,9 @@
-//! Ping experiments without I/O: when each stream sends, what became of each packet, and what that amounts to.
+//! Ping experiments without I/O: the schedule of each stream, the fate of each packet, and statistics of both.
 //!
-//! A [`Plan`] says what is sent: streams over destination, traffic class, size and protocol, each with an interval.
-//! An [`Experiment`] carries it out for whoever has sockets: it says which packet is due, is told when the kernel sent
-//! it and which replies came, and gives a full account of every packet: waiting, replied, replied late, lost, not
-//! sent. What came out is an [`Outcome`], which [`file`](mod@file) writes and reads as JSON.
+//! A [`Plan`] lists streams: destination, traffic class, size, protocol and interval of each. An [`Experiment`] runs
+//! it for the owner of the sockets. It returns the packets that are due, takes the kernel's time stamps and the
+//! replies, and records every packet as waiting, replied, late, lost or not sent. The result is an [`Outcome`], which
+//! [`file`](mod@file) writes and reads as JSON. Start with [`Experiment`].
 //!
 //! | module | what it is |
 //! |---|---|

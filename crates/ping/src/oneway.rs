@@ -1,8 +1,8 @@
-//! Each direction by itself, from a responder's time stamps and its count of packets.
+//! Each direction by itself, from a responder's time stamps and packet count.
 //!
-//! Variation and loss of a direction need no agreement of the two clocks. Delays do: what is given of them is an
-//! estimate, under which the shortest delay each way is taken to be alike (half the difference of the two minima is
-//! then the clocks' offset). Clocks that drift apart during an experiment widen it.
+//! Delay variation and loss of a direction do not need synchronised clocks. Delays do, so they are estimates: they
+//! assume that the shortest delay is equal both ways (half the difference of the two minima is then the clock
+//! offset). Clocks that drift apart during an experiment widen the delays.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,18 @@ use crate::histogram::rank;
 use crate::sample::{OneWay, Sample};
 use crate::statistics::Percentiles;
 
-/// What is known of both directions.
+/// The results for both directions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directions {
-    /// How far the responder's clock is ahead of ours, if the shortest delays up and down are alike: an estimate.
+    /// How far the responder's clock is ahead of ours, assuming that the shortest delays up and down are equal: an
+    /// estimate.
     pub clock_offset_ns: i64,
     /// From here to the responder.
     pub up: Direction,
     /// From the responder to here.
     pub down: Direction,
-    /// Lost packets of which neither direction is known: after the last reply, or without the responder's count.
+    /// Lost packets of unknown direction: after the last reply, or without the responder's count.
     pub lost_somewhere: u64,
 }
 
@@ -28,13 +29,13 @@ pub struct Directions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Direction {
-    /// Packets lost in this direction; `None` where the responder could not count.
+    /// Packets lost in this direction; `None` if the responder could not count.
     pub lost: Option<u64>,
     /// Mean difference of the delays of successive packets (RFC 3550 6.4.1, not smoothed).
     pub jitter_ns: u64,
-    /// The shortest delay, after the estimate of the clocks' offset.
+    /// The shortest delay, corrected by the estimated clock offset.
     pub min_ns: i64,
-    /// Delays above the shortest (RFC 5481 4.2), of the packets whose samples are kept.
+    /// Delays above the shortest (RFC 5481 4.2), for packets whose samples are stored.
     pub above_min: Option<Percentiles>,
 }
 
@@ -44,12 +45,12 @@ pub(crate) struct Tally {
     replies: u64,
     up: Sums,
     down: Sums,
-    /// One more than the highest index that was answered with a count, and the highest count.
+    /// One more than the highest index answered with a count, and the highest count.
     reached: u64,
     counted: u64,
-    /// The responder forgot this stream in between.
+    /// Whether the responder forgot this stream in between.
     restarted: bool,
-    /// Packets that never left, by index, while they are few.
+    /// Indices of packets that never left, while there are few.
     failed: Vec<u64>,
 }
 
@@ -74,7 +75,7 @@ impl Sums {
 
 /// Failures whose index is remembered.
 const FAILED_MAX: usize = 1_024;
-/// How far a later packet's count may lie behind an earlier one's before it is another counter.
+/// How far a later packet's count may be below an earlier one's. Beyond this the responder has restarted its counter.
 const REORDER_MAX: u64 = 1_024;
 
 impl Tally {
@@ -102,7 +103,7 @@ impl Tally {
         }
     }
 
-    /// Losses up, down, and in a direction that is not known.
+    /// Losses up, down, and of unknown direction.
     fn losses(&self, lost: u64) -> (Option<u64>, Option<u64>, u64) {
         if self.restarted || self.counted == 0 {
             return (None, None, lost);
@@ -114,7 +115,7 @@ impl Tally {
         (Some(up), Some(lost_until_then - up), lost - lost_until_then)
     }
 
-    /// What it comes to; `None` when there was no reply.
+    /// The results; `None` if no reply came.
     pub(crate) fn finish(
         &self,
         lost: u64,

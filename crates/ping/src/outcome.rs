@@ -1,4 +1,4 @@
-//! What came out of an experiment, as a value.
+//! The result of an experiment as a value.
 
 use base::Duration;
 use serde::{Deserialize, Serialize};
@@ -13,90 +13,90 @@ use crate::stream::{Run, Stream};
 /// The result of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What made it, with its version.
+    /// The program and its version.
     pub tool: String,
-    /// When it began, in nanoseconds since 1970.
+    /// The start, in nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// From its beginning to its last packet or reply.
+    /// From the start to the last packet or reply.
     pub duration: Duration,
-    /// Whether it was stopped before its plan was carried out.
+    /// Whether it was stopped before the plan was complete.
     pub interrupted: bool,
-    /// How long a reply was waited for.
+    /// The timeout of a reply.
     pub wait: Duration,
-    /// Replies that belonged to no packet of ours.
+    /// Replies that matched no packet of the experiment.
     pub ignored_replies: u64,
     /// Its streams, as planned.
     pub streams: Vec<StreamOutcome>,
 }
 
-/// What came out of one stream.
+/// The result of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamOutcome {
-    /// What was planned.
+    /// Its plan.
     pub plan: StreamPlan,
-    /// What it amounts to, of all packets.
+    /// Its counts and statistics, over all packets.
     pub summary: Summary,
     pub(crate) runs: Vec<Run>,
     pub(crate) samples: Vec<Sample>,
-    /// For UDP; as many as samples.
+    /// For UDP; one for each sample.
     pub(crate) one_ways: Option<Vec<OneWay>>,
 }
 
-/// A stream's counts and figures. Every packet transmitted is either received, lost, failed or waiting.
+/// A stream's counts and statistics. Every transmitted packet is received, lost, failed or waiting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// Packets whose turn came.
+    /// Packets sent or refused by the kernel.
     pub transmitted: u64,
-    /// Of these answered, in time or late.
+    /// Packets answered, in time or late.
     pub received: u64,
-    /// Of those received, answered after the wait was over.
+    /// Packets answered after the timeout.
     pub late: u64,
-    /// Not answered.
+    /// Packets not answered.
     pub lost: u64,
-    /// Refused by the kernel.
+    /// Packets refused by the kernel.
     pub failed: u64,
-    /// Still waited for when the experiment was stopped.
+    /// Packets unanswered, but not timed out, when the experiment was stopped.
     pub waiting: u64,
-    /// Further replies to packets that were answered already.
+    /// Further replies to answered packets.
     pub duplicates: u64,
-    /// Answered after a packet that was sent later.
+    /// Packets answered after a packet that was sent later.
     pub reordered: u64,
-    /// Turns left out because the sender was too far behind.
+    /// Packets not sent because the sender was too far behind.
     pub skipped: u64,
     /// ICMP errors that routers or hosts reported.
     pub errors: u64,
-    /// Packets in flight at most when a reply came.
+    /// The most packets in flight when a reply came.
     pub pipe: u64,
     /// From its first packet to its last packet or reply, in nanoseconds.
     pub span_ns: u64,
-    /// As ping prints them; `None` when no reply came.
+    /// As ping prints them; `None` if no reply came.
     pub rtt: Option<RoundTrips>,
     /// Percentiles of the round trips, without duplicates.
     pub rtt_percentiles: Option<Percentiles>,
-    /// How long after it was due a packet was sent, of those whose samples are kept.
+    /// How late packets were sent, for packets whose samples are stored.
     pub lateness: Option<Percentiles>,
     /// Each direction by itself, for UDP.
     pub directions: Option<Directions>,
 }
 
-/// A packet with everything that is known of it.
+/// All that is known of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// Its number, from 1.
     pub sequence: u64,
     /// When it was due, in nanoseconds after the experiment's start.
     pub due_ns: u64,
-    /// When it was sent, likewise; below `due_ns` only by as much as two clocks differ.
+    /// When it was sent, after the experiment's start. It is below `due_ns` only by the difference of two clocks.
     pub sent_ns: i64,
-    /// What became of it.
+    /// Its fate.
     pub sample: Sample,
     /// Both directions, for UDP.
     pub one_way: Option<OneWay>,
 }
 
 impl Row {
-    /// How long after it was due it was sent.
+    /// How late it was sent.
     #[must_use]
     pub fn late_ns(&self) -> i64 {
         let due = i64::try_from(self.due_ns).unwrap_or(i64::MAX);
@@ -104,7 +104,7 @@ impl Row {
     }
 }
 
-/// A stream that has ended, with its plan.
+/// A finished stream with its plan.
 pub(crate) struct Finished {
     pub(crate) stream: Stream,
     pub(crate) plan: StreamPlan,
@@ -137,7 +137,7 @@ impl Outcome {
         }
     }
 
-    /// Whether each stream got a reply.
+    /// Whether every stream got a reply.
     #[must_use]
     pub fn all_answered(&self) -> bool {
         self.streams
@@ -198,7 +198,7 @@ impl StreamOutcome {
         Percentiles::of(&histogram)
     }
 
-    /// The packets whose samples are kept, by number.
+    /// The packets whose samples are stored, by number.
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let mut dues = Dues::new(&self.runs, self.plan.interval);
         self.samples.iter().enumerate().map(move |(index, sample)| {
@@ -216,14 +216,14 @@ impl StreamOutcome {
         })
     }
 
-    /// How many packets have their samples kept.
+    /// Number of packets whose samples are stored.
     #[must_use]
     pub fn kept(&self) -> usize {
         self.samples.len()
     }
 }
 
-/// When each packet was due, from the runs of the schedule.
+/// The due time of each packet, from the runs of the schedule.
 pub(crate) struct Dues<'a> {
     runs: std::iter::Peekable<std::slice::Iter<'a, Run>>,
     interval_ns: u64,

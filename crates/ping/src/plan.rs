@@ -1,4 +1,4 @@
-//! What is to be sent: streams, and the limits on them.
+//! The plan of an experiment: its streams, and the limits on them.
 
 use std::net::IpAddr;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::probe;
 
-/// Streams of one experiment at most.
+/// The most streams of one experiment.
 pub const STREAMS_MAX: usize = 4_096;
-/// Packets a second at most, of all streams together.
+/// The most packets a second, over all streams.
 pub const RATE_MAX: u64 = 100_000;
-/// The longest wait for a reply: what fits a [`Sample`](crate::Sample) with room for replies that come later still.
+/// The longest timeout of a reply: it fits a [`Sample`](crate::Sample), with room for later replies.
 pub const WAIT_MAX: Duration = Duration::from_secs(600);
 /// The longest interval, a day.
 pub const INTERVAL_MAX: Duration = Duration::from_secs(86_400);
-/// Samples kept of one experiment unless it is said otherwise: 320 MB of memory.
+/// Samples stored per experiment by default: 320 MB of memory.
 pub const SAMPLES_DEFAULT: u64 = 20_000_000;
 
-/// What a stream's packets are.
+/// The kind of a stream's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -26,7 +26,7 @@ pub enum Protocol {
     Icmp,
     /// UDP datagrams to our own responder.
     Udp {
-        /// The port that it listens on.
+        /// The responder's port.
         port: u16,
     },
 }
@@ -35,43 +35,43 @@ pub enum Protocol {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamPlan {
-    /// What it is called in results; unlike any other's.
+    /// Its name in results, unique in the experiment.
     pub name: String,
-    /// The destination as it was typed.
+    /// The destination as the user typed it.
     pub host: String,
     /// Its address.
     pub address: IpAddr,
-    /// What is sent.
+    /// The kind of packets.
     pub protocol: Protocol,
     /// TOS octet or traffic class, with its ECN bits.
     pub tos: u8,
-    /// Octets of data after the ICMP or UDP header.
+    /// Bytes of data after the ICMP or UDP header.
     pub size: u16,
     /// Time between packets, in nanoseconds in the file.
     #[serde(rename = "interval_ns", with = "nanos")]
     pub interval: Duration,
-    /// When the first is due after the start, in nanoseconds in the file.
+    /// When the first packet is due after the start, in nanoseconds in the file.
     #[serde(rename = "offset_ns", with = "nanos")]
     pub offset: Duration,
-    /// How many are sent; `None` until stopped.
+    /// Number of packets; `None` means until stopped.
     pub count: Option<u64>,
 }
 
-/// An experiment's streams and what they have in common.
+/// An experiment's streams and common options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The streams.
     pub streams: Vec<StreamPlan>,
-    /// How long a reply is waited for; one that comes later is late.
+    /// The timeout of a reply; a later reply counts as late.
     pub wait: Duration,
-    /// Samples kept of all streams together. What comes after is counted, and not kept.
+    /// Samples stored, over all streams. Later packets are counted only.
     pub samples_max: u64,
 }
 
-/// Why a plan cannot be carried out.
+/// Why a plan cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Nothing to send.
+    /// The plan has no stream.
     #[error("no stream: name a host")]
     NoStream,
     /// More streams than [`STREAMS_MAX`].
@@ -93,7 +93,7 @@ pub enum PlanError {
     Size {
         /// The stream.
         name: String,
-        /// What was asked for.
+        /// The size in the plan.
         size: u16,
         /// The least.
         min: u16,
@@ -112,14 +112,14 @@ pub enum PlanError {
 }
 
 impl StreamPlan {
-    /// The least and the most octets of data with this protocol and address.
+    /// The smallest and largest number of data bytes for this protocol and address.
     #[must_use]
     pub fn sizes(&self) -> (u16, u16) {
         let min = match self.protocol {
             Protocol::Icmp => 0,
             Protocol::Udp { .. } => probe::UDP_MIN,
         };
-        // 65,535 less 8 octets of ICMP or UDP and, where they count (IPv4), 20 of IP.
+        // 65,535 less 8 bytes of ICMP or UDP header and, where it counts (IPv4), 20 of IP header.
         let max = if self.address.is_ipv4() {
             65_507
         } else {
@@ -151,8 +151,8 @@ impl StreamPlan {
 }
 
 impl Plan {
-    /// A plan with `wait` and the usual limit on samples, its streams spread over their intervals: the i-th of n
-    /// begins i/n of its interval after the start, so that no two send at once where intervals are alike.
+    /// A plan with the timeout `wait` and the default limit on samples. The streams are spread over their intervals:
+    /// the i-th of n starts i/n of its interval late, so streams with equal intervals never send at once.
     #[must_use]
     pub fn spread(mut streams: Vec<StreamPlan>, wait: Duration) -> Plan {
         let count = streams.len() as u128;
@@ -178,10 +178,10 @@ impl Plan {
         u64::try_from(micro.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// Whether it can be carried out.
+    /// Checks whether the plan can be run.
     ///
     /// # Errors
-    /// The first reason why not.
+    /// The first reason why it cannot.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.streams.is_empty() {
             return Err(PlanError::NoStream);

@@ -1,19 +1,20 @@
-//! What our packets carry, so that replies are told from everybody else's.
+//! The contents of our packets, by which replies are recognised.
 //!
-//! An echo request's data begins with a tag where there is room (8 octets; 16 with the packet's number), and a UDP
-//! probe with a header of 48. The rest counts up octet by octet, as ping's does. Everything is in network byte order.
+//! An echo request's data starts with a tag if there is room: 8 bytes, or 16 with the packet's number. A UDP probe
+//! starts with a header of 48 bytes. The rest counts up byte by byte, as ping's does. All fields are in network byte
+//! order.
 //!
 //! The tag of an echo request:
 //!
-//! | octets | what |
+//! | bytes | what |
 //! |---|---|
 //! | 0-3 | the experiment's nonce, chosen at random |
 //! | 4-7 | the stream's number |
-//! | 8-15 | the packet's number, from 1; only with 16 octets or more of data |
+//! | 8-15 | the packet's number, from 1; only with 16 bytes or more of data |
 //!
-//! A UDP probe, and its reply, which is as long:
+//! A UDP probe, and its reply of the same length:
 //!
-//! | octets | what | in a request | in a reply |
+//! | bytes | what | in a request | in a reply |
 //! |---|---|---|---|
 //! | 0-3 | magic, `hPng` | | |
 //! | 4 | version, 1 | | |
@@ -26,12 +27,12 @@
 //! | 40-43 | packets of this stream received there, this one included; 0 unknown | 0 | set |
 //! | 44-47 | the stream's number | | as it came |
 //!
-//! Whoever does not see the requests cannot make a reply that counts: it would have to guess the nonce.
+//! A host that does not see the requests cannot forge a reply: it would have to guess the nonce.
 
-/// Octets of a UDP probe at least.
+/// The fewest bytes of a UDP probe.
 pub const UDP_MIN: u16 = 48;
 
-/// Octets of the tag, without and with the packet's number.
+/// Bytes of the tag, without and with the packet's number.
 const TAG: usize = 8;
 const TAG_NUMBERED: usize = 16;
 
@@ -43,22 +44,22 @@ const REPLY: u8 = 2;
 /// The tag in an echo message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
-    /// The experiment's.
+    /// The experiment's nonce.
     pub nonce: u32,
     /// The stream.
     pub stream: u32,
-    /// The packet, where there is room.
+    /// The packet's number, where there is room.
     pub sequence: Option<u64>,
 }
 
 impl Tag {
-    /// Whether `size` octets of data have room for a tag.
+    /// Whether `size` bytes of data have room for a tag.
     #[must_use]
     pub fn fits(size: u16) -> bool {
         usize::from(size) >= TAG
     }
 
-    /// Appends `size` octets of data: the tag as far as it fits, then a pattern.
+    /// Appends `size` bytes of data: the tag as far as it fits, then a pattern.
     pub fn emit(nonce: u32, stream: u32, sequence: u64, size: u16, out: &mut Vec<u8>) {
         let start = out.len();
         let size = usize::from(size);
@@ -72,7 +73,7 @@ impl Tag {
         fill(start, size, out);
     }
 
-    /// Reads the tag; `None` when there is no room for one.
+    /// Reads the tag; `None` if there is no room for one.
     #[must_use]
     pub fn parse(data: &[u8]) -> Option<Tag> {
         let (nonce, rest) = data.split_first_chunk()?;
@@ -94,23 +95,23 @@ pub struct Probe {
     pub sequence: u64,
     /// The stream's number.
     pub stream: u32,
-    /// What the responder added; `None` in a request.
+    /// The responder's fields; `None` in a request.
     pub reply: Option<Stamps>,
 }
 
-/// What a responder adds.
+/// The fields that a responder adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamps {
-    /// Arrival there, in nanoseconds since 1970 by its clock.
+    /// Arrival at the responder, in nanoseconds since 1970 by its clock.
     pub arrived_ns: u64,
-    /// Departure from there, likewise.
+    /// Departure from the responder, by the same clock.
     pub departed_ns: u64,
-    /// Packets of this stream received; 0 when it does not know.
+    /// Packets of this stream received; 0 if the responder does not know.
     pub count: u32,
 }
 
 impl Probe {
-    /// Appends a request of `size` octets, at least [`UDP_MIN`].
+    /// Appends a request of `size` bytes, at least [`UDP_MIN`].
     pub fn emit(&self, size: u16, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&MAGIC);
@@ -130,7 +131,7 @@ impl Probe {
         fill(start, usize::from(size), out);
     }
 
-    /// Reads a probe; `None` when it is none of this version.
+    /// Reads a probe; `None` if it is no probe of this version.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<Probe> {
         let head: &[u8; UDP_MIN as usize] = octets.first_chunk()?;

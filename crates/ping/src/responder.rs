@@ -1,9 +1,9 @@
-//! Who answers UDP probes: each with as many octets as it came with, so that nothing is amplified, and no faster than
-//! a limit for each sender and for all.
+//! The responder to UDP probes. Each answer has the length of its probe, so nothing is amplified, and the rate of
+//! answers is limited per sender and in all.
 //!
-//! It keeps no state that an answer depends on, but for two tables of a fixed size: how many probes of each stream
-//! came (when the table is full the stream that was silent for longest in its row gives way, and its count starts
-//! anew), and how many answers a sender may still have (senders that share a place share the allowance).
+//! It has two tables of a fixed size. One counts the probes of each stream; if a row of it is full, the stream that
+//! was silent for the longest time is forgotten and starts anew from 0. The other has each sender's allowance of
+//! answers; senders that share an entry share the allowance.
 
 use std::net::IpAddr;
 
@@ -15,9 +15,9 @@ use crate::probe::{Probe, Stamps};
 pub const SENDER_RATE: u64 = 20_000;
 /// Answers a second in all.
 pub const TOTAL_RATE: u64 = 100_000;
-/// An allowance not used is kept up to this many milliseconds' worth.
+/// Unused allowance accumulates for this many milliseconds.
 const BURST_MS: u64 = 100;
-/// Streams counted: rows of [`WAYS`].
+/// Rows of [`WAYS`] streams each.
 const ROWS: usize = 1_024;
 const WAYS: usize = 4;
 const SENDERS: usize = 4_096;
@@ -25,10 +25,10 @@ const SENDERS: usize = 4_096;
 /// Why a datagram was not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Not a request of this version.
+    /// It is no request of this version.
     #[error("no probe")]
     NotAProbe,
-    /// The sender, or all together, are above their rate.
+    /// The sender, or all senders together, exceed the rate.
     #[error("above the rate")]
     TooFast,
 }
@@ -55,7 +55,7 @@ pub struct Responder {
     total: Allowance,
     /// Probes answered.
     pub answered: u64,
-    /// Datagrams that were no probes.
+    /// Datagrams that were not probes.
     pub strange: u64,
     /// Probes above the rate.
     pub limited: u64,
@@ -84,7 +84,7 @@ impl Allowance {
 }
 
 impl Responder {
-    /// A responder that has heard of nobody. `seed` decides who shares a place with whom; it should be random.
+    /// A responder with empty tables. `seed` decides which senders share an entry; it should be random.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -98,11 +98,11 @@ impl Responder {
         }
     }
 
-    /// Writes the answer to `request` into `out`, which is emptied first. The departure in it is set by
-    /// [`depart`] just before it is sent.
+    /// Writes the answer to `request` into `out`, which is cleared first. [`depart`] sets the departure time in it
+    /// just before it is sent.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no answer.
     pub fn answer(
         &mut self,
         request: &[u8],
@@ -116,7 +116,7 @@ impl Responder {
             self.strange += 1;
             return Err(Refused::NotAProbe);
         };
-        // What is refused was received all the same: the count says so.
+        // A refused probe was received all the same, so it is counted.
         let count = self.count(probe.nonce, from, now);
         let sender = self.place(from, 0) % SENDERS;
         let sender = &mut self.senders[sender];
@@ -179,7 +179,7 @@ impl Responder {
     }
 }
 
-/// Sets when an answer leaves.
+/// Sets the departure time of an answer.
 pub fn depart(answer: &mut [u8], departed_unix_ns: u64) {
     if let Some(place) = answer.get_mut(32..40) {
         place.copy_from_slice(&departed_unix_ns.to_be_bytes());

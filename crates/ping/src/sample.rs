@@ -1,48 +1,48 @@
-//! What is kept of each packet: 16 octets, and 16 more where both directions are known.
+//! The stored record of a packet: 16 bytes, and 16 more if both directions are known.
 
 use base::Duration;
 
-/// What has become of a packet.
+/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Neither answered nor given up.
+    /// Neither answered nor timed out.
     Waiting,
     /// Answered in time.
     Replied,
-    /// Answered after the wait was over.
+    /// Answered after the timeout.
     Late,
-    /// Not answered.
+    /// Timed out without an answer.
     Lost,
     /// The kernel refused to send it.
     Failed,
 }
 
-/// Bits of [`Sample::flags`], as they stand in the file.
+/// Bits of [`Sample::flags`], as in the file.
 pub mod flag {
     /// Answered, in time or late.
     pub const REPLIED: u8 = 1;
-    /// Answered after the wait was over; with [`REPLIED`].
+    /// Answered after the timeout; with [`REPLIED`].
     pub const LATE: u8 = 2;
-    /// Not answered.
+    /// Timed out without an answer.
     pub const LOST: u8 = 4;
     /// The kernel refused to send it.
     pub const FAILED: u8 = 8;
-    /// More than one reply came.
+    /// More than one reply arrived.
     pub const DUPLICATED: u8 = 16;
     /// A packet sent later had been answered before.
     pub const REORDERED: u8 = 32;
-    /// When it was sent is not the kernel's time stamp but ours, before the call.
+    /// The sending time is our own, from before the call, and not the kernel's time stamp.
     pub const UNSTAMPED: u8 = 64;
 }
 
 const STATE: u8 = flag::REPLIED | flag::LATE | flag::LOST | flag::FAILED;
-/// While a sample is read from columns: its round trip has been.
+/// Used while a sample is read from columns: its round trip has been read.
 const HAS_RTT: u8 = 0x80;
 const RTT_BITS: u32 = 40;
-/// The longest round trip that is told from longer ones, in nanoseconds: 18 minutes.
+/// The longest round trip that is stored exactly, in nanoseconds: 18 minutes.
 pub const RTT_MAX_NS: u64 = (1 << RTT_BITS) - 1;
 
-/// A packet: when it was sent, and what came of it.
+/// A packet's sending time and fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sample {
     sent_ns: i64,
@@ -51,20 +51,21 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A packet sent `sent_ns` after the start (before it, in a crooked file) that waits for its reply.
+    /// A packet sent `sent_ns` after the start that waits for its reply. The number is negative only in a damaged
+    /// file.
     #[must_use]
     pub fn new(sent_ns: i64) -> Self {
         let rest = u64::from(flag::UNSTAMPED) << 56;
         Self { sent_ns, rest }
     }
 
-    /// Adds to the time of sending of a sample that is being read; `None` when that overflows.
+    /// Adds to the sending time of a sample that is being read; `None` on overflow.
     pub(crate) fn load_sent(&mut self, ns: i64) -> Option<()> {
         self.sent_ns = self.sent_ns.checked_add(ns)?;
         Some(())
     }
 
-    /// The round trip of a sample that is being read, -1 for none; `None` when it cannot be one.
+    /// Sets the round trip of a sample that is being read, -1 for none; `None` if it is out of range.
     pub(crate) fn load_rtt(&mut self, ns: i64) -> Option<()> {
         if ns == -1 {
             return Some(());
@@ -74,45 +75,45 @@ impl Sample {
         Some(())
     }
 
-    /// The TTL of a sample that is being read; `None` when it cannot be one.
+    /// Sets the TTL of a sample that is being read; `None` if it is out of range.
     pub(crate) fn load_ttl(&mut self, ttl: i64) -> Option<()> {
         self.rest |= u64::from(u8::try_from(ttl).ok()?) << RTT_BITS;
         Some(())
     }
 
-    /// The traffic class of a sample that is being read; `None` when it cannot be one.
+    /// Sets the traffic class of a sample that is being read; `None` if it is out of range.
     pub(crate) fn load_tos(&mut self, tos: i64) -> Option<()> {
         self.rest |= u64::from(u8::try_from(tos).ok()?) << 48;
         Some(())
     }
 
-    /// The flags of a sample that is being read; `None` when they cannot be.
+    /// Sets the flags of a sample that is being read; `None` if they contradict each other.
     pub(crate) fn load_flags(&mut self, flags: i64) -> Option<()> {
         let flags = u8::try_from(flags).ok().filter(|flags| *flags < HAS_RTT)?;
         self.rest |= u64::from(flags) << 56;
         matches!(flags & STATE, 0 | 1 | 3 | 4 | 8).then_some(())
     }
 
-    /// Ends the reading of a sample: whether flags and round trip agree.
+    /// Ends the reading of a sample: returns whether flags and round trip agree.
     pub(crate) fn finish_load(&mut self) -> bool {
         let flags = self.flags();
         self.set_flags(flags & !HAS_RTT);
         (flags & flag::REPLIED != 0) == (flags & HAS_RTT != 0)
     }
 
-    /// When it was sent, in nanoseconds since the start.
+    /// The sending time in nanoseconds since the start.
     #[must_use]
     pub fn sent_ns(self) -> i64 {
         self.sent_ns
     }
 
-    /// The round trip of its first reply; `None` when there was none.
+    /// The round trip of its first reply; `None` without a reply.
     #[must_use]
     pub fn rtt(self) -> Option<Duration> {
         (self.flags() & flag::REPLIED != 0).then(|| Duration::from_nanos(self.rest & RTT_MAX_NS))
     }
 
-    /// The reply's TTL or hop limit; 0 when it is not known.
+    /// The reply's TTL or hop limit; 0 if unknown.
     #[must_use]
     pub fn ttl(self) -> u8 {
         (self.rest >> RTT_BITS) as u8
@@ -130,7 +131,7 @@ impl Sample {
         (self.rest >> 56) as u8
     }
 
-    /// What has become of it.
+    /// Its fate.
     #[must_use]
     pub fn state(self) -> State {
         match self.flags() & STATE {
@@ -157,7 +158,7 @@ impl Sample {
         self.set_flags(self.flags() | bits);
     }
 
-    /// The kernel's word on when it was sent.
+    /// Sets the kernel's time stamp.
     pub(crate) fn stamp(&mut self, sent_ns: i64) {
         self.sent_ns = sent_ns;
         self.set_flags(self.flags() & !flag::UNSTAMPED);
@@ -174,19 +175,19 @@ impl Sample {
     }
 }
 
-/// What a responder's two time stamps say of a packet. All zeros when there was no reply.
+/// Both directions of a packet, from a responder's time stamps. All zeros if there was no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OneWay {
-    /// Arrival there, by its clock, less departure here, by ours, in nanoseconds.
+    /// Arrival at the responder, by its clock, less departure here, by ours, in nanoseconds.
     pub up_ns: i64,
-    /// Departure there less arrival there.
+    /// The responder's departure time less its arrival time.
     pub turn_ns: u32,
-    /// Packets of this stream that the responder had received, this one included; 0 when it does not know.
+    /// Packets of this stream that the responder had received, this one included; 0 if it does not know.
     pub count: u32,
 }
 
 impl OneWay {
-    /// Arrival here less departure there, by two clocks, in nanoseconds.
+    /// Arrival here less departure from the responder, by two clocks, in nanoseconds.
     #[must_use]
     pub fn down_ns(self, rtt: Duration) -> i64 {
         let rtt = i64::try_from(rtt.as_nanos()).unwrap_or(i64::MAX);
@@ -195,10 +196,10 @@ impl OneWay {
     }
 }
 
-/// Replies are told apart this far back: as many as ICMP's 16-bit sequence numbers allow.
+/// Replies are matched this far back: as many packets as ICMP's 16-bit sequence numbers can tell apart.
 pub(crate) const WINDOW: u64 = 65_536;
 
-/// A stream's packets by index, from 0: the first `keep_max` for good, of later ones the last [`WINDOW`].
+/// A stream's packets by index, from 0: the first `keep_max` permanently, of later ones the last [`WINDOW`].
 #[derive(Debug, Clone)]
 pub(crate) struct Store<T> {
     kept: Vec<T>,
@@ -229,7 +230,7 @@ impl<T: Copy> Store<T> {
         self.length += 1;
     }
 
-    /// Item `index`; `None` when there is none yet, or it lies more than the window back.
+    /// Item `index`; `None` if it does not exist yet or has left the window.
     pub(crate) fn get(&self, index: u64) -> Option<&T> {
         if index >= self.length || self.length - index > WINDOW {
             None

@@ -1,4 +1,4 @@
-//! What a stream's packets amount to, as ping computes it, and its percentiles.
+//! Counts and round-trip statistics of a stream, as ping computes them, and percentiles.
 
 use base::Duration;
 use serde::{Deserialize, Serialize};
@@ -8,25 +8,25 @@ use crate::histogram::Histogram;
 /// Counts of a stream, and its round trips.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
-    /// Packets whose turn came: sent, or refused by the kernel.
+    /// Packets sent, or refused by the kernel.
     pub transmitted: u64,
-    /// Of these, refused by the kernel.
+    /// Packets refused by the kernel.
     pub failed: u64,
-    /// Answered, in time or late; each once.
+    /// Packets answered, in time or late; each counts once.
     pub received: u64,
-    /// Answered after the wait was over.
+    /// Packets answered after the timeout.
     pub late: u64,
-    /// Given up without an answer.
+    /// Packets timed out without an answer.
     pub lost: u64,
-    /// Replies to what was answered already.
+    /// Further replies to answered packets.
     pub duplicates: u64,
-    /// First replies to packets after whom a later one had been answered.
+    /// Packets first answered after a later packet had been answered.
     pub reordered: u64,
-    /// Turns left out because the sender was more than a second behind.
+    /// Packets not sent because the sender was more than a second behind.
     pub skipped: u64,
     /// ICMP errors that routers or hosts reported.
     pub errors: u64,
-    /// Packets in flight at most when a reply came, as ping's "pipe".
+    /// The most packets in flight when a reply came: ping's "pipe".
     pub pipe: u64,
     /// Sum of round trips, and of their squares, in whole microseconds, duplicates included.
     sum_us: u128,
@@ -84,7 +84,7 @@ impl Percentiles {
 }
 
 impl Statistics {
-    /// Counts the round trip of a reply; ping's sums take in those of duplicates, percentiles do not.
+    /// Counts the round trip of a reply. ping's sums include duplicates; percentiles do not.
     pub(crate) fn add_rtt(&mut self, rtt: Duration, duplicate: bool) {
         let ns = rtt.as_nanos();
         let us = u128::from(ns / 1_000);
@@ -106,7 +106,7 @@ impl Statistics {
         }
     }
 
-    /// Packets that are neither answered nor given up.
+    /// Packets neither answered nor timed out.
     #[must_use]
     pub fn waiting(&self) -> u64 {
         self.transmitted
@@ -119,7 +119,7 @@ impl Statistics {
         Duration::from_nanos(self.rtt_max_ns)
     }
 
-    /// What ping prints of the round trips; `None` when no reply came.
+    /// The round trips as ping prints them; `None` if no reply came.
     #[must_use]
     pub fn round_trips(&self) -> Option<RoundTrips> {
         let total = u128::from(self.received + self.duplicates);
@@ -135,13 +135,13 @@ impl Statistics {
         })
     }
 
-    /// The moving average of the round trips, an eighth of it the last one, in whole microseconds.
+    /// The moving average of the round trips in whole microseconds; the last one has a weight of 1/8.
     #[must_use]
     pub fn ewma_us(&self) -> u64 {
         self.ewma_8us / 8
     }
 
-    /// Percentiles of the round trips; `None` when no reply came.
+    /// Percentiles of the round trips; `None` if no reply came.
     #[must_use]
     pub fn percentiles(&self) -> Option<Percentiles> {
         Percentiles::of(&self.rtts)

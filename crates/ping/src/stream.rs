@@ -1,4 +1,4 @@
-//! One stream's account: which packet is next, and what has become of each.
+//! The records of one stream: its next packet, and the fate of each.
 
 use base::timer::TimerId;
 use base::{Duration, Instant};
@@ -8,22 +8,22 @@ use crate::plan::{Protocol, StreamPlan};
 use crate::sample::{OneWay, Sample, State, Store, WINDOW, flag};
 use crate::statistics::Statistics;
 
-/// How far behind a stream may be, at least one interval, before it leaves turns out instead of making them up.
+/// How far a stream may be behind, at least one interval, before it skips packets instead of catching up.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 
-/// What the last packets are waited for at least: ping's usual interval.
+/// The shortest wait for the last packets: ping's usual interval.
 const LINGER_MIN: Duration = Duration::from_secs(1);
-/// The same when somebody stopped the sending and waits for the end.
+/// The shortest wait for the last packets after the user stopped the experiment.
 const STOPPED_LINGER_MIN: Duration = Duration::from_millis(100);
 
-/// From packet `index` on, packets are due at `due_ns` after the start and then an interval apart.
+/// From packet `index` on, packets are due at `due_ns` after the start and then one interval apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) index: u64,
     pub(crate) due_ns: u64,
 }
 
-/// A first or further reply to a packet, as the stream books it.
+/// How the stream counts a reply, first or further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Booked {
     pub(crate) rtt: Duration,
@@ -32,7 +32,7 @@ pub(crate) struct Booked {
     pub(crate) reordered: bool,
 }
 
-/// What a reply brought.
+/// The contents of a reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) at_ns: i64,
@@ -45,7 +45,7 @@ pub(crate) struct Arrival {
 #[derive(Debug)]
 pub(crate) struct Stream {
     interval: Duration,
-    /// Packets still to be sent; counts down only where there is a count.
+    /// Packets left to send; constant if the plan has no count.
     left: Option<u64>,
     pub(crate) next_due: Instant,
     pub(crate) runs: Vec<Run>,
@@ -54,9 +54,9 @@ pub(crate) struct Stream {
     pub(crate) tally: Tally,
     pub(crate) statistics: Statistics,
     pub(crate) last_rtt: Option<Duration>,
-    /// All packets before this are settled.
+    /// All packets before this index are settled.
     oldest: u64,
-    /// All packets before this are settled or overdue, and how many of them are overdue.
+    /// All packets before this index are settled or overdue, and the number of overdue ones.
     watched: u64,
     overdue: u64,
     /// One more than the highest index answered.
@@ -66,7 +66,7 @@ pub(crate) struct Stream {
     pub(crate) last_reply_ns: i64,
     pub(crate) timer: Option<TimerId>,
     stopped: bool,
-    /// Stopped without a reply so far: not worth waiting for.
+    /// Whether it was stopped without a reply, so that no reply is waited for.
     abandoned: bool,
 }
 
@@ -101,12 +101,12 @@ impl Stream {
         !self.stopped && self.left != Some(0)
     }
 
-    /// Whether nothing is sent or waited for any more.
+    /// Whether no more packets are sent or waited for.
     pub(crate) fn is_over(&self) -> bool {
         !self.sends() && (self.abandoned || self.statistics.waiting() == 0)
     }
 
-    /// Sends no more. Replies are still waited for where there were some.
+    /// Stops sending. Replies are still waited for if there were any.
     pub(crate) fn stop(&mut self) {
         if self.sends() {
             self.stopped = true;
@@ -114,14 +114,14 @@ impl Stream {
         }
     }
 
-    /// Neither sends nor waits any more.
+    /// Stops sending and waiting.
     pub(crate) fn abandon(&mut self) {
         self.stopped = true;
         self.abandoned = true;
         self.timer = None;
     }
 
-    /// Takes the packet that is due: its index and when it was due. Sets when the next one is.
+    /// Takes the packet that is due: its index and due time. Schedules the next one.
     pub(crate) fn take(&mut self, start: Instant, now: Instant) -> (u64, Instant) {
         self.catch_up(now);
         let due = self.next_due;
@@ -134,7 +134,7 @@ impl Stream {
         if expected != Some(due_ns) {
             self.runs.push(Run { index, due_ns });
         }
-        // What falls out of the window unanswered is lost, so that nothing waits unseen.
+        // An unanswered packet that leaves the window is lost, or it would wait unnoticed.
         if let Some(oldest) = index.checked_sub(WINDOW) {
             while self.oldest <= oldest {
                 self.give_up(self.oldest);
@@ -156,7 +156,7 @@ impl Stream {
         (index, due)
     }
 
-    /// Leaves turns out when too many have passed.
+    /// Skips packets if too many are due.
     fn catch_up(&mut self, now: Instant) {
         let behind = now.since(self.next_due);
         if behind > BEHIND_MAX.max(self.interval) {
@@ -166,7 +166,7 @@ impl Stream {
         }
     }
 
-    /// Books when a packet was sent, by the kernel's word.
+    /// Records the kernel's time stamp of a packet.
     pub(crate) fn sent(&mut self, index: u64, sent_ns: i64) {
         if let Some(sample) = self.samples.get_mut(index)
             && sample.state() == State::Waiting
@@ -175,7 +175,7 @@ impl Stream {
         }
     }
 
-    /// Books that the kernel refused a packet.
+    /// Records that the kernel refused a packet.
     pub(crate) fn failed(&mut self, index: u64) {
         if let Some(sample) = self.samples.get_mut(index)
             && sample.state() == State::Waiting
@@ -187,7 +187,7 @@ impl Stream {
         }
     }
 
-    /// Books a reply; `None` when there is no such packet, or it is forgotten.
+    /// Records a reply; `None` if there is no such packet, or it is forgotten.
     pub(crate) fn reply(&mut self, index: u64, wait: Duration, arrival: Arrival) -> Option<Booked> {
         let length = self.samples.length();
         let sample = self.samples.get_mut(index)?;
@@ -257,7 +257,7 @@ impl Stream {
             .add(index, one_way.up_ns, one_way.down_ns(rtt), count);
     }
 
-    /// When the oldest packet that waits is given up, in nanoseconds after the start.
+    /// When the oldest unanswered packet times out, in nanoseconds after the start.
     pub(crate) fn gives_up_ns(&mut self, wait: Duration) -> Option<i64> {
         self.settle();
         let oldest = self.samples.get(self.oldest)?.sent_ns();
@@ -270,9 +270,9 @@ impl Stream {
         })
     }
 
-    /// How long after its last packet a stream waits: as ping, twice the longest round trip and at least an interval
-    /// where replies came, but no longer than the wait. Since intervals are as short as one likes and queues fill, it
-    /// is at least [`LINGER_MIN`], or when it was stopped [`STOPPED_LINGER_MIN`].
+    /// How long a stream waits after its last packet. As in ping: twice the longest round trip and at least an
+    /// interval if replies came, but no longer than the timeout. Intervals may be very short and queues may fill, so
+    /// it waits at least [`LINGER_MIN`], or [`STOPPED_LINGER_MIN`] if it was stopped.
     fn linger(&self, wait: Duration) -> Duration {
         let least = if self.stopped {
             STOPPED_LINGER_MIN
@@ -282,7 +282,7 @@ impl Stream {
         self.patience(wait).max(least).min(wait)
     }
 
-    /// How long a reply may take that is likely to come.
+    /// The longest likely round trip of a reply that is still on its way.
     fn patience(&self, wait: Duration) -> Duration {
         if self.statistics.received == 0 {
             return wait;
@@ -296,7 +296,7 @@ impl Stream {
         twice.max(least).min(wait)
     }
 
-    /// Gives up what has waited for long enough.
+    /// Times out the packets that have waited long enough.
     pub(crate) fn expire(&mut self, wait: Duration, now_ns: i64) {
         let all = !self.sends() && saturating(self.last_sent_ns, self.linger(wait)) <= now_ns;
         while let Some(sample) = self.samples.get(self.oldest) {
@@ -309,7 +309,7 @@ impl Stream {
         }
     }
 
-    /// Steps over what is settled.
+    /// Skips settled packets.
     fn settle(&mut self) {
         while let Some(sample) = self.samples.get(self.oldest)
             && sample.state() != State::Waiting
@@ -328,7 +328,8 @@ impl Stream {
         }
     }
 
-    /// Packets that wait for more than twice the longest round trip (or the wait): likely lost, for a live view.
+    /// Packets that have waited for more than twice the longest round trip (or the timeout): likely lost, for a live
+    /// view.
     pub(crate) fn overdue(&mut self, wait: Duration, now_ns: i64) -> u64 {
         let patience = self.patience(wait);
         self.watched = self.watched.max(self.oldest);
@@ -342,7 +343,7 @@ impl Stream {
         self.overdue
     }
 
-    /// The last packets that are settled or overdue, oldest first.
+    /// The latest settled or overdue packets, oldest first.
     pub(crate) fn recent(&self, most: usize) -> impl Iterator<Item = Sample> {
         let end = self.watched.max(self.answered);
         let begin = end.saturating_sub(most as u64);
@@ -354,7 +355,7 @@ fn saturating(at_ns: i64, span: Duration) -> i64 {
     at_ns.saturating_add(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// Nanoseconds from `start` to `at`, negative when it is before.
+/// Nanoseconds from `start` to `at`; negative if `at` is earlier.
 pub(crate) fn ns_after(start: Instant, at: Instant) -> i64 {
     let difference = i128::from(at.as_nanos()) - i128::from(start.as_nanos());
     difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64

@@ -1,7 +1,7 @@
 //! Results as text: the lines that ping of iputils prints, and CSV.
 //!
-//! ping's formats are kept octet for octet, since scripts read them: `time=0.045 ms` with the digits that ping gives a
-//! time of that size, loss as C's `%g` prints it, times rounded down to microseconds.
+//! ping's formats are reproduced byte for byte, since scripts read them: `time=0.045 ms` has the digits that ping
+//! prints for a time of that size, loss is printed as C's `%g`, and times are rounded down to microseconds.
 
 use core::fmt::{self, Display};
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ pub fn opening(plan: &StreamPlan) -> String {
     }
 }
 
-/// A stream's address, with the interface of a link-local one where it was typed (RFC 4007 11).
+/// A stream's address, with the interface of a link-local address if the user typed it (RFC 4007 11).
 #[must_use]
 pub fn shown(plan: &StreamPlan) -> String {
     match plan.host.split_once('%') {
@@ -40,14 +40,14 @@ pub fn shown(plan: &StreamPlan) -> String {
     }
 }
 
-/// What [`reply`] says of a reply besides what the account says.
+/// Fields of a reply that [`reply`] prints and [`Accepted`](crate::Accepted) lacks.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// Octets of ICMP message or UDP payload.
+    /// Bytes of ICMP message or UDP payload.
     pub octets: usize,
-    /// Who it came from, as it is to be printed.
+    /// The sender, as it is to be printed.
     pub from: &'a str,
-    /// TTL or hop limit; 0 when it is not known.
+    /// TTL or hop limit; 0 if unknown.
     pub ttl: u8,
 }
 
@@ -109,7 +109,7 @@ pub fn closing(name: &str, summary: &Summary) -> String {
     text
 }
 
-/// How a stream stands, as ping says it when SIGQUIT asks: `3/4 packets, 25% loss, min/avg/ewma/max = ...`.
+/// The state of a stream, as ping prints it on SIGQUIT: `3/4 packets, 25% loss, min/avg/ewma/max = ...`.
 #[must_use]
 pub fn status(statistics: &Statistics) -> String {
     let (sent, received) = (statistics.transmitted, statistics.received);
@@ -133,7 +133,7 @@ impl Display for Micros {
     }
 }
 
-/// A round trip in nanoseconds, as ping prints one: with three digits that count, and unit.
+/// A round trip in nanoseconds, as ping prints one: with three significant digits and a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub u64);
 
@@ -178,11 +178,11 @@ fn without_zeros(digits: &str) -> &str {
 pub const CSV_HEAD: &str = "stream,sequence,due_ns,sent_ns,late_ns,rtt_ns,ttl,tos,state,duplicated,reordered,\
                             kernel_stamp,up_ns,down_ns,responder_count";
 
-/// Writes one row for each packet whose sample is kept, with `prefix` in front. Times of sending are nanoseconds since
-/// the start; what is not known is empty.
+/// Writes one row for each packet whose sample is stored, after `prefix`. Sending times are nanoseconds since the
+/// start; unknown values are empty.
 ///
 /// # Errors
-/// What `out` said.
+/// The error of `out`.
 pub fn csv<W: Write>(stream: &StreamOutcome, prefix: &str, out: &mut W) -> io::Result<()> {
     let name = Quoted(&stream.plan.name).to_string();
     for row in stream.rows() {

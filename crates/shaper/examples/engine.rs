@@ -25,13 +25,13 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// A run: what is offered, and what is asked of the queue.
 struct Case {
     name: &'static str,
-    /// Octets of each frame.
+    /// Bytes of each frame.
     frame: usize,
     /// Frames a second that are sent; `None`: as many as go.
     offered: Option<u64>,
     /// Bits a second of IP packets.
     rate_bps: Option<u64>,
-    /// Octets of the shaper's bucket.
+    /// Bytes of the shaper's bucket.
     burst: u32,
 }
 
@@ -189,7 +189,7 @@ fn run(case: &Case, span: Duration) -> Result<String, Failure> {
     ))
 }
 
-/// A UDP datagram in a frame of `length` octets.
+/// A UDP datagram in a frame of `length` bytes.
 fn frame(length: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
     frame.extend(((length - 14) as u16).to_be_bytes());

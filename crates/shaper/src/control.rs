@@ -1,4 +1,4 @@
-//! Asking and changing an engine from another thread.
+//! Requests to a running engine from another thread.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,10 +12,10 @@ use reactor::port::PortStats;
 
 use super::{LaneStats, Way};
 
-/// How long an engine may take to answer.
+/// The longest time for an engine's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What an engine is asked.
+/// A request to an engine.
 #[derive(Debug)]
 pub(super) enum Command {
     Replace(Way, Box<Spec>, Sender<Result<(), SpecError>>),
@@ -23,7 +23,7 @@ pub(super) enum Command {
     Snapshot(Sender<Snapshot>),
 }
 
-/// Why an engine was not asked or did not do it.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
     /// The engine has ended.
@@ -32,15 +32,15 @@ pub enum ControlError {
     /// The engine does not answer: it is not running.
     #[error("the engine does not answer")]
     Silent,
-    /// The queues cannot be; those that are there stay.
+    /// The queues cannot be made; the engine keeps those it has.
     #[error(transparent)]
     Spec(#[from] SpecError),
 }
 
-/// What an engine has done, and what waits in it.
+/// An engine's counters and backlogs.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// When this was.
+    /// The time of the snapshot.
     pub taken: Instant,
     /// From the first interface to the second.
     pub up: LaneSnapshot,
@@ -52,26 +52,26 @@ pub struct Snapshot {
     pub downs: [u64; 2],
     /// Slots for frames in use.
     pub frames: u32,
-    /// Slots that there are.
+    /// Slots for frames in all.
     pub frames_max: u32,
 }
 
 /// One way of a [`Snapshot`].
 #[derive(Debug, Clone)]
 pub struct LaneSnapshot {
-    /// Every discipline and class, each after what is above it.
+    /// Every discipline and class, parents first.
     pub nodes: Vec<Node>,
-    /// What all of them together have done.
+    /// Counters of all queues together.
     pub statistics: Statistics,
-    /// What waits in them.
+    /// Their backlog.
     pub backlog: Backlog,
-    /// Frames behind them, on their way.
+    /// Frames that have left the queues and are in the delay.
     pub travelling: usize,
-    /// What else was counted.
+    /// Further counters.
     pub stats: LaneStats,
 }
 
-/// A way to speak to an engine that runs on another thread.
+/// A handle to an engine that runs on another thread.
 #[derive(Debug, Clone)]
 pub struct Control {
     sender: Sender<Command>,
@@ -83,31 +83,31 @@ impl Control {
         Self { sender, waker }
     }
 
-    /// Changes the queues of one way, without losing or reordering what waits in them.
+    /// Replaces the queues of one way, without losing or reordering packets.
     ///
     /// # Errors
-    /// The queues cannot be, or the engine does not run.
+    /// The queues cannot be made, or the engine is not running.
     pub fn replace(&self, way: Way, spec: &Spec) -> Result<(), ControlError> {
         let (answer, answers) = channel();
         let command = Command::Replace(way, Box::new(spec.clone()), answer);
         Ok(self.ask(command, &answers)??)
     }
 
-    /// Changes the queues of both ways at one moment, up first, and what a packet costs on the line; packets that wait
-    /// already keep their length. Nothing is lost or reordered.
+    /// Replaces the queues and the link overhead of both ways at once, up first. Packets that wait already keep their
+    /// length. None is lost or reordered.
     ///
     /// # Errors
-    /// The queues of either way cannot be: both are as before. Or the engine does not run.
+    /// The queues of either way cannot be made: both are unchanged then. Or the engine is not running.
     pub fn replace_both(&self, both: [(Spec, Overhead); 2]) -> Result<(), ControlError> {
         let (answer, answers) = channel();
         let command = Command::ReplaceBoth(Box::new(both), answer);
         Ok(self.ask(command, &answers)??)
     }
 
-    /// What it has done so far, and what waits.
+    /// Its counters and backlogs.
     ///
     /// # Errors
-    /// The engine does not run.
+    /// The engine is not running.
     pub fn snapshot(&self) -> Result<Snapshot, ControlError> {
         let (answer, answers) = channel();
         self.ask(Command::Snapshot(answer), &answers)

@@ -13,36 +13,36 @@ use wire::segment::{self, Kind, Segments};
 use super::control::LaneSnapshot;
 use super::{Direction, EngineError, Rewrite};
 
-/// Frames that wait for the other interface to take them; beyond that the queue keeps them.
+/// Frames that wait until the other interface takes them; the queue holds any beyond.
 const OUTGOING: usize = BATCH;
 
-/// Frames without IP that may wait before the interface; more are lost.
+/// Frames without IP that may wait for the interface; further ones are lost.
 const PAST_MAX: usize = 256;
 
-/// What one way has done, beside what its queues count.
+/// Counters of one way, beside those of its queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LaneStats {
     /// IP packets taken in.
     pub packets: u64,
-    /// Frames without IP, let past the queue.
+    /// Frames without IP, which bypass the queue.
     pub past: u64,
-    /// Large frames that were cut.
+    /// Large frames that were segmented.
     pub cut: u64,
-    /// Frames that were too long, or could not be cut.
+    /// Frames that were too long, or could not be segmented.
     pub too_long: u64,
-    /// Packets discarded since their queue was full.
+    /// Packets discarded because their queue was full.
     pub full: u64,
-    /// Packets discarded for another's sake, since their flow had the longest queue.
+    /// Packets discarded for another packet, because their flow had the longest queue.
     pub overlimit: u64,
-    /// Packets discarded since they had waited too long.
+    /// Packets discarded because they had waited too long.
     pub late: u64,
-    /// Packets discarded since no class takes them.
+    /// Packets discarded because no class matched.
     pub unclassified: u64,
-    /// Packets lost since there was no room for one more in all queues, or for a segment.
+    /// Packets lost because there was no room left in all queues together, or for a segment.
     pub no_room: u64,
     /// Packets marked "congestion experienced".
     pub marked: u64,
-    /// Frames lost since the other interface was down.
+    /// Frames lost because the other interface was down.
     pub down: u64,
 }
 
@@ -54,10 +54,10 @@ pub(super) struct Lane {
     delay: Duration,
     pub(super) entering: Option<Rewrite>,
     pub(super) leaving: Option<Rewrite>,
-    /// Frames behind the queue, by when they arrive.
+    /// Frames in the delay, by arrival time.
     travelling: VecDeque<(Instant, u32)>,
     outgoing: Vec<u32>,
-    /// The other interface takes no more for now.
+    /// Whether the other interface takes no more frames for now.
     blocked: bool,
     stats: LaneStats,
 }
@@ -78,7 +78,7 @@ impl Lane {
         })
     }
 
-    /// Takes in a frame that is in a slot.
+    /// Takes a frame from a slot.
     pub(super) fn take(&mut self, frames: &mut Frames, handle: u32, now: Instant) {
         if let Some(change) = self.entering {
             rewrite(frames, handle, change);
@@ -92,7 +92,7 @@ impl Lane {
         self.stats.packets += 1;
         let packet = Packet {
             handle,
-            // Slots are smaller than that.
+            // A slot is smaller than that.
             length: self.overhead.on_line(packet.len() as u32),
             keys: Keys::read_frame(frame),
             arrived: now,
@@ -109,7 +109,7 @@ impl Lane {
         }
     }
 
-    /// Lets a frame past the queue.
+    /// Lets a frame bypass the queue.
     fn pass(&mut self, frames: &mut Frames, handle: u32, now: Instant) {
         if self.delay == Duration::ZERO && self.outgoing.len() >= OUTGOING + PAST_MAX {
             self.stats.no_room += 1;
@@ -119,7 +119,7 @@ impl Lane {
         }
     }
 
-    /// Cuts a frame into packets and takes those in.
+    /// Segments a frame and queues the packets.
     pub(super) fn cut(&mut self, frames: &mut Frames, large: Large<'_>, now: Instant) {
         let segments = match large.cut {
             Some(Cut::Tcp(size)) => Segments::new(large.bytes, Kind::Tcp, size).ok(),
@@ -142,7 +142,7 @@ impl Lane {
         }
     }
 
-    /// Lets go what may go, as far as the other interface is ready for it.
+    /// Releases packets from the queues, as far as the other interface is ready for them.
     pub(super) fn release(&mut self, frames: &mut Frames, now: Instant) {
         if self.delay == Duration::ZERO {
             while self.outgoing.len() < OUTGOING && self.serve(frames, now) {}
@@ -163,7 +163,7 @@ impl Lane {
         self.reclaim(frames);
     }
 
-    /// Lets one packet go; says whether there was one.
+    /// Releases one packet; returns whether there was one.
     fn serve(&mut self, frames: &mut Frames, now: Instant) -> bool {
         let Some(id) = self.tree.dequeue(&mut self.pool, now) else {
             return false;
@@ -187,7 +187,7 @@ impl Lane {
         }
     }
 
-    /// Sends what is ready; it is blocked afterwards if the interface did not take all.
+    /// Sends the ready frames. The lane is blocked afterwards if the interface did not take all.
     pub(super) fn send(&mut self, port: &mut Port, frames: &mut Frames) -> Result<(), PortError> {
         if self.blocked || self.outgoing.is_empty() {
             return Ok(());
@@ -200,7 +200,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Loses what is ready, since the interface is down.
+    /// Drops the ready frames, because the interface is down.
     pub(super) fn lose(&mut self, frames: &mut Frames) {
         self.stats.down += self.outgoing.len() as u64;
         for handle in self.outgoing.drain(..) {
@@ -208,7 +208,7 @@ impl Lane {
         }
     }
 
-    /// Gives the slots of discarded packets back.
+    /// Frees the slots of discarded packets.
     pub(super) fn reclaim(&mut self, frames: &mut Frames) {
         for (handle, reason) in self.pool.discarded() {
             frames.give_back(handle);
@@ -221,7 +221,7 @@ impl Lane {
         }
     }
 
-    /// When there is something to do; `None` when nothing waits, or the other interface is waited for.
+    /// When to call again; `None` if nothing waits, or if the lane waits for the other interface.
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         if self.blocked {
             return None;

@@ -1,18 +1,18 @@
-//! The forwarding engine: what comes to one interface leaves by the other, both ways, each way through a tree of queues
-//! and, where one is asked for, a fixed delay.
+//! The forwarding engine: a frame that arrives at one interface leaves by the other. Each way has a tree of queues
+//! and, if asked for, a fixed delay.
 //!
-//! All frames pass, whatever they carry. IP packets are queued; what is no IP (ARP, 802.1X, spanning trees) is let past
-//! the queue, since a link is of no use without it. Frames that a local stack left to be cut are cut first, so that
-//! queues see packets as the line does. A packet that its queue marks leaves as "congestion experienced".
+//! All frames pass. IP packets are queued. Other frames (ARP, 802.1X, spanning tree) bypass the queue, since a link
+//! does not work without them. Frames that a local stack left to be segmented are segmented first, so that queues see
+//! packets as the line does. A packet that its queue marks leaves as "congestion experienced".
 //!
-//! Where one is asked for, a [`Rewrite`] changes packets before they are queued, and one those that leave: the ends of a
+//! A [`Rewrite`] can change packets before they are queued, and another one after they leave the queue: the ends of a
 //! tunnel, for example.
 //!
-//! One thread, one reading of the clock for each turn, frames in batches, and no copy between the interfaces. Another
-//! thread asks and changes it by [`Control`].
+//! It uses one thread, reads the clock once per turn, moves frames in batches, and copies none between the
+//! interfaces. Other threads query and change it through [`Control`]. Start with [`Engine`].
 //!
-//! Left out: learning who is on which side (all that comes to one side leaves by the other), and several queues of one
-//! interface.
+//! Left out: learning which host is on which side (all frames from one side leave by the other), and several queues
+//! of one interface.
 
 #![forbid(unsafe_code)]
 
@@ -36,16 +36,16 @@ pub use lane::LaneStats;
 use control::Command;
 use lane::Lane;
 
-/// The longest wait, after which the stop flag is looked at.
+/// The longest wait before the stop flag is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Frames that may be on their way behind a queue, for each way with a delay.
+/// Frames in the delay, for each way with a delay.
 const TRAVELLING: u32 = 4_096;
 
-/// What the wakers and ports are known by.
+/// Tokens of the waker and the ports.
 const WAKER: u64 = 2;
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
     /// From the first interface to the second.
@@ -54,43 +54,43 @@ pub enum Way {
     Down,
 }
 
-/// What happens to packets one way.
+/// The queues, overhead and delay of one way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Direction {
     /// The queues.
     pub spec: Spec,
-    /// What a packet costs on the line beside its own octets.
+    /// The link layer's overhead of each packet.
     pub overhead: Overhead,
-    /// How long it takes behind the queues.
+    /// The delay after the queues.
     pub delay: Duration,
-    /// Packets that may wait in all queues; the queues' own limits should be met first.
+    /// Packets that may wait in all queues; the queues' own limits should be lower.
     pub packets_max: u32,
-    /// Chooses what is hashed where.
+    /// Chooses the hash functions.
     pub seed: u64,
 }
 
-/// Changes a frame: says what takes its place, `None` to leave it as it is. What is longer than a slot is cut off. Frames
-/// whose checksum a local stack left open are not shown to it.
+/// Changes a frame: returns its replacement, or `None` to keep it. A replacement longer than a slot is truncated.
+/// Frames whose checksum a local stack left open are not passed to it.
 pub type Rewrite = fn(&[u8]) -> Option<Vec<u8>>;
 
-/// Why an engine cannot be made or ended.
+/// Why an engine cannot be made, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// An interface.
+    /// An interface failed.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// A tree of queues that cannot be.
+    /// A tree of queues cannot be made.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The system.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Two interfaces and what is between them.
+/// Two interfaces with queues between them.
 #[derive(Debug)]
 pub struct Engine {
-    /// What comes to port `n` goes through lane `n` to the other port.
+    /// Frames from port `n` go through lane `n` to the other port.
     ports: [Port; 2],
     lanes: [Lane; 2],
     frames: Frames,
@@ -98,17 +98,17 @@ pub struct Engine {
     commands: Receiver<Command>,
     control: Control,
     received: Vec<Received>,
-    /// Times that a port was found down.
+    /// How often each port was found down.
     downs: [u64; 2],
-    /// An interface that was said to be down. Its end is not said again: it is looked for.
+    /// Whether an interface was reported down. The kernel does not report the end of that, so the engine checks.
     down: [bool; 2],
 }
 
 impl Engine {
-    /// Puts queues between `a` and `b`: `up` for what goes from `a` to `b`, `down` for the other way.
+    /// Puts queues between `a` and `b`: `up` for frames from `a` to `b`, `down` for the other way.
     ///
     /// # Errors
-    /// A spec that cannot be, or the system refuses a descriptor.
+    /// A spec does not fit together, or the system refuses a descriptor.
     pub fn new(a: Port, b: Port, up: &Direction, down: &Direction) -> Result<Self, EngineError> {
         let now = clock::now();
         let mtu = a.mtu()?.max(b.mtu()?);
@@ -134,29 +134,30 @@ impl Engine {
         })
     }
 
-    /// Rewrites what goes `way` before it is queued.
+    /// Rewrites the packets of `way` before they are queued.
     pub fn rewrite_entering(&mut self, way: Way, rewrite: Rewrite) {
         self.lanes[way as usize].entering = Some(rewrite);
     }
 
-    /// Rewrites what goes `way` when it leaves the queues, before its delay. What was let past them is not shown to it.
+    /// Rewrites the packets of `way` when they leave the queues, before the delay. Frames that bypass the queues are
+    /// not passed to it.
     pub fn rewrite_leaving(&mut self, way: Way, rewrite: Rewrite) {
         self.lanes[way as usize].leaving = Some(rewrite);
     }
 
-    /// By which other threads ask and change it while it runs.
+    /// The handle by which other threads query and change the engine while it runs.
     #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// Forwards until `stop` is set, which it looks at every 50 ms at least. An interface that goes down loses what is
-    /// sent to it until it is up again.
+    /// Forwards until `stop` is set, which it checks every 50 ms at least. Frames to an interface that is down are
+    /// lost until it is up again.
     ///
     /// # Errors
     /// An interface has vanished, or the system failed.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
-        // Without it, waits are longer, and rates as they were asked all the same.
+        // If this fails, waits are longer; rates hold all the same.
         let _ = clock::wake_precisely();
         let mut watch = Watch::new(&self.ports, &self.waker)?;
         let mut now = clock::now();
@@ -171,7 +172,7 @@ impl Engine {
         Ok(())
     }
 
-    /// When there is something to do if nothing comes.
+    /// When to wake up if no frame arrives.
     fn deadline(&self, now: Instant) -> Instant {
         let lanes = self.lanes.iter().filter_map(|lane| lane.next(now));
         lanes
@@ -217,7 +218,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes in what came to a port.
+    /// Takes the frames that arrived at a port.
     fn receive(&mut self, side: usize, now: Instant) -> Result<(), EngineError> {
         self.received.clear();
         match self.ports[side].receive(&mut self.frames, &mut self.received) {
@@ -240,11 +241,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Does what other threads asked for.
+    /// Serves the requests of other threads.
     fn obey(&mut self, now: Instant) {
         self.waker.clear();
         while let Ok(command) = self.commands.try_recv() {
-            // Who asked may have gone.
+            // The requester may have ended.
             match command {
                 Command::Replace(way, spec, answer) => {
                     let lane = &mut self.lanes[way as usize];
@@ -261,13 +262,13 @@ impl Engine {
         }
     }
 
-    /// Changes both ways, or neither.
+    /// Replaces the queues of both ways, or of neither.
     fn replace_both(
         &mut self,
         both: &[(Spec, Overhead); 2],
         now: Instant,
     ) -> Result<(), SpecError> {
-        // What can be made can be changed to.
+        // A spec that can be made can also be changed to.
         for (spec, _) in both {
             Tree::new(spec, 0, now)?;
         }
@@ -279,7 +280,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What it has done so far, and what waits.
+    /// Its counters and backlogs.
     #[must_use]
     pub fn snapshot(&mut self) -> Snapshot {
         for port in &mut self.ports {
@@ -299,7 +300,7 @@ impl Engine {
     }
 }
 
-/// What an engine waits for.
+/// The descriptors that an engine waits for.
 struct Watch {
     reactor: Reactor,
     ports: [Token; 2],

@@ -122,7 +122,7 @@ fn collector(bench: &Bench) -> TimedSocket {
         .unwrap()
 }
 
-/// Waits for `count` datagrams; of each its first octets as a number, and its traffic class.
+/// Waits for `count` datagrams; of each its first bytes as a number, and its traffic class.
 fn collect(socket: &mut TimedSocket, count: usize) -> Vec<(u32, u8)> {
     let mut all = Vec::new();
     let mut batch = TimedBatch::new(64, 2_000);
@@ -391,7 +391,7 @@ fn what_waits_too_long_is_marked_where_its_sender_understands() {
 
 #[test]
 fn what_is_rewritten_on_its_way_in_is_queued_so_and_may_be_restored_on_its_way_out() {
-    /// 20 octets more in an IPv4 packet, which says so.
+    /// 20 bytes more in an IPv4 packet, which says so.
     fn longer(frame: &[u8]) -> Option<Vec<u8>> {
         let length = u16::from_be_bytes(frame.get(16..18)?.try_into().ok()?);
         let mut out = [frame, &[0; 20]].concat();

@@ -1,4 +1,4 @@
-//! Reading: what is not exactly such a file is refused, with what is wrong.
+//! Reads a result file. It refuses any other file and says why.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,22 +13,22 @@ use crate::plan::StreamPlan;
 use crate::sample::{OneWay, Sample};
 use crate::stream::Run;
 
-/// Octets read at a time.
+/// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
 
 /// Why a file was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is something else.
+    /// It is not a result file.
     #[error("not a result of headend ping")]
     Foreign,
     /// It was written by a later version.
     #[error("made by a newer version of headend (format version {0}; this one reads {VERSION})")]
     Newer(u64),
-    /// Its end is missing.
+    /// It is truncated.
     #[error("cut short")]
     Truncated,
-    /// It is one, and damaged.
+    /// It is a result file, and damaged.
     #[error("damaged: {0}")]
     Damaged(String),
     /// It could not be read.
@@ -36,7 +36,7 @@ pub enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// Reads a result, in pieces of its own choosing.
+/// Reads a result, in blocks.
 ///
 /// # Errors
 /// As [`ReadError`] says.
@@ -48,7 +48,7 @@ pub fn read<R: Read>(input: R) -> Result<Outcome, ReadError> {
         .deserialize(&mut json)
         .and_then(|outcome| json.end().map(|()| outcome));
     outcome.map_err(|error| {
-        // A number that is cut looks whole, and may be wrong.
+        // A truncated number looks complete, and may be wrong.
         if error.is_eof() || head.ended.get() {
             return ReadError::Truncated;
         }
@@ -63,8 +63,8 @@ pub fn read<R: Read>(input: R) -> Result<Outcome, ReadError> {
     })
 }
 
-/// The input, which notes its end: the reader of JSON comes there only when all before it is read. A compressed file
-/// that breaks off ends there too.
+/// The input, which records whether its end was reached. The JSON reader gets there only after reading everything
+/// before. A truncated compressed file ends there too.
 struct Input<'a, R> {
     input: R,
     head: &'a Head,
@@ -82,7 +82,7 @@ impl<R: Read> Read for Input<'_, R> {
     }
 }
 
-/// What was understood before an error.
+/// The parts that were read before an error.
 #[derive(Default)]
 struct Head {
     ended: Cell<bool>,
@@ -263,14 +263,14 @@ const NAMES: [&str; 9] = [
     "turn_ns",
     "count",
 ];
-/// The first six, which every stream has; the other three come together.
+/// The first six, which every stream has. The other three come together or not at all.
 const COMMON: u16 = 0b0_0011_1111;
 const ALL: u16 = 0b1_1111_1111;
 
-/// Runs of the schedule, found from the differences of dues; the interval is not known yet.
+/// The runs of the schedule, found from the differences of due times before the interval is known.
 #[derive(Default)]
 struct Runs {
-    /// Index and difference where it changes.
+    /// Index and difference of each change.
     changes: Vec<(u64, u64)>,
     due_ns: i64,
 }
@@ -286,7 +286,7 @@ impl Columns {
         }
     }
 
-    /// Puts a number into a packet's sample; `None` when it cannot be one.
+    /// Stores a number in a packet's sample; `None` if the number is out of range.
     fn put(&mut self, column: usize, index: usize, number: i64) -> Option<()> {
         if column < 6 {
             let sample = &mut self.samples[index];
@@ -344,7 +344,7 @@ impl Columns {
 }
 
 impl Runs {
-    /// The runs as a schedule with this interval would have left them.
+    /// The runs as a schedule with this interval would have recorded them.
     fn finish(self, interval: Duration, length: u64) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut due_ns = 0_u64;

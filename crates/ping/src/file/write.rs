@@ -1,4 +1,4 @@
-//! Writing.
+//! Writes a result file.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use super::{FORMAT, VERSION};
 use crate::outcome::{Dues, Outcome, StreamOutcome};
 use crate::sample::Sample;
 
-/// Text is handed on in pieces of about this size.
+/// Text is passed on in blocks of about this size.
 const PIECE: usize = 64 * 1024;
 
 /// Writes a result.
 ///
 /// # Errors
-/// What `out` said.
+/// The error of `out`.
 pub fn write<W: Write>(outcome: &Outcome, out: W) -> io::Result<()> {
     let mut paper = Paper {
         out,
