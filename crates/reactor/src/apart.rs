@@ -1,4 +1,4 @@
-//! Threads with descriptor tables of their own, for those who need more descriptors than one table may have.
+//! Threads with their own descriptor tables, for programs that need more descriptors than one table may hold.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -6,14 +6,14 @@ use std::thread::JoinHandle;
 
 use crate::sys::namespace as sys;
 
-/// Starts a thread whose descriptor table is its own. It has those of `keep` under the numbers that they have here, the
-/// standard three, and nothing else; the limit on descriptors counts anew.
+/// Starts a thread with its own descriptor table. The table has the descriptors of `keep` under the same numbers, the
+/// standard three, and nothing else. The limit on descriptors counts anew.
 ///
-/// What `work` opens is known to this thread alone: no descriptor may be handed from or to it, neither owned nor
-/// borrowed, except those of `keep`. A [`crate::Waker`] in there wakes it.
+/// The descriptors that `work` opens exist in this thread alone. Do not pass descriptors to or from it, neither owned
+/// nor borrowed, except those of `keep`. A [`crate::Waker`] of `keep` wakes it.
 ///
 /// # Errors
-/// What the kernel said of the thread; within, what it said of its table.
+/// The kernel's error for the thread; the inner error is for its table.
 pub fn spawn_apart<T: Send + 'static>(
     name: &str,
     keep: &[BorrowedFd<'_>],
@@ -26,7 +26,7 @@ pub fn spawn_apart<T: Send + 'static>(
         .name(name.to_owned())
         .spawn(move || {
             let own = sys::unshare_descriptors(&keep);
-            // From here on it does not matter to this thread what others close.
+            // From here on this thread does not notice what others close.
             let _ = begun.send(());
             own.map(|()| work())
         })?;
@@ -48,10 +48,10 @@ mod tests {
         let highest = held.iter().map(|fd| fd.as_fd().as_raw_fd()).max().unwrap();
         let thread = spawn_apart("apart", &[waker.as_fd()], move || {
             woken.wake();
-            // The numbers of the others are free here.
+            // The numbers of the other descriptors are free in this table.
             let opened: Vec<Waker> = (0..64).map(|_| Waker::new().unwrap()).collect();
             let lowest = opened.iter().map(|fd| fd.as_fd().as_raw_fd()).min();
-            // Its copy of a descriptor that it shares is closed with its table.
+            // The thread's copy of a shared descriptor is closed with its table.
             std::mem::forget(woken);
             lowest.unwrap()
         });

@@ -1,6 +1,5 @@
-//! The floor that benchmarks compare themselves with: the least that a program can
-//! do to answer datagrams, to wait for descriptors, or to move packets between a
-//! socket and a TUN device.
+//! The floor for benchmarks: the least that a program can do to answer datagrams, to wait for descriptors, or to move
+//! packets between a socket and a TUN device.
 
 use std::io;
 use std::net::UdpSocket;
@@ -16,11 +15,11 @@ use crate::token::Interest;
 use crate::tun::Tun;
 use crate::waker::Waker;
 
-/// Receives a datagram and sends it back, one system call each, until `stop` is set;
-/// looks at that at least every 50 ms. Returns the datagrams answered.
+/// Receives a datagram and sends it back, one system call each, until `stop` is set, which it checks every 50 ms at
+/// least. Returns the number of datagrams answered.
 ///
 /// # Errors
-/// What the kernel said of the socket.
+/// The kernel's error for the socket.
 pub fn echo(socket: &UdpSocket, stop: &AtomicBool) -> io::Result<u64> {
     socket.set_nonblocking(false)?;
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
@@ -39,7 +38,7 @@ pub fn echo(socket: &UdpSocket, stop: &AtomicBool) -> io::Result<u64> {
     Ok(answered)
 }
 
-/// epoll on nothing but descriptors that are about to be ready.
+/// epoll without a store, for descriptors that stay open.
 pub struct Epoll {
     epoll: OwnedFd,
     events: EventBuffer,
@@ -49,7 +48,7 @@ impl Epoll {
     /// Watches `wakers` for reading.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn new(wakers: &[Waker]) -> io::Result<Self> {
         let epoll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC)?;
         for (index, waker) in wakers.iter().enumerate() {
@@ -65,29 +64,28 @@ impl Epoll {
     /// One system call. Yields the index of each waker that is awake.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn wait(&mut self) -> io::Result<impl Iterator<Item = usize> + '_> {
         let ready = self.events.wait(&self.epoll, None)?;
         Ok(ready.map(|(index, _)| index as usize))
     }
 }
 
-/// Packets that [`receive_and_write`] receives, and [`read_and_send`] sends, by one call.
+/// Packets per call, for [`receive_and_write`] and [`read_and_send`].
 pub const BATCH: usize = 64;
 
-/// Octets that a packet may have there, with what is in front of it.
+/// The most bytes of a packet, including the bytes before it.
 pub const PACKET_MAX: usize = 2048;
 
-/// How long they wait before they look whether they are to stop.
+/// The longest wait before they check `stop`.
 const REST: base::Duration = base::Duration::from_millis(50);
 
-/// Moves datagrams from a socket into a TUN device without offloads, each without its
-/// first `strip` octets, until `stop` is set: a recvmmsg of up to [`BATCH`], a write
-/// for each, and a poll when there is nothing. Returns the packets written; one that
-/// the kernel finds no IP packet is not.
+/// Moves datagrams from a socket into a TUN device without offloads, each without its first `strip` bytes, until
+/// `stop` is set. It uses a recvmmsg for up to [`BATCH`], a write for each, and a poll if there is none. Returns the
+/// number of packets written. The kernel refuses what is no IP packet.
 ///
 /// # Errors
-/// What the kernel said of the socket or the device.
+/// The kernel's error for the socket or the device.
 pub fn receive_and_write(
     socket: &UdpSocket,
     tun: &Tun,
@@ -118,13 +116,12 @@ pub fn receive_and_write(
     Ok(moved)
 }
 
-/// Moves packets from a TUN device without offloads to a connected socket, each
-/// behind the octets `front`, until `stop` is set: a read for each, a sendmmsg for up
-/// to [`BATCH`], and a poll when there is nothing. Returns the packets sent. What
-/// the socket's buffer does not take is lost.
+/// Moves packets from a TUN device without offloads to a connected socket, each after the bytes `front`, until `stop`
+/// is set. It uses a read for each, a sendmmsg for up to [`BATCH`], and a poll if there is none. Returns the number
+/// of packets sent. Packets that do not fit the socket's buffer are lost.
 ///
 /// # Errors
-/// What the kernel said of the device or the socket.
+/// The kernel's error for the device or the socket.
 pub fn read_and_send(
     tun: &Tun,
     socket: &UdpSocket,
@@ -164,13 +161,13 @@ pub fn read_and_send(
     Ok(moved)
 }
 
-/// Waits until there is something to read, or a while.
+/// Waits until there is something to read, or for [`REST`].
 fn wait_for(fd: BorrowedFd<'_>) -> io::Result<()> {
     let mut set = [PollFd::new(fd.as_raw_fd(), Interest::READ)];
     poll(&mut set, Some(REST)).map(drop)
 }
 
-/// The read timeout, or a signal.
+/// Whether it is the read timeout or a signal.
 fn is_pause(error: &io::Error) -> bool {
     matches!(
         error.kind(),

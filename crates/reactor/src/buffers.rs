@@ -1,4 +1,4 @@
-//! Socket buffers: what was asked for, and what the kernel gave.
+//! Socket buffers: the requested size and the granted one.
 
 use std::fmt;
 use std::io;
@@ -8,26 +8,26 @@ use rustix::net::sockopt;
 
 use crate::syscalls::{Call, SysCounts};
 
-/// Which of a socket's buffers.
+/// A socket's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BufferSide {
-    /// What has arrived and was not yet read.
+    /// Data that has arrived and was not yet read.
     Receive,
-    /// What was sent and has not yet left.
+    /// Data that was sent and has not yet left.
     Send,
 }
 
-/// What became of a wish for a buffer. The kernel's own overhead, which it doubles
-/// the figure for, is not counted.
+/// The requested and granted size of a buffer. The kernel's own overhead, for which it doubles the figure, is not
+/// counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferReport {
-    /// Which buffer.
+    /// The buffer.
     pub side: BufferSide,
     /// Bytes asked for.
     pub asked: usize,
     /// Bytes the kernel gave.
     pub got: usize,
-    /// Whether it gave them past its own limit, which takes `CAP_NET_ADMIN`.
+    /// Whether it exceeds the kernel's own limit, which needs `CAP_NET_ADMIN`.
     pub forced: bool,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for BufferReport {
     }
 }
 
-/// Sizes a buffer: by force where that is allowed, else up to the kernel's limit.
+/// Sizes a buffer: past the kernel's limit if that is permitted, else up to it.
 pub(crate) fn size(socket: &OwnedFd, side: BufferSide, asked: usize) -> io::Result<BufferReport> {
     let (polite, force, read): (Setter, Setter, Getter) = match side {
         BufferSide::Receive => (
@@ -71,7 +71,7 @@ pub(crate) fn size(socket: &OwnedFd, side: BufferSide, asked: usize) -> io::Resu
             |socket| sockopt::socket_send_buffer_size(socket),
         ),
     };
-    // The kernel doubles what is asked, for its overhead, and reports that.
+    // The kernel doubles the requested size for its overhead, and reports the double.
     let got = || {
         SysCounts::note(Call::Getsockopt);
         read(socket).map(|bytes| bytes / 2)

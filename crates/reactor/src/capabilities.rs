@@ -1,23 +1,23 @@
-//! Giving up privileges.
+//! Dropping privileges.
 
 use std::io;
 
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-/// Gives up every capability of the calling thread, and of those it will start, for
-/// good. Call it once all addresses are bound and all buffers sized, before starting
-/// threads. A process without capabilities may call it too.
+/// Drops every capability of the calling thread, and of threads that it starts later, for good. Call it after binding
+/// all addresses and sizing all buffers, and before starting threads. It also succeeds without capabilities.
 ///
 /// # Errors
-/// What the kernel said; nothing was given up then.
+/// The kernel's error; nothing was dropped then.
 pub fn drop_capabilities() -> io::Result<()> {
     keep(CapabilitySet::empty())
 }
 
-/// The same but for CAP_NET_ADMIN, if there is one: addresses and routes may still be changed (capabilities(7)).
+/// As [`drop_capabilities`], but keeps CAP_NET_ADMIN if the thread has it, so that addresses and routes can still be
+/// changed (capabilities(7)).
 ///
 /// # Errors
-/// What the kernel said; nothing was given up then.
+/// The kernel's error; nothing was dropped then.
 pub fn drop_capabilities_but_net_admin() -> io::Result<()> {
     keep(rustix::thread::capabilities(None)?.permitted & CapabilitySet::NET_ADMIN)
 }

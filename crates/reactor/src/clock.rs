@@ -11,11 +11,11 @@ pub fn now() -> Instant {
     Instant::from_nanos(nanos(rustix::time::clock_gettime(ClockId::Monotonic)))
 }
 
-/// Lets waits of the calling thread end as soon as the kernel can end them; else it may let them take 50 us longer, so
-/// as to wake several threads at once.
+/// Lets waits of the calling thread end as early as the kernel can. By default the kernel may delay them by 50 us to
+/// wake several threads at once.
 ///
 /// # Errors
-/// What the kernel said; waits are as before.
+/// The kernel's error; waits are as before.
 pub fn wake_precisely() -> std::io::Result<()> {
     let least = std::num::NonZeroU64::new(1);
     Ok(rustix::thread::set_current_timer_slack(least)?)
@@ -28,7 +28,7 @@ pub(crate) fn sleep(span: Duration) {
         tv_nsec: (span.as_nanos() % 1_000_000_000) as i64,
     };
     SysCounts::note(Call::Nanosleep);
-    // Interrupted or not: the caller looks at the time.
+    // The caller checks the time, so an interruption does no harm.
     let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &request);
 }
 

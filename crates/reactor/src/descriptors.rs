@@ -1,7 +1,6 @@
-//! The descriptor store: where the entry of a ready descriptor is found.
+//! The descriptor store: finds the entry of a ready descriptor.
 //!
-//! The list and the tree are kept so that benchmarks can re-run the designs that
-//! used them; the slab is what to use.
+//! The list and the tree exist so that benchmarks can re-run old designs; use the slab otherwise.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +9,7 @@ use std::str::FromStr;
 
 use crate::token::{Interest, Token, UnknownName};
 
-/// How the entry of a ready descriptor is found.
+/// The data structure of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum StoreKind {
     /// A linked list, walked from its head: O(n).
@@ -60,15 +59,15 @@ impl FromStr for StoreKind {
 /// A watched descriptor as `show event poll` lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescriptorInfo {
-    /// Which descriptor.
+    /// The descriptor.
     pub token: Token,
-    /// Whose it is.
+    /// The owner's name.
     pub owner: &'static str,
     /// The owner's own number for it.
     pub user: u64,
-    /// What it is watched for.
+    /// The events it is watched for.
     pub interest: Interest,
-    /// How often it was delivered as ready.
+    /// How often it was reported as ready.
     pub wakeups: u64,
 }
 
@@ -149,8 +148,8 @@ impl Descriptors {
         }
     }
 
-    /// Appends up to `limit` entries with numbers from `from` on, in the order of
-    /// their numbers. Returns the number to go on from, `None` at the end.
+    /// Appends up to `limit` entries with numbers from `from` on, in ascending order. Returns the number to continue
+    /// from; `None` at the end.
     pub(crate) fn page(
         &self,
         from: RawFd,
@@ -232,7 +231,7 @@ impl List {
 }
 
 impl Drop for List {
-    /// Node by node, since dropping the head would recurse once per node.
+    /// Node by node: dropping the head would recurse once per node.
     fn drop(&mut self) {
         let mut next = self.head.take();
         while let Some(mut node) = next {

@@ -1,4 +1,4 @@
-//! The reactor: what is watched, what is ready, and the accounts of both.
+//! The reactor: the watched descriptors, the ready ones, and counters of both.
 
 use std::fmt;
 use std::io;
@@ -13,28 +13,27 @@ use crate::poller::{self, BUDGET, Poller, PollerKind};
 use crate::stats::{HandlerId, HandlerStats, Handlers, Lateness, WaitStats};
 use crate::token::{Interest, Readiness, Token};
 
-/// A descriptor that is ready, at the moment of its delivery.
+/// A ready descriptor, at the moment of delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// Which descriptor.
+    /// The descriptor.
     pub token: Token,
-    /// Whose it is.
+    /// The owner's name.
     pub owner: &'static str,
     /// The owner's own number for it.
     pub user: u64,
-    /// What it is ready for.
+    /// The events it is ready for.
     pub readiness: Readiness,
 }
 
 /// Why a descriptor was not added.
 #[derive(Debug)]
 pub enum AddError {
-    /// Too few descriptors would be left for the rest of the process. What is
-    /// watched already is not touched.
+    /// Too few descriptors would be left for the rest of the process. Watched descriptors are not affected.
     NearDescriptorLimit {
         /// Descriptors open.
         open: u64,
-        /// The limit on them.
+        /// The limit on open descriptors.
         limit: u64,
     },
     /// The kernel refused it.
@@ -72,11 +71,11 @@ impl From<AddError> for io::Error {
     }
 }
 
-/// The event loop's core. It belongs to the thread that made it.
+/// The core of the event loop. It belongs to the thread that made it.
 ///
-/// Events are delivered by [`Reactor::next_ready`], which looks at delivery whether
-/// the descriptor is still the one that the event is about: one that was removed,
-/// or closed and its number reused, even in the same batch, gets nothing.
+/// [`Reactor::next_ready`] delivers events. At delivery it checks that the descriptor is still the one that the event
+/// is about. A descriptor that was removed, or closed and its number reused, gets no event, not even within the same
+/// batch.
 pub struct Reactor {
     poller: Box<dyn Poller>,
     kind: PollerKind,
@@ -89,25 +88,25 @@ pub struct Reactor {
     waits: WaitStats,
     lateness: Lateness,
     started: Instant,
-    /// The last reading of the clock: where the next lap begins.
+    /// The last reading of the clock, where the next lap starts.
     reading: Instant,
     round: Round,
 }
 
-/// How far waits have told what was ready, when that is more than one of them can tell.
+/// How far waits have reported the ready descriptors, if there are more than one wait can report.
 #[derive(Debug)]
 struct Round {
-    /// The wait that began it.
+    /// The time of the wait that started the round.
     began: Instant,
-    /// Told since then, where that was not all.
+    /// Descriptors reported since then.
     told: usize,
-    /// When the last round that is over began.
+    /// When the last complete round started.
     complete: Instant,
 }
 
 impl Round {
-    /// A wait has told `count` of at most `watched`. Descriptors take turns, so that each was told when as many were
-    /// as there are.
+    /// Adds a wait that reported `count` of at most `watched` descriptors. Descriptors take turns, so a round is
+    /// complete when as many were reported as are watched.
     fn add(&mut self, count: usize, watched: usize, now: Instant) {
         if self.told == 0 {
             self.began = now;
@@ -123,11 +122,11 @@ impl Round {
     }
 }
 
-/// How late a wait may be over after its time, and still count as having looked then.
+/// Largest lateness of a wake-up that still counts as on time.
 const LATE_MAX: Duration = Duration::from_millis(50);
 
-/// When nothing was ready, where a wait from `before` to `now` found nothing. One that a signal ended has not looked
-/// again: a process that was stopped finds what came meanwhile with its next wait.
+/// The time at which nothing was ready, if a wait from `before` to `now` found nothing. A wait ended by a signal did
+/// not check again: after a stop, the process finds new events with its next wait.
 fn empty_at(before: Instant, deadline: Option<Instant>, now: Instant) -> Instant {
     match deadline.map(|deadline| deadline.max(before)) {
         Some(over) if now >= over && now.since(over) <= LATE_MAX => now,
@@ -137,10 +136,10 @@ fn empty_at(before: Instant, deadline: Option<Instant>, now: Instant) -> Instant
 }
 
 impl Reactor {
-    /// Makes a reactor that watches nothing.
+    /// A reactor that watches nothing.
     ///
     /// # Errors
-    /// What the kernel said; `Unsupported` where it has no io_uring.
+    /// The kernel's error; `Unsupported` if it lacks io_uring.
     pub fn new(poller: PollerKind, store: StoreKind) -> io::Result<Self> {
         let now = clock::now();
         Ok(Self {
@@ -164,10 +163,9 @@ impl Reactor {
         })
     }
 
-    /// Watches a descriptor. Remove it before you close it. `owner` and `user` are
-    /// handed back with each event.
+    /// Watches a descriptor. Remove it before you close it. Each event carries `owner` and `user`.
     ///
-    /// An entry left over for the same number is replaced and gets no more events.
+    /// A leftover entry with the same number is replaced and gets no more events.
     ///
     /// # Errors
     /// [`AddError::NearDescriptorLimit`] if fewer than
@@ -186,8 +184,8 @@ impl Reactor {
         self.add_from_reserve(fd, owner, user, interest)
     }
 
-    /// As [`Reactor::add`], but uses the reserve: for what the operator needs in
-    /// order to see and end such a shortage, like the control socket.
+    /// As [`Reactor::add`], but uses the reserve: for descriptors that the operator needs to see and end such a
+    /// shortage, like the control socket.
     ///
     /// # Errors
     /// [`AddError::Io`] only.
@@ -221,11 +219,11 @@ impl Reactor {
         Ok(token)
     }
 
-    /// Watches a descriptor for something else. Costs no system call if it is
-    /// watched for that already, or with a poll(2) poller.
+    /// Changes the events that a descriptor is watched for. Makes no system call if nothing changes, or with a
+    /// poll(2) poller.
     ///
     /// # Errors
-    /// `NotFound` if it is not watched; else what the kernel said.
+    /// `NotFound` if it is not watched; else the kernel's error.
     pub fn set_interest(&mut self, token: Token, interest: Interest) -> io::Result<()> {
         let entry = self
             .watched
@@ -242,8 +240,7 @@ impl Reactor {
         Ok(())
     }
 
-    /// Stops to watch a descriptor. Returns its accounts, `None` if it was not
-    /// watched.
+    /// Stops watching a descriptor. Returns its counters; `None` if it was not watched.
     pub fn remove(&mut self, token: Token) -> Option<DescriptorInfo> {
         if !self.is_current(token) {
             return None;
@@ -253,34 +250,33 @@ impl Reactor {
         entry
     }
 
-    /// Whether the token names a descriptor that is being watched.
+    /// Whether the token names a watched descriptor.
     pub fn is_current(&self, token: Token) -> bool {
         self.watched
             .get(token.fd)
             .is_some_and(|entry| entry.token == token)
     }
 
-    /// Says that the descriptor was read until it would have blocked. Optional;
-    /// saves io_uring a look at it, and costs nothing with the others.
+    /// Reports that the descriptor was read until it would block. This is optional: it saves io_uring a check of the
+    /// descriptor, and costs nothing with other pollers.
     pub fn drained(&mut self, token: Token) {
         self.poller.drained(token);
     }
 
-    /// Sleeps for `span` whatever becomes ready, so that more does; booked as time
-    /// waited. A signal may end it early.
+    /// Sleeps for `span` whatever becomes ready, so that more becomes ready; the time counts as waited. A signal may
+    /// end it early.
     pub fn pause(&mut self, span: Duration) {
         let before = clock::now();
         clock::sleep(span);
         self.waits.waited = self.waits.waited + clock::now().since(before);
     }
 
-    /// Waits until something is ready or `deadline` has come, and returns the time read
-    /// once after that: the turn's `now`. It never ends early, unless a signal handler
-    /// ran. What is ready comes from [`Reactor::next_ready`]; what
-    /// was not taken from there by the next wait is reported again by it.
+    /// Waits until a descriptor is ready or `deadline` has come, and returns the time, read once after that: the
+    /// turn's `now`. It never ends early, unless a signal handler ran. [`Reactor::next_ready`] returns the ready
+    /// descriptors; the next wait reports again those that were not taken.
     ///
     /// # Errors
-    /// What the kernel said; the reactor is of no use then.
+    /// The kernel's error; the reactor is unusable then.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Instant> {
         self.batch.clear();
         self.delivered = 0;
@@ -304,15 +300,16 @@ impl Reactor {
         Ok(now)
     }
 
-    /// Behind the last [`next_ready`](Self::next_ready) of a wait: what was ready at that time has been handed out, all
-    /// of it. That is the time of the wait, unless more is ready than one wait can tell.
+    /// After the last [`next_ready`](Self::next_ready) of a wait: every descriptor that was ready at the returned
+    /// time has been delivered. That is the time of the wait, unless more descriptors are ready than one wait can
+    /// report.
     #[must_use]
     pub const fn complete_until(&self) -> Instant {
         self.round.complete
     }
 
-    /// The next descriptor that the last wait found ready and that is still watched
-    /// for it. It may be removed, and others too, before the next call.
+    /// The next descriptor that the last wait found ready and that is still watched for it. You may remove this and
+    /// other descriptors before the next call.
     pub fn next_ready(&mut self) -> Option<Ready> {
         while let Some(&(token, found)) = self.batch.get(self.delivered) {
             self.delivered += 1;
@@ -345,24 +342,23 @@ impl Reactor {
         None
     }
 
-    /// Whether the last wait found as much as one may find: there may be more that is ready.
+    /// Whether the last wait reported as many descriptors as one wait can: there may be more.
     pub fn was_full(&self) -> bool {
         self.batch.len() >= BUDGET
     }
 
-    /// Opens the account of a kind of work; the same name gives the same account.
-    /// There are 32: later names share one called "other".
+    /// Opens the counters of a handler; the same name returns the same counters. There are 32: later names share one
+    /// called "other".
     pub fn handler(&mut self, name: &'static str) -> HandlerId {
         self.handlers.open(name)
     }
 
-    /// Books on `handler` one call and the time since the last lap or wait. Reads
-    /// the clock once and returns it.
+    /// Books one call and the time since the last lap or wait on `handler`. Reads the clock once and returns it.
     pub fn lap(&mut self, handler: HandlerId) -> Instant {
         self.lap_many(handler, 1)
     }
 
-    /// As [`Reactor::lap`], for work that handled `calls` things in one go.
+    /// As [`Reactor::lap`], for a handler that did `calls` calls at once.
     pub fn lap_many(&mut self, handler: HandlerId, calls: u64) -> Instant {
         let now = clock::now();
         self.handlers.book(handler, calls, now.since(self.reading));
@@ -370,12 +366,12 @@ impl Reactor {
         now
     }
 
-    /// Books one call and a time measured elsewhere.
+    /// Books one call with a time measured elsewhere.
     pub fn book(&mut self, handler: HandlerId, took: Duration) {
         self.handlers.book(handler, 1, took);
     }
 
-    /// Notes by how much a timer fired after its deadline.
+    /// Records how late a timer fired.
     pub fn record_lateness(&mut self, late: Duration) {
         self.lateness.record(late);
     }
@@ -395,7 +391,7 @@ impl Reactor {
         self.watched.len()
     }
 
-    /// What waiting has cost so far, up to the last reading of the clock.
+    /// Counters of waits, up to the last reading of the clock.
     pub fn wait_stats(&self) -> WaitStats {
         WaitStats {
             uptime: self.reading.since(self.started),
@@ -403,19 +399,18 @@ impl Reactor {
         }
     }
 
-    /// What each kind of work has cost so far, in the order of their opening.
+    /// Counters of each handler, in the order of opening.
     pub fn handler_stats(&self) -> &[HandlerStats] {
         self.handlers.all()
     }
 
-    /// How late timers fired so far.
+    /// Statistics of how late timers fired.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// Appends up to `limit` watched descriptors, in the order of their numbers, from
-    /// number `from` on. Returns the number to go on from, `None` at the end. Between
-    /// two calls descriptors may come and go.
+    /// Appends up to `limit` watched descriptors in ascending order of their numbers, from number `from` on. Returns
+    /// the number to continue from; `None` at the end. Descriptors may be added and removed between two calls.
     pub fn descriptors(
         &self,
         from: i32,

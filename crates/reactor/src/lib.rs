@@ -1,19 +1,18 @@
-//! The event core: readiness, datagrams in batches, signals, the real clock,
-//! and what each of them cost.
+//! The event core: readiness, datagrams in batches, signals, the real clock, and counters of the cost of each.
 //!
-//! This is the only crate with unsafe code, and all of it is in `sys`. It knows
-//! no protocol: it hands bytes and readiness to whoever runs the loop.
+//! Only this crate has unsafe code, and all of it is in `sys`. It knows no protocol: it passes bytes and readiness to
+//! the owner of the loop.
 //!
-//! One turn of a loop: [`Reactor::wait`] returns the turn's `now`;
-//! [`Reactor::next_ready`] yields what is ready, leaving out what was removed
-//! meanwhile; the handler reads with [`UdpSocket::recv`], gives the bytes to a
-//! protocol machine, collects its answers in a [`SendBatch`] and flushes it with
-//! [`UdpSocket::send`]; [`Reactor::lap`] books the time on the handler.
+//! One turn of a loop: [`Reactor::wait`] returns the turn's `now`. [`Reactor::next_ready`] yields the ready
+//! descriptors, except those removed meanwhile. The handler reads with [`UdpSocket::recv`], gives the bytes to a
+//! protocol machine, collects its answers in a [`SendBatch`] and sends them with [`UdpSocket::send`].
+//! [`Reactor::lap`] books the time on the handler. Start with [`Reactor`].
 //!
-//! Beside the loop: [`timed`] sockets, whose packets the kernel stamps; a [`port::Port`], all frames of an interface;
-//! [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for those who must not be late.
+//! Beside the loop: [`timed`] sockets, whose packets the kernel timestamps; a [`port::Port`], which receives all
+//! frames of an interface; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
+//! threads that must wake up on time.
 //!
-//! Left out so far: several queues of one interface, and kernel bypass.
+//! Left out: several queues of one interface, and kernel bypass.
 #![deny(unsafe_code)]
 
 mod apart;

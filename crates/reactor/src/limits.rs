@@ -13,11 +13,10 @@ pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Raises the soft limit on open descriptors to the hard one. Returns the limit
-/// that holds then.
+/// Raises the soft limit on open descriptors to the hard limit. Returns the new limit.
 ///
 /// # Errors
-/// What the kernel said; the limit is as before.
+/// The kernel's error; the limit is as before.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -32,10 +31,10 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(descriptor_limit())
 }
 
-/// Says whether a descriptor lies within the reserve.
+/// Checks whether a descriptor is within the reserve.
 ///
-/// The kernel gives out the lowest free number, so a descriptor's number is a lower
-/// bound of how many were open when it was opened, and costs nothing to know.
+/// The kernel assigns the lowest free number. So a descriptor's number is a lower bound of the number of open
+/// descriptors, and needs no system call.
 #[derive(Debug)]
 pub(crate) struct DescriptorGuard {
     limit: u64,
@@ -50,7 +49,7 @@ impl DescriptorGuard {
         }
     }
 
-    /// `Err` holds the descriptors open and the limit.
+    /// `Err` holds the open descriptors and the limit.
     pub(crate) fn check(&mut self, fd: RawFd) -> Result<(), (u64, u64)> {
         let open = u64::try_from(fd).unwrap_or(0).saturating_add(1);
         if open.saturating_add(self.reserve) <= self.limit {
@@ -72,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_last_numbers_below_the_limit_are_refused() {
-        // Else another test could raise it meanwhile.
+        // Otherwise another test could raise it meanwhile.
         raise_descriptor_limit().unwrap();
         let mut guard = DescriptorGuard::new();
         let limit = guard.limit;

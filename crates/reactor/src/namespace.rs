@@ -1,10 +1,11 @@
-//! Network namespaces without names, which are gone when nothing is in them: also when this process was killed.
+//! Unnamed network namespaces, which vanish when nothing is in them, even if this process was killed.
 //!
-//! A [`Namespace`] is a descriptor. Sockets belong to the namespace of the thread that opens them, so work in one by
-//! [`Namespace::run`], [`Namespace::spawn`] or [`Namespace::command`]. Making one takes a privilege; who has none
-//! calls [`become_root_in_user_namespace`] first, or starts itself anew by [`root_command`], and is root among namespaces of its own.
+//! A [`Namespace`] is a descriptor. A socket belongs to the namespace of the thread that opens it, so work in a
+//! namespace by [`Namespace::run`], [`Namespace::spawn`] or [`Namespace::command`]. Creating one needs a privilege. A
+//! process without it calls [`become_root_in_user_namespace`] first, or restarts itself by [`root_command`], and is
+//! root in its own namespaces.
 //!
-//! Left out: namespaces with names (`ip netns`), and other kinds but for users.
+//! Left out: named namespaces (`ip netns`), and other kinds except user namespaces.
 
 use std::fs::File;
 use std::io;
@@ -17,15 +18,15 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::netlink::Netlink;
 use crate::sys::namespace as sys;
 
-/// A network namespace; it goes with the last thread, process, socket or descriptor in it.
+/// A network namespace; it vanishes with the last thread, process, socket or descriptor in it.
 #[derive(Debug)]
 pub struct Namespace(File);
 
 impl Namespace {
-    /// Makes one, with its loopback interface up.
+    /// Creates one, with its loopback interface up.
     ///
     /// # Errors
-    /// [`io::ErrorKind::PermissionDenied`] without the privilege, with what to do about it in words.
+    /// [`io::ErrorKind::PermissionDenied`] without the privilege; the text says what to do.
     pub fn new() -> io::Result<Self> {
         let namespace = on_thread("namespace", || {
             sys::unshare_network().map_err(|error| refused(&error, "a network namespace"))?;
@@ -35,18 +36,18 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// The one that the calling thread is in.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// What the kernel said, for example that `/proc` is not there.
+    /// The kernel's error, for example that `/proc` is missing.
     pub fn of_this_thread() -> io::Result<Self> {
         File::open("/proc/thread-self/ns/net").map(Self)
     }
 
-    /// Moves the calling thread into it, for good.
+    /// Moves the calling thread into it, permanently.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn enter(&self) -> io::Result<()> {
         Ok(move_into_link_name_space(
             self.0.as_fd(),
@@ -54,10 +55,10 @@ impl Namespace {
         )?)
     }
 
-    /// Runs `work` on a thread in it, and waits for what it returns. A panic of it goes on here.
+    /// Runs `work` on a thread in it, and returns its result. A panic in it continues in the caller.
     ///
     /// # Errors
-    /// What the kernel said of the thread, or of entering.
+    /// The kernel's error for the thread, or for entering the namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_thread("in namespace", || self.enter().map(|()| work()))?
     }
@@ -65,7 +66,7 @@ impl Namespace {
     /// Starts a thread in it.
     ///
     /// # Errors
-    /// What the kernel said of the thread, or of entering.
+    /// The kernel's error for the thread, or for entering the namespace.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
@@ -76,41 +77,41 @@ impl Namespace {
         builder.spawn(move || here.enter().map(|()| work()))
     }
 
-    /// Lets `command` start its process in here, to be killed when the thread that started it ends: start it from one
-    /// that lives as long as the process shall, the main thread at best.
+    /// Makes `command` start its process in this namespace. The kernel kills the process when the thread that started
+    /// it ends, so start it from a thread that lives long enough, ideally the main thread.
     ///
     /// # Errors
-    /// What the kernel said of the descriptor that the process will need.
+    /// The kernel's error for the descriptor that the process needs.
     pub fn command<'a>(&self, command: &'a mut Command) -> io::Result<&'a mut Command> {
         sys::start_in(command, self.0.try_clone()?.into());
         Ok(command)
     }
 
-    /// Opens a conversation about the interfaces in it.
+    /// Opens a netlink socket in it.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn netlink(&self) -> io::Result<Netlink> {
         self.run(Netlink::open)?
     }
 
-    /// Lets it forward packets, IPv4 and IPv6.
+    /// Enables forwarding of IPv4 and IPv6 packets.
     ///
     /// # Errors
-    /// As of [`Namespace::set`].
+    /// As [`Namespace::set`].
     pub fn forward(&self) -> io::Result<()> {
         self.set("ipv4/ip_forward", "1")?;
         match self.set("ipv6/conf/all/forwarding", "1") {
-            // A kernel without IPv6 has none to forward.
+            // A kernel without IPv6 has no such setting.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             result => result,
         }
     }
 
-    /// Writes a setting of its own under `/proc/sys/net`: `("ipv4/ip_forward", "1")`.
+    /// Writes a setting of the namespace under `/proc/sys/net`: `("ipv4/ip_forward", "1")`.
     ///
     /// # Errors
-    /// What the kernel said, for example that there is no such setting.
+    /// The kernel's error, for example that there is no such setting.
     pub fn set(&self, setting: &str, value: &str) -> io::Result<()> {
         self.run(|| std::fs::write(format!("/proc/sys/net/{setting}"), value))?
     }
@@ -122,35 +123,37 @@ impl AsFd for Namespace {
     }
 }
 
-/// A wire: two virtual Ethernet interfaces, each by its namespace and its name there. Both are down.
+/// A virtual wire: two Ethernet interfaces, each given by its namespace and name. Both are down.
 ///
 /// # Errors
-/// What the kernel said, for example that a name is taken.
+/// The kernel's error, for example that a name is taken.
 pub fn veth(one: (&Namespace, &str), other: (&Namespace, &str)) -> io::Result<()> {
     let peer = Some(other.0.as_fd());
     one.0.netlink()?.add_veth(one.1, other.1, peer)
 }
 
-/// Makes this process root of a user namespace and a network namespace of its own, its loopback interface up. It may
-/// make more of them then. Outside of them it may what it could before; files that belong to its user still do.
+/// Makes this process root of its own user namespace and network namespace, with the loopback interface up. It may
+/// create further network namespaces then. Outside of them its permissions are unchanged, and its user's files still
+/// belong to it.
 ///
 /// Call it before the first thread is started.
 ///
 /// # Errors
-/// What the kernel said, with what to do about it in words; the process is as before, or about to exit.
+/// The kernel's error; the text says what to do. The process is as before, or about to exit.
 pub fn become_root_in_user_namespace() -> io::Result<()> {
     sys::become_root().map_err(|error| refused(&error, "a user namespace"))?;
     Netlink::open()?.set_up("lo", true)
 }
 
-/// Lets `command` start its process as root of a user namespace and a network namespace of its own, its loopback
-/// interface down, to be killed when the thread that started it ends. Starting fails where the system forbids it.
+/// Makes `command` start its process as root of its own user namespace and network namespace, with the loopback
+/// interface down. The kernel kills the process when the thread that started it ends. Starting fails if the system
+/// forbids it.
 pub fn root_command(command: &mut Command) -> &mut Command {
     sys::start_as_root(command);
     command
 }
 
-/// Runs `work` on a thread of its own, and waits for it.
+/// Runs `work` on its own thread, and waits for it.
 fn on_thread<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name(name.to_owned());
@@ -161,7 +164,7 @@ fn on_thread<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result
     })
 }
 
-/// The kernel's refusal with what may be done about it.
+/// The kernel's error, with what to do about it.
 fn refused(error: &io::Error, what: &str) -> io::Error {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {

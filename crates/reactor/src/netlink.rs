@@ -1,7 +1,7 @@
-//! Interfaces, addresses and routes by rtnetlink(7): the few requests that an experiment in namespaces needs.
+//! Interfaces, addresses and routes by rtnetlink(7): the few requests that experiments and the daemon need.
 //!
-//! A [`Netlink`] speaks to the network namespace of the thread that opened it. Left out: everything else, listening to
-//! changes among it.
+//! A [`Netlink`] works on the network namespace of the thread that opened it. Left out: all other requests, and
+//! notifications of changes.
 
 mod learned;
 
@@ -21,10 +21,10 @@ pub use learned::{LearnedRoute, LearnedTable};
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;
 
-/// Changes that [`Netlink::change_local`] takes at once: all refusals fit the socket's buffer.
+/// The most changes for one call of [`Netlink::change_local`]: all refusals fit the socket's buffer.
 pub const LOCAL_MAX: usize = 128;
 
-/// An open conversation with the kernel about one network namespace.
+/// A netlink socket for one network namespace.
 #[derive(Debug)]
 pub struct Netlink {
     fd: OwnedFd,
@@ -34,26 +34,26 @@ pub struct Netlink {
 /// A route in the main table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Where it leads: an address and how many of its first bits count; none of them is everywhere.
+    /// The destination: an address and a prefix length; length 0 is the default route.
     pub to: (IpAddr, u8),
-    /// How it leads there.
+    /// The router and interface.
     pub way: Way,
-    /// Of several routes to one network that with the lowest is taken.
+    /// Of several routes to one network, the kernel takes the one with the lowest metric.
     pub metric: u32,
-    /// Where packets come from whose sender does not care; it has to be the host's own.
+    /// The source address of packets whose sender binds none; must be one of the host's own.
     pub source: Option<IpAddr>,
 }
 
-/// How something is reached.
+/// The next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// By this router; none: directly.
+    /// The router; `None` for directly connected networks.
     pub via: Option<IpAddr>,
-    /// The number of the interface.
+    /// The index of the interface.
     pub interface: u32,
 }
 
-/// A request that is being written.
+/// A request under construction.
 struct Request(Vec<u8>);
 
 impl Request {
@@ -65,7 +65,7 @@ impl Request {
         Self(bytes)
     }
 
-    /// One to which only a refusal is answered.
+    /// A request that the kernel answers only if it refuses it.
     fn unacknowledged(kind: u16, flags: i32) -> Self {
         let mut request = Self::new(kind, flags);
         let flags = (flags | libc::NLM_F_REQUEST) as u16;
@@ -99,7 +99,7 @@ impl Request {
         self.attribute(kind, &value.to_ne_bytes())
     }
 
-    /// An attribute of what `fill` writes.
+    /// An attribute that contains the attributes that `fill` writes.
     fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
         let start = self.0.len();
         self.attribute(kind, &[]);
@@ -110,7 +110,7 @@ impl Request {
     }
 }
 
-/// Octets of `struct rtmsg`.
+/// Bytes of `struct rtmsg`.
 const ROUTE_HEAD: usize = 12;
 
 impl Route {
@@ -144,7 +144,7 @@ impl Route {
     }
 }
 
-/// The interface and the router of a route's attributes.
+/// The interface and the router among a route's attributes.
 fn read_way(attributes: &[u8]) -> Option<Way> {
     let interface = attribute(attributes, libc::RTA_OIF)?.try_into().ok()?;
     let via = attribute(attributes, libc::RTA_GATEWAY);
@@ -158,7 +158,7 @@ fn read_way(attributes: &[u8]) -> Option<Way> {
     })
 }
 
-/// `struct ifinfomsg`: the interface, and whether it is to be up or down.
+/// `struct ifinfomsg`: the interface, and whether to set it up or down.
 fn link_head(index: u32, up: Option<bool>) -> [u8; 16] {
     let mut head = [0; 16];
     head[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -194,10 +194,10 @@ const OPERATIONAL: u8 = 6;
 const VETH_PEER: u16 = 1;
 
 impl Netlink {
-    /// Opens one to the network namespace of the calling thread.
+    /// Opens a netlink socket in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn open() -> io::Result<Self> {
         SysCounts::note(Call::Socket);
         let fd = rustix::net::socket_with(
@@ -210,11 +210,11 @@ impl Netlink {
         Ok(Self { fd, sequence: 0 })
     }
 
-    /// Makes a pair of virtual interfaces, of which what one sends the other receives: `name` here, `peer` in the
-    /// namespace `peer_namespace`, or here as well. Both are down.
+    /// Creates a pair of virtual Ethernet interfaces that are connected to each other: `name` here, `peer` in the
+    /// namespace `peer_namespace`, or here too. Both are down.
     ///
     /// # Errors
-    /// What the kernel said, for example that a name is taken or the privilege is missing.
+    /// The kernel's error, for example that a name is taken or the privilege is missing.
     pub fn add_veth(
         &mut self,
         name: &str,
@@ -241,10 +241,10 @@ impl Netlink {
         self.ask(request)
     }
 
-    /// Makes an interface without any of its own that carries IPv4 in IPv4 (RFC 2003) between two addresses.
+    /// Creates an IPv4-in-IPv4 tunnel interface (RFC 2003) between two addresses.
     ///
     /// # Errors
-    /// [`io::ErrorKind::Unsupported`] when the kernel has no such tunnels, or what it said.
+    /// [`io::ErrorKind::Unsupported`] if the kernel has no such tunnels; else the kernel's error.
     pub fn add_ipip(
         &mut self,
         name: &str,
@@ -267,10 +267,10 @@ impl Netlink {
         self.ask(request)
     }
 
-    /// Deletes an interface, and with a virtual one its peer.
+    /// Deletes an interface; the peer of a virtual Ethernet interface goes with it.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn delete(&mut self, name: &str) -> io::Result<()> {
         self.change(libc::RTM_DELLINK, name, None, |_| {})
     }
@@ -278,16 +278,16 @@ impl Netlink {
     /// Sets an interface up, or down.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn set_up(&mut self, name: &str, up: bool) -> io::Result<()> {
         self.change(libc::RTM_NEWLINK, name, Some(up), |_| {})
     }
 
-    /// Waits until an interface that is up sends what it is given, for at most `limit`: the kernel drops it without a
-    /// word between a wire's other end coming up and a moment, at times a second, later.
+    /// Waits for at most `limit` until an interface that is up transmits. When the other end of a wire has come up,
+    /// the kernel silently drops packets for a moment, sometimes for a second.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`], or what the kernel said.
+    /// [`io::ErrorKind::TimedOut`], or the kernel's error.
     pub fn wait_until_running(&mut self, name: &str, limit: Duration) -> io::Result<()> {
         let end = now() + limit;
         while self.operational_state(name)? != OPERATIONAL {
@@ -314,20 +314,20 @@ impl Netlink {
         Ok(state)
     }
 
-    /// Sets the largest packet, in octets without the link layer's header, that an interface takes.
+    /// Sets an interface's MTU in bytes, without the link layer's header.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn set_mtu(&mut self, name: &str, mtu: u32) -> io::Result<()> {
         self.change(libc::RTM_NEWLINK, name, None, |request| {
             request.number(libc::IFLA_MTU, mtu);
         })
     }
 
-    /// Gives an interface an address. IPv6's is usable at once: nobody is asked whether he has it already.
+    /// Adds an address to an interface. IPv6 addresses are usable at once: duplicate address detection is off.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn add_address(&mut self, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
         let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
         let flags = libc::IFA_F_NODAD as u8;
@@ -339,10 +339,10 @@ impl Netlink {
         self.ask(request)
     }
 
-    /// Routes a prefix through an interface, by way of the router `via` or directly.
+    /// Adds a route to a prefix through an interface, by the router `via` or directly.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn add_route(
         &mut self,
         destination: IpAddr,
@@ -361,27 +361,29 @@ impl Netlink {
         self.ask(route.request(libc::RTM_NEWROUTE, flags))
     }
 
-    /// Adds a route to those that there are.
+    /// Adds a route.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] where one leads there with the same metric, or what else the kernel said.
+    /// [`io::ErrorKind::AlreadyExists`] if there is a route to this network with the same metric; else the kernel's
+    /// error.
     pub fn add(&mut self, route: &Route) -> io::Result<()> {
         let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
         self.ask(route.request(libc::RTM_NEWROUTE, flags))
     }
 
-    /// Takes a route away.
+    /// Removes a route.
     ///
     /// # Errors
-    /// What the kernel said, for example that there is none.
+    /// The kernel's error, for example that there is no such route.
     pub fn remove(&mut self, route: &Route) -> io::Result<()> {
         self.ask(route.request(libc::RTM_DELROUTE, 0))
     }
 
-    /// How packets to an address leave now; `None` where they do not: it is the host's own, or refused by a route.
+    /// The next hop of packets to an address now; `None` if none leaves, because the address is the host's own or a
+    /// route refuses it.
     ///
     /// # Errors
-    /// What the kernel said, for example that no route leads there.
+    /// The kernel's error, for example that there is no route.
     pub fn way_to(&mut self, address: IpAddr) -> io::Result<Option<Way>> {
         let mut request = Request::new(libc::RTM_GETROUTE, 0);
         let whole = (octets(address).len() * 8) as u8;
@@ -398,17 +400,17 @@ impl Netlink {
         Ok(way)
     }
 
-    /// Has the host take packets to each address as its own when the second is `true`, and no more when it is `false`:
-    /// by a route of the kind that an address of an interface has, in the table `local`. Programs may use such addresses
-    /// as if the interface numbered `index` had them, but lists of its addresses do not show them. The kernel walks over
-    /// all addresses of an interface for each that comes or goes; of these routes one costs the same among ten and
-    /// among 100,000.
+    /// For each address, adds (`true`) or removes (`false`) a route in the table `local`, the kind that an
+    /// interface's own address has. The host then takes packets to the address as its own. Programs may use such
+    /// addresses as if the interface `index` had them, but lists of its addresses do not show them. Adding an address
+    /// to an interface makes the kernel walk over all its addresses; such a route costs the same among ten and among
+    /// 100,000.
     ///
-    /// All go by one system call, which waits for nothing but the kernel's doing it. Returns how many it refused, and its
-    /// last reason. Give at most [`LOCAL_MAX`].
+    /// One system call carries all changes, and waits only for the kernel to make them. Returns how many the kernel
+    /// refused, and its last error. Give at most [`LOCAL_MAX`].
     ///
     /// # Errors
-    /// What the kernel said of all of them.
+    /// The kernel's error for the whole call.
     pub fn change_local(
         &mut self,
         index: u32,
@@ -418,7 +420,7 @@ impl Netlink {
         self.send_unacknowledged(requests.map(|&(address, add)| local_route(index, address, add)))
     }
 
-    /// Sends requests at once. Returns how many the kernel refused, and its last reason.
+    /// Sends requests at once. Returns how many the kernel refused, and its last error.
     fn send_unacknowledged(
         &mut self,
         requests: impl Iterator<Item = Request>,
@@ -437,7 +439,7 @@ impl Netlink {
         self.refusals()
     }
 
-    /// What the kernel refused of requests without acknowledgements; that is there once they were sent.
+    /// Reads the refusals of unacknowledged requests, which are available once the requests were sent.
     fn refusals(&mut self) -> io::Result<(u32, Option<io::Error>)> {
         let (mut count, mut last) = (0, None);
         let mut buffer = vec![0; 16_384];
@@ -456,10 +458,10 @@ impl Netlink {
         }
     }
 
-    /// The number of an interface.
+    /// The index of an interface.
     ///
     /// # Errors
-    /// `ENODEV` when there is none of that name.
+    /// `ENODEV` if there is no interface of this name.
     pub fn index(&self, name: &str) -> io::Result<u32> {
         Ok(name_to_index(&self.fd, checked(name)?)?)
     }
@@ -481,7 +483,7 @@ impl Netlink {
         self.converse(request, |_, _| {})
     }
 
-    /// Sends a request, gives what is answered to `hear`, by its kind and what is behind the header, and waits for the
+    /// Sends a request, passes each answer to `hear` (its kind and the bytes after the header), and waits for the
     /// acknowledgement.
     fn converse(
         &mut self,
@@ -516,7 +518,7 @@ impl Netlink {
     }
 }
 
-/// A request for a route in the table `local`, or for its end, that is not acknowledged.
+/// An unacknowledged request to add or remove a route in the table `local`.
 fn local_route(index: u32, address: IpAddr, add: bool) -> Request {
     let (kind, flags) = if add {
         let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
@@ -556,21 +558,21 @@ fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// Names that the kernel would cut short are refused.
+/// Refuses names that the kernel would truncate.
 fn checked(name: &str) -> io::Result<&str> {
     let fits = !name.is_empty() && name.len() < libc::IFNAMSIZ && !name.contains(['/', '\0']);
     fits.then_some(name)
         .ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
-/// The error code of an answer that is a refusal.
+/// The error code of an answer, if it is a refusal.
 fn refusal(answer: &[u8]) -> Option<i32> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
     let code = i32::from_ne_bytes(answer.get(HEADER..HEADER + 4)?.try_into().ok()?);
     (i32::from(kind) == libc::NLMSG_ERROR && code != 0).then_some(-code)
 }
 
-/// The error code in the answer to request `sequence`: 0 when it was done; `None` when this is not that answer.
+/// The error code in the answer to request `sequence`: 0 for success; `None` if this is another answer.
 fn acknowledged(answer: &[u8], sequence: u32) -> Option<i32> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
     let of = u32::from_ne_bytes(answer.get(8..12)?.try_into().ok()?);
@@ -589,7 +591,7 @@ mod tests {
             inner.text(3, "abcd");
         });
         let attributes = &request.0[HEADER..];
-        // RFC 3549 2.3.1: length, type, value; the padding is not in an attribute's own length.
+        // RFC 3549 2.3.1: length, type, value. The padding does not count in an attribute's own length.
         assert_eq!(attributes[..2], 16_u16.to_ne_bytes());
         assert_eq!(attributes[4..6], 9_u16.to_ne_bytes());
         assert_eq!(attributes[8..], *b"abcd\0\0\0\0");

@@ -1,4 +1,4 @@
-//! The signals that end a daemon or make it read its configuration, as a descriptor.
+//! Signals as a descriptor: those that end a daemon or make it reload its configuration.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,34 +8,33 @@ use crate::sys::signal;
 /// A signal that the daemon acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// SIGTERM: end in good order.
+    /// SIGTERM: shut down in order.
     Terminate,
     /// SIGINT: the same, from a terminal.
     Interrupt,
-    /// SIGHUP: read the configuration again.
+    /// SIGHUP: reload the configuration.
     Hangup,
 }
 
-/// SIGTERM, SIGINT and SIGHUP as a descriptor to be watched for reading. SIGPIPE is
-/// ignored from then on.
+/// SIGTERM, SIGINT and SIGHUP as a readable descriptor. SIGPIPE is ignored from then on.
 #[derive(Debug)]
 pub struct Signals(OwnedFd);
 
 impl Signals {
-    /// Blocks the signals and opens the descriptor. Call it before starting threads:
-    /// those that run already would still be interrupted.
+    /// Blocks the signals and opens the descriptor. Call it before starting threads: a thread that runs already would
+    /// still be interrupted.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn new() -> io::Result<Self> {
         signal::ignore(libc::SIGPIPE);
         signal::open(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]).map(Self)
     }
 
-    /// The next signal that has come, `None` if there is none now.
+    /// The next signal; `None` if there is none now.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn next_signal(&self) -> io::Result<Option<Signal>> {
         Ok(signal::next(&self.0)?.and_then(|number| match number {
             libc::SIGTERM => Some(Signal::Terminate),
@@ -46,7 +45,7 @@ impl Signals {
     }
 }
 
-/// SIGQUIT as a descriptor to be watched for reading: with it ping's users ask how things stand.
+/// SIGQUIT as a readable descriptor: ping's users request the statistics so far with it.
 #[derive(Debug)]
 pub struct StatusRequests(OwnedFd);
 
@@ -54,15 +53,15 @@ impl StatusRequests {
     /// Blocks the signal and opens the descriptor. Call it before starting threads, as [`Signals::new`].
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn new() -> io::Result<Self> {
         signal::open(&[libc::SIGQUIT]).map(Self)
     }
 
-    /// Whether somebody has asked since the last call.
+    /// Whether the signal arrived since the last call.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn take(&self) -> io::Result<bool> {
         Ok(signal::next(&self.0)?.is_some())
     }

@@ -1,22 +1,22 @@
-//! What the loop costs, in plain counters.
+//! Counters of the loop's cost.
 
 use base::Duration;
 
-/// How many handlers can be told apart; later ones are booked on the last, "other".
+/// How many handlers have counters of their own; later ones share the last, "other".
 const HANDLERS: usize = 32;
 
-/// A kind of work in the loop, for the accounts: see [`crate::Reactor::handler`].
+/// A handler in the loop, for the counters: see [`crate::Reactor::handler`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HandlerId(u8);
 
-/// What one kind of work has cost.
+/// Counters of one handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandlerStats {
     /// Its name.
     pub name: &'static str,
     /// How often it ran.
     pub calls: u64,
-    /// All its time.
+    /// Its total time.
     pub total: Duration,
     /// Its longest single booking.
     pub longest: Duration,
@@ -29,12 +29,12 @@ impl HandlerStats {
     }
 }
 
-/// The accounts of all handlers.
+/// The counters of all handlers.
 #[derive(Debug, Default)]
 pub(crate) struct Handlers(Vec<HandlerStats>);
 
 impl Handlers {
-    /// The account of that name, opened if there is none yet.
+    /// The counters of this name, opened if needed.
     pub(crate) fn open(&mut self, name: &'static str) -> HandlerId {
         let known = self.0.iter().position(|h| h.name == name);
         let index = known.unwrap_or_else(|| {
@@ -70,21 +70,20 @@ impl Handlers {
     }
 }
 
-/// What waiting has cost.
+/// Counters of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct WaitStats {
     /// How often the loop waited.
     pub waits: u64,
-    /// Waits that ended with nothing ready: a timer was due, or a signal came.
+    /// Waits without a ready descriptor: a timer was due, or a signal arrived.
     pub empty: u64,
-    /// Sum over all waits of the descriptors watched.
+    /// Watched descriptors, summed over all waits.
     pub watched: u64,
-    /// Sum over all waits of the descriptors found ready.
+    /// Ready descriptors, summed over all waits.
     pub ready: u64,
-    /// Events that were not delivered, because their descriptor had been removed
-    /// or was no longer watched for them.
+    /// Events not delivered because their descriptor had been removed or was no longer watched for them.
     pub stale: u64,
-    /// Descriptors that had been closed without being removed, found by the poller.
+    /// Descriptors closed without being removed, as found by the poller.
     pub closed_unremoved: u64,
     /// Additions refused near the descriptor limit.
     pub refused: u64,
@@ -95,8 +94,7 @@ pub struct WaitStats {
 }
 
 impl WaitStats {
-    /// Of the descriptors watched, the part that was ready: 1 is perfect, near 0
-    /// means that each wait looks at many idle ones.
+    /// The share of watched descriptors that were ready: 1 is ideal; near 0, each wait visits many idle ones.
     pub fn ready_ratio(&self) -> f64 {
         if self.watched == 0 {
             0.0
@@ -125,7 +123,7 @@ impl WaitStats {
     }
 }
 
-/// How late timers fired, in classes that double.
+/// Statistics of how late timers fired, in classes that double.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lateness {
     buckets: [u64; Self::BUCKETS],
@@ -162,7 +160,7 @@ impl Lateness {
         self.count
     }
 
-    /// The latest of them.
+    /// The largest lateness.
     pub fn max(&self) -> Duration {
         self.max
     }
@@ -172,8 +170,7 @@ impl Lateness {
         Duration::from_nanos(self.total.as_nanos() / self.count.max(1))
     }
 
-    /// The classes that are not empty: those below the bound, which doubles from
-    /// class to class, and not below the one before. The last class has no bound.
+    /// The non-empty classes: each with its upper bound and count. Bounds double; the last class has none.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.buckets
             .iter()
@@ -192,7 +189,7 @@ impl Lateness {
             })
     }
 
-    /// A bound that at least `part` (0 to 1) of the timers were below.
+    /// An upper bound of the lateness of at least `part` (0 to 1) of the timers.
     pub fn quantile(&self, part: f64) -> Duration {
         let wanted = (self.count as f64 * part).ceil() as u64;
         let mut seen = 0;

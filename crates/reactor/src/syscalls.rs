@@ -5,15 +5,14 @@ use std::fmt;
 
 macro_rules! calls {
     ($($variant:ident $name:literal,)*) => {
-        /// A system call that this crate makes, or that a caller notes with
-        /// [`SysCounts::note`].
+        /// A system call that this crate makes, or that a caller records with [`SysCounts::note`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Call {
             $(#[doc = concat!("`", $name, "`")] $variant,)*
         }
 
         impl Call {
-            /// Every call that is counted.
+            /// Every call with a counter.
             pub const ALL: &[Call] = &[$(Call::$variant,)*];
 
             /// The call's name.
@@ -56,12 +55,12 @@ thread_local! {
 pub struct SysCounts([u64; CALLS]);
 
 impl SysCounts {
-    /// What this thread has made so far.
+    /// The calls of this thread so far.
     pub fn of_this_thread() -> Self {
         COUNTS.with(|counts| Self(std::array::from_fn(|i| counts[i].get())))
     }
 
-    /// Counts a call that was made outside this crate, through `std` for example.
+    /// Counts a call made outside this crate, through `std` for example.
     pub fn note(call: Call) {
         COUNTS.with(|counts| {
             let cell = &counts[call as usize];
@@ -69,7 +68,7 @@ impl SysCounts {
         });
     }
 
-    /// What was made since `earlier` was taken on the same thread.
+    /// The calls since `earlier`, which was taken on the same thread.
     #[must_use]
     pub fn since(&self, earlier: &SysCounts) -> SysCounts {
         Self(std::array::from_fn(|i| {
@@ -87,7 +86,7 @@ impl SysCounts {
         self.0.iter().sum()
     }
 
-    /// Names and counts of the calls that were made at all.
+    /// Names and counts of the calls made at least once.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Call::ALL
             .iter()

@@ -1,12 +1,12 @@
-//! Names for a watched descriptor, what is wanted of it, and what it is ready for.
+//! Names of watched descriptors, the events they are watched for, and their readiness.
 
 use std::fmt;
 use std::os::fd::RawFd;
 
-/// A watched descriptor: its number and which use of that number is meant.
+/// A watched descriptor: its number, and which use of that number.
 ///
-/// Numbers are reused by the kernel, generations are not, so a token that was
-/// removed never matches a later descriptor of the same number.
+/// The kernel reuses numbers, but generations are unique. So the token of a removed descriptor never matches a later
+/// descriptor of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     pub(crate) fd: RawFd,
@@ -31,14 +31,14 @@ impl Token {
     }
 }
 
-/// What a descriptor is watched for.
+/// The events a descriptor is watched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Interest(u8);
 
 impl Interest {
     /// Not watched at all: not even errors are reported.
     pub const NONE: Interest = Interest(0);
-    /// There is something to read, or the other side has closed.
+    /// There is data to read, or the other side has closed.
     pub const READ: Interest = Interest(1);
     /// There is room to write.
     pub const WRITE: Interest = Interest(2);
@@ -84,7 +84,7 @@ impl fmt::Display for Interest {
     }
 }
 
-/// What a descriptor is ready for, as poll(2) says it.
+/// The readiness of a descriptor, as in poll(2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Readiness(u32);
 
@@ -113,7 +113,7 @@ impl Readiness {
         self.0 & libc::POLLHUP as u32 != 0
     }
 
-    /// What the poller says of a descriptor that is not open.
+    /// What a poller reports for a descriptor that is not open.
     pub(crate) const INVALID: Readiness = Readiness(libc::POLLNVAL as u32);
 
     pub(crate) const fn or(self, other: Readiness) -> Readiness {
@@ -125,7 +125,7 @@ impl Readiness {
         self.0 & libc::POLLNVAL as u32 != 0
     }
 
-    /// What is left of it for `interest`; errors and hangups always count.
+    /// The part of it that `interest` asks for; errors and hangups always count.
     pub(crate) const fn within(self, interest: Interest) -> Readiness {
         if interest.mask() == 0 {
             return Readiness(0);
@@ -149,12 +149,12 @@ impl fmt::Debug for Readiness {
     }
 }
 
-/// A name in the configuration that is none of those allowed.
+/// A name in the configuration that is not one of the allowed names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
-    /// What was to be named, for example "poller".
+    /// The kind of name, for example "poller".
     pub what: &'static str,
-    /// The names that are allowed.
+    /// The allowed names.
     pub allowed: &'static [&'static str],
     /// The name that was given.
     pub given: String,

@@ -1,10 +1,10 @@
-//! TUN devices: IP packets from and to the kernel as if by a wire (Linux's `tuntap.rst`).
+//! TUN devices: IP packets to and from the kernel, as if over a wire (Linux's `tuntap.rst`).
 //!
-//! One packet is one system call. Where a device has offloads, a packet may be several of one flow, and its checksum may
-//! be left open, which the header before it says (`wire::virtio`); nothing else carries more packets by a call: io_uring
-//! saves the entry into the kernel alone, a tenth of what a packet costs there.
+//! One system call carries one packet. On a device with offloads, a packet may be several of one flow, and its
+//! checksum may be open; the header before it describes that (`wire::virtio`). No other method carries more packets
+//! per call: io_uring saves only the entry into the kernel, a tenth of a packet's cost there.
 //!
-//! Left out: TAP, devices that stay when nobody has them open, and programs that steer packets to queues.
+//! Left out: TAP, persistent devices, and programs that steer packets to queues.
 
 use std::fmt;
 use std::fs::File;
@@ -15,31 +15,31 @@ use std::os::unix::fs::OpenOptionsExt;
 use crate::sys::interface;
 use crate::syscalls::{Call, SysCounts};
 
-/// Octets of the header in front of each packet of a device with offloads.
+/// Bytes of the header before each packet of a device with offloads.
 pub const HEADER: usize = 10;
 
-/// Queues that the kernel lets a device have.
+/// The kernel's limit of queues per device.
 pub const QUEUES_MAX: usize = 256;
 
-/// What a device is to have.
+/// Options of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunOptions {
-    /// A header before each packet, and packets that are several as far as the kernel has them.
+    /// A header before each packet, and merged packets as far as the kernel supports them.
     pub offloads: bool,
-    /// Queues, over which the kernel spreads flows: at least one, at most [`QUEUES_MAX`].
+    /// Queues over which the kernel spreads flows: at least one, at most [`QUEUES_MAX`].
     pub queues: usize,
 }
 
-/// What a device's packets may be.
+/// The offloads of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Offloads {
-    /// Each packet has a header of [`HEADER`] octets before it, read and written.
+    /// Each packet has a header of [`HEADER`] bytes before it, read and written.
     pub header: bool,
-    /// Checksums may be left open in what is read. In what is written they may whenever there is a header.
+    /// Checksums of packets read may be open. Those of packets written may be open whenever there is a header.
     pub checksum: bool,
-    /// What is read may be several TCP segments. What is written may whenever there is a header.
+    /// A packet read may be several TCP segments. A packet written may be whenever there is a header.
     pub tcp: bool,
-    /// What is read, and what is written, may be several UDP datagrams (Linux 6.2).
+    /// A packet read or written may be several UDP datagrams (Linux 6.2).
     pub udp: bool,
 }
 
@@ -63,8 +63,8 @@ impl fmt::Display for Offloads {
     }
 }
 
-/// A queue of a TUN device of this process's, in the network namespace of the thread that opened it. The device goes
-/// when its last queue does.
+/// A queue of a TUN device that this process made, in the network namespace of the thread that opened it. The device
+/// vanishes with its last queue.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -73,20 +73,20 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device of one queue; it is down and has no address. Packets have no header before IP's.
+    /// Makes a device of one queue; it is down and has no address. Packets have no header before the IP header.
     ///
     /// # Errors
-    /// What the kernel said, with what to do about it in words: that the name is taken, the privilege missing, or
-    /// `/dev/net/tun` not there.
+    /// The kernel's error, with what to do: the name is taken, the privilege is missing, or `/dev/net/tun` does not
+    /// exist.
     pub fn open(name: &str) -> io::Result<Self> {
         Self::attach(name, 0, Offloads::default())
     }
 
-    /// Makes a device with what of `options` the kernel has, and gives its queues, all alike. It is down and has no
-    /// address. With `%d` in its name the kernel puts a number there.
+    /// Makes a device with those `options` that the kernel supports, and returns its queues, which are all alike. It
+    /// is down and has no address. The kernel replaces `%d` in the name by a number.
     ///
     /// # Errors
-    /// As of [`Tun::open`].
+    /// As [`Tun::open`].
     pub fn open_queues(name: &str, options: &TunOptions) -> io::Result<Vec<Self>> {
         let count = options.queues.clamp(1, QUEUES_MAX);
         let several = if count > 1 { libc::IFF_MULTI_QUEUE } else { 0 };
@@ -128,7 +128,7 @@ impl Tun {
         })
     }
 
-    /// Asks for all offloads, and for fewer where the kernel refuses.
+    /// Requests all offloads, and fewer if the kernel refuses.
     fn offload(&mut self) -> io::Result<()> {
         self.set_header()?;
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
@@ -161,17 +161,18 @@ impl Tun {
         &self.name
     }
 
-    /// What its packets may be.
+    /// The offloads of its packets.
     #[must_use]
     pub fn offloads(&self) -> Offloads {
         self.offloads
     }
 
-    /// Takes the next packet that the kernel routed to it, with its header if it has offloads; `None` when there is none
-    /// now. What does not fit the buffer is lost: with offloads it may be [`HEADER`] and 65,575 octets.
+    /// Takes the next packet that the kernel routed to it, with its header if it has offloads; `None` if there is
+    /// none now. A packet that does not fit the buffer is lost: with offloads it may have [`HEADER`] and 65,575
+    /// bytes.
     ///
     /// # Errors
-    /// What the kernel said, for example that the device is down (`EIO`).
+    /// The kernel's error, for example that the device is down (`EIO`).
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         SysCounts::note(Call::Read);
         match (&self.file).read(buffer) {
@@ -181,10 +182,11 @@ impl Tun {
         }
     }
 
-    /// Gives the kernel a packet as if it came from a wire, with its header before it if the device has offloads.
+    /// Passes a packet to the kernel as if it came from a wire, with its header before it if the device has offloads.
     ///
     /// # Errors
-    /// What the kernel said: it is no IP packet, or its header contradicts it (`EINVAL`), or the device is down (`EIO`).
+    /// The kernel's error: it is no IP packet, or its header contradicts it (`EINVAL`), or the device is down
+    /// (`EIO`).
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         SysCounts::note(Call::Write);
         (&self.file).write(packet).map(drop)
@@ -197,7 +199,7 @@ impl AsFd for Tun {
     }
 }
 
-/// The kernel's refusal with what may be done about it.
+/// The kernel's error, with what to do about it.
 fn refused(error: &io::Error, what: &str) -> io::Error {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {

@@ -1,5 +1,5 @@
-//! The control socket's file: made without a moment in which others could use it,
-//! and taken over from a daemon that has died, never from one that lives.
+//! The control socket's file: created so that other users can never access it early, and taken over from a dead
+//! daemon but never from a living one.
 
 use std::fs;
 use std::io;
@@ -14,15 +14,14 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// Listens on a Unix stream socket at `path` whose file has `mode`, for example
-/// 0o660. The listener does not block.
+/// Listens on a Unix stream socket at `path` whose file has `mode`, for example 0o660. The listener does not block.
 ///
-/// The socket is bound under another name, gets its mode, begins to listen and only
-/// then gets its name. A file that a dead process left there is replaced.
+/// The socket is bound under a temporary name, gets its mode, starts to listen and only then gets its name. A file
+/// left by a dead process is replaced.
 ///
 /// # Errors
-/// `AddrInUse` if somebody answers there; `AlreadyExists` if the file is no socket;
-/// else what the kernel said, for example that the directory does not exist.
+/// `AddrInUse` if a process answers there; `AlreadyExists` if the file is no socket; else the kernel's error, for
+/// example that the directory does not exist.
 pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -40,7 +39,7 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
         .and_then(|()| Ok(rustix::net::listen(&socket, BACKLOG)?))
         .and_then(|()| fs::rename(&fresh, path));
     if let Err(error) = named {
-        // The error that counts is the first one.
+        // The first error counts.
         let _ = fs::remove_file(&fresh);
         return Err(error);
     }
@@ -54,7 +53,7 @@ fn bind(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Refuses a path at which somebody answers, or that is not a socket.
+/// Refuses a path at which a process answers, or that is not a socket.
 fn refuse_if_in_use(path: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -68,7 +67,7 @@ fn refuse_if_in_use(path: &Path) -> io::Result<()> {
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        // Any other answer means that somebody listens, even one who has no time.
+        // Any other answer means that a process listens, perhaps a busy one.
         _ => {
             let text = format!("another process answers on {}", path.display());
             Err(io::Error::new(io::ErrorKind::AddrInUse, text))

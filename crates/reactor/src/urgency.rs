@@ -1,14 +1,14 @@
-//! Being woken in time.
+//! Waking threads up on time.
 //!
-//! An ordinary thread that wakes up waits until the slice of the one that runs is over, some milliseconds on a busy
-//! processor, whatever its nice value. A thread under SCHED_FIFO does not wait, and one with a short slice of its own
-//! (Linux 6.12) hardly.
+//! An ordinary thread that wakes up waits until the running thread's time slice ends: some milliseconds on a busy
+//! processor, whatever its nice value. A thread under SCHED_FIFO does not wait, and one with its own short slice
+//! (Linux 6.12) hardly waits.
 
 use std::num::NonZeroU64;
 
 use crate::sys::schedule;
 
-/// The shortest slice that the kernel takes.
+/// The kernel's shortest slice.
 const SLICE_NS: u64 = 100_000;
 
 /// What the kernel granted.
@@ -16,23 +16,23 @@ const SLICE_NS: u64 = 100_000;
 pub enum Urgency {
     /// The calling thread runs before all ordinary ones.
     RealTime,
-    /// It is an ordinary one of the highest priority, with short slices.
+    /// The thread is an ordinary one of the highest priority, with short slices.
     Preferred,
-    /// It is as it was, with short slices where the kernel has them.
+    /// The thread is unchanged, with short slices if the kernel has them.
     Ordinary,
 }
 
-/// Asks for the calling thread to be woken in time: without timer slack, under SCHED_FIFO if `real_time` is wished, else
-/// or where that is not permitted as an ordinary thread of the highest priority, and where that is not permitted either
-/// with short slices. Threads that it starts are ordinary.
+/// Asks the kernel to wake the calling thread on time. It turns timer slack off and uses the best class that is
+/// permitted: SCHED_FIFO if `real_time` is set; else an ordinary thread of the highest priority; else short slices
+/// only. Threads that it starts later are ordinary.
 ///
-/// Under SCHED_FIFO it should sleep most of the time: what else runs on its processor waits for it.
+/// Under SCHED_FIFO the thread should sleep most of the time: other threads on its processor wait for it.
 pub fn hasten(real_time: bool) -> Urgency {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     if real_time && schedule::set(libc::SCHED_FIFO, 1, 0, 0).is_ok() {
         return Urgency::RealTime;
     }
-    // Kernels before 6.12 have no slices of one's own, and take no notice of the wish.
+    // Kernels before 6.12 have no slices per thread, and ignore the request.
     if schedule::set(libc::SCHED_OTHER, 0, -20, SLICE_NS).is_ok() {
         return Urgency::Preferred;
     }

@@ -1,4 +1,4 @@
-//! What this process, or another, has used so far.
+//! Resources that this process or another has used so far.
 
 use std::io;
 
@@ -8,16 +8,16 @@ use rustix::time::ClockId;
 use crate::clock;
 use crate::sys::process;
 
-/// What the process has used since it started.
+/// Resources that the process has used since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Processor time in user mode, of all threads.
     pub user: Duration,
     /// Processor time in the kernel, of all threads.
     pub system: Duration,
-    /// Times that it gave up the processor to wait.
+    /// How often it gave up the processor to wait.
     pub voluntary_switches: u64,
-    /// Times that the processor was taken from it.
+    /// How often the processor was taken from it.
     pub involuntary_switches: u64,
     /// The most memory it ever had resident, in bytes.
     pub resident_bytes_max: u64,
@@ -35,10 +35,10 @@ pub fn of_this_process() -> Usage {
     booked(&process::usage())
 }
 
-/// `getrusage` of this process's children that have ended and were waited for, and of theirs.
+/// `getrusage` of this process's children that have ended and were waited for, and of their children.
 ///
-/// The memory is the largest that one of them ever had resident, and no less than what the
-/// process that started it had then.
+/// The memory is the largest resident size of any of them, and at least the size of the process that started it at
+/// that time.
 pub fn of_children() -> Usage {
     booked(&process::usage_of_children())
 }
@@ -69,15 +69,15 @@ pub fn thread_cpu() -> Duration {
     Duration::from_nanos(clock::nanos(time))
 }
 
-/// This thread's number for the kernel.
+/// This thread's id in the kernel.
 pub fn this_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Processor time of a thread of this process, by its number, to the nanosecond (proc(5): `schedstat`).
+/// Processor time of a thread of this process by its id, to the nanosecond (proc(5): `schedstat`).
 ///
 /// # Errors
-/// There is no such thread, or `/proc` is not to be read.
+/// There is no such thread, or `/proc` cannot be read.
 pub fn cpu_of(thread: i32) -> io::Result<Duration> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"))?;
     let first = text.split_ascii_whitespace().next();
@@ -87,10 +87,10 @@ pub fn cpu_of(thread: i32) -> io::Result<Duration> {
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// Memory of this process that is resident now, in bytes.
+/// Resident memory of this process now, in bytes.
 ///
 /// # Errors
-/// `/proc` is not to be read.
+/// `/proc` cannot be read.
 pub fn resident_bytes() -> io::Result<u64> {
     resident_in(&std::fs::read_to_string("/proc/self/status")?)
 }

@@ -7,15 +7,15 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::syscalls::{Call, SysCounts};
 
-/// A descriptor that is readable from [`Waker::wake`] to [`Waker::clear`].
+/// A descriptor that is readable from [`Waker::wake`] until [`Waker::clear`].
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
 
 impl Waker {
-    /// Opens one that is not awake.
+    /// Opens a waker that is not awake.
     ///
     /// # Errors
-    /// What the kernel said, for example that no descriptor is left.
+    /// The kernel's error, for example that no descriptor is left.
     pub fn new() -> io::Result<Self> {
         Ok(Self(eventfd(
             0,
@@ -23,10 +23,10 @@ impl Waker {
         )?))
     }
 
-    /// Makes it readable; waking it again before it is cleared changes nothing.
+    /// Makes it readable; a second wake before the next clear changes nothing.
     pub fn wake(&self) {
         SysCounts::note(Call::Write);
-        // Fails only when 2^64 - 2 wake-ups have not been cleared: it is readable then.
+        // Fails only after 2^64 - 2 wake-ups without a clear: it is readable then.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 

@@ -56,7 +56,7 @@ fn a_device_has_the_offloads_it_says() {
         let socket = socket.unwrap();
         socket.send_to(b"out", "192.0.2.9:5000").unwrap();
         let packet = next(tun);
-        // A checksum left open, of what begins behind 20 octets, 6 octets further on.
+        // A checksum left open, of what begins behind 20 bytes, 6 bytes further on.
         assert_eq!(packet[..2], [1, 0]);
         assert_eq!(packet[6..10], [20_u16, 6].map(u16::to_ne_bytes).concat());
         assert_eq!(packet[HEADER + 28..], *b"out");
@@ -134,7 +134,7 @@ fn a_name_that_is_taken_is_refused_in_words() {
     });
 }
 
-/// A subscriber's packet as the tests make it: 72 octets in UDP from 192.0.2.9 to 192.0.2.1, without checksum.
+/// A subscriber's packet as the tests make it: 72 bytes in UDP from 192.0.2.9 to 192.0.2.1, without checksum.
 fn datagram() -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 100, 0, 0, 0x40, 0, 64, 17, 0, 0];
     packet.extend([192, 0, 2, 9, 192, 0, 2, 1]);

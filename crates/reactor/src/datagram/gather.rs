@@ -1,14 +1,14 @@
-//! Datagrams of a batch to one peer, brought together so that they can leave as one message.
+//! Reorders the datagrams of a batch by peer, so that those to one peer can leave as one message.
 //!
-//! Who serves many peers composes for each in turn, and again for each: what goes to one of them stands apart. Nothing is
-//! promised of the order between peers; that of the datagrams to one stays.
+//! A server composes datagrams for each peer in turn, so those to one peer are apart in the batch. The order between
+//! peers may change; the order of the datagrams to one peer does not.
 
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
 
 /// No datagram.
 const NONE: u32 = u32::MAX;
-/// A datagram that has its new place.
+/// A datagram that has its new place already.
 const PLACED: u32 = u32::MAX - 1;
 
 /// A datagram that waits in a batch.
@@ -21,7 +21,7 @@ pub(super) struct Queued {
 }
 
 impl Queued {
-    /// Whether it goes the same way as another.
+    /// Whether it has the same two ends as another.
     pub(super) fn has_ends_of(&self, other: &Self) -> bool {
         self.peer == other.peer && self.local == other.local
     }
@@ -30,7 +30,7 @@ impl Queued {
 /// The tables that gathering needs, kept for the next time.
 #[derive(Default)]
 pub(super) struct Gather {
-    /// The latest datagram of each hash. One that another one has replaced is followed by none.
+    /// The latest datagram of each hash. A datagram replaced here has no successor.
     latest: Vec<u32>,
     /// The next datagram to the same peer.
     next: Vec<u32>,
@@ -39,8 +39,8 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Brings together what `queue` has from `head` on, where that lets some be merged. If so, `queue` and `payload` have
-    /// that alone then, and `head` is 0.
+    /// Reorders `queue` from `head` on, if that allows merging. Then `queue` and `payload` hold only these datagrams,
+    /// and `head` is 0.
     pub(super) fn run(&mut self, queue: &mut Vec<Queued>, payload: &mut Vec<u8>, head: &mut usize) {
         let pending = &queue[*head..];
         if pending.len() < 3 || !self.link(pending) {
@@ -67,7 +67,7 @@ impl Gather {
         *head = 0;
     }
 
-    /// Finds for each datagram the next one to the same peer; whether that brings any together that can be merged.
+    /// Finds for each datagram the next one to the same peer; returns whether that allows merging.
     fn link(&mut self, pending: &[Queued]) -> bool {
         let bits = (pending.len() * 4).next_power_of_two().trailing_zeros();
         self.latest.clear();
@@ -89,7 +89,7 @@ impl Gather {
     }
 }
 
-/// As many bits, of the peer.
+/// A hash of the peer, of `bits` bits.
 fn hash(one: &Queued, bits: u32) -> usize {
     let number = |address: IpAddr| match address {
         IpAddr::V4(address) => u64::from(address.to_bits()),
@@ -99,6 +99,6 @@ fn hash(one: &Queued, bits: u32) -> usize {
         }
     };
     let ends = number(one.peer.ip()).rotate_left(32) ^ u64::from(one.peer.port());
-    // By the golden ratio: neighbours come apart.
+    // The golden ratio spreads neighbouring values.
     (ends.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
 }

@@ -19,56 +19,54 @@ pub use crate::sys::socket::Instruction;
 use crate::sys::socket::{IntOption, set_int};
 use crate::syscalls::{Call, SysCounts};
 
-/// How a socket is to be set up.
+/// Options of a socket.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UdpOptions {
     /// Receive buffer in bytes; the kernel's default if `None`.
     pub recv_buffer_bytes: Option<usize>,
     /// Send buffer in bytes; the kernel's default if `None`.
     pub send_buffer_bytes: Option<usize>,
-    /// Lets several sockets have the same address, of which the kernel chooses one
-    /// for each datagram.
+    /// Allows several sockets on the same address; the kernel chooses one for each datagram.
     pub reuse_port: bool,
-    /// Receives from this peer alone and sends to it alone.
+    /// Receives from and sends to this peer alone.
     pub connect: Option<SocketAddr>,
-    /// Lets the kernel hand over datagrams of one flow joined.
+    /// Lets the kernel deliver datagrams of one flow joined (GRO).
     pub gro: bool,
 }
 
-/// What went through a socket.
+/// Counters of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SocketStats {
     /// Datagrams received.
     pub received: u64,
-    /// Messages that did not fit their buffer, and were left out.
+    /// Messages dropped because they did not fit their buffer.
     pub truncated: u64,
-    /// Messages received that held several datagrams.
+    /// Messages received with several datagrams.
     pub joined: u64,
-    /// Errors collected while receiving, which an earlier datagram sent had caused.
+    /// Errors of earlier datagrams, reported while receiving.
     pub receive_errors: u64,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams that the kernel refused to send.
     pub dropped: u64,
-    /// Messages sent that held several datagrams.
+    /// Messages sent with several datagrams.
     pub merged: u64,
-    /// Times that the send buffer was full.
+    /// How often the send buffer was full.
     pub blocked: u64,
 }
 
-/// A non-blocking UDP socket that knows which of its addresses a datagram was sent
-/// to, and sends from the address it is told.
+/// A non-blocking UDP socket that reports the address each datagram was sent to, and sends from a given address.
 ///
-/// IPv6 sockets take IPv6 alone. Datagrams larger than the path allows are
-/// fragmented, not refused, so that a lost ICMP message does not silence a peer.
+/// IPv6 sockets take IPv6 alone. Datagrams larger than the path MTU are fragmented, not refused, so that a lost ICMP
+/// message does not cut off a peer.
 #[derive(Debug)]
 pub struct UdpSocket {
     fd: OwnedFd,
     local: SocketAddr,
     peer: Option<SocketAddr>,
-    /// Whether the kernel joins datagrams that it sends.
+    /// Whether the kernel merges datagrams to send (GSO).
     gso: bool,
-    /// The largest datagrams that it joins, as far as is known.
+    /// The largest datagrams that it merges, as far as is known.
     merge_size: usize,
     stats: SocketStats,
     receive_buffer: Option<BufferReport>,
@@ -79,8 +77,8 @@ impl UdpSocket {
     /// Opens a socket at `address`; port 0 lets the kernel choose.
     ///
     /// # Errors
-    /// What the kernel said, for example that the address is in use. A buffer that
-    /// came out smaller than asked is no error: see [`UdpSocket::receive_buffer`].
+    /// The kernel's error, for example that the address is in use. A buffer smaller than requested is no error: see
+    /// [`UdpSocket::receive_buffer`].
     pub fn bind(address: SocketAddr, options: &UdpOptions) -> io::Result<Self> {
         let family = match address {
             SocketAddr::V4(_) => AddressFamily::INET,
@@ -127,43 +125,43 @@ impl UdpSocket {
         self.peer
     }
 
-    /// What became of the wish for a receive buffer, `None` if there was none.
+    /// The result of the request for a receive buffer; `None` if there was none.
     pub fn receive_buffer(&self) -> Option<BufferReport> {
         self.receive_buffer
     }
 
-    /// What became of the wish for a send buffer, `None` if there was none.
+    /// The result of the request for a send buffer; `None` if there was none.
     pub fn send_buffer(&self) -> Option<BufferReport> {
         self.send_buffer
     }
 
-    /// What went through so far.
+    /// Its counters so far.
     pub fn stats(&self) -> SocketStats {
         self.stats
     }
 
-    /// Whether the socket still hands the kernel several datagrams in one (GSO). It
-    /// stops when the kernel says that it cannot.
+    /// Whether the socket still passes several datagrams to the kernel in one message (GSO). It stops when the kernel
+    /// reports that it cannot.
     pub fn uses_gso(&self) -> bool {
         self.gso
     }
 
-    /// Stops to hand the kernel several datagrams in one, for comparison.
+    /// Stops passing several datagrams in one message, for comparison.
     pub fn disable_gso(&mut self) {
         self.gso = false;
     }
 
-    /// Lets a program of the classic packet filter say which of the sockets of this address gets a datagram, of which it
-    /// sees what is behind UDP's header: its result is the place of the socket in the order in which they were bound.
-    /// Where there is no such socket, the kernel chooses by the flow.
+    /// Lets a program of the classic packet filter choose the socket for a datagram, among the sockets of this
+    /// address. The program sees the bytes after the UDP header. Its result is the index of the socket in the order
+    /// of binding; without such a socket the kernel chooses by flow.
     ///
     /// # Errors
-    /// What the kernel said, for example that the program is none.
+    /// The kernel's error, for example that the program is invalid.
     pub fn steer(&self, program: &[Instruction]) -> io::Result<()> {
         crate::sys::socket::attach_steering(self.as_fd(), program)
     }
 
-    /// The address that every datagram here is sent to, where there is only one.
+    /// The destination address of all datagrams here, if there is only one.
     fn fixed_local(&self) -> Option<IpAddr> {
         let ip = self.local.ip();
         (!ip.is_unspecified()).then_some(ip)
@@ -176,9 +174,9 @@ impl AsFd for UdpSocket {
     }
 }
 
-/// Sets what has to be set before the socket is bound.
+/// Sets the options that must be set before binding.
 fn set_up(fd: &OwnedFd, address: SocketAddr, options: &UdpOptions) -> io::Result<()> {
-    // A socket bound to one address needs not be told which one was asked.
+    // A socket bound to one address knows the destination of each datagram.
     let any = address.ip().is_unspecified();
     match address {
         SocketAddr::V4(_) => {
@@ -201,7 +199,7 @@ fn set_up(fd: &OwnedFd, address: SocketAddr, options: &UdpOptions) -> io::Result
         set(|| sockopt::set_socket_reuseport(fd, true))?;
     }
     if options.gro {
-        // Linux before 5.0 has none; then datagrams come one by one.
+        // Linux before 5.0 lacks it; then datagrams arrive one by one.
         let _ = set_int(fd, IntOption::UdpGro, 1);
     }
     Ok(())

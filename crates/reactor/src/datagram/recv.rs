@@ -6,11 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use crate::datagram::UdpSocket;
 use crate::sys::mmsg::RecvSlots;
 
-/// The largest message the kernel hands over: a UDP datagram, or several joined.
+/// The largest message from the kernel: a UDP datagram, or several joined.
 const SLOT_BYTES: usize = 65_536;
 
-/// Slots are this far apart so that their beginnings do not compete for the same
-/// lines of the processor's cache.
+/// Distance of the slots: their starts must not compete for the same cache lines.
 const STRIDE_BYTES: usize = SLOT_BYTES + 320;
 
 /// A datagram of a batch.
@@ -26,17 +25,17 @@ pub struct Received<'a> {
 
 /// Buffers for the datagrams of one call, allocated once and used again.
 ///
-/// Each slot takes the largest message there is, so that none is cut short; memory
-/// is used only as far as it was ever filled.
+/// Each slot takes the largest possible message, so none is truncated. Memory is used only as far as slots were ever
+/// filled.
 pub struct RecvBatch {
     slots: RecvSlots,
     capacity: usize,
-    /// The messages of the last call that were received whole.
+    /// The complete messages of the last call.
     messages: Vec<Envelope>,
     filled: usize,
 }
 
-/// A message of the last call: its slot, its length, and what it is cut into.
+/// A message of the last call: its slot, its length, and the size of its datagrams.
 #[derive(Clone, Copy)]
 struct Envelope {
     peer: SocketAddr,
@@ -64,7 +63,7 @@ impl RecvBatch {
         self.capacity
     }
 
-    /// Whether the last call filled it, so that more may be waiting.
+    /// Whether the last call filled it, so that more datagrams may be waiting.
     pub fn is_full(&self) -> bool {
         self.filled == self.capacity
     }
@@ -76,7 +75,7 @@ impl RecvBatch {
             let bytes = self
                 .slots
                 .payload(envelope.slot as usize, envelope.length as usize);
-            // An empty datagram is one too.
+            // An empty datagram counts too.
             let empty = bytes.is_empty().then_some(bytes);
             let parts = bytes.chunks(envelope.segment as usize).chain(empty);
             parts.map(move |bytes| Received { peer, local, bytes })
@@ -85,19 +84,18 @@ impl RecvBatch {
 }
 
 impl UdpSocket {
-    /// Receives what is there, up to the batch's slots, with one call. Returns how
-    /// many datagrams [`RecvBatch::iter`] will yield; none if nothing was there.
+    /// Receives the waiting datagrams with one call, up to the batch's slots. Returns the number of datagrams that
+    /// [`RecvBatch::iter`] yields; 0 if none was waiting.
     ///
-    /// An error that an earlier datagram caused (a peer's port was closed) is
-    /// collected and counted, and does not stop the loop.
+    /// An error that an earlier datagram caused (a peer's port was closed) is counted, and does not stop the loop.
     ///
     /// # Errors
-    /// What the kernel said of the socket itself.
+    /// The kernel's error for the socket itself.
     pub fn recv(&mut self, batch: &mut RecvBatch) -> io::Result<usize> {
         batch.filled = 0;
         batch.messages.clear();
-        // Each failing try takes one error from the socket, which holds one at most
-        // besides those that datagrams sent meanwhile cause.
+        // Each failing call takes one error from the socket. It holds one at most, besides those that datagrams sent
+        // meanwhile cause.
         for _ in 0..3 {
             match batch.slots.receive(&self.fd) {
                 Ok(messages) => {
@@ -117,7 +115,7 @@ impl UdpSocket {
         Ok(0)
     }
 
-    /// Reads what the kernel said of each message; returns the datagrams in them.
+    /// Reads the kernel's description of each message; returns the number of datagrams.
     fn open(&mut self, batch: &mut RecvBatch) -> usize {
         let fixed_local = self.fixed_local();
         let mut datagrams = 0;
@@ -147,8 +145,8 @@ impl UdpSocket {
     }
 }
 
-/// Whether an error received on a socket was caused by a datagram sent before (ip(7),
-/// `IP_RECVERR`; ICMP errors on connected sockets).
+/// Whether an error received on a socket was caused by a datagram sent earlier (ip(7), `IP_RECVERR`; ICMP errors on
+/// connected sockets).
 pub(crate) fn is_about_an_earlier_datagram(code: i32) -> bool {
     matches!(
         code,

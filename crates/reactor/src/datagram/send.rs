@@ -10,26 +10,26 @@ use crate::sys::mmsg::{Outgoing, SendSlots};
 /// Messages in one call.
 const SLOTS: usize = 64;
 
-/// Datagrams that the kernel takes as one message, by its own limit.
+/// The kernel's limit of datagrams in one message.
 const MERGE_DATAGRAMS: usize = 64;
 
-/// Bytes that the kernel takes as one message, below its own limit.
+/// Bytes in one message, below the kernel's own limit.
 const MERGE_BYTES: usize = 65_000;
 
-/// The kernel refuses to merge what it would have to fragment. Datagrams of so many
-/// bytes fit any path that IPv6 allows (RFC 8200 5); whether larger ones do is tried.
+/// The kernel refuses to merge datagrams that it would have to fragment. Datagrams of this size fit any IPv6 path
+/// (RFC 8200 5); larger sizes are tried.
 pub(super) const MERGE_SIZE_SAFE: usize = 1_200;
 
-/// Larger datagrams are sent one by one: they fit no path over Ethernet.
+/// Larger datagrams are sent one by one: they fit no Ethernet path.
 pub(super) const MERGE_SIZE_MAX: usize = 1_500 - 28;
 
-/// Datagrams to be sent, one after the other in one buffer that is used again.
+/// Datagrams to send, one after the other in a reused buffer.
 pub struct SendBatch {
     payload: Vec<u8>,
     queue: Vec<Queued>,
-    /// The first datagram of the queue that was not yet sent.
+    /// The first unsent datagram of the queue.
     head: usize,
-    /// Whether a datagram has other ends than the one before it.
+    /// Whether a datagram has different ends than the one before it.
     is_mixed: bool,
     gather: Gather,
     limit: usize,
@@ -40,15 +40,14 @@ pub struct SendBatch {
     counts: Vec<usize>,
 }
 
-/// What became of a batch.
+/// The result of sending a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SendOutcome {
     /// Datagrams sent.
     pub sent: usize,
     /// Datagrams that the kernel refused.
     pub dropped: usize,
-    /// The send buffer is full: the rest stays in the batch until the socket is
-    /// writable.
+    /// The send buffer is full. The rest stays in the batch until the socket is writable.
     pub blocked: bool,
     /// The last refusal, as an OS error number.
     pub error: Option<i32>,
@@ -71,15 +70,15 @@ impl SendBatch {
         }
     }
 
-    /// Begins a datagram: append its bytes to the buffer, and to nothing before them,
-    /// then [`SendBatch::commit`] it. One begun and not committed is forgotten.
+    /// Starts a datagram: append its bytes to the buffer without touching earlier bytes, then [`SendBatch::commit`]
+    /// it. A datagram that is not committed is discarded.
     pub fn begin(&mut self) -> &mut Vec<u8> {
         self.payload.truncate(self.committed());
         &mut self.payload
     }
 
-    /// Ends the datagram begun: it goes to `peer`, from `local` if that is given. If
-    /// the batch is full it is lost as if on the way, and counted.
+    /// Finishes the datagram: it goes to `peer`, from `local` if given. If the batch is full, the datagram is lost
+    /// and counted.
     pub fn commit(&mut self, peer: SocketAddr, local: Option<IpAddr>) {
         let start = self.committed();
         if self.is_full() {
@@ -105,12 +104,12 @@ impl SendBatch {
         self.commit(peer, local);
     }
 
-    /// Datagrams that wait to be sent.
+    /// Datagrams waiting to be sent.
     pub fn pending(&self) -> usize {
         self.queue.len() - self.head
     }
 
-    /// Whether nothing waits.
+    /// Whether no datagram waits.
     pub fn is_empty(&self) -> bool {
         self.pending() == 0
     }
@@ -125,7 +124,7 @@ impl SendBatch {
         self.overflowed
     }
 
-    /// Forgets what waits. Returns how many datagrams that were.
+    /// Discards the waiting datagrams. Returns their number.
     pub fn clear(&mut self) -> usize {
         let pending = self.pending();
         self.payload.clear();
@@ -135,12 +134,12 @@ impl SendBatch {
         pending
     }
 
-    /// Where the committed datagrams end.
+    /// The end of the committed datagrams.
     fn committed(&self) -> usize {
         self.queue.last().map_or(0, |last| last.start + last.length)
     }
 
-    /// Brings datagrams with the same ends together.
+    /// Moves datagrams with the same ends together.
     fn bring_together(&mut self) {
         let Self {
             payload,
@@ -152,8 +151,7 @@ impl SendBatch {
         gather.run(queue, payload, head);
     }
 
-    /// Lays out the messages of the next call. Datagrams before `plain_until` are not
-    /// merged.
+    /// Prepares the messages of the next call. Datagrams before `plain_until` are not merged.
     fn plan(&mut self, socket: &UdpSocket, plain_until: usize) {
         self.messages.clear();
         self.counts.clear();
@@ -183,7 +181,7 @@ impl SendBatch {
         }
     }
 
-    /// Makes room at the front once the greater part of the queue has been sent.
+    /// Frees the front of the buffer once most of the queue has been sent.
     fn compact(&mut self) {
         if self.is_empty() {
             self.clear();
@@ -199,8 +197,8 @@ impl SendBatch {
     }
 }
 
-/// How many datagrams from the first on can be one message, and their bytes: all of
-/// one size but the last, which may be shorter, and all with the same ends.
+/// How many datagrams from the first on can form one message, and their bytes. All have the same ends and the same
+/// size, but the last may be shorter.
 fn run(queue: &[Queued], size_max: usize) -> (usize, usize) {
     let first = queue[0];
     if first.length == 0 || first.length > size_max {
@@ -222,16 +220,15 @@ fn run(queue: &[Queued], size_max: usize) -> (usize, usize) {
 }
 
 impl UdpSocket {
-    /// Sends what waits in the batch, to each peer in order. A datagram that the kernel refuses is
-    /// dropped and counted, and the rest goes on; when the send buffer is full the
-    /// rest stays in the batch.
+    /// Sends the batch, in order for each peer. A datagram that the kernel refuses is dropped and counted, and the
+    /// others are sent. If the send buffer is full, the rest stays in the batch.
     pub fn send(&mut self, batch: &mut SendBatch) -> SendOutcome {
         let mut outcome = SendOutcome::default();
-        // Datagrams before this place were refused when merged, and go one by one.
+        // Datagrams before this index were refused when merged, and are sent one by one.
         let mut plain_until = 0;
-        // Whether merging is the likely reason of that refusal.
+        // Whether merging is the likely reason of the refusal.
         let mut suspect = false;
-        // Where a pending error was reported in place of sending.
+        // The index at which a pending error was reported instead of sending.
         let mut refused_at = None;
         if self.gso && batch.is_mixed {
             batch.bring_together();
@@ -242,7 +239,7 @@ impl UdpSocket {
             match batch.slots.send(&self.fd, &batch.payload, &batch.messages) {
                 Ok(messages) => {
                     if suspect {
-                        // The same datagrams go when they are not merged.
+                        // The same datagrams are sent again without merging.
                         (self.gso, suspect) = (false, false);
                     }
                     let counts = &batch.counts[..messages];
@@ -262,14 +259,13 @@ impl UdpSocket {
                         plain_until = head + batch.counts[0];
                         let size = batch.queue[head].length;
                         if size > MERGE_SIZE_SAFE {
-                            // Some path is narrower than Ethernet's.
+                            // Some path has a smaller MTU than Ethernet.
                             self.merge_size = MERGE_SIZE_SAFE.max(size - 1);
                         } else {
                             suspect = code != libc::EMSGSIZE;
                         }
                     }
-                    // Says that an earlier datagram found the port closed: this one
-                    // was not tried yet.
+                    // The error is about an earlier datagram to a closed port: this datagram was not tried yet.
                     libc::ECONNREFUSED if refused_at != Some(head) => refused_at = Some(head),
                     code => {
                         suspect = false;
@@ -287,7 +283,7 @@ impl UdpSocket {
     }
 }
 
-/// Whether the kernel may mean that it cannot merge (udp(7), `UDP_SEGMENT`).
+/// Whether the error may mean that the kernel cannot merge (udp(7), `UDP_SEGMENT`).
 fn may_blame_merging(code: i32) -> bool {
     matches!(
         code,

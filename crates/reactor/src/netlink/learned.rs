@@ -1,37 +1,37 @@
-//! Routes that a routing protocol learned, handed to the kernel in batches.
+//! Routes learned by a routing protocol, installed in the kernel in batches.
 
 use std::io;
 use std::net::IpAddr;
 
 use super::{LOCAL_MAX, Netlink, Request, family, octets};
 
-/// `RTPROT_BGP`: whose the route is, as `ip route` shows it.
+/// `RTPROT_BGP`: the origin of the route, as `ip route` shows it.
 const ORIGIN: u8 = 186;
 
-/// A change of a route that was learned.
+/// A change of a learned route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LearnedRoute {
-    /// Where it leads: an address and how many of its first bits count.
+    /// The destination: an address and a prefix length.
     pub to: (IpAddr, u8),
-    /// The router by which it leads there from now on, in the place of another; `None` takes it away.
+    /// The new router, which replaces the old one; `None` removes the route.
     pub via: Option<IpAddr>,
 }
 
-/// Where learned routes go.
+/// Where learned routes are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LearnedTable {
     /// The kernel's routing table, 254 for the main one.
     pub table: u32,
-    /// Of several routes to one network that with the lowest is taken.
+    /// Of several routes to one network, the kernel takes the one with the lowest metric.
     pub metric: u32,
 }
 
 impl Netlink {
-    /// Has the kernel make these changes, all by one system call. Returns how many it refused, and its last reason: for
-    /// example that a router is on no network of the host's. Give at most [`LOCAL_MAX`].
+    /// Makes these changes by one system call. Returns how many the kernel refused, and its last error: for example
+    /// that a router is on no network of the host. Give at most [`LOCAL_MAX`].
     ///
     /// # Errors
-    /// What the kernel said of all of them.
+    /// The kernel's error for the whole call.
     pub fn change_learned(
         &mut self,
         place: LearnedTable,
@@ -51,7 +51,7 @@ impl LearnedRoute {
             None => (libc::RTM_DELROUTE, 0),
         };
         let mut request = Request::unacknowledged(kind, flags);
-        // The table of `struct rtmsg` has eight bits; the attribute says it.
+        // The table in `struct rtmsg` has eight bits, so the attribute carries it.
         let table = u8::try_from(place.table).unwrap_or(libc::RT_TABLE_COMPAT);
         let scope = libc::RT_SCOPE_UNIVERSE;
         // `struct rtmsg`.
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn routes_come_move_and_go_and_what_cannot_be_is_counted() {
-        // Without the privilege there is nothing to be seen here.
+        // Without the privilege this test cannot check anything.
         let Ok(namespace) = Namespace::new() else {
             return;
         };

@@ -1,4 +1,4 @@
-//! Level-triggered epoll: a wait costs what is ready, not what is watched.
+//! Level-triggered epoll (default): cost grows with ready descriptors, not with watched ones.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -43,8 +43,7 @@ impl Poller for Epoll {
         self.change(Change::Add, token, interest)
     }
 
-    /// epoll reports errors whatever the mask, so that a descriptor watched for
-    /// nothing is taken out.
+    /// epoll reports errors whatever the mask, so a descriptor watched for nothing is removed from the set.
     fn modify(&mut self, token: Token, interest: Interest) -> io::Result<()> {
         if interest == Interest::NONE {
             return self.change(Change::Delete, token, interest);
@@ -58,7 +57,7 @@ impl Poller for Epoll {
     }
 
     fn deregister(&mut self, token: Token) {
-        // Fails where it was closed, or watched for nothing: then it is out already.
+        // Fails if the descriptor was closed or is watched for nothing: it is not in the set then.
         let _ = self.change(Change::Delete, token, Interest::NONE);
     }
 

@@ -1,4 +1,4 @@
-//! Pollers: which of the watched descriptors are ready.
+//! Pollers: find the ready descriptors among the watched ones.
 
 mod epoll;
 mod poll_kept;
@@ -14,10 +14,10 @@ use base::Duration;
 use crate::descriptors::Descriptors;
 use crate::token::{Interest, Readiness, Token, UnknownName};
 
-/// Events taken from the kernel at most in one wait; what is left comes next turn.
+/// The most events taken from the kernel in one wait; the next turn takes the rest.
 pub(crate) const BUDGET: usize = 1024;
 
-/// How the kernel is asked what is ready.
+/// How the reactor asks the kernel for ready descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum PollerKind {
     /// poll(2) with its set rebuilt from the descriptor store on each wait.
@@ -72,20 +72,19 @@ impl FromStr for PollerKind {
     }
 }
 
-/// A way to ask the kernel. Readiness is by level: a descriptor that is ready and
-/// stays ready is reported by each wait.
+/// A way to ask the kernel. Readiness is level-triggered: each wait reports a descriptor while it is ready.
 pub(crate) trait Poller: Send {
-    /// Starts to watch a descriptor whose number is not being watched.
+    /// Starts watching a descriptor whose number is not being watched.
     fn register(&mut self, token: Token, interest: Interest) -> io::Result<()>;
 
-    /// Watches a registered descriptor for something else.
+    /// Changes the events of a watched descriptor.
     fn modify(&mut self, token: Token, interest: Interest) -> io::Result<()>;
 
-    /// Stops to watch a descriptor, which may have been closed already.
+    /// Stops watching a descriptor, which may have been closed already.
     fn deregister(&mut self, token: Token);
 
-    /// Appends what is ready to `out`; waits for it no longer than `timeout`, and
-    /// not less when nothing is ready and no signal comes.
+    /// Appends the ready descriptors to `out`. Waits for at most `timeout`, and ends earlier only if a descriptor is
+    /// ready or a signal arrives.
     fn wait(
         &mut self,
         watched: &Descriptors,
@@ -93,8 +92,8 @@ pub(crate) trait Poller: Send {
         out: &mut Vec<(Token, Readiness)>,
     ) -> io::Result<()>;
 
-    /// The descriptor was read, or written, until it would block, so that it need
-    /// not be looked at again before the kernel says so.
+    /// The descriptor was read or written until it would block, so it need not be checked before the kernel reports
+    /// it again.
     fn drained(&mut self, token: Token) {
         let _ = token;
     }
@@ -103,7 +102,7 @@ pub(crate) trait Poller: Send {
 /// Makes a poller.
 ///
 /// # Errors
-/// What the kernel said; `Unsupported` where it has no io_uring.
+/// The kernel's error; `Unsupported` if it lacks io_uring.
 pub(crate) fn open(kind: PollerKind) -> io::Result<Box<dyn Poller>> {
     Ok(match kind {
         PollerKind::PollRebuilt => Box::new(poll_rebuilt::PollRebuilt::default()),

@@ -1,4 +1,4 @@
-//! poll(2) with its set kept between waits: changes are O(1), the wait is O(n).
+//! poll(2) with a set kept between waits: changes are O(1), a wait is O(n). A baseline for comparison.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -14,7 +14,7 @@ use crate::token::{Interest, Readiness, Token};
 pub(crate) struct PollKept {
     set: Vec<PollFd>,
     tokens: Vec<Token>,
-    /// Place in the set by descriptor number; `ABSENT` where there is none.
+    /// Index in the set by descriptor number; `ABSENT` if it has none.
     places: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ impl PollKept {
         self.places[index] = place;
     }
 
-    /// Takes the descriptor out; the last of the set moves into its place.
+    /// Removes the descriptor; the last one of the set moves into its place.
     fn take_out(&mut self, fd: RawFd) {
         let Some(place) = self.place(fd) else { return };
         self.set.swap_remove(place);

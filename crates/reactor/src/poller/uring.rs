@@ -1,11 +1,9 @@
-//! io_uring's multishot poll: a wait costs what is ready, and a descriptor that is
-//! always drained costs no call but the wait itself.
+//! io_uring's multishot poll: cost grows with ready descriptors, and a descriptor that is always drained needs no
+//! call but the wait itself.
 //!
-//! Multishot poll reports edges: a completion for each time the descriptor wakes
-//! its poller (`IORING_POLL_ADD_LEVEL` does not change that, it only leaves out the
-//! look at the start). The level is kept here: descriptors that were reported in
-//! the last wait, and not said to be drained since, are asked once with poll(2)
-//! before the next.
+//! Multishot poll is edge-triggered: it completes each time the descriptor wakes its poller. (`IORING_POLL_ADD_LEVEL`
+//! does not change that; it only omits the first check.) This file adds the level: before each wait, it checks once
+//! with poll(2) the descriptors that the last wait reported and that were not drained since.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -19,19 +17,19 @@ use crate::sys::poll::{PollFd, poll};
 use crate::sys::uring::{Ring, Wait};
 use crate::token::{Interest, Readiness, Token};
 
-/// The completion of a removal: nobody waits for it.
+/// The completion of a removal, which nobody waits for.
 const REMOVAL: u64 = u64::MAX;
 
-/// A poll that is under way for a descriptor.
+/// A descriptor's poll in the kernel.
 #[derive(Clone, Copy)]
 struct Arm {
     token: Token,
     interest: Interest,
-    /// Tells this poll's completions from those of earlier ones of the number.
+    /// Tells this poll's completions from those of earlier polls of the same number.
     serial: u32,
-    /// Reported, and not known to have been drained since.
+    /// Reported, and not known to be drained since.
     unsettled: bool,
-    /// The wait that reported it last, and where in its results.
+    /// The wait that reported it last, and the index in its results.
     reported: (u64, usize),
 }
 
@@ -73,13 +71,13 @@ impl Uring {
         self.arms.get_mut(usize::try_from(fd).ok()?)?.as_mut()
     }
 
-    /// The poll that a completion is about, if it is still the descriptor's.
+    /// The poll of a completion, if the descriptor still has it.
     fn arm_of(&mut self, user_data: u64) -> Option<&mut Arm> {
         let fd = ((user_data >> 32) as u32).cast_signed();
         self.arm_mut(fd).filter(|arm| arm.user_data() == user_data)
     }
 
-    /// Ends the poll of a descriptor, if there is one.
+    /// Ends the poll of a descriptor, if it has one.
     fn disarm(&mut self, fd: RawFd) -> io::Result<()> {
         let index = usize::try_from(fd).unwrap_or(usize::MAX);
         match self.arms.get_mut(index).and_then(Option::take) {
@@ -111,7 +109,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Starts again the polls that the kernel has ended.
+    /// Restarts the polls that the kernel has ended.
     fn rearm_ended(&mut self) -> io::Result<()> {
         while let Some(user_data) = self.ended.pop() {
             if let Some(arm) = self.arm_of(user_data).copied() {
@@ -121,7 +119,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Asks again for what was reported last time and perhaps not drained.
+    /// Checks again the descriptors that were reported last time and may not be drained.
     fn probe_unsettled(&mut self, out: &mut Vec<(Token, Readiness)>) -> io::Result<()> {
         self.probe.clear();
         self.probed.clear();
@@ -149,7 +147,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Adds to the results, or to what they already say of the descriptor.
+    /// Adds to the results, or to the descriptor's entry in them.
     fn report(&mut self, fd: RawFd, found: Readiness, out: &mut Vec<(Token, Readiness)>) {
         let waits = self.waits;
         let Some(arm) = self.arm_mut(fd) else { return };
@@ -201,8 +199,8 @@ impl Poller for Uring {
         self.arm(token, interest)
     }
 
-    /// Submits at once: a poll holds its file open, and the caller is about to close
-    /// it and may bind its address again.
+    /// Submits at once: a poll holds its file open, and the caller is about to close it and may bind its address
+    /// again.
     fn deregister(&mut self, token: Token) {
         if self.disarm(token.fd).is_ok() {
             let _ = self.ring.enter(Wait::No);
@@ -229,7 +227,7 @@ impl Poller for Uring {
                 Some(span) => Wait::Timeout(span),
             })?;
             self.take_completions(out);
-            // The kernel also wakes up for removals and for polls that were removed.
+            // The kernel also wakes the loop for removals and for removed polls.
             left = deadline.map(|deadline| deadline.since(clock::now()));
             if !out.is_empty() || left == Some(Duration::ZERO) {
                 return Ok(());

@@ -1,29 +1,29 @@
-//! Where frames are while they wait.
+//! Slots for frames that wait.
 
-/// Octets in front of a frame that was received: room for a VLAN tag that is put back, and such that the IP header is
-/// aligned to a line of the processor's cache.
+/// Bytes before a received frame: room to put a VLAN tag back, and such that the IP header is aligned to a cache
+/// line.
 const HEADROOM: usize = 50;
 
-/// Octets of a slot, for frames of common size and for jumbo frames.
+/// Bytes of a slot, for frames of common size and for jumbo frames.
 const SMALL: usize = 2_048;
 const JUMBO: usize = 10_240;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// A checksum that is still to be made: over the octets from `start` on, to be put `offset` octets behind it, where the
-/// pseudo header's sum is.
+/// A checksum that is not computed yet. It covers the bytes from `start` on, and belongs `offset` bytes after
+/// `start`, where the pseudo-header's sum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OpenChecksum {
-    /// Where the summed octets begin in the frame.
+    /// The start of the covered bytes in the frame.
     pub start: u16,
-    /// Where the checksum is, from there.
+    /// The place of the checksum, counted from there.
     pub offset: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Where the frame begins.
+    /// The start of the frame.
     start: u16,
     length: u16,
     checksum: Option<OpenChecksum>,
@@ -31,7 +31,7 @@ struct Slot {
     next: u32,
 }
 
-/// Slots for frames, named by handles. All are of one size; memory is used only as far as slots ever were.
+/// Slots for frames, named by handles. All have the same size. Memory is used only as far as slots ever were.
 #[derive(Debug)]
 pub struct Frames {
     octets: Vec<u8>,
@@ -43,15 +43,15 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Slots for `limit` frames of links whose largest packet is `mtu` octets; jumbo frames of up to 10,000 octets.
+    /// Slots for `limit` frames of links with an MTU of `mtu` bytes; jumbo frames of up to 10,000 bytes.
     #[must_use]
     pub fn new(limit: u32, mtu: u32) -> Self {
-        // Room for two VLAN tags more.
+        // Room for two more VLAN tags.
         let small = SMALL - HEADROOM - 14 - 8;
         let size = if mtu as usize <= small { SMALL } else { JUMBO };
         let limit = limit.clamp(1, NONE - 1);
         Self {
-            // Zeroed memory from the system, which it gives when it is first written.
+            // Zeroed memory, which the system allocates on the first write.
             octets: vec![0; limit as usize * size],
             slots: Vec::new(),
             size,
@@ -61,7 +61,7 @@ impl Frames {
         }
     }
 
-    /// Octets of the longest frame that a slot takes.
+    /// Bytes of the longest frame that fits a slot.
     #[must_use]
     pub fn frame_max(&self) -> usize {
         self.size - HEADROOM
@@ -73,13 +73,13 @@ impl Frames {
         self.used
     }
 
-    /// Slots there are.
+    /// Slots in all.
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Takes a slot, with an empty frame; `None` when all are in use.
+    /// Takes a slot, with an empty frame; `None` if all are in use.
     pub fn take(&mut self) -> Option<u32> {
         let slot = Slot {
             start: HEADROOM as u16,
@@ -105,7 +105,7 @@ impl Frames {
         Some(handle)
     }
 
-    /// Gives a slot back. A handle is given back once.
+    /// Frees a slot. Free each handle once.
     pub fn give_back(&mut self, handle: u32) {
         self.slots[handle as usize].next = self.free;
         self.free = handle;
@@ -120,22 +120,22 @@ impl Frames {
         &self.octets[start..start + usize::from(slot.length)]
     }
 
-    /// The frame in a slot, to be changed in place.
+    /// The frame in a slot, to change it in place.
     pub fn get_mut(&mut self, handle: u32) -> &mut [u8] {
         let slot = self.slots[handle as usize];
         let start = handle as usize * self.size + usize::from(slot.start);
         &mut self.octets[start..start + usize::from(slot.length)]
     }
 
-    /// Writes a frame into a slot: `fill` gets the room and says how much it used. Octets past the room count as none.
+    /// Writes a frame into a slot: `fill` gets the room and returns the bytes used. More bytes than the room count as
+    /// none.
     pub fn fill(&mut self, handle: u32, fill: impl FnOnce(&mut [u8]) -> usize) {
         let room = self.room(handle);
         let length = fill(room).min(room.len());
         self.set(handle, length, None);
     }
 
-    /// The checksum that is to be made of the frame in a slot before it is on a wire. [`super::Port::send`] leaves that
-    /// to the interface, which can.
+    /// The open checksum of the frame in a slot. [`super::Port::send`] leaves it to the interface, which computes it.
     #[must_use]
     pub fn open_checksum(&self, handle: u32) -> Option<OpenChecksum> {
         self.slots[handle as usize].checksum
@@ -146,7 +146,7 @@ impl Frames {
         &mut self.octets[range]
     }
 
-    /// The part of a slot that frames are received into, as a part of [`Frames::octets`].
+    /// The part of a slot that frames are received into, as a range of [`Frames::octets`].
     pub(super) fn range(&self, handle: u32) -> std::ops::Range<usize> {
         let start = handle as usize * self.size;
         start + HEADROOM..start + self.size
@@ -157,7 +157,7 @@ impl Frames {
         &mut self.octets
     }
 
-    /// Says what was received into a slot's room.
+    /// Records what was received into a slot.
     pub(super) fn set(&mut self, handle: u32, length: usize, checksum: Option<OpenChecksum>) {
         let slot = &mut self.slots[handle as usize];
         slot.start = HEADROOM as u16;
@@ -166,7 +166,7 @@ impl Frames {
         slot.checksum = checksum;
     }
 
-    /// Puts a VLAN tag (IEEE 802.1Q) behind the addresses, where the kernel took it away.
+    /// Puts a VLAN tag (IEEE 802.1Q), which the kernel removed, back after the addresses.
     pub(super) fn insert_tag(&mut self, handle: u32, tag: [u8; 4]) {
         let slot = &mut self.slots[handle as usize];
         if slot.length < 12 || slot.start < 4 {

@@ -1,4 +1,4 @@
-//! What the kernel says of an interface, without a privilege.
+//! Facts about an interface that need no privilege.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,22 +8,23 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::sys::interface;
 
-/// What is known of an interface.
+/// Facts about an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// Its number in the network namespace.
+    /// Its index in the network namespace.
     pub index: u32,
-    /// The largest packet in octets, without the link layer's header.
+    /// The MTU in bytes, without the link layer's header.
     pub mtu: u32,
-    /// Whether it was set up.
+    /// Whether it is set up.
     pub is_up: bool,
 }
 
 impl Link {
-    /// Asks for the interface `name` of the calling thread's network namespace, whatever `/sys` shows.
+    /// Reads the interface `name` of the calling thread's network namespace. It does not use `/sys`, which may show
+    /// another namespace.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] when there is none of that name; else what the kernel said.
+    /// [`io::ErrorKind::NotFound`] if there is no interface of this name; else the kernel's error.
     pub fn of(name: &str) -> io::Result<Self> {
         let (family, kind) = (AddressFamily::INET, SocketType::DGRAM);
         let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;

@@ -1,13 +1,14 @@
-//! All frames of an Ethernet interface, from it and to it.
+//! All frames to and from an Ethernet interface.
 //!
-//! A [`Port`] is a packet socket (packet(7)): what comes to the interface, whoever it is for, is received into slots of
-//! [`Frames`] and named by handles; what is sent leaves as it is. The host's own stack goes on to see what comes; give
-//! the interface no address where it is not to answer.
+//! A [`Port`] is a packet socket (packet(7)). It receives every frame that arrives at the interface, whatever its
+//! destination, into slots of [`Frames`], and sends frames unchanged. The host's own stack still sees arriving
+//! frames; give the interface no address if the host must not answer.
 //!
-//! A frame whose checksum a local stack left open keeps it so: [`Port::send`] leaves it to the interface. One that was
-//! left to be cut into several is a [`Large`], for `wire::segment`. VLAN tags that the kernel took away are put back.
+//! A frame whose checksum a local stack left open stays so: [`Port::send`] leaves it to the interface. A frame that a
+//! local stack left to be segmented is a [`Large`], for `wire::segment`. VLAN tags that the kernel removed are put
+//! back.
 //!
-//! Left out: rings mapped into memory (`PACKET_MMAP`), and links that are no Ethernet.
+//! Left out: memory-mapped rings (`PACKET_MMAP`), and links other than Ethernet.
 
 mod frames;
 mod link;
@@ -30,31 +31,31 @@ use crate::sys::packet::{self, Offload, RecvSlots, SendSlots};
 /// Frames in one system call.
 pub const BATCH: usize = 64;
 
-/// How a port is to be set up.
+/// Options of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortOptions {
-    /// Receive buffer in bytes, the kernel's overhead included; its default if `None`.
+    /// Receive buffer in bytes, including the kernel's overhead; the kernel's default if `None`.
     pub recv_buffer_bytes: Option<usize>,
     /// Send buffer in bytes; the kernel's default if `None`.
     pub send_buffer_bytes: Option<usize>,
-    /// Hands frames to the driver past the interface's own queue, whose queue discipline is not asked then.
+    /// Passes frames to the driver directly, without the interface's queue discipline.
     pub bypass_queue: bool,
 }
 
-/// Why a port cannot be opened, or goes on no more for now.
+/// Why a port cannot be opened, or stopped working.
 #[derive(Debug)]
 pub enum PortError {
     /// There is no interface of this name.
     Unknown(String),
     /// The interface is no Ethernet.
     NotEthernet(String),
-    /// The interface was down, or went down. It may come up again, and the port with it.
+    /// The interface was down, or went down. It may come up again, and then the port works again.
     Down(String),
     /// The interface has vanished.
     Gone(String),
     /// The privilege to open packet sockets (`CAP_NET_RAW`) is missing.
     Denied(String),
-    /// What else the kernel said.
+    /// Any other error of the kernel.
     Other(String, io::Error),
 }
 
@@ -82,64 +83,64 @@ impl std::error::Error for PortError {
     }
 }
 
-/// What went through a port.
+/// Counters of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PortStats {
     /// Frames received.
     pub received: u64,
-    /// Of those, how many were to be cut.
+    /// Frames received that must be segmented.
     pub received_large: u64,
-    /// Their octets.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// Frames that the kernel dropped since they were not read in time, as far as [`Port::drops`] asked.
+    /// Frames that the kernel dropped because they were not read in time, as of the last [`Port::drops`].
     pub missed: u64,
-    /// Frames that were received and dropped, since [`Frames`] had no slot.
+    /// Frames received and dropped because [`Frames`] had no free slot.
     pub no_room: u64,
     /// Frames sent.
     pub sent: u64,
-    /// Their octets.
+    /// Bytes sent.
     pub sent_bytes: u64,
     /// Frames that the kernel or the interface's queue refused.
     pub refused: u64,
-    /// Times that the send buffer was full.
+    /// How often the send buffer was full.
     pub blocked: u64,
 }
 
-/// A frame that was received.
+/// A received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// It is in this slot.
     Frame(u32),
-    /// It did not fit a slot, or is to be cut: [`Port::large`] has it until the next call of [`Port::receive`].
+    /// It did not fit a slot, or must be segmented: [`Port::large`] has it until the next call of [`Port::receive`].
     Large(usize),
 }
 
-/// What a local stack left to be cut into segments.
+/// How to segment a frame that a local stack left unsegmented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cut {
-    /// TCP, into segments of this many octets of payload.
+    /// TCP, into segments with this many bytes of payload.
     Tcp(u16),
-    /// UDP, into datagrams of this many octets of payload.
+    /// UDP, into datagrams with this many bytes of payload.
     Udp(u16),
 }
 
-/// A frame that is larger than what a link takes.
+/// A frame larger than the link's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Large<'a> {
-    /// Its octets.
+    /// Its bytes.
     pub bytes: &'a [u8],
-    /// What it is to be cut into; `None` for a frame that is just too long for a slot, or is to be cut otherwise.
+    /// How to segment it; `None` if it is just too long for a slot, or has to be segmented in an unknown way.
     pub cut: Option<Cut>,
 }
 
-/// An Ethernet interface, all of whose frames are received and on which any may be sent.
+/// An Ethernet interface: receives all its frames and sends any frame.
 pub struct Port {
     fd: OwnedFd,
     name: String,
     index: u32,
     recv_slots: RecvSlots,
     send_slots: SendSlots,
-    /// Slots for the next frames to come.
+    /// Slots for the next frames.
     spare: Vec<u32>,
     /// The large frames of the last call.
     large: Vec<(Range<usize>, Option<Cut>)>,
@@ -157,11 +158,11 @@ impl fmt::Debug for Port {
 }
 
 impl Port {
-    /// Opens the interface `name` of the calling thread's network namespace. It receives from then on, and wherever it
-    /// is used.
+    /// Opens the interface `name` of the calling thread's network namespace. It receives from then on, in whatever
+    /// thread it is used.
     ///
     /// # Errors
-    /// There is no such interface, it is no Ethernet, it is down, or the privilege is missing.
+    /// The interface does not exist, is no Ethernet interface or is down, or the privilege is missing.
     pub fn open(name: &str, options: &PortOptions) -> Result<Self, PortError> {
         let other = |error: io::Error| PortError::Other(name.to_owned(), error);
         let fd = packet::open().map_err(|error| match error.kind() {
@@ -207,7 +208,7 @@ impl Port {
         &self.name
     }
 
-    /// The largest packet that the interface takes now, in octets without the Ethernet header.
+    /// The interface's MTU now, in bytes without the Ethernet header.
     ///
     /// # Errors
     /// The interface has vanished.
@@ -215,29 +216,29 @@ impl Port {
         interface::mtu(self.fd.as_fd(), &self.name).map_err(|error| self.fault(error))
     }
 
-    /// What went through so far.
+    /// Its counters so far.
     #[must_use]
     pub fn stats(&self) -> PortStats {
         self.stats
     }
 
-    /// What became of the wish for a receive buffer, `None` if there was none.
+    /// The result of the request for a receive buffer; `None` if there was none.
     #[must_use]
     pub fn receive_buffer(&self) -> Option<BufferReport> {
         self.receive_buffer
     }
 
-    /// Asks the kernel how many frames it dropped so far since they were not read in time: [`PortStats::missed`].
+    /// Asks the kernel how many frames it has dropped because they were not read in time: [`PortStats::missed`].
     pub fn drops(&mut self) -> u64 {
         self.stats.missed += packet::drops(&self.fd).map_or(0, u64::from);
         self.stats.missed
     }
 
-    /// Receives what is there, up to [`BATCH`] frames, with one call, and appends it to `received`. Returns how many
-    /// frames that were; fewer than [`BATCH`] when no more are there. Without a free slot, frames are dropped.
+    /// Receives the waiting frames, up to [`BATCH`], with one call, and appends them to `received`. Returns their
+    /// number; fewer than [`BATCH`] if no more are waiting. Without a free slot, frames are dropped.
     ///
     /// # Errors
-    /// [`PortError::Down`] once when the interface goes down, [`PortError::Gone`] when it has vanished.
+    /// [`PortError::Down`] once when the interface goes down; [`PortError::Gone`] when it has vanished.
     pub fn receive(
         &mut self,
         frames: &mut Frames,
@@ -254,7 +255,7 @@ impl Port {
             *range = frames.range(handle);
         }
         let slots = match self.spare.len() {
-            // Into no room, to be dropped.
+            // Without room, to be dropped.
             0 => BATCH,
             slots => slots,
         };
@@ -268,7 +269,7 @@ impl Port {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(0),
                     Some(libc::EINTR) => {}
-                    // A frame that is to be cut in a way that the kernel cannot tell us; it is taken off the queue.
+                    // The kernel cannot describe how to segment this frame; reading takes it off the queue.
                     Some(libc::EINVAL) => self.stats.missed += 1,
                     _ => return Err(self.fault(error)),
                 },
@@ -286,7 +287,7 @@ impl Port {
     /// Gives each frame of the last call its slot, or keeps it as a large one.
     fn sort(&mut self, count: usize, frames: &mut Frames, received: &mut Vec<Received>) {
         let room = frames.frame_max();
-        // Slots that were not used stay, at the front.
+        // Unused slots stay, at the front.
         let mut kept = 0;
         for index in 0..self.spare.len() {
             let handle = self.spare[index];
@@ -321,7 +322,7 @@ impl Port {
         self.spare.truncate(kept);
     }
 
-    /// A frame that the last call of [`Port::receive`] called [`Received::Large`].
+    /// A frame that the last call of [`Port::receive`] reported as [`Received::Large`].
     #[must_use]
     pub fn large(&self, index: usize) -> Large<'_> {
         let (range, cut) = &self.large[index];
@@ -331,12 +332,12 @@ impl Port {
         }
     }
 
-    /// Sends the frames in these slots, in order, with few calls. Returns how many were taken care of, those that the
-    /// kernel refused among them; fewer than there are when the send buffer is full: try again when the port is
-    /// writable. The slots stay the caller's.
+    /// Sends the frames in these slots, in order, with few calls. Returns how many are done, including those that the
+    /// kernel refused. If that is fewer than all, the send buffer is full: try again when the port is writable. The
+    /// slots remain the caller's.
     ///
     /// # Errors
-    /// [`PortError::Down`] while the interface is down, [`PortError::Gone`] when it has vanished.
+    /// [`PortError::Down`] while the interface is down; [`PortError::Gone`] when it has vanished.
     pub fn send(&mut self, frames: &Frames, handles: &[u32]) -> Result<usize, PortError> {
         let mut done = 0;
         while done < handles.len() {
@@ -378,7 +379,7 @@ impl Port {
         Ok(done)
     }
 
-    /// Whether the interface is down or gone, where the kernel says the same of both.
+    /// Whether the interface is down or gone; the kernel reports the same error for both.
     fn fault(&self, error: io::Error) -> PortError {
         match error.raw_os_error() {
             Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
@@ -401,7 +402,7 @@ impl AsFd for Port {
     }
 }
 
-/// What the kernel says that a frame is to be cut into.
+/// How to segment a frame, from the kernel's description.
 fn cut(offload: &Offload) -> Option<Cut> {
     match offload.gso_type & !packet::GSO_ECN {
         packet::GSO_TCPV4 | packet::GSO_TCPV6 => Some(Cut::Tcp(offload.gso_size)),

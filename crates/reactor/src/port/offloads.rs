@@ -1,5 +1,4 @@
-//! What an interface does for the stack, and turning that off (ethtool's `SIOCETHTOOL`), so that one sees packets as
-//! they are on a wire.
+//! An interface's offloads, and turning them off (ethtool's `SIOCETHTOOL`), so that packets look as on a wire.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,13 +9,13 @@ use crate::sys::interface::ethtool;
 
 /// Joins received packets of a flow, in the stack.
 const GRO: (u32, u32) = (0x2b, 0x2c);
-/// Lets large packets go as far as the driver.
+/// Lets large packets reach the driver unsegmented.
 const GSO: (u32, u32) = (0x23, 0x24);
-/// Cuts TCP in the card.
+/// Segments TCP in the card.
 const TSO: (u32, u32) = (0x1e, 0x1f);
-/// Makes checksums in the card. Without it nothing can be cut there either, UDP included.
+/// Computes checksums in the card. Without it the card cannot segment either, UDP included.
 const TX_CHECKSUM: (u32, u32) = (0x16, 0x17);
-/// A set of bits, of which one joins received packets in the card.
+/// A set of flags; one of them joins received packets in the card.
 const FLAGS: (u32, u32) = (0x25, 0x26);
 const LRO: u32 = 1 << 15;
 
@@ -28,18 +27,18 @@ const SWITCHES: [(u32, u32); 4] = [GRO, GSO, TSO, TX_CHECKSUM];
 pub struct OffloadsOff {
     socket: OwnedFd,
     name: String,
-    /// What each switch was; `None` where the interface does not have it or it was off.
+    /// The former state of each switch; `None` if the interface lacks it or it was off.
     former: [Option<u32>; 4],
     former_flags: Option<u32>,
 }
 
 impl OffloadsOff {
-    /// Turns GRO, LRO, GSO, TSO and transmit checksums off, of an interface in the calling thread's network namespace.
-    /// What an interface cannot change stays as it is.
+    /// Turns off GRO, LRO, GSO, TSO and transmit checksums of an interface in the calling thread's network namespace.
+    /// Settings that the interface cannot change stay as they are.
     ///
     /// # Errors
-    /// There is no such interface, or the privilege (`CAP_NET_ADMIN`) is missing; what was turned off until then is on
-    /// again.
+    /// The interface does not exist, or the privilege (`CAP_NET_ADMIN`) is missing; offloads turned off until then
+    /// are on again.
     pub fn new(name: &str) -> io::Result<Self> {
         let socket = rustix::net::socket_with(
             AddressFamily::INET,
@@ -68,7 +67,7 @@ impl OffloadsOff {
         Ok(off)
     }
 
-    /// Names of what was on and is off now.
+    /// Names of the offloads that were on and are off now.
     pub fn turned_off(&self) -> impl Iterator<Item = &'static str> + '_ {
         let names = ["gro", "gso", "tso", "tx checksum"];
         let switches = names.into_iter().zip(self.former);
@@ -79,7 +78,7 @@ impl OffloadsOff {
             .map(|(name, _)| name)
     }
 
-    /// Reads or writes a number; `None` when the interface has no such thing.
+    /// Reads or writes a setting; `None` if the interface lacks it.
     fn ask(&self, command: u32, value: u32) -> io::Result<Option<u32>> {
         match ethtool(self.socket.as_fd(), &self.name, command, value) {
             Ok(value) => Ok(Some(value)),
@@ -93,7 +92,7 @@ impl OffloadsOff {
 
 impl Drop for OffloadsOff {
     fn drop(&mut self) {
-        // An interface that has vanished has nothing to be restored.
+        // An interface that has vanished needs no restoring.
         if let Some(flags) = self.former_flags {
             let _ = self.ask(FLAGS.1, flags);
         }

@@ -1,9 +1,9 @@
-//! Socket addresses as the kernel has them.
+//! Socket addresses in the kernel's format.
 
 use std::mem::{self, size_of};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// An IPv4 or IPv6 socket address as the kernel writes it.
+/// An IPv4 or IPv6 socket address in the kernel's format.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) union RawAddress {

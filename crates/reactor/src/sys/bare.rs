@@ -1,4 +1,4 @@
-//! recvmmsg(2) and sendmmsg(2) without anything beside the octets.
+//! recvmmsg(2) and sendmmsg(2) without ancillary data.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use crate::sys::batch::{self, Headers};
 
-/// Buffers for messages that come.
+/// Buffers for received messages.
 pub(crate) struct Incoming(batch::Incoming<0>);
 
 impl Incoming {
@@ -14,7 +14,7 @@ impl Incoming {
         Self(batch::Incoming::new(slots, size, size))
     }
 
-    /// One recvmmsg call, which does not wait. Returns how many messages came.
+    /// One non-blocking recvmmsg call. Returns the number of messages.
     pub(crate) fn receive(&mut self, socket: &OwnedFd) -> io::Result<usize> {
         self.0.receive(socket, 0)
     }
@@ -25,7 +25,7 @@ impl Incoming {
     }
 }
 
-/// Headers for messages that go.
+/// Headers for messages to send.
 pub(crate) struct Outgoing(Headers<0>);
 
 impl Outgoing {

@@ -1,4 +1,4 @@
-//! recvmmsg(2) and sendmmsg(2): many messages by one call, with names and ancillary data of `N` words each.
+//! recvmmsg(2) and sendmmsg(2): many messages per call, with names and `N` words of ancillary data each.
 
 use std::io;
 use std::mem::{self, size_of};
@@ -16,7 +16,7 @@ pub(super) fn empty_header() -> libc::mmsghdr {
     unsafe { mem::zeroed() }
 }
 
-/// Buffers for a batch of messages that come, allocated once.
+/// Buffers for a batch of received messages, allocated once.
 pub(super) struct Incoming<const N: usize> {
     // The headers point into the other vectors, which never grow.
     headers: Vec<libc::mmsghdr>,
@@ -67,7 +67,7 @@ impl<const N: usize> Incoming<N> {
         self.headers.len()
     }
 
-    /// One recvmmsg call, which does not wait. Returns how many messages came.
+    /// One non-blocking recvmmsg call. Returns the number of messages.
     pub(super) fn receive(&mut self, socket: &OwnedFd, flags: libc::c_int) -> io::Result<usize> {
         for header in &mut self.headers[..self.used] {
             header.msg_hdr.msg_namelen = size_of::<RawAddress>() as libc::socklen_t;
@@ -90,19 +90,19 @@ impl<const N: usize> Incoming<N> {
         Ok(self.used)
     }
 
-    /// The peer's name as the kernel gave it with a message of the last call.
+    /// The sender's address of a message of the last call.
     pub(super) fn name(&self, index: usize) -> Option<SocketAddr> {
-        // Without a name the buffer holds that of an earlier message.
+        // Without an address the buffer holds that of an earlier message.
         let named = self.headers[..self.used][index].msg_hdr.msg_namelen > 0;
         self.names[index].get().filter(|_| named)
     }
 
-    /// What recvmmsg said of a message's length: what it took of the buffer, or with `MSG_TRUNC` what it had.
+    /// The length that recvmmsg reported for a message: the bytes it stored, or with `MSG_TRUNC` the bytes it had.
     pub(super) fn length(&self, index: usize) -> u32 {
         self.headers[..self.used][index].msg_len
     }
 
-    /// Whether a message did not fit.
+    /// Whether a message was truncated.
     pub(super) fn is_truncated(&self, index: usize) -> bool {
         self.headers[..self.used][index].msg_hdr.msg_flags & libc::MSG_TRUNC != 0
     }
@@ -113,7 +113,7 @@ impl<const N: usize> Incoming<N> {
         &self.payload[start..start + length]
     }
 
-    /// Shows `f` level, type and data of a message's ancillary data.
+    /// Calls `f` with level, type and data of each piece of a message's ancillary data.
     pub(super) fn each_control(
         &self,
         index: usize,
@@ -124,17 +124,17 @@ impl<const N: usize> Incoming<N> {
     }
 }
 
-/// A message that is to be sent.
+/// A message to send.
 pub(super) trait Outgoing<'a> {
-    /// Its octets.
+    /// Its bytes.
     fn bytes(&self) -> &'a [u8];
     /// The receiver; `None` on a connected socket.
     fn peer(&self) -> Option<SocketAddr>;
-    /// Writes its ancillary data; returns how many octets they are.
+    /// Writes its ancillary data; returns its bytes.
     fn write_controls(&self, buffer: &mut [u64]) -> usize;
 }
 
-/// Headers for a batch of messages that go, allocated once.
+/// Headers for a batch of messages to send, allocated once.
 pub(super) struct Headers<const N: usize> {
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<libc::iovec>,
@@ -163,8 +163,8 @@ impl<const N: usize> Headers<N> {
         self.headers.len()
     }
 
-    /// One sendmmsg call for as many of `messages` as there are slots. Returns how many of them were sent; an error is
-    /// about the first one.
+    /// One sendmmsg call for as many of `messages` as there are slots. Returns the number sent; an error is about the
+    /// first one.
     pub(super) fn send<'a, M: Outgoing<'a>>(
         &mut self,
         socket: &OwnedFd,
@@ -208,7 +208,7 @@ impl<const N: usize> Headers<N> {
             0 => ptr::null_mut(),
             _ => (&raw mut self.controls[index]).cast(),
         };
-        // No more than there is room for, whatever the message says.
+        // No more than the buffer holds, whatever the message says.
         header.msg_controllen = controls.min(size_of::<[u64; N]>()) as _;
     }
 }

@@ -1,4 +1,4 @@
-//! Ancillary data of messages: control messages of sockets, read and written.
+//! Ancillary data of messages: socket control messages, read and written.
 
 use std::mem::{self, size_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,8 +6,8 @@ use std::ptr;
 
 use crate::sys::address::{in_addr, in6_addr};
 
-/// Shows `f` the level, type and data of each control message that the kernel wrote for `header`, whose buffer is at
-/// `buffer` now.
+/// Calls `f` with level, type and data of each control message that the kernel wrote for `header`, whose buffer is
+/// now at `buffer`.
 pub(super) fn each_control(
     header: &libc::msghdr,
     buffer: &[u64],
@@ -31,7 +31,7 @@ pub(super) fn each_control(
     }
 }
 
-/// The address that a message was sent to, if that is what this control message says.
+/// The destination address of a message, if this control message has it.
 pub(super) fn packet_info(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Option<IpAddr> {
     match (level, kind) {
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => plain::<libc::in_pktinfo>(data)
@@ -44,7 +44,7 @@ pub(super) fn packet_info(level: libc::c_int, kind: libc::c_int, data: &[u8]) ->
     }
 }
 
-/// A value of one of the kernel's plain types that control messages carry.
+/// A plain kernel type in control messages.
 pub(super) trait Plain: Copy {}
 impl Plain for libc::c_int {}
 impl Plain for libc::in_pktinfo {}
@@ -54,13 +54,13 @@ impl Plain for libc::sock_extended_err {}
 impl Plain for libc::sockaddr_in {}
 impl Plain for libc::sockaddr_in6 {}
 
-/// The value at the start of a message's data, if it is there whole.
+/// The value at the start of a message's data, if it is complete.
 pub(super) fn plain<T: Plain>(data: &[u8]) -> Option<T> {
     // SAFETY: there are enough bytes, and any bytes are a value of each of the types that are `Plain`.
     (data.len() >= size_of::<T>()).then(|| unsafe { ptr::read_unaligned(data.as_ptr().cast()) })
 }
 
-/// Writes the address to send from, if there is one, at `offset`; returns the space it takes.
+/// Writes the source address, if there is one, at `offset`; returns the space it takes.
 pub(crate) fn write_source(buffer: &mut [u64], offset: usize, source: Option<IpAddr>) -> usize {
     match source {
         Some(IpAddr::V4(ip)) => {

@@ -1,4 +1,4 @@
-//! epoll with timeouts in nanoseconds where the kernel has them.
+//! epoll, with timeouts in nanoseconds if the kernel has them.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -17,7 +17,7 @@ pub(crate) enum Change {
     Delete = libc::EPOLL_CTL_DEL as isize,
 }
 
-/// Changes what is watched. `fd` is a number, not a borrow: the kernel checks it.
+/// Changes the watched set. `fd` is a number, not a borrow: the kernel checks it.
 pub(crate) fn change(
     epoll: &OwnedFd,
     change: Change,
@@ -31,7 +31,7 @@ pub(crate) fn change(
     check(unsafe { libc::epoll_ctl(epoll.as_raw_fd(), change as i32, fd, &mut event) }).map(drop)
 }
 
-/// Where the kernel writes events.
+/// The buffer for the kernel's events.
 pub(crate) struct EventBuffer {
     events: Vec<libc::epoll_event>,
     /// Whether the kernel has epoll_pwait2 (Linux 5.11).
@@ -46,7 +46,7 @@ impl EventBuffer {
         }
     }
 
-    /// Waits; yields each ready descriptor's data and mask. A signal counts as none.
+    /// Waits; yields each ready descriptor's data and mask. A signal counts as no event.
     pub(crate) fn wait(
         &mut self,
         epoll: &OwnedFd,

@@ -20,8 +20,8 @@ fn named(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Makes the TUN device `name`, or a further queue of it, and attaches it to `/dev/net/tun`, opened. Returns its name,
-/// in which the kernel has put a number for `%d`.
+/// Creates the TUN device `name`, or a further queue of it, and attaches it to an open `/dev/net/tun`. Returns its
+/// name, in which the kernel has replaced `%d` by a number.
 pub(crate) fn attach_tun(
     file: BorrowedFd<'_>,
     name: &str,
@@ -36,15 +36,15 @@ pub(crate) fn attach_tun(
     Ok(String::from_utf8_lossy(&octets).into_owned())
 }
 
-/// Sets the octets of the header before each packet of a TUN device that has one.
+/// Sets the size of the header before each packet of a TUN device with offloads.
 pub(crate) fn set_tun_header(file: BorrowedFd<'_>, octets: libc::c_int) -> io::Result<()> {
     // SAFETY: `TUNSETVNETHDRSZ` reads one `int`.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const octets) })
         .map(drop)
 }
 
-/// Says what may be left to the reader of a TUN device (`TUN_F_CSUM` and others); `EINVAL` when the kernel does not know
-/// one of them.
+/// Sets which work the kernel may leave to the reader of a TUN device (`TUN_F_CSUM` and others); `EINVAL` if the
+/// kernel does not know one of them.
 pub(crate) fn set_tun_offloads(file: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
     let offloads = libc::c_ulong::from(offloads);
     // SAFETY: `TUNSETOFFLOAD` takes a number.
@@ -66,7 +66,7 @@ pub(crate) fn flags(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_in
     Ok(libc::c_int::from(flags.cast_unsigned()))
 }
 
-/// An interface's MTU in octets.
+/// An interface's MTU in bytes.
 pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = named(name)?;
     // SAFETY: `SIOCGIFMTU` reads the name of one `ifreq` and writes its MTU, a plain number.
@@ -81,7 +81,7 @@ pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     Ok(u32::try_from(mtu).unwrap_or(0))
 }
 
-/// The kind of link an interface is (`ARPHRD_ETHER` and others).
+/// An interface's link type (`ARPHRD_ETHER` and others).
 pub(crate) fn link_type(socket: BorrowedFd<'_>, name: &str) -> io::Result<u16> {
     let mut request = named(name)?;
     // SAFETY: `SIOCGIFHWADDR` reads the name of one `ifreq` and writes a `sockaddr`, whose family is a plain number.
@@ -103,7 +103,7 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// One of ethtool's commands that read or write a number. Returns the number read, or the one given.
+/// An ethtool command that reads or writes a number. Returns the number read, or the one given.
 pub(crate) fn ethtool(
     socket: BorrowedFd<'_>,
     name: &str,

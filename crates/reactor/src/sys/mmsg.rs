@@ -1,4 +1,4 @@
-//! Batches of datagrams: where they went, and how the kernel joined them.
+//! Batches of datagrams: their destination, and how the kernel joined them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -7,10 +7,10 @@ use std::os::fd::OwnedFd;
 use crate::sys::batch::{self, Headers, Incoming};
 use crate::sys::control::{packet_info, plain, write_control, write_source};
 
-/// Room for one packet-info and one segment-size message, as the kernel aligns them.
+/// Room for one packet-info and one segment-size message, with the kernel's alignment.
 const CONTROL_WORDS: usize = 10;
 
-/// What the kernel said of one received message.
+/// The kernel's description of a received message.
 pub(crate) struct Message {
     /// The sender; `None` if the address family is unknown.
     pub(crate) peer: Option<SocketAddr>,
@@ -39,7 +39,7 @@ impl RecvSlots {
         }
     }
 
-    /// One recvmmsg call. Returns how many messages came.
+    /// One recvmmsg call. Returns the number of messages.
     pub(crate) fn receive(&mut self, socket: &OwnedFd) -> io::Result<usize> {
         self.slots.receive(socket, 0)
     }
@@ -72,16 +72,16 @@ impl RecvSlots {
     }
 }
 
-/// One message to send: a range of the payload, and where it goes.
+/// One message to send: a range of the payload, and its destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) start: usize,
     pub(crate) length: usize,
     /// The receiver; `None` on a connected socket.
     pub(crate) peer: Option<SocketAddr>,
-    /// The address to send from, where the kernel is not to choose.
+    /// The source address; `None` lets the kernel choose.
     pub(crate) local: Option<IpAddr>,
-    /// The size that the payload is to be cut to, if it is several datagrams.
+    /// The size of each datagram, if the payload is several datagrams.
     pub(crate) segment: Option<u16>,
 }
 
@@ -97,8 +97,8 @@ impl SendSlots {
         self.0.capacity()
     }
 
-    /// One sendmmsg call for as many of `messages` as there are slots. Returns how
-    /// many of them were sent; an error is about the first one.
+    /// One sendmmsg call for as many of `messages` as there are slots. Returns the number sent; an error is about the
+    /// first one.
     pub(crate) fn send(
         &mut self,
         socket: &OwnedFd,
@@ -110,7 +110,7 @@ impl SendSlots {
     }
 }
 
-/// A message and what it is a range of.
+/// A message and the payload that it is a range of.
 struct Part<'a> {
     payload: &'a [u8],
     message: &'a Outgoing,

@@ -1,5 +1,4 @@
-//! All unsafe code of the project: system calls that need raw pointers, wrapped so
-//! that no caller can misuse them.
+//! All unsafe code of this crate: system calls that need raw pointers, wrapped so that no caller can misuse them.
 
 mod address;
 pub(crate) mod bare;
@@ -20,12 +19,12 @@ pub(crate) mod uring;
 
 use std::io;
 
-/// The result of a system call that says -1 for failure.
+/// Turns a system call's result of -1 into an error.
 fn check(result: libc::c_int) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// A time span as the kernel takes it.
+/// A time span in the kernel's format.
 fn timespec(span: base::Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: libc::time_t::try_from(span.as_nanos() / 1_000_000_000)

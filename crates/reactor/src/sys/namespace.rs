@@ -1,4 +1,4 @@
-//! unshare(2), and what a child does between fork and exec.
+//! unshare(2), and the steps of a child between fork and exec.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -11,15 +11,15 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// Gives the calling thread a network namespace of its own.
+/// Moves the calling thread to a new network namespace.
 pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: what is unsafe of unsharing is a descriptor table apart (`FILES`); a network namespace is no memory or
     // descriptor of other threads.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
-/// Gives the calling thread a descriptor table of its own, with the standard three and those of `keep`, which are in
-/// ascending order.
+/// Moves the calling thread to a new descriptor table with the standard three descriptors and those of `keep`, which
+/// are in ascending order.
 pub(crate) fn unshare_descriptors(keep: &[RawFd]) -> io::Result<()> {
     // SAFETY: the table begins as a copy, so that every descriptor that the thread knows stays what it is. What is
     // closed below is not known to it: `spawn_apart` says so to its callers.
@@ -46,7 +46,7 @@ pub(crate) fn unshare_descriptors(keep: &[RawFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the calling process, which must have one thread, root of namespaces of its own (user_namespaces(7)). Allocates
+/// Makes the calling process, which must have one thread, root of new namespaces (user_namespaces(7)). Allocates
 /// nothing.
 pub(crate) fn become_root() -> io::Result<()> {
     let uid = rustix::process::geteuid().as_raw();
@@ -58,7 +58,7 @@ pub(crate) fn become_root() -> io::Result<()> {
     write(c"/proc/self/gid_map", format_args!("0 {gid} 1"))
 }
 
-/// Writes a file that is there, in one call and without allocating.
+/// Writes an existing file, in one call and without allocating.
 fn write(path: &CStr, text: fmt::Arguments<'_>) -> io::Result<()> {
     let mut buffer = [0_u8; 32];
     let mut free = &mut buffer[..];
@@ -70,7 +70,7 @@ fn write(path: &CStr, text: fmt::Arguments<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills this process when the thread that started it ends, also if that was before this call.
+/// Kills this process when the thread that started it ends, even if that was before this call.
 fn die_with(parent: Pid) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() == Some(parent) {
@@ -80,7 +80,7 @@ fn die_with(parent: Pid) -> io::Result<()> {
     }
 }
 
-/// Starts `command`'s process in a network namespace, to die with the thread that starts it.
+/// Starts `command`'s process in a network namespace; it dies with the thread that starts it.
 pub(crate) fn start_in(command: &mut Command, namespace: OwnedFd) {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only system calls are made, on memory that is there already.
@@ -93,7 +93,7 @@ pub(crate) fn start_in(command: &mut Command, namespace: OwnedFd) {
     }
 }
 
-/// Starts `command`'s process as root of namespaces of its own, to die with the thread that starts it.
+/// Starts `command`'s process as root of new namespaces; it dies with the thread that starts it.
 pub(crate) fn start_as_root(command: &mut Command) {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only system calls are made, on memory that is there already.

@@ -1,4 +1,5 @@
-//! Packet sockets (packet(7)): batches of frames with what the kernel says of them (`PACKET_VNET_HDR`, `PACKET_AUXDATA`).
+//! Packet sockets (packet(7)): batches of frames with the kernel's descriptions (`PACKET_VNET_HDR`,
+//! `PACKET_AUXDATA`).
 
 use std::io;
 use std::mem::{self, size_of};
@@ -37,7 +38,7 @@ pub(crate) const GSO_ECN: u8 = 0x80;
 /// The longest frame that a local stack makes, with room for tags.
 pub(crate) const LARGE: usize = 65_536 + 64;
 
-/// Octets of a VLAN tag.
+/// Bytes of a VLAN tag.
 const TAG: usize = 4;
 
 /// Words for one `tpacket_auxdata`.
@@ -55,7 +56,7 @@ pub(crate) fn open() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Sets what has to be set before the socket is bound, and then binds it to all protocols of interface `index`.
+/// Sets the options that must be set before binding, then binds the socket to all protocols of interface `index`.
 pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Result<()> {
     let fd = socket.as_fd();
     set_number(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
@@ -96,7 +97,7 @@ pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Resu
     .map(drop)
 }
 
-/// What the kernel dropped since the last call because nobody had read it: `PACKET_STATISTICS`.
+/// Frames that the kernel dropped since the last call because nobody read them: `PACKET_STATISTICS`.
 pub(crate) fn drops(socket: &OwnedFd) -> io::Result<u32> {
     // SAFETY: all zeros is a valid `tpacket_stats`.
     let mut stats: libc::tpacket_stats = unsafe { mem::zeroed() };
@@ -115,24 +116,24 @@ pub(crate) fn drops(socket: &OwnedFd) -> io::Result<u32> {
     Ok(stats.tp_drops)
 }
 
-/// A frame that came.
+/// A received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Its octets, without what the kernel says of it.
+    /// Its bytes, without the kernel's description.
     pub(crate) length: usize,
     pub(crate) offload: Offload,
-    /// The VLAN tag that the kernel took away.
+    /// The VLAN tag that the kernel removed.
     pub(crate) tag: Option<[u8; 4]>,
 }
 
-/// Headers for a batch of frames, allocated once: each frame goes to the room that the caller gives, and what does not
-/// fit there to a buffer behind it.
+/// Headers for a batch of frames, allocated once. Each frame goes to the room that the caller gives; the rest of it
+/// goes to a buffer after that.
 pub(crate) struct RecvSlots {
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<[libc::iovec; 3]>,
     offloads: Vec<Offload>,
     controls: Vec<Control>,
-    /// For each frame as much as the largest needs.
+    /// For each frame, room for the largest.
     large: Vec<u8>,
     used: usize,
 }
@@ -157,10 +158,10 @@ impl RecvSlots {
         self.headers.len()
     }
 
-    /// Says that frame `index` of the next call goes to `room`.
+    /// Makes frame `index` of the next call go to `room`.
     fn prepare(&mut self, index: usize, room: &mut [u8]) {
         let large = &mut self.large[index * LARGE..(index + 1) * LARGE];
-        // In front of it is space for a tag and what the room takes, so that all can be put together there.
+        // Before it is space for a tag and for the bytes in the room, so that the whole frame can be assembled there.
         let rest = &mut large[(TAG + room.len()).min(LARGE)..];
         self.vectors[index] = [
             vector((&raw mut self.offloads[index]).cast(), size_of::<Offload>()),
@@ -174,7 +175,7 @@ impl RecvSlots {
         header.msg_controllen = size_of::<Control>() as _;
     }
 
-    /// One recvmmsg call into `rooms`, which are parts of `octets`. Returns how many frames came.
+    /// One recvmmsg call into `rooms`, which are ranges of `octets`. Returns the number of frames.
     pub(crate) fn receive(
         &mut self,
         socket: &OwnedFd,
@@ -203,7 +204,7 @@ impl RecvSlots {
         Ok(self.used)
     }
 
-    /// What the kernel said of a frame of the last call.
+    /// The kernel's description of a frame of the last call.
     pub(crate) fn arrival(&self, index: usize) -> Arrival {
         let raw = &self.headers[..self.used][index];
         let mut arrival = Arrival {
@@ -228,7 +229,7 @@ impl RecvSlots {
         arrival
     }
 
-    /// Puts the frame together that came as `arrival` and whose beginning is in `room`; returns where it is.
+    /// Assembles the frame of `arrival` whose start is in `room`; returns its range.
     pub(crate) fn put_together(
         &mut self,
         index: usize,
@@ -248,13 +249,13 @@ impl RecvSlots {
         start..start + end
     }
 
-    /// A frame that was put together since the last call of [`RecvSlots::receive`].
+    /// A frame assembled since the last call of [`RecvSlots::receive`].
     pub(crate) fn large(&self, range: Range<usize>) -> &[u8] {
         &self.large[range]
     }
 }
 
-/// The tag that the kernel took away, if it did.
+/// The tag that the kernel removed, if it did.
 fn tag(data: &libc::tpacket_auxdata) -> Option<[u8; 4]> {
     if data.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;
@@ -295,7 +296,7 @@ impl SendSlots {
         }
     }
 
-    /// One sendmmsg call for as many of `frames` as there are slots. Returns how many were sent; an error is about the
+    /// One sendmmsg call for as many of `frames` as there are slots. Returns the number sent; an error is about the
     /// first one.
     pub(crate) fn send<'a>(
         &mut self,

@@ -10,7 +10,7 @@ use crate::sys::{check, timespec};
 use crate::syscalls::{Call, SysCounts};
 use crate::token::{Interest, Readiness};
 
-/// One descriptor of a set, and what was found.
+/// One descriptor of a set, and its readiness.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct PollFd(libc::pollfd);
@@ -46,7 +46,7 @@ pub(crate) fn poll(set: &mut [PollFd], timeout: Option<Duration>) -> io::Result<
     };
     match check(result) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            // What the set says is from the wait before.
+            // The readiness in the set is from the wait before.
             set.iter_mut().for_each(|slot| slot.0.revents = 0);
             Ok(0)
         }

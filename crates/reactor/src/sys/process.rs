@@ -1,4 +1,4 @@
-//! What the kernel has booked on this process, and on its children.
+//! The kernel's resource counters of this process and of its children.
 
 use std::mem::MaybeUninit;
 

@@ -7,8 +7,8 @@ use super::check;
 /// `SCHED_FLAG_RESET_ON_FORK`: threads and processes started later are ordinary again.
 const RESET_ON_FORK: u64 = 1;
 
-/// `sched_setattr(2)` of the calling thread: policy, priority within SCHED_FIFO, nice value, and the slice of an ordinary
-/// thread in ns (0 for the kernel's own).
+/// `sched_setattr(2)` for the calling thread: policy, priority within SCHED_FIFO, nice value, and the time slice of
+/// an ordinary thread in ns (0 for the kernel's default).
 pub(crate) fn set(policy: libc::c_int, priority: u32, nice: i32, slice_ns: u64) -> io::Result<()> {
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,

@@ -8,8 +8,8 @@ use std::ptr;
 use crate::sys::check;
 use crate::syscalls::{Call, SysCounts};
 
-/// Blocks `signals` in this thread and those it will start, and opens a
-/// non-blocking descriptor that reports them.
+/// Blocks `signals` in this thread and in threads that it starts later, and opens a non-blocking descriptor that
+/// reports them.
 pub(crate) fn open(signals: &[libc::c_int]) -> io::Result<OwnedFd> {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset initialises the set, the other calls then only read it or
@@ -37,7 +37,7 @@ pub(crate) fn ignore(signal: libc::c_int) {
     }
 }
 
-/// The next signal's number, `None` if there is none now.
+/// The next signal's number; `None` if there is none now.
 pub(crate) fn next(fd: &OwnedFd) -> io::Result<Option<libc::c_int>> {
     let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
     let size = size_of::<libc::signalfd_siginfo>();

@@ -11,7 +11,7 @@ use crate::sys::control::{packet_info, plain, write_control, write_source};
 /// Room for time stamps, a hop limit, a traffic class, packet info, and an error with its offender.
 const CONTROL_WORDS: usize = 40;
 
-/// Gives a packet the number that its time stamp will carry (Linux 6.13); not yet in every libc.
+/// Sets the number that a packet's time stamp will carry (Linux 6.13); not yet in every libc.
 const SCM_TS_OPT_ID: libc::c_int = 81;
 
 /// An entry of the error queue (ip(7), `IP_RECVERR`).
@@ -26,14 +26,14 @@ pub(crate) struct QueuedError {
     pub(crate) offender: Option<IpAddr>,
 }
 
-/// What the kernel said of one received message.
+/// The kernel's description of a received message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Envelope {
-    /// The sender, or of an error the address that was sent to.
+    /// The sender; for an error, the destination of the packet.
     pub(crate) peer: Option<SocketAddr>,
     /// The address it was sent to.
     pub(crate) local: Option<IpAddr>,
-    /// Its whole length, of which the buffer may hold less.
+    /// Its full length; the buffer may hold less.
     pub(crate) length: usize,
     /// `CLOCK_REALTIME` in nanoseconds.
     pub(crate) stamp: Option<u64>,
@@ -61,19 +61,19 @@ impl RecvSlots {
         self.slots.capacity()
     }
 
-    /// One recvmmsg call, on the error queue if `errors`. Returns how many messages came.
+    /// One recvmmsg call, on the error queue if `errors`. Returns the number of messages.
     pub(crate) fn receive(&mut self, socket: &OwnedFd, errors: bool) -> io::Result<usize> {
         let queue = if errors { libc::MSG_ERRQUEUE } else { 0 };
         self.slots.receive(socket, libc::MSG_TRUNC | queue)
     }
 
-    /// The octets of a message, as far as there was room.
+    /// The bytes of a message, as far as there was room.
     pub(crate) fn bytes(&self, index: usize) -> &[u8] {
         let length = self.slots.length(index) as usize;
         self.slots.payload(index, length.min(self.size))
     }
 
-    /// What the kernel said of a message of the last call.
+    /// The kernel's description of a message of the last call.
     pub(crate) fn envelope(&self, index: usize) -> Envelope {
         let mut envelope = Envelope {
             peer: self.slots.name(index),
@@ -87,7 +87,7 @@ impl RecvSlots {
 }
 
 impl Envelope {
-    /// Takes one control message in.
+    /// Reads one control message.
     fn note(&mut self, level: libc::c_int, kind: libc::c_int, data: &[u8]) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => self.stamp = software_stamp(data),
@@ -146,7 +146,7 @@ pub(crate) struct Message<'a> {
     pub(crate) to: SocketAddr,
     pub(crate) from: Option<IpAddr>,
     pub(crate) traffic_class: u8,
-    /// The number that its time stamp shall carry, if the kernel takes one.
+    /// The number that its time stamp will carry, if the kernel supports that.
     pub(crate) number: Option<u32>,
 }
 
@@ -158,8 +158,8 @@ impl SendSlots {
         Self(Headers::new(slots))
     }
 
-    /// One sendmmsg call for as many of `messages` as there are slots. Returns how many of them were sent; an error is
-    /// about the first one.
+    /// One sendmmsg call for as many of `messages` as there are slots. Returns the number sent; an error is about the
+    /// first one.
     pub(crate) fn send<'a>(
         &mut self,
         socket: &OwnedFd,

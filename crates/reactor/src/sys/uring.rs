@@ -1,4 +1,4 @@
-//! An io_uring that only polls.
+//! An io_uring that is used for polling only.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -14,7 +14,7 @@ const COMPLETIONS: u32 = 4096;
 /// How long to stay in the kernel.
 #[derive(Clone, Copy)]
 pub(crate) enum Wait {
-    /// Only submit, and run what completions are due.
+    /// Only submit, and process the completions that are due.
     No,
     /// Until a completion.
     Forever,
@@ -22,7 +22,7 @@ pub(crate) enum Wait {
     Timeout(Duration),
 }
 
-/// A completion: whose, with what result, and whether more will follow.
+/// A completion: the poll, the result, and whether more will follow.
 #[derive(Clone, Copy)]
 pub(crate) struct Completion {
     pub(crate) user_data: u64,
@@ -42,7 +42,7 @@ impl Ring {
             .setup_defer_taskrun()
             .build(SUBMISSIONS);
         let ring = match deferred {
-            // Linux before 6.1 does not know these flags.
+            // Linux before 6.1 lacks these flags.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::builder()
                 .setup_cqsize(COMPLETIONS)
                 .build(SUBMISSIONS),
@@ -56,8 +56,7 @@ impl Ring {
         Ok(Self(ring))
     }
 
-    /// Queues a multishot poll. It is submitted by the next [`Ring::enter`], or
-    /// before if the queue is full.
+    /// Queues a multishot poll. The next [`Ring::enter`] submits it, or an earlier call if the queue is full.
     pub(crate) fn poll_add(&mut self, fd: RawFd, mask: u32, user_data: u64) -> io::Result<()> {
         let entry = opcode::PollAdd::new(types::Fd(fd), mask)
             .multi(true)
@@ -65,7 +64,7 @@ impl Ring {
         self.push(&entry.user_data(user_data))
     }
 
-    /// Queues the end of a poll, whose own completion will say `user_data`.
+    /// Queues the end of a poll; its own completion carries `user_data`.
     pub(crate) fn poll_remove(&mut self, target: u64, user_data: u64) -> io::Result<()> {
         self.push(&opcode::PollRemove::new(target).build().user_data(user_data))
     }
@@ -81,7 +80,7 @@ impl Ring {
             .map_err(|_| io::Error::new(io::ErrorKind::ResourceBusy, "io_uring's queue is full"))
     }
 
-    /// Submits what is queued and waits. A signal or the end of the time is `Ok`.
+    /// Submits the queue and waits. A signal or a timeout is `Ok`.
     pub(crate) fn enter(&mut self, wait: Wait) -> io::Result<()> {
         let queued = self.0.submission().len() as u32;
         let span = match wait {
@@ -114,7 +113,7 @@ impl Ring {
         }
     }
 
-    /// Whether a completion is there to take.
+    /// Whether a completion is waiting.
     pub(crate) fn has_completion(&mut self) -> bool {
         !self.0.completion().is_empty()
     }
@@ -129,7 +128,7 @@ impl Ring {
     }
 }
 
-/// Says what to do about a kernel without io_uring, or one that forbids it.
+/// Adds what to do about a kernel without io_uring, or one that forbids it.
 fn unsupported(error: io::Error) -> io::Error {
     let text = format!(
         "io_uring cannot be had here (Linux 5.11 or later, kernel.io_uring_disabled = 0, no \

@@ -1,10 +1,10 @@
-//! A packet filter for raw ICMP sockets, which else receive what every other process is answered.
+//! A packet filter for raw ICMP sockets. Without it they receive the replies to every other process too.
 
 use crate::sys::socket::Instruction;
 use crate::timed::Family;
 
-/// Loads an octet or 16 bits at an offset, or at one relative to X; loads X with the length of an IPv4 header;
-/// compares; returns (bpf(4), Linux's `filter.rst`).
+/// Load a byte or 16 bits at an offset, or at one relative to X; load X with the length of an IPv4 header; compare;
+/// return (bpf(4), Linux's `filter.rst`).
 const LOAD_OCTET: u16 = 0x30;
 const LOAD_HALF: u16 = 0x28;
 const LOAD_OCTET_X: u16 = 0x50;
@@ -16,7 +16,7 @@ const RETURN: u16 = 0x06;
 const ECHO_REPLY: u32 = 0;
 const ECHO_REPLY_V6: u32 = 129;
 
-/// Accepts echo replies with `identifier`. IPv4's raw sockets see the IP header, IPv6's do not.
+/// Accepts echo replies with `identifier`. Raw IPv4 sockets see the IP header, raw IPv6 sockets do not.
 pub(super) fn echo_replies(family: Family, identifier: u16) -> Vec<Instruction> {
     let identifier = u32::from(identifier);
     let (mut program, octet, half, reply) = match family {

@@ -1,12 +1,13 @@
-//! Sockets whose packets the kernel stamps with the time, both ways.
+//! Sockets whose packets the kernel timestamps, both ways.
 //!
-//! [`TimedSocket::send`] gives each packet a number; [`TimedSocket::send_times`] says later when the numbered packet
-//! left, [`TimedSocket::recv`] when one came, with its hop limit and traffic class. Errors that routers and hosts
-//! report come as [`NetworkError`]s from [`TimedSocket::errors`], not as failures of a call. The descriptor is readable
-//! for both: an error's or a stamp's presence is [`crate::Readiness::error`].
+//! [`TimedSocket::send`] numbers each packet. [`TimedSocket::send_times`] returns later when the numbered packet
+//! left. [`TimedSocket::recv`] returns when a packet arrived, with its hop limit and traffic class.
+//! [`TimedSocket::errors`] returns the errors that routers and hosts report, as [`NetworkError`]s and not as failures
+//! of a call. The descriptor is readable for both; [`crate::Readiness::error`] means that an error or a time stamp is
+//! waiting.
 //!
-//! ICMP goes through ping sockets, which need no privilege where `net.ipv4.ping_group_range` has the caller's group,
-//! and else through raw sockets. Messages are ICMP's own, without an IP header, in both.
+//! ICMP uses ping sockets, which need no privilege if `net.ipv4.ping_group_range` includes the caller's group, and
+//! raw sockets otherwise. With both, messages are pure ICMP without an IP header.
 //!
 //! Left out: hardware time stamps, and IP options.
 
@@ -37,13 +38,13 @@ use stamp::RealClock;
 /// Messages in one system call.
 const SLOTS: usize = 64;
 
-/// Octets of a packet that an error tells of which are kept: enough for ICMP's and UDP's headers and a time stamp.
+/// Bytes kept of a packet that an error is about: enough for ICMP's and UDP's headers and a time stamp.
 const QUOTE_BYTES: usize = 64;
 
-/// Errors kept until [`TimedSocket::errors`] is called; more are counted and forgotten.
+/// Errors kept until [`TimedSocket::errors`] is called; further ones are counted and dropped.
 const ERRORS_MAX: usize = 1_024;
 
-/// Stamps of software both ways, each of those sent with a number and without the packet.
+/// Software time stamps both ways; those of sent packets carry a number and not the packet.
 const FLAGS: libc::c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
     | libc::SOF_TIMESTAMPING_RX_SOFTWARE
     | libc::SOF_TIMESTAMPING_SOFTWARE
@@ -60,7 +61,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// That of an address.
+    /// The family of an address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() {
@@ -71,10 +72,10 @@ impl Family {
     }
 }
 
-/// How a socket is to be set up.
+/// Options of a socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimedOptions {
-    /// The address to send from; for UDP it is that of `bind`.
+    /// The source address; for UDP it is that of `bind`.
     pub source: Option<IpAddr>,
     /// The interface to send and receive through.
     pub interface: Option<String>,
@@ -84,43 +85,43 @@ pub struct TimedOptions {
     pub recv_buffer_bytes: Option<usize>,
     /// Send buffer in bytes; the kernel's default if `None`.
     pub send_buffer_bytes: Option<usize>,
-    /// Refuses to send, and lets routers refuse, what would have to be fragmented.
+    /// Refuses packets that would need fragmenting, here and at routers.
     pub dont_fragment: bool,
-    /// ICMP on a raw socket: the identifier of its requests; one of the kernel's or process's choice if `None`.
+    /// For ICMP on a raw socket: the identifier of its requests; chosen by the kernel or the process if `None`.
     pub identifier: Option<u16>,
 }
 
-/// Which kind of socket it became.
+/// The kind of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SocketKind {
     /// Sends ICMP echo requests without privilege. The kernel writes identifier and checksum.
     Ping,
-    /// Sends any ICMP message, as it is given but for ICMPv6's checksum.
+    /// Sends any ICMP message unchanged, except for ICMPv6's checksum.
     Raw,
     /// UDP.
     Udp,
 }
 
-/// What went through a socket, and what share of it the kernel stamped.
+/// Counters of a socket, and how many of its packets the kernel timestamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TimedStats {
     /// Packets sent.
     pub sent: u64,
-    /// Of those, how many the kernel said the time of so far.
+    /// Packets sent whose time stamp has arrived.
     pub sent_stamped: u64,
     /// Packets received.
     pub received: u64,
-    /// Of those, how many came with the kernel's time.
+    /// Packets received with a time stamp.
     pub received_stamped: u64,
-    /// Errors in [`TimedSocket::errors`].
+    /// Errors for [`TimedSocket::errors`].
     pub errors: u64,
-    /// Errors lost since nobody asked for them.
+    /// Errors dropped because nobody called [`TimedSocket::errors`].
     pub errors_lost: u64,
     /// How often the real clock was found to have been set.
     pub clock_steps: u64,
 }
 
-/// A non-blocking socket for ICMP or UDP whose packets are stamped.
+/// A non-blocking socket for ICMP or UDP with time stamps.
 pub struct TimedSocket {
     fd: OwnedFd,
     kind: SocketKind,
@@ -131,7 +132,7 @@ pub struct TimedSocket {
     stats: TimedStats,
     /// The number of the next packet.
     next: u32,
-    /// Whether the kernel takes numbers; else it counts by itself.
+    /// Whether the kernel takes numbers; otherwise it counts by itself.
     numbers: bool,
     /// The number of the packet that the kernel counts as 0.
     base: u32,
@@ -153,10 +154,10 @@ impl std::fmt::Debug for TimedSocket {
 }
 
 impl TimedSocket {
-    /// Opens a socket for ICMP (RFC 792) or ICMPv6 (RFC 4443): a ping socket if the kernel allows it, else a raw one.
+    /// Opens a socket for ICMP (RFC 792) or ICMPv6 (RFC 4443): a ping socket if permitted, else a raw one.
     ///
     /// # Errors
-    /// [`io::ErrorKind::PermissionDenied`] when neither is allowed, or what the kernel said of the options.
+    /// [`io::ErrorKind::PermissionDenied`] if neither is permitted; else the kernel's error.
     pub fn icmp(family: Family, options: &TimedOptions) -> io::Result<Self> {
         match open(family, SocketType::DGRAM, Some(icmp_protocol(family))) {
             Ok(fd) => Self::icmp_on(fd, SocketKind::Ping, family, options),
@@ -204,7 +205,7 @@ impl TimedSocket {
     /// Opens a UDP socket at `address`; port 0 lets the kernel choose. IPv6 sockets take IPv6 alone.
     ///
     /// # Errors
-    /// What the kernel said, for example that the address is in use.
+    /// The kernel's error, for example that the address is in use.
     pub fn udp(address: SocketAddr, options: &TimedOptions) -> io::Result<Self> {
         let family = Family::of(address.ip());
         let fd = open(family, SocketType::DGRAM, None)?;
@@ -265,7 +266,7 @@ impl TimedSocket {
         Ok(())
     }
 
-    /// Which kind of socket it became.
+    /// The kind of the socket.
     #[must_use]
     pub fn kind(&self) -> SocketKind {
         self.kind
@@ -277,20 +278,20 @@ impl TimedSocket {
         self.family
     }
 
-    /// The address it is bound to; of ICMP without the port.
+    /// The local address; for ICMP without a port.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// The identifier of ICMP echo requests that replies come back for; 0 of UDP. Requests on a raw socket must have
-    /// it, those on a ping socket are given it by the kernel.
+    /// The identifier of ICMP echo requests whose replies arrive here; 0 for UDP. Requests on a raw socket must carry
+    /// it; on a ping socket the kernel inserts it.
     #[must_use]
     pub fn identifier(&self) -> u16 {
         self.identifier
     }
 
-    /// What went through so far.
+    /// Its counters so far.
     #[must_use]
     pub fn stats(&self) -> TimedStats {
         TimedStats {
@@ -299,13 +300,13 @@ impl TimedSocket {
         }
     }
 
-    /// What became of the wish for a receive buffer, `None` if there was none.
+    /// The result of the request for a receive buffer; `None` if there was none.
     #[must_use]
     pub fn receive_buffer(&self) -> Option<BufferReport> {
         self.receive_buffer
     }
 
-    /// What became of the wish for a send buffer, `None` if there was none.
+    /// The result of the request for a send buffer; `None` if there was none.
     #[must_use]
     pub fn send_buffer(&self) -> Option<BufferReport> {
         self.send_buffer
@@ -339,14 +340,14 @@ fn open(family: Family, kind: SocketType, protocol: Option<Protocol>) -> io::Res
     Ok(rustix::net::socket_with(family, kind, flags, protocol)?)
 }
 
-/// An identifier that no other socket of this process has, and another process hardly.
+/// An identifier that no other socket of this process has, and another process is unlikely to have.
 fn fresh_identifier() -> u16 {
     static COUNT: AtomicU16 = AtomicU16::new(0);
     let nth = COUNT.fetch_add(1, Ordering::Relaxed);
     (std::process::id() as u16).wrapping_add(nth.wrapping_mul(0x9e37))
 }
 
-/// The options that are numbers: level, name, value.
+/// The numeric options: level, name, value.
 fn numbers(family: Family, options: &TimedOptions) -> Vec<(c_int, c_int, c_int)> {
     let mut list = match family {
         Family::V4 => vec![

@@ -1,4 +1,4 @@
-//! Receiving packets with their times, and errors.
+//! Receives packets with their time stamps, and errors.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +8,7 @@ use crate::datagram::is_about_an_earlier_datagram;
 use crate::sys::timed::{Envelope, RecvSlots};
 use crate::timed::{Family, QUOTE_BYTES, SocketKind, Stamp, TimedSocket};
 
-/// How often receiving is tried again that failed for an error which an earlier packet caused.
+/// How often to retry receiving after an error that an earlier packet caused.
 const RETRIES: usize = 16;
 
 /// A packet of a batch.
@@ -16,26 +16,26 @@ const RETRIES: usize = 16;
 pub struct TimedPacket<'a> {
     /// An ICMP message or UDP payload, as far as the batch had room.
     pub bytes: &'a [u8],
-    /// Its whole length in octets.
+    /// Its full length in bytes.
     pub length: usize,
-    /// Who sent it.
+    /// The sender.
     pub from: SocketAddr,
     /// The address it was sent to.
     pub to: Option<IpAddr>,
-    /// When it came.
+    /// When it arrived.
     pub arrived: Stamp,
-    /// What was left of its time to live or hop limit.
+    /// Its remaining time to live or hop limit.
     pub hop_limit: Option<u8>,
     /// Its TOS octet or traffic class.
     pub traffic_class: Option<u8>,
 }
 
-/// Who says that a packet did not get through.
+/// The source of an error report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorSource {
-    /// This host, for example that the packet is larger than the path takes.
+    /// This host, for example because the packet exceeds the path MTU.
     Local,
-    /// A router or the destination, by ICMP's or ICMPv6's type and code.
+    /// A router or the destination, by type and code of ICMP or ICMPv6.
     Icmp {
         /// Type.
         kind: u8,
@@ -44,41 +44,41 @@ pub enum ErrorSource {
     },
 }
 
-/// What became of a packet that did not get through.
+/// An error report about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkError {
-    /// When this was learned.
+    /// When it was received.
     pub at: Stamp,
-    /// Who says so.
+    /// The source of the report.
     pub source: ErrorSource,
-    /// It as an error number of the system; see [`NetworkError::error`].
+    /// The OS error number; see [`NetworkError::error`].
     pub errno: i32,
-    /// More of it: the path's MTU when the packet is too big.
+    /// Further information: the path MTU if the packet was too big.
     pub info: u32,
-    /// Where the packet was sent.
+    /// The packet's destination.
     pub to: Option<SocketAddr>,
-    /// Who says so, if not this host.
+    /// The reporting host, if not this one.
     pub from: Option<IpAddr>,
     pub(super) quote: [u8; QUOTE_BYTES],
     pub(super) length: usize,
 }
 
 impl NetworkError {
-    /// The packet's first octets, as far as they came back: at least 8 of the ICMP message, or what came back of UDP's
-    /// payload.
+    /// The packet's first bytes, as far as the report has them: at least 8 bytes of the ICMP message, or the returned
+    /// part of UDP's payload.
     #[must_use]
     pub fn quote(&self) -> &[u8] {
         &self.quote[..self.length]
     }
 
-    /// It as an error with a text.
+    /// The error with a text.
     #[must_use]
     pub fn error(&self) -> io::Error {
         io::Error::from_raw_os_error(self.errno)
     }
 }
 
-/// Buffers for the packets of one call, allocated once and used again.
+/// Buffers for the packets of one call, allocated once and reused.
 pub struct TimedBatch {
     slots: RecvSlots,
     packets: Vec<Received>,
@@ -89,12 +89,12 @@ struct Received {
     envelope: Envelope,
     from: SocketAddr,
     arrived: Stamp,
-    /// Octets of an IP header in front.
+    /// Bytes of an IP header before each packet.
     skip: usize,
 }
 
 impl TimedBatch {
-    /// A batch of up to `slots` packets, at least one and at most 1,024, with room for `bytes` octets of each.
+    /// A batch of up to `slots` packets, at least one and at most 1,024, with room for `bytes` bytes of each.
     #[must_use]
     pub fn new(slots: usize, bytes: usize) -> Self {
         let slots = slots.clamp(1, 1024);
@@ -105,7 +105,7 @@ impl TimedBatch {
         }
     }
 
-    /// Whether the last call filled it, so that more may be waiting.
+    /// Whether the last call filled it, so that more packets may be waiting.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.filled == self.slots.capacity()
@@ -129,12 +129,12 @@ impl TimedBatch {
 }
 
 impl TimedSocket {
-    /// Receives what is there, up to the batch's slots, with one call. Returns how many packets [`TimedBatch::iter`]
-    /// will yield; none if nothing was there.
+    /// Receives the waiting packets with one call, up to the batch's slots. Returns the number of packets that
+    /// [`TimedBatch::iter`] yields; 0 if none was waiting.
     ///
     /// # Errors
-    /// What the kernel said of the socket itself; not what became of an earlier packet, which
-    /// [`TimedSocket::send_times`] collects.
+    /// The kernel's error for the socket itself. Errors about earlier packets are left to
+    /// [`TimedSocket::send_times`].
     pub fn recv(&mut self, batch: &mut TimedBatch) -> io::Result<usize> {
         batch.filled = 0;
         batch.packets.clear();

@@ -1,4 +1,4 @@
-//! Sending, and learning when it was sent.
+//! Sends packets, and reads their time stamps.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,17 +12,17 @@ use crate::timed::{
     ERRORS_MAX, FLAGS, QUOTE_BYTES, SocketKind, Stamp, TimedSocket, ask_for_stamps,
 };
 
-/// How often a send is tried again that failed for an error which an earlier packet caused.
+/// How often to retry a send after an error that an earlier packet caused.
 const RETRIES: usize = 4;
 
-/// A packet to be sent.
+/// A packet to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
     /// An ICMP message or UDP payload.
     pub bytes: &'a [u8],
-    /// Where to.
+    /// The destination.
     pub to: SocketAddr,
-    /// The address to send from, where the kernel is not to choose.
+    /// The source address; `None` lets the kernel choose.
     pub from: Option<IpAddr>,
     /// TOS octet or traffic class: DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: u8,
@@ -31,9 +31,9 @@ pub struct Outgoing<'a> {
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// The number that its time from [`TimedSocket::send_times`] will carry; they wrap.
+    /// The number that its time stamp from [`TimedSocket::send_times`] will carry; numbers wrap.
     pub id: u32,
-    /// The time right before the system call, for when the kernel's never comes.
+    /// The time right before the system call, used if the kernel's time stamp never arrives.
     pub called: Stamp,
 }
 
@@ -41,7 +41,7 @@ impl TimedSocket {
     /// Sends one packet.
     ///
     /// # Errors
-    /// What the kernel said of this packet; [`io::ErrorKind::WouldBlock`] when the send buffer is full.
+    /// The kernel's error for this packet; [`io::ErrorKind::WouldBlock`] if the send buffer is full.
     pub fn send(&mut self, bytes: &[u8], to: SocketAddr, traffic_class: u8) -> io::Result<Sent> {
         let mut results = Vec::with_capacity(1);
         let packet = Outgoing {
@@ -56,8 +56,8 @@ impl TimedSocket {
             .unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
     }
 
-    /// Sends many packets with few calls. Appends what became of each to `results`, in their order; fewer than there
-    /// are packets when the send buffer is full: the rest was not sent.
+    /// Sends many packets with few calls. Appends a result for each to `results`, in order. If there are fewer
+    /// results than packets, the send buffer is full: the rest was not sent.
     pub fn send_many(&mut self, packets: &[Outgoing<'_>], results: &mut Vec<io::Result<Sent>>) {
         let mut rest = packets;
         let mut tries = 0;
@@ -78,11 +78,11 @@ impl TimedSocket {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return,
                     Some(libc::EINTR) => {}
-                    // Perhaps the kernel takes no numbers (Linux before 6.13).
+                    // Perhaps the kernel does not take numbers (Linux before 6.13).
                     Some(libc::EINVAL) if self.numbers && self.stats.sent == 0 => {
                         self.numbers = false;
                     }
-                    // An error of an earlier packet is reported once in place of sending.
+                    // An error of an earlier packet is reported once instead of sending.
                     Some(code) if tries < RETRIES && is_about_an_earlier_datagram(code) => {
                         tries += 1;
                     }
@@ -99,7 +99,7 @@ impl TimedSocket {
 
     fn send_some(&mut self, packets: &[Outgoing<'_>]) -> io::Result<usize> {
         let (numbers, first) = (self.numbers, self.next);
-        // A raw socket takes a port for a protocol number.
+        // A raw socket would take a port for a protocol number.
         let ports = self.kind == SocketKind::Udp;
         let messages = packets.iter().enumerate().map(|(n, packet)| {
             let mut to = packet.to;
@@ -117,12 +117,12 @@ impl TimedSocket {
         self.send_slots.send(&self.fd, messages)
     }
 
-    /// Lets the kernel count from 0 again: whether it counted a packet that it refused depends on why it did.
+    /// Makes the kernel count from 0 again. Whether it counted a packet that it refused depends on the reason.
     fn recount(&mut self) {
         if self.numbers {
             return;
         }
-        // Turned off and on again, it starts anew. What fails here failed when the socket was set up.
+        // Turning the option off and on restarts the count. An error here would have occurred in the set-up too.
         for flags in [
             FLAGS & !libc::SOF_TIMESTAMPING_OPT_ID & !libc::SOF_TIMESTAMPING_OPT_TSONLY,
             FLAGS,
@@ -133,11 +133,11 @@ impl TimedSocket {
     }
 
     /// Reads the error queue: appends the number and time of each packet that left since the last call, and keeps
-    /// errors for [`TimedSocket::errors`]. A packet may have no time (its interface's driver gives none), or a second
-    /// one (it was fragmented).
+    /// errors for [`TimedSocket::errors`]. A packet may have no time stamp (its interface's driver gives none), or
+    /// two (it was fragmented).
     ///
     /// # Errors
-    /// What the kernel said of the socket itself.
+    /// The kernel's error for the socket itself.
     pub fn send_times(&mut self, times: &mut Vec<(u32, Stamp)>) -> io::Result<()> {
         loop {
             let count = match self.error_slots.receive(&self.fd, true) {
@@ -186,7 +186,7 @@ impl TimedSocket {
             _ => return,
         };
         let bytes = self.error_slots.bytes(index);
-        // Raw sockets are told by ICMP of every process's packets.
+        // Raw sockets receive ICMP errors about every process's packets.
         let identifier = bytes
             .get(4..6)
             .map(|raw| u16::from_be_bytes([raw[0], raw[1]]));

@@ -1,27 +1,27 @@
-//! Kernel time stamps, which are of the real clock, on the monotonic clock that schedules are made of.
+//! Converts kernel time stamps, which are of the real clock, to the monotonic clock of the schedules.
 
 use base::{Duration, Instant};
 use rustix::time::ClockId;
 
 use crate::clock::{nanos, now};
 
-/// When a packet left or came.
+/// When a packet left or arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stamp {
     /// On the clock of [`crate::clock::now`].
     pub at: Instant,
     /// `CLOCK_REALTIME` in nanoseconds since 1970.
     pub real_ns: u64,
-    /// Whether the kernel took it as the packet passed; otherwise this process did, right before it sent, or after it
-    /// received.
+    /// Whether the kernel took it as the packet passed. Otherwise this process did, right before sending or after
+    /// receiving.
     pub by_kernel: bool,
 }
 
 impl Stamp {
-    /// Time since `earlier`, zero if that is later.
+    /// Time since `earlier`; zero if that is later.
     ///
-    /// It is the difference of the real clock, exact to the nanosecond, unless that clock was set in between: then it
-    /// is that of the monotonic clock, to which each stamp was converted when it was read.
+    /// This is the difference of the real clock, exact to the nanosecond, unless that clock was set in between. Then
+    /// it is the difference of the monotonic clock, to which each stamp was converted when it was read.
     #[must_use]
     pub fn since(&self, earlier: &Stamp) -> Duration {
         let monotonic = self.at.since(earlier.at);
@@ -35,13 +35,13 @@ impl Stamp {
     }
 }
 
-/// How far both clocks may come apart over `span`: slewing is limited to 500 ppm (adjtimex(2)), and reading both
+/// How far the two clocks may diverge over `span`: slewing is limited to 500 ppm (adjtimex(2)), and reading both
 /// clocks may be interrupted.
 fn tolerance(span: Duration) -> u64 {
     100_000 + span.as_nanos() / 1_000
 }
 
-/// How far the real clock is from the monotonic one.
+/// The offset of the real clock from the monotonic one.
 #[derive(Debug)]
 pub(super) struct RealClock {
     /// Real minus monotonic, in ns.
@@ -60,7 +60,7 @@ impl RealClock {
         }
     }
 
-    /// Measures anew; call it before stamps that were just read are converted.
+    /// Measures the offset again; call it before converting new stamps.
     pub(super) fn refresh(&mut self) {
         let (offset, measured) = measure();
         let apart = offset.abs_diff(self.offset);
