@@ -1,6 +1,5 @@
-//! What every other crate stands on: time as a value, the shape of a protocol
-//! machine, stores for values and ids, secrets that do not print, the word that was
-//! meant, and the timer stores.
+//! Ground for every other crate: time as a value, the `Machine` trait, slabs and id sets, secrets that do not print,
+//! spelling suggestions, and timer stores.
 //!
 //! Nothing here reads a clock, opens a descriptor or starts a thread.
 #![forbid(unsafe_code)]

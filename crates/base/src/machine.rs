@@ -1,5 +1,4 @@
-//! The shape that every protocol machine has, so that `sim` and `reactor` can
-//! drive any of them.
+//! The trait of every protocol machine, so that `sim` and `reactor` can drive any of them.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -12,9 +11,9 @@ use crate::Instant;
 pub trait Machine {
     /// What arrives, for example a [`Datagram`].
     type Input<'a>;
-    /// Where a message that `poll_transmit` wrote is to go.
+    /// The destination of a message that `poll_transmit` wrote.
     type Transmit;
-    /// What the owner should know.
+    /// What the machine reports to its owner.
     type Event;
     /// Why an input was ignored.
     type Discard: core::error::Error;
@@ -25,7 +24,7 @@ pub trait Machine {
     /// The input was ignored and counted: no state changed.
     fn handle(&mut self, input: Self::Input<'_>, now: Instant) -> Result<(), Self::Discard>;
 
-    /// Fires what is due. Idempotent: early or repeated calls do nothing.
+    /// Fires the timers that are due. Idempotent: early or repeated calls do nothing.
     fn handle_timeout(&mut self, now: Instant);
 
     /// Appends one message to `out`; `None` means drained.
@@ -40,16 +39,15 @@ pub trait Machine {
 
 /// The two ends of a datagram and the socket it belongs to.
 ///
-/// On input `peer` sent it and `local` is the address it was sent to. On output
-/// `peer` gets it, and it leaves from `local` where that is known (replies leave
-/// from the address that was asked).
+/// On input, `peer` is the sender and `local` the destination. On output, `peer` is the destination and `local` the
+/// source, if known: a reply leaves from the address that the request was sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Route {
     /// The other end.
     pub peer: SocketAddr,
-    /// Our address, where it is known. The port is the socket's.
+    /// Our address, if known. The port is the socket's.
     pub local: Option<IpAddr>,
-    /// Which of the machine's sockets: a number that the driver gave out.
+    /// The machine's socket: a number that the driver assigned.
     pub socket: u32,
 }
 
@@ -68,7 +66,7 @@ impl Route {
 /// A datagram as a machine receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// Where it came from, and to.
+    /// Its source and destination.
     pub route: Route,
     /// The UDP payload.
     pub bytes: &'a [u8],

@@ -1,12 +1,12 @@
-//! The known word nearest to a mistyped one.
+//! Suggests a known word for a mistyped one.
 
 use strsim::osa_distance;
 
-/// Letters of a typed word that are looked at, so that a long one costs no more.
+/// Letters of a typed word that are compared; a longer word costs no more.
 const LETTERS: usize = 64;
 
-/// The word of `known` that `typed` was most likely meant to be: at most a third of its letters differ (a swap of
-/// neighbours is one difference), or one begins with the other. Case does not matter, nor `-` for `_`.
+/// The word of `known` that `typed` most likely means. Either at most a third of its letters differ (two swapped
+/// neighbours are one difference), or one starts with the other. Case is ignored, and `-` equals `_`.
 #[must_use]
 pub fn nearest<'k>(typed: &str, known: &[&'k str]) -> Option<&'k str> {
     let folded = |letter: char| match letter {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A value that prints as `[redacted]`, whatever asks for it.
+/// A value that always prints as `[redacted]`.
 ///
 /// ```
 /// use base::Redacted;

@@ -1,40 +1,39 @@
-//! A slab: values that are named by small keys, in pages that never move.
+//! A slab: stores values under small keys, in pages that never move.
 
 /// Entries in a page.
 const PAGE_ENTRIES: u32 = 256;
 /// No entry, no page.
 const NIL: u32 = u32::MAX;
 
-/// Names one value of a [`Slab`]. The key of a removed value is recognised, also
-/// after its place was used again (until 2^32 uses later).
+/// Names one value of a [`Slab`]. The key of a removed value is recognised as stale, even after its place is reused
+/// (until 2^32 uses later).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Which place; places are used again.
+    /// The place; places are reused.
     pub index: u32,
-    /// Which use of that place.
+    /// Which use of that place it means.
     pub generation: u32,
 }
 
-/// Values in pages of 256: insert, remove and get are O(1), growing moves
-/// nothing, and a page that became empty gives its memory back.
+/// Values in pages of 256. Insert, remove and get are O(1); growing moves nothing; an empty page frees its memory.
 ///
-/// An empty page keeps its memory only while it is the one to take the next
-/// value, so that coming and going at a page's edge does not allocate.
+/// One empty page keeps its memory: the one for the next value. So inserting and removing at a page's edge does not
+/// allocate.
 pub struct Slab<T> {
     pages: Vec<Page<T>>,
-    /// The first of the pages with room, linked by `next_open`.
+    /// The first page with room; pages are linked by `next_open`.
     open: u32,
     len: usize,
 }
 
 struct Page<T> {
-    /// Never grows beyond `PAGE_ENTRIES`, the capacity that it is made with.
+    /// Never grows beyond `PAGE_ENTRIES`, its capacity.
     entries: Vec<Entry<T>>,
     /// The first free entry below `entries.len()`.
     free: u32,
     used: u32,
     next_open: u32,
-    /// Later than every generation that the page had before it was given back.
+    /// Later than every generation of the page before its memory was freed.
     first_generation: u32,
 }
 
@@ -73,7 +72,7 @@ impl<T> Slab<T> {
         self.insert_with(|_| value)
     }
 
-    /// Stores a value that is made from its own key.
+    /// Stores a value made from its own key.
     pub fn insert_with(&mut self, make: impl FnOnce(Key) -> T) -> Key {
         if self.open == NIL {
             self.open = u32::try_from(self.pages.len()).expect("memory ends before 2^24 pages");
@@ -95,7 +94,7 @@ impl<T> Slab<T> {
         key
     }
 
-    /// Takes a value out; `None` if it was removed before.
+    /// Removes and returns a value; `None` if it was removed before.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let number = key.index / PAGE_ENTRIES;
         let page = self.pages.get_mut(number as usize)?;
@@ -122,7 +121,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The value that `key` names, to change it.
+    /// The value that `key` names, mutably.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let page = self.pages.get_mut((key.index / PAGE_ENTRIES) as usize)?;
         let entry = page.entries.get_mut((key.index % PAGE_ENTRIES) as usize)?;
@@ -132,7 +131,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The value at a place now, whatever its generation.
+    /// The present value at a place, whatever its generation.
     pub fn at(&self, index: u32) -> Option<&T> {
         match &self.entry(index)?.state {
             State::Used(value) => Some(value),
@@ -140,7 +139,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The value at a place now, to change it.
+    /// The present value at a place, mutably.
     pub fn at_mut(&mut self, index: u32) -> Option<&mut T> {
         let page = self.pages.get_mut((index / PAGE_ENTRIES) as usize)?;
         match &mut page.entries.get_mut((index % PAGE_ENTRIES) as usize)?.state {
@@ -149,7 +148,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The key of the value at a place now, whatever its generation.
+    /// The key of the present value at a place.
     pub fn key_at(&self, index: u32) -> Option<Key> {
         let entry = self.entry(index)?;
         matches!(entry.state, State::Used(_)).then_some(Key {
@@ -181,8 +180,8 @@ impl<T> Slab<T> {
 
     /// The first value at place `index` or after it, with its place.
     ///
-    /// To list a slab bit by bit while it changes, ask again from one past the
-    /// place of the last answer: each value that stays is seen once.
+    /// To list a slab in parts while it changes, continue one past the place of the last result: every value that
+    /// stays is returned once.
     pub fn next_from(&self, index: u32) -> Option<(u32, &T)> {
         let first = (index / PAGE_ENTRIES) as usize;
         let mut skip = (index % PAGE_ENTRIES) as usize;
@@ -228,7 +227,7 @@ impl<T> Page<T> {
         }
     }
 
-    /// Puts a value where `vacant` said.
+    /// Stores a value in the place that `vacant` returned.
     fn fill(&mut self, offset: u32, value: T) {
         let state = State::Used(value);
         match self.entries.get_mut(offset as usize) {
@@ -250,7 +249,7 @@ impl<T> Page<T> {
         self.used += 1;
     }
 
-    /// Frees an entry if that generation is in it.
+    /// Frees an entry if it has that generation.
     fn take(&mut self, offset: u32, generation: u32) -> Option<T> {
         let entry = self.entries.get_mut(offset as usize)?;
         if entry.generation != generation || matches!(entry.state, State::Free { .. }) {
@@ -267,8 +266,7 @@ impl<T> Page<T> {
         }
     }
 
-    /// Gives the memory of an empty page back, and remembers what generations
-    /// it had.
+    /// Frees the memory of an empty page, and remembers its generations.
     fn give_back_if_empty(&mut self) {
         if self.used > 0 {
             return;

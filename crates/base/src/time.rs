@@ -1,4 +1,4 @@
-//! Time as an argument: nanoseconds since an origin that the caller chose.
+//! Time as an argument: nanoseconds since an origin that the caller chooses.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};

@@ -1,4 +1,4 @@
-//! Which addresses a node's sockets answer for.
+//! Which node's socket receives a datagram.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,7 +27,7 @@ impl Bind {
     /// Every address of `network/prefix_len`, at `port`.
     ///
     /// # Errors
-    /// The prefix is longer than an address of that family.
+    /// The prefix is longer than an address of its family.
     pub fn prefix(network: IpAddr, prefix_len: u8, port: u16) -> Result<Self, BindError> {
         if prefix_len > address_bits(network) {
             return Err(BindError(format!("{network}/{prefix_len}")));
@@ -44,13 +44,13 @@ impl Bind {
         self.network.is_ipv4() == ip.is_ipv4() && mask(ip, self.prefix_len) == self.network
     }
 
-    /// The address that is used where none is asked for: the lowest.
+    /// The default source address: the lowest.
     pub fn primary(&self) -> SocketAddr {
         SocketAddr::new(self.network, self.port)
     }
 }
 
-/// The address that `text` is, for literals in tests: `addr("192.0.2.1:1701")`.
+/// Parses `text`, for literals in tests: `addr("192.0.2.1:1701")`.
 ///
 /// # Panics
 /// The text is not an address with a port.
@@ -74,7 +74,7 @@ impl From<&str> for Bind {
     /// For literals in tests.
     ///
     /// # Panics
-    /// The text is not a bind; where it comes from outside, parse it.
+    /// The text is no bind; parse text from outside instead.
     fn from(text: &str) -> Self {
         text.parse().unwrap_or_else(|e| panic!("{e}"))
     }
@@ -153,9 +153,9 @@ fn mask(ip: IpAddr, prefix_len: u8) -> IpAddr {
 /// A socket of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Socket {
-    /// Takes what is sent to its addresses.
+    /// Receives datagrams to its addresses.
     Bound(Bind),
-    /// Takes what `peer` sends to `local`, before any bound socket.
+    /// Receives datagrams from `peer` to `local`, before any bound socket.
     Connected { local: SocketAddr, peer: SocketAddr },
 }
 
@@ -190,11 +190,11 @@ pub(crate) struct Owner {
     pub(crate) socket: u32,
 }
 
-/// Which socket takes a datagram: the connected one, else the longest prefix.
+/// Finds the socket for a datagram: the connected one, else the one with the longest prefix.
 #[derive(Default)]
 pub(crate) struct Addresses {
     owners: HashMap<Socket, Owner>,
-    /// Prefix lengths in use at some time, longest first.
+    /// Prefix lengths used so far, longest first.
     prefix_lens: Vec<u8>,
 }
 
@@ -217,7 +217,7 @@ impl Addresses {
         self.owners.remove(socket);
     }
 
-    /// Who takes what `from` sends to `to`.
+    /// The owner of datagrams from `from` to `to`.
     pub(crate) fn find(&self, from: SocketAddr, to: SocketAddr) -> Option<Owner> {
         if let Some(owner) = self.owners.get(&Socket::Connected {
             local: to,

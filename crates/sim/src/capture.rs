@@ -1,8 +1,8 @@
 //! The log as a capture file: pcapng (draft-ietf-opsawg-pcapng), raw IP, nanosecond
 //! times, one interface.
 //!
-//! pcapng and not pcap because it takes a comment for each packet: a lost datagram is
-//! in the file, and says that it was lost.
+//! The format is pcapng because it has a comment for each packet: the file also contains lost datagrams, and the
+//! comment says that they were lost.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -33,7 +33,7 @@ pub(crate) fn payload_max(to: SocketAddr) -> usize {
 
 /// The records as the bytes of a pcapng file, stamped with the time of sending.
 ///
-/// What never left its node ([`Fate::BadRoute`], [`Fate::TooLong`]) is not in it.
+/// Datagrams that never left their node ([`Fate::BadRoute`], [`Fate::TooLong`]) are left out.
 pub(crate) fn pcapng<'a>(records: impl Iterator<Item = (&'a Record, String)>) -> Vec<u8> {
     let mut file = Vec::new();
     let mut body = Vec::new();

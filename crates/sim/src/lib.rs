@@ -1,16 +1,13 @@
 //! Worlds of protocol machines on a virtual clock, joined by seeded links that
 //! lose, delay, duplicate and reorder.
 //!
-//! A [`World`] owns machines (anything with `Input = Datagram` and
-//! `Transmit = Route`, see [`DatagramMachine`]) and jumps from one delivery or
-//! deadline to the next: a node with nothing to do costs nothing. All chance
-//! comes from one seed, so a run is repeated by giving the seed again. A world
-//! that is dropped by a panic prints its seed, its virtual time, its nodes and
-//! the last datagrams; with `HEADEND_SIM_PCAP=FILE` set it also writes them as a
-//! capture file.
+//! A [`World`] owns machines (anything with `Input = Datagram` and `Transmit = Route`, see [`DatagramMachine`]) and
+//! jumps from one delivery or deadline to the next, so an idle node costs nothing. All randomness comes from one
+//! seed: the same seed gives a bit-identical run. A world dropped by a panic prints its seed, its virtual time, its
+//! nodes and the last datagrams; with `HEADEND_SIM_PCAP=FILE` it also writes them to a capture file.
 //!
-//! Two machines over one link are a [`Pair`]; a peer that a test plays by hand is a
-//! [`Probe`]; [`seeds`] runs a scenario many times over.
+//! A [`Pair`] is two machines over one link; a [`Probe`] is a peer that the test plays by hand; [`seeds`] runs a
+//! scenario many times. Start with [`World`].
 //!
 //! Left out: fragmentation and MTU, ICMP errors, corruption (a UDP checksum would
 //! turn it into loss).

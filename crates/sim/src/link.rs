@@ -1,4 +1,4 @@
-//! One direction of a link: what it does to a datagram, and what it did.
+//! One direction of a link: how it treats datagrams, and counters of that.
 
 use std::collections::VecDeque;
 
@@ -11,9 +11,9 @@ use crate::{Fate, Rng};
 /// Jitter keeps the order; only `reorder` lets one datagram pass another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
-    /// The way's length in time.
+    /// The propagation delay.
     pub delay: Duration,
-    /// Up to this much more delay, evenly spread.
+    /// The largest additional delay, uniformly distributed.
     pub jitter: Duration,
     /// Probability that a datagram is lost.
     pub loss: f64,
@@ -21,17 +21,17 @@ pub struct Link {
     pub duplicate: f64,
     /// Probability that a datagram is held back, so that later ones may pass it.
     pub reorder: f64,
-    /// For how long it is held back.
+    /// How long it is held back.
     pub reorder_delay: Duration,
-    /// Bits per second, IP and UDP headers included; `None` is no limit, 0 counts as 1.
+    /// Bits per second, including IP and UDP headers; `None` is no limit, 0 counts as 1.
     pub rate_bps: Option<u64>,
-    /// Datagrams that may wait for the rate, the one being sent included; more are
-    /// dropped. Means nothing without a rate.
+    /// Datagrams that may wait for the rate, including the one being sent; more are dropped. It has no effect without
+    /// a rate.
     pub queue_limit: usize,
 }
 
 impl Link {
-    /// 10 ms each way, nothing lost, changed or limited.
+    /// 10 ms each way, without loss, changes or limits.
     pub const CLEAN: Link = Link {
         delay: Duration::from_millis(10),
         jitter: Duration::ZERO,
@@ -43,8 +43,8 @@ impl Link {
         queue_limit: 1000,
     };
 
-    /// A bad one, for runs over many seeds: 20 to 30 ms, one in ten lost, one in ten
-    /// held back by 50 ms, one in twenty duplicated.
+    /// A bad link, for runs over many seeds: 20 to 30 ms, one in ten lost, one in ten held back by 50 ms, one in
+    /// twenty duplicated.
     pub const ROUGH: Link = Link {
         delay: Duration::from_millis(20),
         jitter: Duration::from_millis(10),
@@ -63,27 +63,27 @@ impl Default for Link {
     }
 }
 
-/// What one direction of a link did, in datagrams.
+/// Counters of one direction of a link, in datagrams.
 ///
-/// `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `queue_full`,
-/// `dropped`, `gone` and what is still under way.
+/// `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `queue_full`, `dropped`, `gone` and the datagrams in
+/// flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
-    /// Handed to the link.
+    /// Datagrams that entered the link.
     pub sent: u64,
     /// Their UDP payload in bytes.
     pub sent_bytes: u64,
-    /// Handed to the receiving node, copies included.
+    /// Datagrams delivered to the receiving node, including copies.
     pub delivered: u64,
-    /// Lost by chance.
+    /// Datagrams lost at random.
     pub lost: u64,
     /// Lost because the link was cut or a node isolated.
     pub cut: u64,
     /// Lost because the queue was full.
     pub queue_full: u64,
-    /// Taken out by an interceptor or by `drop_next`.
+    /// Datagrams removed by an interceptor or by `drop_next`.
     pub dropped: u64,
-    /// Lost because the address was gone when they arrived.
+    /// Lost because no node had the address any more when they arrived.
     pub gone: u64,
     /// Copies made.
     pub duplicated: u64,
@@ -91,28 +91,28 @@ pub struct LinkStats {
     pub reordered: u64,
 }
 
-/// What an interceptor wants done with a datagram.
+/// An interceptor's decision on a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// As the link would treat it.
+    /// The link treats it as usual.
     Pass,
-    /// It is taken out.
+    /// It is dropped.
     Drop,
-    /// It arrives twice.
+    /// It is delivered twice.
     Duplicate,
     /// It is held back by this much, and later ones may pass it.
     Delay(Duration),
-    /// Other bytes travel in its place.
+    /// It is delivered with other bytes.
     Replace(Vec<u8>),
 }
 
-/// Looks at each payload that enters one direction of a link.
+/// Inspects each payload that enters one direction of a link.
 pub(crate) type Interceptor = Box<dyn FnMut(&[u8], Instant) -> Verdict>;
 
-/// One direction of a link, with its own stream of chance.
+/// One direction of a link, with its own random stream.
 pub(crate) struct Wire {
     rng: Rng,
-    /// `None`: as the world's default link.
+    /// `None`: the world's default link.
     pub(crate) own: Option<Link>,
     pub(crate) cut: bool,
     pub(crate) drop_next: u32,
@@ -120,11 +120,11 @@ pub(crate) struct Wire {
     pub(crate) stats: LinkStats,
     /// When each datagram in the queue has been sent, earliest first.
     departures: VecDeque<Instant>,
-    /// The latest arrival of those that keep the order.
+    /// The latest arrival among the datagrams that keep the order.
     last_arrival: Instant,
 }
 
-/// A datagram that the link took.
+/// A datagram that the link carries.
 pub(crate) struct Carried {
     pub(crate) arrival: Instant,
     pub(crate) copy_arrival: Option<Instant>,
@@ -132,10 +132,10 @@ pub(crate) struct Carried {
     pub(crate) replaced: Option<Vec<u8>>,
 }
 
-/// The chance that one datagram meets.
+/// The random numbers of one datagram.
 ///
-/// Always drawn in full, so that changing one property of a link, or cutting it for
-/// a while, leaves the rest of its stream as it was.
+/// All are always drawn, so that changing one property of a link, or cutting it for a while, does not change the rest
+/// of its random stream.
 struct Draws {
     loss: f64,
     duplicate: f64,
@@ -157,7 +157,7 @@ impl Wire {
         }
     }
 
-    /// Decides the way of one datagram; `Err` says how it ended on entering.
+    /// Decides the fate of one datagram; `Err` is its fate on entering.
     pub(crate) fn carry(
         &mut self,
         default: Link,
@@ -216,7 +216,7 @@ impl Wire {
         })
     }
 
-    /// The interceptor sees every datagram, also one that `drop_next` takes.
+    /// The interceptor sees every datagram, even one that `drop_next` removes.
     fn judge(&mut self, payload: &[u8], now: Instant) -> Verdict {
         let verdict = self
             .interceptor

@@ -1,4 +1,4 @@
-//! What travelled: a bounded log of datagrams and how each ended.
+//! A bounded log of datagrams, with the fate of each.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,22 +18,22 @@ pub struct Record {
     pub from: SocketAddr,
     /// Its destination address.
     pub to: SocketAddr,
-    /// Who sent it; `None` if the test injected it.
+    /// The sender; `None` if the test injected it.
     pub from_node: Option<NodeId>,
-    /// Whose address `to` was when it was sent, if anyone's.
+    /// The node that had the address `to` when it was sent, if any.
     pub to_node: Option<NodeId>,
-    /// Whether a link made it of another one.
+    /// Whether it is a copy that a link made.
     pub copy: bool,
     /// Its UDP payload.
     pub bytes: Rc<[u8]>,
-    /// What became of it so far.
+    /// Its fate so far.
     pub fate: Fate,
 }
 
-/// What became of a datagram.
+/// The fate of a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is under way.
+    /// It is in flight.
     InFlight {
         /// When it arrives.
         due: Instant,
@@ -50,17 +50,17 @@ pub enum Fate {
         /// The machine's reason.
         reason: String,
     },
-    /// Lost by chance.
+    /// It was lost at random.
     Lost,
     /// The link was cut, or one of its nodes isolated.
     Cut,
     /// The link's queue was full.
     QueueFull,
-    /// An interceptor or `drop_next` took it out.
+    /// An interceptor or `drop_next` removed it.
     Dropped,
     /// No node has the destination address.
     NoSuchAddress,
-    /// The sender has no such socket, or not with this source address or family.
+    /// The sender has no such socket, or the socket cannot use this source address or family.
     BadRoute,
     /// It does not fit into a UDP datagram.
     TooLong,

@@ -1,4 +1,4 @@
-//! A machine in a world: its type erased for the driver, given back to its owner.
+//! A machine in a world: the driver sees it without its type, the owner with its type.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -10,9 +10,9 @@ use base::{Datagram, Instant, Machine, Route};
 
 use crate::recording::{Entry, Recorder};
 
-/// A machine that takes and sends datagrams: what a world can drive.
+/// A machine that a world can drive: it takes and sends datagrams.
 ///
-/// Every such [`Machine`] is one; there is nothing to implement.
+/// Every such [`Machine`] implements it; there is nothing to write.
 pub trait DatagramMachine:
     for<'a> Machine<Input<'a> = Datagram<'a>, Transmit = Route> + 'static
 {
@@ -23,8 +23,7 @@ impl<M> DatagramMachine for M where
 {
 }
 
-/// A node of a world, of whatever type: nodes are numbered in the order they were
-/// added.
+/// A node of a world, of any type. Nodes are numbered in the order they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
@@ -38,7 +37,7 @@ impl NodeId {
     }
 }
 
-/// A node whose machine is an `M`; valid in the world that gave it out.
+/// A node whose machine is an `M`; valid in the world that returned it.
 pub struct NodeHandle<M> {
     id: NodeId,
     machine: PhantomData<fn() -> M>,
@@ -78,34 +77,34 @@ impl<M> From<NodeHandle<M>> for NodeId {
     }
 }
 
-/// Events and discards kept for the owner, each; beyond it the oldest go, counted.
+/// Events and discards kept for the owner, of each kind; beyond it the oldest are dropped and counted.
 pub(crate) const INBOX_LIMIT: usize = 1 << 20;
 
-/// Rounds of draining that one mutation may cause; more is a machine that never ends.
+/// Rounds of draining after one mutation; a machine that needs more never ends.
 const DRAIN_LIMIT: u32 = 1 << 20;
 
-/// The owner's answer to an event, called before the event is kept.
+/// The owner's reaction to an event, called before the event is stored.
 pub(crate) type OnEvent<M> = Box<dyn FnMut(&mut M, &<M as Machine>::Event, Instant)>;
 
-/// What the driver needs of a machine.
+/// The driver's view of a machine.
 pub(crate) trait Node: Any {
     /// `Err` is the machine's reason to discard.
     fn handle(&mut self, route: Route, bytes: &[u8], now: Instant) -> Result<(), String>;
     fn handle_timeout(&mut self, now: Instant);
-    /// Takes all transmits, then all events, until neither brings more.
+    /// Takes all transmits, then all events, until both are drained.
     fn drain(&mut self, now: Instant, out: &mut Vec<(Route, Rc<[u8]>)>);
     fn poll_timeout(&self) -> Option<(Instant, &'static str)>;
     fn inbox(&self) -> InboxStats;
 }
 
-/// What a node's inboxes hold and lost.
+/// The contents and losses of a node's inboxes.
 pub(crate) struct InboxStats {
     pub(crate) events: usize,
     pub(crate) discarded: u64,
     pub(crate) forgotten: u64,
 }
 
-/// A machine with what the driver keeps for its owner.
+/// A machine with its owner's inboxes.
 pub(crate) struct Held<M: DatagramMachine> {
     pub(crate) machine: M,
     pub(crate) events: VecDeque<(Instant, M::Event)>,
@@ -193,7 +192,7 @@ impl<M: DatagramMachine> Node for Held<M> {
     }
 }
 
-/// Keeps `item`; returns how many had to go for it.
+/// Stores `item`; returns how many old items were dropped for it.
 fn keep<T>(inbox: &mut VecDeque<(Instant, T)>, now: Instant, item: T) -> u64 {
     let forgotten = inbox.len() >= INBOX_LIMIT && inbox.pop_front().is_some();
     inbox.push_back((now, item));

@@ -13,12 +13,11 @@ pub const ADDRESS_A: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 
 /// The address of a pair's machine `b`: `192.0.2.2:1701`.
 pub const ADDRESS_B: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 1701);
 
-/// A [`World`] of two nodes, "a" at [`ADDRESS_A`] and "b" at [`ADDRESS_B`]; all that a
-/// world can do, it can; with a handle in the call, name the world:
-/// `pair.world.take_discards(pair.a)`.
+/// A [`World`] of two nodes, "a" at [`ADDRESS_A`] and "b" at [`ADDRESS_B`]. It has all methods of a world. For calls
+/// with a handle, name the world: `pair.world.take_discards(pair.a)`.
 #[derive(Debug)]
 pub struct Pair<A, B> {
-    /// The world they live in.
+    /// The world of both nodes.
     pub world: World,
     /// The first node's handle.
     pub a: NodeHandle<A>,
@@ -56,12 +55,12 @@ impl<A: DatagramMachine, B: DatagramMachine> Pair<A, B> {
         self.world.with(self.b, call)
     }
 
-    /// The first machine's events since last asked.
+    /// The first machine's events since the last call.
     pub fn events_a(&mut self) -> Vec<A::Event> {
         self.world.take_events(self.a)
     }
 
-    /// The second machine's events since last asked.
+    /// The second machine's events since the last call.
     pub fn events_b(&mut self) -> Vec<B::Event> {
         self.world.take_events(self.b)
     }
@@ -71,7 +70,7 @@ impl<A: DatagramMachine, B: DatagramMachine> Pair<A, B> {
         self.world.cut(self.a, self.b);
     }
 
-    /// Mends the link both ways.
+    /// Restores the link both ways.
     pub fn heal_link(&mut self) {
         self.world.heal(self.a, self.b);
     }

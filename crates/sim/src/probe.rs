@@ -6,19 +6,19 @@ use std::net::SocketAddr;
 
 use base::{Datagram, Instant, Machine, Route};
 
-/// Sends what it is told to and reports what it hears.
+/// Sends what the test gives it, and reports what it receives.
 ///
-/// For the peer that says what no machine of ours would say.
+/// Use it for a peer that sends what none of our machines would send.
 #[derive(Clone, Debug, Default)]
 pub struct Probe {
     outgoing: VecDeque<(Route, Vec<u8>)>,
     heard: VecDeque<Heard>,
 }
 
-/// A datagram that a [`Probe`] heard.
+/// A datagram that a [`Probe`] received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// Where it came from and to; sending along it is a reply.
+    /// Its source and destination; sending along it is a reply.
     pub route: Route,
     /// The UDP payload.
     pub bytes: Vec<u8>,

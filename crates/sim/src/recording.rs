@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use base::{Instant, Route};
 
-/// Entries that a recording holds; after these it stops and says so.
+/// The most entries of a recording; further ones are left out, and the recording is marked as truncated.
 const ENTRY_LIMIT: usize = 1 << 20;
 
-/// What happened to one machine, in order: its inputs, and what it sent in answer.
+/// The history of one machine: its inputs and the datagrams that it sent, in order.
 ///
-/// As text (`to_string`, `parse`) it has one line for each entry, with times in
-/// nanoseconds and bytes in hex, so that it can be kept beside a test.
+/// As text (`to_string`, `parse`) it has one line per entry, with times in nanoseconds and bytes in hex, so that it
+/// can be stored beside a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
     pub(crate) started: Instant,
@@ -20,23 +20,23 @@ pub struct Recording {
     pub(crate) truncated: bool,
 }
 
-/// One thing that happened to a machine.
+/// One entry of a machine's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// It was handed a datagram.
+    /// It received a datagram.
     Datagram {
-        /// Where from and to.
+        /// Source and destination.
         route: Route,
         /// The UDP payload.
         bytes: Vec<u8>,
     },
     /// Its deadline passed.
     Timeout,
-    /// Its owner called it: what was called is not known here.
+    /// Its owner called it; the recording does not know which method.
     Command,
     /// It sent a datagram.
     Sent {
-        /// Where to.
+        /// Destination and source.
         route: Route,
         /// The UDP payload.
         bytes: Vec<u8>,
@@ -52,18 +52,18 @@ impl Recording {
         }
     }
 
-    /// What happened and when, oldest first.
+    /// The entries with their times, oldest first.
     pub fn entries(&self) -> &[(Instant, Entry)] {
         &self.entries
     }
 
-    /// Whether it reached its limit (1,048,576 entries) and so ends before the run did.
+    /// Whether it reached its limit (1,048,576 entries) and so ends before the run.
     pub fn is_truncated(&self) -> bool {
         self.truncated
     }
 }
 
-/// Notes entries while a recording is wanted.
+/// Records entries while a recording is on.
 #[derive(Default)]
 pub(crate) struct Recorder(Option<Recording>);
 
@@ -122,7 +122,7 @@ fn write_datagram(
     writeln!(f)
 }
 
-/// A line of a recording's text is not one.
+/// A line of a recording's text that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingError {
     /// Its number, from 1.
@@ -157,9 +157,9 @@ impl FromStr for Recording {
     }
 }
 
-/// The time and the entry, or no entry for the line that says when it started.
+/// The time and the entry; no entry for the line with the start time.
 fn parse_line(line: &str) -> Option<(Instant, Option<Entry>)> {
-    // The hex of an empty datagram is empty: fields are split at single spaces.
+    // The hex of an empty datagram is empty, so fields are split at single spaces.
     let mut fields = line.split(' ');
     let at = Instant::from_nanos(fields.next()?.parse().ok()?);
     let entry = match fields.next()? {

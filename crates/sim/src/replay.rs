@@ -9,16 +9,16 @@ use base::Instant;
 use crate::node::{DatagramMachine, Held, Node};
 use crate::recording::{Entry, Recording};
 
-/// What the owner of a replayed machine has to do again.
+/// What the owner of a replayed machine has to repeat.
 #[derive(Debug)]
 pub enum Call<'a, E> {
-    /// The owner's call of this number, from 0, was made here.
+    /// The owner made its call of this number, counted from 0.
     Command(usize),
-    /// The machine had this event, before it is kept: what `World::on_event` did.
+    /// The machine had this event, which is not stored yet: what `World::on_event` did.
     Event(&'a E),
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Debug)]
 pub struct Replayed<M: DatagramMachine> {
     /// The machine after the last input.
@@ -32,8 +32,8 @@ pub struct Replayed<M: DatagramMachine> {
 }
 
 impl Recording {
-    /// Takes `machine` through the recorded inputs; `owner` repeats what the owner
-    /// called, and does nothing for a machine that is never called.
+    /// Drives `machine` with the recorded inputs. `owner` repeats the owner's calls; it does nothing for a machine
+    /// that is never called.
     pub fn replay<M: DatagramMachine>(
         &self,
         machine: M,
@@ -42,7 +42,7 @@ impl Recording {
         let owner = Rc::new(RefCell::new(owner));
         let mut held = Held::new(machine);
         let mut out = Vec::new();
-        // What a machine sends on being added was before the recording.
+        // The recording does not have what a machine sends on being added.
         held.drain(self.started, &mut out);
         held.recorder.start(self.started);
         let on_event = Rc::clone(&owner);

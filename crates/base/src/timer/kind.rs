@@ -19,7 +19,7 @@ pub enum TimerKind {
 }
 
 impl TimerKind {
-    /// Every kind, in the order of their history.
+    /// Every kind, oldest design first.
     pub const ALL: [TimerKind; 3] = [TimerKind::List, TimerKind::Tree, TimerKind::Wheel];
 
     /// The word that configuration uses.

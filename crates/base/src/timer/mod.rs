@@ -1,8 +1,7 @@
 //! Timer stores: a sorted list, an ordered tree and a hierarchical wheel behind
 //! one trait.
 //!
-//! The list and the tree are kept as baselines that the benchmarks re-run; the
-//! wheel is what the daemon uses.
+//! The list and the tree are baselines for the benchmarks; the daemon uses the wheel.
 
 use crate::Instant;
 
@@ -19,8 +18,8 @@ pub use list::SortedList;
 pub use tree::OrderedTree;
 pub use wheel::Wheel;
 
-/// Names one armed timer of the store that gave it out. A stale id (fired or
-/// cancelled) is recognised, also after its slot was used again.
+/// Names one armed timer of the store that returned it. A stale id (fired or cancelled) is recognised, even after its
+/// slot is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimerId {
     slot: u32,
@@ -30,18 +29,17 @@ pub struct TimerId {
 /// A timer that fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired {
-    /// What the owner armed it with.
+    /// The owner's number for it.
     pub token: u32,
     /// When it was due.
     pub at: Instant,
 }
 
-/// Timers by deadline. None fires before its deadline, and timers that fire
-/// together come out by deadline (to the store's tick), then as they were armed.
+/// Timers by deadline. None fires before its deadline. Timers that fire together fire by deadline (to the store's
+/// tick), then in the order of arming.
 ///
-/// The caller asks `next_deadline`, waits until then or until there is something
-/// else to do, and calls `pop_due` until it answers `None`. The `now` of later
-/// calls is never earlier.
+/// The caller reads `next_deadline`, waits until then or until another event, and calls `pop_due` until it returns
+/// `None`. `now` never goes back between calls.
 pub trait TimerStore {
     /// Arms a timer for `at`; a deadline in the past is due at once.
     fn insert(&mut self, at: Instant, token: u32) -> TimerId;
@@ -49,8 +47,8 @@ pub trait TimerStore {
     /// Disarms a timer; `false` if it had fired or was cancelled before.
     fn cancel(&mut self, id: TimerId) -> bool;
 
-    /// When to call `pop_due` next: the earliest deadline, rounded up to the
-    /// store's tick. [`Wheel`] says when it may be earlier.
+    /// When to call `pop_due` next: the earliest deadline, rounded up to the store's tick. [`Wheel`] documents when
+    /// it may be earlier.
     fn next_deadline(&self) -> Option<Instant>;
 
     /// Takes one timer that is due at `now`, or `None`.

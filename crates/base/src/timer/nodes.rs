@@ -13,10 +13,9 @@ pub(super) struct Node {
     pub(super) prev: u32,
     pub(super) next: u32,
     pub(super) token: u32,
-    /// Counts how often the node was freed, so that no id of an earlier use
-    /// matches (until 2^32 uses later).
+    /// Counts how often the node was freed, so that ids of earlier uses do not match (until 2^32 uses later).
     generation: u32,
-    /// Which chain holds the node; the store's own numbering.
+    /// The chain that holds the node, in the store's own numbering.
     pub(super) chain: u16,
 }
 
@@ -40,12 +39,11 @@ impl Chain {
     }
 }
 
-/// The slab. Freed nodes are used again, last freed first.
+/// The slab of nodes. The node freed last is reused first.
 pub(super) struct Nodes {
     nodes: Vec<Node>,
-    /// The free nodes. A list through the nodes would need none of this memory, but
-    /// each insert would wait for the node before it to come from memory: twice
-    /// the time with a million timers.
+    /// The free nodes. Linking them through the nodes would save this memory, but each insert would wait for the
+    /// previous node to be loaded: twice the time with a million timers.
     free: Vec<u32>,
     armed: usize,
 }
@@ -92,7 +90,7 @@ impl Nodes {
         index
     }
 
-    /// Gives a node back that is in no chain any more; its id is stale from now.
+    /// Frees a node that is in no chain; its id is stale from now on.
     pub(super) fn release(&mut self, index: u32) {
         let node = self.get_mut(index);
         node.generation = node.generation.wrapping_add(1);

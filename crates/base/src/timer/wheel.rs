@@ -1,46 +1,41 @@
 //! The hierarchical timing wheel (Varghese and Lauck, 1987), without the walk
 //! over empty ticks.
 //!
-//! Time is cut into ticks, and a tick number into digits of six bits. A timer
-//! hangs in the level of the highest digit in which its tick differs from the
-//! wheel's position, in the slot which that digit names. So each upper slot lies
-//! wholly ahead of the position, all timers of one level are due before all of
-//! the next, and the first slot of the first level in use holds the earliest:
-//! two bit scans find it, however long the wheel stood idle.
+//! Time is divided into ticks, and a tick number into digits of six bits. A timer's level is the highest digit in
+//! which its tick differs from the wheel's position; its slot is the value of that digit. So each upper slot lies
+//! entirely after the position, all timers of one level are due before those of the next, and the first slot of the
+//! first used level holds the earliest. Two bit scans find it, however long the wheel was idle.
 //!
-//! The position moves only in `pop_due`, and never past an armed timer. When it
-//! reaches the earliest timer of an upper slot, that slot's timers move down, each
-//! by at least one level: at most ten times in a timer's life, and not at all if it
-//! is cancelled first, as most are.
+//! Only `pop_due` moves the position, and never past an armed timer. When it reaches the earliest timer of an upper
+//! slot, that slot's timers move down by at least one level each. A timer moves at most ten times, and not at all if
+//! it is cancelled first, as most are.
 
 use super::nodes::{Chain, NIL, Nodes};
 use super::{Expired, TimerId, TimerStore};
 use crate::{Duration, Instant};
 
-/// Bits of one digit: 64 slots in a level, so that one word tells which are in use.
+/// Bits of one digit: 64 slots in a level, so that one word records which are used.
 const DIGIT_BITS: u32 = 6;
 const SLOTS: usize = 1 << DIGIT_BITS;
 /// Digits of a 64-bit tick number.
 const LEVELS: usize = 64_usize.div_ceil(DIGIT_BITS as usize);
-/// How far `cancel` looks for a slot's next earliest timer.
+/// How many timers `cancel` visits to find a slot's next earliest one.
 const RESCAN_NODES_MAX: usize = 32;
 
-/// Timers in a hierarchical wheel: insert and cancel are O(1), expire is O(1)
-/// but for moving each timer down a level at most ten times.
+/// Timers in a hierarchical wheel: insert and cancel are O(1). Expire is O(1) plus moving each timer down a level at
+/// most ten times.
 ///
-/// Deadlines are rounded up to a multiple of the tick, counted from
-/// [`Instant::ZERO`]: a timer never fires early, and less than one tick late.
-/// Timers fire by tick, and in the order of arming within one. A deadline that
-/// has passed counts as the latest tick that fired.
+/// Deadlines are rounded up to a multiple of the tick, counted from [`Instant::ZERO`]: a timer never fires early, and
+/// less than one tick late. Timers fire by tick, and in the order of arming within a tick. A deadline in the past
+/// counts as the latest tick that fired.
 ///
-/// `next_deadline` is O(1), and exact to the tick unless the earliest timer of a
-/// crowded upper slot was cancelled: then it is where that timer was, and
-/// `pop_due` at that time finds nothing but spreads the slot, so that such a wake-up
-/// happens at most ten times in a timer's life.
+/// `next_deadline` is O(1), and exact to the tick with one exception: after the earliest timer of a crowded upper
+/// slot was cancelled, it still returns that timer's deadline. `pop_due` then finds no timer and spreads the slot, so
+/// a timer causes at most ten such wake-ups.
 ///
-/// One call of `pop_due` may move a whole slot: with ticks of 1 ms and timers of up
-/// to a minute a fifteenth of them every 4 s, and every 4 minutes all of them.
-/// Wider levels would expire a million timers faster, and stall four times as often.
+/// One call of `pop_due` may move a whole slot. With ticks of 1 ms and timers of up to a minute, it moves a fifteenth
+/// of them every 4 s, and all of them every 4 minutes. Wider levels would expire a million timers faster, and stall
+/// four times as often.
 pub struct Wheel {
     tick_ns: u64,
     /// The tick that the digits are compared with; no armed timer is before it.
@@ -86,8 +81,7 @@ impl Wheel {
         at.as_nanos().div_ceil(self.tick_ns).max(self.position)
     }
 
-    /// When a tick begins; the tick that would begin after the end of time is
-    /// the end of time.
+    /// The start of a tick; a tick that would start after the end of time starts at the end of time.
     const fn begin_of(&self, tick: u64) -> Instant {
         Instant::from_nanos(tick.saturating_mul(self.tick_ns))
     }
@@ -110,7 +104,7 @@ impl Wheel {
         }
     }
 
-    /// Hangs a node into the slot that its deadline has from here.
+    /// Links a node into the slot of its deadline, as seen from the position.
     fn link(&mut self, index: u32) {
         let at = self.nodes.get(index).at;
         let tick = self.tick_of(at);
@@ -135,7 +129,7 @@ impl Wheel {
         self.nodes.link_before(&mut entry.chain, NIL, index);
     }
 
-    /// Takes a node out of its slot.
+    /// Unlinks a node from its slot.
     fn unlink(&mut self, index: u32) {
         let number = usize::from(self.nodes.get(index).chain);
         let entry = &mut self.slots[number];
@@ -145,7 +139,7 @@ impl Wheel {
         }
     }
 
-    /// Notes that a slot has no timer any more.
+    /// Records that a slot is empty.
     fn vacate(&mut self, level: usize, slot: usize) {
         self.occupied[level] &= !(1 << slot);
         if self.occupied[level] == 0 {
@@ -153,8 +147,8 @@ impl Wheel {
         }
     }
 
-    /// Looks for the next earliest of an upper slot after the earliest left it;
-    /// where there are too many to look at, `earliest` stays a lower bound.
+    /// Finds the next earliest timer of an upper slot after the earliest left. If there are too many to visit,
+    /// `earliest` stays a lower bound.
     fn rescan(&mut self, number: usize, gone: Instant) {
         let mut earliest = Instant::FAR_FUTURE;
         let mut index = self.slots[number].chain.head;
@@ -169,7 +163,7 @@ impl Wheel {
         }
     }
 
-    /// Spreads an upper slot's timers over the levels below, in order.
+    /// Moves an upper slot's timers to the levels below, in order.
     fn cascade(&mut self, level: usize, slot: usize) {
         let entry = &mut self.slots[level * SLOTS + slot];
         let mut index = core::mem::replace(&mut entry.chain, Chain::EMPTY).head;
@@ -181,8 +175,7 @@ impl Wheel {
         }
     }
 
-    /// Moves the position towards `now`, but not into a slot that is in use, so
-    /// that the next timers start in a low level.
+    /// Moves the position towards `now`, but not into a used slot, so that the next timers start in a low level.
     fn approach(&mut self, now: Instant) {
         let mut target = now.as_nanos() / self.tick_ns;
         if let Some((level, slot)) = self.first() {
@@ -248,8 +241,7 @@ impl TimerStore for Wheel {
     }
 }
 
-/// Where a tick hangs as seen from `position`: the highest digit in which they
-/// differ, and that digit.
+/// The level and slot of a tick as seen from `position`: the highest digit in which they differ, and its value.
 const fn place(position: u64, tick: u64) -> (usize, usize) {
     let highest = ((position ^ tick) | 1).ilog2();
     let level = highest / DIGIT_BITS;
