@@ -142,7 +142,7 @@ impl Feed {
                 path_id: 0,
             });
             if self.is_withdrawal {
-                writer.withdraw(wire::bgp::Family::Ipv4Unicast, routes, out);
+                writer.withdraw(wire::bgp::FamilyId::Ipv4Unicast, routes, out);
                 continue;
             }
             attributes.clear();

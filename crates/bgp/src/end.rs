@@ -32,7 +32,7 @@ pub enum CloseReason {
     /// More prefixes than allowed: the limit (RFC 4486, section 4).
     PrefixLimit {
         /// AFI and SAFI that were over it.
-        family: wire::bgp::Family,
+        family: wire::bgp::FamilyId,
         /// The limit.
         prefixes_max: u32,
     },
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_limit_of_prefixes_is_told_with_its_family_and_number() {
         let reason = CloseReason::PrefixLimit {
-            family: wire::bgp::Family::Ipv6Unicast,
+            family: wire::bgp::FamilyId::Ipv6Unicast,
             prefixes_max: 1_000,
         };
         let told = reason.notification().unwrap();

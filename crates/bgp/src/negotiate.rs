@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use wire::bgp::notification::{Notification, code, open};
 use wire::bgp::{
-    AddPathMode, AfiSafi, Capability, EXTENDED_MAX, Families, Family, GracefulRestart, MESSAGE_MAX,
-    Open, PeerKind, Role, UpdateContext,
+    AddPathMode, AfiSafi, Capability, EXTENDED_MAX, FAMILIES, Families, FamilyId, GracefulRestart,
+    MESSAGE_MAX, Open, PeerKind, Role, UpdateContext,
 };
 
 use crate::config::{PeerSettings, RemoteAsn};
@@ -83,7 +83,7 @@ impl Agreed {
             } else {
                 PeerKind::External
             },
-            add_path: Family::ALL.map(|family| self.add_path_in.contains(family)),
+            add_path: FamilyId::ALL.map(|family| self.add_path_in.contains(family)),
             families: self.families,
             first_as: is_own.then_some(self.remote_asn),
         }
@@ -136,7 +136,7 @@ impl Agreed {
             import: policy(&settings.import),
             export: policy(&settings.export),
             advertisement_interval: settings.advertisement_interval,
-            prefix_limit: [limit; 2],
+            prefix_limit: [limit; FAMILIES],
             ..PeerTraits::new(
                 self.local_asn,
                 self.remote_asn,
@@ -184,7 +184,7 @@ impl Ours<'_> {
             message.capabilities.push(Capability::ExtendedMessage);
         }
         if let Some(graceful) = settings.graceful_restart {
-            let kept = |family: Family| (AfiSafi::from(family), self.restarted);
+            let kept = |family: FamilyId| (AfiSafi::from(family), self.restarted);
             let families = families.iter().filter(|_| graceful.forwarding);
             message
                 .capabilities

@@ -3,7 +3,7 @@
 //! An input is an octet that says how the session is, an octet of `What` the rest is, and that.
 
 use wire::bgp::{
-    EXTENDED_MAX, Families, Family, HEADER_LEN, Kind, MESSAGE_MAX, Nlri, Notification, Open,
+    EXTENDED_MAX, Families, FamilyId, HEADER_LEN, Kind, MESSAGE_MAX, Nlri, Notification, Open,
     PeerKind, RouteRefresh, Update, UpdateContext, UpdateWriter, Verdict, attr, frame,
     to_two_octet,
 };
@@ -15,15 +15,15 @@ enum What {
     /// What follows the header of a message of that type.
     Body(Kind),
     /// Attributes of a route in a table.
-    Table(Family),
+    Table(FamilyId),
 }
 
 impl What {
     fn of(octet: u8) -> Self {
         match octet & 7 {
             kind @ 1..=5 => What::Body(Kind::from_number(kind).expect("1 to 5")),
-            6 => What::Table(Family::Ipv4Unicast),
-            7 => What::Table(Family::Ipv6Unicast),
+            6 => What::Table(FamilyId::Ipv4Unicast),
+            7 => What::Table(FamilyId::Ipv6Unicast),
             _ => What::Stream,
         }
     }
@@ -124,7 +124,7 @@ fn check(update: &Update<'_>, context: &UpdateContext) {
         message_max: EXTENDED_MAX,
         add_path: context.add_path,
     };
-    for family in Family::ALL {
+    for family in FamilyId::ALL {
         let of_family = |nlri: &Nlri| nlri.prefix.family() == family;
         let announced: Vec<Nlri> = update.announced().filter(of_family).collect();
         let withdrawn: Vec<Nlri> = update.withdrawn().filter(of_family).collect();
@@ -175,7 +175,7 @@ fn narrowed(update: &Update<'_>, context: &UpdateContext) {
         ..*context
     };
     // In a table nothing is missing that a route of IPv4 must have, but its next hop may be.
-    let Ok(again) = Update::read_table_entry(&narrow, Family::Ipv4Unicast, &context) else {
+    let Ok(again) = Update::read_table_entry(&narrow, FamilyId::Ipv4Unicast, &context) else {
         panic!("attributes of ours");
     };
     if again.verdict() == Verdict::Accept {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
 use std::time::Duration;
-use wire::bgp::{Capability, Family, KEEPALIVE, Kind, MESSAGE_MAX, Open, PORT, frame};
+use wire::bgp::{Capability, FamilyId, KEEPALIVE, Kind, MESSAGE_MAX, Open, PORT, frame};
 
 /// Between its KEEPALIVEs.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -131,8 +131,8 @@ pub(crate) fn play(manner: &str, address: &str, asn: &str, file: &str) -> Result
 fn opening(address: Ipv4Addr, asn: u32) -> Result<Vec<u8>> {
     let mut open = Open::new(asn, 3, address.to_bits());
     open.capabilities.extend([
-        Capability::Multiprotocol(Family::Ipv4Unicast.into()),
-        Capability::Multiprotocol(Family::Ipv6Unicast.into()),
+        Capability::Multiprotocol(FamilyId::Ipv4Unicast.into()),
+        Capability::Multiprotocol(FamilyId::Ipv6Unicast.into()),
         Capability::RouteRefresh,
     ]);
     let mut octets = Vec::new();

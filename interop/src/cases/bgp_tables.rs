@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 use wire::bgp::attr::{self, Community, ExtCommunity, LargeCommunity, code, flag};
-use wire::bgp::{Family, NextHop, Nlri, Prefix, UpdateWriter};
+use wire::bgp::{FamilyId, NextHop, Nlri, Prefix, UpdateWriter};
 
 /// Routes, and the sets of attributes that they share.
 const ROUTES: u32 = 100_000;
@@ -278,7 +278,7 @@ pub(super) fn withdrawals() -> Vec<u8> {
         prefix: prefix(number),
         path_id: 0,
     });
-    UpdateWriter::default().withdraw(Family::Ipv4Unicast, routes, &mut out);
+    UpdateWriter::default().withdraw(FamilyId::Ipv4Unicast, routes, &mut out);
     out
 }
 
@@ -325,8 +325,8 @@ pub(super) fn announcements() -> Result<Vec<u8>> {
         let written = UpdateWriter::default().announce(&attributes, next_hop, routes, &mut out);
         written.ok().context("attributes that leave no room")?;
     }
-    UpdateWriter::end_of_rib(Family::Ipv4Unicast, &mut out);
-    UpdateWriter::end_of_rib(Family::Ipv6Unicast, &mut out);
+    UpdateWriter::end_of_rib(FamilyId::Ipv4Unicast, &mut out);
+    UpdateWriter::end_of_rib(FamilyId::Ipv6Unicast, &mut out);
     Ok(out)
 }
 

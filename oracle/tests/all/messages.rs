@@ -10,7 +10,7 @@ use netgauze_iana::address_family::AddressType;
 use netgauze_parse_utils::reader::SliceReader;
 use netgauze_parse_utils::traits::ParseFromWithOneInput;
 use wire::bgp::{
-    AddPathMode, Capability, EXTENDED_MAX, Family, GracefulRestart, MESSAGE_MAX, NextHop, Nlri,
+    AddPathMode, Capability, EXTENDED_MAX, FamilyId, GracefulRestart, MESSAGE_MAX, NextHop, Nlri,
     Notification, Open, Prefix, Refresh, RouteRefresh, UpdateWriter, attr, frame, to_two_octet,
 };
 
@@ -80,21 +80,21 @@ fn attributes() -> Vec<u8> {
 
 #[test]
 fn routes_that_we_write_are_the_routes_that_they_read() {
-    for family in Family::ALL {
+    for family in FamilyId::ALL {
         for add_path in [false, true] {
             for four_octet in [false, true] {
                 let nlri = |index: u32| Nlri {
                     prefix: match family {
-                        Family::Ipv4Unicast => Prefix::v4(index << 12, (index % 33) as u8),
-                        Family::Ipv6Unicast => {
+                        FamilyId::Ipv4Unicast => Prefix::v4(index << 12, (index % 33) as u8),
+                        FamilyId::Ipv6Unicast => {
                             Prefix::v6(u128::from(index) << 90, (index % 129) as u8)
                         }
                     },
                     path_id: if add_path { index } else { 0 },
                 };
                 let next_hop = match family {
-                    Family::Ipv4Unicast => NextHop::V4([192, 0, 2, 1].into()),
-                    Family::Ipv6Unicast => NextHop::V6(1.into(), Some(2.into())),
+                    FamilyId::Ipv4Unicast => NextHop::V4([192, 0, 2, 1].into()),
+                    FamilyId::Ipv6Unicast => NextHop::V6(1.into(), Some(2.into())),
                 };
                 let mut attributes = attributes();
                 if !four_octet {
@@ -127,7 +127,7 @@ fn routes_that_we_write_are_the_routes_that_they_read() {
 
 #[test]
 fn an_open_that_we_write_has_the_capabilities_that_they_read() {
-    let families = Family::ALL.map(Into::into);
+    let families = FamilyId::ALL.map(Into::into);
     let mut open = Open::new(65_536, 90, 0xc000_0201);
     open.capabilities.extend([
         Capability::Multiprotocol(families[0]),
@@ -160,10 +160,10 @@ fn other_messages_that_we_write_are_understood() {
     let mut out = wire::bgp::KEEPALIVE.to_vec();
     Notification::cease(2, "back in 2 hours").emit(&mut out);
     for refresh in [Refresh::Request, Refresh::Begin, Refresh::End] {
-        let family = Family::Ipv6Unicast.into();
+        let family = FamilyId::Ipv6Unicast.into();
         RouteRefresh { family, refresh }.emit(&mut out);
     }
-    for family in Family::ALL {
+    for family in FamilyId::ALL {
         UpdateWriter::end_of_rib(family, &mut out);
     }
     let messages = read(&out, true, false);

@@ -93,7 +93,7 @@ fn equal_identifiers_are_refused_within_one_system_only() {
 fn without_a_common_family_the_missing_ones_are_told() {
     let (v4, v6) = (
         changed(|s| s.families = Families::IPV4),
-        changed(|s| s.families = Families::NONE.with(Family::Ipv6Unicast)),
+        changed(|s| s.families = Families::NONE.with(FamilyId::Ipv6Unicast)),
     );
     let told = ours(&v4)
         .agree(&theirs(65_002, &v6), RemoteAsn::Any)

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use wire::bgp::attr::{Community, LargeCommunity, Origin};
-use wire::bgp::{Family, Prefix};
+use wire::bgp::{FamilyId, Prefix};
 
 use super::condition::{Condition, Neighbour, Parts, PrefixRange, Word};
 use super::rewrite::ListEdit;
@@ -139,12 +139,11 @@ fn conditions(term: &TermSpec) -> Result<Vec<Condition>, Wrong> {
         }
     };
     if let Some(family) = &term.family {
-        let family = match family.as_str() {
-            "ipv4" => Family::Ipv4Unicast,
-            "ipv6" => Family::Ipv6Unicast,
-            _ => return Err(("family", format!("{family:?} is not \"ipv4\" or \"ipv6\""))),
-        };
-        add(true, Condition::Family(family));
+        let known = FamilyId::from_key(family).ok_or_else(|| {
+            let keys = FamilyId::ALL.map(|family| format!("\"{}\"", family.key()));
+            ("family", format!("{family:?} is not {}", keys.join(" or ")))
+        })?;
+        add(true, Condition::Family(known));
     }
     let right = "PREFIX, PREFIX le N, PREFIX ge N or PREFIX ge N le M";
     let list = each("prefix", &term.prefix, |text| prefix_range(text), right)?;

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use wire::bgp::attr::{self, Origin};
-use wire::bgp::{AsPath, Family, Prefix};
+use wire::bgp::{AsPath, FamilyId, Prefix};
 
 use super::{Subject, Validity};
 
@@ -43,7 +43,7 @@ pub(super) type Parts<const N: usize> = [Option<u32>; N];
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
     Prefix(Vec<PrefixRange>),
-    Family(Family),
+    Family(FamilyId),
     Contains(Vec<u32>),
     OriginAs(Vec<u32>),
     NeighbourAs(Vec<u32>),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use wire::bgp::Prefix;
+use wire::bgp::{FAMILIES, Prefix};
 
 /// An AS may originate a prefix and what is in it, up to a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +31,7 @@ pub enum Validity {
 pub struct Roas {
     by_prefix: HashMap<Prefix, Vec<(u8, u32)>>,
     /// The lengths of their prefixes, of each family.
-    lengths: [BTreeSet<u8>; 2],
+    lengths: [BTreeSet<u8>; FAMILIES],
 }
 
 impl FromIterator<Roa> for Roas {

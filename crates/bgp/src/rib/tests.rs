@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::Instant;
 use wire::bgp::attr::{self, code, flag};
 use wire::bgp::{
-    Families, Family, HEADER_LEN, Kind, NextHop, Nlri, PeerKind, Prefix, Refresh, RouteRefresh,
+    Families, FamilyId, HEADER_LEN, Kind, NextHop, Nlri, PeerKind, Prefix, Refresh, RouteRefresh,
     SegmentKind, Update, UpdateContext, UpdateWriter, frame,
 };
 
@@ -86,7 +86,7 @@ pub(super) struct Ear {
     pub(super) updates: usize,
     /// Withdrawals of what it had not been told.
     pub(super) noise: usize,
-    pub(super) ends: Vec<Family>,
+    pub(super) ends: Vec<FamilyId>,
     pub(super) marks: Vec<Refresh>,
 }
 
@@ -197,7 +197,7 @@ impl Net {
         let context = UpdateContext {
             four_octet: traits.four_octet,
             peer: kind(traits.is_internal()),
-            add_path: Family::ALL.map(|family| traits.add_path_tx.contains(family)),
+            add_path: FamilyId::ALL.map(|family| traits.add_path_tx.contains(family)),
             families: Families::ALL,
             first_as: None,
         };
@@ -250,7 +250,7 @@ impl Net {
     /// The rib takes messages from a peer.
     pub(super) fn hear(&mut self, n: u32, mut octets: &[u8], has_ids: bool) -> Received {
         let mut all = Received::default();
-        let is_internal = self.rib.peers.source(n).is_internal;
+        let is_internal = self.rib.store.source(n).is_internal;
         let context = UpdateContext {
             add_path: [has_ids; 2],
             peer: kind(is_internal),
@@ -336,7 +336,7 @@ fn a_route_goes_from_one_peer_to_the_others_and_not_back() {
         assert_eq!(heard.next_hop, IpAddr::from([192, 0, 2, 254]));
     }
     assert_eq!(net.ear(1).prefixes(), [""; 0]);
-    assert_eq!(net.ear(1).ends, Family::ALL);
+    assert_eq!(net.ear(1).ends, FamilyId::ALL);
     net.unsay(1, &["10.1.0.0/16"]);
     net.settle();
     assert_eq!(net.ear(2).prefixes(), ["10.2.0.0/16"]);
@@ -346,7 +346,7 @@ fn a_route_goes_from_one_peer_to_the_others_and_not_back() {
     let memory = net.rib.memory();
     assert_eq!((memory.attribute_sets, memory.path_count), (0, 0));
     assert_eq!(
-        net.rib.tables.find(p("10.1.0.0/16")),
+        net.rib.store.slot(p("10.1.0.0/16")),
         None,
         "its place was given back"
     );

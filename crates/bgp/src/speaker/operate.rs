@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use base::Instant;
-use wire::bgp::{Families, Family, Refresh, RouteRefresh};
+use wire::bgp::{Families, FamilyId, Refresh, RouteRefresh};
 
 use super::Speaker;
 use crate::config::{DynamicConfig, PeerConfig, PeerSettings, SpeakerConfig};
@@ -131,7 +131,7 @@ impl Speaker {
         let Some((_, agreed)) = self.session_of(peer) else {
             return false;
         };
-        let wanted: Vec<Family> = families.and(agreed.families).iter().collect();
+        let wanted: Vec<FamilyId> = families.and(agreed.families).iter().collect();
         for family in wanted {
             self.refresh_routes(peer.0, family, now);
         }

@@ -5,7 +5,7 @@
 use base::Instant;
 use wire::bgp::notification::{Notification, code, open};
 use wire::bgp::{
-    EXTENDED_MAX, Family, HEADER_LEN, KEEPALIVE, Kind, MESSAGE_MAX, Open, Refresh, RouteRefresh,
+    EXTENDED_MAX, FamilyId, HEADER_LEN, KEEPALIVE, Kind, MESSAGE_MAX, Open, Refresh, RouteRefresh,
     Update, frame,
 };
 
@@ -242,7 +242,7 @@ impl Speaker {
             }
         };
         let agreed = self.conns.get(id).and_then(|conn| conn.agreed.as_deref());
-        let is_agreed = |family: &Family| agreed.is_some_and(|a| a.families.contains(*family));
+        let is_agreed = |family: &FamilyId| agreed.is_some_and(|a| a.families.contains(*family));
         // Of a family that was not agreed on it is ignored (RFC 2918, section 4); so is what is not known (RFC 7313,
         // section 5).
         let Some(family) = message.family.family().filter(is_agreed) else {

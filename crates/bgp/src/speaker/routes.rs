@@ -1,7 +1,7 @@
 //! The way to the table of routes, and what RFC 4724 adds to it.
 
 use base::{Duration, Instant};
-use wire::bgp::{Families, Family, Prefix, Update};
+use wire::bgp::{Families, FamilyId, Prefix, Update};
 
 use super::Speaker;
 use crate::end::CloseReason;
@@ -85,7 +85,7 @@ impl Speaker {
     }
 
     /// A peer's stale routes of one family go.
-    fn end_stale(&mut self, index: u32, family: Family, now: Instant) {
+    fn end_stale(&mut self, index: u32, family: FamilyId, now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
         };
@@ -153,13 +153,13 @@ impl Speaker {
             peer.is_started = false;
         }
         let main = peer.main;
-        let of = |family: Family| {
+        let of = |family: FamilyId| {
             let counts = self.rib.peer_counts(PeerId(index), family);
             counts.received.saturating_sub(counts.stale)
         };
-        let family = Family::ALL.into_iter().max_by_key(|family| of(*family));
+        let family = FamilyId::ALL.into_iter().max_by_key(|family| of(*family));
         let why = CloseReason::PrefixLimit {
-            family: family.unwrap_or(Family::Ipv4Unicast),
+            family: family.unwrap_or(FamilyId::IN_FIELDS),
             prefixes_max: limit.prefixes_max,
         };
         self.run(index, main, fsm::Event::AutomaticStop, why, now);
@@ -167,24 +167,24 @@ impl Speaker {
 
     /// A peer that is gone for good leaves no stale routes.
     pub(super) fn drop_stale(&mut self, index: u32, now: Instant) {
-        for family in Family::ALL {
+        for family in FamilyId::ALL {
             self.end_stale(index, family, now);
         }
     }
 
     /// The peer asks for all routes of a family.
-    pub(super) fn refresh_routes(&mut self, index: u32, family: Family, now: Instant) {
+    pub(super) fn refresh_routes(&mut self, index: u32, family: FamilyId, now: Instant) {
         self.rib.refresh(PeerId(index), family, now);
         self.has_work = true;
     }
 
     /// The peer begins to send all its routes of a family again (RFC 7313, section 4).
-    pub(super) fn refresh_begins(&mut self, index: u32, family: Family, now: Instant) {
+    pub(super) fn refresh_begins(&mut self, index: u32, family: FamilyId, now: Instant) {
         self.rib.mark_stale(PeerId(index), family, now);
     }
 
     /// It has sent all of them: what it did not send again goes.
-    pub(super) fn refresh_ends(&mut self, index: u32, family: Family, now: Instant) {
+    pub(super) fn refresh_ends(&mut self, index: u32, family: FamilyId, now: Instant) {
         self.rib.sweep_stale(PeerId(index), family, now);
         self.has_work = true;
     }

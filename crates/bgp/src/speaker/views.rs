@@ -177,7 +177,7 @@ impl Speaker {
     pub fn walk_sent(
         &mut self,
         peer: PeerId,
-        family: wire::bgp::Family,
+        family: wire::bgp::FamilyId,
         cursor: crate::rib::Cursor,
         steps: u32,
         see: impl FnMut(wire::bgp::Nlri, &[u8], wire::bgp::NextHop),

@@ -636,7 +636,7 @@ fn a_peer_that_restarts_gracefully_is_taken_back_without_a_word() {
             restarted: false,
             notification: false,
             time_s: 30,
-            families: vec![(wire::bgp::Family::Ipv4Unicast.into(), true)],
+            families: vec![(wire::bgp::FamilyId::Ipv4Unicast.into(), true)],
         }));
     let mut hand = Hand::new(passive());
     let first = hand.up(&restarting);

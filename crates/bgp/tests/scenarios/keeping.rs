@@ -98,7 +98,7 @@ fn who_sends_more_than_is_read_puts_off_its_own_hold_timer_and_no_other() {
 #[test]
 fn stale_routes_do_not_outlive_an_operator_s_stop() {
     let mut restarting = open();
-    let family = wire::bgp::Family::Ipv4Unicast.into();
+    let family = wire::bgp::FamilyId::Ipv4Unicast.into();
     let capability = GracefulRestart {
         restarted: false,
         notification: false,

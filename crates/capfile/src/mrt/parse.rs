@@ -1,6 +1,7 @@
 //! Parses a record's bytes. `None` if they contradict themselves.
 
-use wire::bgp::{AfiSafi, Family, Prefix};
+use wire::bgp::{AfiSafi, Family, FamilyId, Prefix};
+use wire::with_family;
 
 use super::octets::Octets;
 use super::record::{
@@ -18,8 +19,8 @@ pub(super) fn body(kind: u16, subtype: u16, octets: &[u8]) -> Option<Body<'_>> {
     let octets = Octets(octets);
     match kind {
         kind::TABLE_DUMP => match subtype {
-            1 => table_dump(octets, Family::Ipv4Unicast),
-            2 => table_dump(octets, Family::Ipv6Unicast),
+            1 => table_dump(octets, FamilyId::Ipv4Unicast),
+            2 => table_dump(octets, FamilyId::Ipv6Unicast),
             _ => Some(unknown),
         },
         kind::TABLE_DUMP_V2 => table_dump_v2(subtype, octets, unknown),
@@ -29,8 +30,8 @@ pub(super) fn body(kind: u16, subtype: u16, octets: &[u8]) -> Option<Body<'_>> {
 }
 
 /// RFC 6396, section 4.2.
-fn table_dump(mut octets: Octets<'_>, family: Family) -> Option<Body<'_>> {
-    let is_v6 = family == Family::Ipv6Unicast;
+fn table_dump(mut octets: Octets<'_>, family: FamilyId) -> Option<Body<'_>> {
+    let is_v6 = family == FamilyId::Ipv6Unicast;
     let view = octets.u16()?;
     let sequence = octets.u16()?;
     let address = octets.address(is_v6)?;
@@ -55,14 +56,14 @@ fn table_dump(mut octets: Octets<'_>, family: Family) -> Option<Body<'_>> {
 fn table_dump_v2<'a>(subtype: u16, mut octets: Octets<'a>, unknown: Body<'a>) -> Option<Body<'a>> {
     let (family, is_multicast, add_path) = match subtype {
         table::PEER_INDEX_TABLE => return peer_index_table(octets),
-        table::IPV4_UNICAST => (Family::Ipv4Unicast, false, false),
-        table::IPV4_MULTICAST => (Family::Ipv4Unicast, true, false),
-        table::IPV6_UNICAST => (Family::Ipv6Unicast, false, false),
-        table::IPV6_MULTICAST => (Family::Ipv6Unicast, true, false),
-        table::IPV4_UNICAST_ADD_PATH => (Family::Ipv4Unicast, false, true),
-        table::IPV4_MULTICAST_ADD_PATH => (Family::Ipv4Unicast, true, true),
-        table::IPV6_UNICAST_ADD_PATH => (Family::Ipv6Unicast, false, true),
-        table::IPV6_MULTICAST_ADD_PATH => (Family::Ipv6Unicast, true, true),
+        table::IPV4_UNICAST => (FamilyId::Ipv4Unicast, false, false),
+        table::IPV4_MULTICAST => (FamilyId::Ipv4Unicast, true, false),
+        table::IPV6_UNICAST => (FamilyId::Ipv6Unicast, false, false),
+        table::IPV6_MULTICAST => (FamilyId::Ipv6Unicast, true, false),
+        table::IPV4_UNICAST_ADD_PATH => (FamilyId::Ipv4Unicast, false, true),
+        table::IPV4_MULTICAST_ADD_PATH => (FamilyId::Ipv4Unicast, true, true),
+        table::IPV6_UNICAST_ADD_PATH => (FamilyId::Ipv6Unicast, false, true),
+        table::IPV6_MULTICAST_ADD_PATH => (FamilyId::Ipv6Unicast, true, true),
         table::GENERIC | table::GENERIC_ADD_PATH => {
             return Some(Body::RibGeneric {
                 sequence: octets.u32()?,
@@ -79,13 +80,7 @@ fn table_dump_v2<'a>(subtype: u16, mut octets: Octets<'a>, unknown: Body<'a>) ->
     let sequence = octets.u32()?;
     let len = octets.u8().filter(|&len| len <= family.bits())?;
     let bits = octets.slice(usize::from(len).div_ceil(8))?;
-    let mut address = [0; 16];
-    address[..bits.len()].copy_from_slice(bits);
-    let address = u128::from_be_bytes(address);
-    let prefix = match family {
-        Family::Ipv4Unicast => Prefix::v4((address >> 96) as u32, len),
-        Family::Ipv6Unicast => Prefix::v6(address, len),
-    };
+    let prefix = with_family!(family, F => F::read(bits, len));
     let count = octets.u16()?;
     let mut entries = Entries {
         rest: octets,

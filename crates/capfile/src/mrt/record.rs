@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use wire::bgp::{AfiSafi, Family, PeerKind, Prefix, UpdateContext};
+use wire::bgp::{AfiSafi, FamilyId, PeerKind, Prefix, UpdateContext};
 
 use super::octets::Octets;
 
@@ -218,7 +218,7 @@ impl Message<'_> {
             } else {
                 PeerKind::External
             },
-            add_path: [self.add_path; Family::ALL.len()],
+            add_path: [self.add_path; FamilyId::ALL.len()],
             ..UpdateContext::default()
         }
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use wire::bgp::{Family, NextHop, Prefix, Update, UpdateContext, attr, frame};
+use wire::bgp::{FamilyId, NextHop, Prefix, Update, UpdateContext, attr, frame};
 
 use super::*;
 
@@ -121,7 +121,7 @@ fn a_route_of_rfc_6396_reads_and_writes() {
         assert_eq!(rib.prefix.to_string(), "2001:db8::/32");
         let entry = rib.entries().next().unwrap();
         assert_eq!((entry.peer_index, entry.originated_s), (15, TIME_S));
-        let update = Update::read_table_entry(entry.attributes, Family::Ipv6Unicast, &TABLE);
+        let update = Update::read_table_entry(entry.attributes, FamilyId::Ipv6Unicast, &TABLE);
         let update = update.unwrap();
         assert_eq!(update.faults(), []);
         let path = attr::as_path(update.attributes()).to_string();
@@ -130,7 +130,7 @@ fn a_route_of_rfc_6396_reads_and_writes() {
             "2001:db8:d:ff::187".parse().unwrap(),
             Some("fe80::212:f2ff:fe9f:1b00".parse().unwrap()),
         );
-        assert_eq!(update.next_hop(Family::Ipv6Unicast), Some(next_hop));
+        assert_eq!(update.next_hop(FamilyId::Ipv6Unicast), Some(next_hop));
         canonical = update.attributes().to_vec();
         expected_next_hop = Some(next_hop);
         let again = written(|writer| {
@@ -151,8 +151,8 @@ fn a_route_of_rfc_6396_reads_and_writes() {
              b8 00 0d 00 ff 00 00 00 00 00 00 01 87 fe 80 00
              00 00 00 00 00 02 12 f2 ff fe 9f 1b 00")
     );
-    let update = Update::read_table_entry(&attributes, Family::Ipv6Unicast, &TABLE).unwrap();
-    assert_eq!(update.next_hop(Family::Ipv6Unicast), expected_next_hop);
+    let update = Update::read_table_entry(&attributes, FamilyId::Ipv6Unicast, &TABLE).unwrap();
+    assert_eq!(update.next_hop(FamilyId::Ipv6Unicast), expected_next_hop);
     assert_eq!(update.attributes(), canonical);
 }
 
@@ -164,8 +164,8 @@ fn an_ipv4_next_hop_stands_in_the_attributes() {
     table_attributes(&canonical, next_hop, &mut attributes);
     let expected = "40 01 01 00 40 02 00 40 03 04 c0000201 80 04 04 00000001";
     assert_eq!(attributes, hex(expected));
-    let update = Update::read_table_entry(&attributes, Family::Ipv4Unicast, &TABLE).unwrap();
-    assert_eq!(update.next_hop(Family::Ipv4Unicast), Some(next_hop));
+    let update = Update::read_table_entry(&attributes, FamilyId::Ipv4Unicast, &TABLE).unwrap();
+    assert_eq!(update.next_hop(FamilyId::Ipv4Unicast), Some(next_hop));
     assert_eq!(update.faults(), []);
     // What is there gives way.
     let mut again = Vec::new();

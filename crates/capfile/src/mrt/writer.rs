@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 
 use wire::bgp::attr::{self, code, flag};
-use wire::bgp::{Family, NextHop, Prefix};
+use wire::bgp::{AfiSafi, NextHop, Prefix};
 
 use super::record::{Entry, Message, PeerIndexTable, Session, StateChange, Time};
 use super::{bgp4mp, kind, table};
@@ -53,7 +53,7 @@ impl<W: Write> Writer<W> {
     /// as [`table_attributes`] makes them.
     ///
     /// # Errors
-    /// More than 65,535 routes, or octets of attributes; or it cannot be written.
+    /// More than 65,535 routes, or octets of attributes; a family that has no record type; or it cannot be written.
     pub fn rib<'e>(
         &mut self,
         time_s: u32,
@@ -62,11 +62,16 @@ impl<W: Write> Writer<W> {
         add_path: bool,
         entries: impl IntoIterator<Item = Entry<'e>>,
     ) -> io::Result<()> {
-        let subtype = match (prefix.family(), add_path) {
-            (Family::Ipv4Unicast, false) => table::IPV4_UNICAST,
-            (Family::Ipv4Unicast, true) => table::IPV4_UNICAST_ADD_PATH,
-            (Family::Ipv6Unicast, false) => table::IPV6_UNICAST,
-            (Family::Ipv6Unicast, true) => table::IPV6_UNICAST_ADD_PATH,
+        let AfiSafi { afi, safi } = prefix.family().into();
+        let subtype = match (afi, safi, add_path) {
+            (1, 1, false) => table::IPV4_UNICAST,
+            (1, 1, true) => table::IPV4_UNICAST_ADD_PATH,
+            (2, 1, false) => table::IPV6_UNICAST,
+            (2, 1, true) => table::IPV6_UNICAST_ADD_PATH,
+            _ => {
+                let what = format!("MRT tables of {} are not written", prefix.family());
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
         };
         self.begin(time_s, kind::TABLE_DUMP_V2, subtype);
         let out = &mut self.record;

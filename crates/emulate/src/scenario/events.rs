@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base::Duration;
 use sim::Rng;
-use wire::bgp::{Family, Prefix};
+use wire::bgp::{FamilyId, Prefix};
 
 use super::malformed;
 use super::reader::{At, Section};
@@ -363,7 +363,7 @@ impl Finder<'_> {
             (Some(what), None) => {
                 let from = &self.place.topology.routers[router as usize];
                 let prefix = self.prefix(section, Some(router))?;
-                if prefix.family() != Family::Ipv4Unicast {
+                if prefix.family() != FamilyId::Ipv4Unicast {
                     let at = section.at();
                     section.fault(at, "prefix", "must be one of IPv4 here");
                     return None;

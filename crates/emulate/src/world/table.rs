@@ -7,7 +7,7 @@ use base::Instant;
 use bgp::rib::{Cursor, LocalRoute};
 use capfile::mrt::{Body, Entry, Peer, PeerIndexTable, Writer, table_attributes};
 use wire::bgp::attr::{self, code};
-use wire::bgp::{Family, NextHop, PeerKind, Prefix, Update, UpdateContext, Verdict};
+use wire::bgp::{FamilyId, PeerKind, Prefix, Update, UpdateContext, Verdict};
 
 use super::World;
 
@@ -86,7 +86,7 @@ impl World {
         )?;
         let rib = speaker.rib();
         let mut sequence = 0;
-        for family in Family::ALL {
+        for family in FamilyId::ALL {
             let mut cursor = Some(Cursor::default());
             while let Some(at) = cursor {
                 let mut prefixes = Vec::new();
@@ -99,13 +99,10 @@ impl World {
                                 Some(peer) => *places.get(&peer.0)?,
                                 None => 0,
                             };
-                            let next_hop = match (route.next_hop, family) {
-                                (Some(next_hop), _) => next_hop,
-                                (None, Family::Ipv4Unicast) => NextHop::V4(own.address),
-                                (None, Family::Ipv6Unicast) => {
-                                    NextHop::V6(own.address.to_ipv6_mapped(), None)
-                                }
-                            };
+                            let mapped = own.address.to_ipv6_mapped();
+                            let next_hop = route
+                                .next_hop
+                                .or_else(|| family.own_next_hop(Some(own.address), Some(mapped)))?;
                             let mut octets = Vec::new();
                             table_attributes(route.received, next_hop, &mut octets);
                             Some((place, route.path_id, octets))

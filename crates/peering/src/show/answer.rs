@@ -12,7 +12,7 @@ use bgp::discard::Discard;
 use bgp::event::What;
 use bgp::rib::Cursor;
 use bgp::{PeerId, Speaker};
-use wire::bgp::{Families, Family, Prefix};
+use wire::bgp::{Families, FamilyId, Prefix};
 
 use super::{find_peer, neighbor, route};
 use control::reply::{Code, Refusal, Rows};
@@ -46,7 +46,7 @@ pub enum BgpShow {
     Routes {
         within: Option<Prefix>,
         from: Option<PeerId>,
-        family: Option<Family>,
+        family: Option<FamilyId>,
         cursor: Cursor,
     },
     /// What a peer is told, of all or of what lies in `within`, or of that alone.
@@ -54,7 +54,7 @@ pub enum BgpShow {
         peer: PeerId,
         within: Option<Prefix>,
         is_exact: bool,
-        family: Option<Family>,
+        family: Option<FamilyId>,
         cursor: Cursor,
     },
     /// All about one prefix.
@@ -95,7 +95,7 @@ impl BgpShow {
             .map(|peer| find_peer(speaker, peer))
             .transpose()?;
         let within = asked.prefix.as_ref().map(|text| prefix(text)).transpose()?;
-        let family = within.map_or(Family::Ipv4Unicast, Prefix::family);
+        let family = within.map_or(FamilyId::IN_FIELDS, Prefix::family);
         if let Some(peer) = &asked.advertised {
             return Ok(Self::Sent {
                 peer: find_peer(speaker, peer)?,
@@ -203,7 +203,7 @@ impl BgpShow {
         let (family, cursor) = match next {
             Some(cursor) => (Some(family), cursor),
             None => (
-                following(family).filter(|_| within.is_none()),
+                family.next().filter(|_| within.is_none()),
                 Cursor::default(),
             ),
         };
@@ -245,7 +245,7 @@ impl BgpShow {
         let (family, cursor) = match next {
             Some(cursor) => (Some(family), cursor),
             None => (
-                following(family).filter(|_| within.is_none()),
+                family.next().filter(|_| within.is_none()),
                 Cursor::default(),
             ),
         };
@@ -257,10 +257,6 @@ impl BgpShow {
             cursor,
         })
     }
-}
-
-fn following(family: Family) -> Option<Family> {
-    (family == Family::Ipv4Unicast).then_some(Family::Ipv6Unicast)
 }
 
 /// A prefix, or an address as one.
@@ -311,17 +307,9 @@ fn summary(speaker: &Speaker, out: &mut Rows<'_>) {
 }
 
 /// A value for each family by its name.
-pub(super) fn by_family<T>(mut value: impl FnMut(Family) -> T) -> BTreeMap<&'static str, T> {
+pub(super) fn by_family<T>(mut value: impl FnMut(FamilyId) -> T) -> BTreeMap<&'static str, T> {
     let all = Families::ALL.iter();
-    all.map(|family| (family_name(family), value(family)))
-        .collect()
-}
-
-pub(super) fn family_name(family: Family) -> &'static str {
-    match family {
-        Family::Ipv4Unicast => "ipv4",
-        Family::Ipv6Unicast => "ipv6",
-    }
+    all.map(|family| (family.key(), value(family))).collect()
 }
 
 fn rib(speaker: &Speaker, aside: Aside, out: &mut Rows<'_>) {

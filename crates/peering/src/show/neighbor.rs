@@ -7,9 +7,9 @@ use bgp::fsm::State;
 use bgp::peer::{Counts, Origin};
 use bgp::speaker::NeighborView;
 use bgp::{RemoteAsn, Speaker};
-use wire::bgp::Families;
+use wire::bgp::{Families, FamilyId};
 
-use super::answer::{by_family, family_name};
+use super::answer::by_family;
 use control::reply::Rows;
 use control::rows;
 
@@ -122,7 +122,7 @@ pub(super) fn detail(view: &NeighborView, speaker: &Speaker, now: Instant, out: 
         next_try_s: view.next_try.map(|at| seconds(at.since(now))),
         retries: view.retry_counter,
         families: agreed.map_or(Vec::new(), |agreed| {
-            agreed.families.iter().map(family_name).collect()
+            agreed.families.iter().map(FamilyId::key).collect()
         }),
         capabilities,
         role: agreed

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::prefix::AfiSafi;
+use super::family::AfiSafi;
 use super::writer::TooLong;
 
 mod number {

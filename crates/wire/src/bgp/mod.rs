@@ -6,7 +6,8 @@
 //!   [`AsPath`] one of them.
 //! - [`UpdateWriter`]: routes with equal attributes, packed into messages.
 //! - [`Notification`]: section 4.5. [`RouteRefresh`]: RFC 2918, RFC 7313.
-//! - [`Prefix`], [`Nlri`], [`Family`]: what routes are of.
+//! - [`Family`]: what sets one address family apart from another, and [`FamilyId`], its name at run time.
+//! - [`Prefix`], [`Nlri`]: the destination of a route.
 //!
 //! Also read before: RFC 1997, 4360, 4456, 4486, 4724, 5065, 5701, 6286, 6608, 6793, 7607, 7911, 8092, 8654, 9003,
 //! 9234.
@@ -14,6 +15,9 @@
 //! Left out: families other than IPv4 and IPv6 unicast (recognised and passed over), IPv6 next hops of IPv4 routes
 //! (RFC 8950), outbound route filters (RFC 5291), and the choice to disable an address family where RFC 7606 has one:
 //! the session is reset.
+
+#[macro_use]
+mod family;
 
 mod as4;
 pub mod attr;
@@ -32,11 +36,14 @@ mod tests;
 
 pub use as4::{AS_TRANS, to_two_octet};
 pub use capability::{AddPathMode, Capability, GracefulRestart, Role};
+pub use family::{
+    AfiSafi, FAMILIES, Families, Family, FamilyId, HashWords, Ipv4Unicast, Ipv6Unicast, Place,
+};
 pub use nlri::{Nlris, emit as emit_nlri, encoded_len};
 pub use notification::Notification;
 pub use open::Open;
 pub use path::{AsPath, Segment, SegmentKind};
-pub use prefix::{AfiSafi, Families, Family, Nlri, Prefix, PrefixError};
+pub use prefix::{Nlri, Prefix, PrefixError};
 pub use refresh::{Refresh, RouteRefresh};
 pub use update::{
     FAULTS_MAX, Fault, NextHop, PeerKind, Treatment, Update, UpdateContext, Verdict, What,

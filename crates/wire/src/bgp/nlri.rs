@@ -1,26 +1,27 @@
 //! Network Layer Reachability Information: RFC 4271, section 4.3; RFC 4760, section 5; RFC 7911, section 3.
 
-use super::prefix::{Family, Nlri, Prefix};
+use super::family::{Family, FamilyId};
+use super::prefix::{Nlri, Prefix};
 
 /// A field of prefixes that was checked (RFC 7606, section 5.3): walking over it meets no fault.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block<'a> {
     octets: &'a [u8],
-    family: Family,
+    family: FamilyId,
     has_path_ids: bool,
 }
 
 impl<'a> Block<'a> {
     pub(super) const EMPTY: Block<'static> = Block {
         octets: &[],
-        family: Family::Ipv4Unicast,
+        family: FamilyId::IN_FIELDS,
         has_path_ids: false,
     };
 
     /// Checks a field: each length is one of the family, and the last prefix ends where the field does. `None` if
     /// that is not so.
     #[inline]
-    pub(super) fn check(octets: &'a [u8], family: Family, has_path_ids: bool) -> Option<Self> {
+    pub(super) fn check(octets: &'a [u8], family: FamilyId, has_path_ids: bool) -> Option<Self> {
         let len_max = family.bits();
         let id_len = if has_path_ids { 4 } else { 0 };
         let mut at = 0;
@@ -55,35 +56,10 @@ impl<'a> Block<'a> {
             octets = rest;
         }
         let (&len, rest) = octets.split_first()?;
-        let prefix = match self.family {
-            Family::Ipv4Unicast => Prefix::v4(first_word(rest), len),
-            Family::Ipv6Unicast => Prefix::v6(first_wide_word(rest), len),
-        };
+        let prefix = with_family!(self.family, F => F::read(rest, len));
         self.octets = rest.get(usize::from(len).div_ceil(8)..)?;
         Some(Nlri { prefix, path_id })
     }
-}
-
-/// The first 32 bits; those behind the field are zero.
-#[inline]
-fn first_word(octets: &[u8]) -> u32 {
-    // Almost always more follows; what is too much of it is masked afterwards.
-    if let Some(word) = octets.first_chunk::<4>() {
-        return u32::from_be_bytes(*word);
-    }
-    let mut word = [0; 4];
-    word[..octets.len()].copy_from_slice(octets);
-    u32::from_be_bytes(word)
-}
-
-#[inline]
-fn first_wide_word(octets: &[u8]) -> u128 {
-    if let Some(word) = octets.first_chunk::<16>() {
-        return u128::from_be_bytes(*word);
-    }
-    let mut word = [0; 16];
-    word[..octets.len()].copy_from_slice(octets);
-    u128::from_be_bytes(word)
 }
 
 /// Walks over the prefixes of up to four fields of a message, in their order.
@@ -115,7 +91,7 @@ impl<'a> Nlris<'a> {
 
     /// A field that stands alone; `None` where it is not well-formed (RFC 7606, section 5.3).
     #[must_use]
-    pub fn of(octets: &'a [u8], family: Family, has_path_ids: bool) -> Option<Self> {
+    pub fn of(octets: &'a [u8], family: FamilyId, has_path_ids: bool) -> Option<Self> {
         Some(Nlris {
             current: Block::check(octets, family, has_path_ids)?,
             following: [Block::EMPTY; 3],
@@ -159,18 +135,6 @@ pub fn emit(nlri: Nlri, has_path_id: bool, out: &mut Vec<u8>) {
     }
     let len = nlri.prefix.len();
     let end = out.len() + 1 + usize::from(len).div_ceil(8);
-    // Written whole, since a copy of known length is a few instructions, and shortened.
-    let bits = nlri.prefix.bits().to_be_bytes();
-    match nlri.prefix.family() {
-        Family::Ipv4Unicast => {
-            out.extend_from_slice(&[len, bits[0], bits[1], bits[2], bits[3]]);
-        }
-        Family::Ipv6Unicast => {
-            let mut octets = [0; 17];
-            octets[0] = len;
-            octets[1..].copy_from_slice(&bits);
-            out.extend_from_slice(&octets);
-        }
-    }
+    with_family!(nlri.prefix.family(), F => F::write(nlri.prefix, out));
     out.truncate(end);
 }

@@ -3,7 +3,7 @@
 use super::capability::Capability;
 use super::notification::{code, open};
 use super::writer::TooLong;
-use super::{AS_TRANS, Family, HEADER_LEN, Kind, MESSAGE_MAX, Notification, emit_header};
+use super::{AS_TRANS, HEADER_LEN, Kind, MESSAGE_MAX, Notification, emit_header};
 
 /// The version that is spoken.
 const VERSION: u8 = 4;
@@ -72,7 +72,7 @@ impl Open {
             })
             .collect();
         if is_silent {
-            super::Families::NONE.with(Family::Ipv4Unicast)
+            super::Families::IPV4
         } else {
             named
         }

@@ -1,172 +1,18 @@
-//! Address families, prefixes, and prefixes with a path identifier.
+//! Prefixes, and prefixes with a path identifier.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An address family as the wire names it (RFC 4760), whether it is carried here or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AfiSafi {
-    /// Address Family Identifier.
-    pub afi: u16,
-    /// Subsequent Address Family Identifier.
-    pub safi: u8,
-}
+use super::family::{Family, FamilyId, HashWords};
 
-impl AfiSafi {
-    /// The family, if it is one that is carried here.
-    #[must_use]
-    #[inline]
-    pub const fn family(self) -> Option<Family> {
-        match (self.afi, self.safi) {
-            (1, 1) => Some(Family::Ipv4Unicast),
-            (2, 1) => Some(Family::Ipv6Unicast),
-            _ => None,
-        }
-    }
-
-    /// As it stands in the first three octets of the multiprotocol attributes.
-    pub(super) const fn from_octets(octets: [u8; 3]) -> Self {
-        AfiSafi {
-            afi: u16::from_be_bytes([octets[0], octets[1]]),
-            safi: octets[2],
-        }
-    }
-}
-
-impl From<Family> for AfiSafi {
-    fn from(family: Family) -> Self {
-        let afi = match family {
-            Family::Ipv4Unicast => 1,
-            Family::Ipv6Unicast => 2,
-        };
-        AfiSafi { afi, safi: 1 }
-    }
-}
-
-impl fmt::Display for AfiSafi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.family() {
-            Some(family) => family.fmt(f),
-            None => write!(f, "AFI {} SAFI {}", self.afi, self.safi),
-        }
-    }
-}
-
-/// A family of routes that is carried here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Family {
-    /// AFI 1, SAFI 1.
-    Ipv4Unicast = 0,
-    /// AFI 2, SAFI 1.
-    Ipv6Unicast = 1,
-}
-
-impl Family {
-    /// Both, in the order of their [index](Self::index).
-    pub const ALL: [Family; 2] = [Family::Ipv4Unicast, Family::Ipv6Unicast];
-
-    /// 0 or 1, for tables with an entry for each family.
-    #[must_use]
-    #[inline]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// Bits of an address: 32 or 128.
-    #[must_use]
-    #[inline]
-    pub const fn bits(self) -> u8 {
-        match self {
-            Family::Ipv4Unicast => 32,
-            Family::Ipv6Unicast => 128,
-        }
-    }
-
-    /// The family of an address.
-    #[must_use]
-    pub const fn of(address: IpAddr) -> Self {
-        match address {
-            IpAddr::V4(_) => Family::Ipv4Unicast,
-            IpAddr::V6(_) => Family::Ipv6Unicast,
-        }
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Family::Ipv4Unicast => "IPv4 unicast",
-            Family::Ipv6Unicast => "IPv6 unicast",
-        })
-    }
-}
-
-/// A set of families.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Families(u8);
-
-impl Families {
-    /// None.
-    pub const NONE: Families = Families(0);
-    /// Both.
-    pub const ALL: Families = Families(3);
-    /// IPv4 unicast, which a session carries that says nothing of families (RFC 4760, section 8).
-    pub const IPV4: Families = Families(1);
-
-    /// With one more.
-    #[must_use]
-    pub const fn with(self, family: Family) -> Self {
-        Families(self.0 | 1 << family.index())
-    }
-
-    /// Without one.
-    #[must_use]
-    pub const fn without(self, family: Family) -> Self {
-        Families(self.0 & !(1 << family.index()))
-    }
-
-    /// Those that are in both.
-    #[must_use]
-    pub const fn and(self, other: Families) -> Self {
-        Families(self.0 & other.0)
-    }
-
-    /// Whether it is among them.
-    #[must_use]
-    #[inline]
-    pub const fn contains(self, family: Family) -> bool {
-        self.0 & 1 << family.index() != 0
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Each of them.
-    pub fn iter(self) -> impl Iterator<Item = Family> {
-        Family::ALL
-            .into_iter()
-            .filter(move |&family| self.contains(family))
-    }
-}
-
-impl FromIterator<Family> for Families {
-    fn from_iter<I: IntoIterator<Item = Family>>(families: I) -> Self {
-        families.into_iter().fold(Families::NONE, Families::with)
-    }
-}
-
-/// An address prefix of either family, without host bits, in 20 octets.
+/// An address prefix of any family, without host bits, in 20 octets.
 ///
-/// Order: family, then address, then length; so a prefix stands right before what it contains.
+/// Prefixes sort by family, then by address, then by length, so a prefix comes right before those it contains.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
-    family: Family,
+    family: FamilyId,
     /// From the address's first bit on; of IPv4 only the first is used.
     words: [u32; 4],
     len: u8,
@@ -179,7 +25,7 @@ impl Prefix {
     pub const fn v4(address: u32, len: u8) -> Self {
         let len = if len > 32 { 32 } else { len };
         Prefix {
-            family: Family::Ipv4Unicast,
+            family: FamilyId::Ipv4Unicast,
             words: [address & mask_v4(len), 0, 0, 0],
             len,
         }
@@ -190,15 +36,9 @@ impl Prefix {
     #[inline]
     pub const fn v6(address: u128, len: u8) -> Self {
         let len = if len > 128 { 128 } else { len };
-        let address = address & mask_v6(len);
         Prefix {
-            family: Family::Ipv6Unicast,
-            words: [
-                (address >> 96) as u32,
-                (address >> 64) as u32,
-                (address >> 32) as u32,
-                address as u32,
-            ],
+            family: FamilyId::Ipv6Unicast,
+            words: words(address & mask_v6(len)),
             len,
         }
     }
@@ -215,7 +55,7 @@ impl Prefix {
     /// Its family.
     #[must_use]
     #[inline]
-    pub const fn family(self) -> Family {
+    pub const fn family(self) -> FamilyId {
         self.family
     }
 
@@ -237,11 +77,8 @@ impl Prefix {
 
     /// The first address in it.
     #[must_use]
-    pub const fn address(self) -> IpAddr {
-        match self.family {
-            Family::Ipv4Unicast => IpAddr::V4(Ipv4Addr::from_bits(self.words[0])),
-            Family::Ipv6Unicast => IpAddr::V6(Ipv6Addr::from_bits(self.bits())),
-        }
+    pub fn address(self) -> IpAddr {
+        with_family!(self.family, F => F::address(self))
     }
 
     /// Whether all of `other` lies in it; so it does of itself.
@@ -263,11 +100,22 @@ impl Prefix {
     #[must_use]
     pub const fn truncated(self, len: u8) -> Self {
         let len = if len < self.len { len } else { self.len };
-        match self.family {
-            Family::Ipv4Unicast => Prefix::v4(self.words[0], len),
-            Family::Ipv6Unicast => Prefix::v6(self.bits(), len),
+        Prefix {
+            words: words(self.bits() & mask_v6(len)),
+            len,
+            ..self
         }
     }
+}
+
+#[inline]
+const fn words(bits: u128) -> [u32; 4] {
+    [
+        (bits >> 96) as u32,
+        (bits >> 64) as u32,
+        (bits >> 32) as u32,
+        bits as u32,
+    ]
 }
 
 #[inline]
@@ -288,14 +136,9 @@ impl Hash for Prefix {
     /// One word of an IPv4 prefix, three of an IPv6 one.
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let [a, b, c, d] = self.words.map(u64::from);
-        match self.family {
-            Family::Ipv4Unicast => state.write_u64(a << 32 | u64::from(self.len)),
-            Family::Ipv6Unicast => {
-                state.write_u64(a << 32 | b);
-                state.write_u64(c << 32 | d);
-                state.write_u64(u64::from(self.len));
-            }
+        match with_family!(self.family, F => F::hash_words(F::split(*self), self.len)) {
+            HashWords::One(word) => state.write_u64(word),
+            HashWords::Three(words) => words.into_iter().for_each(|word| state.write_u64(word)),
         }
     }
 }
@@ -338,7 +181,7 @@ impl FromStr for Prefix {
         let address = address
             .parse::<IpAddr>()
             .map_err(|_| PrefixError::Address)?;
-        let len_max = Family::of(address).bits();
+        let len_max = FamilyId::of(address).bits();
         let is_plain = len.bytes().all(|octet| octet.is_ascii_digit());
         match len.parse::<u8>() {
             Ok(len) if is_plain && len <= len_max => Ok(Prefix::of(address, len)),

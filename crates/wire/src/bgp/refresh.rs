@@ -1,7 +1,7 @@
 //! ROUTE-REFRESH messages: RFC 2918; RFC 7313.
 
+use super::family::AfiSafi;
 use super::notification::{REFRESH_LENGTH, code};
-use super::prefix::AfiSafi;
 use super::{HEADER_LEN, Kind, Notification, emit_header};
 
 /// What a ROUTE-REFRESH message says (RFC 7313, section 3.2).

@@ -8,8 +8,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::attr;
+use super::family::{FAMILIES, Families, FamilyId, Place};
 use super::nlri::{Block, Nlris};
-use super::prefix::{Families, Family};
 use super::{Notification, notification};
 
 pub use fault::{FAULTS_MAX, Fault, Treatment, What};
@@ -32,8 +32,8 @@ pub struct UpdateContext {
     pub four_octet: bool,
     /// Where the peer stands.
     pub peer: PeerKind,
-    /// Prefixes that come have path identifiers (RFC 7911), by [`Family::index`].
-    pub add_path: [bool; 2],
+    /// Prefixes that come have path identifiers (RFC 7911), by [`FamilyId::index`].
+    pub add_path: [bool; FAMILIES],
     /// The families that were agreed on; others are passed over.
     pub families: Families,
     /// The AS with which each path has to begin, if that is to be checked (RFC 4271, section 6.3); of
@@ -47,7 +47,7 @@ impl Default for UpdateContext {
         UpdateContext {
             four_octet: true,
             peer: PeerKind::External,
-            add_path: [false; 2],
+            add_path: [false; FAMILIES],
             families: Families::ALL,
             first_as: None,
         }
@@ -57,9 +57,9 @@ impl Default for UpdateContext {
 /// The next hop of routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NextHop {
-    /// Of IPv4 routes.
+    /// An IPv4 address.
     V4(Ipv4Addr),
-    /// Of IPv6 routes: the global address, and the link-local one if it was said (RFC 2545, section 3).
+    /// A global IPv6 address, and the link-local address if there is one (RFC 2545, section 3).
     V6(Ipv6Addr, Option<Ipv6Addr>),
 }
 
@@ -73,12 +73,28 @@ impl NextHop {
         }
     }
 
-    /// The family of its routes.
-    #[must_use]
-    pub const fn family(self) -> Family {
+    /// Appends the octets of the address, or of both addresses.
+    #[inline]
+    pub fn emit(self, out: &mut Vec<u8>) {
         match self {
-            NextHop::V4(_) => Family::Ipv4Unicast,
-            NextHop::V6(..) => Family::Ipv6Unicast,
+            NextHop::V4(address) => out.extend_from_slice(&address.octets()),
+            NextHop::V6(global, link_local) => {
+                out.extend_from_slice(&global.octets());
+                if let Some(link_local) = link_local {
+                    out.extend_from_slice(&link_local.octets());
+                }
+            }
+        }
+    }
+
+    /// How many octets [`emit`](Self::emit) appends.
+    #[must_use]
+    #[inline]
+    pub const fn encoded_len(self) -> usize {
+        match self {
+            NextHop::V4(_) => 4,
+            NextHop::V6(_, None) => 16,
+            NextHop::V6(_, Some(_)) => 32,
         }
     }
 }
@@ -115,9 +131,10 @@ pub struct Update<'a> {
     /// Network Layer Reachability Information, MP_REACH_NLRI.
     announced: [Block<'a>; 2],
     attributes: Cow<'a, [u8]>,
-    next_hop_v6: Option<NextHop>,
+    /// The next hop in MP_REACH_NLRI, and its family.
+    mp_next_hop: Option<(FamilyId, NextHop)>,
     verdict: Verdict,
-    end_of_rib: Option<Family>,
+    end_of_rib: Option<FamilyId>,
     faults: Vec<Fault<'a>>,
     fault_count: usize,
 }
@@ -141,7 +158,7 @@ impl<'a> Update<'a> {
     /// As [`read`](Self::read).
     pub fn read_table_entry(
         attributes: &'a [u8],
-        family: Family,
+        family: FamilyId,
         context: &UpdateContext,
     ) -> Result<Self, Notification> {
         read::table_entry(attributes, family, context)
@@ -185,10 +202,13 @@ impl<'a> Update<'a> {
     /// The next hop of the routes of a family.
     #[must_use]
     #[inline]
-    pub fn next_hop(&self, family: Family) -> Option<NextHop> {
-        match family {
-            Family::Ipv4Unicast => attr::next_hop(&self.attributes).map(NextHop::V4),
-            Family::Ipv6Unicast => self.next_hop_v6,
+    pub fn next_hop(&self, family: FamilyId) -> Option<NextHop> {
+        match family.place() {
+            Place::Fields => attr::next_hop(&self.attributes).map(NextHop::V4),
+            Place::Multiprotocol => {
+                let (of, next_hop) = self.mp_next_hop?;
+                (of == family).then_some(next_hop)
+            }
         }
     }
 
@@ -202,7 +222,7 @@ impl<'a> Update<'a> {
     /// The family whose routes were all sent (RFC 4724, section 2).
     #[must_use]
     #[inline]
-    pub fn end_of_rib(&self) -> Option<Family> {
+    pub fn end_of_rib(&self) -> Option<FamilyId> {
         self.end_of_rib
     }
 

@@ -5,8 +5,9 @@
 use std::iter::Peekable;
 
 use super::attr::{self, code, flag};
+use super::family::{AfiSafi, FAMILIES, FamilyId, Place};
 use super::nlri::{self, encoded_len};
-use super::prefix::{AfiSafi, Family, Nlri};
+use super::prefix::Nlri;
 use super::update::NextHop;
 use super::{HEADER_LEN, Kind, MESSAGE_MAX, emit_header};
 
@@ -23,15 +24,15 @@ pub struct TooLong;
 pub struct UpdateWriter {
     /// The longest message: [`MESSAGE_MAX`], or [`EXTENDED_MAX`](super::EXTENDED_MAX) for peers that announced that.
     pub message_max: usize,
-    /// Prefixes get path identifiers (RFC 7911), by [`Family::index`].
-    pub add_path: [bool; 2],
+    /// Prefixes get path identifiers (RFC 7911), by [`FamilyId::index`].
+    pub add_path: [bool; FAMILIES],
 }
 
 impl Default for UpdateWriter {
     fn default() -> Self {
         UpdateWriter {
             message_max: MESSAGE_MAX,
-            add_path: [false; 2],
+            add_path: [false; FAMILIES],
         }
     }
 }
@@ -41,12 +42,13 @@ const REACH_HEAD: usize = 4 + 4;
 const UNREACH_HEAD: usize = 4 + 3;
 
 impl UpdateWriter {
-    /// Appends one message with the next routes that are announced, as many as fit, and says how many those are. They
-    /// are of the next hop's family; the walk stops at a route of another one.
+    /// Appends one message that announces the next routes, as many as fit, and returns how many those are. The first
+    /// route gives the family; the walk stops at a route of another family, and at once if the family cannot have
+    /// this next hop.
     ///
     /// `attributes` are in the form that the peer reads ([`to_two_octet`](super::to_two_octet)), without multiprotocol
-    /// attributes; a NEXT_HOP among them gives way to `next_hop`, in its place for IPv4 routes, in MP_REACH_NLRI for
-    /// IPv6 ones.
+    /// attributes. `next_hop` replaces a NEXT_HOP among them; the family says where it is written
+    /// ([`FamilyId::place`]).
     ///
     /// # Errors
     /// The attributes leave no room for the next route: nothing is appended and none is taken.
@@ -57,29 +59,31 @@ impl UpdateWriter {
         routes: &mut Peekable<I>,
         out: &mut Vec<u8>,
     ) -> Result<usize, TooLong> {
+        let Some(family) = routes.peek().map(|nlri| nlri.prefix.family()) else {
+            return Ok(0);
+        };
+        if !family.takes(next_hop) {
+            return Ok(0);
+        }
         let start = out.len();
-        let family = next_hop.family();
         emit_header(Kind::Update, 0, out);
         out.extend_from_slice(&[0; 4]);
         let fields = out.len();
-        let count = match next_hop {
-            NextHop::V4(address) => {
-                emit_with_next_hop(attributes, &address.octets(), out);
+        let count = match family.place() {
+            Place::Fields => {
+                emit_with_next_hop(attributes, next_hop, out);
                 put_len(out, fields - 2, fields);
                 self.fill(family, start, 0, routes, out)
             }
-            NextHop::V6(global, link_local) => {
+            Place::Multiprotocol => {
                 let AfiSafi { afi, safi } = family.into();
                 let [a, b] = afi.to_be_bytes();
-                let len = if link_local.is_some() { 32 } else { 16 };
+                let len = next_hop.encoded_len();
                 let flags = flag::OPTIONAL | flag::EXTENDED;
-                out.extend_from_slice(&[flags, code::MP_REACH, 0, 0, a, b, safi, len]);
-                out.extend_from_slice(&global.octets());
-                if let Some(link_local) = link_local {
-                    out.extend_from_slice(&link_local.octets());
-                }
+                out.extend_from_slice(&[flags, code::MP_REACH, 0, 0, a, b, safi, len as u8]);
+                next_hop.emit(out);
                 out.push(0);
-                debug_assert_eq!(out.len(), fields + REACH_HEAD + usize::from(len) + 1);
+                debug_assert_eq!(out.len(), fields + REACH_HEAD + len + 1);
                 // The other attributes follow, so their length has to be known before.
                 let tail: usize = without_next_hop(attributes).map(<[u8]>::len).sum();
                 let count = self.fill(family, start, tail, routes, out);
@@ -91,10 +95,7 @@ impl UpdateWriter {
         };
         if count == 0 {
             out.truncate(start);
-            return match routes.peek() {
-                Some(nlri) if nlri.prefix.family() == family => Err(TooLong),
-                _ => Ok(0),
-            };
+            return Err(TooLong);
         }
         put_len(out, start + HEADER_LEN - 3, start);
         Ok(count)
@@ -123,7 +124,7 @@ impl UpdateWriter {
     /// walk stops at a route of another family.
     pub fn withdraw_next<I: Iterator<Item = Nlri>>(
         &self,
-        family: Family,
+        family: FamilyId,
         routes: &mut Peekable<I>,
         out: &mut Vec<u8>,
     ) -> usize {
@@ -136,15 +137,15 @@ impl UpdateWriter {
         let start = out.len();
         emit_header(Kind::Update, 0, out);
         let fields = out.len();
-        let count = match family {
-            Family::Ipv4Unicast => {
+        let count = match family.place() {
+            Place::Fields => {
                 out.extend_from_slice(&[0; 2]);
                 let count = self.fill(family, start, 2, routes, out);
                 put_len(out, fields, fields + 2);
                 out.extend_from_slice(&[0; 2]);
                 count
             }
-            Family::Ipv6Unicast => {
+            Place::Multiprotocol => {
                 out.extend_from_slice(&[0; 4]);
                 emit_unreach(family, out);
                 let count = self.fill(family, start, 0, routes, out);
@@ -160,7 +161,7 @@ impl UpdateWriter {
     /// Appends as many messages as the routes need, and says how many.
     pub fn withdraw(
         &self,
-        family: Family,
+        family: FamilyId,
         routes: impl IntoIterator<Item = Nlri>,
         out: &mut Vec<u8>,
     ) -> usize {
@@ -173,13 +174,13 @@ impl UpdateWriter {
     }
 
     /// Appends End-of-RIB (RFC 4724, section 2).
-    pub fn end_of_rib(family: Family, out: &mut Vec<u8>) {
-        match family {
-            Family::Ipv4Unicast => {
+    pub fn end_of_rib(family: FamilyId, out: &mut Vec<u8>) {
+        match family.place() {
+            Place::Fields => {
                 emit_header(Kind::Update, 4, out);
                 out.extend_from_slice(&[0; 4]);
             }
-            Family::Ipv6Unicast => {
+            Place::Multiprotocol => {
                 emit_header(Kind::Update, 4 + UNREACH_HEAD, out);
                 out.extend_from_slice(&[0, 0, 0, UNREACH_HEAD as u8]);
                 emit_unreach(family, out);
@@ -193,7 +194,7 @@ impl UpdateWriter {
     #[inline]
     fn fill<I: Iterator<Item = Nlri>>(
         &self,
-        family: Family,
+        family: FamilyId,
         start: usize,
         tail: usize,
         routes: &mut Peekable<I>,
@@ -220,7 +221,7 @@ fn put_len(out: &mut [u8], at: usize, from: usize) {
 }
 
 /// MP_UNREACH_NLRI of no route yet, its length (of two octets) 0.
-fn emit_unreach(family: Family, out: &mut Vec<u8>) {
+fn emit_unreach(family: FamilyId, out: &mut Vec<u8>) {
     let AfiSafi { afi, safi } = family.into();
     let [a, b] = afi.to_be_bytes();
     let flags = flag::OPTIONAL | flag::EXTENDED;
@@ -228,7 +229,7 @@ fn emit_unreach(family: Family, out: &mut Vec<u8>) {
 }
 
 /// The attributes with that NEXT_HOP: where one is, else where it belongs by its type.
-fn emit_with_next_hop(attributes: &[u8], address: &[u8; 4], out: &mut Vec<u8>) {
+fn emit_with_next_hop(attributes: &[u8], next_hop: NextHop, out: &mut Vec<u8>) {
     let mut at = attributes.len();
     let mut after = at;
     let mut walk = attr::iter(attributes);
@@ -245,7 +246,9 @@ fn emit_with_next_hop(attributes: &[u8], address: &[u8; 4], out: &mut Vec<u8>) {
         start = end;
     }
     out.extend_from_slice(&attributes[..at]);
-    attr::emit(flag::WELL_KNOWN, code::NEXT_HOP, address, out);
+    attr::emit_with(flag::WELL_KNOWN, code::NEXT_HOP, out, |out| {
+        next_hop.emit(out)
+    });
     out.extend_from_slice(&attributes[after..]);
 }
 

@@ -160,7 +160,7 @@ fn what_was_here_before_is_not_taken_again() {
             .loops,
         1
     );
-    assert_eq!(net.rib.counts(Family::Ipv4Unicast), (0, 0));
+    assert_eq!(net.rib.counts(FamilyId::Ipv4Unicast), (0, 0));
     // And what was taken before goes.
     assert_eq!(net.say(1, &Said::path(&[64_501]), &[P]).announced, 1);
     assert_eq!(net.say(1, &Said::path(&[64_501, ASN]), &[P]).loops, 1);

@@ -523,8 +523,7 @@ fn set(net: &mut Net, peers: &[u32], import: &Arc<Policy>, export: &Arc<Policy>)
         .iter()
         .map(|&n| (PeerId(n), Arc::clone(import), Arc::clone(export)))
         .collect();
-    let roas = Arc::clone(&net.rib.roas);
-    net.rib.set_policies(all, roas, net.now);
+    net.rib.set_policies(all, Arc::default(), net.now);
 }
 
 #[test]
@@ -583,7 +582,7 @@ fn a_new_export_policy_tells_only_what_it_changes() {
     net.settle();
     assert_eq!([2, 3].map(|n| net.ear(n).routes.len()), [383, 399]);
     for n in [2, 3] {
-        let counts = net.rib.peer_counts(PeerId(n), Family::Ipv4Unicast);
+        let counts = net.rib.peer_counts(PeerId(n), FamilyId::Ipv4Unicast);
         assert_eq!(counts.sent as usize, net.ear(n).routes.len());
     }
 }
@@ -600,7 +599,7 @@ fn a_new_import_policy_judges_what_was_received_again() {
     net.settle();
     assert_eq!(net.ear(2).routes.len(), 200);
     assert_eq!(
-        net.rib.counts(Family::Ipv4Unicast),
+        net.rib.counts(FamilyId::Ipv4Unicast),
         (400, 400),
         "denied ones are kept"
     );

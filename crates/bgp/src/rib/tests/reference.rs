@@ -91,10 +91,10 @@ fn prefix(number: u32) -> Prefix {
     }
 }
 
-fn with_next_hop(said: Said, family: Family) -> Said {
+fn with_next_hop(said: Said, family: FamilyId) -> Said {
     match family {
-        Family::Ipv4Unicast => said,
-        Family::Ipv6Unicast => said.over(NextHop::V6("2001:db8::9".parse().expect("v6"), None)),
+        FamilyId::Ipv4Unicast => said,
+        FamilyId::Ipv6Unicast => said.over(NextHop::V6("2001:db8::9".parse().expect("v6"), None)),
     }
 }
 
@@ -186,7 +186,7 @@ impl Run {
                 route,
                 prefixes,
             } if model.open.contains(peer) => {
-                for family in Family::ALL {
+                for family in FamilyId::ALL {
                     let of_family = prefixes
                         .iter()
                         .map(|&n| prefix(n))
@@ -234,7 +234,7 @@ impl Run {
                 }
             }
             Step::EndOfRib { peer } if model.open.contains(peer) => {
-                for family in Family::ALL {
+                for family in FamilyId::ALL {
                     net.rib.end_of_rib(PeerId(*peer), family, net.now);
                 }
                 for routes in model.routes.values_mut() {
@@ -242,7 +242,7 @@ impl Run {
                 }
             }
             Step::Refresh { peer } => {
-                for family in Family::ALL {
+                for family in FamilyId::ALL {
                     net.rib.refresh(PeerId(*peer), family, net.now);
                 }
             }
@@ -315,7 +315,7 @@ impl Run {
                     assert_eq!(asns, path, "{number} to {to}");
                 }
             }
-            for family in Family::ALL {
+            for family in FamilyId::ALL {
                 let heard = ear
                     .routes
                     .keys()
@@ -346,7 +346,7 @@ impl Run {
             });
         }
         for peer in 1..=PEERS {
-            for family in Family::ALL {
+            for family in FamilyId::ALL {
                 self.net.rib.sweep_stale(PeerId(peer), family, T0);
             }
         }
@@ -363,12 +363,12 @@ impl Run {
         self.net.settle();
         for number in 0..PREFIXES {
             assert_eq!(
-                self.net.rib.tables.find(prefix(number)),
+                self.net.rib.store.slot(prefix(number)),
                 None,
                 "a place is held"
             );
         }
-        assert_eq!(self.net.rib.peers.iter().count(), 0);
+        assert!((1..=PEERS).all(|peer| self.net.rib.store.peer(peer).is_none()));
     }
 }
 

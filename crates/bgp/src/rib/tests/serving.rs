@@ -31,7 +31,7 @@ fn routes_with_equal_attributes_leave_in_one_message_however_they_came() {
     net.open(3, 64_503);
     net.settle();
     assert_eq!((net.ear(3).routes.len(), net.ear(3).updates), (300, 4));
-    assert_eq!(net.ear(3).ends, Family::ALL);
+    assert_eq!(net.ear(3).ends, FamilyId::ALL);
     // In a group of its own, too.
     net.open(4, ASN);
     net.settle();
@@ -82,11 +82,11 @@ fn a_member_that_does_not_read_costs_the_others_nothing_and_gets_all_in_the_end(
         "{:?}",
         net.rib.memory()
     );
-    assert!(net.rib.peer_counts(PeerId(3), Family::Ipv4Unicast).behind > 0);
+    assert!(net.rib.peer_counts(PeerId(3), FamilyId::Ipv4Unicast).behind > 0);
     net.say_routes(1, &Said::path(&[64_501]), &routes[..50]);
     let mut withdrawals = Vec::new();
     UpdateWriter::default().withdraw(
-        Family::Ipv4Unicast,
+        FamilyId::Ipv4Unicast,
         routes[50..99].to_vec(),
         &mut withdrawals,
     );
@@ -95,7 +95,7 @@ fn a_member_that_does_not_read_costs_the_others_nothing_and_gets_all_in_the_end(
     net.read(3, 1_000);
     assert_eq!(net.ear(3).routes, net.ear(2).routes);
     assert_eq!(
-        net.rib.peer_counts(PeerId(3), Family::Ipv4Unicast).behind,
+        net.rib.peer_counts(PeerId(3), FamilyId::Ipv4Unicast).behind,
         0
     );
     // And from then on it is told with the others.
@@ -126,7 +126,7 @@ fn a_peer_that_comes_while_routes_change_hears_of_each_once_it_is_through() {
         0,
         "nothing is withdrawn that it was not told"
     );
-    assert_eq!(net.ear(3).ends, Family::ALL);
+    assert_eq!(net.ear(3).ends, FamilyId::ALL);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_refresh_is_all_again_between_its_marks() {
     net.settle();
     for n in [2, 3] {
         net.ears.get_mut(&n).expect("there").0.routes.clear();
-        net.rib.refresh(PeerId(n), Family::Ipv4Unicast, T0);
+        net.rib.refresh(PeerId(n), FamilyId::Ipv4Unicast, T0);
     }
     net.settle();
     for n in [2, 3] {
@@ -169,9 +169,9 @@ fn stale_routes_stay_and_those_not_announced_again_go_at_the_end() {
     net.open(1, 64_501);
     net.say_routes(1, &Said::path(&[64_501]), &many(6));
     net.settle();
-    let counts = net.rib.peer_counts(PeerId(1), Family::Ipv4Unicast);
+    let counts = net.rib.peer_counts(PeerId(1), FamilyId::Ipv4Unicast);
     assert_eq!((counts.received, counts.stale), (10, 4));
-    net.rib.end_of_rib(PeerId(1), Family::Ipv4Unicast, T0);
+    net.rib.end_of_rib(PeerId(1), FamilyId::Ipv4Unicast, T0);
     net.settle();
     assert_eq!(net.ear(2).routes.len(), 6);
     assert_eq!(
@@ -197,11 +197,11 @@ fn a_closed_peer_is_swept_in_slices_while_its_next_session_announces() {
     net.settle();
     net.close(1, Families::NONE);
     assert!(net.rib.work(100, T0), "not all at once");
-    assert!(net.rib.counts(Family::Ipv4Unicast).0 > 2_500);
+    assert!(net.rib.counts(FamilyId::Ipv4Unicast).0 > 2_500);
     net.open(1, 64_501);
     net.say_routes(1, &Said::path(&[64_501, 4]), &many(50));
     net.settle();
-    assert_eq!(net.rib.counts(Family::Ipv4Unicast), (50, 50));
+    assert_eq!(net.rib.counts(FamilyId::Ipv4Unicast), (50, 50));
     assert_eq!(net.ear(2).routes.len(), 50);
 }
 
@@ -219,7 +219,7 @@ fn a_peer_may_have_many_short_sessions_before_its_routes_are_swept() {
         net.close(1, Families::NONE);
     }
     net.settle();
-    assert_eq!(net.rib.counts(Family::Ipv4Unicast), (0, 0));
+    assert_eq!(net.rib.counts(FamilyId::Ipv4Unicast), (0, 0));
     assert_eq!(net.ear(2).routes.len(), 0);
 }
 
@@ -258,7 +258,7 @@ fn several_paths_go_to_those_that_take_them_with_identifiers_that_stay() {
                 "the worst is not among the best two"
             );
         }
-        net.rib.refresh(PeerId(4), Family::Ipv4Unicast, T0);
+        net.rib.refresh(PeerId(4), FamilyId::Ipv4Unicast, T0);
         net.ears.get_mut(&4).expect("there").0.routes.clear();
         net.settle();
         assert_eq!(ids(&net), after);
@@ -356,7 +356,7 @@ fn tables_are_walked_in_bounded_steps_and_matched_by_length() {
     let mut cursor = Some(Default::default());
     while let Some(at) = cursor {
         let before = seen.len();
-        cursor = net.rib.walk(Family::Ipv4Unicast, at, 64, |prefix| {
+        cursor = net.rib.walk(FamilyId::Ipv4Unicast, at, 64, |prefix| {
             assert!(seen.insert(prefix))
         });
         assert!(seen.len() - before <= 64);

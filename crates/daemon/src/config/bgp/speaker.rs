@@ -6,7 +6,7 @@ use base::Duration;
 use bgp::PeerSettings;
 use bgp::config::{PrefixLimit, Transport};
 use bgp::rib::NextHopRule;
-use wire::bgp::{Families, Family, Role};
+use wire::bgp::{Families, FamilyId, Role};
 
 use super::Policies;
 use settings::secret;
@@ -17,9 +17,6 @@ pub(super) struct Context<'a> {
     pub(super) path: &'a Path,
     pub(super) policies: &'a Policies,
 }
-
-const FAMILIES: [(&str, Family); 2] =
-    [("ipv4", Family::Ipv4Unicast), ("ipv6", Family::Ipv6Unicast)];
 
 const ROLES: [(&str, Role); 5] = [
     ("provider", Role::Provider),
@@ -63,7 +60,9 @@ pub(super) fn read(
         ("add_path_receive", &mut settings.add_path_receive),
         ("add_path_send", &mut settings.add_path_send),
     ] {
-        if let Some(chosen) = section.choices(key, &FAMILIES) {
+        if let Some(chosen) =
+            section.choices(key, &FamilyId::ALL.map(|family| (family.key(), family)))
+        {
             *families = chosen.into_iter().fold(Families::NONE, Families::with);
         }
     }

@@ -93,7 +93,7 @@ fn an_open_of_a_router_reads_and_writes() {
          49 06 02 7231 02 6c6e
          40 06 8078 0002 01 80");
     let open = Open::read(body(&octets)).unwrap();
-    let families = Family::ALL.map(AfiSafi::from);
+    let families = FamilyId::ALL.map(AfiSafi::from);
     assert_eq!(
         open,
         Open {
@@ -308,7 +308,7 @@ fn a_route_refresh_reads_and_writes() {
     ] {
         let octets = message(5, &hex(text));
         let read = RouteRefresh::read(body(&octets)).unwrap();
-        let family = Family::Ipv6Unicast.into();
+        let family = FamilyId::Ipv6Unicast.into();
         assert_eq!(read, RouteRefresh { family, refresh });
         let mut out = Vec::new();
         read.emit(&mut out);
@@ -338,7 +338,7 @@ fn the_update_of_rfc_6396_reads_and_writes() {
     assert_eq!(attr::origin(attributes), attr::Origin::Incomplete);
     assert_eq!(attr::as_path(attributes).to_string(), "64496 64511 64502");
     let next_hop = NextHop::V4([198, 51, 100, 85].into());
-    assert_eq!(update.next_hop(Family::Ipv4Unicast), Some(next_hop));
+    assert_eq!(update.next_hop(FamilyId::Ipv4Unicast), Some(next_hop));
     let communities: Vec<_> = attr::communities(attributes)
         .map(|c| c.to_string())
         .collect();
@@ -368,8 +368,8 @@ fn ipv6_routes_read_and_write() {
         "2001:db8:d:ff::187".parse().unwrap(),
         Some("fe80::212:f2ff:fe9f:1b00".parse().unwrap()),
     );
-    assert_eq!(update.next_hop(Family::Ipv6Unicast), Some(next_hop));
-    assert_eq!(update.next_hop(Family::Ipv4Unicast), None);
+    assert_eq!(update.next_hop(FamilyId::Ipv6Unicast), Some(next_hop));
+    assert_eq!(update.next_hop(FamilyId::Ipv4Unicast), None);
     let routes: Vec<String> = update.announced().map(|n| n.prefix.to_string()).collect();
     assert_eq!(routes, ["2001:db8::/32", "2001:db8::/47"]);
     let mut out = Vec::new();
@@ -385,8 +385,8 @@ fn the_end_of_a_rib_reads_and_writes() {
     // RFC 4724, section 2.
     let context = UpdateContext::default();
     for (family, text) in [
-        (Family::Ipv4Unicast, "0000 0000"),
-        (Family::Ipv6Unicast, "0000 0007 90 0f 0003 0002 01"),
+        (FamilyId::Ipv4Unicast, "0000 0000"),
+        (FamilyId::Ipv6Unicast, "0000 0007 90 0f 0003 0002 01"),
     ] {
         let octets = message(2, &hex(text));
         let mut out = Vec::new();
@@ -397,8 +397,8 @@ fn the_end_of_a_rib_reads_and_writes() {
         assert!(update.announced().is_empty() && update.withdrawn().is_empty());
     }
     for (text, family) in [
-        ("0000 0006 80 0f 03 0002 01", Some(Family::Ipv6Unicast)),
-        ("0000 0006 80 0f 03 0001 01", Some(Family::Ipv4Unicast)),
+        ("0000 0006 80 0f 03 0002 01", Some(FamilyId::Ipv6Unicast)),
+        ("0000 0006 80 0f 03 0001 01", Some(FamilyId::Ipv4Unicast)),
         ("0000 0006 80 0f 03 0001 02", None),
         ("0000 0007 80 0f 04 0002 01 00", None),
         ("0001 00 0000", None),

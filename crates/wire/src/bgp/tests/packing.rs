@@ -13,12 +13,12 @@ fn v6() -> NextHop {
     NextHop::V6("2001:db8::1".parse().unwrap(), None)
 }
 
-fn routes(family: Family, count: u32) -> Vec<Nlri> {
+fn routes(family: FamilyId, count: u32) -> Vec<Nlri> {
     (0..count)
         .map(|index| {
             let prefix = match family {
-                Family::Ipv4Unicast => Prefix::v4(index << 8, 24),
-                Family::Ipv6Unicast => Prefix::v6(u128::from(index) << 80, 48),
+                FamilyId::Ipv4Unicast => Prefix::v4(index << 8, 24),
+                FamilyId::Ipv6Unicast => Prefix::v6(u128::from(index) << 80, 48),
             };
             Nlri {
                 prefix,
@@ -49,7 +49,7 @@ fn read(mut octets: &[u8], writer: UpdateWriter) -> (Vec<Nlri>, Vec<Nlri>, Vec<u
 
 #[test]
 fn routes_of_one_set_of_attributes_fill_as_few_messages_as_they_can() {
-    for family in Family::ALL {
+    for family in FamilyId::ALL {
         for has_ids in [false, true] {
             for message_max in [MESSAGE_MAX, EXTENDED_MAX] {
                 let writer = UpdateWriter {
@@ -61,7 +61,7 @@ fn routes_of_one_set_of_attributes_fill_as_few_messages_as_they_can() {
                     routes.iter_mut().for_each(|nlri| nlri.path_id = 0);
                 }
                 let each = encoded_len(routes[0].prefix, has_ids);
-                let next_hop = if family == Family::Ipv4Unicast {
+                let next_hop = if family == FamilyId::Ipv4Unicast {
                     v4()
                 } else {
                     v6()
@@ -126,8 +126,8 @@ fn a_next_hop_takes_the_place_of_the_one_that_is_there() {
 
 #[test]
 fn a_message_has_one_family() {
-    let v4_routes = routes(Family::Ipv4Unicast, 3);
-    let mixed = [v4_routes, routes(Family::Ipv6Unicast, 2)].concat();
+    let v4_routes = routes(FamilyId::Ipv4Unicast, 3);
+    let mixed = [v4_routes, routes(FamilyId::Ipv6Unicast, 2)].concat();
     let writer = UpdateWriter::default();
     let mut out = Vec::new();
     let mut walk = mixed.into_iter().peekable();
@@ -141,11 +141,11 @@ fn a_message_has_one_family() {
         Ok(0)
     );
     assert_eq!(
-        writer.withdraw_next(Family::Ipv4Unicast, &mut walk, &mut out),
+        writer.withdraw_next(FamilyId::Ipv4Unicast, &mut walk, &mut out),
         0
     );
     assert_eq!(
-        writer.withdraw_next(Family::Ipv6Unicast, &mut walk, &mut out),
+        writer.withdraw_next(FamilyId::Ipv6Unicast, &mut walk, &mut out),
         2
     );
     let (announced, withdrawn, lens) = read(&out, writer);
@@ -154,15 +154,15 @@ fn a_message_has_one_family() {
 
 #[test]
 fn attributes_that_leave_no_room_are_refused() {
-    for family in Family::ALL {
-        let next_hop = if family == Family::Ipv4Unicast {
+    for family in FamilyId::ALL {
+        let next_hop = if family == FamilyId::Ipv4Unicast {
             v4()
         } else {
             v6()
         };
         let route = routes(family, 1);
         let each = encoded_len(route[0].prefix, false);
-        let head = if family == Family::Ipv4Unicast {
+        let head = if family == FamilyId::Ipv4Unicast {
             23 + 7
         } else {
             23 + 4 + 21

@@ -387,9 +387,9 @@ fn s51_routes_of_both_families_may_stand_in_one_message() {
     assert_eq!(count, 4);
     assert_eq!(update.faults(), []);
     let v4 = NextHop::V4([192, 0, 2, 1].into());
-    assert_eq!(update.next_hop(Family::Ipv4Unicast), Some(v4));
+    assert_eq!(update.next_hop(FamilyId::Ipv4Unicast), Some(v4));
     let v6 = NextHop::V6("2001:db8::1".parse().unwrap(), None);
-    assert_eq!(update.next_hop(Family::Ipv6Unicast), Some(v6));
+    assert_eq!(update.next_hop(FamilyId::Ipv6Unicast), Some(v6));
     // RFC 4760, section 3: without IPv4 routes the NEXT_HOP is ignored, whatever it is.
     for next_hop in [NEXT_HOP, "40 03 04 00000000", "40 03 01 00"] {
         let octets = body("", &[ORIGIN, AS_PATH, next_hop, MP_REACH], "");

@@ -45,19 +45,19 @@ fn capability() -> impl Strategy<Value = Capability> {
 }
 
 prop_compose! {
-    fn nlri(family: Family)(address: u128, len in 0..=family.bits(), path_id: u32) -> Nlri {
+    fn nlri(family: FamilyId)(address: u128, len in 0..=family.bits(), path_id: u32) -> Nlri {
         let prefix = match family {
-            Family::Ipv4Unicast => Prefix::v4(address as u32, len),
-            Family::Ipv6Unicast => Prefix::v6(address, len),
+            FamilyId::Ipv4Unicast => Prefix::v4(address as u32, len),
+            FamilyId::Ipv6Unicast => Prefix::v6(address, len),
         };
         Nlri { prefix, path_id }
     }
 }
 
-fn routes() -> impl Strategy<Value = (Family, Vec<Nlri>)> {
+fn routes() -> impl Strategy<Value = (FamilyId, Vec<Nlri>)> {
     prop_oneof![
-        vec(nlri(Family::Ipv4Unicast), 1..900).prop_map(|n| (Family::Ipv4Unicast, n)),
-        vec(nlri(Family::Ipv6Unicast), 1..300).prop_map(|n| (Family::Ipv6Unicast, n)),
+        vec(nlri(FamilyId::Ipv4Unicast), 1..900).prop_map(|n| (FamilyId::Ipv4Unicast, n)),
+        vec(nlri(FamilyId::Ipv6Unicast), 1..300).prop_map(|n| (FamilyId::Ipv6Unicast, n)),
     ]
 }
 
@@ -106,8 +106,8 @@ proptest! {
         let mut attributes = vec![0x40, 1, 1, 0, 0x40, 2, 0];
         attr::emit_number(0x80, attr::code::MED, med, &mut attributes);
         let next_hop = match family {
-            Family::Ipv4Unicast => NextHop::V4([192, 0, 2, 1].into()),
-            Family::Ipv6Unicast => NextHop::V6(1.into(), Some(2.into())),
+            FamilyId::Ipv4Unicast => NextHop::V4([192, 0, 2, 1].into()),
+            FamilyId::Ipv6Unicast => NextHop::V6(1.into(), Some(2.into())),
         };
         let writer = UpdateWriter { message_max, add_path: [has_ids; 2] };
         let context = UpdateContext { add_path: [has_ids; 2], ..UpdateContext::default() };
@@ -145,7 +145,7 @@ proptest! {
         if let Ok(update) = Update::read(&body, &context) {
             let _ = update.announced().chain(update.withdrawn()).count();
         }
-        let _ = Update::read_table_entry(&body, Family::Ipv6Unicast, &context);
+        let _ = Update::read_table_entry(&body, FamilyId::Ipv6Unicast, &context);
     }
 
     #[test]

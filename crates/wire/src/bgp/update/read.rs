@@ -15,9 +15,9 @@ use super::{
 };
 use crate::bgp::as4::{self, PathFault};
 use crate::bgp::attr::{self, Attribute, code, flag};
+use crate::bgp::family::{FamilyId, Place};
 use crate::bgp::nlri::Block;
 use crate::bgp::path::SegmentKind;
-use crate::bgp::prefix::Family;
 
 fn error(subcode: u8, data: &[u8]) -> Notification {
     Notification::with_data(notification::code::UPDATE, subcode, data)
@@ -48,13 +48,13 @@ impl Codes {
 struct Reader<'a, 'c> {
     context: &'c UpdateContext,
     /// Of a table entry: its family.
-    table: Option<Family>,
+    table: Option<FamilyId>,
     announced: Block<'a>,
     withdrawn: Block<'a>,
     /// MP_REACH_NLRI is there, of whatever family.
     is_reachable: bool,
     next_hop: Option<Attribute<'a>>,
-    mp_next_hop: Option<NextHop>,
+    mp_next_hop: Option<(FamilyId, NextHop)>,
     as_path: Option<&'a [u8]>,
     as4_path: Option<&'a [u8]>,
     aggregator: Option<&'a [u8; 6]>,
@@ -75,7 +75,7 @@ pub(super) fn message<'a>(
     context: &UpdateContext,
 ) -> Result<Update<'a>, Notification> {
     let (withdrawn, attributes, nlri) = fields(body)?;
-    let family = Family::Ipv4Unicast;
+    let family = FamilyId::IN_FIELDS;
     let has_ids = context.add_path[family.index()];
     let network = || error(update::NETWORK, &[]);
     let mut withdrawn = Block::check(withdrawn, family, has_ids).ok_or_else(network)?;
@@ -105,13 +105,13 @@ pub(super) fn message<'a>(
 /// Reads the attributes of an entry of a table.
 pub(super) fn table_entry<'a>(
     attributes: &'a [u8],
-    family: Family,
+    family: FamilyId,
     context: &UpdateContext,
 ) -> Result<Update<'a>, Notification> {
     let mut reader = Reader::new(context, Some(family));
     reader.is_reachable = true;
     reader.walk(attributes)?;
-    reader.finish(attributes, family == Family::Ipv4Unicast)
+    reader.finish(attributes, family.place() == Place::Fields)
 }
 
 /// Withdrawn Routes, Path Attributes, Network Layer Reachability Information.
@@ -133,7 +133,7 @@ fn fields(body: &[u8]) -> Result<Fields<'_>, Notification> {
 }
 
 impl<'a, 'c> Reader<'a, 'c> {
-    fn new(context: &'c UpdateContext, table: Option<Family>) -> Self {
+    fn new(context: &'c UpdateContext, table: Option<FamilyId>) -> Self {
         Reader {
             context,
             table,
@@ -377,12 +377,14 @@ impl<'a, 'c> Reader<'a, 'c> {
 
     /// What is to be seen of all attributes together.
     fn finish(mut self, attributes: &'a [u8], has_v4: bool) -> Result<Update<'a>, Notification> {
+        // A peer may also announce the routes of the message's own fields in MP_REACH_NLRI.
         let mp_v4 = match self.mp_next_hop {
-            Some(NextHop::V4(address)) => Some(address),
-            Some(NextHop::V6(..)) | None => None,
+            Some((FamilyId::IN_FIELDS, NextHop::V4(address))) => Some(address),
+            Some(_) | None => None,
         };
         self.check_next_hop(has_v4, mp_v4);
-        let has_mp = !self.announced.is_empty() || self.table == Some(Family::Ipv6Unicast);
+        let is_mp = |family: FamilyId| family.place() == Place::Multiprotocol;
+        let has_mp = !self.announced.is_empty() || self.table.is_some_and(is_mp);
         if has_v4 || has_mp {
             self.check_mandatory(has_v4 && mp_v4.is_none());
         }
@@ -419,9 +421,9 @@ impl<'a, 'c> Reader<'a, 'c> {
             withdrawn: [Block::EMPTY; 2],
             announced: [Block::EMPTY; 2],
             attributes: canonical,
-            next_hop_v6: self
+            mp_next_hop: self
                 .mp_next_hop
-                .filter(|next_hop| next_hop.family() == Family::Ipv6Unicast),
+                .filter(|(family, _)| family.place() == Place::Multiprotocol),
             verdict,
             end_of_rib: None,
             faults: self.faults,
@@ -448,8 +450,8 @@ impl<'a, 'c> Reader<'a, 'c> {
             }
         }
         let is_host = match self.mp_next_hop {
-            Some(NextHop::V4(address)) => is_host_v4(address),
-            Some(NextHop::V6(address, _)) => is_host_v6(address),
+            Some((_, NextHop::V4(address))) => is_host_v4(address),
+            Some((_, NextHop::V6(address, _))) => is_host_v6(address),
             None => true,
         };
         if !is_host {

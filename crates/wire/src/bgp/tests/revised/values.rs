@@ -315,7 +315,7 @@ fn rfc6793_as4_attributes_from_a_peer_that_needs_none_are_discarded() {
 #[test]
 fn families_that_were_not_agreed_on_are_passed_over() {
     let only_v6 = UpdateContext {
-        families: Families::NONE.with(Family::Ipv6Unicast),
+        families: Families::NONE.with(FamilyId::Ipv6Unicast),
         ..external()
     };
     let octets = body("08 0a", &[ORIGIN, AS_PATH, NEXT_HOP, MP_REACH], NLRI);

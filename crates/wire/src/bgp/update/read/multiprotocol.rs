@@ -1,14 +1,12 @@
 //! MP_REACH_NLRI and MP_UNREACH_NLRI: RFC 4760.
 
-use std::net::Ipv6Addr;
-
 use super::{Attribute, Reader, error};
 use crate::bgp::Notification;
 use crate::bgp::attr::{self, code};
+use crate::bgp::family::{AfiSafi, FamilyId};
 use crate::bgp::nlri::Block;
 use crate::bgp::notification::update;
-use crate::bgp::prefix::{AfiSafi, Family};
-use crate::bgp::update::{NextHop, What};
+use crate::bgp::update::What;
 
 impl<'a> Reader<'a, '_> {
     /// MP_REACH_NLRI (RFC 4760, section 3; RFC 7606, sections 5.3 and 7.11).
@@ -19,7 +17,7 @@ impl<'a> Reader<'a, '_> {
         if let (Some(family), [len, next_hop @ ..]) = (self.table, value)
             && usize::from(*len) == next_hop.len()
         {
-            self.mp_next_hop = Some(next_hop_of(family, next_hop).ok_or_else(bad)?);
+            self.mp_next_hop = Some((family, family.read_next_hop(next_hop).ok_or_else(bad)?));
             return Ok(());
         }
         let Some((&[a, b, c, len], rest)) = value.split_first_chunk::<4>() else {
@@ -36,7 +34,7 @@ impl<'a> Reader<'a, '_> {
                 return Ok(());
             }
         };
-        self.mp_next_hop = Some(next_hop_of(family, next_hop).ok_or_else(bad)?);
+        self.mp_next_hop = Some((family, family.read_next_hop(next_hop).ok_or_else(bad)?));
         if self.table.is_none() {
             let has_ids = self.context.add_path[family.index()];
             self.announced = Block::check(nlri, family, has_ids).ok_or_else(bad)?;
@@ -61,7 +59,7 @@ impl<'a> Reader<'a, '_> {
 
     /// RFC 4724, section 2: nothing but an MP_UNREACH_NLRI without routes.
     #[inline]
-    pub(super) fn end_of_rib(&self, body: &[u8]) -> Option<Family> {
+    pub(super) fn end_of_rib(&self, body: &[u8]) -> Option<FamilyId> {
         let [0, 0, 0, _, attributes @ ..] = body else {
             return None;
         };
@@ -72,24 +70,5 @@ impl<'a> Reader<'a, '_> {
         }
         let family = AfiSafi::from_octets(attribute.value.try_into().ok()?).family()?;
         self.context.families.contains(family).then_some(family)
-    }
-}
-
-/// The next hop of a family (RFC 4760, section 3; RFC 2545, section 3).
-#[inline]
-fn next_hop_of(family: Family, octets: &[u8]) -> Option<NextHop> {
-    match family {
-        Family::Ipv4Unicast => {
-            let address: [u8; 4] = octets.try_into().ok()?;
-            Some(NextHop::V4(address.into()))
-        }
-        Family::Ipv6Unicast => {
-            let (global, link_local) = octets.split_first_chunk::<16>()?;
-            let link_local = match link_local {
-                [] => None,
-                octets => Some(Ipv6Addr::from(<[u8; 16]>::try_from(octets).ok()?)),
-            };
-            Some(NextHop::V6(Ipv6Addr::from(*global), link_local))
-        }
     }
 }

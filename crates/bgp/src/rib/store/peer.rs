@@ -4,10 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use base::Duration;
-use wire::bgp::{Families, Family, MESSAGE_MAX, Role};
+use wire::bgp::{FAMILIES, Families, FamilyId, MESSAGE_MAX, Role};
 
-use super::dirty::{Dirty, Item};
-use super::queue::Cursor;
 use crate::policy::Policy;
 
 /// What is done to the next hop of routes that go to a peer.
@@ -67,8 +65,8 @@ pub struct PeerTraits {
     pub export: Arc<Policy>,
     /// MinRouteAdvertisementIntervalTimer (RFC 4271, section 9.2.1.1).
     pub advertisement_interval: Duration,
-    /// Routes of each family that it may have here, by [`Family::index`].
-    pub prefix_limit: [Option<u32>; 2],
+    /// Routes of each family that it may have here, by [`FamilyId::index`].
+    pub prefix_limit: [Option<u32>; FAMILIES],
 }
 
 impl PeerTraits {
@@ -103,7 +101,7 @@ impl PeerTraits {
             import: Arc::clone(&policy),
             export: policy,
             advertisement_interval: Duration::ZERO,
-            prefix_limit: [None; 2],
+            prefix_limit: [None; FAMILIES],
         }
     }
 
@@ -160,55 +158,6 @@ impl Source {
     }
 }
 
-/// What a member of a group is still to be sent apart from the group's queue.
-#[derive(Debug, Default)]
-pub(crate) struct Resend {
-    pub(crate) dirty: Dirty,
-    /// Taken out of `dirty`, from `at` on not sent yet.
-    pub(crate) window: Vec<Item>,
-    pub(crate) at: usize,
-    /// Of a member that began with nothing: the places that it was told. Others may know of any place.
-    pub(crate) told: Option<Dirty>,
-    /// Whether it is an enhanced refresh, whose end is marked (RFC 7313).
-    pub(crate) is_marked: bool,
-}
-
-/// A peer's place in the group that sends to it; one for each family.
-#[derive(Debug, Default)]
-pub(crate) struct Member {
-    /// The group and one, or 0.
-    group: u32,
-    /// How many of the group's routes are its own, and so not sent to it.
-    pub(crate) own: u32,
-    /// Where it reads in the group's queue, unless it has a `resend`.
-    pub(crate) cursor: Cursor,
-    pub(crate) resend: Option<Box<Resend>>,
-    /// Whether the end of the first dump is still to be marked.
-    pub(crate) owes_end: bool,
-    /// A refresh that waits until the queue is read.
-    pub(crate) wants_refresh: bool,
-    /// Whether the end of a refresh is to be marked once the queue is read.
-    pub(crate) owes_refresh_end: bool,
-}
-
-impl Member {
-    pub(crate) fn of(group: u32) -> Self {
-        Member {
-            group: group + 1,
-            ..Member::default()
-        }
-    }
-
-    #[inline]
-    pub(crate) fn group(&self) -> Option<u32> {
-        self.group.checked_sub(1)
-    }
-
-    pub(crate) fn set_group(&mut self, group: u32) {
-        self.group = group + 1;
-    }
-}
-
 /// What is counted of the routes of one family from a peer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Held {
@@ -230,32 +179,19 @@ pub(crate) struct Peer {
     pub(crate) traits: PeerTraits,
     pub(crate) source: Source,
     pub(crate) is_open: bool,
-    /// Whether it stands in the queue of those that have something to be sent.
-    pub(crate) is_ready: bool,
     /// Whether its import policy changed and older routes were not looked at again.
     pub(crate) reimports: bool,
-    pub(crate) held: [Held; 2],
-    pub(crate) members: [Member; 2],
+    pub(crate) held: [Held; FAMILIES],
 }
 
 impl Peer {
-    pub(crate) fn held(&self, family: Family) -> &Held {
+    pub(crate) fn held(&self, family: FamilyId) -> &Held {
         &self.held[family.index()]
     }
 
     #[inline]
-    pub(crate) fn held_mut(&mut self, family: Family) -> &mut Held {
+    pub(crate) fn held_mut(&mut self, family: FamilyId) -> &mut Held {
         &mut self.held[family.index()]
-    }
-
-    #[inline]
-    pub(crate) fn member(&self, family: Family) -> &Member {
-        &self.members[family.index()]
-    }
-
-    #[inline]
-    pub(crate) fn member_mut(&mut self, family: Family) -> &mut Member {
-        &mut self.members[family.index()]
     }
 }
 
@@ -290,11 +226,6 @@ impl Peers {
         self.get(peer).map_or(&self.local, |peer| &peer.source)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Peer)> {
-        let peers = (0..).zip(&self.list);
-        peers.filter_map(|(number, peer)| Some((number, peer.as_deref()?)))
-    }
-
     /// Begins a session.
     pub(crate) fn open(&mut self, number: u32, traits: PeerTraits) -> &mut Peer {
         let at = number as usize;
@@ -313,10 +244,8 @@ impl Peers {
                 traits,
                 source,
                 is_open: true,
-                is_ready: false,
                 reimports: false,
-                held: [Held::default(); 2],
-                members: Default::default(),
+                held: [Held::default(); FAMILIES],
             })),
         }
     }

@@ -4,15 +4,16 @@
 use hashbrown::HashTable;
 
 use super::attrs::AttributeStore;
-use super::chunked::Chunked;
-use super::{NONE, hash};
+use crate::rib::chunked::Chunked;
+use crate::rib::hash;
+use crate::rib::number::NONE;
 
 /// The number of the peer that stands for routes of our own.
 pub(crate) const LOCAL: u32 = 0x00ff_ffff;
 
 /// One path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Path {
+pub(crate) struct PathInfo {
     /// The peer's number times 256, and which of its sessions.
     source: u32,
     /// As received (RFC 7911), 0 without.
@@ -25,9 +26,9 @@ pub(crate) struct Path {
     refs: u32,
 }
 
-impl Path {
+impl PathInfo {
     pub(crate) const fn new(peer: u32, epoch: u8, path_id: u32) -> Self {
-        Path {
+        PathInfo {
             source: peer << 8 | epoch as u32,
             path_id,
             received: NONE,
@@ -63,7 +64,7 @@ impl Path {
         hash::numbers(seed, [source, self.received.into(), self.attributes.into()])
     }
 
-    fn is_same(&self, other: &Path) -> bool {
+    fn is_same(&self, other: &PathInfo) -> bool {
         (self.source, self.path_id, self.received, self.attributes)
             == (
                 other.source,
@@ -77,7 +78,7 @@ impl Path {
 /// The paths in use, each once. It holds the attribute sets that they name.
 #[derive(Debug)]
 pub(crate) struct PathStore {
-    paths: Chunked<Path>,
+    paths: Chunked<PathInfo>,
     index: HashTable<u32>,
     free: u32,
     seed: u64,
@@ -107,12 +108,12 @@ impl PathStore {
     }
 
     #[inline]
-    pub(crate) fn get(&self, id: u32) -> &Path {
+    pub(crate) fn get(&self, id: u32) -> &PathInfo {
         &self.paths[id]
     }
 
     /// Finds or makes a path, and holds it once more.
-    pub(crate) fn intern(&mut self, path: Path, attributes: &mut AttributeStore) -> u32 {
+    pub(crate) fn intern(&mut self, path: PathInfo, attributes: &mut AttributeStore) -> u32 {
         let hash = path.hash(self.seed);
         if let Some(&id) = self.index.find(hash, |&id| self.paths[id].is_same(&path)) {
             self.paths[id].refs += 1;
@@ -122,7 +123,7 @@ impl PathStore {
         if path.attributes != NONE {
             attributes.hold(path.attributes);
         }
-        let path = Path { refs: 1, ..path };
+        let path = PathInfo { refs: 1, ..path };
         let id = match self.free {
             NONE => self.paths.push(path),
             id => {
@@ -164,9 +165,9 @@ impl PathStore {
             attributes.release(path.attributes);
         }
         // A freed place says nothing of its old path.
-        self.paths[id] = Path {
+        self.paths[id] = PathInfo {
             refs: self.free,
-            ..Path::new(LOCAL, 0, 0)
+            ..PathInfo::new(LOCAL, 0, 0)
         };
         self.free = id;
     }

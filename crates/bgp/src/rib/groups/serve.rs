@@ -1,65 +1,69 @@
-//! What a peer is sent: its share of the group's queue; apart from that, what it is to be told anew or could not keep
-//! up with. RFC 2918, 4724, 7313.
+//! Filling a peer's buffer: its share of the group's queue, and what it is sent apart from the other members, because
+//! it is new, asked for a refresh, or reads too slowly. RFC 2918, 4724, 7313.
 
 use base::{Duration, Instant};
-use wire::bgp::{Family, Nlri, Refresh, RouteRefresh, UpdateWriter};
+use wire::bgp::{FamilyId, Nlri, Refresh, RouteRefresh, UpdateWriter};
 
-use super::group::{Group, World};
-use super::hash;
-use super::outward::Told;
-use super::peer::Resend;
-use super::{NONE, PeerId, Rib, world};
+use super::Groups;
+use super::group::{Context, Group};
+use super::member::Resend;
 use crate::policy::Edits;
+use crate::rib::hash;
+use crate::rib::number::NONE;
+use crate::rib::store::Store;
 
-/// Places of one path that are served in one go.
+/// Slots of one path that are served together.
 const SERVED_AT_ONCE: usize = 1_024;
 
-impl Rib {
-    /// The peer is told all of its routes of a family again (RFC 2918), with a mark before and after them if that was
-    /// agreed on (RFC 7313).
-    pub fn refresh(&mut self, peer: PeerId, family: Family, _now: Instant) {
-        if let Some(state) = self.peers.get_mut(peer.0) {
-            let member = state.member_mut(family);
-            if member.group().is_some() {
-                member.wants_refresh = true;
-                self.set_ready(peer.0);
-            }
+impl Groups {
+    /// Sends a peer all routes of a family again (RFC 2918), with marks around them if that was negotiated (RFC 7313).
+    pub(in crate::rib) fn refresh(&mut self, peer: u32, family: FamilyId) {
+        if let Some(member) = self.members.get_mut(peer, family)
+            && member.group().is_some()
+        {
+            member.wants_refresh = true;
+            self.set_ready(peer);
         }
     }
 
-    /// Appends whole messages for a peer, until `out` has `limit` octets or all is written. `true`: there is more.
-    pub fn fill(&mut self, peer: PeerId, out: &mut Vec<u8>, limit: usize, now: Instant) -> bool {
+    /// Appends whole messages for a peer until `out` has `limit` bytes or nothing is left. Returns whether there is
+    /// more.
+    pub(in crate::rib) fn fill(
+        &mut self,
+        peer: u32,
+        out: &mut Vec<u8>,
+        limit: usize,
+        (store, now): (&mut Store, Instant),
+    ) -> bool {
         if self.is_deferred {
             return false;
         }
-        Family::ALL
+        FamilyId::ALL
             .into_iter()
-            .any(|family| self.fill_family(peer.0, family, out, limit, now))
+            .any(|family| self.fill_family((peer, family), out, limit, (&mut *store, now)))
     }
 
     fn fill_family(
         &mut self,
-        peer: u32,
-        family: Family,
+        (peer, family): (u32, FamilyId),
         out: &mut Vec<u8>,
         limit: usize,
-        now: Instant,
+        (store, now): (&mut Store, Instant),
     ) -> bool {
         loop {
-            let Some(state) = self.peers.get_mut(peer) else {
+            let Some(member) = self.members.get_mut(peer, family) else {
                 return false;
             };
-            let member = state.member_mut(family);
             let Some(number) = member.group() else {
                 return false;
             };
             if member.resend.is_some() {
-                if !self.serve(peer, number, family, out, limit) {
+                if !self.serve((peer, family), number, out, limit, store) {
                     return true;
                 }
                 continue;
             }
-            let Some(group) = &mut self.groups.list[number as usize] else {
+            let Some(group) = &mut self.list[number as usize] else {
                 return false;
             };
             let has_more = group.queue.read(&mut member.cursor, peer, out, limit);
@@ -67,7 +71,7 @@ impl Rib {
                 return has_more || member.wants_refresh || member.owes_end || group.is_due(now);
             }
             if group.is_due(now) {
-                self.flush(number, now);
+                self.flush(number, store, now);
                 continue;
             }
             if member.owes_end {
@@ -80,31 +84,36 @@ impl Rib {
                 continue;
             }
             if std::mem::take(&mut member.wants_refresh) {
-                self.begin_refresh(peer, number, family, out);
+                self.begin_refresh((peer, family), number, out, store);
                 continue;
             }
             return false;
         }
     }
 
-    /// Lets the peer be told again all that the group has told.
-    fn begin_refresh(&mut self, peer: u32, number: u32, family: Family, out: &mut Vec<u8>) {
-        let Some(mut group) = self.groups.list[number as usize].take() else {
+    /// Starts to send a peer again all that its group has advertised.
+    fn begin_refresh(
+        &mut self,
+        (peer, family): (u32, FamilyId),
+        number: u32,
+        out: &mut Vec<u8>,
+        store: &mut Store,
+    ) {
+        let Some(mut group) = self.list[number as usize].take() else {
             return;
         };
-        let is_marked = self
-            .peers
-            .get(peer)
+        let is_marked = store
+            .peer(peer)
             .is_some_and(|state| state.traits.enhanced_refresh);
         if is_marked {
             mark(Refresh::Begin, family, out);
         }
         if group.outward.add_path.is_some() {
-            group.forget_paths(&mut world!(self));
+            group.forget_paths(&mut self.context(store));
             group.next_flush = Instant::ZERO;
             if !group.is_active && !group.pending.is_empty() {
                 group.is_active = true;
-                self.groups.active.push(number);
+                self.active.push(number);
             }
         }
         let is_apart = group.outward.add_path.is_none();
@@ -117,8 +126,7 @@ impl Rib {
                 resend.dirty.insert(slot);
             }
         }
-        if let Some(state) = self.peers.get_mut(peer) {
-            let member = state.member_mut(family);
+        if let Some(member) = self.members.get_mut(peer, family) {
             if is_apart {
                 group.queue.leave(member.cursor, |_| {});
                 group.attached -= 1;
@@ -127,36 +135,30 @@ impl Rib {
                 member.owes_refresh_end = is_marked;
             }
         }
-        self.groups.list[number as usize] = Some(group);
+        self.list[number as usize] = Some(group);
     }
 
-    /// Serves a member apart. `true`: it is done, and reads the queue from now on.
+    /// Serves a member apart from the others. Returns whether that is finished; the member then reads the queue.
     fn serve(
         &mut self,
-        peer: u32,
+        (peer, family): (u32, FamilyId),
         number: u32,
-        family: Family,
         out: &mut Vec<u8>,
         limit: usize,
+        store: &mut Store,
     ) -> bool {
-        let member = self
-            .peers
-            .get_mut(peer)
-            .map(|state| state.member_mut(family));
+        let member = self.members.get_mut(peer, family);
         let Some(mut resend) = member.and_then(|member| member.resend.take()) else {
             return true;
         };
-        let Some(group) = self.groups.list[number as usize].take() else {
+        let Some(group) = self.list[number as usize].take() else {
             return true;
         };
-        let mut world = world!(self);
-        let told = &mut self.scratch.told;
-        let is_done = group.serve(peer, &mut resend, out, limit, &mut world, told);
-        let group = self.groups.list[number as usize].insert(group);
-        let Some(state) = self.peers.get_mut(peer) else {
+        let is_done = group.serve(peer, &mut resend, out, limit, &mut self.context(store));
+        let group = self.list[number as usize].insert(group);
+        let Some(member) = self.members.get_mut(peer, family) else {
             return true;
         };
-        let member = state.member_mut(family);
         if is_done {
             if resend.is_marked {
                 mark(Refresh::End, family, out);
@@ -169,24 +171,29 @@ impl Rib {
         is_done
     }
 
-    /// Flushes groups that have something pending, those that may now.
-    pub(super) fn flush_groups(&mut self, budget: usize, now: Instant) -> usize {
+    /// Flushes the active groups whose timer allows it. Returns what is left of the budget.
+    pub(in crate::rib) fn flush_all(
+        &mut self,
+        budget: usize,
+        store: &mut Store,
+        now: Instant,
+    ) -> usize {
         if self.is_deferred {
             return budget;
         }
         let mut left = budget;
         let mut at = 0;
         while left > 0
-            && let Some(&number) = self.groups.active.get(at)
+            && let Some(&number) = self.active.get(at)
         {
-            let group = self.groups.list[number as usize].as_deref();
+            let group = self.list[number as usize].as_deref();
             if group.is_none_or(|group| group.pending.is_empty()) {
-                if let Some(group) = &mut self.groups.list[number as usize] {
+                if let Some(group) = &mut self.list[number as usize] {
                     group.is_active = false;
                 }
-                self.groups.active.swap_remove(at);
+                self.active.swap_remove(at);
             } else if self.can_flush(number, now) {
-                left = left.saturating_sub(self.flush(number, now));
+                left = left.saturating_sub(self.flush(number, store, now));
             } else {
                 at += 1;
             }
@@ -194,24 +201,20 @@ impl Rib {
         left
     }
 
-    pub(super) fn has_flushable(&self, now: Instant) -> bool {
+    pub(in crate::rib) fn has_flushable(&self, now: Instant) -> bool {
         !self.is_deferred
             && self
-                .groups
                 .active
                 .iter()
                 .any(|&number| self.can_flush(number, now))
     }
 
-    /// Whether there is something pending, its time has come, and the queue has room or somebody has read it all.
+    /// Whether a group has pending slots, its timer allows a flush, and its queue has room or a member has read it all.
     fn can_flush(&self, number: u32, now: Instant) -> bool {
         self.group(number).is_some_and(|group| {
             let has_reader = || {
                 group.members.iter().any(|&peer| {
-                    let member = self
-                        .peers
-                        .get(peer)
-                        .map(|state| state.member(group.family()));
+                    let member = self.members.get(peer, group.family());
                     member.is_some_and(|m| m.resend.is_none() && group.queue.is_read(m.cursor))
                 })
             };
@@ -219,25 +222,24 @@ impl Rib {
         })
     }
 
-    /// Flushes a window of a group. Members that hold back too much are served apart from then on.
-    fn flush(&mut self, number: u32, now: Instant) -> usize {
-        let Some(mut group) = self.groups.list[number as usize].take() else {
+    /// Flushes a window of a group. Members that lag too far behind are detached first.
+    fn flush(&mut self, number: u32, store: &mut Store, now: Instant) -> usize {
+        let Some(mut group) = self.list[number as usize].take() else {
             return 0;
         };
         if group.queue.is_full() {
             self.detach_laggards(&mut group);
         }
         let before = group.queue.last();
-        let mut world = world!(self);
         let count = match group.outward.add_path {
-            None => group.flush(number, &mut world, &mut self.scratch),
-            Some((_, count)) => group.flush_paths(
-                count,
-                self.config.prefers_oldest,
-                &mut self.identifiers,
-                &mut world,
-                &mut self.scratch,
-            ),
+            None => group.flush(number, &mut self.context(store)),
+            Some((_, count)) => {
+                let mut identifiers = std::mem::take(&mut self.identifiers);
+                let looked_at =
+                    group.flush_paths(count, &mut identifiers, &mut self.context(store));
+                self.identifiers = identifiers;
+                looked_at
+            }
         };
         let has_written = group.queue.last() != before;
         if group.pending.is_empty() {
@@ -246,17 +248,17 @@ impl Rib {
         for at in 0..group.members.len() {
             self.set_ready(group.members[at]);
         }
-        self.groups.list[number as usize] = Some(group);
+        self.list[number as usize] = Some(group);
         count
     }
 
-    /// MinRouteAdvertisementIntervalTimer with its jitter (RFC 4271, section 10): three quarters to all of it.
+    /// The next MinRouteAdvertisementIntervalTimer: 75 to 100 % of its value (jitter of RFC 4271, section 10).
     fn interval(&mut self, group: &Group, has_written: bool) -> Duration {
         let whole = group.outward.advertisement_interval;
         if !has_written || whole == Duration::ZERO {
             return Duration::ZERO;
         }
-        self.jitter = hash::number(self.config.seed, self.jitter.wrapping_add(1));
+        self.jitter = hash::number(self.seed, self.jitter.wrapping_add(1));
         let share = 768 + self.jitter % 257;
         Duration::from_nanos(whole.as_nanos() / 1_024 * share)
     }
@@ -264,10 +266,9 @@ impl Rib {
     fn detach_laggards(&mut self, group: &mut Group) {
         let family = group.family();
         for at in 0..group.members.len() {
-            let Some(state) = self.peers.get_mut(group.members[at]) else {
+            let Some(member) = self.members.get_mut(group.members[at], family) else {
                 continue;
             };
-            let member = state.member_mut(family);
             if member.resend.is_some() || !group.queue.lags(member.cursor) {
                 continue;
             }
@@ -283,16 +284,14 @@ impl Rib {
 }
 
 impl Group {
-    /// Writes for a member that is served apart what it is to know of the places that it is behind with. `true`: it is
-    /// behind with none any more.
+    /// Writes messages about the slots that a detached member is behind with. Returns whether none is left.
     fn serve(
         &self,
         peer: u32,
         resend: &mut Resend,
         out: &mut Vec<u8>,
         limit: usize,
-        world: &mut World<'_>,
-        told: &mut Told,
+        cx: &mut Context<'_>,
     ) -> bool {
         loop {
             if resend.at == resend.window.len() {
@@ -301,7 +300,7 @@ impl Group {
                 if resend.dirty.is_empty() {
                     return true;
                 }
-                let end = world.paths.end();
+                let end = cx.store.paths_end();
                 resend
                     .dirty
                     .take(end, |slot| self.sent_path(slot), &mut resend.window);
@@ -310,19 +309,12 @@ impl Group {
             if out.len() >= limit {
                 return false;
             }
-            self.serve_run(peer, resend, out, world, told);
+            self.serve_run(peer, resend, out, cx);
         }
     }
 
-    /// The next places of one path.
-    fn serve_run(
-        &self,
-        peer: u32,
-        resend: &mut Resend,
-        out: &mut Vec<u8>,
-        world: &mut World<'_>,
-        told: &mut Told,
-    ) {
+    /// Serves the next slots of one path.
+    fn serve_run(&self, peer: u32, resend: &mut Resend, out: &mut Vec<u8>, cx: &mut Context<'_>) {
         let items = &resend.window[resend.at..];
         let id = items[0].path;
         let count = items
@@ -332,15 +324,15 @@ impl Group {
             .count();
         let mut announced: Vec<(Edits, u32)> = Vec::new();
         let mut withdrawn = Vec::new();
-        let path = (id != NONE).then(|| *world.paths.get(id));
+        let path = (id != NONE).then(|| *cx.store.path(id));
         for item in &items[..count] {
-            // What has changed since comes again.
+            // A slot that has changed since is in `dirty` again.
             if self.sent_path(item.slot) != id {
                 continue;
             }
             let edits = path
                 .filter(|path| path.peer() != peer)
-                .and_then(|path| self.judge(&self.export, &path, item.slot, world.look()));
+                .and_then(|path| self.judge(&self.export, &path, item.slot, cx.store));
             match edits {
                 Some(edits) => announced.push((edits, item.slot)),
                 None => withdrawn.push(item.slot),
@@ -348,43 +340,40 @@ impl Group {
         }
         resend.at += count;
         announced.sort_unstable();
-        let (family, writer, tables) = (self.family(), self.writer(), world.tables);
+        let (family, writer, store) = (self.family(), self.writer(), &*cx.store);
         for same in announced.chunk_by(|a, b| a.0 == b.0) {
             let Some(path) = &path else {
                 continue;
             };
-            let is_told = self.tell(path, (&self.export, same[0].0), world.look(), told);
-            let (Some(()), Some(next_hop)) = (is_told, told.next_hop) else {
+            let (policy, encoded) = ((&*self.export, same[0].0), &mut cx.scratch.encoded);
+            let Some(next_hop) = self.outward.encode(path, store, policy, encoded) else {
                 withdrawn.extend(same.iter().map(|place| place.1));
                 continue;
             };
             let routes = same.iter().map(|place| Nlri {
-                prefix: tables.prefix(family, place.1),
+                prefix: store.prefix(family, place.1),
                 path_id: 0,
             });
-            if writer
-                .announce(&told.attributes, next_hop, routes, out)
-                .is_err()
-            {
+            if writer.announce(encoded, next_hop, routes, out).is_err() {
                 withdrawn.extend(same.iter().map(|place| place.1));
-            } else if let Some(told) = &mut resend.told {
+            } else if let Some(sent) = &mut resend.sent {
                 same.iter().for_each(|place| {
-                    told.insert(place.1);
+                    sent.insert(place.1);
                 });
             }
         }
-        if let Some(told) = &mut resend.told {
-            withdrawn.retain(|&slot| told.remove_if_in(slot));
+        if let Some(sent) = &mut resend.sent {
+            withdrawn.retain(|&slot| sent.remove_if_in(slot));
         }
         let routes = withdrawn.iter().map(|&slot| Nlri {
-            prefix: tables.prefix(family, slot),
+            prefix: store.prefix(family, slot),
             path_id: 0,
         });
         writer.withdraw(family, routes, out);
     }
 }
 
-fn mark(refresh: Refresh, family: Family, out: &mut Vec<u8>) {
+fn mark(refresh: Refresh, family: FamilyId, out: &mut Vec<u8>) {
     let family = family.into();
     RouteRefresh { family, refresh }.emit(out);
 }

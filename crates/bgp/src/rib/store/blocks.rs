@@ -1,7 +1,7 @@
 //! Where the routes of a prefix stand that has more than one: blocks of 2, 4, 8 and so on, in arrays by size.
 
-use super::NONE;
-use super::chunked::Chunked;
+use crate::rib::chunked::Chunked;
+use crate::rib::number::NONE;
 
 /// Routes of one prefix that are held; further ones are refused and counted.
 pub(crate) const ROUTES_MAX: usize = 4_096;

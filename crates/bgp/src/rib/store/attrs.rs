@@ -1,11 +1,12 @@
 //! Attribute sets, each held once: canonical octets, and what the decision asks of them.
 
 use hashbrown::HashTable;
-use wire::bgp::AsPath;
 use wire::bgp::attr::{self, Community, code};
+use wire::bgp::{AsPath, FamilyId, NextHop, Place};
 
-use super::NONE;
-use super::chunked::Chunked;
+use crate::rib::chunked::Chunked;
+use crate::rib::hash;
+use crate::rib::number::NONE;
 
 /// LOCAL_PREF of a route that came without (RFC 4271 leaves the value open; this is what everybody uses).
 pub(crate) const LOCAL_PREF_DEFAULT: u32 = 100;
@@ -89,10 +90,23 @@ fn well_known(value: &[u8]) -> u8 {
 
 /// An attribute set's octets: canonical ones, and the next hop where it stands apart (IPv6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Attributes<'a> {
+pub(crate) struct PathAttributes<'a> {
     /// 0, 16 or 32 octets.
     pub(crate) next_hop: &'a [u8],
     pub(crate) raw: &'a [u8],
+}
+
+impl PathAttributes<'_> {
+    /// The next hop, without a link-local address: that means nothing on other links.
+    pub(crate) fn next_hop(&self, family: FamilyId) -> Option<NextHop> {
+        match family.place() {
+            Place::Fields => attr::next_hop(self.raw).map(NextHop::V4),
+            Place::Multiprotocol => {
+                let next_hop = family.read_next_hop(self.next_hop)?;
+                Some(next_hop.address().into())
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -107,9 +121,9 @@ struct Set {
 }
 
 impl Set {
-    fn attributes(&self) -> Attributes<'_> {
+    fn attributes(&self) -> PathAttributes<'_> {
         let (next_hop, raw) = self.octets.split_at(self.next_hop_len.into());
-        Attributes { next_hop, raw }
+        PathAttributes { next_hop, raw }
     }
 }
 
@@ -146,8 +160,8 @@ impl AttributeStore {
     }
 
     /// Finds or makes a set. A new one has no holder yet.
-    pub(crate) fn intern(&mut self, attributes: Attributes<'_>) -> u32 {
-        let hash = super::hash::octets(self.seed, attributes.next_hop, attributes.raw);
+    pub(crate) fn intern(&mut self, attributes: PathAttributes<'_>) -> u32 {
+        let hash = hash::octets(self.seed, attributes.next_hop, attributes.raw);
         let found = self.index.find(hash, |&id| {
             let set = &self.sets[id];
             set.hash == hash as u32 && set.attributes() == attributes
@@ -175,7 +189,7 @@ impl AttributeStore {
             }
         };
         self.index
-            .insert_unique(hash, id, |&id| super::hash::widen(self.sets[id].hash));
+            .insert_unique(hash, id, |&id| hash::widen(self.sets[id].hash));
         id
     }
 
@@ -198,7 +212,7 @@ impl AttributeStore {
         self.free = id;
         if let Ok(entry) = self
             .index
-            .find_entry(super::hash::widen(hash), |&found| found == id)
+            .find_entry(hash::widen(hash), |&found| found == id)
         {
             entry.remove();
         }
@@ -210,7 +224,7 @@ impl AttributeStore {
     }
 
     #[inline]
-    pub(crate) fn get(&self, id: u32) -> Attributes<'_> {
+    pub(crate) fn get(&self, id: u32) -> PathAttributes<'_> {
         self.sets[id].attributes()
     }
 }

@@ -8,10 +8,10 @@ use std::cmp::Ordering::Equal;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::NONE;
 use super::attrs::{AttributeStore, Digest};
-use super::paths::{LOCAL, Path, PathStore};
+use super::paths::{LOCAL, PathInfo, PathStore};
 use super::peer::Peers;
+use crate::rib::number::NONE;
 
 /// Why a route is not the best one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,13 +131,13 @@ pub(crate) struct Decision<'a> {
 }
 
 impl Decision<'_> {
-    fn digest(&self, path: &Path) -> &Digest {
+    fn digest(&self, path: &PathInfo) -> &Digest {
         self.attributes.digest(path.attributes)
     }
 
     /// The degree of preference and steps a and b. `Less` is better.
-    fn before_med(&self, a: &Path, b: &Path) -> Ordering {
-        let own = |path: &Path| path.peer() != LOCAL;
+    fn before_med(&self, a: &PathInfo, b: &PathInfo) -> Ordering {
+        let own = |path: &PathInfo| path.peer() != LOCAL;
         let (x, y) = (self.digest(a), self.digest(b));
         own(a)
             .cmp(&own(b))
@@ -146,17 +146,17 @@ impl Decision<'_> {
             .then(x.origin.cmp(&y.origin))
     }
 
-    fn is_internal(&self, path: &Path) -> bool {
+    fn is_internal(&self, path: &PathInfo) -> bool {
         self.peers.source(path.peer()).is_internal
     }
 
     /// Steps f and g. `Less` is better.
-    fn by_identity(&self, a: &Path, b: &Path) -> Ordering {
+    fn by_identity(&self, a: &PathInfo, b: &PathInfo) -> Ordering {
         let (x, y) = (self.identity(a), self.identity(b));
         x.cmp(&y)
     }
 
-    fn identity(&self, path: &Path) -> (u32, u8, IpAddr, u32, u32) {
+    fn identity(&self, path: &PathInfo) -> (u32, u8, IpAddr, u32, u32) {
         let digest = self.digest(path);
         let source = self.peers.source(path.peer());
         let id = match digest.originator {
@@ -281,7 +281,7 @@ impl Decision<'_> {
     }
 
     /// The lowest MULTI_EXIT_DISC among those that reach step c with it, from the same neighbouring AS.
-    fn lowest_med(&self, own: &Path, paths: &[u32]) -> Option<u32> {
+    fn lowest_med(&self, own: &PathInfo, paths: &[u32]) -> Option<u32> {
         let neighbour = self.digest(own).neighbour;
         let others = paths.iter().map(|&path| self.paths.get(path));
         others
@@ -292,7 +292,7 @@ impl Decision<'_> {
             .min()
     }
 
-    fn reason_by_identity(&self, own: &Path, other: &Path) -> Reason {
+    fn reason_by_identity(&self, own: &PathInfo, other: &PathInfo) -> Reason {
         let (x, y) = (self.identity(own), self.identity(other));
         if x < y {
             return Reason::Older;

@@ -1,30 +1,27 @@
-//! From a path in the table to what a group of peers is told of it: RFC 4271, sections 5.1 and 9.1.3; RFC 1997;
-//! RFC 4456, section 8; RFC 9234, section 5.
-//!
-//! Implements parts of RFC 8212.
+//! From a stored path to the attributes and next hop that a group of peers is sent: RFC 4271, sections 5.1 and 9.1.3;
+//! RFC 1997; RFC 4456, section 8; RFC 9234, section 5.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base::Duration;
-use wire::bgp::attr;
-use wire::bgp::{Family, NextHop, Role};
+use wire::bgp::{FamilyId, NextHop, Role};
 
-use super::attrs::{AttributeStore, Attributes, Digest, LOCAL_PREF_DEFAULT};
-use super::paths::Path;
-use super::peer::{NextHopRule, PeerTraits, Source};
 use crate::policy::rewrite::{Change, Clusters, Rewrite};
 use crate::policy::{Edits, Policy};
+use crate::rib::store::{
+    Digest, LOCAL_PREF_DEFAULT, NextHopRule, PathInfo, PeerTraits, Source, Store,
+};
 
-/// What peers must have in common to be told the same octets.
+/// What peers must have in common to get the same messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outward {
-    pub(crate) family: Family,
+    pub(crate) family: FamilyId,
     pub(crate) is_internal: bool,
     is_client: bool,
     four_octet: bool,
     pub(crate) message_max: u16,
-    /// The peer's number and how many paths of each prefix, where they are sent with identifiers: such a group is of
-    /// one peer.
+    /// The peer's number, and how many paths of each prefix it is sent, if they are sent with path identifiers. Such a
+    /// group has one member.
     pub(crate) add_path: Option<(u32, u16)>,
     local_asn: u32,
     local_v4: Option<Ipv4Addr>,
@@ -34,15 +31,8 @@ pub(crate) struct Outward {
     pub(crate) advertisement_interval: Duration,
 }
 
-/// What is said of a path: attributes as they go on the wire, and the next hop.
-#[derive(Debug, Default)]
-pub(crate) struct Told {
-    pub(crate) attributes: Vec<u8>,
-    pub(crate) next_hop: Option<NextHop>,
-}
-
 impl Outward {
-    pub(crate) fn of(peer: u32, traits: &PeerTraits, family: Family) -> Self {
+    pub(crate) fn of(peer: u32, traits: &PeerTraits, family: FamilyId) -> Self {
         let add_path = traits.add_path_tx.contains(family);
         Outward {
             family,
@@ -60,7 +50,7 @@ impl Outward {
         }
     }
 
-    /// Whether such peers may be told of a path at all, before policy.
+    /// Whether such peers may be sent a path at all, before policy.
     pub(crate) fn may_send(&self, digest: &Digest, source: &Source) -> bool {
         let kept = if self.is_internal {
             Digest::NO_ADVERTISE
@@ -70,7 +60,7 @@ impl Outward {
         if digest.flags & kept != 0 {
             return false;
         }
-        // A route from inside goes on to the inside only by reflection.
+        // Routes from internal peers reach internal peers only by reflection (RFC 4456).
         if self.is_internal && source.is_internal && !source.is_client && !self.is_client {
             return false;
         }
@@ -82,18 +72,18 @@ impl Outward {
         !(only_to_customer && upward)
     }
 
-    /// Writes what such peers are told, with the changes of the export policy; `None` where there is no next hop to
-    /// tell.
-    pub(crate) fn tell(
+    /// Writes the attributes that such peers are sent, with the changes of the export policy, into `out`. Returns the
+    /// next hop; `None` means that there is none, so the route cannot be sent.
+    pub(crate) fn encode(
         &self,
-        path: &Path,
-        source: &Source,
-        ours: &Ours,
-        store: &AttributeStore,
+        path: &PathInfo,
+        store: &Store,
         (policy, edits): (&Policy, Edits),
-        told: &mut Told,
-    ) -> Option<()> {
-        let Attributes { next_hop, raw } = store.get(path.attributes);
+        out: &mut Vec<u8>,
+    ) -> Option<NextHop> {
+        let source = store.source(path.peer());
+        let attributes = store.attributes(path.attributes);
+        let raw = attributes.raw;
         let mut rewrite = Rewrite {
             leaves: true,
             otc: self.otc(source),
@@ -103,7 +93,7 @@ impl Outward {
             rewrite.local_pref = Change::Add(LOCAL_PREF_DEFAULT);
             if source.is_internal {
                 rewrite.originator = Change::Add(source.router_id);
-                rewrite.clusters = Clusters::Prepend(ours.cluster_id);
+                rewrite.clusters = Clusters::Prepend(store.cluster_id());
             }
         } else {
             rewrite.prepend = (self.local_asn, 1);
@@ -115,27 +105,21 @@ impl Outward {
             }
         }
         let from_policy = policy.rewrite(edits, self.local_asn, &mut rewrite);
-        // Its place is the writer's concern.
+        // The writer adds the next hop where the family wants it.
         rewrite.next_hop = Change::Remove;
-        let received = match self.family {
-            Family::Ipv4Unicast => attr::next_hop(raw).map(NextHop::V4),
-            Family::Ipv6Unicast => next_hop_v6(next_hop),
-        };
-        let of_family = |next_hop: &NextHop| next_hop.family() == self.family;
-        told.next_hop = from_policy
+        let next_hop = from_policy
             .map(NextHop::from)
-            .filter(of_family)
-            .or_else(|| self.next_hop(received));
-        told.next_hop?;
-        told.attributes.clear();
+            .filter(|next_hop| self.family.takes(*next_hop))
+            .or_else(|| self.next_hop(attributes.next_hop(self.family)))?;
+        out.clear();
         if self.four_octet {
-            rewrite.apply(raw, &mut told.attributes);
+            rewrite.apply(raw, out);
         } else {
             let mut wide = Vec::with_capacity(raw.len() + 16);
             rewrite.apply(raw, &mut wide);
-            wire::bgp::to_two_octet(&wide, &mut told.attributes);
+            wire::bgp::to_two_octet(&wide, out);
         }
-        Some(())
+        Some(next_hop)
     }
 
     fn otc(&self, source: &Source) -> Change {
@@ -149,29 +133,13 @@ impl Outward {
     }
 
     fn next_hop(&self, received: Option<NextHop>) -> Option<NextHop> {
-        let own = match self.family {
-            Family::Ipv4Unicast => self.local_v4.map(NextHop::V4),
-            Family::Ipv6Unicast => self.local_v6.map(|address| NextHop::V6(address, None)),
-        };
+        let own = self.family.own_next_hop(self.local_v4, self.local_v6);
         match self.next_hop {
             NextHopRule::Own => own,
             NextHopRule::Standard if self.is_internal => received.or(own),
-            // One end without an address of the family leaves the next hop to a third party.
+            // Without an address of this family, the received next hop is passed on.
             NextHopRule::Standard => own.or(received),
             NextHopRule::Unchanged => received.or(own),
         }
     }
-}
-
-/// Reads a next hop that stands apart from the attributes; without the link-local address, which means nothing on
-/// other links.
-pub(crate) fn next_hop_v6(octets: &[u8]) -> Option<NextHop> {
-    let global: &[u8; 16] = octets.first_chunk()?;
-    Some(NextHop::V6(Ipv6Addr::from(*global), None))
-}
-
-/// What we are to the peers of our AS.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ours {
-    pub(crate) cluster_id: u32,
 }

@@ -2,163 +2,148 @@
 //! Adj-RIBs-In) and the best of them (which is the Loc-RIB).
 
 use hashbrown::HashTable;
-use wire::bgp::{Family, Prefix};
+use wire::bgp::{Family, FamilyId, HashWords, Prefix};
+use wire::with_family;
 
-use super::NONE;
 use super::blocks::{Blocks, ROUTES_MAX, RouteRef};
-use super::chunked::Chunked;
-use super::hash;
 use super::paths::PathStore;
+use crate::rib::chunked::Chunked;
+use crate::rib::hash;
+use crate::rib::number::NONE;
 
-/// The address of a prefix as a table holds it.
-pub(crate) trait Key: Copy + Eq + std::fmt::Debug {
-    const FAMILY: Family;
-    fn of(prefix: Prefix) -> Self;
-    fn prefix(self, len: u8) -> Prefix;
-    fn hash(self, len: u8, seed: u64) -> u64;
+/// A family that has a table here.
+pub(crate) trait Stored: Family {
     /// This family's table.
     fn table(tables: &Tables) -> &Table<Self>;
     /// This family's table.
     fn table_mut(tables: &mut Tables) -> &mut Table<Self>;
 }
 
-impl Key for u32 {
-    const FAMILY: Family = Family::Ipv4Unicast;
-    #[inline]
-    fn of(prefix: Prefix) -> Self {
-        (prefix.bits() >> 96) as u32
-    }
-    #[inline]
-    fn prefix(self, len: u8) -> Prefix {
-        Prefix::v4(self, len)
-    }
-    #[inline]
-    fn hash(self, len: u8, seed: u64) -> u64 {
-        hash::number(seed, u64::from(self) << 8 | u64::from(len))
-    }
-    fn table(tables: &Tables) -> &Table<Self> {
-        &tables.v4
-    }
-    fn table_mut(tables: &mut Tables) -> &mut Table<Self> {
-        &mut tables.v4
-    }
-}
+/// Defines the tables, one for each family.
+macro_rules! tables {
+    ($($table:ident: $family:ident,)+) => {
+        /// The tables of all families.
+        #[derive(Debug)]
+        pub(crate) struct Tables {
+            $($table: Table<wire::bgp::$family>,)+
+        }
 
-impl Key for [u32; 4] {
-    const FAMILY: Family = Family::Ipv6Unicast;
-    #[inline]
-    fn of(prefix: Prefix) -> Self {
-        let bits = prefix.bits();
-        [96, 64, 32, 0].map(|shift| (bits >> shift) as u32)
-    }
-    #[inline]
-    fn prefix(self, len: u8) -> Prefix {
-        let bits = self
-            .iter()
-            .fold(0, |bits, &word| bits << 32 | u128::from(word));
-        Prefix::v6(bits, len)
-    }
-    #[inline]
-    fn hash(self, len: u8, seed: u64) -> u64 {
-        let [a, b, c, d] = self.map(u64::from);
-        hash::numbers(seed, [a << 32 | b, c << 32 | d, len.into()])
-    }
-    fn table(tables: &Tables) -> &Table<Self> {
-        &tables.v6
-    }
-    fn table_mut(tables: &mut Tables) -> &mut Table<Self> {
-        &mut tables.v6
-    }
-}
-
-/// Both families' tables.
-#[derive(Debug)]
-pub(crate) struct Tables {
-    v4: Table<u32>,
-    v6: Table<[u32; 4]>,
-}
-
-/// Does the same with the table of a family.
-macro_rules! with_table {
-    ($tables:expr, $family:expr, $table:ident => $body:expr) => {
-        match $family {
-            ::wire::bgp::Family::Ipv4Unicast => {
-                let $table = $tables.v4();
-                $body
+        impl Tables {
+            pub(crate) fn new(seed: u64) -> Self {
+                Tables { $($table: Table::new(seed),)+ }
             }
-            ::wire::bgp::Family::Ipv6Unicast => {
-                let $table = $tables.v6();
-                $body
+
+            pub(crate) fn memory(&self) -> usize {
+                [$(self.$table.memory()),+].iter().sum()
             }
         }
+
+        $(impl Stored for wire::bgp::$family {
+            #[inline]
+            fn table(tables: &Tables) -> &Table<Self> {
+                &tables.$table
+            }
+
+            #[inline]
+            fn table_mut(tables: &mut Tables) -> &mut Table<Self> {
+                &mut tables.$table
+            }
+        })+
     };
 }
-pub(crate) use with_table;
+wire::for_each_family!(tables);
 
 impl Tables {
-    pub(crate) fn new(seed: u64) -> Self {
-        Tables {
-            v4: Table::new(seed),
-            v6: Table::new(seed),
-        }
+    /// The table of a family.
+    #[inline]
+    pub(crate) fn of<F: Stored>(&self) -> &Table<F> {
+        F::table(self)
     }
 
-    pub(crate) fn v4(&self) -> &Table<u32> {
-        &self.v4
+    /// The table of a family.
+    #[inline]
+    pub(crate) fn of_mut<F: Stored>(&mut self) -> &mut Table<F> {
+        F::table_mut(self)
     }
 
-    pub(crate) fn v6(&self) -> &Table<[u32; 4]> {
-        &self.v6
-    }
-
-    /// Where a prefix stands.
+    /// The slot of a prefix.
     pub(crate) fn find(&self, prefix: Prefix) -> Option<u32> {
-        with_table!(self, prefix.family(), table => table.find(prefix))
+        with_family!(prefix.family(), F => self.of::<F>().find(prefix))
     }
 
-    /// The best path at a place, or [`NONE`].
+    /// Loads the memory that [`find`](Self::find) will read, for a caller that looks for the prefix soon.
     #[inline]
-    pub(crate) fn best(&self, family: Family, slot: u32) -> u32 {
-        with_table!(self, family, table => table.best(slot))
+    pub(crate) fn touch(&self, prefix: Prefix) {
+        with_family!(prefix.family(), F => self.of::<F>().touch(prefix));
     }
 
+    /// The best path of a slot, or [`NONE`].
     #[inline]
-    pub(crate) fn prefix(&self, family: Family, slot: u32) -> Prefix {
-        with_table!(self, family, table => table.prefix(slot))
+    pub(crate) fn best(&self, family: FamilyId, slot: u32) -> u32 {
+        with_family!(family, F => self.of::<F>().best(slot))
     }
 
-    /// Places that were ever used.
-    pub(crate) fn end(&self, family: Family) -> u32 {
-        with_table!(self, family, table => table.entries.len())
+    /// The prefix of a slot.
+    #[inline]
+    pub(crate) fn prefix(&self, family: FamilyId, slot: u32) -> Prefix {
+        with_family!(family, F => self.of::<F>().prefix(slot))
     }
 
-    /// Prefixes with a route, and routes.
-    pub(crate) fn counts(&self, family: Family) -> (usize, usize) {
-        with_table!(self, family, table => (table.prefixes, table.routes))
+    /// How many slots were ever used.
+    pub(crate) fn end(&self, family: FamilyId) -> u32 {
+        with_family!(family, F => self.of::<F>().entries.len())
     }
 
-    /// The paths of the routes at a place.
-    pub(crate) fn routes(&self, family: Family, slot: u32, out: &mut Vec<u32>) {
-        with_table!(self, family, table => table.collect(slot, out));
+    /// How many prefixes have a route, and how many routes there are.
+    pub(crate) fn counts(&self, family: FamilyId) -> (usize, usize) {
+        with_family!(family, F => self.of::<F>().counts())
     }
 
-    /// Gives back a place without routes.
-    pub(crate) fn remove(&mut self, family: Family, slot: u32) {
-        match family {
-            Family::Ipv4Unicast => self.v4.remove(slot),
-            Family::Ipv6Unicast => self.v6.remove(slot),
-        }
+    /// Appends the paths of the routes of a slot.
+    pub(crate) fn routes(&self, family: FamilyId, slot: u32, out: &mut Vec<u32>) {
+        with_family!(family, F => self.of::<F>().collect(slot, out));
     }
 
-    pub(crate) fn memory(&self) -> usize {
-        self.v4.memory() + self.v6.memory()
+    /// Whether a slot has a prefix but no route.
+    pub(crate) fn is_empty_at(&self, family: FamilyId, slot: u32) -> bool {
+        with_family!(family, F => self.of::<F>().is_empty_at(slot))
+    }
+
+    /// Frees a slot without routes.
+    pub(crate) fn remove(&mut self, family: FamilyId, slot: u32) {
+        with_family!(family, F => self.of_mut::<F>().remove(slot));
+    }
+
+    /// The longest prefix with a best route that contains `prefix`.
+    pub(crate) fn longest_match(&self, prefix: Prefix) -> Option<Prefix> {
+        with_family!(prefix.family(), F => {
+            let table = self.of::<F>();
+            table.longest_match(prefix, F::BITS).map(|slot| table.prefix(slot))
+        })
+    }
+
+    /// The first slot with a route from `slot` on and below `end`, and its prefix.
+    pub(crate) fn next_used(&self, family: FamilyId, slot: u32, end: u32) -> Option<(u32, Prefix)> {
+        with_family!(family, F => {
+            let table = self.of::<F>();
+            table.next_used(slot, end).map(|slot| (slot, table.prefix(slot)))
+        })
+    }
+}
+
+/// Hashes a prefix as its family says.
+#[inline]
+fn hash_of<F: Family>(nlri: F::Nlri, len: u8, seed: u64) -> u64 {
+    match F::hash_words(nlri, len) {
+        HashWords::One(word) => hash::number(seed, word),
+        HashWords::Three(words) => hash::numbers(seed, words),
     }
 }
 
 /// A place. A free one has `count` 0 and [`FREE`] as its length.
 #[derive(Debug, Clone, Copy)]
-struct Entry<K> {
-    key: K,
+struct Entry<N> {
+    nlri: N,
     /// No route: nothing. One: its path. More: the number of their block.
     routes: u32,
     /// The path of the best route, or [`NONE`]; of a free place, the next free one.
@@ -184,8 +169,8 @@ pub(crate) struct Full;
 
 /// The table of a family.
 #[derive(Debug)]
-pub(crate) struct Table<K> {
-    entries: Chunked<Entry<K>>,
+pub(crate) struct Table<F: Family> {
+    entries: Chunked<Entry<F::Nlri>>,
     index: HashTable<u32>,
     blocks: Blocks,
     free: u32,
@@ -196,7 +181,7 @@ pub(crate) struct Table<K> {
     lengths: Vec<u32>,
 }
 
-impl<K: Key> Table<K> {
+impl<F: Family> Table<F> {
     fn new(seed: u64) -> Self {
         Table {
             entries: Chunked::new(),
@@ -210,18 +195,22 @@ impl<K: Key> Table<K> {
         }
     }
 
+    fn counts(&self) -> (usize, usize) {
+        (self.prefixes, self.routes)
+    }
+
     fn memory(&self) -> usize {
         self.entries.memory() + self.index.allocation_size() + self.blocks.memory()
     }
 
     #[inline]
     pub(crate) fn find(&self, prefix: Prefix) -> Option<u32> {
-        let (key, len) = (K::of(prefix), prefix.len());
+        let (nlri, len) = (F::split(prefix), prefix.len());
         let entries = &self.entries;
         self.index
-            .find(key.hash(len, self.seed), |&slot| {
+            .find(hash_of::<F>(nlri, len, self.seed), |&slot| {
                 let entry = &entries[slot];
-                entry.key == key && entry.len == len
+                entry.nlri == nlri && entry.len == len
             })
             .copied()
     }
@@ -229,7 +218,7 @@ impl<K: Key> Table<K> {
     /// Reads where the prefix would be found, for somebody who looks for it soon.
     #[inline]
     pub(crate) fn touch(&self, prefix: Prefix) {
-        let hash = K::of(prefix).hash(prefix.len(), self.seed);
+        let hash = hash_of::<F>(F::split(prefix), prefix.len(), self.seed);
         let found = self.index.find(hash, |&slot| {
             std::hint::black_box(self.entries.get(slot).map(|entry| entry.count));
             true
@@ -240,22 +229,22 @@ impl<K: Key> Table<K> {
     /// Finds the prefix or gives it a place, without a route.
     #[inline]
     pub(crate) fn find_or_insert(&mut self, prefix: Prefix) -> u32 {
-        let (key, len) = (K::of(prefix), prefix.len());
-        let hash = key.hash(len, self.seed);
+        let (nlri, len) = (F::split(prefix), prefix.len());
+        let hash = hash_of::<F>(nlri, len, self.seed);
         let entries = &self.entries;
         let found = self.index.find(hash, |&slot| {
             let entry = &entries[slot];
-            entry.key == key && entry.len == len
+            entry.nlri == nlri && entry.len == len
         });
         match found {
             Some(&slot) => slot,
-            None => self.insert(key, len, hash),
+            None => self.insert(nlri, len, hash),
         }
     }
 
-    fn insert(&mut self, key: K, len: u8, hash: u64) -> u32 {
+    fn insert(&mut self, nlri: F::Nlri, len: u8, hash: u64) -> u32 {
         let entry = Entry {
-            key,
+            nlri,
             routes: NONE,
             best: NONE,
             count: 0,
@@ -273,7 +262,7 @@ impl<K: Key> Table<K> {
         let (entries, seed) = (&self.entries, self.seed);
         self.index.insert_unique(hash, slot, |&slot| {
             let entry = &entries[slot];
-            entry.key.hash(entry.len, seed)
+            hash_of::<F>(entry.nlri, entry.len, seed)
         });
         if self.lengths.len() <= len.into() {
             self.lengths.resize(usize::from(len) + 1, 0);
@@ -284,8 +273,8 @@ impl<K: Key> Table<K> {
 
     /// Gives back a place without routes.
     pub(crate) fn remove(&mut self, slot: u32) {
-        let Entry { key, len, .. } = self.entries[slot];
-        let hash = key.hash(len, self.seed);
+        let Entry { nlri, len, .. } = self.entries[slot];
+        let hash = hash_of::<F>(nlri, len, self.seed);
         if let Ok(entry) = self.index.find_entry(hash, |&found| found == slot) {
             entry.remove();
         }
@@ -305,7 +294,7 @@ impl<K: Key> Table<K> {
     #[inline]
     pub(crate) fn prefix(&self, slot: u32) -> Prefix {
         let entry = &self.entries[slot];
-        entry.key.prefix(entry.len)
+        F::join(entry.nlri, entry.len)
     }
 
     #[inline]
@@ -482,4 +471,16 @@ fn position(routes: &[RouteRef], whose: Whose, paths: &PathStore) -> Option<usiz
         .enumerate()
         .find(|(_, route)| paths.get(route.path).path_id == whose.path_id)
         .map(|(at, _)| first + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::bgp::{Ipv4Unicast, Ipv6Unicast};
+
+    #[test]
+    fn an_entry_is_as_small_as_its_family_allows() {
+        assert_eq!(size_of::<Entry<<Ipv4Unicast as Family>::Nlri>>(), 16);
+        assert_eq!(size_of::<Entry<<Ipv6Unicast as Family>::Nlri>>(), 28);
+    }
 }

@@ -5,18 +5,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use base::Instant;
 use wire::bgp::attr::{self, code};
-use wire::bgp::{Family, NextHop, Nlri, Prefix, Role, Update};
+use wire::bgp::{FamilyId, NextHop, Nlri, Place, Prefix, Role, Update};
+use wire::with_family;
 
-use super::attrs::{Attributes, Digest};
+use super::attrs::{Digest, PathAttributes};
 use super::decision::Decision;
-use super::paths::{LOCAL, Path};
-use super::peer::Source;
-use super::table::{Key, Whose};
-use super::{NONE, PeerId, Rib};
+use super::paths::{LOCAL, PathInfo};
+use super::table::{Stored, Whose};
+use super::{Follower, PeerId, Store};
+use crate::policy::Policy;
 use crate::policy::rewrite::Rewrite;
-use crate::policy::{Policy, Subject};
+use crate::rib::number::NONE;
 
 /// What became of a message's routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,9 +58,14 @@ struct Arriving {
     has_med: bool,
 }
 
-impl Rib {
-    /// Takes the routes of a message from an open peer.
-    pub fn receive(&mut self, peer: PeerId, update: &Update<'_>, _now: Instant) -> Received {
+impl Store {
+    /// Takes the routes of a message from a peer that has a session.
+    pub(in crate::rib) fn receive(
+        &mut self,
+        peer: PeerId,
+        update: &Update<'_>,
+        follower: &mut impl Follower,
+    ) -> Received {
         let mut result = Received::default();
         let Some(state) = self.peers.get(peer.0) else {
             return result;
@@ -69,23 +74,20 @@ impl Rib {
         let mut routes = std::mem::take(&mut self.scratch.routes);
         routes.clear();
         routes.extend(update.withdrawn());
-        self.touch(&routes);
+        self.touch_all(&routes);
         for &nlri in &routes {
-            result.withdrawn += u32::from(self.withdraw(peer.0, nlri));
+            result.withdrawn += u32::from(self.withdraw(peer.0, nlri, follower));
         }
         routes.clear();
         routes.extend(update.announced());
         for routes in routes.chunk_by(|a, b| a.prefix.family() == b.prefix.family()) {
             let family = routes[0].prefix.family();
-            let next_hop = match (family, update.next_hop(family)) {
-                (Family::Ipv6Unicast, Some(next_hop)) => octets_of(next_hop),
-                _ => Vec::new(),
-            };
-            let attributes = Attributes {
+            let next_hop = apart(family, update.next_hop(family));
+            let attributes = PathAttributes {
                 next_hop: &next_hop,
                 raw: update.attributes(),
             };
-            self.announce(peer.0, family, attributes, routes, &mut result);
+            self.announce(peer.0, family, attributes, routes, (&mut result, follower));
         }
         self.scratch.routes = routes;
         if let Some(state) = self.peers.get(peer.0) {
@@ -97,78 +99,71 @@ impl Rib {
         result
     }
 
-    /// Reads what routes will need of the tables' indices, all at once: so the processor waits for memory once.
-    fn touch(&self, routes: &[Nlri]) {
+    /// Loads the index entries of all routes before the first is used, so that the processor waits for memory once.
+    fn touch_all(&self, routes: &[Nlri]) {
         for nlri in routes {
-            match nlri.prefix.family() {
-                Family::Ipv4Unicast => self.tables.v4().touch(nlri.prefix),
-                Family::Ipv6Unicast => self.tables.v6().touch(nlri.prefix),
-            }
+            self.tables.touch(nlri.prefix);
         }
     }
 
-    /// A prefix is ours. Where it was before, the attributes are replaced.
-    pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute, _now: Instant) {
+    /// Adds a route of our own, or replaces its attributes.
+    pub(in crate::rib) fn originate(
+        &mut self,
+        prefix: Prefix,
+        route: &LocalRoute,
+        follower: &mut impl Follower,
+    ) {
         let mut raw = Vec::with_capacity(route.attributes.len() + 16);
         let mut rewrite = Rewrite::default();
         if attr::find(&route.attributes, code::ORIGIN).is_none() {
             rewrite.origin = Some(0);
         }
-        if let (Some(IpAddr::V4(address)), Family::Ipv4Unicast) = (route.next_hop, prefix.family())
-        {
+        let family = prefix.family();
+        let next_hop = route.next_hop.map(NextHop::from);
+        let next_hop = next_hop.filter(|next_hop| family.takes(*next_hop));
+        if let (Some(NextHop::V4(address)), Place::Fields) = (next_hop, family.place()) {
             rewrite.next_hop = crate::policy::rewrite::Change::Set(address.to_bits());
         }
         rewrite.apply(&route.attributes, &mut raw);
-        let next_hop = match (route.next_hop, prefix.family()) {
-            (Some(IpAddr::V6(address)), Family::Ipv6Unicast) => address.octets().to_vec(),
-            _ => Vec::new(),
-        };
-        let attributes = Attributes {
+        let next_hop = apart(family, next_hop);
+        let attributes = PathAttributes {
             next_hop: &next_hop,
             raw: &raw,
         };
         let set = self.attributes.intern(attributes);
         let has_med = self.attributes.digest(set).med != 0;
-        let path = Path::new(LOCAL, 0, 0).with(set, set);
+        let path = PathInfo::new(LOCAL, 0, 0).with(set, set);
         let path = self.paths.intern(path, &mut self.attributes);
         let whose = Whose {
             peer: LOCAL,
             path_id: 0,
         };
-        match prefix.family() {
-            Family::Ipv4Unicast => self.put::<u32>(prefix, whose, path, has_med),
-            Family::Ipv6Unicast => self.put::<[u32; 4]>(prefix, whose, path, has_med),
-        };
+        with_family!(family, F => self.put::<F>(prefix, whose, path, has_med, follower));
     }
 
-    /// A prefix is no longer ours. Gives whether it was.
-    pub fn retract(&mut self, prefix: Prefix, _now: Instant) -> bool {
-        self.withdraw(LOCAL, Nlri { prefix, path_id: 0 })
+    /// Removes a route of our own. Returns whether there was one.
+    pub(in crate::rib) fn retract(&mut self, prefix: Prefix, follower: &mut impl Follower) -> bool {
+        self.withdraw(LOCAL, Nlri { prefix, path_id: 0 }, follower)
     }
 
-    fn withdraw(&mut self, peer: u32, nlri: Nlri) -> bool {
+    fn withdraw(&mut self, peer: u32, nlri: Nlri, follower: &mut impl Follower) -> bool {
         let whose = Whose {
             peer,
             path_id: nlri.path_id,
         };
-        match nlri.prefix.family() {
-            Family::Ipv4Unicast => self.take::<u32>(nlri.prefix, whose),
-            Family::Ipv6Unicast => self.take::<[u32; 4]>(nlri.prefix, whose),
-        }
-    }
-
-    fn take<K: Key>(&mut self, prefix: Prefix, whose: Whose) -> bool {
-        let found = K::table(&self.tables).find(prefix);
-        found.is_some_and(|slot| self.take_at::<K>(slot, whose))
+        with_family!(nlri.prefix.family(), F => {
+            let found = self.tables.of::<F>().find(nlri.prefix);
+            found.is_some_and(|slot| self.take_at::<F>(slot, whose, follower))
+        })
     }
 
     fn announce(
         &mut self,
         peer: u32,
-        family: Family,
-        attributes: Attributes<'_>,
+        family: FamilyId,
+        attributes: PathAttributes<'_>,
         routes: &[Nlri],
-        result: &mut Received,
+        (result, follower): (&mut Received, &mut impl Follower),
     ) {
         let Some(state) = self.peers.get(peer) else {
             return;
@@ -178,10 +173,10 @@ impl Rib {
         let set = self.attributes.intern(attributes);
         self.attributes.hold(set);
         let digest = *self.attributes.digest(set);
-        if let Some(count) = self.refusal(peer, &digest, attributes, result) {
+        if let Some(count) = self.refusal(peer, &digest, (family, attributes), result) {
             *count += routes.len() as u32;
             for &nlri in routes {
-                self.withdraw(peer, nlri);
+                self.withdraw(peer, nlri, follower);
             }
             self.attributes.release(set);
             return;
@@ -194,10 +189,9 @@ impl Rib {
             same: None,
             has_med: digest.med != 0,
         };
-        match family {
-            Family::Ipv4Unicast => self.announce_all::<u32>(&mut arriving, routes, result),
-            Family::Ipv6Unicast => self.announce_all::<[u32; 4]>(&mut arriving, routes, result),
-        }
+        with_family!(family, F => {
+            self.announce_all::<F>(&mut arriving, routes, result, follower);
+        });
         if let Some((_, path)) = arriving.same {
             self.paths.release(path, &mut self.attributes);
         }
@@ -209,7 +203,7 @@ impl Rib {
         &self,
         peer: u32,
         digest: &Digest,
-        Attributes { next_hop, raw }: Attributes<'_>,
+        (family, attributes): (FamilyId, PathAttributes<'_>),
         result: &'r mut Received,
     ) -> Option<&'r mut u32> {
         let traits = &self.peers.get(peer)?.traits;
@@ -218,6 +212,7 @@ impl Rib {
         if traits.local_asn != self.config.asn {
             own.push(traits.local_asn);
         }
+        let raw = attributes.raw;
         let path = attr::as_path(raw);
         let mut is_loop = digest.path_len > 0 && own.iter().any(|&asn| path.count(asn) > allowed);
         if digest.originator != 0 || digest.cluster_len > 0 {
@@ -225,12 +220,9 @@ impl Rib {
             is_loop |= digest.originator == self.config.router_id
                 || attr::cluster_list(raw).any(|id| id == cluster_id);
         }
-        is_loop |= match super::outward::next_hop_v6(next_hop) {
-            Some(NextHop::V6(address, _)) => traits.local_v6 == Some(address),
-            Some(NextHop::V4(_)) | None => {
-                traits.local_v4.is_some() && attr::next_hop(raw) == traits.local_v4
-            }
-        };
+        let next_hop = attributes.next_hop(family);
+        let own = family.own_next_hop(traits.local_v4, traits.local_v6);
+        is_loop |= own.is_some() && next_hop == own;
         if is_loop {
             return Some(&mut result.loops);
         }
@@ -242,13 +234,14 @@ impl Rib {
         is_leak.then_some(&mut result.leaks)
     }
 
-    fn announce_all<K: Key>(
+    fn announce_all<F: Stored>(
         &mut self,
         arriving: &mut Arriving,
         routes: &[Nlri],
         result: &mut Received,
+        follower: &mut impl Follower,
     ) {
-        self.touch(routes);
+        self.touch_all(routes);
         for &nlri in routes {
             let path = self.path_for(arriving, nlri);
             if !self.paths.get(path).is_eligible() {
@@ -258,7 +251,7 @@ impl Rib {
                 peer: arriving.peer,
                 path_id: nlri.path_id,
             };
-            if self.put::<K>(nlri.prefix, whose, path, arriving.has_med) {
+            if self.put::<F>(nlri.prefix, whose, path, arriving.has_med, follower) {
                 result.announced += 1;
             } else {
                 result.refused += 1;
@@ -283,7 +276,7 @@ impl Rib {
         if attributes != NONE && attributes != arriving.received {
             arriving.has_med |= self.attributes.digest(attributes).med != 0;
         }
-        let path = Path::new(arriving.peer, arriving.epoch, nlri.path_id);
+        let path = PathInfo::new(arriving.peer, arriving.epoch, nlri.path_id);
         let path = path.with(arriving.received, attributes);
         let path = self.paths.intern(path, &mut self.attributes);
         if !arriving.import.is_by_prefix() {
@@ -303,15 +296,8 @@ impl Rib {
         received: u32,
         prefix: Prefix,
     ) -> u32 {
-        let source: &Source = self.peers.source(peer);
-        let Attributes { next_hop, raw } = self.attributes.get(received);
-        let edits = policy.judge(&Subject {
-            prefix,
-            attributes: raw,
-            neighbour: Some((source.asn, source.address)),
-            roas: &self.roas,
-        });
-        let Some(edits) = edits else {
+        let PathAttributes { next_hop, raw } = self.attributes.get(received);
+        let Some(edits) = self.judge(policy, raw, peer, prefix) else {
             return NONE;
         };
         if edits == crate::policy::Edits::NONE {
@@ -319,48 +305,53 @@ impl Rib {
         }
         let mut rewrite = Rewrite::default();
         let set = policy.rewrite(edits, self.config.asn, &mut rewrite);
-        let set = set.filter(|address| Family::of(*address) == prefix.family());
-        if prefix.family() == Family::Ipv6Unicast {
+        let family = prefix.family();
+        let set = set
+            .map(NextHop::from)
+            .filter(|next_hop| family.takes(*next_hop));
+        if family.place() == Place::Multiprotocol {
             rewrite.next_hop = crate::policy::rewrite::Change::Keep;
         }
         let mut changed = Vec::with_capacity(raw.len() + 16);
         rewrite.apply(raw, &mut changed);
         let next_hop = match set {
-            Some(IpAddr::V6(address)) => address.octets().to_vec(),
-            _ => next_hop.to_vec(),
+            Some(_) => apart(family, set),
+            None => next_hop.to_vec(),
         };
-        self.attributes.intern(Attributes {
+        self.attributes.intern(PathAttributes {
             next_hop: &next_hop,
             raw: &changed,
         })
     }
 
-    /// Puts a route, whose path is held once for it, into the table. `false`: there was no room, and what the route
-    /// was before stays.
-    pub(super) fn put<K: Key>(
+    /// Puts a route into the table; the caller has counted it as a user of its path. Returns `false` if there was no
+    /// room: the table is then as before.
+    fn put<F: Stored>(
         &mut self,
         prefix: Prefix,
         whose: Whose,
         path: u32,
         has_med: bool,
+        follower: &mut impl Follower,
     ) -> bool {
-        let table = K::table_mut(&mut self.tables);
+        let table = self.tables.of_mut::<F>();
         let slot = table.find_or_insert(prefix);
-        self.put_at::<K>(slot, whose, path, has_med)
+        self.put_at::<F>(slot, whose, path, has_med, follower)
     }
 
-    pub(super) fn put_at<K: Key>(
+    pub(super) fn put_at<F: Stored>(
         &mut self,
         slot: u32,
         whose: Whose,
         path: u32,
         has_med: bool,
+        follower: &mut impl Follower,
     ) -> bool {
-        let table = K::table_mut(&mut self.tables);
+        let table = self.tables.of_mut::<F>();
         let old = match table.put(slot, whose, path, &self.paths) {
             Ok(old) => old,
             Err(super::table::Full) => {
-                self.counters.refused += 1;
+                self.refused += 1;
                 self.paths.release(path, &mut self.attributes);
                 return false;
             }
@@ -373,15 +364,15 @@ impl Rib {
             self.paths.release(path, &mut self.attributes);
             return true;
         }
-        self.count_route::<K>(whose.peer, old, true);
+        self.count_route::<F>(whose.peer, old, true);
         let is_same = old.is_some_and(|old| self.is_same_to_others(old, path));
-        let new_best = self.decide::<K>(slot, best, old, path);
+        let new_best = self.decide::<F>(slot, best, old, path);
         if is_same && new_best == path && Some(best) == old {
-            K::table_mut(&mut self.tables).set_best(slot, path);
-            self.replace_sent(K::FAMILY, slot, best, path);
+            self.tables.of_mut::<F>().set_best(slot, path);
+            follower.renumbered(self, (F::ID, slot), best, path);
         } else if new_best != best || !is_same {
-            K::table_mut(&mut self.tables).set_best(slot, new_best);
-            self.changed(K::FAMILY, slot, new_best, new_best != best);
+            self.tables.of_mut::<F>().set_best(slot, new_best);
+            follower.changed(self, (F::ID, slot), new_best, new_best != best);
         }
         if let Some(old) = old {
             self.paths.release(old, &mut self.attributes);
@@ -390,23 +381,28 @@ impl Rib {
     }
 
     /// Takes a route out of the table; `false` if it was not there.
-    pub(super) fn take_at<K: Key>(&mut self, slot: u32, whose: Whose) -> bool {
-        let table = K::table_mut(&mut self.tables);
+    pub(super) fn take_at<F: Stored>(
+        &mut self,
+        slot: u32,
+        whose: Whose,
+        follower: &mut impl Follower,
+    ) -> bool {
+        let table = self.tables.of_mut::<F>();
         let Some(old) = table.take(slot, whose, &self.paths) else {
             return false;
         };
         let best = table.best(slot);
         let is_empty = table.count(slot) == 0;
-        self.count_route::<K>(whose.peer, Some(old), false);
+        self.count_route::<F>(whose.peer, Some(old), false);
         let new_best = if is_empty {
             NONE
         } else {
-            self.decide::<K>(slot, best, Some(old), NONE)
+            self.decide::<F>(slot, best, Some(old), NONE)
         };
-        K::table_mut(&mut self.tables).set_best(slot, new_best);
-        self.changed(K::FAMILY, slot, new_best, new_best != best);
+        self.tables.of_mut::<F>().set_best(slot, new_best);
+        follower.changed(self, (F::ID, slot), new_best, new_best != best);
         if is_empty {
-            self.dead[K::FAMILY.index()].collected.insert(slot);
+            follower.emptied((F::ID, slot));
         }
         self.paths.release(old, &mut self.attributes);
         true
@@ -418,12 +414,12 @@ impl Rib {
         old.attributes == new.attributes && new.is_eligible()
     }
 
-    fn count_route<K: Key>(&mut self, peer: u32, old: Option<u32>, is_put: bool) {
+    fn count_route<F: Stored>(&mut self, peer: u32, old: Option<u32>, is_put: bool) {
         let old_epoch = old.map(|old| self.paths.get(old).epoch());
         let Some(state) = self.peers.get_mut(peer) else {
             return;
         };
-        let held = state.held_mut(K::FAMILY);
+        let held = state.held_mut(F::ID);
         held.routes += u32::from(is_put);
         if let Some(epoch) = old_epoch {
             held.routes -= 1;
@@ -432,8 +428,8 @@ impl Rib {
     }
 
     /// The best path at a place where `old` was replaced by `new`, either of which may not be; `best` was the best.
-    fn decide<K: Key>(&mut self, slot: u32, best: u32, old: Option<u32>, new: u32) -> u32 {
-        let table = K::table(&self.tables);
+    fn decide<F: Stored>(&mut self, slot: u32, best: u32, old: Option<u32>, new: u32) -> u32 {
+        let table = self.tables.of::<F>();
         if let Some(only) = table.only(slot) {
             return if self.paths.get(only).is_eligible() {
                 only
@@ -465,26 +461,13 @@ impl Rib {
         let oldest = if lost_best && is_candidate { new } else { best };
         decision.best(paths, oldest, &mut self.scratch.left)
     }
-
-    /// A path that was told is another one now, with nothing that would have to be told.
-    fn replace_sent(&mut self, family: Family, slot: u32, old: u32, new: u32) {
-        for at in 0..self.groups.by_family[family.index()].len() {
-            let number = self.groups.by_family[family.index()][at];
-            let Some(mut group) = self.groups.list[number as usize].take() else {
-                continue;
-            };
-            let mut world = super::world!(self);
-            group.replace_sent(number, slot, old, new, &mut world);
-            self.groups.list[number as usize] = Some(group);
-        }
-    }
 }
 
-/// A next hop as it is kept apart from the attributes.
-fn octets_of(next_hop: NextHop) -> Vec<u8> {
-    match next_hop {
-        NextHop::V4(_) => Vec::new(),
-        NextHop::V6(global, None) => global.octets().to_vec(),
-        NextHop::V6(global, Some(link_local)) => [global.octets(), link_local.octets()].concat(),
+/// The octets of a next hop that is stored apart from the attributes, as MP_REACH_NLRI has it.
+fn apart(family: FamilyId, next_hop: Option<NextHop>) -> Vec<u8> {
+    let mut octets = Vec::new();
+    if let (Some(next_hop), Place::Multiprotocol) = (next_hop, family.place()) {
+        next_hop.emit(&mut octets);
     }
+    octets
 }

@@ -1,0 +1,462 @@
+//! Update groups: what each peer is sent (Adj-RIBs-Out). Peers that get the same messages are one group, which writes
+//! each message once. RFC 4271, sections 9.1.3 and 9.2.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `group` | a group: the routes it advertised, the slots it still has to look at, and its messages |
+//! | `outward` | from a stored path to attributes on the wire (5.1, RFC 1997, 4456, 9234) |
+//! | `queue` | messages that members have not all read |
+//! | `member` | a peer's place in its groups, and what it is sent apart from the others |
+//! | `serve` | filling a peer's buffer: its share of the queue, first dumps and refreshes (RFC 2918, 7313) |
+//! | `addpath` | groups of one peer, with several paths of a prefix (RFC 7911) |
+//! | `export` | changed export policies: groups change theirs, or split |
+//!
+//! Groups read the [`Store`] and count themselves among the users of its paths. The store knows nothing of groups.
+
+mod addpath;
+mod export;
+mod group;
+mod member;
+mod outward;
+mod queue;
+mod serve;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use base::Instant;
+use wire::bgp::{FAMILIES, Families, FamilyId, NextHop, Nlri};
+
+use super::chunked::Chunked;
+use super::dirty::{Dirty, Item};
+use super::number::NONE;
+use super::store::Store;
+use group::{Context, Group, PARITY, Scratch};
+use member::{Member, Members, Resend};
+use outward::Outward;
+
+/// Routes that were not sent, and members that fell behind.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SendCounters {
+    /// Prefixes that were not advertised because their attributes leave no room in a message.
+    pub(super) too_long: u64,
+    /// Prefixes that were not advertised because there was no next hop of their family.
+    pub(super) without_next_hop: u64,
+    /// Members that were detached from the queue because they read too slowly.
+    pub(super) detached: u64,
+}
+
+/// What a group has to have read before slots can be freed: the group, its serial number, and a block of its queue.
+pub(super) type Barrier = (u32, u64, u64);
+
+/// All groups, and the peers that are in them.
+#[derive(Debug)]
+pub(super) struct Groups {
+    list: Vec<Option<Box<Group>>>,
+    by_family: [Vec<u32>; FAMILIES],
+    /// Groups that have slots to look at.
+    active: Vec<u32>,
+    /// What groups advertised that do not exist any more, to be released in slices.
+    dying: Vec<Chunked<u32>>,
+    serial: u64,
+    members: Members,
+    /// Peers that have something to be sent.
+    ready: VecDeque<u32>,
+    /// Whether nobody is sent anything for now.
+    is_deferred: bool,
+    scratch: Scratch,
+    counters: SendCounters,
+    seed: u64,
+    jitter: u64,
+    /// The path identifiers that we gave out.
+    identifiers: addpath::Identifiers,
+}
+
+impl Groups {
+    pub(super) fn new(seed: u64) -> Self {
+        Groups {
+            list: Vec::new(),
+            by_family: Default::default(),
+            active: Vec::new(),
+            dying: Vec::new(),
+            serial: 0,
+            members: Members::default(),
+            ready: VecDeque::new(),
+            is_deferred: false,
+            scratch: Scratch::default(),
+            counters: SendCounters::default(),
+            seed,
+            jitter: seed,
+            identifiers: addpath::Identifiers::new(),
+        }
+    }
+
+    /// Adds a peer whose session is established. It is sent all routes, then End-of-RIB if that was negotiated.
+    pub(super) fn open(&mut self, peer: u32, families: Families, store: &Store) {
+        self.members.open(peer);
+        for family in families.iter() {
+            self.join(peer, family, store);
+        }
+    }
+
+    /// Removes a peer whose session has ended.
+    pub(super) fn close(&mut self, peer: u32, store: &mut Store) {
+        self.leave(peer, store);
+        self.members.close(peer);
+    }
+
+    /// While `deferred`, peers are sent nothing, not even End-of-RIB (RFC 4724, section 4.1).
+    pub(super) fn set_deferred(&mut self, deferred: bool) {
+        if self.is_deferred && !deferred {
+            let open: Vec<u32> = self.members.open_peers().collect();
+            open.into_iter().for_each(|peer| self.set_ready(peer));
+        }
+        self.is_deferred = deferred;
+    }
+
+    /// When groups have to look at their slots, and the name of the timer.
+    pub(super) fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        if self.is_deferred {
+            return None;
+        }
+        let active = self.active.iter();
+        let waiting = active.filter_map(|&number| self.group(number));
+        let earliest = waiting
+            .filter(|group| !group.pending.is_empty() && group.next_flush > Instant::ZERO)
+            .map(|group| group.next_flush)
+            .min()?;
+        Some((earliest, "MinRouteAdvertisementIntervalTimer"))
+    }
+
+    /// The next peer that has something to be sent.
+    pub(super) fn poll_ready(&mut self) -> Option<u32> {
+        loop {
+            let peer = self.ready.pop_front()?;
+            if self.members.take_ready(peer) {
+                return Some(peer);
+            }
+        }
+    }
+
+    /// The best route of a slot, or all of its routes, have changed.
+    #[inline]
+    pub(super) fn changed(
+        &mut self,
+        store: &Store,
+        (family, slot): (FamilyId, u32),
+        best: u32,
+        is_new_best: bool,
+    ) {
+        let source = (best != NONE).then(|| store.path(best).peer());
+        for &number in &self.by_family[family.index()] {
+            let Some(group) = &mut self.list[number as usize] else {
+                continue;
+            };
+            if !is_new_best && group.outward.add_path.is_none() {
+                continue;
+            }
+            if let [only] = group.members[..]
+                && source == Some(only)
+                && group.outward.add_path.is_none()
+                && group.sent_path(slot) == NONE
+            {
+                // The only member is the source of the route.
+                group.skips_own = true;
+                continue;
+            }
+            group.pending.insert(slot);
+            if !group.is_active {
+                group.is_active = true;
+                self.active.push(number);
+            }
+        }
+    }
+
+    /// A path has another number now, with nothing that peers would have to be sent.
+    pub(super) fn renumbered(
+        &mut self,
+        store: &mut Store,
+        (family, slot): (FamilyId, u32),
+        old: u32,
+        new: u32,
+    ) {
+        for at in 0..self.by_family[family.index()].len() {
+            let number = self.by_family[family.index()][at];
+            let Some(mut group) = self.list[number as usize].take() else {
+                continue;
+            };
+            group.replace_sent(number, slot, old, new, &mut self.context(store));
+            self.list[number as usize] = Some(group);
+        }
+    }
+
+    /// Whether a group still refers to a slot.
+    pub(super) fn refers_to(&self, family: FamilyId, slot: u32) -> bool {
+        let mut groups = self.of_family(family);
+        groups.any(|(_, group)| {
+            group.has_sent(slot)
+                || group.pending.contains(slot)
+                || group.attached as usize != group.members.len() && self.is_owed(group, slot)
+        })
+    }
+
+    /// Whether a member that is served apart is still to be sent a slot.
+    fn is_owed(&self, group: &Group, slot: u32) -> bool {
+        let owes = |resend: &Resend| {
+            let window = &resend.window[resend.at..];
+            resend.dirty.contains(slot) || window.iter().any(|item: &Item| item.slot == slot)
+        };
+        let members = group.members.iter();
+        members
+            .filter_map(|&peer| self.members.get(peer, group.family())?.resend.as_deref())
+            .any(owes)
+    }
+
+    /// What the groups of a family have written so far.
+    pub(super) fn barriers(&self, family: FamilyId, out: &mut Vec<Barrier>) {
+        let groups = self.of_family(family);
+        out.extend(groups.map(|(number, group)| (number, group.serial, group.queue.last())));
+    }
+
+    /// Whether a member has not read all that its group had written then.
+    pub(super) fn is_behind(&self, &(number, serial, block): &Barrier) -> bool {
+        self.group(number)
+            .is_some_and(|group| group.serial == serial && group.queue.first() < block)
+    }
+
+    /// How many routes of a family a peer was sent or will be sent at once, and how many it is behind with.
+    pub(super) fn counts(&self, peer: u32, family: FamilyId) -> (u32, u32) {
+        let Some(member) = self.members.get(peer, family) else {
+            return (0, 0);
+        };
+        let group = member.group().and_then(|number| self.group(number));
+        let behind =
+            |resend: &Resend| resend.dirty.len() + (resend.window.len() - resend.at) as u32;
+        (
+            group.map_or(0, |group| group.sent_count - member.own),
+            member.resend.as_deref().map_or(0, behind),
+        )
+    }
+
+    /// Shows what a peer is sent of the slots from `from` to `end`: routes, attributes on the wire, next hop.
+    pub(super) fn walk_sent(
+        &self,
+        store: &Store,
+        (peer, family): (u32, FamilyId),
+        slots: std::ops::Range<u32>,
+        mut see: impl FnMut(Nlri, &[u8], NextHop),
+    ) -> Option<()> {
+        let number = self.members.get(peer, family)?.group()?;
+        let group = self.group(number)?;
+        let mut encoded = Vec::new();
+        for slot in slots {
+            let prefix = store.prefix(family, slot);
+            let single = [(0, group.sent_path(slot))];
+            let sent = group
+                .sent_paths
+                .get(&slot)
+                .map_or(&single[..], Vec::as_slice);
+            for &(path_id, id) in sent.iter().filter(|sent| sent.1 != NONE) {
+                let path = store.path(id);
+                if path.peer() == peer {
+                    continue;
+                }
+                if let Some(edits) = group.judge(&group.export, path, slot, store)
+                    && let Some(next_hop) =
+                        group
+                            .outward
+                            .encode(path, store, (&group.export, edits), &mut encoded)
+                {
+                    see(Nlri { prefix, path_id }, &encoded, next_hop);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Octets that groups hold, those that peers hold, and how many groups there are.
+    pub(super) fn memory(&self) -> (usize, usize, usize) {
+        let groups = self.list.iter().flatten();
+        let dying: usize = self.dying.iter().map(|sent| sent.memory()).sum();
+        let held: usize = groups.clone().map(|group| group.memory()).sum();
+        (held + dying, self.members.memory(), groups.count())
+    }
+
+    /// Routes that were not sent.
+    pub(super) const fn counters(&self) -> SendCounters {
+        self.counters
+    }
+
+    fn group(&self, number: u32) -> Option<&Group> {
+        self.list.get(number as usize)?.as_deref()
+    }
+
+    fn of_family(&self, family: FamilyId) -> impl Iterator<Item = (u32, &Group)> {
+        let numbers = self.by_family[family.index()].iter();
+        numbers.filter_map(|&number| Some((number, self.group(number)?)))
+    }
+
+    /// What a group needs that was taken out of the list.
+    fn context<'a>(&'a mut self, store: &'a mut Store) -> Context<'a> {
+        Context {
+            store,
+            members: &mut self.members,
+            counters: &mut self.counters,
+            scratch: &mut self.scratch,
+        }
+    }
+
+    fn set_ready(&mut self, peer: u32) {
+        if self.members.set_ready(peer) {
+            self.ready.push_back(peer);
+        }
+    }
+
+    fn activate(&mut self, number: u32) {
+        if let Some(group) = &mut self.list[number as usize]
+            && !group.pending.is_empty()
+            && !group.is_active
+        {
+            group.is_active = true;
+            self.active.push(number);
+        }
+    }
+
+    fn join(&mut self, peer: u32, family: FamilyId, store: &Store) {
+        let Some(state) = store.peer(peer) else {
+            return;
+        };
+        let outward = Outward::of(peer, &state.traits, family);
+        let export = Arc::clone(&state.traits.export);
+        let owes_end = state.traits.end_of_rib;
+        let is_same = |group: &Group| group.outward == outward && *group.export == *export;
+        let same = self.of_family(family).find(|(_, group)| is_same(group));
+        let number = match same {
+            Some((number, _)) => number,
+            None => self.add(Group::new(outward, export)),
+        };
+        let Some(group) = &mut self.list[number as usize] else {
+            return;
+        };
+        let mut member = Member::of(number);
+        member.owes_end = owes_end;
+        member.cursor = group.queue.end();
+        let is_first = group.members.is_empty();
+        group.members.push(peer);
+        let mut dirty = Dirty::default();
+        for slot in 0..if is_first { 0 } else { group.sent.len() } {
+            let path = group.sent_path(slot);
+            if path != NONE {
+                dirty.insert(slot);
+                member.own += u32::from(store.path(path).peer() == peer);
+            }
+        }
+        if dirty.is_empty() {
+            group.attached += 1;
+        } else {
+            member.resend = Some(Box::new(Resend {
+                dirty,
+                sent: Some(Dirty::default()),
+                ..Resend::default()
+            }));
+        }
+        let skipped = std::mem::take(&mut group.skips_own);
+        if is_first || skipped {
+            self.mark_all(number, store);
+        }
+        if let Some(place) = self.members.get_mut(peer, family) {
+            *place = member;
+        }
+        self.set_ready(peer);
+    }
+
+    fn add(&mut self, mut group: Group) -> u32 {
+        self.serial += 1;
+        group.serial = self.serial;
+        let family = group.family();
+        let free = self.list.iter().position(Option::is_none);
+        let number = free.unwrap_or(self.list.len());
+        let group = Some(Box::new(group));
+        match self.list.get_mut(number) {
+            Some(place) => *place = group,
+            None => self.list.push(group),
+        }
+        self.by_family[family.index()].push(number as u32);
+        number as u32
+    }
+
+    /// Lets a group look at every slot that it could advertise or has advertised.
+    fn mark_all(&mut self, number: u32, store: &Store) {
+        let Some(group) = &mut self.list[number as usize] else {
+            return;
+        };
+        let family = group.family();
+        for slot in 0..store.end(family) {
+            if store.best_path(family, slot) != NONE || group.has_sent(slot) {
+                group.pending.insert(slot);
+            }
+        }
+        self.activate(number);
+    }
+
+    fn leave(&mut self, peer: u32, store: &mut Store) {
+        for family in FamilyId::ALL {
+            let Some(member) = self.members.get_mut(peer, family) else {
+                return;
+            };
+            let member = std::mem::take(member);
+            let Some(number) = member.group() else {
+                continue;
+            };
+            let Some(group) = &mut self.list[number as usize] else {
+                continue;
+            };
+            group.members.retain(|&other| other != peer);
+            if member.resend.is_none() {
+                group.queue.leave(member.cursor, |_| {});
+                group.attached -= 1;
+            }
+            if group.members.is_empty() {
+                self.remove(number, store);
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u32, store: &mut Store) {
+        let Some(group) = self.list[number as usize].take() else {
+            return;
+        };
+        let of_family = &mut self.by_family[group.family().index()];
+        of_family.retain(|&other| other != number);
+        self.active.retain(|&other| other != number);
+        if group.sent_count > 0 {
+            self.dying.push(group.sent);
+        }
+        for (_, path) in group.sent_paths.into_values().flatten() {
+            store.release(path);
+        }
+    }
+
+    /// Whether groups that do not exist any more still hold paths.
+    pub(super) fn has_dying(&self) -> bool {
+        !self.dying.is_empty()
+    }
+
+    /// Releases the paths of groups that do not exist any more. Returns what is left of the budget.
+    pub(super) fn bury(&mut self, budget: usize, store: &mut Store) -> usize {
+        let mut left = budget;
+        while left > 0
+            && let Some(sent) = self.dying.last_mut()
+        {
+            let Some(chunk) = sent.pop_chunk() else {
+                self.dying.pop();
+                continue;
+            };
+            left = left.saturating_sub(chunk.len() / 4);
+            for sent in chunk.into_iter().filter(|&sent| sent != NONE) {
+                store.release(sent & !PARITY);
+            }
+        }
+        left
+    }
+}
