@@ -11,7 +11,7 @@ use base::Instant as Now;
 use bgp::PeerId;
 use bgp::policy::Policy;
 use bgp::rib::{PeerTraits, Rib, RibConfig};
-use wire::bgp::attr::{self, code, flag};
+use wire::bgp::attr::{self, code};
 use wire::bgp::{
     HEADER_LEN, NextHop, Nlri, Prefix, SegmentKind, Update, UpdateContext, UpdateWriter, frame,
 };
@@ -158,8 +158,8 @@ impl Feed {
 
 /// Attributes as routes in the Internet have them: a path of four, half of them with communities.
 fn say(set: u32, out: &mut Vec<u8>) {
-    attr::emit(flag::WELL_KNOWN, code::ORIGIN, &[0], out);
-    attr::emit_with(flag::WELL_KNOWN, code::AS_PATH, out, |out| {
+    attr::put(code::ORIGIN, &[0], out);
+    attr::put_with(code::AS_PATH, out, |out| {
         out.extend_from_slice(&[SegmentKind::Sequence as u8, 4]);
         for asn in [
             65_001,
@@ -171,7 +171,7 @@ fn say(set: u32, out: &mut Vec<u8>) {
         }
     });
     if set.is_multiple_of(2) {
-        attr::emit_with(flag::OPTIONAL_TRANSITIVE, code::COMMUNITIES, out, |out| {
+        attr::put_with(code::COMMUNITIES, out, |out| {
             for community in [(65_001 << 16) + set % 99, (3_000 << 16) + set % 7] {
                 out.extend_from_slice(&community.to_be_bytes());
             }

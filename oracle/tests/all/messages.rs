@@ -66,14 +66,14 @@ fn attributes() -> Vec<u8> {
     attr::emit(0x40, attr::code::ORIGIN, &[0], &mut out);
     let path = [2, 2, 0, 1, 0, 0, 0, 0, 0xfb, 0xf0];
     attr::emit(0x40, attr::code::AS_PATH, &path, &mut out);
-    attr::emit_number(0x80, attr::code::MED, 7, &mut out);
-    attr::emit_number(0x40, attr::code::LOCAL_PREF, 100, &mut out);
+    attr::put_number(attr::code::MED, 7, &mut out);
+    attr::put_number(attr::code::LOCAL_PREF, 100, &mut out);
     attr::emit(0x40, attr::code::ATOMIC_AGGREGATE, &[], &mut out);
     let aggregator = [0, 1, 0, 0, 192, 0, 2, 1];
     attr::emit(0xc0, attr::code::AGGREGATOR, &aggregator, &mut out);
-    attr::emit_number(0xc0, attr::code::COMMUNITIES, 0xfbf0_000e, &mut out);
+    attr::put_number(attr::code::COMMUNITIES, 0xfbf0_000e, &mut out);
     attr::emit(0xc0, attr::code::LARGE_COMMUNITIES, &[1; 12], &mut out);
-    attr::emit_number(0xc0, attr::code::OTC, 64_496, &mut out);
+    attr::put_number(attr::code::OTC, 64_496, &mut out);
     attr::emit(0xc0, 99, &[7; 300], &mut out);
     out
 }

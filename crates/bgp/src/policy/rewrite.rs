@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wire::bgp::attr::{self, Attribute, code, flag};
+use wire::bgp::attr::{self, Attribute, code};
 use wire::bgp::{AsPath, SegmentKind};
 
 /// What becomes of an attribute of one number.
@@ -60,11 +60,11 @@ impl ListEdit {
     }
 }
 
-/// The three kinds of communities: type code, octets of one.
-pub(crate) const LISTS: [(u8, usize); 3] = [
-    (code::COMMUNITIES, 4),
-    (code::EXT_COMMUNITIES, 8),
-    (code::LARGE_COMMUNITIES, 12),
+/// The three kinds of communities that a policy changes, by type code.
+pub(crate) const LISTS: [u8; 3] = [
+    code::COMMUNITIES,
+    code::EXT_COMMUNITIES,
+    code::LARGE_COMMUNITIES,
 ];
 
 /// All changes at once.
@@ -123,7 +123,7 @@ impl Rewrite<'_> {
     fn emit(&self, kind: u8, old: Option<&Attribute<'_>>, out: &mut Vec<u8>) {
         match kind {
             code::ORIGIN => match self.origin {
-                Some(origin) => attr::emit(flag::WELL_KNOWN, kind, &[origin], out),
+                Some(origin) => attr::put(kind, &[origin], out),
                 None => self.keep(old, out),
             },
             code::AS_PATH => self.emit_path(old, out),
@@ -155,11 +155,10 @@ impl Rewrite<'_> {
         old: Option<&Attribute<'_>>,
         out: &mut Vec<u8>,
     ) {
-        let flags = attr::known_flags(code).unwrap_or(flag::OPTIONAL);
         match (change, old) {
             (Change::Keep, _) | (Change::Add(_), Some(_)) => self.keep(old, out),
             (Change::Set(number), _) | (Change::Add(number), None) => {
-                attr::emit_number(flags, code, number, out);
+                attr::put_number(code, number, out);
             }
             (Change::Remove, _) => {}
         }
@@ -171,7 +170,7 @@ impl Rewrite<'_> {
             return self.keep(old, out);
         }
         let path = AsPath::new(old.map_or(&[], |old| old.value));
-        attr::emit_with(flag::WELL_KNOWN, code::AS_PATH, out, |out| {
+        attr::put_with(code::AS_PATH, out, |out| {
             path.emit_prepended(SegmentKind::Sequence, asn, times, out);
         });
     }
@@ -181,7 +180,7 @@ impl Rewrite<'_> {
             Clusters::Keep => self.keep(old, out),
             Clusters::Remove => {}
             Clusters::Prepend(id) => {
-                attr::emit_with(flag::OPTIONAL, code::CLUSTER_LIST, out, |out| {
+                attr::put_with(code::CLUSTER_LIST, out, |out| {
                     out.extend_from_slice(&id.to_be_bytes());
                     out.extend_from_slice(old.map_or(&[], |old| old.value));
                 });
@@ -190,16 +189,17 @@ impl Rewrite<'_> {
     }
 
     fn emit_list(&self, code: u8, old: Option<&Attribute<'_>>, out: &mut Vec<u8>) {
-        let which = LISTS.iter().position(|list| list.0 == code).unwrap_or(0);
+        let which = LISTS.iter().position(|list| *list == code).unwrap_or(0);
+        let width = attr::row(code).form.width().unwrap_or(1);
         if self.lists.iter().all(|edits| edits[which].is_empty()) {
             return self.keep(old, out);
         }
         let mut list = Cow::Borrowed(old.map_or(&[][..], |old| old.value));
         for edits in &self.lists {
-            edits[which].apply(LISTS[which].1, &mut list);
+            edits[which].apply(width, &mut list);
         }
         if !list.is_empty() {
-            attr::emit(flag::OPTIONAL_TRANSITIVE, code, &list, out);
+            attr::put(code, &list, out);
         }
     }
 }

@@ -34,8 +34,8 @@ impl Said {
     /// A route with that path, IGP, from the address 10.9.0.1.
     pub(super) fn path(asns: &[u32]) -> Self {
         let mut raw = Vec::new();
-        attr::emit(flag::WELL_KNOWN, code::ORIGIN, &[0], &mut raw);
-        attr::emit_with(flag::WELL_KNOWN, code::AS_PATH, &mut raw, |out| {
+        attr::put(code::ORIGIN, &[0], &mut raw);
+        attr::put_with(code::AS_PATH, &mut raw, |out| {
             for segment in asns.chunks(255) {
                 out.extend_from_slice(&[SegmentKind::Sequence as u8, segment.len() as u8]);
                 segment
@@ -50,7 +50,11 @@ impl Said {
     }
 
     pub(super) fn with(mut self, kind: u8, value: &[u8]) -> Self {
-        let flags = attr::known_flags(kind).unwrap_or(flag::OPTIONAL_TRANSITIVE);
+        let flags = if attr::row(kind).is_known() {
+            attr::row(kind).flags
+        } else {
+            flag::OPTIONAL_TRANSITIVE
+        };
         attr::emit(flags, kind, value, &mut self.raw);
         self
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-use wire::bgp::attr::{self, code, flag};
+use wire::bgp::attr::{self, code};
 use wire::bgp::{AfiSafi, NextHop, Prefix};
 
 use super::record::{Entry, Message, PeerIndexTable, Session, StateChange, Time};
@@ -212,10 +212,10 @@ pub fn table_attributes(attributes: &[u8], next_hop: NextHop, out: &mut Vec<u8>)
     let mut put = |out: &mut Vec<u8>| match next_hop.take() {
         None => {}
         Some(NextHop::V4(address)) => {
-            attr::emit(flag::WELL_KNOWN, code::NEXT_HOP, &address.octets(), out);
+            attr::put(code::NEXT_HOP, &address.octets(), out);
         }
         Some(NextHop::V6(global, link_local)) => {
-            attr::emit_with(flag::OPTIONAL, code::MP_REACH, out, |out| {
+            attr::put_with(code::MP_REACH, out, |out| {
                 out.push(if link_local.is_some() { 32 } else { 16 });
                 for address in [Some(global), link_local].into_iter().flatten() {
                     out.extend_from_slice(&address.octets());

@@ -98,7 +98,7 @@ fn assert_counts(name: &str, expected: &[(&str, usize)]) {
 
 #[test]
 fn tables_of_collectors_hold_what_they_hold() {
-    let zero = "attribute 7: AS 0 (RFC 7607, section 2: attribute discard)";
+    let zero = "attribute 7 (AGGREGATOR): AS 0 (RFC 7607, section 2: attribute discard)";
     assert_counts("bview.20020722.2337.gz", &[(zero, 8), ("routes", 115_521)]);
     assert_counts(
         "bview.64k_stream_overflow.gz",
@@ -109,15 +109,15 @@ fn tables_of_collectors_hold_what_they_hold() {
         "bview.ipv4_unicast_add_path.gz",
         &[
             (
-                "attribute 1: is missing (RFC 7606, section 3 (d): treat-as-withdraw)",
+                "attribute 1 (ORIGIN): is missing (RFC 7606, section 3 (d): treat-as-withdraw)",
                 2,
             ),
             (
-                "attribute 2: is missing (RFC 7606, section 3 (d): treat-as-withdraw)",
+                "attribute 2 (AS_PATH): is missing (RFC 7606, section 3 (d): treat-as-withdraw)",
                 2,
             ),
             (
-                "attribute 3: is missing (RFC 7606, section 3 (d): treat-as-withdraw)",
+                "attribute 3 (NEXT_HOP): is missing (RFC 7606, section 3 (d): treat-as-withdraw)",
                 2,
             ),
             ("peers", 3),
@@ -132,7 +132,8 @@ fn updates_of_collectors_hold_what_they_hold() {
     // Multicast routes of 2007.
     let family = |code: u8| {
         format!(
-            "attribute {code}: a family that was not agreed on (RFC 4760, section 8: attribute discard)"
+            "attribute {code} ({}): a family that was not agreed on (RFC 4760, section 8: attribute discard)",
+            wire::bgp::attr::row(code).name
         )
     };
     assert_counts(
@@ -146,8 +147,7 @@ fn updates_of_collectors_hold_what_they_hold() {
         ],
     );
     // A peer that announces IPv6 routes with the next hop `::`.
-    let no_host =
-        "attribute 14: not the address of a host (RFC 7606, section 3 (e): treat-as-withdraw)";
+    let no_host = "attribute 14 (MP_REACH_NLRI): not the address of a host (RFC 7606, section 3 (e): treat-as-withdraw)";
     assert_counts(
         "updates.20071015.1505.gz",
         &[

@@ -6,7 +6,7 @@ use base::Instant;
 use bgp::Speaker;
 use bgp::rib::{LocalRoute, Rib};
 use capfile::mrt;
-use wire::bgp::attr::{self, code, flag};
+use wire::bgp::attr::{self, code};
 use wire::bgp::{Prefix, SegmentKind};
 
 use super::World;
@@ -16,15 +16,10 @@ use crate::observer::{Belief, Observer};
 pub(super) fn originate(speaker: &mut Speaker, prefix: Prefix, origin: Option<u32>, now: Instant) {
     let mut route = LocalRoute::default();
     if let Some(origin) = origin {
-        attr::emit_with(
-            flag::WELL_KNOWN,
-            code::AS_PATH,
-            &mut route.attributes,
-            |out| {
-                out.extend([SegmentKind::Sequence as u8, 1]);
-                out.extend(origin.to_be_bytes());
-            },
-        );
+        attr::put_with(code::AS_PATH, &mut route.attributes, |out| {
+            out.extend([SegmentKind::Sequence as u8, 1]);
+            out.extend(origin.to_be_bytes());
+        });
     }
     speaker.originate(prefix, &route, now);
 }

@@ -1,7 +1,6 @@
 //! Rows of routes.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
 use base::Instant;
 use bgp::rib::{Reason, RouteView};
@@ -9,7 +8,6 @@ use bgp::{PeerId, Speaker};
 use wire::bgp::attr::{self, Origin, code};
 use wire::bgp::{NextHop, Nlri, Prefix};
 
-use super::neighbor::hexadecimal;
 use control::reply::Rows;
 use control::rows;
 
@@ -161,9 +159,6 @@ fn best_because(others: &[Reason]) -> String {
 fn unknown(attributes: &[u8]) -> BTreeMap<u8, String> {
     let others = attr::iter(attributes).filter(|one| !SHOWN.contains(&one.code));
     others
-        .map(|one| match (one.code, attr::number(attributes, one.code)) {
-            (code::ORIGINATOR_ID, Some(id)) => (one.code, Ipv4Addr::from(id).to_string()),
-            _ => (one.code, hexadecimal(one.value)),
-        })
+        .map(|one| (one.code, one.show().to_string()))
         .collect()
 }

@@ -1,6 +1,6 @@
 //! AS numbers of two octets, for peers that know no others: RFC 6793.
 
-use super::attr::{self, Attribute, code, flag};
+use super::attr::{self, Attribute, code};
 use super::path::{AsPath, SegmentKind};
 
 /// What stands for an AS number that two octets cannot hold.
@@ -152,15 +152,14 @@ pub fn to_two_octet(attributes: &[u8], out: &mut Vec<u8>) {
                  as4_aggregator: &mut Option<&[u8]>,
                  out: &mut Vec<u8>| {
         if let Some(path) = as4_path.take() {
-            attr::emit_with(flag::OPTIONAL_TRANSITIVE, code::AS4_PATH, out, |out| {
+            attr::put_with(code::AS4_PATH, out, |out| {
                 for segment in path.segments().filter(|segment| !segment.kind.is_confed()) {
                     emit_segment(segment.kind, segment.asns(), out);
                 }
             });
         }
         if let Some(aggregator) = as4_aggregator.take() {
-            let flags = flag::OPTIONAL_TRANSITIVE;
-            attr::emit(flags, code::AS4_AGGREGATOR, aggregator, out);
+            attr::put(code::AS4_AGGREGATOR, aggregator, out);
         }
     };
     for attribute in attr::iter(attributes) {

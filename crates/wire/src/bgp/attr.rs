@@ -1,14 +1,18 @@
-//! Path attributes as octets: walking over them, reading known ones, writing one.
+//! Path attributes as octets: walking over them, reading known ones, writing one. RFC 4271, section 4.3.
 //!
-//! RFC 4271, section 4.3; what each value is: RFC 4271 (1 to 7), 1997 (8), 4456 (9, 10), 4760 (14, 15), 4360 (16),
-//! 6793 (17, 18), 5701 (25), 8092 (32), 9234 (35).
+//! [`ROWS`] lists what is known of each attribute: start reading there.
 //!
-//! The readers take *canonical* attributes, as [`Update`](super::Update) gives them: AS numbers have four octets.
+//! The readers take *canonical* attributes, as [`Update`](super::Update) returns them: AS numbers have four octets.
+
+mod table;
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
 use super::path::AsPath;
+
+pub(super) use table::mandatory;
+pub use table::{Form, Mandatory, ROWS, Row, Shown, put, put_number, put_with, row};
 
 /// Flags of an attribute.
 pub mod flag {
@@ -64,33 +68,6 @@ pub mod code {
     pub const LARGE_COMMUNITIES: u8 = 32;
     /// Only to customer.
     pub const OTC: u8 = 35;
-}
-
-/// The flags that an attribute known here must have, of [`flag::OPTIONAL`] and [`flag::TRANSITIVE`]; `None` of others.
-#[must_use]
-#[inline]
-pub const fn known_flags(code: u8) -> Option<u8> {
-    match code {
-        code::ORIGIN
-        | code::AS_PATH
-        | code::NEXT_HOP
-        | code::LOCAL_PREF
-        | code::ATOMIC_AGGREGATE => Some(flag::WELL_KNOWN),
-        code::MED
-        | code::ORIGINATOR_ID
-        | code::CLUSTER_LIST
-        | code::MP_REACH
-        | code::MP_UNREACH => Some(flag::OPTIONAL),
-        code::AGGREGATOR
-        | code::COMMUNITIES
-        | code::EXT_COMMUNITIES
-        | code::AS4_PATH
-        | code::AS4_AGGREGATOR
-        | code::IPV6_EXT_COMMUNITIES
-        | code::LARGE_COMMUNITIES
-        | code::OTC => Some(flag::OPTIONAL_TRANSITIVE),
-        _ => None,
-    }
 }
 
 /// An attribute as it lies in a message.
@@ -303,14 +280,9 @@ pub fn ext_communities(attributes: &[u8]) -> impl ExactSizeIterator<Item = ExtCo
 pub fn large_communities(
     attributes: &[u8],
 ) -> impl ExactSizeIterator<Item = LargeCommunity> + Clone {
-    records::<12>(attributes, code::LARGE_COMMUNITIES)
+    records(attributes, code::LARGE_COMMUNITIES)
         .iter()
-        .map(|octets| {
-            let word = |at: usize| {
-                u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
-            };
-            LargeCommunity([word(0), word(4), word(8)])
-        })
+        .map(|&octets| LargeCommunity::from_octets(octets))
 }
 
 /// A community (RFC 1997).
@@ -410,6 +382,17 @@ impl fmt::Display for ExtCommunity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LargeCommunity(pub [u32; 3]);
 
+impl LargeCommunity {
+    /// Reads the twelve octets of one.
+    fn from_octets(octets: [u8; 12]) -> Self {
+        let mut words = [0; 3];
+        for (word, octets) in words.iter_mut().zip(octets.as_chunks().0) {
+            *word = u32::from_be_bytes(*octets);
+        }
+        LargeCommunity(words)
+    }
+}
+
 impl fmt::Display for LargeCommunity {
     /// `64496:4294967295:2` (section 5).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -475,19 +458,13 @@ pub fn emit_with(flags: u8, code: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut
     out.insert(start + 3, low);
 }
 
-/// Appends an attribute of one number.
-#[inline]
-pub fn emit_number(flags: u8, code: u8, number: u32, out: &mut Vec<u8>) {
-    emit(flags, code, &number.to_be_bytes(), out);
-}
-
 /// Appends an attribute again as it is, but with the Partial bit if we are one who passes it on without knowing it
 /// (RFC 4271, section 5).
 #[inline]
 pub fn pass_on(attribute: &Attribute<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(attribute.octets);
-    if known_flags(attribute.code).is_none() && attribute.flags & flag::TRANSITIVE != 0 {
+    if !attribute.row().is_known() && attribute.flags & flag::TRANSITIVE != 0 {
         out[start] |= flag::PARTIAL;
     }
 }

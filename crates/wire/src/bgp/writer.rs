@@ -79,7 +79,7 @@ impl UpdateWriter {
                 let AfiSafi { afi, safi } = family.into();
                 let [a, b] = afi.to_be_bytes();
                 let len = next_hop.encoded_len();
-                let flags = flag::OPTIONAL | flag::EXTENDED;
+                let flags = attr::row(code::MP_REACH).flags | flag::EXTENDED;
                 out.extend_from_slice(&[flags, code::MP_REACH, 0, 0, a, b, safi, len as u8]);
                 next_hop.emit(out);
                 out.push(0);
@@ -224,7 +224,7 @@ fn put_len(out: &mut [u8], at: usize, from: usize) {
 fn emit_unreach(family: FamilyId, out: &mut Vec<u8>) {
     let AfiSafi { afi, safi } = family.into();
     let [a, b] = afi.to_be_bytes();
-    let flags = flag::OPTIONAL | flag::EXTENDED;
+    let flags = attr::row(code::MP_UNREACH).flags | flag::EXTENDED;
     out.extend_from_slice(&[flags, code::MP_UNREACH, 0, 0, a, b, safi]);
 }
 
@@ -246,9 +246,7 @@ fn emit_with_next_hop(attributes: &[u8], next_hop: NextHop, out: &mut Vec<u8>) {
         start = end;
     }
     out.extend_from_slice(&attributes[..at]);
-    attr::emit_with(flag::WELL_KNOWN, code::NEXT_HOP, out, |out| {
-        next_hop.emit(out)
-    });
+    attr::put_with(code::NEXT_HOP, out, |out| next_hop.emit(out));
     out.extend_from_slice(&attributes[after..]);
 }
 

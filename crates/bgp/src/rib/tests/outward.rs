@@ -68,7 +68,7 @@ fn our_own_routes_go_out_with_our_as_and_our_next_hop() {
     net.open(1, 64_501);
     net.open(2, ASN);
     let mut attributes = Vec::new();
-    attr::emit_number(0x80, code::MED, 7, &mut attributes);
+    attr::put_number(code::MED, 7, &mut attributes);
     let route = LocalRoute {
         attributes,
         next_hop: None,

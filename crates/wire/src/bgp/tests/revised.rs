@@ -520,7 +520,7 @@ fn s6_a_fault_says_what_where_and_with_which_octets() {
     assert_eq!(fault.octets, hex("c0 08 03 fbf000"));
     assert_eq!(
         fault.to_string(),
-        "attribute 8: a length that it cannot have (RFC 7606, section 7.8: treat-as-withdraw)"
+        "attribute 8 (COMMUNITIES): a length that it cannot have (RFC 7606, section 7.8: treat-as-withdraw)"
     );
 }
 

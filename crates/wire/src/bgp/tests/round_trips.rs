@@ -104,7 +104,7 @@ proptest! {
             routes.iter_mut().for_each(|nlri| nlri.path_id = 0);
         }
         let mut attributes = vec![0x40, 1, 1, 0, 0x40, 2, 0];
-        attr::emit_number(0x80, attr::code::MED, med, &mut attributes);
+        attr::put_number(attr::code::MED, med, &mut attributes);
         let next_hop = match family {
             FamilyId::Ipv4Unicast => NextHop::V4([192, 0, 2, 1].into()),
             FamilyId::Ipv6Unicast => NextHop::V6(1.into(), Some(2.into())),

@@ -3,18 +3,20 @@
 use std::fmt;
 
 use super::notification::{self, Notification};
-use crate::bgp::attr::code;
+use crate::bgp::attr::{self, code};
 
 /// The most faults of one message that are kept; more are counted.
 pub const FAULTS_MAX: usize = 16;
 
-/// What is done about a fault (RFC 7606, section 2), the stronger the later.
+/// What RFC 7606, section 2 prescribes for a fault, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Treatment {
     /// The attribute is left out.
     AttributeDiscard,
     /// The routes count as withdrawn.
     TreatAsWithdraw,
+    /// The session ends with a NOTIFICATION.
+    SessionReset,
 }
 
 impl fmt::Display for Treatment {
@@ -22,6 +24,7 @@ impl fmt::Display for Treatment {
         f.pad(match self {
             Treatment::AttributeDiscard => "attribute discard",
             Treatment::TreatAsWithdraw => "treat-as-withdraw",
+            Treatment::SessionReset => "session reset",
         })
     }
 }
@@ -82,25 +85,24 @@ impl Fault<'_> {
     /// What is done about it.
     #[must_use]
     pub fn treatment(&self) -> Treatment {
-        match (self.what, self.code) {
-            (What::Repeated | What::FromExternal | What::FromFourOctet | What::Family, _) => {
+        match self.what {
+            What::Repeated | What::FromExternal | What::FromFourOctet | What::Family => {
                 Treatment::AttributeDiscard
             }
-            (
-                What::Length | What::ZeroAs,
-                code::ATOMIC_AGGREGATE | code::AGGREGATOR | code::AS4_AGGREGATOR,
-            ) => Treatment::AttributeDiscard,
-            (
-                What::Length
-                | What::ZeroAs
-                | What::SegmentKind
-                | What::SegmentPastEnd
-                | What::SegmentCut
-                | What::SegmentEmpty
-                | What::Confederation,
-                code::AS4_PATH,
-            ) => Treatment::AttributeDiscard,
-            _ => Treatment::TreatAsWithdraw,
+            What::Length
+            | What::ZeroAs
+            | What::SegmentKind
+            | What::SegmentPastEnd
+            | What::SegmentCut
+            | What::SegmentEmpty
+            | What::Confederation => attr::row(self.code).on_error,
+            What::Flags
+            | What::Missing
+            | What::PastEnd
+            | What::Origin
+            | What::NextHop
+            | What::TwoNextHops
+            | What::FirstAs => Treatment::TreatAsWithdraw,
         }
     }
 
@@ -126,24 +128,7 @@ impl Fault<'_> {
             | What::SegmentCut
             | What::SegmentEmpty
             | What::Length
-            | What::FromExternal => match self.code {
-                code::ORIGIN => "RFC 7606, section 7.1",
-                code::AS_PATH => "RFC 7606, section 7.2",
-                code::NEXT_HOP => "RFC 7606, section 7.3",
-                code::MED => "RFC 7606, section 7.4",
-                code::LOCAL_PREF => "RFC 7606, section 7.5",
-                code::ATOMIC_AGGREGATE => "RFC 7606, section 7.6",
-                code::AGGREGATOR => "RFC 7606, section 7.7",
-                code::COMMUNITIES => "RFC 7606, section 7.8",
-                code::ORIGINATOR_ID => "RFC 7606, section 7.9",
-                code::CLUSTER_LIST => "RFC 7606, section 7.10",
-                code::EXT_COMMUNITIES => "RFC 7606, section 7.14",
-                code::IPV6_EXT_COMMUNITIES => "RFC 7606, section 7.15",
-                code::AS4_PATH | code::AS4_AGGREGATOR => "RFC 6793, section 6",
-                code::LARGE_COMMUNITIES => "RFC 8092, section 6",
-                code::OTC => "RFC 9234, section 5",
-                _ => "RFC 7606, section 7",
-            },
+            | What::FromExternal => attr::row(self.code).source,
         }
     }
 
@@ -201,11 +186,12 @@ impl Fault<'_> {
 }
 
 impl fmt::Display for Fault<'_> {
-    /// `attribute 8: a length that it cannot have (RFC 7606, section 7.8: treat-as-withdraw)`.
+    /// `attribute 8 (COMMUNITIES): a length that it cannot have (RFC 7606, section 7.8: treat-as-withdraw)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.code {
-            0 => write!(f, "{}", self.text())?,
-            code => write!(f, "attribute {code}: {}", self.text())?,
+        match (self.code, attr::row(self.code).name) {
+            (0, _) => write!(f, "{}", self.text())?,
+            (code, "") => write!(f, "attribute {code}: {}", self.text())?,
+            (code, name) => write!(f, "attribute {code} ({name}): {}", self.text())?,
         }
         write!(f, " ({}: {})", self.source(), self.treatment())
     }

@@ -14,7 +14,7 @@ use super::{
     FAULTS_MAX, Fault, NextHop, PeerKind, Treatment, Update, UpdateContext, Verdict, What,
 };
 use crate::bgp::as4::{self, PathFault};
-use crate::bgp::attr::{self, Attribute, code, flag};
+use crate::bgp::attr::{self, Attribute, Form, Mandatory, code, flag};
 use crate::bgp::family::{FamilyId, Place};
 use crate::bgp::nlri::Block;
 use crate::bgp::path::SegmentKind;
@@ -210,7 +210,7 @@ impl<'a, 'c> Reader<'a, 'c> {
 
     #[cold]
     fn repeated(&mut self, attribute: &Attribute<'a>) -> Result<(), Notification> {
-        if matches!(attribute.code, code::MP_REACH | code::MP_UNREACH) {
+        if attribute.row().on_error == Treatment::SessionReset {
             return Err(error(update::MALFORMED_ATTRIBUTES, &[]));
         }
         self.fault(attribute.code, What::Repeated, attribute.octets);
@@ -224,59 +224,46 @@ impl<'a, 'c> Reader<'a, 'c> {
         let &Attribute {
             flags, code, value, ..
         } = attribute;
-        let Some(known) = attr::known_flags(code) else {
+        let row = attribute.row();
+        if !row.is_known() {
             return self.take_unknown(attribute);
-        };
-        if flags & MASK != known {
-            if matches!(code, code::MP_REACH | code::MP_UNREACH) {
+        }
+        if flags & MASK != row.flags {
+            if row.on_error == Treatment::SessionReset {
                 return Err(error(update::OPTIONAL, attribute.octets));
             }
             self.fault(code, What::Flags, attribute.octets);
             return Ok(true);
         }
-        let is_external = self.context.peer == PeerKind::External;
-        let what = match code {
-            code::ORIGIN => match value {
-                [0..=2] => None,
-                [_] => Some(What::Origin),
-                _ => Some(What::Length),
-            },
-            code::AS_PATH => {
+        let what = match row.form {
+            _ if row.internal_only && self.context.peer == PeerKind::External => {
+                Some(What::FromExternal)
+            }
+            Form::AsPath => {
                 self.as_path = Some(value);
                 self.check_path(value)
             }
-            // Looked at when it is known whether it counts.
-            code::NEXT_HOP => {
+            // Whether it counts is known once all attributes have been read.
+            Form::NextHop => {
                 self.next_hop = Some(*attribute);
                 None
             }
-            code::LOCAL_PREF | code::ORIGINATOR_ID | code::CLUSTER_LIST if is_external => {
-                Some(What::FromExternal)
-            }
-            code::MED | code::LOCAL_PREF | code::ORIGINATOR_ID | code::OTC => {
-                (value.len() != 4).then_some(What::Length)
-            }
-            code::ATOMIC_AGGREGATE => (!value.is_empty()).then_some(What::Length),
-            code::AGGREGATOR => self.check_aggregator(value),
-            code::COMMUNITIES | code::CLUSTER_LIST => multiple_of::<4>(value),
-            code::EXT_COMMUNITIES => multiple_of::<8>(value),
-            code::LARGE_COMMUNITIES => multiple_of::<12>(value),
-            code::IPV6_EXT_COMMUNITIES => multiple_of::<20>(value),
-            code::MP_REACH => {
+            Form::Aggregator => self.check_aggregator(value),
+            Form::Reach => {
                 self.dropped.insert(code);
                 self.reach(attribute)?;
                 return Ok(false);
             }
-            code::MP_UNREACH => {
+            Form::Unreach => {
                 self.dropped.insert(code);
                 self.unreach(attribute)?;
                 return Ok(false);
             }
-            // AS4_PATH, AS4_AGGREGATOR.
-            _ => {
+            Form::FourOctet => {
                 self.take_as4(attribute);
                 return Ok(false);
             }
+            form => form.check(value),
         };
         if let Some(what) = what {
             self.fault(code, what, attribute.octets);
@@ -389,18 +376,18 @@ impl<'a, 'c> Reader<'a, 'c> {
             self.check_mandatory(has_v4 && mp_v4.is_none());
         }
         let verdict = match self.treatment {
-            Some(Treatment::TreatAsWithdraw) if !self.is_reachable => {
-                // RFC 7606, section 5.2.
-                let fault = self
-                    .faults
-                    .iter()
-                    .find(|fault| fault.treatment() == Treatment::TreatAsWithdraw);
+            Some(Treatment::SessionReset | Treatment::TreatAsWithdraw)
+                if !self.is_reachable || self.treatment == Some(Treatment::SessionReset) =>
+            {
+                // Without routes there is nothing to withdraw (RFC 7606, section 5.2).
+                let mut faults = self.faults.iter();
+                let fault = faults.find(|fault| Some(fault.treatment()) == self.treatment);
                 return Err(fault.map_or_else(
                     || error(update::MALFORMED_ATTRIBUTES, &[]),
                     Fault::notification,
                 ));
             }
-            Some(Treatment::TreatAsWithdraw) => Verdict::TreatAsWithdraw,
+            Some(Treatment::SessionReset | Treatment::TreatAsWithdraw) => Verdict::TreatAsWithdraw,
             Some(Treatment::AttributeDiscard) | None => Verdict::Accept,
         };
         let inserted = mp_v4.filter(|_| self.next_hop.is_none() || !has_v4);
@@ -461,24 +448,23 @@ impl<'a, 'c> Reader<'a, 'c> {
 
     /// RFC 7606, section 3 (d).
     #[inline]
-    fn check_mandatory(&mut self, needs_next_hop: bool) {
-        let is_internal = self.context.peer == PeerKind::Internal && self.table.is_none();
-        for (code, is_needed) in [
-            (code::ORIGIN, true),
-            (code::AS_PATH, true),
-            (code::NEXT_HOP, needs_next_hop),
-            (code::LOCAL_PREF, is_internal),
-        ] {
-            if is_needed && !self.seen.contains(code) {
-                self.fault(code, What::Missing, &[]);
-            }
+    fn check_mandatory(&mut self, has_fields: bool) {
+        const ALWAYS: u64 = attr::mandatory(Mandatory::Always);
+        const IN_FIELDS: u64 = attr::mandatory(Mandatory::InFields);
+        const INTERNAL: u64 = attr::mandatory(Mandatory::Internal);
+        let mut needed = ALWAYS;
+        if has_fields {
+            needed |= IN_FIELDS;
+        }
+        if self.context.peer == PeerKind::Internal && self.table.is_none() {
+            needed |= INTERNAL;
+        }
+        let mut missing = needed & !self.seen.0[0];
+        while missing != 0 {
+            self.fault(missing.trailing_zeros() as u8, What::Missing, &[]);
+            missing &= missing - 1;
         }
     }
-}
-
-#[inline]
-fn multiple_of<const N: usize>(value: &[u8]) -> Option<What> {
-    (value.is_empty() || !value.len().is_multiple_of(N)).then_some(What::Length)
 }
 
 fn what_of(fault: PathFault) -> What {

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use super::{Codes, Reader};
 use crate::bgp::as4;
-use crate::bgp::attr::{self, Attribute, code, flag};
+use crate::bgp::attr::{self, Attribute, code};
 
 impl Reader<'_, '_> {
     /// The canonical attributes, where they are not as they were received.
@@ -18,7 +18,7 @@ impl Reader<'_, '_> {
         let mut out = Vec::with_capacity(attributes.len() + 64);
         let mut emit_next_hop = |out: &mut Vec<u8>| {
             if let Some(address) = next_hop.take() {
-                attr::emit(flag::WELL_KNOWN, code::NEXT_HOP, &address.octets(), out);
+                attr::put(code::NEXT_HOP, &address.octets(), out);
             }
         };
         // RFC 6793, section 4.2.3: another AS than AS_TRANS says that who aggregated knew nothing of the AS4 ones.
