@@ -43,6 +43,6 @@ mod svg;
 pub use axis::Axis;
 pub use chart::{Chart, Kind, Series};
 pub use page::{Block, Page};
-pub use png::{PngError, svg_to_png};
+pub use png::{CAN_WRITE_PNG, PngError};
 pub use samples::{Samples, Thinner};
 pub use svg::escape;

@@ -1,23 +1,32 @@
-//! Pictures as PNG, with a font of their own: a machine without fonts draws the same picture.
+//! Pictures as PNG (RFC 2083), with a font of their own: a machine without fonts draws the same picture.
+//!
+//! The modules below draw the SVG that this crate writes and no other: `rect`, `path`, `text` and nested `svg` elements
+//! with colours as attributes. Style sheets, groups, gradients and images are left out. Start with [`svg_to_png`].
+//! Without the feature `png` only the error is here.
 
-use resvg::{tiny_skia, usvg};
-use std::sync::Arc;
+#[cfg(feature = "png")]
+mod elements;
+#[cfg(feature = "png")]
+mod file;
+#[cfg(feature = "png")]
+mod letters;
+#[cfg(feature = "png")]
+mod raster;
 
-/// Pixels that a picture has at most on either side.
-const SIDE_MAX: f64 = 16_384.0;
-
-/// The family that the two files are of.
-const FAMILY: &str = "DejaVu Sans";
-
-static SANS: &[u8] = include_bytes!("../assets/sans.ttf");
-static SANS_BOLD: &[u8] = include_bytes!("../assets/sans-bold.ttf");
+/// Whether this build can write PNG: the feature `png`.
+pub const CAN_WRITE_PNG: bool = cfg!(feature = "png");
 
 /// Why there is no PNG.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PngError {
-    /// The text is not SVG.
-    #[error("not a picture: {0}")]
-    NotSvg(String),
+    /// This build has no writer of PNG.
+    #[error(
+        "this build cannot write PNG: build it with the feature `png`, or name a file .svg or .html"
+    )]
+    NotBuilt,
+    /// The text is not a picture of this crate.
+    #[error("not a picture that can be drawn as PNG")]
+    NotSvg,
     /// There would be no pixel, or more than 16,384 on a side.
     #[error("a picture of {width} by {height} pixels is not within 1 and 16,384")]
     Size {
@@ -31,36 +40,34 @@ pub enum PngError {
     Encoding(String),
 }
 
-/// Draws an SVG document as a PNG, with `scale` pixels for each of its units.
+/// Draws a picture of this crate as a PNG, with `scale` pixels for each of its units.
 ///
 /// # Errors
 /// See [`PngError`].
-pub fn svg_to_png(svg: &str, scale: f64) -> Result<Vec<u8>, PngError> {
-    let mut options = usvg::Options {
-        font_family: FAMILY.into(),
-        ..usvg::Options::default()
-    };
-    let fonts = Arc::make_mut(&mut options.fontdb);
-    for font in [SANS, SANS_BOLD] {
-        fonts.load_font_source(usvg::fontdb::Source::Binary(Arc::new(font)));
-    }
-    fonts.set_sans_serif_family(FAMILY);
-    let tree =
-        usvg::Tree::from_str(svg, &options).map_err(|error| PngError::NotSvg(error.to_string()))?;
-    let size = tree.size();
-    let side = |units: f32| (f64::from(units) * scale).ceil();
-    let (width, height) = (side(size.width()), side(size.height()));
-    if !(1.0..=SIDE_MAX).contains(&width) || !(1.0..=SIDE_MAX).contains(&height) {
-        let (width, height) = (width as i64, height as i64);
-        return Err(PngError::Size { width, height });
-    }
-    let mut pixels = tiny_skia::Pixmap::new(width as u32, height as u32).ok_or(PngError::Size {
+#[cfg(feature = "png")]
+pub(crate) fn svg_to_png(svg: &str, scale: f64) -> Result<Vec<u8>, PngError> {
+    /// Pixels that a picture has at most on either side.
+    const SIDE_MAX: f64 = 16_384.0;
+    let size = elements::size(svg).ok_or(PngError::NotSvg)?;
+    let [width, height] = size.map(|units| (units * scale).ceil());
+    let bad_size = || PngError::Size {
         width: width as i64,
         height: height as i64,
-    })?;
-    let transform = tiny_skia::Transform::from_scale(scale as f32, scale as f32);
-    resvg::render(&tree, transform, &mut pixels.as_mut());
-    pixels
-        .encode_png()
-        .map_err(|error| PngError::Encoding(error.to_string()))
+    };
+    if !(1.0..=SIDE_MAX).contains(&width) || !(1.0..=SIDE_MAX).contains(&height) {
+        return Err(bad_size());
+    }
+    let pixels = tiny_skia::Pixmap::new(width as u32, height as u32).ok_or_else(bad_size)?;
+    let mut raster = raster::Raster::new(pixels, scale as f32);
+    raster.draw(svg).ok_or(PngError::NotSvg)?;
+    file::write(&raster.into_pixels()).map_err(|error| PngError::Encoding(error.to_string()))
+}
+
+/// Says that this build cannot.
+///
+/// # Errors
+/// Always [`PngError::NotBuilt`].
+#[cfg(not(feature = "png"))]
+pub(crate) fn svg_to_png(_svg: &str, _scale: f64) -> Result<Vec<u8>, PngError> {
+    Err(PngError::NotBuilt)
 }

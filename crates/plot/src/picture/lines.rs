@@ -141,7 +141,8 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
         }
         Kind::Cdf => {
             let places = steps(frame, series);
-            let path = polyline(frame, series, &places);
+            // Losses have a time and no value: they part no distribution.
+            let path = polyline(&places, |_, _| false);
             draw_line(svg, frame, chart, look, (false, &path));
             for (x, y) in along(&places, frame, index) {
                 svg.marker(x, y, look, hollow(look), "");
@@ -157,7 +158,7 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
             } else {
                 let points = series.samples().columns.iter().map(|c| (c.x.0, c.first));
                 let places: Vec<_> = points.filter_map(|p| frame.place(p)).collect();
-                let path = polyline(frame, series, &places);
+                let path = polyline(&places, |from, to| parted(frame, series, from, to));
                 draw_line(svg, frame, chart, look, (false, &path));
                 places
             };
@@ -184,15 +185,15 @@ fn steps(frame: &Frame, series: &Series) -> Vec<(f64, f64)> {
     points.into_iter().filter_map(|p| frame.place(p)).collect()
 }
 
-/// A line through places, parted where packets were lost over a width that can be seen.
-fn polyline(frame: &Frame, series: &Series, places: &[(f64, f64)]) -> String {
+/// A line through places, parted between those of which `parted` says so.
+fn polyline(places: &[(f64, f64)], parted: impl Fn(f64, f64) -> bool) -> String {
     let mut path = String::new();
     let mut last: Option<(f64, f64)> = None;
     let end = places.len().saturating_sub(1);
     for (i, &(x, y)) in places.iter().enumerate() {
         let command = match last {
             Some((lx, ly)) if (x - lx).hypot(y - ly) < 0.7 && i != end => continue,
-            Some((lx, _)) if parted(frame, series, lx, x) => 'M',
+            Some((lx, _)) if parted(lx, x) => 'M',
             Some(_) => 'L',
             None => 'M',
         };

@@ -94,6 +94,7 @@ fn a_spike_among_many_samples_reaches_the_top() {
     assert!((at - 1.0..at + 0.1).contains(&top), "{top} is not {at}");
 }
 
+#[cfg(feature = "png")]
 #[test]
 fn a_png_has_the_size_and_ink_in_the_data_and_in_the_text() {
     for kind in KINDS {
@@ -116,6 +117,14 @@ fn a_png_has_the_size_and_ink_in_the_data_and_in_the_text() {
     }
 }
 
+#[cfg(not(feature = "png"))]
+#[test]
+fn a_build_that_cannot_write_a_png_says_what_is_missing() {
+    let error = chart(Kind::Line, 9).to_png(1.0).expect_err("no writer");
+    assert!(error.to_string().contains("feature `png`"), "{error}");
+}
+
+#[cfg(feature = "png")]
 #[test]
 fn a_png_of_no_size_or_of_too_large_a_one_is_refused() {
     for scale in [0.0, -1.0, f64::NAN, 1e3, f64::INFINITY] {
@@ -128,8 +137,8 @@ fn a_png_of_no_size_or_of_too_large_a_one_is_refused() {
         );
     }
     assert!(matches!(
-        crate::svg_to_png("<p>", 1.0),
-        Err(crate::PngError::NotSvg(_))
+        crate::png::svg_to_png("<p>", 1.0),
+        Err(crate::PngError::NotSvg)
     ));
 }
 
@@ -175,13 +184,15 @@ fn a_line_is_parted_where_packets_were_lost() {
     let sample = |i: u32| (f64::from(i), 20.0);
     let points = (0..10).chain(20..30).map(sample);
     let mut parted = chart(Kind::OverTime, 0);
-    parted.series = vec![Series::from_points("one", points.clone(), [15.0])];
+    let values = points.clone().map(|(x, _)| (x, x));
+    parted.series = vec![Series::from_points("one", values, [15.0])];
     let strokes = |chart: &Chart| {
         let svg = chart.to_svg();
         let path = svg.lines().find(|l| l.contains("stroke-linejoin"));
         path.expect("a line").matches('M').count()
     };
     assert_eq!(strokes(&parted), 2);
+    assert_eq!(strokes(&parted.to_cdf("")), 1, "values have no losses");
     parted.series = vec![Series::from_points("one", points, [])];
     assert_eq!(strokes(&parted), 1, "a pause alone parts nothing");
 }

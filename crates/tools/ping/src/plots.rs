@@ -74,6 +74,7 @@ fn format(path: &Path) -> Result<Format> {
     let suffix = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     match suffix.to_ascii_lowercase().as_str() {
         "svg" => Ok(Format::Svg),
+        "png" if !plot::CAN_WRITE_PNG => bail!(plot::PngError::NotBuilt),
         "png" => Ok(Format::Png),
         "html" | "htm" => Ok(Format::Html),
         _ => bail!("a plot's name ends in .svg, .png or .html"),
