@@ -1,4 +1,4 @@
-//! What local users and address pools cost: `cargo run --release -p aaa --example local_cost`.
+//! What local users and address pools cost: `cargo run --release -p headend-aaa --example local_cost`.
 //!
 //! Curves over n, the largest first: what it gives back serves the next, so that only its resident memory says something.
 #![forbid(unsafe_code)]

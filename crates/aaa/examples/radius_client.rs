@@ -1,7 +1,7 @@
 //! Asks a RADIUS server whether one user may come in, and prints the answer. The protocol is in [`Client`]; the socket,
 //! the clock and the random seed are here.
 //!
-//! `cargo run -p aaa --example radius_client -- 127.0.0.1:1812 testing123 alice sesame`
+//! `cargo run -p headend-aaa --example radius_client -- 127.0.0.1:1812 testing123 alice sesame`
 
 use std::error::Error;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! What an authentication and the record of its start cost the client, with nobody else: request, reply, profile. The
 //! replies are made beforehand, and not measured.
 //!
-//! `cargo run --release -p aaa --example radius_cost`
+//! `cargo run --release -p headend-aaa --example radius_cost`
 
 use std::time::Instant as Clock;
 

@@ -1,6 +1,6 @@
 //! What a table costs: prefixes from one peer through a [`Rib`] to another, and then withdrawn, in memory.
 //!
-//! `cargo run --release -p bgp --example feed -- [PREFIXES] [SETS]` prints for a quarter, a half and all of the prefixes
+//! `cargo run --release -p headend-bgp --example feed -- [PREFIXES] [SETS]` prints for a quarter, a half and all of the prefixes
 //! what each took: reading the messages, deciding, and writing those for the other peer; and at the end the memory of
 //! the process, which holds both peers' tables.
 

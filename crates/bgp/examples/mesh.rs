@@ -1,6 +1,6 @@
 //! A full mesh of idle routers in one process, in virtual time: what a session costs in time and memory.
 //!
-//! `cargo run --release -p bgp --example mesh -- 1000 30` brings up 1,000 routers at 1 s / 3 s and runs 30 s of them.
+//! `cargo run --release -p headend-bgp --example mesh -- 1000 30` brings up 1,000 routers at 1 s / 3 s and runs 30 s of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

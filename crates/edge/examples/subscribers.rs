@@ -4,7 +4,7 @@
 //! Clients are run once, in a process of their own, and what they say is written down; then the same is said to a new
 //! LNS of the same seed, which so gives the same answers. Only that is measured.
 //!
-//! `cargo run --release -p edge --example subscribers -- [NUMBER]`
+//! `cargo run --release -p headend-edge --example subscribers -- [NUMBER]`
 #![forbid(unsafe_code)]
 
 use std::io::{self, Write};

@@ -2,7 +2,7 @@
 //! subscribers as there are, in no order that a cache could know.
 //!
 //! ```text
-//! cargo run --release -p forward --example cost
+//! cargo run --release -p headend-forward --example cost
 //! ```
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! An LNS on one UDP socket: it accepts tunnels and sessions, and prints its events. The protocol is in [`Endpoint`];
 //! the socket, the clock and the random seed are here.
 //!
-//! `cargo run -p l2tp --example lns -- 127.0.0.1:1701 60` serves for 60 seconds, or until Ctrl-C.
+//! `cargo run -p headend-l2tp --example lns -- 127.0.0.1:1701 60` serves for 60 seconds, or until Ctrl-C.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Result};

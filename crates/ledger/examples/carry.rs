@@ -1,4 +1,4 @@
-//! What the ledger carries, and what it costs who adds: `cargo run --release -p ledger --example carry -- FILE`.
+//! What the ledger carries, and what it costs who adds: `cargo run --release -p headend-ledger --example carry -- FILE`.
 //!
 //! Three parts: records at a steady rate, each acknowledged a while later; a million as fast as they are taken; and a
 //! file with many that wait, opened again. The file must not be there, and is removed at the end.

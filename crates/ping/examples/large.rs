@@ -1,5 +1,5 @@
 //! Writes the result of an experiment of many packets to a file, reads it again, and says how long both took:
-//! `cargo run --release -p ping --example large -- PACKETS FILE`. The packets are made up: a round trip of 20 ms with
+//! `cargo run --release -p headend-ping --example large -- PACKETS FILE`. The packets are made up: a round trip of 20 ms with
 //! a queue in front that fills and drains, and one packet in 500 lost.
 #![forbid(unsafe_code)]
 

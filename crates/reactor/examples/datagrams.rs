@@ -5,7 +5,7 @@
 //! loopback, sending includes what the kernel does to deliver. The best of several
 //! rounds, since other work on the machine only ever adds.
 //!
-//! `cargo run --release -p reactor --example datagrams`
+//! `cargo run --release -p headend-reactor --example datagrams`
 
 use std::net::SocketAddr;
 

@@ -1,7 +1,7 @@
 //! What the forwarding engine does on this machine: frames a second between two interfaces, and rates as they were asked.
 //!
 //! ```text
-//! cargo run --release -p shaper --example engine -- [SECONDS]
+//! cargo run --release -p headend-shaper --example engine -- [SECONDS]
 //! ```
 //!
 //! Everything is in network namespaces that are gone afterwards; it takes root, or leave to make them. A sender and a

@@ -1,7 +1,7 @@
 //! Prints the connections of captures, with their round-trip times and retransmissions.
 //!
 //! ```sh
-//! cargo run -p trace --example connections -- capture.pcap.gz
+//! cargo run -p headend-trace --example connections -- capture.pcap.gz
 //! ```
 
 use std::process::ExitCode;

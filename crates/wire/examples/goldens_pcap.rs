@@ -2,7 +2,7 @@
 //! file (raw IPv4, UDP port 1701), for a dissector to read:
 //!
 //! ```text
-//! cargo run -p wire --example goldens_pcap > goldens.pcap
+//! cargo run -p headend-wire --example goldens_pcap > goldens.pcap
 //! tshark -o l2tp.shared_secret:lantern -V -r goldens.pcap
 //! ```
 #![forbid(unsafe_code)]
