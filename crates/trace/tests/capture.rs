@@ -188,7 +188,7 @@ impl Watch for Counter {
     fn finished(&mut self, mut finished: Vec<Finished>, _: i64) -> Result<Vec<Finished>, Error> {
         finished.retain(|_| {
             self.finished += 1;
-            self.finished % 2 == 0
+            self.finished.is_multiple_of(2)
         });
         Ok(finished)
     }

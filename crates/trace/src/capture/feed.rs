@@ -1,4 +1,4 @@
-//! Reads all files, one after the other, as blocks of records.
+//! Reads all files, one after the other, as blocks of records. Faults are noted in a report for each file.
 
 use std::sync::Arc;
 

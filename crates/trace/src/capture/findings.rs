@@ -8,7 +8,7 @@ use super::store::Store;
 use crate::columns::Summary;
 use crate::connection::Connection;
 
-/// The results of an analysis: its connections in the order of their first packets, and what was read.
+/// The results of an analysis: connections in the order of their first packets, counts, and a report for each file.
 #[derive(Debug)]
 pub struct Findings {
     pub(super) store: Store,
@@ -16,7 +16,7 @@ pub struct Findings {
     pub(super) files: Vec<FileReport>,
 }
 
-/// How the reading of one capture file went.
+/// Errors and faults of one capture file.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct FileReport {
@@ -24,9 +24,9 @@ pub struct FileReport {
     pub name: String,
     /// Its size in bytes, if it is a regular file.
     pub size: Option<u64>,
-    /// Why it could not be opened, or not be read to its end.
+    /// Why it could not be opened, or could not be read to its end.
     pub error: Option<FileError>,
-    /// The first fault of its contents, and where in the file (after decompression).
+    /// The first fault of its contents, and the fault's offset in the file (after decompression).
     pub first_fault: Option<(u64, Fault)>,
     /// All faults of its contents, and how many of each.
     pub faults: Vec<(Fault, u64)>,
@@ -50,7 +50,7 @@ impl FileReport {
         self.error.is_none() && self.faults.is_empty()
     }
 
-    /// Notes the faults of the contents. The end of a pipe that a signal `interrupted` is none.
+    /// Notes the faults of the contents. If a signal `interrupted` a pipe, its sudden end is not a fault.
     pub(super) fn set_faults(&mut self, faults: &Faults, interrupted: bool) {
         self.faults = faults.iter().collect();
         self.faults
@@ -90,7 +90,8 @@ impl Findings {
         self.len() == 0
     }
 
-    /// Bytes of connections that are in a temporary file, because they exceeded [`Options::memory`](crate::Options::memory).
+    /// Bytes of connections that are in a temporary file, because they exceeded
+    /// [`Options::memory`](crate::Options::memory).
     #[must_use]
     pub fn spilled(&self) -> u64 {
         self.store.written()
@@ -115,8 +116,8 @@ impl Findings {
         self.store.first_packet(at)
     }
 
-    /// The frozen connection at index `at`, for [`Connection::thaw`] and [`crate::part::Writer`]. `room` holds its bytes
-    /// if they are in the temporary file.
+    /// The frozen connection at index `at`, for [`Connection::thaw`] and [`crate::part::Writer`]. `room` holds its
+    /// bytes if they are in the temporary file.
     ///
     /// # Errors
     /// The temporary file cannot be read.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use capfile::{Block, OpenError, Reader};
 
-/// A condition that ends the reading, such as a signal. The report of what was read so far is then still made.
+/// A condition that ends the reading, such as a signal. The results then cover the packets read so far.
 pub trait Stop: Send + Sync {
-    /// Whether the reading is to end. This is asked before each block of a regular file.
+    /// Whether to end the reading. The analysis calls this before each block of a regular file.
     fn is_set(&self) -> bool;
 
     /// Waits until a pipe or the like has something to read. False ends its reading.
@@ -52,9 +52,9 @@ impl Read for Tap {
     }
 }
 
-/// An input as it was named.
+/// An input of the analysis.
 pub(super) struct Input {
-    /// As typed.
+    /// Its name as given.
     pub(super) name: String,
     /// `None` for standard input.
     path: Option<PathBuf>,
@@ -190,7 +190,7 @@ impl Input {
     }
 }
 
-/// Orders inputs by the time of their first packet; those that have none come last, as they were named.
+/// Orders inputs by the time of their first packet. Inputs without one come last, in the given order.
 pub(super) fn order(inputs: &mut [Input], stop: &Arc<dyn Stop>) {
     if inputs.len() < 2 {
         return;

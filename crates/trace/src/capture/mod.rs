@@ -1,11 +1,11 @@
-//! Reads capture files and analyses them, on one thread or several. This module and [`crate::part`] are the only ones
-//! of the crate that do I/O, and the only ones that start threads.
+//! Reads capture files and analyses them, on one thread or several. Only this module and [`crate::part`] do I/O, and
+//! only this module starts threads.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `options` | [`Options`] of an analysis |
 //! | `input` | opens files, pipes and standard input, and orders them by time |
-//! | `feed` | reads all files as one row of blocks, and reports faults |
+//! | `feed` | reads all files as one sequence of blocks, and reports faults |
 //! | `threads` | analyses on several threads |
 //! | `store` | keeps finished connections in memory and in a temporary file |
 //! | `findings` | [`Findings`], the results |
@@ -74,11 +74,11 @@ pub enum Event<'a> {
         /// Its compression.
         compression: Option<Compression>,
     },
-    /// So many bytes of the present file have been read, as they are on disk.
+    /// Bytes of the present file that have been read, before decompression.
     Read(u64),
-    /// A file has been read, or could not be.
+    /// A file was read to its end, or could not be read.
     Closed(&'a FileReport),
-    /// So many packets and connections have been counted. An analysis on several threads does not report this.
+    /// Packets and connections so far. An analysis on several threads does not report this.
     Counted {
         /// IP packets.
         packets: u64,
@@ -89,7 +89,7 @@ pub enum Event<'a> {
     Ended,
 }
 
-/// Capture files that are to be analysed together, as one capture. The crate's documentation has an example.
+/// Capture files to analyse as one capture. The crate's documentation has an example.
 pub struct Captures {
     feed: Feed,
     plan: Plan,
@@ -99,7 +99,7 @@ pub struct Captures {
 impl Captures {
     /// Captures in files. `-` is standard input. Several files are read in the order of their first packets.
     ///
-    /// A file that cannot be read is no error here: [`Findings::files`] has it.
+    /// A file that cannot be read is not an error here: [`Findings::files`] reports it.
     #[must_use]
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: Options) -> Captures {
         Captures::open_until(paths, options, Arc::new(()))
@@ -116,7 +116,7 @@ impl Captures {
         Captures::of(inputs.collect(), options, stop)
     }
 
-    /// A capture that `reader` gives, such as one in memory.
+    /// A capture from a reader, for example one in memory.
     #[must_use]
     pub fn from_reader(
         name: &str,
@@ -159,7 +159,7 @@ impl Captures {
         self.plan
     }
 
-    /// Calls `report` as the reading proceeds, from any of the analysis's threads.
+    /// Sets a function to call while the files are read. It may be called on any thread of the analysis.
     pub fn on_event(&mut self, report: impl FnMut(Event<'_>) + Send + 'static) {
         self.feed.report = Box::new(report);
     }

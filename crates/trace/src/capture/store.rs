@@ -8,7 +8,7 @@ use std::process;
 
 use crate::analyzer::Finished;
 
-/// Where the octets of a connection are.
+/// The place of a frozen connection.
 #[derive(Debug)]
 enum Place {
     Memory(Box<[u8]>),
@@ -20,14 +20,14 @@ enum Place {
 pub(super) struct Store {
     /// Number of the first packet, and the rest.
     connections: Vec<(u64, Place)>,
-    /// How many of them went to the file; those come first until all are sorted.
+    /// How many of them are in the file; these are the first ones until all are sorted.
     spilled: usize,
-    /// Octets in memory.
+    /// Bytes in memory.
     held: u64,
-    /// Octets held in memory at most.
+    /// Limit of bytes in memory.
     limit: u64,
     file: Option<File>,
-    /// Octets in the file.
+    /// Bytes in the file.
     written: u64,
 }
 
@@ -43,17 +43,17 @@ impl Store {
         }
     }
 
-    /// How many there are.
+    /// Number of connections.
     pub(super) fn len(&self) -> usize {
         self.connections.len()
     }
 
-    /// Octets that went to a file.
+    /// Bytes in the file.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Takes up connections.
+    /// Adds connections.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -90,7 +90,7 @@ impl Store {
         Ok(())
     }
 
-    /// Puts them in the order of their first packets.
+    /// Sorts them by their first packets.
     pub(super) fn sort(&mut self) {
         self.connections
             .sort_unstable_by_key(|connection| connection.0);
@@ -102,7 +102,7 @@ impl Store {
         self.connections[at].0
     }
 
-    /// The octets of the `at`th; `room` is where they go if they have to be read from the file.
+    /// The bytes of the `at`th. They are read into `room` if they are in the file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -120,7 +120,7 @@ impl Store {
     }
 }
 
-/// A file that only this process can open, and that is gone when it ends.
+/// An unlinked file: only this process can use it, and it disappears when the process ends.
 fn unnamed_file() -> io::Result<File> {
     let mut attempt = 0;
     loop {

@@ -1,9 +1,10 @@
 //! Analyses a capture on several threads.
 //!
-//! Each thread reads the next block of the capture, decodes it, analyses it, and takes another. A flow's hash assigns it
-//! to one of several shards, and each shard takes the blocks in the order of the capture. The threads therefore follow
-//! each other through the shards, one block apart, and the result is the same as on one thread: a connection depends
-//! only on its own packets and on the capture's clock, and connections are sorted by their first packets at the end.
+//! Each thread reads the next block of the capture, decodes it, analyses it, and takes another. A flow's hash assigns
+//! it to one of several shards, and each shard takes the blocks in the order of the capture. The threads therefore
+//! follow each other through the shards, one block apart, and the result is the same as on one thread: a connection
+//! depends only on its own packets and on the capture's clock, and connections are sorted by their first packets at the
+//! end.
 //!
 //! Once a block, the connections in use move from one processor to the other. Packets do not: one thread reads, decodes
 //! and analyses each. Two threads are busy even with few flows, because they alternate on each shard; with a single
@@ -22,20 +23,20 @@ use crate::records::machine;
 use crate::records::plan::Plan;
 use crate::records::tally::Tally;
 
-/// Shards for each thread, so that one of them is free for all though flows are of unequal sizes.
+/// Shards for each thread, so that a thread finds a free shard although flows have unequal sizes.
 const SHARDS_PER_THREAD: usize = 4;
 
-/// Looks at whether a shard is free before a thread sleeps: some ten microseconds, less than it takes to wake up.
+/// How often a thread checks a shard before it sleeps: about ten microseconds, less than waking up takes.
 const LOOKS: u32 = 500;
 
-/// What a run on several threads gives.
+/// The results of all threads.
 pub(super) struct Outcome {
     pub(super) tally: Tally,
     pub(super) finished: Vec<Finished>,
     pub(super) limits: Limits,
 }
 
-/// Where blocks come from.
+/// The source of blocks.
 struct Source<F> {
     next: F,
     /// Blocks read.
@@ -47,21 +48,21 @@ struct Source<F> {
     ended: bool,
 }
 
-/// A shard, and whose turn it is.
+/// A shard, and the block whose turn it is.
 struct Turn {
     /// The block that is next.
     next: AtomicU64,
     shard: Mutex<Shard>,
-    /// A thread that sleeps may look again.
+    /// Wakes the threads that wait for their turn.
     passed: Condvar,
 }
 
 struct Shard {
     analyzer: Analyzer,
-    /// IP packets in the blocks so far, the other shards' too.
+    /// IP packets in the blocks so far, including those of other shards.
     packets: u64,
     finished: Vec<Finished>,
-    /// Threads that sleep until it is free.
+    /// Number of threads that sleep until it is free.
     sleepers: u32,
 }
 
@@ -69,13 +70,13 @@ struct Shared<'a, F> {
     plan: &'a Plan,
     source: Mutex<Source<F>>,
     turns: Vec<Turn>,
-    /// Shards that are finished, or that a thread is about to finish.
+    /// Number of shards that are finished or that a thread is finishing.
     finished: AtomicUsize,
     /// A thread has panicked.
     failed: AtomicBool,
 }
 
-/// What a thread has at hand: a block, and what it decoded of it.
+/// The state of a thread: a block, and its decoded segments.
 struct Lot {
     block: Block,
     /// The block's place in the capture, from 0.
@@ -84,18 +85,18 @@ struct Lot {
     decoder: Decoder,
     /// Its segments, shard by shard, numbered within the block.
     decoded: Vec<Decoded>,
-    /// Times of the first and the last packet of all this thread's blocks, and the blocks they were in.
+    /// Times of the first and the last packet of this thread's blocks, and the numbers of these blocks.
     first: Option<(u64, i64)>,
     last: Option<(u64, i64)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked takes the whole run with it; until then the others may go on.
+    // A panic ends the whole run. Until then the other threads may go on.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Analyses on `threads` threads, this one included. `next` reads the next block and says from which file it is; `None`
-/// is the end.
+/// Analyses on `threads` threads, including this one. `next` reads the next block and returns the index of its file, or
+/// `None` at the end.
 pub(super) fn run(
     plan: &Plan,
     threads: usize,
@@ -136,7 +137,7 @@ pub(super) fn run(
     gather(&lots, shared.turns)
 }
 
-/// What all threads and shards have.
+/// Collects the results of all threads and shards.
 fn gather(lots: &[Lot], turns: Vec<Turn>) -> Outcome {
     let mut tally = Tally::default();
     for lot in lots {
@@ -159,7 +160,7 @@ fn gather(lots: &[Lot], turns: Vec<Turn>) -> Outcome {
         outcome.limits.finished_early += limits.finished_early;
         outcome.limits.flights_cut += limits.flights_cut;
     }
-    // Each shard's are in order, which a stable sort makes use of.
+    // Each shard's connections are in order, which makes a stable sort fast.
     outcome
         .finished
         .sort_by_key(|finished| finished.first_packet);
@@ -206,7 +207,7 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
         true
     }
 
-    /// Analyses what was decoded, each shard's as soon as it is the block's turn there.
+    /// Analyses the decoded segments, each shard's as soon as it is the block's turn there.
     fn analyse(&self, lot: &mut Lot) {
         let mut left: Vec<usize> = (0..self.turns.len()).collect();
         while let Some(&first) = left.first() {
@@ -246,7 +247,7 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
     }
 }
 
-/// Wakes the other threads when one panics, since its block will not pass.
+/// Wakes the other threads when one panics, because its block will never finish.
 struct Alarm<'a, 'p, F>(&'a Shared<'p, F>);
 
 impl<F> Drop for Alarm<'_, '_, F> {

@@ -1,4 +1,4 @@
-//! UDP flows as octets.
+//! Encodes UDP flows.
 
 use core::net::IpAddr;
 

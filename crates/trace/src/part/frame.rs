@@ -1,4 +1,4 @@
-//! Blocks of octets with their checksums.
+//! Blocks of bytes with their checksums.
 //!
 //! ```text
 //! magic "\x89HEPART\n"                                     8 octets
@@ -19,7 +19,7 @@ const BODY_MAX: usize = 1 << 28;
 /// Room kept from block to block.
 const KEPT: usize = 1 << 18;
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Header = 1,

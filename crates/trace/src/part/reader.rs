@@ -1,4 +1,4 @@
-//! A part file, record by record.
+//! Reads a part file record by record.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::frame::{self, Error, Kind};
 use super::{CONNECTION, FLOW, Fault, Header};
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordKind {
     Connection,

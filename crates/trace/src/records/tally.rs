@@ -12,7 +12,7 @@ use wire::tcp::TcpError;
 pub(crate) struct Tally {
     /// Records read.
     pub(crate) records: u64,
-    /// Packets with an IP header: what tcptrace numbers.
+    /// Packets with an IP header, which are the ones that tcptrace numbers.
     pub(crate) packets: u64,
     /// TCP packets of all parts.
     pub(crate) tcp_seen: u64,
@@ -28,15 +28,15 @@ pub(crate) struct Tally {
     pub(crate) too_short: u64,
     /// TCP headers that contradict themselves.
     pub(crate) bad_tcp: u64,
-    /// IP, TCP and UDP checksums that were wrong, where they were looked at.
+    /// Wrong checksums of IP, TCP and UDP, if they are verified.
     pub(crate) bad_checksums: [u64; 3],
-    /// Packets whose time is before that of the packet before.
+    /// Packets whose time is before the previous packet's.
     pub(crate) backwards: u64,
     /// Frames without an IP packet, by [`Skip::kind`].
     pub(crate) skipped: [u64; Skip::KINDS],
-    /// Frames of link types that are not read.
+    /// Frames of unsupported link types.
     pub(crate) links: BTreeMap<LinkType, u64>,
-    /// Packets by the encapsulations they came in.
+    /// Packets by their encapsulations.
     pub(crate) layers: Encapsulations,
     /// Time of the first and the last packet with an IP header.
     pub(crate) first_time: Option<i64>,
@@ -135,7 +135,7 @@ impl Tally {
     }
 }
 
-/// Counts by stack of encapsulations, their identifiers left off.
+/// Counts by stack of encapsulations, without identifiers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Encapsulations {
     counts: Vec<(Stack, u64)>,
@@ -146,7 +146,7 @@ pub(crate) struct Encapsulations {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stack(u64);
 
-/// Distinct stacks that are told apart.
+/// Limit of distinct stacks.
 const STACKS_MAX: usize = 256;
 
 impl Encapsulations {
@@ -178,7 +178,7 @@ impl Encapsulations {
         self.counts[self.recent].1 += count;
     }
 
-    /// The stacks, the most frequent first, and how many packets came in each.
+    /// The stacks and their packets, the most frequent first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (String, u64)> {
         let mut counts = self.counts.clone();
         counts.sort_by_key(|&(stack, count)| (std::cmp::Reverse(count), stack.0));
