@@ -18,7 +18,7 @@ const READ_LEN: usize = 512 << 10;
 #[derive(Debug, Default)]
 pub struct Block {
     pub(crate) buffer: Vec<u8>,
-    /// How much of the buffer holds octets of the file.
+    /// Length of the file's bytes in the buffer.
     pub(crate) filled: usize,
     pub(crate) records: Vec<Record>,
 }
@@ -57,7 +57,8 @@ impl Block {
     /// The captured bytes of a packet of this block.
     ///
     /// # Panics
-    /// When the record is of another block, or of an earlier filling of this one, and reaches past what it now holds.
+    /// The record is of another block, or of earlier contents of this one, and its range is beyond the present
+    /// contents.
     #[must_use]
     #[inline]
     pub fn bytes(&self, record: &Record) -> &[u8] {
@@ -74,24 +75,24 @@ impl Block {
     /// Starts a block with the rest of the last one.
     pub(crate) fn restart(&mut self, carry: &[u8]) {
         self.records.clear();
-        // What is left over really was in the file, so twice its length is no empty promise.
+        // The rest was really in the file, so allocating twice its length is safe.
         let room = READ_LEN.max(2 * carry.len());
         if self.buffer.len() < room {
-            // Zeros fresh from the allocator cost nothing until they are written over.
+            // Zeroed memory from the allocator costs nothing until it is written.
             self.buffer = vec![0; room];
         }
         self.buffer[..carry.len()].copy_from_slice(carry);
         self.filled = carry.len();
     }
 
-    /// Drops the first `count` octets; there must be no records.
+    /// Removes the first `count` bytes. There must be no records.
     pub(crate) fn drop_front(&mut self, count: usize) {
         debug_assert!(self.records.is_empty());
         self.buffer.copy_within(count..self.filled, 0);
         self.filled -= count;
     }
 
-    /// Where the next octets go, after doubling the buffer when it is full.
+    /// The room for the next bytes. A full buffer is doubled first.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.filled == self.buffer.len() {
             self.buffer.resize(2 * self.filled, 0);
@@ -101,16 +102,16 @@ impl Block {
     }
 }
 
-/// What the walk over a block's octets adds to.
+/// The records and faults found in a block's bytes.
 pub(crate) struct Sink<'a> {
     pub(crate) records: &'a mut Vec<Record>,
     pub(crate) faults: &'a mut Faults,
-    /// Where the octets begin in the file.
+    /// Offset of the bytes in the file.
     pub(crate) base: u64,
 }
 
 impl Sink<'_> {
-    /// Counts a fault at that place in the octets.
+    /// Counts a fault at that offset in the bytes.
     #[cold]
     #[inline(never)]
     pub(crate) fn fault(&mut self, at: usize, fault: Fault) {

@@ -1,4 +1,4 @@
-//! The formats: how each is recognised and walked.
+//! The formats: detecting each, and finding its records.
 
 mod erf;
 mod etherpeek;
@@ -16,14 +16,14 @@ use crate::fault::OpenError;
 
 pub(crate) use pcap::{HEADER_LEN as PCAP_HEADER_LEN, MAGIC_MICROS, MAGIC_NANOS};
 
-/// How a file of packets is laid out.
+/// Format of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// libpcap's, of either byte order, in us or ns.
+    /// libpcap's format, in either byte order, in us or ns.
     Pcap,
-    /// The block format with several interfaces and sections.
+    /// The successor of pcap: blocks, with several interfaces and sections.
     PcapNg,
-    /// Solaris's (RFC 1761).
+    /// Solaris's format (RFC 1761).
     Snoop,
     /// Endace's extensible record format.
     Erf,
@@ -46,27 +46,27 @@ impl fmt::Display for Format {
     }
 }
 
-/// The link type of packets whose format has a kind of link that has no LINKTYPE number.
+/// The link type of packets on a link without a LINKTYPE number.
 pub const UNKNOWN_LINK: LinkType = LinkType(u16::MAX);
 
 /// Token Ring (IEEE 802.5).
 const IEEE802_5: LinkType = LinkType(6);
 
-/// The longest packet that is believed in where a file does not allow for longer ones; libpcap's limit too.
+/// The longest packet that is accepted, unless the file announces longer ones. It is libpcap's limit, too.
 const PACKET_MAX: u32 = 262_144;
 
-/// How many octets the formats without a magic number are recognised by, where the file has so many.
+/// Bytes used to detect formats without a magic number, if the file has that many.
 pub(crate) const HEAD_LEN: usize = 4096;
 
-/// How many octets tell the formats that have a magic number, their file header included.
+/// Bytes used to detect formats with a magic number, including the file header.
 pub(crate) const MAGIC_LEN: usize = 24;
 
-/// How far a walk got.
+/// The progress of a search for records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Where the first octet not dealt with is.
+    /// Offset of the first byte that has not been processed.
     pub(crate) used: usize,
-    /// Whether nothing after it can be read.
+    /// Whether the rest of the file cannot be read.
     pub(crate) ended: bool,
 }
 
@@ -82,7 +82,7 @@ impl Step {
     }
 }
 
-/// Finds the records in the octets of a file of one format.
+/// Finds the records of a file of one format.
 pub(crate) enum Walker {
     Pcap(pcap::Pcap),
     PcapNg(pcapng::PcapNg),
@@ -93,12 +93,12 @@ pub(crate) enum Walker {
 }
 
 impl Walker {
-    /// Whether the first octets are those of a format with a magic number, so that no more are needed to tell it.
+    /// Whether the first bytes are a known magic number, so that no more bytes are needed.
     pub(crate) fn has_magic(head: &[u8]) -> bool {
         pcap::Pcap::is_magic(head) || pcapng::is_magic(head) || snoop::is_magic(head)
     }
 
-    /// Tells the format by the first octets, and how many of them are the file's header.
+    /// Detects the format by the first bytes, and the length of the file header.
     pub(crate) fn detect(head: &[u8]) -> Result<(Walker, usize), OpenError> {
         if pcap::Pcap::is_magic(head) {
             return Ok((Walker::Pcap(pcap::Pcap::new(head)?), pcap::HEADER_LEN));
@@ -132,7 +132,7 @@ impl Walker {
         }
     }
 
-    /// Finds the whole records from `from` on.
+    /// Finds the complete records from `from` on.
     pub(crate) fn walk(&mut self, octets: &[u8], from: usize, sink: &mut Sink<'_>) -> Step {
         match self {
             Walker::Pcap(walker) => walker.walk(octets, from, sink),
@@ -144,7 +144,7 @@ impl Walker {
         }
     }
 
-    /// Where a record begins that is being passed over and has not ended yet.
+    /// Start of a record that is being skipped and has not ended yet.
     pub(crate) fn unfinished(&self) -> Option<u64> {
         match self {
             Walker::PcapNg(walker) => walker.unfinished(),

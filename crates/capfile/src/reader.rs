@@ -9,14 +9,14 @@ use crate::source::{Compression, Pulled, Source};
 
 /// Reads a capture file.
 ///
-/// The source is read in large parts, and needs no buffer of its own.
+/// The source needs no buffer of its own, because it is read in large parts.
 pub struct Reader<R> {
     source: Source<R>,
     walker: Walker,
-    /// The octets of the file read but not yet dealt with, from `base` on.
+    /// The bytes read but not yet processed, from offset `base`.
     carry: Vec<u8>,
     base: u64,
-    /// The source has no more.
+    /// The source has ended.
     drained: bool,
     /// There will be no more records.
     ended: bool,
@@ -24,13 +24,13 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Begins to read: tells compression and format by the first octets, not by a name.
+    /// Starts to read a source. Compression and format are detected by the first bytes, not by a name.
     ///
-    /// From a pipe, 24 octets are waited for, or 4,096 (or the end) where the format has no magic number: ERF, TSH and
+    /// This waits for 24 bytes of a pipe, or for 4,096 (or the end) if the format has no magic number: ERF, TSH and
     /// EtherPeek.
     ///
     /// # Errors
-    /// The source cannot be read, or it is of no compression or format known here.
+    /// The source cannot be read, or its compression or format is unknown.
     pub fn new(source: R) -> Result<Reader<R>, OpenError> {
         let mut source = Source::new(source)?;
         let mut head = Head::default();
@@ -73,31 +73,30 @@ impl<R: Read> Reader<R> {
         self.source.compression()
     }
 
-    /// How many octets of the source have been dealt with, before decompression; those of a block count once it is
-    /// read.
+    /// Bytes of the source that have been processed, before decompression. The bytes of a block count when it is read.
     #[must_use]
     pub fn consumed(&self) -> u64 {
         self.source.consumed()
     }
 
-    /// What has been found wrong so far.
+    /// The faults so far.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Replaces what the block holds by the next records, at least one; false at the end of the file.
+    /// Replaces the contents of the block by the next records, at least one. False at the end of the file.
     ///
-    /// A block comes from one read of the source, about 512 KiB, as long as a whole record was in it: from a pipe,
-    /// records come as they are written.
+    /// A block is one read of the source, about 512 KiB, if that has a whole record. Records of a pipe are therefore
+    /// returned as soon as they are written.
     ///
     /// # Errors
-    /// The source cannot be read; the records before that have been given, and nothing follows. What is wrong with the
-    /// octets is no error but one of the [`faults`](Reader::faults).
+    /// The source cannot be read. All records before have been returned, and none follow. Faults of the contents are
+    /// not errors, but [`faults`](Reader::faults).
     pub fn read_block(&mut self, block: &mut Block) -> io::Result<bool> {
         block.restart(&self.carry);
         self.carry.clear();
-        // Where in the block the first octet not dealt with is.
+        // Offset in the block of the first byte that has not been processed.
         let mut used = 0;
         while !self.ended {
             let step = self.walker.walk(
@@ -129,7 +128,7 @@ impl<R: Read> Reader<R> {
         Ok(!block.is_empty())
     }
 
-    /// Adds octets to the block, or learns that there are no more.
+    /// Adds bytes to the block, or notes the end of the source.
     fn pull(&mut self, block: &mut Block) -> io::Result<()> {
         match self.source.pull(block.room()) {
             Ok(Pulled::Octets(count)) => block.filled += count,
@@ -146,10 +145,10 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Ends the reading; `left` octets of a record that is not whole are left over.
+    /// Ends the reading. `left` bytes of an incomplete record are left over.
     fn finish(&mut self, left: usize) {
         self.ended = true;
-        // A broken stream has been counted as such.
+        // A corrupt stream has been counted already.
         let broken = [Fault::CompressionTruncated, Fault::CompressionCorrupt]
             .iter()
             .any(|&fault| self.faults.count(fault) > 0);
@@ -161,7 +160,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The first octets of a file.
+/// The first bytes of a file.
 #[derive(Default)]
 struct Head {
     octets: Vec<u8>,
@@ -170,7 +169,7 @@ struct Head {
 }
 
 impl Head {
-    /// Reads on until there are `count` octets or the file ends.
+    /// Reads until there are `count` bytes or the file ends.
     fn fill<R: Read>(&mut self, source: &mut Source<R>, count: usize) -> io::Result<()> {
         let mut filled = self.octets.len();
         self.octets.resize(count, 0);
@@ -189,10 +188,10 @@ impl Head {
     }
 }
 
-/// When the first packet of a file was captured, in ns since 1970, to order files by; `None` when there is none.
+/// Time of the first packet of a file, in ns since 1970, for ordering files; `None` if there are no packets.
 ///
 /// # Errors
-/// The file cannot be read or is of no known format.
+/// The file cannot be read, or its format is unknown.
 pub fn first_time<R: Read>(source: R) -> Result<Option<i64>, OpenError> {
     let mut reader = Reader::new(source)?;
     let mut block = Block::new();

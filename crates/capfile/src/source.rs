@@ -35,18 +35,18 @@ impl fmt::Display for Compression {
     }
 }
 
-/// What a pull for octets gave.
+/// The result of reading bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pulled {
-    /// So many octets, at least one; fewer than there was room for when there are no more at the moment.
+    /// This number of bytes, at least one. Fewer than there was room for if no more are available now.
     Octets(usize),
     /// The end.
     End,
-    /// The end, before it should have come.
+    /// An unexpected end.
     Broken(Fault),
 }
 
-/// A source, its compression taken off.
+/// A source and its decompression.
 pub(crate) struct Source<R> {
     input: Input<R>,
     decoder: Decoder,
@@ -59,7 +59,7 @@ enum Decoder {
     Bzip2(Bzip2),
 }
 
-/// What compressed files of other kinds begin with.
+/// The first bytes of unsupported compressions.
 const UNSUPPORTED: [(&[u8], &str); 4] = [
     (b"\x1f\x9d", "compress"),
     (b"\xfd7zXZ\0", "xz"),
@@ -68,7 +68,7 @@ const UNSUPPORTED: [(&[u8], &str); 4] = [
 ];
 
 impl<R: Read> Source<R> {
-    /// Looks at the first octets to tell the compression.
+    /// Detects the compression by the first bytes.
     pub(crate) fn new(source: R) -> Result<Self, OpenError> {
         let mut input = Input::new(source);
         let head = input.peek(6)?;
@@ -80,7 +80,7 @@ impl<R: Read> Source<R> {
         }
         let decoder = match head {
             [0x1f, 0x8b, 8, ..] => Decoder::Gzip(Box::new(Gzip::new())),
-            // A frame, or one to be skipped.
+            // A frame, or a skippable frame.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 Decoder::Zstd(Zstd::new()?)
             }
@@ -99,12 +99,12 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Octets taken from the source, as they were before decompression.
+    /// Bytes read from the source, before decompression.
     pub(crate) fn consumed(&self) -> u64 {
         self.input.consumed()
     }
 
-    /// Puts octets into `out`, which must have room.
+    /// Reads bytes into `out`, which must not be empty.
     pub(crate) fn pull(&mut self, out: &mut [u8]) -> io::Result<Pulled> {
         match &mut self.decoder {
             Decoder::Plain => Ok(match self.input.read(out)? {

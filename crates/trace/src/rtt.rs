@@ -66,11 +66,11 @@ impl Times {
 pub struct Percentiles {
     /// Buckets that have a count, in order.
     buckets: Vec<(u16, u32)>,
-    /// Where the last one was counted.
+    /// Index of the bucket of the last time.
     recent: u32,
 }
 
-/// Buckets to each power of two, as a power of two.
+/// Buckets for each power of two, as a power of two.
 const BITS: u32 = 5;
 
 fn bucket(time: i64) -> u16 {
@@ -131,7 +131,7 @@ impl Percentiles {
         None
     }
 
-    /// Reads what most samples read.
+    /// Reads the memory that most samples need.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         self.buckets.first().map_or(0, |entry| u64::from(entry.1))

@@ -14,8 +14,8 @@ pub(crate) trait Codec: Default {
     /// Starts a part, which [`Codec::end_part`] ends. It begins with the mask of its first 55 numbers.
     fn begin_part(&mut self);
     fn end_part(&mut self);
-    /// Makes room to write as many as [`ROOM`] numbers from here on: before each element of a list, and before other
-    /// numbers after one.
+    /// Makes room to write up to [`ROOM`] numbers. Call it before each element of a list, and before other numbers
+    /// after a list.
     fn room(&mut self);
     /// One number.
     fn unsigned(&mut self, value: &mut u64);
@@ -154,7 +154,7 @@ pub(crate) trait Codec: Default {
         }
     }
 
-    /// Up to 64 yes or no, as one number.
+    /// Up to 64 truth values as one number.
     #[inline(always)]
     fn flags(&mut self, flags: &mut [&mut bool]) {
         let mut wide = 0;
@@ -199,27 +199,27 @@ pub(crate) struct Base {
     pub(super) offset: u64,
 }
 
-/// Numbers that there is room for in the beginning, and after [`Codec::room`].
+/// Numbers for which there is room at the start, and after [`Codec::room`].
 pub(super) const ROOM: usize = 128;
 
-/// Numbers that are gathered before they are written.
+/// Numbers collected before they are written.
 const GATHERED: usize = 256;
 
-/// The highest bit of a number about others. Its lowest one is 1, so that it is never 0.
+/// The highest bit of a mask. The lowest bit of a mask is 1, so that it is never 0.
 const HIGHEST: u64 = 1 << BLOCK;
 
-/// How many others it is about.
+/// Numbers that a mask is about.
 const BLOCK: u32 = 55;
 
-/// Octets that are written for a number at most.
+/// The most bytes that a number takes.
 const LONGEST: usize = 9;
 
-/// Where a [`Writer`] writes; kept, so that it need not be made each time.
+/// The buffers of a [`Writer`], which are reused.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
     numbers: Box<[u64; GATHERED]>,
     octets: Vec<u8>,
-    /// Octets that are written.
+    /// Number of bytes written.
     length: usize,
 }
 
@@ -234,12 +234,12 @@ impl Default for Room {
 }
 
 impl Room {
-    /// What was written.
+    /// The bytes written.
     pub(crate) fn octets(&self) -> &[u8] {
         &self.octets[..self.length]
     }
 
-    /// Ready to write to, with nothing in it.
+    /// A writer to these buffers, without contents.
     pub(super) fn writer(&mut self) -> Writer<'_> {
         self.length = 0;
         Writer {
@@ -250,17 +250,17 @@ impl Room {
     }
 }
 
-/// Gathers what is not 0, and then writes it.
+/// Collects the numbers that are not 0, then writes them.
 #[derive(Default)]
 pub(super) struct Writer<'a> {
     numbers: &'a mut [u64],
-    /// How many are gathered.
+    /// How many are collected.
     count: usize,
-    /// Where the present block begins: with the number about the others.
+    /// Start of the present block, which is its mask.
     block: usize,
-    /// Which of the others are not 0, above a 1.
+    /// The mask of the numbers that are not 0, above a 1.
     there: u64,
-    /// The last one's bit in it.
+    /// The mask's bit of the last number.
     next: u64,
     octets: Option<(&'a mut Vec<u8>, &'a mut usize)>,
     base: Base,
@@ -278,7 +278,7 @@ impl Writer<'_> {
         self.numbers[self.block] = self.there;
     }
 
-    /// Writes the first `count` of what is gathered.
+    /// Writes the first `count` of the collected numbers.
     #[inline(never)]
     fn write(&mut self, count: usize) {
         let Some((octets, length)) = &mut self.octets else {
@@ -301,7 +301,7 @@ impl Writer<'_> {
     }
 }
 
-/// Octets that a number takes whose highest bit is that one.
+/// Bytes of a number with this highest bit.
 const LENGTHS: [u8; 64] = {
     let mut lengths = [9; 64];
     let mut bit = 0;
@@ -312,7 +312,7 @@ const LENGTHS: [u8; 64] = {
     lengths
 };
 
-/// Writes a number that is not 0, and returns how many octets it takes.
+/// Writes a number that is not 0, and returns its length in bytes.
 #[inline(always)]
 fn put(room: &mut [u8; LONGEST], number: u64) -> usize {
     let length = LENGTHS[(number | 1).ilog2() as usize];
@@ -359,7 +359,7 @@ impl Codec for Writer<'_> {
         self.next <<= 1;
         let there = *value != 0;
         self.there |= if there { self.next } else { 0 };
-        // The next one takes the place of a 0.
+        // The next number overwrites a 0.
         self.numbers[self.count] = *value;
         self.count += usize::from(there);
     }
@@ -376,13 +376,13 @@ impl Codec for Writer<'_> {
     fn fail(&mut self) {}
 }
 
-/// Takes numbers from octets.
+/// Reads numbers from bytes.
 #[derive(Default)]
 pub(super) struct Reader<'a> {
     octets: &'a [u8],
-    /// Which of the next are not 0.
+    /// The mask: which of the next numbers are not 0.
     there: u64,
-    /// How many that is about.
+    /// How many numbers the mask is still about.
     left: u32,
     base: Base,
     over: bool,
@@ -399,12 +399,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Nothing was wrong, and nothing is left.
+    /// Whether nothing was wrong and no bytes are left.
     pub(super) fn is_done(&self) -> bool {
         !self.over && self.octets.is_empty()
     }
 
-    /// Takes away that many octets.
+    /// Skips that many bytes.
     #[inline]
     fn advance(&mut self, length: usize) {
         match self.octets.get(length..) {
@@ -432,7 +432,7 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// The next eight octets, or as many as there are.
+    /// The next eight bytes, padded with zeros at the end.
     #[inline]
     fn word(&self) -> u64 {
         if let Some(octets) = self.octets.first_chunk::<8>() {

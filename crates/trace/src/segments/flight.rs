@@ -7,14 +7,14 @@ use super::{Again, FLIGHT_MAX, Insertion, Sent};
 use crate::frozen::Codec;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Segments in a chunk, and twice as many in the ring, at most.
+/// Limit of segments in a chunk. The limit in the ring is twice that.
 const CHUNK: usize = 256;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flight {
     /// The newest, in order.
     ring: VecDeque<Sent>,
-    /// Older ones: chunks by the offset of their first octet. None is empty.
+    /// Older segments: chunks by the offset of their first byte. No chunk is empty.
     tree: Option<Box<Tree>>,
 }
 
@@ -29,18 +29,18 @@ impl Flight {
         self.ring.len() + self.in_tree()
     }
 
-    /// Reads where the oldest in the ring is, which most packets do.
+    /// Reads the memory of the oldest segment in the ring, which most packets need.
     #[inline]
     pub(super) fn touch(&self) -> u64 {
         self.ring.front().map_or(0, |sent| sent.first)
     }
 
-    /// Those that are not in the ring.
+    /// Number of segments that are not in the ring.
     pub(super) fn in_tree(&self) -> usize {
         self.tree.as_ref().map_or(0, |tree| tree.len)
     }
 
-    /// Adds one that lies above all.
+    /// Adds a segment above all others.
     pub(super) fn push(&mut self, sent: Sent) {
         if self.ring.len() >= 2 * CHUNK {
             self.grow();
@@ -52,13 +52,13 @@ impl Flight {
     #[cold]
     fn grow(&mut self) {
         let tree = self.tree.get_or_insert_default();
-        // Of just the size it has, while the ring keeps its room.
+        // The chunk gets the exact size, and the ring keeps its room.
         let older: VecDeque<Sent> = self.ring.drain(..CHUNK).collect();
         tree.len += older.len();
         tree.chunks.insert(older[0].first, older);
     }
 
-    /// Takes away the lowest, if it begins below `ack`.
+    /// Removes the lowest segment if it starts below `ack`.
     #[inline]
     pub(super) fn pop_below(&mut self, ack: u64) -> Option<Sent> {
         if self.tree.is_some() {
@@ -92,7 +92,7 @@ impl Flight {
         Some(sent)
     }
 
-    /// Takes in what was sent at `time` from `first` to `end`, somewhere among the others.
+    /// Adds data sent at `time` from `first` to `end`, at any place among the others.
     pub(super) fn insert(&mut self, first: u64, end: u64, time: i64, found: &mut Insertion) {
         let mut from = first;
         let ring_first = self.ring.front().map_or(u64::MAX, |sent| sent.first);
@@ -107,7 +107,7 @@ impl Flight {
         }
     }
 
-    /// The part of it that lies below the ring, up to `limit`. Returns where it left off.
+    /// Adds its part below the ring, up to `limit`. Returns the end of the part.
     #[inline(never)]
     fn insert_tree(
         &mut self,
@@ -126,7 +126,7 @@ impl Flight {
                 Some(key) => key,
                 None => break,
             };
-            // What belongs to this chunk ends where the next one begins.
+            // The range of this chunk ends where the next one starts.
             let above = tree
                 .chunks
                 .range(key + 1..)
@@ -166,7 +166,7 @@ impl Flight {
         }
     }
 
-    /// Whether all from `first` to `end` is in segments.
+    /// Whether all data from `first` to `end` is in segments.
     pub(super) fn has(&self, first: u64, end: u64) -> bool {
         let mut from = first;
         let in_ring = self.ring.front().is_some_and(|sent| sent.first <= from);
@@ -244,8 +244,8 @@ fn exchange_sent<C: Codec>(sent: &mut Sent, codec: &mut C) {
     codec.small(&mut sent.again);
 }
 
-/// Takes the part from `from` to `limit` of a segment that ends at `whole_end` into one ordered run, above which
-/// `above` stands, and returns where it left off: at `limit`, or after the segment that reaches past it.
+/// Adds the part from `from` to `limit` of a segment that ends at `whole_end` to one ordered run. `above` is the
+/// segment above the run. Returns the end of the part: `limit`, or the end of a segment that extends beyond it.
 fn insert_into(
     run: &mut VecDeque<Sent>,
     above: Option<Sent>,
@@ -279,7 +279,7 @@ fn insert_into(
         };
         let is_first = found.again.is_none();
         found.again.get_or_insert(again);
-        // Of those that follow the first one, the last may be sent again only in part: it keeps its time.
+        // After the first one, the last segment may be repeated only in part: it keeps its time.
         if is_first || sent.end() <= whole_end {
             sent.time = time;
         }
@@ -291,7 +291,7 @@ fn insert_into(
 }
 
 impl Insertion {
-    /// A piece that was not seen before lies below `above`.
+    /// A new piece is below `above`.
     fn fills_below(&mut self, above: Sent, whole_end: u64) {
         self.fills = true;
         self.above_time = above.time;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub(super) struct Gaps {
     /// No data below this was seen: the gap that every stream begins with.
     floor: u64,
-    /// The others: first octet and end.
+    /// The other gaps: first byte and end.
     inner: BTreeMap<u64, u64>,
     forgotten: u64,
 }
@@ -18,13 +18,13 @@ impl Gaps {
         self.forgotten
     }
 
-    /// How many there are, the one below the floor apart.
+    /// Number of gaps, without the one below the floor.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.inner.len()
     }
 
-    /// Gives up the lower half of them, as if they had been seen.
+    /// Forgets the lower half of them, as if their data had been seen.
     pub(super) fn forget(&mut self) {
         for _ in 0..self.inner.len() / 2 {
             self.inner.pop_first();
@@ -32,7 +32,7 @@ impl Gaps {
         }
     }
 
-    /// Forgets all.
+    /// Removes all gaps.
     pub(super) fn clear(&mut self) {
         (self.floor, self.forgotten) = (0, 0);
         if !self.inner.is_empty() {
@@ -40,7 +40,7 @@ impl Gaps {
         }
     }
 
-    /// Adds a gap that lies above all.
+    /// Adds a gap above all others.
     pub(super) fn add(&mut self, first: u64, end: u64) {
         if first == 0 {
             self.floor = end;
@@ -58,8 +58,8 @@ impl Gaps {
         }
     }
 
-    /// From `first` to `end` was seen now. Returns how many octets of it had not been, and the first
-    /// of those.
+    /// Removes the data from `first` to `end`, which has been seen now. Returns how many bytes of it are new, and the
+    /// first of these.
     pub(super) fn fill(&mut self, first: u64, end: u64) -> (u32, u64) {
         let (mut new, mut lowest) = (0, u64::MAX);
         if first < self.floor {

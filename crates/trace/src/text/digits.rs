@@ -3,10 +3,10 @@
 /// Powers of ten, up to the largest number of decimals in reports.
 const SCALES: [u64; 4] = [1, 10, 100, 1000];
 
-/// What a number is at most when decimals times it: below, the error of a product is far smaller than [`NEAR`].
+/// Limit of a number times its power of ten. Below it, the error of the product is far smaller than [`NEAR`].
 const LARGE: f64 = 1e10;
 
-/// How near to the middle of two texts a number may be for the nearer one to be surely right.
+/// Smallest distance of a number from the middle between two texts at which the nearer text is certainly correct.
 const NEAR: f64 = 1e-4;
 
 /// Room for the text of a number.
@@ -39,7 +39,7 @@ impl Digits {
         Some(self.decimal(floor + u64::from(rest > 0.5), decimals))
     }
 
-    /// A number of which so many digits stand behind the point.
+    /// A number with this many decimals.
     fn decimal(&mut self, number: u64, decimals: usize) -> &str {
         let mut left = number;
         let mut at = self.octets.len();

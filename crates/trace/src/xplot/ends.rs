@@ -3,7 +3,7 @@
 use super::plot::{Plot, Pool, Studio};
 use super::stroke::{Stroke, What};
 
-/// Microseconds from one time to another, 0 backwards.
+/// Microseconds from one time to another; 0 if negative.
 fn elapsed(from: i64, to: i64) -> i64 {
     to.saturating_sub(from).max(0)
 }
@@ -47,7 +47,7 @@ pub(super) fn size<S: Studio>(
 #[derive(Debug)]
 pub(super) struct Throughput {
     pub(super) plot: Plot,
-    /// When the present few packets began, how many there are, and how many octets.
+    /// Start, packets and bytes of the present average.
     first: i64,
     packets: u64,
     octets: u64,
@@ -58,7 +58,7 @@ pub(super) struct Throughput {
 pub(super) struct Passed {
     pub(super) now: i64,
     pub(super) octets: u32,
-    /// Time and octets since the connection began.
+    /// Time and bytes since the connection's start.
     pub(super) began: i64,
     pub(super) total: u64,
 }
@@ -74,7 +74,7 @@ impl Throughput {
         }
     }
 
-    /// A packet passes; `interval` is how many make an average, `instant` draws each.
+    /// Adds a packet. `interval` is the number of packets of an average; with `instant`, each packet is drawn.
     pub(super) fn pass<S: Studio>(
         &mut self,
         pool: &mut Pool<S>,
@@ -126,8 +126,8 @@ impl Outstanding {
         }
     }
 
-    /// So many octets are in flight; `window` is what the other end has room for, if that is drawn, `began` when the
-    /// connection did.
+    /// Adds a sample of bytes in flight. `window` is the other end's window, if that is drawn, and `began` is the start
+    /// of the connection.
     pub(super) fn sample<S: Studio>(
         &mut self,
         pool: &mut Pool<S>,

@@ -1,13 +1,13 @@
-//! A line of a plot that grows to the right, with its label beside its first part that is not zero.
+//! A line of a plot that grows to the right, with its label at its first part that is not zero.
 
 use super::pen::{Number, Pen, Point, Word};
 
-/// How a line looks.
+/// Style of a line.
 #[derive(Debug)]
 pub(super) struct Style {
-    /// What stands before its next dot: without and with colours.
+    /// The text before its next dot, without and with colours.
     dot: [Word; 2],
-    /// The colour by itself.
+    /// The colour alone.
     colour: Word,
     label: Word,
 }
@@ -46,7 +46,7 @@ pub(super) static SIZES: [Style; 2] = [
     Style::new("blue\ndot ", "blue\n", "avg segsize\n"),
 ];
 
-/// A line so far.
+/// The state of a line.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     last: Option<Last>,
@@ -102,7 +102,7 @@ impl Line {
             return at;
         };
         let elapsed = time.saturating_sub(last.time).max(0);
-        // tcptrace halves seconds and microseconds each for itself.
+        // tcptrace halves seconds and microseconds separately.
         let half = elapsed / 2_000_000 * 1_000_000 + elapsed % 1_000_000 / 2;
         let middle = last.y.wrapping_add(y).wrapping_add(1) / 2;
         let there = zero.relative(last.time.saturating_add(half));
@@ -113,12 +113,12 @@ impl Line {
     }
 }
 
-/// What the times of a file count from, in microseconds; 0 for none.
+/// Origin of the times of a file, in microseconds; 0 for none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Zero(pub(super) i64);
 
 impl Zero {
-    /// A time as the file shows it; before the file's first, it is the first.
+    /// A time as the file shows it. A time before the file's first is shown as the first.
     #[inline]
     pub(super) fn relative(self, time: i64) -> i64 {
         if self.0 == 0 {

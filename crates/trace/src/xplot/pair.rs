@@ -20,11 +20,11 @@ pub(super) struct Drawing<'a, S> {
     pub(super) options: &'a Options,
     pub(super) names: &'a dyn Names,
     pub(super) pool: &'a mut Pool<S>,
-    /// What sequence numbers of all time lines count from.
+    /// Origin of sequence numbers in all time lines.
     pub(super) bases: &'a mut [u32; 2],
 }
 
-/// One end's graphs: of the data it sends.
+/// The graphs of the data that one end sends.
 #[derive(Debug)]
 struct Side {
     /// Its first sequence number that is not 0; 0 before it.
@@ -33,7 +33,7 @@ struct Side {
     ack: u32,
     /// End of its last window, of any ACK.
     window_end: u32,
-    /// The window of its last packet that was no reset.
+    /// The window of its last packet other than a reset.
     window: u32,
     sequence: Option<Plot>,
     rtt: Option<Plot>,
@@ -51,7 +51,7 @@ pub(super) struct Pair {
     a: Side,
     b: Side,
     time_line: Option<Plot>,
-    /// What its time line's sequence numbers count from, if not from all connections' alike.
+    /// Origin of sequence numbers in its time line, if it has an origin of its own.
     bases: [u32; 2],
 }
 
@@ -60,7 +60,7 @@ const fn micros(nanoseconds: i64) -> i64 {
     nanoseconds.saturating_add(500).div_euclid(1000)
 }
 
-/// What a file shows.
+/// The graph that a file shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Sequence,
@@ -130,11 +130,11 @@ impl<S: Studio> Drawing<'_, S> {
         Plot::new(self.pool, &name, page)
     }
 
-    /// What stands at the head of a file of the data from one end to the other.
+    /// The head of a file of the data from one end to the other.
     fn head(&self, near: (IpAddr, u16), far: (IpAddr, u16), kind: Kind) -> String {
         let options = self.options;
         let (time_line, numbers) = (kind == Kind::TimeLine, kind == Kind::Sequence);
-        // Throughput and round trips are as old as tcptrace itself, and do not name relative time.
+        // In tcptrace, graphs of throughput and round trips do not name relative time.
         let old = kind == Kind::Rtt || kind == Kind::Throughput;
         let mut head = String::with_capacity(200);
         head.push_str(
@@ -157,7 +157,7 @@ impl<S: Studio> Drawing<'_, S> {
                 head.push(' ');
             }
             for (end, after) in [(near, "_==>_"), (far, " (")] {
-                // Writing to a string does not fail, and what a resolver fails to name stays unnamed.
+                // Writing to a string cannot fail. An end that the resolver cannot name has no name.
                 let _ = self.names.host(end.0, &mut head);
                 head.push(':');
                 let _ = self.names.port(end.1, &mut head);
@@ -280,7 +280,7 @@ impl Pair {
         }
     }
 
-    /// Ends its files; unless it is complete, they are discarded if that was asked for.
+    /// Completes its files, or removes them if only complete connections are wanted and it is not.
     pub(super) fn close<S: Studio>(self, pool: &mut Pool<S>, complete_only: bool) {
         let wanted = self.complete || !complete_only;
         for plot in self
@@ -358,13 +358,13 @@ impl Pair {
     }
 }
 
-/// A packet to be drawn.
+/// A packet to draw.
 struct Packet<'a> {
     connection: &'a Connection,
     sender: &'a Direction,
     segment: &'a Segment,
     verdict: &'a Verdict,
-    /// Something in it was sent before, as the graph shows it.
+    /// It retransmits data, as the graph shows it.
     again: bool,
     /// Microseconds.
     now: i64,
@@ -412,7 +412,7 @@ impl<'a> Packet<'a> {
         );
     }
 
-    /// The packet measured a round trip of what the other end sent.
+    /// The packet measured a round trip of the other end's data.
     fn round_trip<S: Studio>(&self, drawing: &mut Drawing<'_, S>, other: &mut Side, letters: u64) {
         let Some(sample) = self.verdict.sample else {
             return;
@@ -519,13 +519,13 @@ impl<'a> Packet<'a> {
             &mut *drawing.bases
         };
         let (this, other) = if self.verdict.from_a { (0, 1) } else { (1, 0) };
-        // The handshake is shown with its numbers as sent; the reply already counts from here.
+        // The handshake is shown with its numbers as sent. The reply is already relative to this.
         let shown = bases[this];
         if shown == 0 && !self.segment.syn() {
             bases[this] = first;
         }
         let segment = self.segment;
-        // Captured at one end, its time at the other is guessed from a third of the round trip.
+        // The capture is at one end. The time at the other end is estimated as a third of the round trip.
         let third = micros(self.sender.rtt_last) / 3;
         let there = if self.verdict.from_a {
             self.now.saturating_add(third)

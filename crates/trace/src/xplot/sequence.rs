@@ -29,12 +29,12 @@ const DOWN_TICK: Word = Word::new("dtick ");
 const ACROSS_TICK: Word = Word::new("htick ");
 const LINE: Word = Word::new("line ");
 
-/// Beginnings of lines, without and with colours.
+/// Prefixes of lines, without and with colours.
 const WHITE_DOWN: [Word; 2] = [DOWN, Word::new("white\ndarrow ")];
 const GREEN_LINE: [Word; 2] = [LINE, Word::new("green\nline ")];
 const YELLOW_LINE: [Word; 2] = [LINE, Word::new("yellow\nline ")];
 
-/// What is drawn of what could be: see [`Options`].
+/// The optional parts that are drawn: see [`Options`].
 #[derive(Debug, Clone, Copy)]
 struct Show {
     colour: bool,
@@ -49,20 +49,20 @@ struct Show {
     probes: bool,
 }
 
-/// The graph of one end's data so far.
+/// The state of the graph of one end's data.
 #[derive(Debug)]
 pub(super) struct Sequence {
     show: Show,
     zero: Zero,
-    /// When the connection began, in microseconds.
+    /// Start of the connection, in microseconds.
     began: i64,
-    /// What its sequence numbers count from.
+    /// Origin of its sequence numbers.
     base: u32,
-    /// What the other end's last ACK said.
+    /// The other end's last ACK.
     last: Last,
 }
 
-/// What an ACK said.
+/// The fields of an ACK.
 #[derive(Debug)]
 struct Last {
     /// There was one.
@@ -123,7 +123,7 @@ impl Sequence {
         }
     }
 
-    /// A number as the graph counts them.
+    /// A sequence number relative to the origin.
     #[inline]
     fn number(&self, number: u32) -> Number {
         Number::new(number.wrapping_sub(self.base))
@@ -164,7 +164,7 @@ impl Sequence {
         }
     }
 
-    /// What the last ACK said is elsewhere, or to be written otherwise.
+    /// Computes the texts and places of the last ACK again, after its numbers or their style have changed.
     fn moved(&mut self, at: usize) -> usize {
         self.last.number_text = self.number(self.last.number);
         self.last.window_end_text = self.number(self.last.window_end);
@@ -172,7 +172,7 @@ impl Sequence {
         at
     }
 
-    /// Everything from here on has this colour.
+    /// Sets the colour of everything that follows.
     #[inline]
     fn colour(&self, ink: &mut Ink, at: usize, colour: &Word) -> usize {
         if self.show.colour {
@@ -194,7 +194,7 @@ impl Sequence {
         ink.mark_in(at, command, point, self.show.colour.then_some(colour))
     }
 
-    /// Draws what a packet sends.
+    /// Draws the data of a packet.
     #[inline]
     fn sent(&mut self, pen: &mut Pen, at: usize, sent: &Stroke) -> usize {
         let length = sent.b;
@@ -243,7 +243,7 @@ impl Sequence {
         at
     }
 
-    /// Letters above and below what is no plain segment.
+    /// Draws letters above and below a segment that is not plain.
     #[cold]
     fn marks(&self, ink: &mut Ink, at: usize, sent: &Stroke, end: &Point) -> usize {
         let mut at = at;
@@ -264,7 +264,7 @@ impl Sequence {
         at
     }
 
-    /// What flags beside SYN and FIN draw.
+    /// Draws flags other than SYN and FIN.
     #[cold]
     fn flags(
         &self,
@@ -345,7 +345,7 @@ impl Sequence {
         label(ink, at, &ABOVE, &after, text)
     }
 
-    /// Draws what a packet of the other end acknowledges.
+    /// Draws the acknowledgement of a packet of the other end.
     #[inline]
     fn acknowledged(&mut self, pen: &mut Pen, at: usize, ack: &Stroke) -> usize {
         let time = pen.clock.time(self.zero.relative(ack.time));
@@ -401,7 +401,7 @@ impl Sequence {
                 at = ink.line(at, &LINE, &corner, &window_point);
             }
         }
-        // One by one: what was just written in pieces is slow to copy.
+        // Field by field: a value that was just written in pieces is slow to copy.
         let last = &mut self.last;
         last.any = true;
         last.time = time;
