@@ -38,7 +38,7 @@ pub fn echo(socket: &UdpSocket, stop: &AtomicBool) -> io::Result<u64> {
     Ok(answered)
 }
 
-/// epoll without a store, for descriptors that stay open.
+/// epoll that watches only descriptors that are about to be ready.
 pub struct Epoll {
     epoll: OwnedFd,
     events: EventBuffer,
