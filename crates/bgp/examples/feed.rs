@@ -1,8 +1,8 @@
-//! What a table costs: prefixes from one peer through a [`Rib`] to another, and then withdrawn, in memory.
+//! The cost of a full table, in memory: prefixes from one peer through a [`Rib`] to another, and then withdrawn.
 //!
-//! `cargo run --release -p headend-bgp --example feed -- [PREFIXES] [SETS]` prints for a quarter, a half and all of the prefixes
-//! what each took: reading the messages, deciding, and writing those for the other peer; and at the end the memory of
-//! the process, which holds both peers' tables.
+//! `cargo run --release -p headend-bgp --example feed -- [PREFIXES] [SETS]` runs with a quarter, a half and all of the
+//! prefixes. For each run it prints the time per prefix (reading messages, deciding, and writing messages for the other
+//! peer) and the memory of the process, which holds both peers' tables.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use wire::bgp::{
     HEADER_LEN, NextHop, Nlri, Prefix, SegmentKind, Update, UpdateContext, UpdateWriter, frame,
 };
 
-/// Octets that a turn reads, and that a peer takes at once.
+/// Octets that are read in a turn, and that a peer accepts at once.
 const TURN: usize = 64 * 1_024;
 
 fn main() {
@@ -64,7 +64,8 @@ fn run(prefixes: u32, sets: u32) {
     );
 }
 
-/// Puts all of a feed through; gives the time without the feed's own, and messages to the other peer.
+/// Passes a whole feed through. Returns the time without that of the feed, and the number of messages to the other
+/// peer.
 fn through(rib: &mut Rib, feed: &mut Feed) -> (Duration, u64) {
     let context = UpdateContext::default();
     let mut taken = Duration::ZERO;
@@ -107,7 +108,7 @@ fn count(mut octets: &[u8]) -> u64 {
     messages
 }
 
-/// Messages of a peer that announces so many prefixes in so many attribute sets, or withdraws them.
+/// The messages of a peer that announces prefixes in a number of attribute sets, or withdraws them.
 struct Feed {
     prefixes: u32,
     sets: u32,
@@ -125,7 +126,7 @@ impl Feed {
         }
     }
 
-    /// The messages of a turn; `false` when there are no more.
+    /// The messages of a turn; `false` if there are no more.
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         out.clear();
         let writer = UpdateWriter::default();
@@ -136,7 +137,7 @@ impl Feed {
             let share = |set: u32| {
                 (u64::from(set) * u64::from(self.prefixes) / u64::from(self.sets)) as u32
             };
-            // Prefixes of a set do not lie together.
+            // The prefixes of a set are not neighbours.
             let routes = (share(set)..share(set + 1)).map(|n| Nlri {
                 prefix: Prefix::v4((n.wrapping_mul(0x9e37_79b1) >> 8) << 8, 24),
                 path_id: 0,
@@ -156,7 +157,7 @@ impl Feed {
     }
 }
 
-/// Attributes as routes in the Internet have them: a path of four, half of them with communities.
+/// Typical attributes of Internet routes: a path of four, and communities on half of them.
 fn say(set: u32, out: &mut Vec<u8>) {
     attr::put(code::ORIGIN, &[0], out);
     attr::put_with(code::AS_PATH, out, |out| {

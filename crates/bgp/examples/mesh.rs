@@ -1,4 +1,4 @@
-//! A full mesh of idle routers in one process, in virtual time: what a session costs in time and memory.
+//! A full mesh of idle routers in one process, in virtual time: the cost of a session in time and memory.
 //!
 //! `cargo run --release -p headend-bgp --example mesh -- 1000 30` brings up 1,000 routers at 1 s / 3 s and runs 30 s of them.
 
@@ -41,7 +41,7 @@ impl Mesh {
             .map(|number| {
                 let mut config =
                     SpeakerConfig::new(64_512 + number, Ipv4Addr::from_bits(number + 1));
-                config.limits.happenings_max = 16;
+                config.limits.recent_events_max = 16;
                 config.peers = (0..routers)
                     .filter(|other| *other != number)
                     .map(|other| {
@@ -76,10 +76,10 @@ impl Mesh {
         links[at] = Some(to);
     }
 
-    /// Carries over what a speaker has to say.
+    /// Delivers the messages of a speaker.
     fn drain(&mut self, number: u32, out: &mut Vec<u8>, now: Instant) {
-        // KEEPALIVEs are taken out first and delivered together: so the processor fetches what many of them touch at
-        // once, where it would wait for memory for each.
+        // KEEPALIVEs are collected and delivered together, so that the processor loads the memory of many sessions at
+        // once instead of waiting for each.
         let mut batch = core::mem::take(&mut self.batch);
         let mut others = Vec::new();
         let speaker = &mut self.speakers[number as usize];
@@ -180,7 +180,7 @@ fn main() {
     let begun = Clock::now();
     let start = Instant::from_nanos(1_000_000_000);
     for number in 0..routers {
-        // Router by router over a second, as processes would be started.
+        // The routers start one after the other within a second, as processes would.
         let now = start + Duration::from_micros(1_000_000 / u64::from(routers) * u64::from(number));
         mesh.run(now);
         mesh.speakers[number as usize].start(now);

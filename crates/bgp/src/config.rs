@@ -1,7 +1,7 @@
-//! What a speaker and its peers are set to.
+//! Settings of a speaker and its peers.
 //!
-//! Settings that many peers have in common are one [`PeerSettings`] behind an `Arc`: a peer of its own costs its
-//! address and its autonomous system.
+//! Peers share one [`PeerSettings`] behind an `Arc` if their settings are equal, so a further peer costs little more
+//! than its address and AS.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use wire::bgp::{Families, PORT, Prefix, Role};
 use crate::policy::{Policy, Roas};
 use crate::rib::NextHopRule;
 
-/// A speaker: one router.
+/// The settings of a speaker: one router.
 #[derive(Clone, Debug)]
 pub struct SpeakerConfig {
     /// Our autonomous system.
     pub asn: u32,
     /// Our BGP Identifier (RFC 6286): not 0.
     pub router_id: Ipv4Addr,
-    /// Peers by address.
+    /// Configured peers.
     pub peers: Vec<PeerConfig>,
-    /// Peers by network: whoever connects from there.
+    /// Networks of dynamic peers.
     pub dynamic: Vec<DynamicConfig>,
-    /// Whether this is a start after one whose forwarding state is still in place: the Restart State bit is sent, and
-    /// what we announce waits for the peers' End-of-RIB, at most this long (RFC 4724, section 4.1).
+    /// Whether this is a restart during which the forwarding state was preserved. Then the Restart State bit is sent,
+    /// and our announcements wait for the peers' End-of-RIB, at most this long (RFC 4724, section 4.1).
     pub restarted: Option<Duration>,
-    /// The cluster of a route reflector (RFC 4456); else it is the BGP Identifier.
+    /// The cluster identifier of a route reflector (RFC 4456); by default the BGP Identifier.
     pub cluster_id: Option<Ipv4Addr>,
-    /// Whether the best external route stays against one that is better by identifiers only (RFC 5004).
+    /// Whether the current best external route wins against one that is better by identifiers only (RFC 5004).
     pub prefers_oldest: bool,
-    /// Which route origins are authorised (RFC 6811).
+    /// The authorised route origins (RFC 6811).
     pub roas: Arc<Roas>,
-    /// Bounds of tables.
+    /// Limits of tables.
     pub limits: Limits,
 }
 
@@ -53,10 +53,10 @@ impl SpeakerConfig {
         }
     }
 
-    /// What is wrong with it, if anything: a key and why.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first fault, with the place of the peer that it is about.
+    /// The first fault: the key, why it is wrong, and which part has it.
     pub fn check(&self) -> Result<(), ConfigError> {
         let fault = |at, key, why| Err(ConfigError { at, key, why });
         if self.asn == 0 {
@@ -88,7 +88,7 @@ impl SpeakerConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} {why}")]
 pub struct ConfigError {
-    /// Whose setting it is.
+    /// The part that has the setting.
     pub at: Place,
     /// The setting.
     pub key: &'static str,
@@ -101,26 +101,26 @@ pub struct ConfigError {
 pub enum Place {
     /// The speaker's own.
     Speaker,
-    /// A peer, by its place in [`SpeakerConfig::peers`].
+    /// A peer, by its index in [`SpeakerConfig::peers`].
     Peer(usize),
-    /// A network of peers, by its place in [`SpeakerConfig::dynamic`].
+    /// A network of peers, by its index in [`SpeakerConfig::dynamic`].
     Dynamic(usize),
 }
 
-/// Bounds of a speaker's tables.
+/// Limits of a speaker's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Peers that came by a network, over all networks.
+    /// The most dynamic peers, over all networks.
     pub dynamic_peers_max: u32,
-    /// Recent happenings that are kept to be shown.
-    pub happenings_max: u32,
+    /// The most recent events that are stored for operators.
+    pub recent_events_max: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             dynamic_peers_max: 100_000,
-            happenings_max: 256,
+            recent_events_max: 256,
         }
     }
 }
@@ -128,22 +128,22 @@ impl Default for Limits {
 /// One peer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerConfig {
-    /// What operators call it; its address where it has no name.
+    /// The name for operators; by default the address.
     pub name: Option<Box<str>>,
     /// Its address.
     pub remote: IpAddr,
-    /// The port where it listens.
+    /// The port on which it listens.
     pub port: u16,
-    /// Our address towards it; the kernel's choice where there is none.
+    /// Our address towards it; by default the kernel chooses.
     pub local: Option<IpAddr>,
     /// Its autonomous system.
     pub remote_asn: RemoteAsn,
-    /// All else.
+    /// All other settings.
     pub settings: Arc<PeerSettings>,
 }
 
 impl PeerConfig {
-    /// A peer on the usual port.
+    /// A peer on the standard port.
     #[must_use]
     pub fn new(remote: IpAddr, remote_asn: RemoteAsn, settings: Arc<PeerSettings>) -> Self {
         Self {
@@ -157,25 +157,25 @@ impl PeerConfig {
     }
 }
 
-/// Peers that need no configuration of their own: whoever connects from a network.
+/// Dynamic peers: any host of a network may connect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicConfig {
-    /// Where they come from. Of two networks that fit, the longer prefix is taken.
+    /// Their network. If several networks contain a host, the longest prefix applies.
     pub prefix: Prefix,
     /// Their autonomous systems.
     pub remote_asn: RemoteAsn,
-    /// How many at a time; the next one is refused and counted.
+    /// The most of them at a time. Further connections are refused and counted.
     pub peers_max: u32,
-    /// All else.
+    /// All other settings.
     pub settings: Arc<PeerSettings>,
 }
 
-/// Which autonomous systems a peer may have.
+/// The autonomous systems that a peer may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteAsn {
     /// Any.
     Any,
-    /// Any but ours.
+    /// Any except ours.
     External,
     /// Ours.
     Internal,
@@ -184,7 +184,7 @@ pub enum RemoteAsn {
 }
 
 impl RemoteAsn {
-    /// Whether a peer of autonomous system `asn` is one of them, where `ours` is ours.
+    /// Whether a peer may have the autonomous system `asn` if ours is `ours`.
     #[must_use]
     pub const fn admits(self, asn: u32, ours: u32) -> bool {
         match self {
@@ -196,81 +196,83 @@ impl RemoteAsn {
     }
 }
 
-/// What peers may have in common.
+/// Settings that peers may share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerSettings {
-    /// Our autonomous system towards it, where it is not the speaker's.
+    /// Our autonomous system towards the peer, if it is not the speaker's.
     pub local_asn: Option<u32>,
-    /// Wait for it to connect (PassiveTcpEstablishment).
+    /// Wait for the peer to connect (PassiveTcpEstablishment).
     pub passive: bool,
-    /// Whether it is started with the speaker.
+    /// Whether the peer is started with the speaker.
     pub enabled: bool,
     /// The hold time that we offer, in seconds: 0 or at least 3.
     pub hold_time_s: u16,
-    /// The shortest hold time that is accepted, in seconds; 0 is always measured by `hold_time_s` being 0 or not.
+    /// The shortest hold time that is accepted, in seconds. Whether a hold time of 0 is accepted depends on
+    /// `hold_time_s` only.
     pub hold_time_min_s: u16,
-    /// Between KEEPALIVEs, in seconds, at least 1; never more than a third of the agreed hold time, which is also what
-    /// holds where there is none.
+    /// The time between KEEPALIVEs in seconds, at least 1. It is limited to a third of the negotiated hold time, which
+    /// is also the default.
     pub keepalive_s: Option<u16>,
     /// ConnectRetryTime, before its jitter.
     pub connect_retry: Duration,
-    /// DelayOpenTime, where DelayOpen is on.
+    /// DelayOpenTime, if DelayOpen is on.
     pub delay_open: Option<Duration>,
-    /// DampPeerOscillations: after a session that failed, Idle for `idle_hold`, twice as long each time. Where it is
-    /// off, for `idle_hold` each time.
+    /// DampPeerOscillations: after a failed session the peer stays in Idle for `idle_hold`, twice as long each time. If
+    /// this is off, the time is always `idle_hold`.
     pub damp_oscillations: bool,
     /// IdleHoldTime, before its jitter.
     pub idle_hold: Duration,
-    /// The longest that IdleHoldTime grows to.
+    /// The longest IdleHoldTime.
     pub idle_hold_max: Duration,
-    /// A session that lasted so long was no oscillation.
+    /// A session that lasted this long does not count as an oscillation.
     pub stable_after: Duration,
     /// CollisionDetectEstablishedState.
     pub collision_detect_established: bool,
     /// SendNOTIFICATIONwithoutOPEN.
     pub notify_without_open: bool,
-    /// How long the stream may take nothing (RFC 9687); none: the longer of 8 minutes and two hold times.
+    /// How long the stream may accept no data (RFC 9687); by default 8 minutes, or two hold times if that is longer.
     pub send_hold: Option<Duration>,
     /// The families that we offer.
     pub families: Families,
-    /// Families of which we take several paths per prefix (RFC 7911).
+    /// Families for which we accept several paths per prefix (RFC 7911).
     pub add_path_receive: Families,
-    /// Families of which we send several paths per prefix.
+    /// Families for which we send several paths per prefix.
     pub add_path_send: Families,
-    /// Route refresh (RFC 2918), also the enhanced one (RFC 7313).
+    /// Route refresh (RFC 2918), including enhanced refresh (RFC 7313).
     pub refresh: bool,
     /// Messages of up to 65,535 octets (RFC 8654).
     pub extended_messages: bool,
-    /// Graceful restart (RFC 4724), where it is on.
+    /// Graceful restart (RFC 4724), if it is on.
     pub graceful_restart: Option<GracefulSettings>,
     /// Our role (RFC 9234).
     pub role: Option<Role>,
-    /// Insist on a role of the peer's.
+    /// Require the peer to state a role.
     pub role_strict: bool,
-    /// Whether an external peer's paths have to begin with its autonomous system (RFC 4271, section 6.3). Route servers'
-    /// do not (RFC 7947), and are known by their role.
+    /// Whether an external peer's paths have to start with its autonomous system (RFC 4271, section 6.3). Those of
+    /// route servers do not (RFC 7947); their role tells.
     pub enforce_first_as: bool,
-    /// What TCP is asked for.
+    /// TCP options.
     pub transport: Transport,
     /// The most prefixes of each family that the peer may announce.
     pub prefix_limit: Option<PrefixLimit>,
-    /// What becomes of its routes. None: all are taken from an internal peer, none from an external one (RFC 8212).
+    /// The import policy. Without one, all routes of internal peers are accepted, and none of external peers (RFC
+    /// 8212).
     pub import: Option<Arc<Policy>>,
-    /// What becomes of routes to it; likewise.
+    /// The export policy; the same defaults apply.
     pub export: Option<Arc<Policy>>,
-    /// MinRouteAdvertisementIntervalTimer (RFC 4271, section 9.2.1.1); zero: none.
+    /// MinRouteAdvertisementIntervalTimer (RFC 4271, section 9.2.1.1); zero turns it off.
     pub advertisement_interval: Duration,
-    /// Whether it is a client of this route reflector (RFC 4456).
+    /// Whether the peer is a client of this route reflector (RFC 4456).
     pub is_client: bool,
-    /// How often our own autonomous system may stand in a path that is taken.
+    /// How often our own autonomous system may be in a path that is accepted.
     pub allow_own: u8,
-    /// Of each prefix, so many paths are sent where several are, the best first; 0 for all.
+    /// How many paths of each prefix are sent if several are sent, the best first; 0 for all.
     pub add_path_count: u16,
-    /// What is done to next hops.
+    /// How next hops are changed.
     pub next_hop: NextHopRule,
-    /// Next hop for IPv4 routes where it is to be ourselves; none: our end of the connection.
+    /// Our next hop for IPv4 routes; by default our end of the connection.
     pub next_hop_v4: Option<Ipv4Addr>,
-    /// Next hop for IPv6 routes where it is to be ourselves; none: our end of the connection.
+    /// Our next hop for IPv6 routes; by default our end of the connection.
     pub next_hop_v6: Option<Ipv6Addr>,
 }
 
@@ -317,7 +319,7 @@ impl Default for PeerSettings {
 }
 
 impl PeerSettings {
-    /// Whether a session under these settings may go on under others: what was agreed on would be the same.
+    /// Whether a session with these settings may continue with others, because all negotiated settings are equal.
     #[must_use]
     pub fn goes_on_under(&self, others: &Self) -> bool {
         let like = Self {
@@ -373,11 +375,11 @@ impl PeerSettings {
 /// Graceful restart (RFC 4724).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GracefulSettings {
-    /// How long after a restart of ours a peer keeps our routes, in seconds, at most 4,095.
+    /// How long a peer keeps our routes after we restart, in seconds, at most 4,095.
     pub restart_time_s: u16,
-    /// How long a peer's stale routes are kept at most, from its session's loss on.
+    /// The longest time for which a peer's stale routes are kept after its session is lost.
     pub stale_max: Duration,
-    /// Whether our forwarding state outlives us: the Forwarding State bit.
+    /// Whether our forwarding state survives a restart: the Forwarding State bit.
     pub forwarding: bool,
 }
 
@@ -391,19 +393,19 @@ impl Default for GracefulSettings {
     }
 }
 
-/// What TCP is asked for. A driver sets it on what it connects and on what it accepted.
+/// TCP options. A driver sets them on connections that it opens or accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
     /// The key of TCP signatures (RFC 2385).
     pub md5: Option<Redacted<Vec<u8>>>,
-    /// The TTL of what we send; the kernel's where there is none.
+    /// The TTL of sent segments; by default the kernel's.
     pub ttl: Option<u8>,
     /// Segments with a lower TTL are dropped (GTSM, RFC 5082).
     pub ttl_min: Option<u8>,
 }
 
 impl Transport {
-    /// GTSM for a peer at most so many hops away, 1 for a neighbour.
+    /// GTSM for a peer at most `hops` hops away; 1 for a neighbour.
     #[must_use]
     pub const fn gtsm(md5: Option<Redacted<Vec<u8>>>, hops: u8) -> Self {
         Self {
@@ -414,12 +416,12 @@ impl Transport {
     }
 }
 
-/// The most prefixes of a peer (RFC 4271, section 6.7).
+/// The most prefixes that a peer may announce (RFC 4271, section 6.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixLimit {
     /// The session ends when there are more.
     pub prefixes_max: u32,
-    /// When it may come back; never, until an operator says so, where there is none.
+    /// When the peer may connect again. Without this it stays in Idle until an operator starts it.
     pub restart_after: Option<Duration>,
 }
 

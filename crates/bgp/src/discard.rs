@@ -1,28 +1,28 @@
-//! What was ignored, and the counters of it.
+//! Input that was ignored, and its counters.
 
-/// Why a connection or octets were ignored. Nothing changed but the count.
+/// Why a connection or input was ignored. Nothing changed except the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum Discard {
-    /// The connection is gone.
+    /// The connection does not exist any more.
     #[error("unknown connection")]
     UnknownConnection,
-    /// Nobody is configured at that address or network.
+    /// No peer is configured with that address or network.
     #[error("unknown peer")]
     UnknownPeer,
-    /// The peer is in Idle: stopped, or held back after failures (RFC 4271, section 8.2.2).
+    /// The peer is in Idle: stopped, or held in Idle after failures (RFC 4271, section 8.2.2).
     #[error("the peer is idle")]
     PeerIdle,
     /// The peer has two connections already.
     #[error("the peer has two connections already")]
     TooManyConnections,
-    /// The network's limit of peers, or the speaker's.
+    /// The limit of the network or of the speaker for dynamic peers is reached.
     #[error("too many dynamic peers")]
     DynamicLimit,
 }
 
 impl Discard {
-    /// Every reason, in the order of their counters.
+    /// Every reason, in the order of the counters.
     pub const ALL: [Self; 5] = [
         Self::UnknownConnection,
         Self::UnknownPeer,
@@ -44,7 +44,7 @@ impl Discard {
     }
 }
 
-/// What a speaker ignored, by reason.
+/// What a speaker ignored, counted by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards([u32; Discard::ALL.len()]);
 

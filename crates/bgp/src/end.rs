@@ -1,4 +1,4 @@
-//! Why a session ended, and which NOTIFICATION that is: the one place where reasons become codes.
+//! Why a session ended, and the NOTIFICATION for each reason. Only this file maps reasons to codes.
 
 use core::fmt;
 
@@ -9,45 +9,45 @@ use crate::fsm::State;
 /// Why a connection or session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// The stream was closed by the peer, or broke.
+    /// The peer closed the stream, or it broke.
     Closed,
     /// The peer could not be reached.
     ConnectFailed,
-    /// The peer told us why.
+    /// The peer sent a NOTIFICATION.
     Received(Box<Notification>),
-    /// We found a fault in what the peer sent, and told it.
+    /// We found an error in the peer's messages, and sent this NOTIFICATION.
     Fault(Box<Notification>),
-    /// The peer was not heard for the hold time.
+    /// Nothing was received for the hold time.
     HoldTimer,
-    /// The peer took nothing for the send hold time (RFC 9687).
+    /// The stream accepted no data for the send hold time (RFC 9687).
     SendHoldTimer,
     /// An operator stopped the peer, with this text (RFC 9003).
     Shutdown(Box<str>),
     /// An operator reset the session, with this text.
     Reset(Box<str>),
-    /// The peer was taken out of the configuration.
+    /// The peer was removed from the configuration.
     Deconfigured,
     /// The peer's configuration changed.
     ConfigurationChanged,
-    /// More prefixes than allowed: the limit (RFC 4486, section 4).
+    /// The peer announced more prefixes than its limit (RFC 4486, section 4).
     PrefixLimit {
-        /// AFI and SAFI that were over it.
+        /// The family that exceeded the limit.
         family: wire::bgp::FamilyId,
         /// The limit.
         prefixes_max: u32,
     },
-    /// Lost a collision (RFC 4271, section 6.8).
+    /// The connection lost a collision (RFC 4271, section 6.8).
     Collision,
-    /// The peer has come again and was not heard to go (RFC 4724, section 4.2).
+    /// The peer connected again without ending its session (RFC 4724, section 4.2).
     PeerRestarted,
-    /// The machine's table ended it.
+    /// A state machine error.
     StateMachine(State),
-    /// A timer that gives up before a session is there: ConnectRetryTimer.
+    /// The ConnectRetryTimer expired before the session was Established.
     ConnectRetryTimer,
 }
 
 impl CloseReason {
-    /// The NOTIFICATION that tells the peer so; `None` where none is sent.
+    /// The NOTIFICATION for the peer; `None` if none is sent.
     #[must_use]
     pub fn notification(&self) -> Option<Notification> {
         Some(match self {
@@ -79,7 +79,7 @@ impl CloseReason {
     }
 }
 
-/// The subcode of RFC 6608 for what was not expected in a state.
+/// The subcode of RFC 6608 for a message that a state does not expect.
 const fn unexpected_in(state: State) -> u8 {
     match state {
         State::Idle | State::Connect | State::Active => 0,
@@ -89,7 +89,7 @@ const fn unexpected_in(state: State) -> u8 {
     }
 }
 
-/// The fault of a message of that type in a state that does not expect it (RFC 6608, section 4).
+/// The error for a message of that type in a state that does not expect it (RFC 6608, section 4).
 pub(crate) fn unexpected(state: State, kind: wire::bgp::Kind) -> CloseReason {
     let data = [kind as u8];
     CloseReason::Fault(Box::new(Notification::with_data(

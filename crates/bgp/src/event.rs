@@ -1,4 +1,4 @@
-//! What a speaker tells its owner, and what it remembers of the recent past.
+//! Events for the owner of a speaker, and a log of recent events for operators.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
@@ -13,27 +13,27 @@ use crate::fsm::State;
 use crate::peer::PeerId;
 use crate::table::ConnId;
 
-/// What the owner of a speaker is to do or should know.
+/// What the owner of a speaker has to do or should know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Connect to a peer, then say [`connected`](crate::Speaker::connected) or
+    /// Connect to a peer, then call [`connected`](crate::Speaker::connected) or
     /// [`connect_failed`](crate::Speaker::connect_failed).
     Connect {
-        /// The connection's name from now on.
+        /// The connection's identifier from now on.
         conn: ConnId,
         /// The peer.
         remote: SocketAddr,
-        /// Our address, where it is configured.
+        /// Our address, if it is configured.
         local: Option<IpAddr>,
-        /// [`PeerSettings::transport`] says what TCP is asked for.
+        /// [`PeerSettings::transport`] has the TCP options.
         settings: Arc<PeerSettings>,
     },
-    /// Give a connection up: its name is not known any more.
+    /// Close a connection: its identifier is not known any more.
     Close {
         /// The connection.
         conn: ConnId,
-        /// The last message of the stream, behind what was filled before: a NOTIFICATION, or empty. It is written if
-        /// the stream takes it, then the stream is closed.
+        /// The last message of the stream, after all that was filled before: a NOTIFICATION, or empty. Write it if the
+        /// stream accepts it, then close the stream.
         last: Vec<u8>,
     },
     /// A session is Established.
@@ -47,17 +47,17 @@ pub enum Event {
     Down {
         /// The peer.
         peer: PeerId,
-        /// Its address: one that came by a network is forgotten with its session.
+        /// Its address. A dynamic peer is forgotten with its session.
         remote: core::net::IpAddr,
-        /// Why.
+        /// The reason.
         reason: CloseReason,
     },
-    /// An UPDATE was not as it should be (RFC 7606); the peer's view has it.
+    /// A malformed UPDATE was received (RFC 7606); the peer's view has it.
     Malformed {
         /// The peer.
         peer: PeerId,
     },
-    /// A dynamic peer is forgotten: its name may be given to another.
+    /// A dynamic peer was forgotten: its identifier may be reused.
     Forgotten {
         /// The peer.
         peer: PeerId,
@@ -66,9 +66,9 @@ pub enum Event {
     },
 }
 
-/// One of the recent happenings.
+/// A recent event, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happening {
+pub struct RecentEvent {
     /// When.
     pub at: Instant,
     /// The peer's address.
@@ -80,13 +80,13 @@ pub struct Happening {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A machine changed its state.
+    /// A state machine changed its state.
     State {
         /// From.
         from: State,
         /// To.
         to: State,
-        /// The event's name, as the RFC has it.
+        /// The event's name in the RFC.
         event: &'static str,
     },
     /// A NOTIFICATION was sent.
@@ -101,25 +101,25 @@ pub enum What {
     Refused(crate::discard::Discard),
 }
 
-/// The latest happenings: the oldest give way.
+/// The latest events: new ones replace the oldest.
 #[derive(Debug, Default)]
-pub(crate) struct Happenings {
-    ring: VecDeque<Happening>,
+pub(crate) struct RecentEvents {
+    ring: VecDeque<RecentEvent>,
     pub(crate) dropped: u64,
 }
 
-impl Happenings {
-    pub(crate) fn push(&mut self, happening: Happening, happenings_max: u32) {
-        while self.ring.len() >= happenings_max as usize {
+impl RecentEvents {
+    pub(crate) fn push(&mut self, recent: RecentEvent, recent_events_max: u32) {
+        while self.ring.len() >= recent_events_max as usize {
             if self.ring.pop_front().is_none() {
                 return;
             }
             self.dropped += 1;
         }
-        self.ring.push_back(happening);
+        self.ring.push_back(recent);
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Happening> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &RecentEvent> {
         self.ring.iter()
     }
 }

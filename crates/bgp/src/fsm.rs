@@ -1,20 +1,20 @@
-//! The state machine of a connection (RFC 4271, section 8), as one total function of state and event.
+//! The state machine of a connection (RFC 4271, section 8), as a total function of state and event.
 //!
-//! All 28 events have their row in every state, and the 29th, SendHoldTimer_Expires (RFC 9687), too. Of the optional
-//! session attributes these can be set: AllowAutomaticStart (always), AllowAutomaticStop (always), DelayOpen,
-//! DampPeerOscillations, PassiveTcpEstablishment, CollisionDetectEstablishedState, SendNOTIFICATIONwithoutOPEN.
-//! TrackTcpState cannot: a driver tells of connections that are up, so events 14 and 15 have their rows but nobody
-//! signals them. What RFC 4724, section 5, changes in Established is [`Optional::graceful`].
+//! Each of the 28 events has a row in every state, and so has the 29th, SendHoldTimer_Expires (RFC 9687). These
+//! optional session attributes can be set: DelayOpen, DampPeerOscillations, PassiveTcpEstablishment,
+//! CollisionDetectEstablishedState, SendNOTIFICATIONwithoutOPEN. AllowAutomaticStart and AllowAutomaticStop are always
+//! on. TrackTcpState is left out: a driver reports connections when they are up, so events 14 and 15 have rows but are
+//! never signalled. [`Optional::graceful`] is the change of RFC 4724, section 5 in Established.
 
-/// A state of the machine (RFC 4271, section 8.2.2), from the first to the last.
+/// A state (RFC 4271, section 8.2.2), in the order in which a session passes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum State {
     /// Refuses all connections.
     Idle,
-    /// Waits for its TCP connection to be completed.
+    /// Waits for its TCP connection.
     Connect,
-    /// Listens, and will try again to connect unless it is passive.
+    /// Listens, and will connect again unless it is passive.
     Active,
     /// Waits for the peer's OPEN.
     OpenSent,
@@ -49,25 +49,25 @@ impl State {
     }
 }
 
-/// What happens to a machine (RFC 4271, section 8.1); the discriminants are the RFC's numbers.
+/// An event (RFC 4271, section 8.1). The discriminants are the RFC's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Event {
     /// An operator starts the peer.
     ManualStart = 1,
-    /// An operator stops it.
+    /// An operator stops the peer.
     ManualStop = 2,
-    /// The system starts it.
+    /// The system starts the peer.
     AutomaticStart = 3,
-    /// An operator starts it, to listen first.
+    /// An operator starts the peer, and we wait for it to connect.
     ManualStartPassive = 4,
-    /// The system starts it, to listen first.
+    /// The system starts the peer, and we wait for it to connect.
     AutomaticStartPassive = 5,
-    /// The system starts it after oscillations were damped.
+    /// The system starts the peer after damping its oscillations.
     AutomaticStartDamped = 6,
-    /// ... and to listen first.
+    /// The system starts the peer after damping its oscillations, and we wait for it to connect.
     AutomaticStartDampedPassive = 7,
-    /// The system stops it, for example at a limit of prefixes.
+    /// The system stops the peer, for example at a prefix limit.
     AutomaticStop = 8,
     /// The ConnectRetryTimer expired.
     ConnectRetryTimerExpires = 9,
@@ -79,13 +79,13 @@ pub enum Event {
     DelayOpenTimerExpires = 12,
     /// The IdleHoldTimer expired.
     IdleHoldTimerExpires = 13,
-    /// A valid request to connect came in.
+    /// A valid incoming connection request.
     TcpConnectionValid = 14,
-    /// A request to connect came in that is not valid.
+    /// An invalid incoming connection request.
     TcpCrInvalid = 15,
-    /// Our request to connect was acknowledged.
+    /// Our connection request was acknowledged.
     TcpCrAcked = 16,
-    /// The peer's connection is up.
+    /// The incoming connection is up.
     TcpConnectionConfirmed = 17,
     /// The connection failed or was closed.
     TcpConnectionFails = 18,
@@ -93,11 +93,11 @@ pub enum Event {
     BgpOpen = 19,
     /// A valid OPEN while the DelayOpenTimer runs.
     BgpOpenDelayed = 20,
-    /// A message's header is not valid.
+    /// A message header with an error.
     BgpHeaderErr = 21,
     /// An OPEN with an error.
     BgpOpenMsgErr = 22,
-    /// Lost a collision (section 6.8).
+    /// The connection lost a collision (section 6.8).
     OpenCollisionDump = 23,
     /// A NOTIFICATION with a version error.
     NotifMsgVerErr = 24,
@@ -109,7 +109,7 @@ pub enum Event {
     UpdateMsg = 27,
     /// An UPDATE with an error that ends the session.
     UpdateMsgErr = 28,
-    /// The stream took nothing for the send hold time (RFC 9687).
+    /// The stream accepted no data for the send hold time (RFC 9687).
     SendHoldTimerExpires = 29,
 }
 
@@ -186,7 +186,7 @@ impl Event {
     }
 }
 
-/// The optional session attributes (RFC 4271, section 8.1.1) and timers that rows of the table ask for.
+/// The optional session attributes (RFC 4271, section 8.1.1) and timers that decide between rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Optional {
     /// DelayOpen.
@@ -203,7 +203,7 @@ pub struct Optional {
     pub graceful: bool,
 }
 
-/// What is to be done, as a set.
+/// A set of actions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Actions(u32);
 
@@ -243,26 +243,26 @@ actions! {
     HOLD_NEGOTIATED = 11,
     /// Restart the HoldTimer.
     RESTART_HOLD = 12,
-    /// Release all BGP resources: routes of the connection are deleted.
+    /// Release all BGP resources: delete the routes of the connection.
     RELEASE = 13,
-    /// Keep the connection's routes as stale (RFC 4724, section 4.2), release the rest.
+    /// Keep the connection's routes as stale routes (RFC 4724, section 4.2), and release the rest.
     RETAIN = 14,
     /// Damp oscillations: stay in Idle for the IdleHoldTimer.
     DAMP = 15,
-    /// Reject the TCP connection that came in.
+    /// Reject the incoming TCP connection.
     REJECT = 16,
     /// Track a second connection until its OPEN (section 6.8).
     TRACK = 17,
     /// Look for a collision (section 6.8).
     COLLISION = 18,
-    /// Take the UPDATE's routes.
+    /// Process the routes of the UPDATE.
     UPDATE = 19,
-    /// Exchange of routes begins.
+    /// Start to exchange routes.
     UP = 20,
 }
 
 impl Actions {
-    /// Nothing.
+    /// No action.
     pub const NONE: Self = Self(0);
 
     const fn and(self, other: Self) -> Self {
@@ -273,7 +273,7 @@ impl Actions {
         if condition { self.and(other) } else { self }
     }
 
-    /// Whether all of `action` are among them.
+    /// Whether all of `action` are in the set.
     #[must_use]
     pub const fn has(self, action: Self) -> bool {
         self.0 & action.0 == action.0
@@ -287,12 +287,12 @@ impl core::fmt::Debug for Actions {
     }
 }
 
-/// Which NOTIFICATION a row has sent.
+/// The NOTIFICATION that a row sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notify {
     /// None.
     No,
-    /// Cease; its subcode (RFC 4486) is the caller's, who knows why.
+    /// Cease; the caller knows the reason and chooses the subcode (RFC 4486).
     Cease,
     /// Hold Timer Expired.
     HoldTimer,
@@ -307,18 +307,18 @@ pub enum Notify {
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The state after it.
+    /// The next state.
     pub next: State,
-    /// What is to be done.
+    /// The actions.
     pub actions: Actions,
-    /// What the peer is told before its connection is dropped.
+    /// The NOTIFICATION that is sent before the connection is dropped.
     pub notify: Notify,
 }
 
 type A = Actions;
 use State::{Active, Connect, Established, Idle, OpenConfirm, OpenSent};
 
-/// The table: what is to be done, and the state after it.
+/// The state table: the actions and the next state.
 #[must_use]
 pub const fn step(state: State, event: Event, optional: Optional) -> Step {
     match state {
@@ -340,7 +340,7 @@ const fn go(next: State, actions: Actions) -> Step {
     }
 }
 
-/// To Idle: timers stop, resources are released, the connection is dropped.
+/// To Idle: timers stop, resources are released, and the connection is dropped.
 const fn end(notify: Notify, actions: Actions) -> Step {
     Step {
         next: Idle,
@@ -353,7 +353,7 @@ const fn end(notify: Notify, actions: Actions) -> Step {
     }
 }
 
-/// To Idle, counted, and damped where that is on.
+/// To Idle, counted, and with damping if that is on.
 const fn fail(notify: Notify, optional: Optional) -> Step {
     end(notify, A::COUNT.and_if(optional.damp, A::DAMP))
 }
@@ -363,14 +363,14 @@ const fn idle(event: Event) -> Step {
     match event {
         Event::ManualStart | Event::AutomaticStart => go(Connect, start.and(A::CONNECT)),
         Event::ManualStartPassive | Event::AutomaticStartPassive => go(Active, start),
-        // The counter is what damping goes by: it is not cleared.
+        // Damping depends on the counter, so it is not cleared.
         Event::AutomaticStartDamped => go(Connect, A::START_RETRY.and(A::CONNECT)),
         Event::AutomaticStartDampedPassive => go(Active, A::START_RETRY),
         Event::TcpConnectionValid
         | Event::TcpCrInvalid
         | Event::TcpCrAcked
         | Event::TcpConnectionConfirmed => go(Idle, A::REJECT),
-        // The machine's owner answers IdleHoldTimer_Expires with a start event.
+        // The owner of the state machine answers IdleHoldTimer_Expires with a start event.
         Event::IdleHoldTimerExpires
         | Event::ManualStop
         | Event::AutomaticStop
@@ -393,7 +393,7 @@ const fn idle(event: Event) -> Step {
     }
 }
 
-/// The connection is up, in Connect or Active: OPEN, or DelayOpen first.
+/// The connection is up in Connect or Active: send an OPEN, or start DelayOpen.
 const fn tcp_up(state: State, optional: Optional) -> Step {
     if optional.delay_open {
         go(state, A::STOP_RETRY.and(A::START_DELAY))
@@ -402,7 +402,7 @@ const fn tcp_up(state: State, optional: Optional) -> Step {
     }
 }
 
-/// What is the same in Connect and Active: all but a stop, ConnectRetryTimer_Expires and TcpConnectionFails.
+/// The rows that Connect and Active share: all except stops, ConnectRetryTimer_Expires and TcpConnectionFails.
 const fn before_open(state: State, event: Event, optional: Optional) -> Step {
     match event {
         Event::ManualStart
@@ -445,7 +445,7 @@ const fn before_open(state: State, event: Event, optional: Optional) -> Step {
                 fail(Notify::No, optional)
             }
         }
-        // The three that Connect and Active have rows of their own for, and "any other event".
+        // The three events for which Connect and Active have their own rows, and "any other event".
         Event::ManualStop
         | Event::ConnectRetryTimerExpires
         | Event::TcpConnectionFails
@@ -536,8 +536,8 @@ const fn open_sent(event: Event, optional: Optional) -> Step {
         ),
         Event::BgpHeaderErr | Event::BgpOpenMsgErr => fail(Notify::Found, optional),
         Event::NotifMsgVerErr => end(Notify::No, A::NONE),
-        // "any other event (Events 9, 11-13, 20, 25-28)". Of them, a NOTIFICATION is never answered by one
-        // (section 6.4).
+        // "any other event (Events 9, 11-13, 20, 25-28)". A NOTIFICATION among them is never answered with a
+        // NOTIFICATION (section 6.4).
         Event::NotifMsg => fail(Notify::No, optional),
         Event::ConnectRetryTimerExpires
         | Event::KeepaliveTimerExpires
@@ -569,7 +569,7 @@ const fn open_confirm(event: Event, optional: Optional) -> Step {
         }
         Event::TcpConnectionFails | Event::NotifMsg => fail(Notify::No, optional),
         Event::NotifMsgVerErr => end(Notify::No, A::NONE),
-        // A second OPEN on the connection itself: "collision detect is processed", which finds nothing to close.
+        // A second OPEN on the same connection: "collision detect is processed", which finds nothing to close.
         Event::BgpOpen => go(OpenConfirm, A::COLLISION),
         Event::BgpHeaderErr | Event::BgpOpenMsgErr => fail(Notify::Found, optional),
         Event::KeepAliveMsg => go(Established, A::RESTART_HOLD.and(A::UP)),
@@ -599,7 +599,7 @@ const fn established(event: Event, optional: Optional) -> Step {
         Event::TcpConnectionValid => go(Established, A::TRACK),
         Event::TcpCrAcked | Event::TcpConnectionConfirmed => {
             if optional.graceful {
-                // The peer has restarted: its routes stay, the old connection goes, the new one is taken up.
+                // The peer has restarted: its routes stay, the old connection is dropped, and the new one is accepted.
                 go(
                     Connect,
                     A::RETAIN
@@ -615,8 +615,8 @@ const fn established(event: Event, optional: Optional) -> Step {
             if optional.collision_established {
                 go(Established, A::COLLISION)
             } else {
-                // The text gives this event a row with that attribute only. An OPEN on the connection itself has no
-                // business here: RFC 6608's "unexpected message in Established state".
+                // The text has a row for this event only with that attribute. Another OPEN on the same connection is
+                // the "unexpected message in Established state" of RFC 6608.
                 fail(Notify::Fsm, optional)
             }
         }
@@ -635,8 +635,8 @@ const fn established(event: Event, optional: Optional) -> Step {
         Event::KeepAliveMsg => go(Established, A::RESTART_HOLD),
         Event::UpdateMsg => go(Established, A::RESTART_HOLD.and(A::UPDATE)),
         Event::UpdateMsgErr => fail(Notify::Found, optional),
-        // "any other event (Events 9, 12-13, 20-22)". Errors found in a header or an OPEN are told as they were
-        // found (sections 6.1 and 6.2), which says more than a state machine error.
+        // "any other event (Events 9, 12-13, 20-22)". For errors in a header or an OPEN we send their own codes
+        // (sections 6.1 and 6.2), which say more than a state machine error.
         Event::BgpHeaderErr | Event::BgpOpenMsgErr => fail(Notify::Found, optional),
         Event::ConnectRetryTimerExpires
         | Event::DelayOpenTimerExpires

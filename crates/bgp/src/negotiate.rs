@@ -1,7 +1,7 @@
-//! OPENs: what ours says, whether the peer's is acceptable (RFC 4271, section 6.2), and what follows from both.
+//! OPEN messages: what ours offers, whether the peer's is acceptable (RFC 4271, section 6.2), and what both negotiate.
 //!
-//! Of RFC 5492 the retry without capabilities after "Unsupported Optional Parameter" is left out: every speaker of
-//! today knows the parameter.
+//! Left out: the retry without capabilities after "Unsupported Optional Parameter" (RFC 5492). Every current
+//! implementation knows that parameter.
 //!
 //! Implements parts of RFC 8654.
 
@@ -18,26 +18,26 @@ use crate::config::{PeerSettings, RemoteAsn};
 use crate::policy::Policy;
 use crate::rib::PeerTraits;
 
-/// What both sides said, and what holds for the session.
+/// What the two OPEN messages negotiated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreed {
     /// The peer's autonomous system.
     pub remote_asn: u32,
-    /// Ours towards it.
+    /// Our autonomous system towards the peer.
     pub local_asn: u32,
     /// The peer's BGP Identifier.
     pub router_id: Ipv4Addr,
-    /// The hold time, in seconds; 0: none.
+    /// The hold time in seconds; 0 means none.
     pub hold_time_s: u16,
-    /// Between KEEPALIVEs, in seconds; 0: none are sent.
+    /// The time between KEEPALIVEs in seconds; 0 means that none are sent.
     pub keepalive_s: u16,
-    /// Families that both name.
+    /// Families that both sides offered.
     pub families: Families,
     /// Whether AS numbers have four octets (RFC 6793).
     pub four_octet: bool,
     /// Whether the peer understands ROUTE-REFRESH.
     pub refresh: bool,
-    /// Whether the peer understands the marks of a refresh (RFC 7313).
+    /// Whether the peer understands the marks around a refresh (RFC 7313).
     pub enhanced_refresh: bool,
     /// Whether the peer understands messages of up to 65,535 octets.
     pub extended: bool,
@@ -45,20 +45,20 @@ pub struct Agreed {
     pub add_path_in: Families,
     /// Families of which we may send several paths.
     pub add_path_out: Families,
-    /// The peer's role, where it has one.
+    /// The peer's role, if it stated one.
     pub role: Option<Role>,
-    /// What the peer says of restarts.
+    /// The peer's graceful restart capability.
     pub graceful: Option<Graceful>,
 }
 
-/// What a peer says of its restarts (RFC 4724).
+/// A peer's graceful restart capability (RFC 4724).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Graceful {
-    /// It has restarted.
+    /// Whether the peer has restarted.
     pub restarted: bool,
-    /// How long its routes are to be kept without it, in seconds.
+    /// How long its routes are kept without it, in seconds.
     pub time_s: u16,
-    /// Families whose routes are to be kept.
+    /// Families whose routes are kept.
     pub families: Families,
     /// Families whose forwarding state it has preserved.
     pub forwarding: Families,
@@ -71,7 +71,7 @@ impl Agreed {
         self.remote_asn == self.local_asn
     }
 
-    /// What has to be known to read the peer's UPDATEs.
+    /// What is needed to read the peer's UPDATE messages.
     pub(crate) fn update_context(&self, settings: &PeerSettings) -> UpdateContext {
         let is_internal = self.is_internal();
         let is_server = settings.role == Some(Role::RouteServerClient);
@@ -99,7 +99,7 @@ impl Agreed {
         }
     }
 
-    /// What the table has to know of the session; `local` is our end of it.
+    /// What the rib has to know of the session; `local` is our end of the connection.
     pub(crate) fn traits(
         &self,
         settings: &PeerSettings,
@@ -152,7 +152,7 @@ impl Agreed {
 pub(crate) struct Ours<'a> {
     pub(crate) asn: u32,
     pub(crate) router_id: Ipv4Addr,
-    /// Whether we have restarted, and peers need not wait for us.
+    /// Whether we have restarted, so that peers need not wait for us.
     pub(crate) restarted: bool,
     pub(crate) settings: &'a PeerSettings,
 }
@@ -215,17 +215,17 @@ impl Ours<'_> {
             .expect("capabilities of two families have some hundred octets");
     }
 
-    /// What follows from the peer's OPEN.
+    /// What both OPEN messages negotiate.
     ///
     /// # Errors
-    /// What the peer is told where its OPEN is not acceptable.
+    /// The NOTIFICATION for a peer whose OPEN is not acceptable.
     pub(crate) fn agree(&self, theirs: &Open, expected: RemoteAsn) -> Result<Agreed, Notification> {
         let error = |subcode| Err(Notification::new(code::OPEN, subcode));
         let (local_asn, remote_asn) = (self.local_asn(), theirs.asn());
         if !expected.admits(remote_asn, local_asn) {
             return error(open::BAD_PEER_AS);
         }
-        // RFC 6286, section 2.2: unique within an autonomous system.
+        // RFC 6286, section 2.2: identifiers are unique within an autonomous system.
         if remote_asn == local_asn && theirs.router_id == self.router_id.to_bits() {
             return error(open::BAD_IDENTIFIER);
         }
@@ -264,7 +264,8 @@ fn keepalive_s(wanted: Option<u16>, hold_time_s: u16) -> u16 {
     wanted.unwrap_or(third).min(third)
 }
 
-/// What is told to a peer that has no family in common with us: the capabilities that it lacks (RFC 5492, section 5).
+/// The NOTIFICATION for a peer that has no family in common with us. It lists the capabilities that the peer lacks (RFC
+/// 5492, section 5).
 fn unsupported_families(families: Families) -> Notification {
     let data: Vec<u8> = families
         .iter()
@@ -277,7 +278,7 @@ fn unsupported_families(families: Families) -> Notification {
     Notification::with_data(code::OPEN, open::UNSUPPORTED_CAPABILITY, &data)
 }
 
-/// The families of which a peer receives several paths, and of which it sends them.
+/// The families for which a peer receives several paths, and those for which it sends them.
 fn add_path_of(theirs: &Open) -> (Families, Families) {
     let mut both = (Families::NONE, Families::NONE);
     for capability in &theirs.capabilities {
@@ -299,7 +300,7 @@ fn add_path_of(theirs: &Open) -> (Families, Families) {
     both
 }
 
-/// The peer's role, and whether it goes with ours (RFC 9234, section 4.2); between internal peers there is none.
+/// The peer's role, if it fits ours (RFC 9234, section 4.2). Internal peers have none.
 fn role_of(
     theirs: &Open,
     settings: &PeerSettings,
@@ -329,7 +330,7 @@ fn role_of(
     Ok(Some(ours.opposite()))
 }
 
-/// What a peer says of restarts. The last such capability counts (RFC 4724, section 3).
+/// The peer's graceful restart capability. If there are several, the last one applies (RFC 4724, section 3).
 fn graceful_of(theirs: &Open) -> Option<Graceful> {
     let told = theirs
         .capabilities

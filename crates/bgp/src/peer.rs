@@ -1,4 +1,4 @@
-//! Peers: who they are, what their machine waits for while it has no connection, and what is counted of them.
+//! Peers: their identity, the timers of a peer without a connection, and their counters.
 
 use core::hash::BuildHasher;
 use core::net::IpAddr;
@@ -15,23 +15,23 @@ use crate::fsm::State;
 use crate::negotiate::Graceful;
 use crate::table::ConnId;
 
-/// Names a peer: a dense index. That of a peer that is gone is used again.
+/// Identifies a peer: a dense index. The index of a removed peer is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerId(pub u32);
 
-/// The most octets of a malformed UPDATE that are kept to be shown.
+/// The most octets of a malformed UPDATE that are stored for operators.
 pub const MALFORMED_OCTETS_MAX: usize = 4_096;
 
-/// Why a peer is there.
+/// Where a peer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It is configured.
+    /// The configuration.
     Configured,
-    /// It came from a network: its place in the speaker's table of networks.
+    /// A network of dynamic peers: its index in the speaker.
     Dynamic(u32),
 }
 
-/// What was counted of a peer, over all its sessions.
+/// Counters of a peer, over all its sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// OPENs received.
@@ -56,40 +56,40 @@ pub struct Counts {
     pub keepalives_out: u64,
     /// UPDATEs that were malformed (RFC 7606).
     pub malformed: u64,
-    /// Routes that had been through here (RFC 4271, section 9.1.2; RFC 4456, section 8).
+    /// Routes that were looped (RFC 4271, section 9.1.2; RFC 4456, section 8).
     pub loops: u64,
-    /// Routes that must have leaked (RFC 9234).
+    /// Routes that were leaked (RFC 9234).
     pub leaks: u64,
-    /// Routes for which there was no room.
+    /// Routes that were refused because their prefix has as many as it can.
     pub refused: u64,
     /// Sessions that were Established.
     pub ups: u32,
-    /// Connections that were closed because another one won (RFC 4271, section 6.8).
+    /// Connections that were closed because they lost a collision (RFC 4271, section 6.8).
     pub collisions: u32,
 }
 
 /// The last malformed UPDATE of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// When it came.
+    /// When it was received.
     pub at: Instant,
-    /// What was wrong with it, and what was done (RFC 7606).
+    /// What was wrong with it, and how it was treated (RFC 7606).
     pub why: Box<str>,
-    /// The message without its header, its first [`MALFORMED_OCTETS_MAX`] octets.
+    /// The message without its header: the first [`MALFORMED_OCTETS_MAX`] octets.
     pub octets: Box<[u8]>,
 }
 
-/// Stale routes of a peer that is gone or has come again (RFC 4724, section 4.2).
+/// Stale routes of a peer whose session has ended (RFC 4724, section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stale {
-    /// When they go.
+    /// When they are removed.
     pub(crate) until: Instant,
-    /// The latest that may become of `until`.
+    /// The latest value of `until`.
     pub(crate) at_most: Instant,
     pub(crate) families: Families,
 }
 
-/// What a peer's machine waits for in Idle, Connect or Active.
+/// What a peer without a connection waits for in Idle, Connect or Active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     Nothing,
@@ -109,30 +109,30 @@ pub(crate) struct Peer {
     pub(crate) remote_asn: RemoteAsn,
     pub(crate) settings: Arc<PeerSettings>,
     pub(crate) origin: Origin,
-    /// Of its machine while it has no connection: Idle or Active.
+    /// The state while there is no connection: Idle or Active.
     pub(crate) state: State,
-    /// Whether an operator lets it run.
+    /// Whether the operator has it running.
     pub(crate) is_started: bool,
-    /// Times that IdleHoldTime has doubled.
+    /// How often IdleHoldTime has doubled.
     pub(crate) doublings: u8,
-    /// How long the next wait in Idle is, where that was decided when the session ended.
+    /// How long the next wait in Idle is, if that was decided when the session ended.
     pub(crate) held: Option<Duration>,
-    /// The machine's connection.
+    /// The connection of its state machine.
     pub(crate) main: Option<ConnId>,
-    /// A second one, until the collision is resolved.
+    /// A second connection, until the collision is resolved.
     pub(crate) second: Option<ConnId>,
     pub(crate) waits: Waits,
     /// ConnectRetryCounter.
     pub(crate) retry_counter: u32,
-    /// Since when it is Established, or is not.
+    /// When it became Established, or stopped being Established.
     pub(crate) since: Instant,
     pub(crate) counts: Counts,
     pub(crate) stale: Option<Box<Stale>>,
     pub(crate) last_end: Option<Box<CloseReason>>,
     pub(crate) malformed: Option<Box<Malformed>>,
-    /// What it says of its restarts in this session.
+    /// Its graceful restart capability in this session.
     pub(crate) graceful: Option<Graceful>,
-    /// Families whose End-of-RIB came in this session.
+    /// Families whose End-of-RIB was received in this session.
     pub(crate) ended: Families,
 }
 
@@ -164,12 +164,12 @@ impl Peer {
         }
     }
 
-    /// Whether it is waited for: nobody knows where a dynamic peer listens.
+    /// Whether we wait for it to connect: we do not know where a dynamic peer listens.
     pub(crate) fn is_passive(&self) -> bool {
         self.settings.passive || matches!(self.origin, Origin::Dynamic(_))
     }
 
-    /// Whether its session may go on under a configuration.
+    /// Whether its session may continue with another configuration.
     pub(crate) fn goes_on_under(&self, config: &PeerConfig) -> bool {
         self.port == config.port
             && self.local == config.local
@@ -177,13 +177,13 @@ impl Peer {
             && self.is_alike(&config.settings)
     }
 
-    /// Whether its session may go on under other settings.
+    /// Whether its session may continue with other settings.
     pub(crate) fn is_alike(&self, settings: &Arc<PeerSettings>) -> bool {
         Arc::ptr_eq(&self.settings, settings) || self.settings.goes_on_under(settings)
     }
 }
 
-/// Peers by place, and by address.
+/// Peers by index and by address.
 pub(crate) struct Peers {
     places: Vec<Option<Peer>>,
     free: Vec<u32>,
@@ -206,7 +206,7 @@ impl Peers {
         self.by_address.len()
     }
 
-    /// Makes room for so many more.
+    /// Reserves room for more peers.
     pub(crate) fn reserve(&mut self, peers: usize) {
         self.places.reserve_exact(peers);
     }
@@ -252,21 +252,21 @@ impl Peers {
         self.places.get_mut(index as usize)?.as_mut()
     }
 
-    /// Every peer, by place.
+    /// Every peer, by index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Peer)> {
         (0..)
             .zip(&self.places)
             .filter_map(|(index, peer)| Some((index, peer.as_ref()?)))
     }
 
-    /// The first peer at that place or after it.
+    /// The first peer at that index or after it.
     pub(crate) fn next_from(&self, index: u32) -> Option<(u32, &Peer)> {
         (index..)
             .zip(self.places.get(index as usize..)?)
             .find_map(|(index, peer)| Some((index, peer.as_ref()?)))
     }
 
-    /// Octets of memory, without what a peer has in boxes.
+    /// Memory in bytes, without what a peer has in boxes.
     pub(crate) fn memory(&self) -> usize {
         self.places.capacity() * size_of::<Option<Peer>>()
             + self.free.capacity() * size_of::<u32>()

@@ -1,12 +1,12 @@
-//! Policy: which routes are taken and passed on, and with which changes.
+//! Policies: which routes are accepted and advertised, and with which changes.
 //!
-//! A policy is a list of terms. Each has conditions, all of which must hold, changes, and what comes then: `accept`,
-//! `deny`, or the `next` term, which sees the changes of those before. A route that no term decides on is denied.
-//! `accept` and `deny` are policies too, which are always there.
+//! A policy is a list of terms. A term has conditions, which must all hold, then changes, then an outcome: `accept`,
+//! `deny`, or the `next` term, which sees the changes of earlier terms. A route on which no term decides is denied. The
+//! policies `accept` and `deny` always exist.
 //!
 //! - [`Spec`]: a policy as it is written in a configuration.
 //! - [`compile`]: from there to [`Policies`], with the place of the first fault.
-//! - [`Roas`]: what route origins are authorised (RFC 6811), loaded from beside.
+//! - [`Roas`]: the authorised route origins (RFC 6811), which are loaded separately.
 
 mod compile;
 mod condition;
@@ -25,10 +25,10 @@ use rewrite::{Change, ListEdit, Rewrite};
 pub use roas::{Roa, Roas, Validity};
 pub use spec::{Number, OneOrMore, Spec, Term as TermSpec, Then};
 
-/// Terms of a policy that change something; a policy with more is refused.
+/// The most terms of a policy that change something. A policy with more is refused.
 pub const CHANGING_TERMS_MAX: usize = 128;
 
-/// The changing terms of a policy that applied to a route: one bit each.
+/// The changing terms of a policy that applied to a route, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Edits(u128);
 
@@ -36,23 +36,23 @@ impl Edits {
     pub(crate) const NONE: Edits = Edits(0);
 }
 
-/// What a policy is asked about.
+/// A route for a policy to judge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) prefix: Prefix,
     /// Canonical attributes.
     pub(crate) attributes: &'a [u8],
-    /// The peer that the route came from; `None` of our own.
+    /// The peer that the route came from; `None` for a route of our own.
     pub(crate) neighbour: Option<(u32, IpAddr)>,
     pub(crate) roas: &'a Roas,
 }
 
-/// What a policy sets, in one term.
+/// The changes of one term.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Changes {
     origin: Option<u8>,
     local_pref: Option<u32>,
-    /// `None` inside removes it.
+    /// `None` inside removes the attribute.
     med: Option<Option<u32>>,
     next_hop: Option<IpAddr>,
     prepend: u8,
@@ -68,7 +68,7 @@ impl Changes {
 #[derive(Debug, Clone, PartialEq)]
 struct Term {
     conditions: Vec<Condition>,
-    /// Which of the policy's changes.
+    /// The index of the term's changes in the policy.
     changes: Option<u8>,
     then: Then,
 }
@@ -104,14 +104,14 @@ impl Policy {
         Arc::new(Policy::new(name, vec![term], Vec::new()))
     }
 
-    /// The policy that takes everything as it is.
+    /// The policy that accepts every route unchanged.
     #[must_use]
     pub fn accept() -> Arc<Self> {
         static POLICY: OnceLock<Arc<Policy>> = OnceLock::new();
         Arc::clone(POLICY.get_or_init(|| Policy::always("accept", Then::Accept)))
     }
 
-    /// The policy that takes nothing.
+    /// The policy that denies every route.
     #[must_use]
     pub fn deny() -> Arc<Self> {
         static POLICY: OnceLock<Arc<Policy>> = OnceLock::new();
@@ -124,17 +124,17 @@ impl Policy {
         &self.name
     }
 
-    /// Whether prefixes with equal attributes may fare differently.
+    /// Whether the result can differ between prefixes with equal attributes.
     pub(crate) const fn is_by_prefix(&self) -> bool {
         self.by_prefix
     }
 
-    /// Whether it asks [`Roas`].
+    /// Whether it looks at [`Roas`].
     pub(crate) const fn uses_roas(&self) -> bool {
         self.uses_roas
     }
 
-    /// What becomes of a route: `None` when it is denied.
+    /// Judges a route; `None` denies it.
     pub(crate) fn judge(&self, subject: &Subject<'_>) -> Option<Edits> {
         let mut edits = Edits::NONE;
         let mut changed = Vec::new();
@@ -169,7 +169,7 @@ impl Policy {
         None
     }
 
-    /// The attributes as later terms see them; a path that is made longer they see as it was.
+    /// The attributes as later terms see them. Prepending does not show in the path.
     fn preview(&self, attributes: &[u8], term: &Term) -> Vec<u8> {
         let edits = term.changes.map_or(Edits::NONE, |which| Edits(1 << which));
         let mut rewrite = Rewrite::default();
@@ -180,7 +180,7 @@ impl Policy {
         out
     }
 
-    /// Adds changes to a rewrite, `asn` being ours; gives the next hop that they set.
+    /// Adds changes to a rewrite, with `asn` as our AS. Returns the next hop that they set.
     pub(crate) fn rewrite<'a>(
         &'a self,
         edits: Edits,

@@ -1,6 +1,6 @@
-//! A small stream of chance for jitter and phases, from the seed that the speaker's owner drew. Not for secrets.
+//! Pseudo-random numbers for jitter and phases, from the seed that the speaker's owner chose. Not for secrets.
 
-/// SplitMix64 (Steele, Lea and Flood): eight octets of state, so that a speaker stays small.
+/// SplitMix64 (Steele, Lea and Flood). Its state is eight bytes, so a speaker stays small.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
@@ -23,7 +23,7 @@ impl Random {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// `span` times a factor of 0.75 to 1 (RFC 4271, section 10).
+    /// `span` times a random factor from 0.75 to 1 (RFC 4271, section 10).
     pub(crate) fn jitter(&mut self, span: base::Duration) -> base::Duration {
         let quarter = span.as_nanos() / 4;
         base::Duration::from_nanos(span.as_nanos() - self.below(quarter.saturating_add(1)))

@@ -1,13 +1,13 @@
-//! KEEPALIVEs by phase: all sessions of one interval stand on a ring, each at its phase of the turn.
+//! KEEPALIVEs by phase: all sessions with one interval are on a ring, each at its phase of a turn.
 //!
-//! Nothing is armed for a session that is idle: the ring has one next visit, and a visit touches the hot record of the
-//! session that stands there. A session that sent an UPDATE meanwhile is not visited early, but moved when its old
-//! phase comes (RFC 4271, section 8.2.2: the KeepaliveTimer restarts with each UPDATE).
+//! An idle session arms no timer. The ring has one next visit, and a visit touches the hot records of the sessions at
+//! that phase. A session that sent an UPDATE is not visited earlier, but is moved when its old phase comes (RFC 4271,
+//! section 8.2.2: the KeepaliveTimer restarts with each UPDATE).
 //!
-//! Jitter (section 10): each turn takes 0.75 to 1 times the interval, yet never less than a second, the least that
-//! section 4.4 allows between KEEPALIVEs. The first KEEPALIVE of a session is up to half a turn late, so that sessions
-//! which came up together spread. Connections that are neighbours in the table have one phase: a visit reads their
-//! records one after the other, where a draw for each would have the processor wait for memory at each.
+//! Jitter (section 10): each turn takes 0.75 to 1 times the interval, but at least one second, the minimum between
+//! KEEPALIVEs in section 4.4. The first KEEPALIVE of a session is up to half a turn late, so that sessions that came up
+//! together spread. Connections that are neighbours in the table share a phase, because a visit then reads their
+//! records in order; with a random phase for each, the processor would wait for memory each time.
 
 use base::{Duration, Instant};
 
@@ -16,45 +16,45 @@ use crate::table::ConnId;
 
 /// Phases of a turn.
 pub(crate) const PHASES: u32 = 64;
-/// The first KEEPALIVE is less than so many phases late.
+/// The first KEEPALIVE is late by less than this number of phases.
 const LATE: u32 = PHASES / 2;
-/// So many connections in a row have one phase.
+/// This many neighbouring connections share a phase.
 const TOGETHER: u32 = 32;
-/// The least time between KEEPALIVEs of a session.
+/// The minimum time between KEEPALIVEs of a session.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 
-/// A session's place.
+/// A session on the ring.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     phase: u32,
     conn: ConnId,
 }
 
-/// What becomes of a session that was visited.
+/// What happens to a session after a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stay {
-    /// Keeps its place.
+    /// It keeps its phase.
     Here,
-    /// Stands at another phase from now on.
+    /// It moves to another phase.
     At(u32),
-    /// Is gone.
+    /// It leaves the ring.
     Leaves,
 }
 
-/// All sessions of one interval.
+/// All sessions with one interval.
 #[derive(Debug)]
 pub(crate) struct Ring {
     interval: Duration,
     /// By phase.
     entries: Vec<Entry>,
-    /// The next one to visit in this turn.
+    /// The next phase to visit in this turn.
     cursor: usize,
     turn: u32,
     start: Instant,
     period: Duration,
-    /// The last turn's, while this one has not begun.
+    /// The length of the last turn, until this turn starts.
     period_before: Duration,
-    /// How late the first connections of the table are, in phases: each ring has its own.
+    /// How late the first connections of the table are, in phases. Each ring has its own value.
     offset: u32,
 }
 
@@ -93,7 +93,7 @@ impl Ring {
         }
     }
 
-    /// Takes a session up that sent its first KEEPALIVE at `now`, and says which tick to take for its last one.
+    /// Adds a session that sent its first KEEPALIVE at `now`. Returns the tick of that KEEPALIVE.
     pub(crate) fn insert(&mut self, conn: ConnId, now: Instant) -> u32 {
         if self.entries.is_empty() {
             self.start = now;
@@ -114,15 +114,15 @@ impl Ring {
         }
     }
 
-    /// When there is somebody to visit.
+    /// When the next session is to be visited.
     pub(crate) fn next_visit(&self) -> Option<Instant> {
         let entry = self.entries.get(self.cursor)?;
         let into = self.period.as_nanos() / u64::from(PHASES) * u64::from(entry.phase);
         Some(self.start + Duration::from_nanos(into))
     }
 
-    /// The tick whose sessions are to be visited at `now`, if it is time: turns and phases since the ring was made,
-    /// wrapping. [`Ring::visit`] does it.
+    /// The tick whose sessions are to be visited at `now`, if one is due: turns and phases since the ring was made,
+    /// wrapping. [`Ring::visit`] visits them.
     pub(crate) fn due(&self, now: Instant) -> Option<u32> {
         if self.next_visit()? > now {
             return None;
@@ -131,8 +131,8 @@ impl Ring {
         Some(self.turn.wrapping_mul(PHASES).wrapping_add(phase))
     }
 
-    /// Visits every session of the tick that is due. The loop is tight, so that the processor fetches the records of
-    /// many sessions at once.
+    /// Visits every session of the due tick. The loop is tight, so that the processor loads the records of many
+    /// sessions at once.
     pub(crate) fn visit(
         &mut self,
         now: Instant,
@@ -169,7 +169,7 @@ impl Ring {
         self.turn = self.turn.wrapping_add(1);
         self.period_before = self.period;
         self.start += self.period;
-        // Whoever came a whole turn late goes on from now: nobody gets two KEEPALIVEs at once for it.
+        // After a delay of a whole turn the ring continues from now, so that no session gets two KEEPALIVEs at once.
         if self.start + self.period < now {
             self.start = now;
         }
@@ -190,7 +190,7 @@ mod tests {
         ConnId::for_tests(index)
     }
 
-    /// Runs a ring for `s` seconds; says when each session was visited with its KEEPALIVE due.
+    /// Runs a ring for `s` seconds. Returns when each session was visited with a KEEPALIVE due.
     fn run(interval_s: u64, sessions: u32, s: u64, update_at: &[Duration]) -> Vec<Vec<Instant>> {
         let mut random = Random::new([3; 32]);
         let mut ring = Ring::new(Duration::from_secs(interval_s), Instant::ZERO, &mut random);

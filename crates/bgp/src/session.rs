@@ -1,4 +1,4 @@
-//! A connection and what was agreed on over it, but for what every KEEPALIVE touches (see `table`).
+//! A connection and what it negotiated. What every KEEPALIVE touches is stored apart (see `table`).
 
 use core::net::SocketAddr;
 
@@ -7,31 +7,31 @@ use base::Instant;
 use crate::fsm::State;
 use crate::negotiate::Agreed;
 
-/// A connection of a peer: being made, or up.
+/// A connection of a peer, open or being opened.
 #[derive(Debug)]
 pub(crate) struct Conn {
-    /// The peer, by its place.
+    /// The peer's index.
     pub(crate) peer: u32,
     pub(crate) state: State,
-    /// Whether we made it.
+    /// Whether we opened it.
     pub(crate) outgoing: bool,
     /// Whether TCP is up.
     pub(crate) is_up: bool,
     /// The peer's port.
     pub(crate) remote_port: u16,
-    /// Our end, once it is up.
+    /// Our end, once TCP is up.
     pub(crate) local: Option<SocketAddr>,
     /// When the DelayOpenTimer (Connect, Active) or the long HoldTimer (OpenSent) expires.
     pub(crate) wait: Instant,
-    /// When the SendHoldTimer expires, while the stream takes nothing.
+    /// When the SendHoldTimer expires, while the stream accepts no data.
     pub(crate) send_hold: Instant,
-    /// When the driver last left a part of what was there unread.
+    /// When the driver last left input unread.
     pub(crate) unread: Instant,
-    /// The first part of a message whose rest is on its way.
+    /// The first part of an incomplete message.
     pub(crate) input: Vec<u8>,
-    /// Messages of the session's own that are to be sent.
+    /// Messages of the session itself that are to be sent.
     pub(crate) output: Vec<u8>,
-    /// What both OPENs come to, from OpenConfirm on.
+    /// What both OPEN messages negotiated, from OpenConfirm on.
     pub(crate) agreed: Option<Box<Agreed>>,
 }
 

@@ -1,8 +1,8 @@
-//! The machine of a router: what its connections bring goes in, what they are to carry comes out.
+//! A router's state machines and tables behind one type. Input from connections goes in, and messages to send come out.
 //!
-//! The files of `speaker/`: `machine` runs the table of [`fsm`] and does what its rows say; `receive` takes
-//! the streams apart; `send` fills them; `clock` fires timers; `routes` is the way to the table of routes; `operate`
-//! has the operator's verbs; `views` shows.
+//! The files of `speaker/`: `machine` runs the table of [`fsm`](crate::fsm) and carries out its actions; `receive`
+//! splits the streams into messages; `send` fills them; `clock` fires timers; `routes` connects sessions and the rib;
+//! `operate` has the operator's verbs; `views` builds what operators look at.
 //!
 //! Implements parts of RFC 4271, sections 3 and 8.1.4.
 
@@ -24,7 +24,7 @@ use wire::bgp::Prefix;
 use crate::config::{DynamicConfig, Limits, PeerConfig, SpeakerConfig};
 use crate::discard::{Discard, Discards};
 use crate::end::CloseReason;
-use crate::event::{Event, Happening, Happenings, What};
+use crate::event::{Event, RecentEvent, RecentEvents, What};
 use crate::fsm::{self, State};
 use crate::peer::{Origin, Peer, PeerId, Peers};
 use crate::random::Random;
@@ -36,12 +36,12 @@ use crate::timers::Timers;
 
 pub use views::{Memory, NeighborView, SummaryView};
 
-/// Events whose room is kept while there are none.
+/// Events for which memory is kept while there are none.
 const EVENTS_KEPT: usize = 32;
 
 /// A router that speaks BGP-4: its peers, their connections, its routes.
 ///
-/// A driver calls it with what happened, lets it [`work`](Self::work), and drains it after that:
+/// A driver passes in what happened, calls [`work`](Self::work), and then drains the speaker:
 /// [`poll_ready`](Self::poll_ready) with [`fill`](Self::fill), then [`poll_event`](Self::poll_event), then
 /// [`poll_timeout`](Self::poll_timeout).
 pub struct Speaker {
@@ -53,40 +53,40 @@ pub struct Speaker {
     networks: Vec<Network>,
     conns: Conns,
     rib: Rib,
-    /// Whether the table may have something to do.
+    /// Whether the rib may have something to do.
     has_work: bool,
     rings: Vec<Ring>,
     timers: Timers,
     ready: VecDeque<ConnId>,
     events: VecDeque<Event>,
-    happenings: Happenings,
+    recent_events: RecentEvents,
     discards: Discards,
-    /// Connections whose hold timer expired before the driver had read all that was there.
+    /// Connections whose hold timer expired before the driver had read all input.
     suspects: Vec<ConnId>,
-    /// When the driver last had read all that was there.
+    /// When the driver last had read all input.
     drained: Instant,
-    /// The latest time that anybody told.
+    /// The latest time that a caller passed.
     latest: Instant,
-    /// We have restarted: until the start, how long what we announce may wait for the peers' End-of-RIB (RFC 4724,
-    /// section 4.1).
+    /// Set until the start of a speaker that has restarted: how long our announcements may wait for the peers'
+    /// End-of-RIB (RFC 4724, section 4.1).
     restarted: Option<Duration>,
-    /// Until when it waits.
+    /// Until when our announcements wait.
     deferral: Option<Instant>,
     established: u32,
 }
 
-/// A network whose hosts may be peers.
+/// A network of dynamic peers.
 struct Network {
     config: DynamicConfig,
-    /// Peers that came from it.
+    /// How many peers it has.
     peers: u32,
 }
 
 impl Speaker {
     /// A router that does nothing before it is [started](Self::start). `seed` is for jitter and phases.
     ///
-    /// The configuration is taken as it is: [`SpeakerConfig::check`] is the caller's. Of peers with one address the
-    /// first counts.
+    /// The configuration is not checked here: the caller calls [`SpeakerConfig::check`]. If several peers have one
+    /// address, the first is used.
     #[must_use]
     pub fn new(config: SpeakerConfig, seed: [u8; 32]) -> Self {
         let mut random = Random::new(seed);
@@ -114,7 +114,7 @@ impl Speaker {
             timers: Timers::default(),
             ready: VecDeque::new(),
             events: VecDeque::new(),
-            happenings: Happenings::default(),
+            recent_events: RecentEvents::default(),
             discards: Discards::default(),
             suspects: Vec::new(),
             drained: Instant::ZERO,
@@ -146,10 +146,11 @@ impl Speaker {
         }
     }
 
-    /// Somebody connected to `local`. The connection has a name from now on.
+    /// A peer connected to `local`. Returns the connection's identifier.
     ///
     /// # Errors
-    /// The connection is to be closed, without a word: the peer is not known, is idle, or has two already.
+    /// The caller has to close the connection without a message: the peer is not known, is in Idle, or has two
+    /// connections.
     pub fn accept(
         &mut self,
         remote: SocketAddr,
@@ -189,13 +190,13 @@ impl Speaker {
         Ok(id)
     }
 
-    /// The peer of that address, or a new one from one of the networks.
+    /// The peer with an address, or a new dynamic peer.
     fn admit(&mut self, address: IpAddr, now: Instant) -> Result<u32, Discard> {
         if let Some(index) = self.peers.find(address) {
             return Ok(index);
         }
         let fits = |network: &Network| network.config.prefix.contains_address(address);
-        // Sorted by length, so the first that fits is the longest.
+        // The networks are sorted by length, so the first match is the longest.
         let at = self
             .networks
             .iter()
@@ -221,14 +222,15 @@ impl Speaker {
         Ok(index)
     }
 
-    /// The state in which a machine for one more connection of a peer begins.
+    /// The initial state of the state machine for one more connection of a peer.
     fn make_room(&mut self, index: u32, now: Instant) -> Result<State, Discard> {
         let peer = self.peers.get(index).ok_or(Discard::UnknownPeer)?;
         if let Some(main) = peer.main {
             if peer.second.is_some() {
                 return Err(Discard::TooManyConnections);
             }
-            // Established with a peer that restarts gracefully, it ends here; else the second one is tracked.
+            // If the peer is Established and restarts gracefully, its session ends here. Otherwise the second
+            // connection is tracked.
             if self
                 .conns
                 .get(main)
@@ -252,7 +254,7 @@ impl Speaker {
         }
     }
 
-    /// The connection that [`Event::Connect`] asked for is up; `local` is our end.
+    /// The connection of an [`Event::Connect`] is up; `local` is our end.
     pub fn connected(&mut self, conn: ConnId, local: SocketAddr, now: Instant) {
         self.latest = now;
         let Some(found) = self.conns.get_mut(conn).filter(|conn| !conn.is_up) else {
@@ -271,12 +273,12 @@ impl Speaker {
         );
     }
 
-    /// The connection that [`Event::Connect`] asked for cannot be had. Its name is not known any more.
+    /// The connection of an [`Event::Connect`] failed. Its identifier is not known any more.
     pub fn connect_failed(&mut self, conn: ConnId, now: Instant) {
         self.fails(conn, CloseReason::ConnectFailed, now);
     }
 
-    /// The stream ended, or broke. Its name is not known any more.
+    /// The stream ended or broke. Its identifier is not known any more.
     pub fn closed(&mut self, conn: ConnId, now: Instant) {
         self.fails(conn, CloseReason::Closed, now);
     }
@@ -295,13 +297,13 @@ impl Speaker {
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front();
         if event.is_none() && self.events.capacity() > EVENTS_KEPT {
-            // Many at once are rare: those of all peers at a start.
+            // Many events at once are rare: they occur when all peers start.
             self.events = VecDeque::new();
         }
         event
     }
 
-    /// Puts a connection into the ready queue, once, unless its stream takes nothing.
+    /// Puts a connection into the ready queue, once, unless its stream accepts no data.
     fn make_ready(&mut self, conn: ConnId) {
         if let Some(hot) = self.conns.hot_mut(conn)
             && !hot.flags.any(Flags::READY_OR_BLOCKED)
@@ -312,11 +314,12 @@ impl Speaker {
     }
 
     fn happened(&mut self, remote: IpAddr, what: What, at: Instant) {
-        let happening = Happening { at, remote, what };
-        self.happenings.push(happening, self.limits.happenings_max);
+        let recent = RecentEvent { at, remote, what };
+        self.recent_events
+            .push(recent, self.limits.recent_events_max);
     }
 
-    /// The state of a peer's machine: that of its main connection, where it has one.
+    /// The state of a peer: that of its main connection, if it has one.
     fn state_of(&self, peer: &Peer) -> State {
         peer.main
             .and_then(|main| self.conns.get(main))
@@ -331,13 +334,13 @@ impl Speaker {
             .collect();
     }
 
-    /// The peer of that address.
+    /// The peer with an address.
     #[must_use]
     pub fn peer(&self, remote: IpAddr) -> Option<PeerId> {
         self.peers.find(remote).map(PeerId)
     }
 
-    /// The peer of that name.
+    /// The peer with a name.
     #[must_use]
     pub fn peer_named(&self, name: &str) -> Option<PeerId> {
         self.peers
@@ -346,14 +349,14 @@ impl Speaker {
             .map(|(index, _)| PeerId(index))
     }
 
-    /// Which peer a connection belongs to.
+    /// The peer of a connection.
     #[must_use]
     pub fn peer_of(&self, conn: ConnId) -> Option<PeerId> {
         self.conns.get(conn).map(|conn| PeerId(conn.peer))
     }
 
-    /// Networks whose hosts may be peers, and hosts that are, with the keys of their TCP signatures (RFC 2385): what a
-    /// listener has to know before they connect.
+    /// The keys of TCP signatures (RFC 2385) of networks and configured peers. A listener needs them before a peer
+    /// connects.
     pub fn signatures(&self) -> impl Iterator<Item = (Prefix, &[u8])> {
         let networks = self
             .networks
@@ -370,7 +373,7 @@ impl Speaker {
         })
     }
 
-    /// What TCP is asked for on a connection that was [accepted](Self::accept).
+    /// The TCP options of a connection that was [accepted](Self::accept).
     #[must_use]
     pub fn transport(&self, conn: ConnId) -> Option<&crate::config::Transport> {
         let peer = self.peers.get(self.conns.get(conn)?.peer)?;

@@ -1,10 +1,10 @@
-//! Connections by a dense index: what every message touches in 32 octets, the rest apart.
+//! Connections by a dense index. What every message touches is in 32 bytes; the rest is stored apart.
 
 use base::{Duration, Instant};
 
 use crate::session::Conn;
 
-/// Names a connection. A name of one that is gone is recognised (until 2^32 later uses of its place).
+/// Identifies a connection. The identifier of a closed connection is recognised, until its slot was reused 2^32 times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnId {
     index: u32,
@@ -12,14 +12,14 @@ pub struct ConnId {
 }
 
 impl ConnId {
-    /// Its place: small, dense, used again.
+    /// Its slot: a small, dense number that is reused.
     #[must_use]
     #[inline]
     pub const fn index(self) -> u32 {
         self.index
     }
 
-    /// Which use of that place it is.
+    /// How often the slot was reused.
     #[must_use]
     #[inline]
     pub const fn generation(self) -> u32 {
@@ -35,35 +35,35 @@ impl ConnId {
     }
 }
 
-/// What is true of a connection, as a set.
+/// A set of flags of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flags(u16);
 
 impl Flags {
     pub(crate) const NONE: Self = Self(0);
-    /// Its state is Established.
+    /// The connection is Established.
     pub(crate) const ESTABLISHED: Self = Self(1);
-    /// A part of a message waits for the rest.
+    /// An incomplete message waits for its rest.
     pub(crate) const PARTIAL: Self = Self(1 << 1);
-    /// It stands in the ready queue.
+    /// The connection is in the ready queue.
     pub(crate) const READY: Self = Self(1 << 2);
-    /// The stream takes nothing.
+    /// The stream accepts no data.
     pub(crate) const BLOCKED: Self = Self(1 << 3);
     /// A KEEPALIVE is to be sent.
     pub(crate) const KEEPALIVE: Self = Self(1 << 4);
-    /// Messages of the session's own are to be sent.
+    /// Messages of the session itself are to be sent.
     pub(crate) const CONTROL: Self = Self(1 << 5);
-    /// The table has something to send.
+    /// The rib has something to send.
     pub(crate) const ROUTES: Self = Self(1 << 6);
     /// An exact hold timer is armed.
     pub(crate) const HOLD_ARMED: Self = Self(1 << 7);
-    /// What there may be to send.
+    /// Everything that may be to send.
     pub(crate) const OUTPUT: Self = Self(Self::KEEPALIVE.0 | Self::CONTROL.0 | Self::ROUTES.0);
-    /// Not to be put into the ready queue.
+    /// The connection must not be put into the ready queue.
     pub(crate) const READY_OR_BLOCKED: Self = Self(Self::READY.0 | Self::BLOCKED.0);
-    /// It has something to send, or cannot.
+    /// The connection has something to send, or cannot send.
     pub(crate) const OCCUPIED: Self = Self(Self::OUTPUT.0 | Self::READY_OR_BLOCKED.0);
-    /// What a lone KEEPALIVE asks for.
+    /// The flags of a connection that has only a KEEPALIVE to send.
     pub(crate) const FAST: Self = Self(Self::ESTABLISHED.0 | Self::PARTIAL.0);
 
     #[inline]
@@ -92,19 +92,19 @@ impl Flags {
     }
 }
 
-/// What a KEEPALIVE, in or out, touches.
+/// What sending or receiving a KEEPALIVE touches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hot {
-    /// When the peer was last heard.
+    /// When the last message was received.
     pub(crate) heard: Instant,
     generation: u32,
-    /// The ring's tick of what was last sent.
+    /// The ring's tick of the last message that was sent.
     pub(crate) sent_tick: u32,
     pub(crate) keepalives_in: u32,
     pub(crate) keepalives_out: u32,
-    /// The agreed hold time, in seconds; 0: none.
+    /// The negotiated hold time in seconds; 0 means none.
     pub(crate) hold_s: u16,
-    /// Which ring it stands on, from OpenConfirm on, if it has a hold time.
+    /// Its ring, from OpenConfirm on, if it has a hold time.
     pub(crate) ring: u16,
     pub(crate) flags: Flags,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Hot {
 const _: () = assert!(size_of::<Hot>() <= 32);
 
 impl Hot {
-    /// When the hold timer of a session that has one expires.
+    /// When the hold timer expires, in a session that has one.
     pub(crate) fn hold_deadline(&self) -> Instant {
         self.heard + Duration::from_secs(u64::from(self.hold_s))
     }
@@ -131,7 +131,7 @@ impl Conns {
         self.hot.len() - self.free.len()
     }
 
-    /// Makes room for so many more.
+    /// Reserves room for more connections.
     pub(crate) fn reserve(&mut self, conns: usize) {
         self.hot.reserve_exact(conns);
         self.cold.reserve_exact(conns);
@@ -156,7 +156,7 @@ impl Conns {
         }
     }
 
-    /// Takes a connection out, with its last hot record.
+    /// Removes a connection, and returns it with its last hot record.
     pub(crate) fn remove(&mut self, id: ConnId) -> Option<(Conn, Hot)> {
         let hot = self.hot.get_mut(id.index as usize)?;
         if hot.generation != id.generation {
@@ -170,7 +170,7 @@ impl Conns {
         Some((conn, last))
     }
 
-    /// Reads a hot record; the answer has no meaning.
+    /// Reads a hot record for its effect on the cache; the value has no meaning.
     #[inline]
     pub(crate) fn touch(&self, id: ConnId) -> u32 {
         self.hot
@@ -200,7 +200,7 @@ impl Conns {
         self.cold[id.index as usize].as_mut()
     }
 
-    /// Both halves of a connection, to change them.
+    /// Both halves of a connection.
     pub(crate) fn both_mut(&mut self, id: ConnId) -> Option<(&mut Conn, &mut Hot)> {
         let hot = self.hot.get_mut(id.index as usize)?;
         if hot.generation != id.generation {
@@ -209,7 +209,7 @@ impl Conns {
         Some((self.cold[id.index as usize].as_mut()?, hot))
     }
 
-    /// Octets of memory, without what a connection has in boxes.
+    /// Memory in bytes, without what a connection has in boxes.
     pub(crate) fn memory(&self) -> usize {
         self.hot.capacity() * size_of::<Hot>()
             + self.cold.capacity() * size_of::<Option<Conn>>()
@@ -230,8 +230,8 @@ fn fresh(generation: u32, now: Instant) -> Hot {
     }
 }
 
-/// Makes room for one more by a quarter of what there is: thousands of speakers in one process have tables that are
-/// seldom half empty.
+/// Grows by a quarter when there is no room for one more. With thousands of speakers in one process, tables that double
+/// would mostly be half empty.
 pub(crate) fn reserve_some<T>(vec: &mut Vec<T>) {
     if vec.len() == vec.capacity() {
         vec.reserve_exact((vec.len() / 4).max(2));

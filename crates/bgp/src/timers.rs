@@ -1,7 +1,7 @@
-//! The deadlines that are kept exactly: everything but the KEEPALIVEs and hold timers of sessions that are well.
+//! The deadlines that are kept exactly: all except the KEEPALIVEs and hold timers of healthy sessions.
 //!
-//! A heap whose entries are not taken out when their timer stops: its owner says whether an entry is still meant. Once
-//! most are not, they are swept out.
+//! A stopped timer leaves its entry in the heap; the owner says whether an entry still stands for a running timer. When
+//! the heap has doubled, such entries are swept out.
 //!
 //! Implements parts of RFC 4271, section 10.
 
@@ -12,7 +12,7 @@ use base::Instant;
 
 use crate::table::ConnId;
 
-/// A timer, by the RFC's name and its owner.
+/// A timer: its name in the RFC, and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// HoldTimer of a connection.
@@ -25,7 +25,7 @@ pub(crate) enum Timer {
     ConnectRetry(u32),
     /// IdleHoldTimer of a peer.
     IdleHold(u32),
-    /// How long a peer's stale routes stay (RFC 4724, section 4.2).
+    /// How long a peer's stale routes are kept (RFC 4724, section 4.2).
     Stale(u32),
     /// Selection_Deferral_Timer of the speaker (RFC 4724, section 4.1).
     Deferral,
@@ -50,29 +50,29 @@ impl Timer {
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Instant, Timer)>>,
-    /// Swept when there are more than this many.
+    /// Swept when there are more entries than this.
     sweep_at: usize,
 }
 
-/// Below this many entries no sweep is worth it.
+/// With fewer entries, a sweep is not worth its cost.
 const SWEEP_MIN: usize = 64;
 
 impl Timers {
-    /// Arms a timer. Sweeping is the caller's: see [`Timers::wants_sweep`].
+    /// Arms a timer. The caller sweeps: see [`Timers::wants_sweep`].
     pub(crate) fn arm(&mut self, at: Instant, timer: Timer) {
-        // As `reserve_some` of `table`.
+        // As `reserve_some` in `table`.
         if self.heap.len() == self.heap.capacity() {
             self.heap.reserve_exact((self.heap.len() / 4).max(2));
         }
         self.heap.push(Reverse((at, timer)));
     }
 
-    /// The earliest deadline, which may be one that is not meant any more.
+    /// The earliest deadline. Its timer may have been stopped.
     pub(crate) fn next(&self) -> Option<(Instant, Timer)> {
         self.heap.peek().map(|Reverse(entry)| *entry)
     }
 
-    /// Takes out the earliest entry.
+    /// Removes the earliest entry.
     pub(crate) fn pop(&mut self) -> Option<(Instant, Timer)> {
         self.heap.pop().map(|Reverse(entry)| entry)
     }
@@ -82,7 +82,7 @@ impl Timers {
         self.heap.len() > self.sweep_at.max(SWEEP_MIN)
     }
 
-    /// Takes out what is not meant any more.
+    /// Removes the entries of stopped timers.
     pub(crate) fn sweep(&mut self, is_meant: impl Fn(Instant, Timer) -> bool) {
         self.heap
             .retain(|Reverse((at, timer))| is_meant(*at, *timer));

@@ -8,7 +8,7 @@ use reactor::{HandlerId, Reactor};
 use super::authority::Authority;
 use super::dialler::Dialler;
 use super::inside::Inside;
-use super::routes::Routes;
+use super::routes::BgpService;
 use super::shards::Shards;
 use super::sockets::Sockets;
 
@@ -59,7 +59,7 @@ pub(super) struct Core {
     pub(super) shards: Shards,
     pub(super) authority: Authority,
     /// The BGP speaker.
-    pub(super) routes: Option<Box<Routes>>,
+    pub(super) routes: Option<Box<BgpService>>,
     /// Names of protocols and services, read once.
     pub(super) names: filter::Names,
     /// Name and secret of sessions that we open as a client.

@@ -18,7 +18,7 @@ use super::input::Input;
 use super::inside::Inside;
 use super::reload::{self, Files};
 use super::rest::Rest;
-use super::routes::{self, Routes};
+use super::routes::{self, BgpService};
 use super::server::Server;
 use super::shards::{self, Shards};
 use super::sockets::{End, Sockets};
@@ -126,12 +126,12 @@ fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {
     Ok(Authority::new(users, radius.transpose()?))
 }
 
-fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<Routes>>> {
+fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<BgpService>>> {
     let Some(bgp) = &settings.bgp else {
         return Ok(None);
     };
     let pools = reload::pool_networks(&settings.subscribers.pools);
-    let routes = Routes::open(bgp, pools, random()?, reactor)?;
+    let routes = BgpService::open(bgp, pools, random()?, reactor)?;
     Ok(Some(Box::new(routes)))
 }
 

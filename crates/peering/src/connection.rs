@@ -1,4 +1,4 @@
-//! One connection: its stream, where it stands, and what the stream did not take.
+//! One connection: its stream, its state, and the data that the stream did not accept.
 
 use std::io;
 
@@ -7,36 +7,36 @@ use bgp::ConnId;
 use reactor::tcp::TcpStream;
 use reactor::{Interest, Reactor, Token};
 
-/// A connection of the speaker's.
+/// A connection of the speaker.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) id: ConnId,
     pub(crate) stream: TcpStream,
     pub(crate) token: Token,
-    /// Until the kernel says how the connection attempt ended.
+    /// Whether the connection attempt has not finished.
     pub(crate) is_opening: bool,
-    /// What the stream did not take; nothing more is made for it until this has gone.
+    /// Data that the stream did not accept. No more messages are written for the stream until this is empty.
     pub(crate) unsent: Option<Box<Unsent>>,
 }
 
-/// Octets that wait for the stream.
+/// Data that waits for the stream.
 #[derive(Debug)]
 pub(crate) struct Unsent {
     octets: Vec<u8>,
     sent: usize,
 }
 
-/// What became of octets that were to be written.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) enum Written {
     All,
-    /// The rest waits.
+    /// A part is left and waits.
     Some,
     Broken,
 }
 
 impl Connection {
-    /// Writes `octets`, or keeps what the stream does not take.
+    /// Writes `octets`, and stores what the stream does not accept.
     pub(crate) fn write(&mut self, octets: &[u8]) -> Written {
         debug_assert!(
             self.unsent.is_none(),
@@ -56,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// Writes what waits.
+    /// Writes the stored data.
     pub(crate) fn write_unsent(&mut self) -> Written {
         let Some(unsent) = &mut self.unsent else {
             return Written::All;
@@ -74,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// Watches it for what it waits for.
+    /// Registers the connection for what it waits for.
     pub(crate) fn watch(&self, reactor: &mut Reactor) -> io::Result<()> {
         let interest = if self.is_opening {
             Interest::WRITE
@@ -87,8 +87,8 @@ impl Connection {
     }
 }
 
-/// A stream whose speaker has done with it: the peer is to read the last message before it hears of the end, which a
-/// close with octets unread would take from it.
+/// A stream that the speaker has closed. It stays open until the peer has read the last message; closing it with unread
+/// input would discard that message.
 #[derive(Debug)]
 pub(crate) struct Parting {
     pub(crate) stream: TcpStream,

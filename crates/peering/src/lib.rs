@@ -1,12 +1,11 @@
-//! BGP speakers on TCP: who listens, who dials, and whose turn it is to read and to write.
+//! BGP speakers on TCP: listening, connecting, and fair turns for reading and writing.
 //!
-//! A [`Peering`] has the sockets of one [`Speaker`](bgp::Speaker). The loop around it owns the reactor, which several
-//! of them may share, and the [`Buffers`] of a turn. In each turn the loop passes ready descriptors to
-//! [`Peering::ready`], fires the speaker's timers, passes the speaker's events to [`Peering::act`], which dials and
-//! closes, and calls [`Peering::write`].
+//! A [`Peering`] has the sockets of one [`Speaker`]. The loop around it owns the reactor, which many peerings may
+//! share, and the [`Buffers`] of a turn. In each turn the loop calls [`Peering::ready`] for each ready descriptor,
+//! fires the speaker's timers, and calls [`Peering::work`], which connects, closes and writes as the speaker asks.
 //!
-//! Nothing is kept for a connection that waits but its descriptor. What a stream does not take stays in a buffer of its
-//! own, and nothing more is made for it until that has gone.
+//! An idle connection costs no memory here beyond its descriptor and a small record. If a stream does not accept all
+//! data, the rest is stored for that connection, and no more messages are written for it until the rest is sent.
 #![forbid(unsafe_code)]
 
 mod connection;

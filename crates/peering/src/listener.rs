@@ -1,4 +1,4 @@
-//! Sockets that take connections, and what they ask of peers.
+//! Listening sockets, and the TCP signatures that they expect of peers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,45 +8,45 @@ use base::{Instant, Redacted};
 use reactor::tcp::{TcpListener, TcpOptions};
 use reactor::{Interest, Reactor, Token};
 
-/// Connections that may wait to be taken.
+/// The backlog: connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
 /// Where to listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// Address and port; port 0 takes a free one.
+    /// Address and port; port 0 takes a free port.
     pub address: SocketAddr,
-    /// Not asked for by anybody: a host without that address family does without it.
+    /// Whether it is a default that the operator did not ask for. If the host lacks the address family, it is skipped.
     pub is_optional: bool,
 }
 
-/// A key that peers of a network sign with (RFC 2385).
+/// A key with which the peers of a network sign their segments (RFC 2385).
 #[derive(Clone, Debug)]
 pub struct Signature {
-    /// The peers: an address and how many of its first bits count.
+    /// The peers: an address and its prefix length in bits.
     pub network: (IpAddr, u8),
-    /// The key, of at most [`reactor::tcp::MD5_KEY_MAX`] octets.
+    /// The key, at most [`reactor::tcp::MD5_KEY_MAX`] octets.
     pub key: Arc<Redacted<Vec<u8>>>,
 }
 
-/// A socket that takes connections.
+/// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     pub(crate) token: Token,
     pub(crate) local: SocketAddr,
-    /// Until when it rests because descriptors are short.
+    /// Until when it is paused because descriptors are short.
     pub(crate) rests_until: Option<Instant>,
 }
 
 impl Listener {
-    /// `None` if it is optional and its address family is not there.
+    /// Returns `None` if the listener is optional and the host lacks its address family.
     pub(crate) fn open(
         listen: Listen,
         user: u64,
         reactor: &mut Reactor,
     ) -> io::Result<Option<Self>> {
-        // Peers that take nothing from further away (RFC 5082) would not get our answer to their first segment.
+        // Peers that use GTSM (RFC 5082) would drop our answer to their first segment if its TTL were lower.
         let near = TcpOptions {
             ttl: Some(255),
             ..TcpOptions::default()
@@ -66,7 +66,7 @@ impl Listener {
         }))
     }
 
-    /// Has peers of these networks sign; those of `before` that are not among them need not any more.
+    /// Requires signatures from peers of these networks, and no longer from those of `before` that are not among them.
     pub(crate) fn sign(&self, before: &[Signature], now: &[Signature]) -> io::Result<()> {
         let ours = |signature: &&Signature| signature.network.0.is_ipv4() == self.local.is_ipv4();
         for gone in before.iter().filter(ours) {
@@ -81,7 +81,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Takes nobody until then, or takes them again.
+    /// Stops accepting connections until a time, or accepts them again.
     pub(crate) fn rest(&mut self, until: Option<Instant>, reactor: &mut Reactor) {
         let interest = match until {
             Some(_) => Interest::NONE,

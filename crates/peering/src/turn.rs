@@ -1,4 +1,4 @@
-//! A speaker's sockets, and what happens to them in a turn of the loop.
+//! A speaker's sockets, and what happens to them in one turn of the loop.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,32 +13,32 @@ use reactor::{AddError, Interest, Reactor};
 use crate::connection::{Connection, Parting, Written};
 use crate::listener::{Listen, Listener, Signature};
 
-/// Read from one connection at a time.
+/// The most octets that are read from one connection at a time.
 const READ_MAX: usize = 64 << 10;
-/// Made for one connection at a time.
+/// The most octets that are written for one connection at a time.
 const WRITE_MAX: usize = 64 << 10;
-/// Read in one turn at full size, over all connections that share the buffers; the rest of them are read a message at
-/// a time, so that all are heard.
+/// The octets that are read at full size in one turn, over all connections that share the buffers. After that,
+/// connections are read one message at a time, so that every peer is read.
 const TURN_READ: usize = 2 << 20;
-/// Octets of a connection that is read beyond that.
+/// The octets that are read from a connection beyond that budget.
 const SHARE: usize = 4096;
-/// Connections taken in one turn.
+/// Connections accepted in one turn.
 const ACCEPTS: usize = 512;
-/// Connections written to in one turn at most so often, so that reading has its turn.
+/// The most writes in one turn, so that reading is not starved.
 const WRITES: usize = 4096;
-/// How long a stream that is done with may wait for its peer to read the end.
+/// How long a closed stream may wait for its peer to read the last message.
 const PARTING: Duration = Duration::from_secs(2);
-/// How long a listener rests that found no descriptor: others than connections may have freed some.
+/// How long a listener pauses when no descriptor is free. Others than connections may free descriptors meanwhile.
 const REST: Duration = Duration::from_secs(1);
-/// Streams that wait so; beyond, they are closed at once.
+/// The most streams that wait for their peer to read the last message. Further streams are closed at once.
 const PARTINGS_MAX: usize = 64;
 
-/// In a descriptor's number: a listener.
+/// In the token of a descriptor: a listener.
 const LISTENER: u32 = 1 << 31;
-/// In a descriptor's number: a stream that is done with.
+/// In the token of a descriptor: a stream that the speaker has closed.
 const PARTED: u32 = 1 << 30;
 
-/// What the connections of a thread are read and written with, and how much of a turn is used up.
+/// The buffers of a thread, and how much of the turn's budget is used.
 #[derive(Debug)]
 pub struct Buffers {
     input: Box<[u8]>,
@@ -57,12 +57,12 @@ impl Buffers {
         }
     }
 
-    /// A new turn begins.
+    /// Starts a new turn.
     pub fn begin(&mut self) {
         self.left = TURN_READ;
     }
 
-    /// What was written last, whether the stream took it at once or not.
+    /// The data of the last write, whether or not the stream accepted it at once.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.output
@@ -75,20 +75,20 @@ impl Default for Buffers {
     }
 }
 
-/// What is counted of a speaker's sockets.
+/// Counts of a speaker's sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections that are open or being opened.
     pub connections: u32,
-    /// Of those, streams that take nothing at present.
+    /// Of those, streams that accept no data at present.
     pub blocked: u32,
-    /// Connections of others that the speaker did not want.
+    /// Incoming connections that the speaker refused.
     pub refused: u64,
     /// Connections that were closed at once because descriptors are short.
     pub short: u64,
-    /// Octets read.
+    /// Octets received.
     pub octets_in: u64,
-    /// Octets handed to streams.
+    /// Octets sent.
     pub octets_out: u64,
 }
 
@@ -101,14 +101,14 @@ pub struct Peering {
     /// By the index of the speaker's connection.
     connections: Vec<Option<Connection>>,
     partings: Vec<Option<Parting>>,
-    /// Connections for which there is more to be made.
+    /// Connections that have more to send.
     more: VecDeque<ConnId>,
     counts: Counts,
 }
 
 impl Peering {
-    /// Opens the listeners. `tag` goes before the number of each descriptor in what the reactor hands back: its lower
-    /// 32 bits are not used.
+    /// Opens the listeners. `tag` is the upper half of each token that the reactor returns; its lower 32 bits are not
+    /// used.
     ///
     /// # Errors
     /// The address that could not be bound, and why.
@@ -138,21 +138,21 @@ impl Peering {
         })
     }
 
-    /// Where it listens, ports filled in.
+    /// The listening addresses, with their ports.
     pub fn listening(&self) -> impl Iterator<Item = SocketAddr> {
         self.listeners.iter().map(|listener| listener.local)
     }
 
-    /// What is counted.
+    /// The counts of these sockets.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// From now on other peers sign.
+    /// Replaces the networks whose peers sign.
     ///
     /// # Errors
-    /// What the kernel said; some listeners may have been changed.
+    /// The kernel's error; some listeners may have been changed.
     pub fn set_signatures(&mut self, signatures: Vec<Signature>) -> io::Result<()> {
         let before = std::mem::replace(&mut self.signatures, signatures);
         for listener in &self.listeners {
@@ -161,7 +161,7 @@ impl Peering {
         Ok(())
     }
 
-    /// Serves a descriptor of this peering that is ready.
+    /// Handles a ready descriptor of this peering.
     pub fn ready(
         &mut self,
         ready: reactor::Ready,
@@ -186,13 +186,13 @@ impl Peering {
         }
     }
 
-    /// Whether there is something to be made without waiting for anything.
+    /// Whether there is something to send without waiting.
     #[must_use]
     pub fn has_work(&self) -> bool {
         !self.more.is_empty()
     }
 
-    /// When [`Peering::tend`] is to be called at the latest.
+    /// When [`Peering::tend`] has to be called at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let partings = self.partings.iter().flatten();
@@ -202,7 +202,7 @@ impl Peering {
         partings.chain(listeners).min()
     }
 
-    /// Writes what the speaker has for its peers. Returns how many writes that took.
+    /// Writes what the speaker has for its peers. Returns the number of writes.
     pub fn write(
         &mut self,
         speaker: &mut Speaker,
@@ -211,7 +211,7 @@ impl Peering {
         now: Instant,
     ) -> u64 {
         let mut writes = 0;
-        // What was left over in the last turn comes behind what is new: that is short mostly.
+        // Connections left over from the last turn come after new ones, because new data is mostly short.
         for _ in 0..WRITES {
             let Some(id) = speaker.poll_ready() else {
                 break;
@@ -229,7 +229,7 @@ impl Peering {
         writes
     }
 
-    /// Whether the connection is one of these sockets, and not one that somebody else carries.
+    /// Whether the connection uses one of these sockets, rather than one that the caller carries in another way.
     #[must_use]
     pub fn has(&self, id: ConnId) -> bool {
         let connection = self.connections.get(id.index() as usize);
@@ -241,7 +241,7 @@ impl Peering {
         self.connections.iter().flatten().map(|found| found.id)
     }
 
-    /// Writes octets of somebody else's to a connection whose stream is free; whether it was.
+    /// Writes the caller's octets to a connection if nothing waits for its stream. Returns whether it did.
     pub fn write_raw(&mut self, id: ConnId, octets: &[u8], reactor: &mut Reactor) -> bool {
         let Some(connection) = self.find(id) else {
             return false;
@@ -255,7 +255,7 @@ impl Peering {
         is_watched
     }
 
-    /// Closes everything without a word, as a router that lost its power.
+    /// Closes everything without a message, like a router that loses power.
     pub fn close_all(&mut self, reactor: &mut Reactor) {
         for connection in self.connections.drain(..).flatten() {
             reactor.remove(connection.token);
@@ -270,8 +270,8 @@ impl Peering {
         self.counts.blocked = 0;
     }
 
-    /// Writes what the speaker has for one peer, which [`Speaker::poll_ready`] named; [`Buffers::written`] has it then.
-    /// For owners who carry connections in other ways, too.
+    /// Writes what the speaker has for one peer that [`Speaker::poll_ready`] named; [`Buffers::written`] returns it
+    /// then. For callers that also carry connections in other ways.
     pub fn write_one(
         &mut self,
         id: ConnId,
@@ -284,17 +284,17 @@ impl Peering {
         self.write_to(id, speaker, buffers, reactor, now);
     }
 
-    /// A connection for which there is more to be made, which was left over.
+    /// A connection that was left over with more to send.
     pub fn poll_more(&mut self) -> Option<ConnId> {
         self.more.pop_front()
     }
 
-    /// Breaks a connection without a word, as a cable that is cut.
+    /// Breaks a connection without a message, like a cable that is cut.
     pub fn cut(&mut self, id: ConnId, speaker: &mut Speaker, reactor: &mut Reactor, now: Instant) {
         self.broken(id, speaker, reactor, now);
     }
 
-    /// Does what the speaker asks for; other events are handed back.
+    /// Handles the speaker's events that concern sockets, and returns the others.
     pub fn act(
         &mut self,
         event: Event,
@@ -327,7 +327,7 @@ impl Peering {
         }
     }
 
-    /// Closes streams whose peers had their time, and has listeners look again whether there are descriptors.
+    /// Closes streams whose peers had their time, and lets paused listeners try again.
     pub fn tend(&mut self, reactor: &mut Reactor, now: Instant) {
         let rested =
             |listener: &&mut Listener| listener.rests_until.is_some_and(|until| until <= now);
@@ -355,7 +355,7 @@ impl Peering {
                 Ok(Some((stream, remote))) => self.welcome(stream, remote, speaker, reactor, now),
                 Ok(None) => return,
                 Err(_) => {
-                    // Descriptors are short: the kernel keeps who comes until some are free again.
+                    // Descriptors are short. The kernel holds new connections until some are free.
                     listener.rest(Some(now + REST), reactor);
                     return;
                 }
@@ -438,7 +438,7 @@ impl Peering {
                 if count == most {
                     speaker.unread(id, now);
                 }
-                // A connection that the speaker has given up meanwhile is closed by its event.
+                // If the speaker has dropped a connection meanwhile, its event closes it.
                 let _ = speaker.receive(id, &buffers.input[..count], now);
             }
             Ok(Some(_)) | Err(_) => self.broken(id, speaker, reactor, now),
@@ -477,7 +477,7 @@ impl Peering {
             }
             return;
         }
-        // A stream that ended is ready for everything.
+        // A stream that has ended is ready for everything.
         if connection.unsent.is_none() {
             return;
         }
@@ -540,21 +540,21 @@ impl Peering {
         connection.filter(|connection| connection.id == id)
     }
 
-    /// The peer closed it, or it broke.
+    /// Handles a stream that the peer closed or that broke.
     fn broken(&mut self, id: ConnId, speaker: &mut Speaker, reactor: &mut Reactor, now: Instant) {
         if self.forget(id, reactor).is_some() {
             speaker.closed(id, now);
         }
     }
 
-    /// The speaker is done with it.
+    /// Handles a connection that the speaker closes.
     fn close(&mut self, id: ConnId, last: &[u8], reactor: &mut Reactor, now: Instant) {
         let Some(connection) = self.forget(id, reactor) else {
             return;
         };
-        // Behind half a message there is no place for another.
+        // After half a message there is no place for another.
         if !last.is_empty() && connection.unsent.is_none() {
-            // A stream that does not take it has not taken what came before either.
+            // If the stream does not accept this now, it did not accept the earlier data either.
             let _ = connection.stream.write(last);
         }
         if connection.is_opening || connection.stream.end_output().is_err() {
@@ -582,7 +582,7 @@ impl Peering {
         }
     }
 
-    /// Takes it out; its descriptor is free again.
+    /// Removes a connection, which frees its descriptor.
     fn forget(&mut self, id: ConnId, reactor: &mut Reactor) -> Option<Connection> {
         self.find(id)?;
         let connection = self.connections[id.index() as usize].take()?;
@@ -596,7 +596,7 @@ impl Peering {
         Some(connection)
     }
 
-    /// Reads and forgets what still comes of a stream that is done with.
+    /// Reads and ignores what still arrives on a closed stream.
     fn hear_out(&mut self, place: usize, buffers: &mut Buffers, reactor: &mut Reactor) {
         let Some(Some(parting)) = self.partings.get(place) else {
             return;
@@ -650,7 +650,7 @@ mod tests {
         let ready = reactor.next_ready().unwrap();
         let mut buffers = Buffers::new();
         peering.ready(ready, &mut speaker, &mut buffers, &mut reactor, now + REST);
-        // Nobody is configured there.
+        // No peer is configured at that address.
         assert_eq!(peering.counts().refused, 1);
     }
 }

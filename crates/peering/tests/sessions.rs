@@ -1,4 +1,4 @@
-//! Speakers on loopback: sessions come up, also many at once, and a peer that stalls costs itself alone.
+//! Speakers on loopback: sessions are established, also many at once, and a stalled peer affects only itself.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    /// A router at an address of its own; where it listens.
+    /// A router with its own address; returns where it listens.
     fn add(&mut self, address: Ipv4Addr, config: impl FnOnce(&mut SpeakerConfig)) -> SocketAddr {
         let number = self.nodes.len() as u64;
         let mut made = SpeakerConfig::new(64_512 + number as u32, address);
@@ -87,7 +87,7 @@ impl World {
     }
 
     fn until(&mut self, what: &str, mut is_done: impl FnMut(&[Node]) -> bool) {
-        // Far more than it takes: only a fault comes near it.
+        // More octets than a session needs: only a fault comes near it.
         let end = reactor::clock::now() + Duration::from_secs(30);
         while !is_done(&self.nodes) {
             assert!(reactor::clock::now() < end, "{what} did not come about");

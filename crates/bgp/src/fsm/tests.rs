@@ -1,9 +1,9 @@
-//! Every cell of the table, from the text of RFC 4271, section 8.2.2, written down a second time as a matrix.
+//! Every cell of the table in RFC 4271, section 8.2.2, written a second time as a matrix.
 
 use super::*;
 
 // long: the cells of the RFC's state table
-/// What a cell of the matrix stands for: state after it, actions, NOTIFICATION.
+/// The content of a cell: next state, actions, NOTIFICATION.
 fn cell(state: State, code: &str, optional: Optional) -> Step {
     let damp = A::NONE.and_if(optional.damp, A::DAMP);
     let idle = A::STOP_RETRY
@@ -99,7 +99,7 @@ fn cell(state: State, code: &str, optional: Optional) -> Step {
     }
 }
 
-/// With no optional attribute set: a line per event, a column per state in the order of [`State::ALL`].
+/// Without optional attributes: a line for each event, a column for each state in the order of [`State::ALL`].
 const TABLE: [(u8, [&str; 6]); 29] = [
     (1, ["con", ".", ".", ".", ".", "."]),
     (2, [".", "stp", "stp", "stC", "stC", "stC"]),

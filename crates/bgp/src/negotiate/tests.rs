@@ -9,7 +9,7 @@ fn ours(settings: &PeerSettings) -> Ours<'_> {
     }
 }
 
-/// What a peer with these settings, in another or the same autonomous system, sends.
+/// The OPEN of a peer with these settings, in another or the same autonomous system.
 fn theirs(asn: u32, settings: &PeerSettings) -> Open {
     let ours = Ours {
         asn,
@@ -129,7 +129,7 @@ fn roles_have_to_fit() {
                 Ok(agreed) => assert!(fits && agreed.role == Some(theirs_is)),
                 Err(told) => assert!(!fits && (told.code, told.subcode) == (2, 11)),
             }
-            // Between internal peers roles say nothing (RFC 9234, section 4).
+            // Internal peers have no roles (RFC 9234, section 4).
             let agreed = ours(&a).agree(&theirs(65_001, &b), RemoteAsn::Any);
             assert_eq!(agreed.unwrap().role, None);
         }

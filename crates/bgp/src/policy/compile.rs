@@ -1,4 +1,4 @@
-//! From policies as they are written to such that judge.
+//! Compiles policies as they are written into policies that judge routes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use super::{CHANGING_TERMS_MAX, Changes, Policy, Term, Validity};
 pub struct PolicyFault {
     /// The policy's name.
     pub policy: String,
-    /// Which of its terms, from 1; `None` when it is none of them.
+    /// The number of the term, from 1; `None` if no term is at fault.
     pub term: Option<usize>,
     /// The key in the term, or `name`.
     pub key: &'static str,
@@ -45,7 +45,7 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// The policy of that name.
+    /// The policy with a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<Policy>> {
         match name {
@@ -55,14 +55,14 @@ impl Policies {
         }
     }
 
-    /// The policy of a peer for which `name` is written or nothing: without one, external peers get `deny` (RFC 8212)
-    /// and internal ones `accept`. `None` when there is no such name.
+    /// The policy of a peer for which `name` or no name is configured. Without a name, external peers get `deny` (RFC
+    /// 8212) and internal peers `accept`. Returns `None` if the name does not exist.
     #[must_use]
     pub fn resolve(&self, name: Option<&str>, is_internal: bool) -> Option<Arc<Policy>> {
         self.get(name.unwrap_or(if is_internal { "accept" } else { "deny" }))
     }
 
-    /// All names but `accept` and `deny`, in their order.
+    /// All names except `accept` and `deny`, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
@@ -71,7 +71,8 @@ impl Policies {
 /// Compiles policies.
 ///
 /// # Errors
-/// The first fault: a name twice or taken, a value that does not read, too many terms that change something.
+/// The first fault: a name that is used twice or reserved, a value that cannot be read, or too many terms that change
+/// something.
 pub fn compile(specs: &[Spec]) -> Result<Policies, PolicyFault> {
     let mut policies = Policies::default();
     for spec in specs {
@@ -390,7 +391,7 @@ fn community_parts(text: &str) -> Option<Parts<2>> {
     parts.iter().all(fits).then_some(parts)
 }
 
-/// Reads an extended community (RFC 4360, section 3; RFC 5668) as it is shown.
+/// Reads an extended community (RFC 4360, section 3; RFC 5668) in the form in which it is shown.
 fn ext_community(text: &str) -> Option<u64> {
     if let Some(digits) = text.strip_prefix("0x") {
         let is_whole = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());

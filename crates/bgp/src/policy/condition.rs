@@ -1,4 +1,4 @@
-//! Conditions of terms, compiled.
+//! Compiled conditions of terms.
 
 use std::ops::RangeInclusive;
 
@@ -7,7 +7,7 @@ use wire::bgp::{AsPath, FamilyId, Prefix};
 
 use super::{Subject, Validity};
 
-/// A prefix and the lengths in it that match.
+/// A prefix and the lengths of matching prefixes in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PrefixRange {
     pub(super) prefix: Prefix,
@@ -20,7 +20,7 @@ impl PrefixRange {
     }
 }
 
-/// A word of a pattern of paths.
+/// A word of an AS path pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     Asn(u32),
@@ -28,7 +28,7 @@ pub(super) enum Word {
     AnyMany,
 }
 
-/// Who a route came from.
+/// The source of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Neighbour {
     Local,
@@ -36,10 +36,10 @@ pub(super) enum Neighbour {
     Within(Prefix),
 }
 
-/// Numbers of a community: each a certain one or any.
+/// The numbers of a community: each a fixed number or any.
 pub(super) type Parts<const N: usize> = [Option<u32>; N];
 
-/// A condition; of a list, one entry is enough.
+/// A condition. If it is a list, one matching entry is enough.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
     Prefix(Vec<PrefixRange>),
@@ -58,8 +58,8 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    /// Whether routes with equal attributes may fare differently. Of the family that is not so, since a set of
-    /// attributes is of one family's routes: but where one message had both, it may be.
+    /// Whether the result can differ between prefixes with equal attributes. It can for a family too: one message may
+    /// have routes of both families.
     pub(super) fn is_by_prefix(&self) -> bool {
         matches!(
             self,
@@ -122,9 +122,9 @@ fn parts_match<const N: usize>(wanted: &Parts<N>, parts: &[u32; N]) -> bool {
         .all(|(wanted, part)| wanted.is_none_or(|wanted| wanted == *part))
 }
 
-/// Whether all of a path is what the words say; the members of a set stand in it in their order.
+/// Whether a pattern matches a whole path. The members of a set are matched in their order.
 fn path_matches(words: &[Word], path: AsPath<'_>) -> bool {
-    // Where to go on when what was tried after the last `*` fails: the word behind it, and one AS later.
+    // Where to continue when the attempt after the last `*` fails: at the word after it, one AS later.
     let mut again = None;
     let mut asns = path.asns();
     let mut words = words;

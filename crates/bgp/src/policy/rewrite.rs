@@ -1,22 +1,22 @@
-//! Attributes written anew with changes: what a policy sets, and what has to change on the way out.
+//! Rewrites attributes: with the changes of a policy, and with those that advertising requires.
 
 use std::borrow::Cow;
 
 use wire::bgp::attr::{self, Attribute, code};
 use wire::bgp::{AsPath, SegmentKind};
 
-/// What becomes of an attribute of one number.
+/// A change of an attribute that is one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Change {
     #[default]
     Keep,
     Set(u32),
-    /// Only where there is none.
+    /// Sets the number only if the attribute is missing.
     Add(u32),
     Remove,
 }
 
-/// What becomes of a CLUSTER_LIST.
+/// A change of a CLUSTER_LIST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Clusters {
     #[default]
@@ -25,10 +25,10 @@ pub(crate) enum Clusters {
     Remove,
 }
 
-/// Changes of a list of communities of one kind; octets of whole communities.
+/// Changes of a list of communities of one kind, as whole communities.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ListEdit {
-    /// Instead of all that there are.
+    /// Replaces all that there are.
     pub(crate) set: Option<Vec<u8>>,
     pub(crate) remove: Vec<u8>,
     pub(crate) add: Vec<u8>,
@@ -71,22 +71,22 @@ pub(crate) const LISTS: [u8; 3] = [
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rewrite<'a> {
     pub(crate) origin: Option<u8>,
-    /// An AS before the path, and how often.
+    /// The AS to prepend to the path, and how often.
     pub(crate) prepend: (u32, u8),
-    /// Of IPv4 routes.
+    /// For IPv4 routes.
     pub(crate) next_hop: Change,
     pub(crate) med: Change,
     pub(crate) local_pref: Change,
     pub(crate) originator: Change,
     pub(crate) clusters: Clusters,
     pub(crate) otc: Change,
-    /// For each kind of [`LISTS`], done in their order.
+    /// For each kind in [`LISTS`], applied in order.
     pub(crate) lists: Vec<&'a [ListEdit; 3]>,
-    /// Whether the attributes leave us, so that those unknown here are marked (RFC 4271, section 5).
+    /// Whether the attributes are advertised, so that unknown attributes get the Partial bit (RFC 4271, section 5).
     pub(crate) leaves: bool,
 }
 
-/// What a rewrite may change, in the order of types.
+/// The attributes that a rewrite may change, by type code.
 const MANAGED: [u8; 11] = [
     code::ORIGIN,
     code::AS_PATH,
@@ -102,7 +102,7 @@ const MANAGED: [u8; 11] = [
 ];
 
 impl Rewrite<'_> {
-    /// Appends attributes with the changes; what is new comes where its type puts it (RFC 4271, section 5).
+    /// Appends attributes with the changes. New attributes are placed by type code (RFC 4271, section 5).
     pub(crate) fn apply(&self, raw: &[u8], out: &mut Vec<u8>) {
         let present = attr::iter(raw).fold(0_u64, |present, attribute| {
             present | 1_u64.checked_shl(attribute.code.into()).unwrap_or(0)

@@ -1,17 +1,17 @@
-//! Route origin authorisations and what they say of a route: RFC 6811.
+//! Route origin authorisations, and the validity of routes: RFC 6811.
 
 use std::collections::{BTreeSet, HashMap};
 
 use wire::bgp::{FAMILIES, Prefix};
 
-/// An AS may originate a prefix and what is in it, up to a length.
+/// Authorises an AS to originate a prefix, and longer prefixes in it up to a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Roa {
     /// The prefix.
     pub prefix: Prefix,
-    /// The longest length in bits, at least the prefix's.
+    /// The longest length in bits, at least that of the prefix.
     pub len_max: u8,
-    /// Who may; 0 for nobody.
+    /// The AS; 0 for none.
     pub asn: u32,
 }
 
@@ -20,9 +20,9 @@ pub struct Roa {
 pub enum Validity {
     /// No authorisation covers the prefix.
     NotFound,
-    /// One covers and matches it.
+    /// An authorisation covers the prefix and matches the route.
     Valid,
-    /// Some cover it, none matches.
+    /// Authorisations cover the prefix, and none matches the route.
     Invalid,
 }
 
@@ -30,7 +30,7 @@ pub enum Validity {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roas {
     by_prefix: HashMap<Prefix, Vec<(u8, u32)>>,
-    /// The lengths of their prefixes, of each family.
+    /// For each family, the lengths of the prefixes.
     lengths: [BTreeSet<u8>; FAMILIES],
 }
 
@@ -54,20 +54,20 @@ impl FromIterator<Roa> for Roas {
 }
 
 impl Roas {
-    /// How many there are.
+    /// How many authorisations there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_prefix.values().map(Vec::len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_prefix.is_empty()
     }
 
-    /// What they say of a prefix with that origin AS; `None` is an origin that the path does not tell, which nothing
-    /// matches.
+    /// The validity of a prefix with an origin AS. `None` is an origin that the path does not show; no authorisation
+    /// matches it.
     #[must_use]
     pub fn validity(&self, prefix: Prefix, origin: Option<u32>) -> Validity {
         let mut validity = Validity::NotFound;

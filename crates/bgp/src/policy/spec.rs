@@ -1,4 +1,4 @@
-//! Policies as they are written: what the configuration and the emulator's scenarios embed.
+//! Policies as they are written in the daemon's configuration and in the emulator's scenarios.
 
 use serde::Deserialize;
 
@@ -33,21 +33,21 @@ impl<T> OneOrMore<T> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
-    /// Exactly that.
+    /// Exactly this number.
     Exact(u32),
     /// A range as text.
     Range(String),
 }
 
-/// What follows a term that applied.
+/// The outcome of a term that applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Then {
-    /// The route is taken.
+    /// The route is accepted.
     Accept,
-    /// It is not.
+    /// The route is denied.
     Deny,
-    /// The next term is asked.
+    /// The next term judges the route.
     #[default]
     Next,
 }
@@ -56,9 +56,9 @@ pub enum Then {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// What peers call it by; not `accept` or `deny`.
+    /// The name by which peers refer to it; not `accept` or `deny`.
     pub name: String,
-    /// What it does, in order.
+    /// The terms, in order.
     #[serde(default)]
     pub term: Vec<Term>,
 }
@@ -76,21 +76,21 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Term {
-    /// Prefixes: `10.0.0.0/8` is that one, `10.0.0.0/8 ge 16 le 24` those in it with so many bits.
+    /// Prefixes: `10.0.0.0/8` is that prefix, `10.0.0.0/8 ge 16 le 24` are the prefixes in it with these lengths.
     pub prefix: OneOrMore<String>,
     /// `ipv4` or `ipv6`.
     pub family: Option<String>,
-    /// AS numbers of which one is in the path.
+    /// AS numbers, one of which is in the path.
     pub as_path_contains: OneOrMore<u32>,
-    /// The AS that the route comes from.
+    /// The origin AS.
     pub origin_as: OneOrMore<u32>,
     /// The first AS of the path.
     pub neighbour_as: OneOrMore<u32>,
-    /// The path's length as the decision counts it.
+    /// The path's length as the decision process counts it.
     pub as_path_length: Option<Number>,
-    /// The path as words: numbers, `?` for any one AS, `*` for any number of them: `64500 * 64511`.
+    /// The path as words: numbers, `?` for any one AS, `*` for any sequence of AS numbers: `64500 * 64511`.
     pub as_path: OneOrMore<String>,
-    /// Communities of which one is there: `64496:14`, `64496:*` or a well-known name.
+    /// Communities, one of which is present: `64496:14`, `64496:*` or a well-known name.
     pub community: OneOrMore<String>,
     /// Extended communities: `RT:64496:14`, `SoO:192.0.2.1:14` or sixteen digits after `0x`.
     pub ext_community: OneOrMore<String>,
@@ -98,7 +98,8 @@ pub struct Term {
     pub large_community: OneOrMore<String>,
     /// `igp`, `egp` or `incomplete`.
     pub origin: OneOrMore<String>,
-    /// The peer that the route came from: an AS number, an address or a prefix of addresses; `local` for our own.
+    /// The peer that the route came from: an AS number, an address or a prefix of addresses; `local` for a route of our
+    /// own.
     pub neighbour: OneOrMore<String>,
     /// The origin's validity (RFC 6811): `valid`, `invalid` or `not-found`.
     pub rpki: OneOrMore<String>,
@@ -107,33 +108,33 @@ pub struct Term {
     pub set_local_pref: Option<u32>,
     /// MULTI_EXIT_DISC.
     pub set_med: Option<u32>,
-    /// Takes MULTI_EXIT_DISC away.
+    /// Removes MULTI_EXIT_DISC.
     pub remove_med: bool,
     /// `igp`, `egp` or `incomplete`.
     pub set_origin: Option<String>,
-    /// An address, for routes of its family.
+    /// The next hop, for routes of its family.
     pub set_next_hop: Option<String>,
-    /// How often our AS is put before the path, beside what is usual.
+    /// How often our AS is prepended to the path, in addition to the usual one.
     pub prepend: u8,
-    /// Communities instead of all that there are.
+    /// Communities that replace all that there are.
     pub set_community: Option<OneOrMore<String>>,
-    /// Communities to be added.
+    /// Communities to add.
     pub add_community: OneOrMore<String>,
-    /// Communities to be taken away.
+    /// Communities to remove.
     pub remove_community: OneOrMore<String>,
-    /// Extended communities instead of all that there are.
+    /// Extended communities that replace all that there are.
     pub set_ext_community: Option<OneOrMore<String>>,
-    /// Extended communities to be added.
+    /// Extended communities to add.
     pub add_ext_community: OneOrMore<String>,
-    /// Extended communities to be taken away.
+    /// Extended communities to remove.
     pub remove_ext_community: OneOrMore<String>,
-    /// Large communities instead of all that there are.
+    /// Large communities that replace all that there are.
     pub set_large_community: Option<OneOrMore<String>>,
-    /// Large communities to be added.
+    /// Large communities to add.
     pub add_large_community: OneOrMore<String>,
-    /// Large communities to be taken away.
+    /// Large communities to remove.
     pub remove_large_community: OneOrMore<String>,
 
-    /// What follows.
+    /// The outcome.
     pub then: Then,
 }

@@ -1,8 +1,8 @@
-//! Arrays in chunks that never move: growing copies nothing beyond the first chunk, and only that one starts small.
+//! Arrays in chunks that never move. Growing copies nothing beyond the first chunk, which alone starts small.
 
 use std::ops::{Index, IndexMut};
 
-/// Values in a chunk, except that the first may be shorter.
+/// Values in a chunk; the first chunk may be shorter.
 const CHUNK: usize = 4_096;
 
 /// An array by `u32` index.
@@ -21,13 +21,13 @@ impl<T> Chunked<T> {
         (self.chunks.len().saturating_sub(1) * CHUNK + last) as u32
     }
 
-    /// Octets held.
+    /// Memory held, in bytes.
     pub(crate) fn memory(&self) -> usize {
         let values: usize = self.chunks.iter().map(Vec::capacity).sum();
         values * size_of::<T>() + self.chunks.capacity() * size_of::<Vec<T>>()
     }
 
-    /// Appends a value and says where.
+    /// Appends a value and returns its index.
     #[inline]
     pub(crate) fn push(&mut self, value: T) -> u32 {
         let index = self.len();
@@ -49,12 +49,12 @@ impl<T> Chunked<T> {
         self.chunks.get(index / CHUNK)?.get(index % CHUNK)
     }
 
-    /// Takes the last values out, a chunk of them.
+    /// Removes the last chunk of values and returns it.
     pub(crate) fn pop_chunk(&mut self) -> Option<Vec<T>> {
         self.chunks.pop()
     }
 
-    /// All values from `first` on, as runs that lie together, each with the index where it begins.
+    /// All values from `first` on, in contiguous runs, each with the index of its first value.
     pub(crate) fn runs_from(&self, first: u32) -> impl Iterator<Item = (u32, &[T])> {
         let skipped = first as usize / CHUNK;
         let offset = first as usize % CHUNK;
@@ -74,14 +74,14 @@ impl<T> Chunked<T> {
 }
 
 impl<T: Copy> Chunked<T> {
-    /// Makes it at least `len` long.
+    /// Grows the array to at least `len` values.
     pub(crate) fn grow(&mut self, len: u32, value: T) {
         while self.len() < len {
             self.push(value);
         }
     }
 
-    /// `count` places next to each other, which a chunk's length must be a multiple of.
+    /// Appends `count` contiguous values. `count` has to divide the length of a chunk.
     pub(crate) fn push_block(&mut self, count: usize, value: T) -> u32 {
         debug_assert!(CHUNK.is_multiple_of(count));
         let first = self.len();
@@ -91,7 +91,7 @@ impl<T: Copy> Chunked<T> {
         first
     }
 
-    /// The block of `count` places that begins there.
+    /// The block of `count` values that starts there.
     #[inline]
     pub(crate) fn block(&self, first: u32, count: usize) -> &[T] {
         let offset = first as usize % CHUNK;

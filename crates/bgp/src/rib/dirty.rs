@@ -1,26 +1,26 @@
-//! Places that somebody has still to look at: one bit each, and as long as they are few, also a list of them.
+//! A set of slots that are still to be looked at: one bit each, and a list as long as they are few.
 
-/// Places looked at in one go, and also the most that are listed.
+/// The slots of one window, and also the most that are listed.
 pub(crate) const WINDOW: usize = 16_384;
-/// Where a window ends though places of its paths are left, for paths of very many prefixes.
+/// The longest window, for paths of very many prefixes: then slots of its paths are left.
 const WINDOW_MAX: usize = 2 * WINDOW;
 
-/// A place to look at, and the path that it is sorted by.
+/// A slot to look at, and the path by which it is sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Item {
     pub(crate) path: u32,
     pub(crate) slot: u32,
 }
 
-/// A set of places.
+/// A set of slots.
 #[derive(Debug, Default)]
 pub(crate) struct Dirty {
     bits: Vec<u64>,
     count: u32,
-    /// All of them in the order of their coming, unless `is_long`.
+    /// All slots in the order in which they were added, unless `is_long`.
     list: Vec<u32>,
     is_long: bool,
-    /// Where the next window of a long set begins, by path.
+    /// The path at which the next window of a long set starts.
     next_path: u32,
 }
 
@@ -43,7 +43,7 @@ impl Dirty {
         word.is_some_and(|word| word & 1 << (slot % 64) != 0)
     }
 
-    /// Adds a place; `false` if it was there.
+    /// Adds a slot. Returns `false` if it was in the set.
     #[inline]
     pub(crate) fn insert(&mut self, slot: u32) -> bool {
         let word = slot as usize / 64;
@@ -74,7 +74,7 @@ impl Dirty {
         self.count -= 1;
     }
 
-    /// Takes one place out of a set that nobody takes windows of; `false` if it was not in it.
+    /// Removes one slot from a set from which no windows are taken. Returns whether it was in the set.
     pub(crate) fn remove_if_in(&mut self, slot: u32) -> bool {
         let is_in = self.contains(slot);
         if is_in {
@@ -83,11 +83,11 @@ impl Dirty {
         is_in
     }
 
-    /// Takes places out, with their paths, sorted by path; about [`WINDOW`] of them, and all that there are of each
-    /// path unless those are very many. `paths_end` is above all paths' numbers but the one that means that there is none.
+    /// Removes a window: about [`WINDOW`] slots with their paths, sorted by path. A window has all slots of its paths
+    /// unless those are very many. `paths_end` is above the numbers of all paths, except the number for no path.
     ///
-    /// A long set is walked over once for each window, by ranges of paths: so the places of one path come together,
-    /// wherever in the table they are, and no list of them all is ever made.
+    /// A long set is scanned once for each window, by ranges of paths. So the slots of one path come together wherever
+    /// they are in the table, and no list of the whole set is made.
     pub(crate) fn take(
         &mut self,
         paths_end: u32,
@@ -109,7 +109,7 @@ impl Dirty {
             let paths_left = u64::from(paths_end.saturating_sub(first));
             let share = paths_left * WINDOW as u64 / u64::from(self.count.max(1));
             let last = first.saturating_add(share.min(u32::MAX.into()) as u32);
-            // Those without a path come last, with a number of their own.
+            // Slots without a path come last, with the highest number.
             let last = if last >= paths_end { u32::MAX } else { last };
             self.take_range(first..=last, path_of, out);
             if out.len() < WINDOW_MAX {

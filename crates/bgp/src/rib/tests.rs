@@ -1,4 +1,4 @@
-//! Tests of routes, and what they have in common: peers that say something, and peers that keep what they are told.
+//! Tests of the rib, and their common parts: peers that announce routes, and peers that store what they are sent.
 
 mod decision;
 mod outward;
@@ -23,7 +23,7 @@ use crate::policy::Policy;
 pub(super) const T0: Instant = Instant::ZERO;
 pub(super) const ASN: u32 = 65_000;
 
-/// Attributes of a route as a test says them.
+/// Attributes of a route that a test announces.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
     pub(super) raw: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// A route with that path, IGP, from the address 10.9.0.1.
+    /// A route with that path, origin IGP and next hop 10.9.0.1.
     pub(super) fn path(asns: &[u32]) -> Self {
         let mut raw = Vec::new();
         attr::put(code::ORIGIN, &[0], &mut raw);
@@ -69,7 +69,7 @@ impl Said {
     }
 }
 
-/// What a peer was told of a route.
+/// What a peer was sent for a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Heard {
     pub(super) attributes: Vec<u8>,
@@ -82,13 +82,13 @@ impl Heard {
     }
 }
 
-/// A peer's end: what it was told.
+/// A peer's end of a session: what it was sent.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ear {
     pub(super) routes: BTreeMap<(Prefix, u32), Heard>,
     /// UPDATE messages with routes.
     pub(super) updates: usize,
-    /// Withdrawals of what it had not been told.
+    /// Withdrawals of routes that it had not been sent.
     pub(super) noise: usize,
     pub(super) ends: Vec<FamilyId>,
     pub(super) marks: Vec<Refresh>,
@@ -153,7 +153,7 @@ pub(super) fn p(text: &str) -> Prefix {
     text.parse().expect("a prefix")
 }
 
-/// A rib and its peers' ends.
+/// A rib and the other ends of its sessions.
 pub(super) struct Net {
     pub(super) rib: Rib,
     pub(super) ears: BTreeMap<u32, (Ear, UpdateContext)>,
@@ -181,7 +181,7 @@ impl Net {
         }
     }
 
-    /// Plain traits of peer `n` of that AS: all is accepted, both families.
+    /// Default traits of peer `n` in an AS: both families, and policies that accept everything.
     pub(super) fn traits(n: u32, asn: u32) -> PeerTraits {
         let address = Ipv4Addr::from_bits(0xc000_0200 + n);
         let mut traits = PeerTraits::new(ASN, asn, 0x0101_0100 + n, address.into());
@@ -284,14 +284,14 @@ impl Net {
         }
     }
 
-    /// Lets each peer that is ready read, in pieces of so many octets.
+    /// Lets each ready peer read, in pieces of `limit` octets.
     pub(super) fn serve(&mut self, limit: usize) {
         while let Some(PeerId(n)) = self.rib.poll_ready() {
             self.read(n, limit);
         }
     }
 
-    /// Lets a peer read all.
+    /// Lets a peer read everything.
     pub(super) fn read(&mut self, n: u32, limit: usize) {
         loop {
             let mut out = Vec::new();
@@ -305,7 +305,7 @@ impl Net {
         }
     }
 
-    /// Until nothing is left to do.
+    /// Works and serves until nothing is left to do.
     pub(super) fn settle(&mut self) {
         self.work();
         self.serve(4_096);

@@ -1,4 +1,4 @@
-//! Timers: KEEPALIVEs by the rings, everything else by the heap.
+//! Timers: the rings send KEEPALIVEs, the heap has every other timer.
 //!
 //! Implements parts of RFC 4271, sections 6.5 and 8.1.3; RFC 9687.
 
@@ -13,14 +13,14 @@ use crate::table::{ConnId, Flags};
 use crate::timers::Timer;
 
 impl Speaker {
-    /// Fires what is due. Idempotent: early or repeated calls do nothing.
+    /// Fires the timers that are due. Idempotent: early or repeated calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.expire(None, now);
     }
 
-    /// As [`handle_timeout`](Self::handle_timeout), but connections that are to carry a KEEPALIVE and nothing else do
-    /// not become ready: they are appended to `keepalives`, to be sent one each, which counts as sent. A driver of very
-    /// many idle sessions is spared a queue and a copy for each.
+    /// As [`handle_timeout`](Self::handle_timeout), except for connections that have only a KEEPALIVE to send. Those do
+    /// not become ready; they are appended to `keepalives`, and the caller sends one KEEPALIVE on each. A driver with
+    /// very many idle sessions saves a queue and a copy for each.
     pub fn handle_timeout_apart(&mut self, keepalives: &mut Vec<ConnId>, now: Instant) {
         self.expire(Some(keepalives), now);
     }
@@ -47,7 +47,7 @@ impl Speaker {
         }
     }
 
-    /// Takes timers that were stopped off the top of the heap.
+    /// Removes stopped timers from the top of the heap.
     pub(super) fn drop_stopped_timers(&mut self) {
         while let Some((at, timer)) = self.timers.next() {
             if self.is_meant(at, timer) {
@@ -57,7 +57,7 @@ impl Speaker {
         }
     }
 
-    /// The earliest deadline, and the RFC's name for its timer.
+    /// The earliest deadline, and the name of its timer in the RFC.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let keepalive = self.rings.iter().filter_map(|ring| ring.next_visit()).min();
@@ -69,9 +69,9 @@ impl Speaker {
             .min_by_key(|(at, _)| *at)
     }
 
-    /// The driver has read of every connection that had something at `until`, and has called
-    /// [`unread`](Self::unread) for those of which it did not read all. Hold timers count against this: a peer that was
-    /// in time is not given up because we were late.
+    /// The driver has read from every connection that had input at `until`, and has called [`unread`](Self::unread) for
+    /// those that it did not read to the end. Hold timers are measured against this time, so that a peer that was in
+    /// time is not dropped because we are late.
     #[inline]
     pub fn drained(&mut self, until: Instant) {
         self.drained = self.drained.max(until);
@@ -84,22 +84,22 @@ impl Speaker {
         }
     }
 
-    /// The driver has read of this connection at `now`, but maybe not all: its hold timer waits until it was looked at
-    /// again. Those of others do not.
+    /// The driver has read from this connection at `now`, but maybe not to the end: its hold timer waits until the
+    /// driver has looked again. Other connections are not affected.
     pub fn unread(&mut self, conn: ConnId, now: Instant) {
         if let Some(conn) = self.conns.get_mut(conn) {
             conn.unread = now;
         }
     }
 
-    /// Whether a hold timer waits for [`drained`](Self::drained): nothing else needs that call.
+    /// Whether a hold timer waits for [`drained`](Self::drained). Nothing else needs that call.
     #[must_use]
     #[inline]
     pub const fn wants_drained(&self) -> bool {
         !self.suspects.is_empty()
     }
 
-    /// Visits who is due on a ring.
+    /// Visits the sessions that are due on a ring.
     fn turn(&mut self, place: usize, mut apart: Option<&mut Vec<ConnId>>, now: Instant) {
         let Self {
             rings,
@@ -146,7 +146,7 @@ impl Speaker {
         }
     }
 
-    /// Whether an entry of the heap stands for a timer that runs.
+    /// Whether an entry of the heap stands for a timer that is running.
     fn is_meant(&self, at: Instant, timer: Timer) -> bool {
         match timer {
             Timer::Hold(id) => self.conns.get(id).is_some_and(|conn| match conn.state {
@@ -200,7 +200,7 @@ impl Speaker {
         }
     }
 
-    /// Signals an event to the machine of a connection.
+    /// Signals an event to the state machine of a connection.
     pub(super) fn run_conn(
         &mut self,
         conn: ConnId,
@@ -226,7 +226,7 @@ impl Speaker {
         self.start_event(index, false, now);
     }
 
-    /// Looks whether the hold time of a connection is over.
+    /// Checks whether the hold time of a connection is over.
     fn check_hold(&mut self, id: ConnId, now: Instant) {
         let (Some(conn), Some(hot)) = (self.conns.get(id), self.conns.hot(id)) else {
             return;
@@ -261,7 +261,7 @@ impl Speaker {
     }
 }
 
-/// Until when a visit on a ring answers for hold timers: a little past the next visit.
+/// Until when a visit on a ring checks the hold timer: a little past the next visit.
 const fn looks_ahead(interval: Duration) -> Duration {
     Duration::from_nanos(interval.as_nanos() + interval.as_nanos() / 32)
 }

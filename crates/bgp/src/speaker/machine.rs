@@ -1,4 +1,4 @@
-//! Runs the table of RFC 4271, section 8, and does what its rows say.
+//! Runs the state table of RFC 4271, section 8, and carries out the actions of its rows.
 
 use core::net::SocketAddr;
 
@@ -17,12 +17,12 @@ use crate::timers::Timer;
 
 /// The HoldTimer of OpenSent (section 8.2.2: "a HoldTimer value of 4 minutes is suggested").
 const HOLD_LARGE: Duration = Duration::from_secs(240);
-/// IdleHoldTime doubles at most so often.
+/// The most times that IdleHoldTime doubles.
 const DOUBLINGS_MAX: u8 = 16;
 
 impl Speaker {
-    /// Signals an event to a machine: that of connection `conn`, or that of a peer without one. `why` is the reason if
-    /// this ends it.
+    /// Signals an event to the state machine of connection `conn`, or to that of a peer without a connection. `why` is
+    /// the reason if the event ends the session.
     pub(super) fn run(
         &mut self,
         index: u32,
@@ -130,8 +130,8 @@ impl Speaker {
         }
     }
 
-    /// Drops a machine's connection. Says whether that is all: the machine was that of a second connection, or the
-    /// second connection's takes its place.
+    /// Drops the connection of a state machine. Returns whether the machine is gone with it: it ran a second
+    /// connection, or the second connection takes its place.
     fn drop_machine(
         &mut self,
         index: u32,
@@ -175,7 +175,7 @@ impl Speaker {
         is_over
     }
 
-    /// Takes a connection out of the tables and has it closed, with a NOTIFICATION where there is one for the reason.
+    /// Removes a connection from the tables and has the driver close it, after a NOTIFICATION if the reason has one.
     fn drop_conn(&mut self, id: ConnId, notify: bool, why: &CloseReason, now: Instant) {
         let Some((conn, hot)) = self.conns.remove(id) else {
             return;
@@ -226,7 +226,7 @@ impl Speaker {
         self.happened(remote, what, now);
     }
 
-    /// What a row asks for beyond states and counters.
+    /// Carries out the actions of a row, except changes of state and counters.
     fn act(
         &mut self,
         index: u32,
@@ -275,7 +275,7 @@ impl Speaker {
         }
     }
 
-    /// Sets a flag of what is to be sent.
+    /// Sets a flag that says what is to be sent.
     pub(super) fn want(&mut self, id: ConnId, flag: Flags) {
         if let Some(hot) = self.conns.hot_mut(id) {
             hot.flags.set(flag);
@@ -283,7 +283,7 @@ impl Speaker {
         }
     }
 
-    /// Starts the ConnectRetryTimer, unless the peer is one that we wait for.
+    /// Starts the ConnectRetryTimer, unless we wait for the peer to connect.
     pub(super) fn arm_retry(&mut self, index: u32, span: Option<Duration>, now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -361,8 +361,8 @@ impl Speaker {
         }
     }
 
-    /// The ring of an interval: the one that is there, an empty one, or a new one. Intervals are whole seconds of 16
-    /// bits, so there are not more than their number.
+    /// Finds or makes the ring of an interval. Intervals are whole seconds of 16 bits, which limits the number of
+    /// rings.
     fn ring(&mut self, interval: Duration, now: Instant) -> u16 {
         let rings = &mut self.rings;
         let place = rings
@@ -381,7 +381,8 @@ impl Speaker {
         u16::try_from(place).expect("an interval is a number of 16 bits")
     }
 
-    /// Section 6.8: whether this connection, whose OPEN just came, is the one to go. If the other one is, it goes.
+    /// Section 6.8: returns whether this connection, whose OPEN was just received, is the one to close. If the other
+    /// one is, it is closed here.
     fn loses_collision(&mut self, index: u32, id: ConnId, now: Instant) -> bool {
         let Some(peer) = self.peers.get(index) else {
             return false;
@@ -403,10 +404,10 @@ impl Speaker {
         let Some(agreed) = this.agreed.as_deref() else {
             return false;
         };
-        // Equal identifiers are of two systems: the higher number is preferred (RFC 6286, section 2.3).
+        // Two systems can have the same identifier: then the higher AS number is preferred (RFC 6286, section 2.3).
         let ours = (self.router_id.to_bits(), agreed.local_asn);
         let theirs = (agreed.router_id.to_bits(), agreed.remote_asn);
-        // Two that the peer made do not collide: it has given the first one up.
+        // Two connections that the peer opened do not collide: the peer has abandoned the first one.
         let keeps_this = this.outgoing == that.outgoing || this.outgoing == (ours > theirs);
         if keeps_this {
             let event = fsm::Event::OpenCollisionDump;
@@ -459,7 +460,8 @@ impl Speaker {
         self.close_routes(index, actions.has(Actions::RETAIN), now);
     }
 
-    /// What follows where a machine has lost its connection: nothing, a start at once, or one after a while.
+    /// Decides what follows when a state machine has lost its connection: nothing, a start at once, or a start after a
+    /// while.
     fn rest(&mut self, index: u32, from: State, (to, event): (State, fsm::Event), now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -473,7 +475,7 @@ impl Speaker {
         }
         let settings = peer.settings.clone();
         if event == fsm::Event::TcpConnectionFails {
-            // No fault of anybody's: the peer may come at once. We try again after a while.
+            // Neither side made an error: the peer may connect at once. We connect again after a while.
             self.start_event(index, true, now);
             let span = (from == State::Established).then_some(settings.idle_hold);
             return self.arm_retry(index, span, now);

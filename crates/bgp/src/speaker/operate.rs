@@ -1,4 +1,4 @@
-//! What operators do: start, stop, reset, refresh; peers that come and go with a new configuration.
+//! The operator's verbs: start, stop, reset and refresh peers, and apply a new configuration.
 //!
 //! Implements parts of RFC 4271, section 8.1.2.
 
@@ -19,27 +19,27 @@ use crate::table::{ConnId, Flags};
 /// What a new configuration changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reload {
-    /// Peers that are new.
+    /// Peers that were added.
     pub added: u32,
-    /// Peers that are gone.
+    /// Peers that were removed.
     pub removed: u32,
-    /// Peers whose sessions end, because what they agreed on has changed.
+    /// Peers whose sessions end because what they negotiated has changed.
     pub replaced: u32,
-    /// Peers whose sessions go on.
+    /// Peers whose sessions continue.
     pub kept: u32,
 }
 
-/// What becomes of a peer under a new configuration.
+/// What a new configuration means for a peer.
 enum Fate {
-    /// Its session goes on, under these settings.
+    /// Its session continues, under these settings.
     Stays(Arc<PeerSettings>),
-    /// It is there, but what was agreed on is not the same.
+    /// It is still configured, but a negotiated setting differs.
     Changes,
     Goes,
 }
 
 impl Speaker {
-    /// Starts a peer that was stopped, is held back, or was not enabled.
+    /// Starts a peer that was stopped, is held in Idle, or was not enabled.
     pub fn start_peer(&mut self, peer: PeerId, now: Instant) {
         self.latest = now;
         let Some(found) = self.peers.get_mut(peer.0) else {
@@ -52,7 +52,7 @@ impl Speaker {
         }
     }
 
-    /// Stops a peer, and says why to its operator (RFC 9003). It stays in Idle.
+    /// Stops a peer, with a text for its operator (RFC 9003). The peer stays in Idle.
     pub fn stop_peer(&mut self, peer: PeerId, text: &str, now: Instant) {
         self.latest = now;
         let Some(found) = self.peers.get_mut(peer.0) else {
@@ -63,7 +63,7 @@ impl Speaker {
         self.drop_stale(peer.0, now);
     }
 
-    /// Ends a peer's session, and starts it again.
+    /// Ends a peer's session and starts it again.
     pub fn reset_peer(&mut self, peer: PeerId, text: &str, now: Instant) {
         self.latest = now;
         let Some(found) = self.peers.get_mut(peer.0).filter(|peer| peer.is_started) else {
@@ -77,7 +77,7 @@ impl Speaker {
         }
     }
 
-    /// Stops everything, with a text for the peers' operators.
+    /// Stops every peer, with a text for their operators.
     pub fn stop(&mut self, text: &str, now: Instant) {
         let peers: Vec<u32> = self.peers.iter().map(|(index, _)| index).collect();
         for index in peers {
@@ -85,7 +85,7 @@ impl Speaker {
         }
     }
 
-    /// Ends both connections of a peer with one reason, by ManualStop.
+    /// Ends both connections of a peer by ManualStop, with one reason.
     fn end_all(&mut self, index: u32, why: &CloseReason, now: Instant) {
         let event = fsm::Event::ManualStop;
         if let Some(second) = self.peers.get(index).and_then(|peer| peer.second) {
@@ -98,7 +98,8 @@ impl Speaker {
         }
     }
 
-    /// Asks a peer for its routes again (RFC 2918). Says whether it was asked: it is Established and understands that.
+    /// Asks a peer for its routes again (RFC 2918). Returns whether the request is sent: the peer has to be Established
+    /// and to support it.
     pub fn refresh_in(&mut self, peer: PeerId, families: Families, now: Instant) -> bool {
         self.latest = now;
         let Some((conn, agreed)) = self.session_of(peer) else {
@@ -125,7 +126,7 @@ impl Speaker {
         true
     }
 
-    /// Sends a peer all our routes again. Says whether it is Established.
+    /// Sends a peer all our routes again. Returns whether it is Established.
     pub fn refresh_out(&mut self, peer: PeerId, families: Families, now: Instant) -> bool {
         self.latest = now;
         let Some((_, agreed)) = self.session_of(peer) else {
@@ -145,7 +146,7 @@ impl Speaker {
         (conn.state == State::Established).then_some((main, agreed))
     }
 
-    /// Adds a peer, and starts it if it is enabled. `None` where the address has one already.
+    /// Adds a peer, and starts it if it is enabled. Returns `None` if the address has a peer already.
     pub fn add_peer(&mut self, config: PeerConfig, now: Instant) -> Option<PeerId> {
         self.latest = now;
         let enabled = config.settings.enabled;
@@ -156,7 +157,7 @@ impl Speaker {
         Some(PeerId(index))
     }
 
-    /// Takes a peer out: its session ends, its routes go.
+    /// Removes a peer: its session ends, and its routes are removed.
     pub fn remove_peer(&mut self, peer: PeerId, now: Instant) {
         self.remove(peer.0, &CloseReason::Deconfigured, now);
     }
@@ -169,14 +170,14 @@ impl Speaker {
         found.is_started = false;
         self.end_all(index, why, now);
         self.drop_stale(index, now);
-        // A dynamic one has been forgotten with its connection.
+        // A dynamic peer was forgotten together with its connection.
         if self.peers.get(index).is_some() {
             self.forget(index);
         }
     }
 
-    /// Takes a new configuration over. Sessions go on where nothing changed that was agreed on over them; policies are
-    /// put in place of the old ones at once, and routes judged again in slices.
+    /// Applies a new configuration. Sessions continue if nothing changed that they negotiated. New policies apply at
+    /// once, and stored routes are judged again in slices.
     pub fn reload(&mut self, config: SpeakerConfig, now: Instant) -> Reload {
         let mut reload = Reload::default();
         let is_other = self.asn != config.asn || self.router_id != config.router_id;
@@ -219,7 +220,7 @@ impl Speaker {
         reload
     }
 
-    /// What becomes of a peer under a new configuration.
+    /// What a new configuration means for a peer.
     fn fate(&self, index: u32, config: &SpeakerConfig) -> Fate {
         let Some(peer) = self.peers.get(index) else {
             return Fate::Goes;
@@ -247,7 +248,7 @@ impl Speaker {
         }
     }
 
-    /// Puts settings in place under which a session goes on.
+    /// Applies settings under which a session continues.
     fn resettle(
         &mut self,
         index: u32,
@@ -266,7 +267,7 @@ impl Speaker {
         }
     }
 
-    /// Puts new networks in place of the old ones; dynamic peers that stay are counted where they belong now.
+    /// Replaces the networks of dynamic peers. Dynamic peers that stay are counted in their new network.
     fn renumber_networks(&mut self, configs: Vec<DynamicConfig>) {
         let olds: Vec<_> = self
             .networks
@@ -294,7 +295,7 @@ impl Speaker {
         }
     }
 
-    /// Puts a peer into the table. `None` where the address has one already.
+    /// Adds a peer to the table. Returns `None` if the address has a peer already.
     pub(super) fn insert_peer(&mut self, config: PeerConfig, now: Instant) -> Option<u32> {
         if self.peers.find(config.remote).is_some() {
             return None;
@@ -320,7 +321,7 @@ impl Speaker {
         self.run(index, None, event, CloseReason::Closed, now);
     }
 
-    /// Takes a peer without connections out of the table.
+    /// Removes a peer without connections from the table.
     pub(super) fn forget(&mut self, index: u32) {
         let Some(peer) = self.peers.remove(index) else {
             return;

@@ -1,4 +1,4 @@
-//! Takes the streams apart, and hands each message to the machine of its connection.
+//! Splits the streams into messages, and passes each message to the state machine of its connection.
 //!
 //! Implements parts of RFC 4271, sections 6.4 and 8.1.5.
 
@@ -19,15 +19,15 @@ use crate::peer::{MALFORMED_OCTETS_MAX, Malformed, PeerId};
 use crate::table::{ConnId, Flags};
 
 impl Speaker {
-    /// The next piece of a connection's stream, of any length. What is part of a message only is kept until the rest
-    /// comes.
+    /// Takes the next piece of a connection's stream, of any length. An incomplete message is stored until the rest
+    /// arrives.
     ///
     /// # Errors
-    /// The connection is not known, so that nothing was taken. A fault in the stream is no error here: it ends the
-    /// session, which is told by [`Event::Close`].
+    /// The connection is not known; the octets were ignored. A fault in the stream is not returned as an error: it ends
+    /// the session, and [`Event::Close`] reports that.
     #[inline]
     pub fn receive(&mut self, conn: ConnId, octets: &[u8], now: Instant) -> Result<(), Discard> {
-        // Nearly all that comes, when many sessions are idle.
+        // With many idle sessions, nearly every message is a KEEPALIVE.
         if octets == KEEPALIVE
             && let Some(hot) = self.conns.hot_mut(conn)
             && hot.flags.among(Flags::FAST) == Flags::ESTABLISHED
@@ -94,7 +94,7 @@ impl Speaker {
         Ok(())
     }
 
-    /// Takes one message. Says whether its connection is still there.
+    /// Takes one message. Returns whether its connection still exists.
     fn message(&mut self, id: ConnId, kind: Kind, body: &[u8], now: Instant) -> bool {
         let Some(conn) = self.conns.get(id) else {
             return false;
@@ -122,7 +122,7 @@ impl Speaker {
                 self.refresh_message(id, index, body, now);
             }
             Kind::RouteRefresh => {
-                // The RFC has no event for it; its place before Established is that of an UPDATE.
+                // The RFC has no event for ROUTE-REFRESH. Before Established it is treated as an UPDATE.
                 let why = unexpected(state, kind);
                 self.run(index, Some(id), fsm::Event::UpdateMsg, why, now);
             }
@@ -209,7 +209,7 @@ impl Speaker {
         }
     }
 
-    /// Counts a malformed UPDATE, and keeps it to be shown.
+    /// Counts a malformed UPDATE, and stores it to be shown.
     fn malformed(&mut self, index: u32, why: &str, body: &[u8], now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -223,7 +223,7 @@ impl Speaker {
         let remote = peer.remote;
         self.happened(remote, What::Malformed, now);
         let peer = PeerId(index);
-        // One until it is polled: a flood of them costs no memory.
+        // One event until it is polled, so that a flood of malformed messages costs no memory.
         if self.events.back() != Some(&Event::Malformed { peer }) {
             self.events.push_back(Event::Malformed { peer });
         }
@@ -243,8 +243,8 @@ impl Speaker {
         };
         let agreed = self.conns.get(id).and_then(|conn| conn.agreed.as_deref());
         let is_agreed = |family: &FamilyId| agreed.is_some_and(|a| a.families.contains(*family));
-        // Of a family that was not agreed on it is ignored (RFC 2918, section 4); so is what is not known (RFC 7313,
-        // section 5).
+        // A refresh of a family that was not negotiated is ignored (RFC 2918, section 4), and so is an unknown subtype
+        // (RFC 7313, section 5).
         let Some(family) = message.family.family().filter(is_agreed) else {
             return;
         };
@@ -257,7 +257,7 @@ impl Speaker {
     }
 }
 
-/// Moves octets of `rest` to a message that begins in `kept`, as far as it reaches.
+/// Moves octets from `rest` to the message that starts in `kept`, as far as the message reaches.
 fn top_up(kept: &mut Vec<u8>, rest: &mut &[u8]) {
     let mut take = |kept: &mut Vec<u8>, len: usize| {
         let (now, later) = rest.split_at(len.saturating_sub(kept.len()).min(rest.len()));

@@ -1,4 +1,4 @@
-//! The way to the table of routes, and what RFC 4724 adds to it.
+//! The speaker's side of the rib, and graceful restart (RFC 4724).
 
 use base::{Duration, Instant};
 use wire::bgp::{Families, FamilyId, Prefix, Update};
@@ -13,7 +13,7 @@ use crate::table::{ConnId, Flags};
 use crate::timers::Timer;
 
 impl Speaker {
-    /// A session is Established: its routes may come and go.
+    /// Opens the rib for a session that is Established.
     pub(super) fn open_routes(&mut self, index: u32, id: ConnId, now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -32,11 +32,11 @@ impl Speaker {
         let graceful = agreed.graceful;
         peer.graceful = graceful.filter(|graceful| !graceful.families.is_empty());
         self.take_stale_back(index, graceful, now);
-        // It may be one that is not waited for, and the last one.
+        // The speaker may have waited for this peer, and it may be the last one.
         self.check_deferral();
     }
 
-    /// What stays stale of a peer that has come again.
+    /// Decides which stale routes of a peer stay when it is back.
     fn take_stale_back(&mut self, index: u32, graceful: Option<Graceful>, now: Instant) {
         let Some(stale) = self
             .peers
@@ -45,7 +45,8 @@ impl Speaker {
         else {
             return;
         };
-        // What the peer did not preserve goes now, the rest at its End-of-RIB, or when it has waited long enough.
+        // Routes that the peer did not preserve are removed now. The others are removed at its End-of-RIB, or after the
+        // restart time.
         let preserved = graceful.map_or(Families::NONE, |graceful| graceful.forwarding);
         stale.until = stale.at_most;
         let at = stale.until;
@@ -59,7 +60,7 @@ impl Speaker {
         self.timers.arm(at, Timer::Stale(index));
     }
 
-    /// A session is over: its routes go, or stay as stale ones.
+    /// Removes a peer's routes when its session ends, or keeps them as stale routes.
     pub(super) fn close_routes(&mut self, index: u32, retain: bool, now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -84,7 +85,7 @@ impl Speaker {
         self.timers.arm(until, Timer::Stale(index));
     }
 
-    /// A peer's stale routes of one family go.
+    /// Removes a peer's stale routes of one family.
     fn end_stale(&mut self, index: u32, family: FamilyId, now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -101,7 +102,7 @@ impl Speaker {
         }
     }
 
-    /// A peer's stale routes have waited long enough.
+    /// Removes a peer's stale routes because their time is over.
     pub(super) fn stale_expires(&mut self, index: u32, now: Instant) {
         self.drop_stale(index, now);
         let is_left = self.peers.get(index).is_some_and(|peer| {
@@ -140,7 +141,7 @@ impl Speaker {
         }
     }
 
-    /// The peer has announced more prefixes than it may (RFC 4271, section 6.7).
+    /// Ends the session of a peer that announced more prefixes than its limit (RFC 4271, section 6.7).
     fn over_limit(&mut self, index: u32, now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -165,31 +166,31 @@ impl Speaker {
         self.run(index, main, fsm::Event::AutomaticStop, why, now);
     }
 
-    /// A peer that is gone for good leaves no stale routes.
+    /// Removes the stale routes of a peer that will not be back.
     pub(super) fn drop_stale(&mut self, index: u32, now: Instant) {
         for family in FamilyId::ALL {
             self.end_stale(index, family, now);
         }
     }
 
-    /// The peer asks for all routes of a family.
+    /// The peer asks for all our routes of a family.
     pub(super) fn refresh_routes(&mut self, index: u32, family: FamilyId, now: Instant) {
         self.rib.refresh(PeerId(index), family, now);
         self.has_work = true;
     }
 
-    /// The peer begins to send all its routes of a family again (RFC 7313, section 4).
+    /// The peer starts to send all its routes of a family again (RFC 7313, section 4).
     pub(super) fn refresh_begins(&mut self, index: u32, family: FamilyId, now: Instant) {
         self.rib.mark_stale(PeerId(index), family, now);
     }
 
-    /// It has sent all of them: what it did not send again goes.
+    /// The peer has sent all of them: routes that it did not send again are removed.
     pub(super) fn refresh_ends(&mut self, index: u32, family: FamilyId, now: Instant) {
         self.rib.sweep_stale(PeerId(index), family, now);
         self.has_work = true;
     }
 
-    /// Marks connections ready for which the table has something.
+    /// Marks connections ready for which the rib has something to send.
     #[inline]
     pub(super) fn take_ready_routes(&mut self) {
         while let Some(PeerId(index)) = self.rib.poll_ready() {
@@ -199,7 +200,7 @@ impl Speaker {
         }
     }
 
-    /// Appends messages with routes to `out`, about `room` octets. Says whether there are more.
+    /// Appends messages with routes to `out`, about `room` octets. Returns whether there is more.
     pub(super) fn fill_routes(
         &mut self,
         index: u32,
@@ -211,7 +212,7 @@ impl Speaker {
         self.rib.fill(PeerId(index), out, limit, now)
     }
 
-    /// Does a slice of what takes long, about `budget` routes of it: a driver calls it after all else of a turn. Says
+    /// Does a slice of long-running work, about `budget` routes of it. A driver calls this last in each turn. Returns
     /// whether there is more to do now.
     pub fn work(&mut self, budget: usize, now: Instant) -> bool {
         if !self.has_work {
@@ -229,31 +230,32 @@ impl Speaker {
         self.has_work
     }
 
-    /// A prefix is ours. Where it was before, its attributes are replaced.
+    /// Adds a route of our own, or replaces its attributes.
     pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute, now: Instant) {
         self.rib.originate(prefix, route, now);
         self.has_work = true;
     }
 
-    /// A prefix is no longer ours. Says whether it was.
+    /// Removes a route of our own. Returns whether there was one.
     pub fn retract(&mut self, prefix: Prefix, now: Instant) -> bool {
         self.has_work = true;
         self.rib.retract(prefix, now)
     }
 
-    /// The routes, to look at.
+    /// The rib, to look at.
     #[must_use]
     pub const fn rib(&self) -> &Rib {
         &self.rib
     }
 
-    /// From now on changes of best routes are told by [`poll_change`](Self::poll_change), those that there are first.
+    /// From now on [`poll_change`](Self::poll_change) returns changes of best routes; first come all best routes that
+    /// there are.
     pub fn watch_changes(&mut self) {
         self.rib.watch_changes();
     }
 
-    /// The next change of a best route, if somebody asked for them; none while we wait after a restart (RFC 4724,
-    /// section 4.1).
+    /// The next change of a best route, after [`watch_changes`](Self::watch_changes). There is none while we wait after
+    /// a restart (RFC 4724, section 4.1).
     pub fn poll_change(&mut self) -> Option<BestChange> {
         if self.deferral.is_some() {
             return None;
@@ -261,7 +263,7 @@ impl Speaker {
         self.rib.poll_change()
     }
 
-    /// Begins to wait for the peers' End-of-RIB, if we have restarted.
+    /// Starts to wait for the peers' End-of-RIB if we have restarted.
     pub(super) fn begin_deferral(&mut self, now: Instant) {
         if let Some(wait) = self.restarted.take() {
             let until = now + wait;
@@ -271,8 +273,8 @@ impl Speaker {
         }
     }
 
-    /// Ends the wait when every peer that we are to wait for has said End-of-RIB of all its families: not those that
-    /// have restarted themselves, nor those that do not know of graceful restarts (RFC 4724, section 4.1).
+    /// Ends the wait when every peer that we wait for has sent End-of-RIB for all its families. We do not wait for
+    /// peers that have restarted themselves, nor for those without graceful restart (RFC 4724, section 4.1).
     pub(super) fn check_deferral(&mut self) {
         if self.deferral.is_none() {
             return;
@@ -296,7 +298,7 @@ impl Speaker {
         }
     }
 
-    /// What we announce waits no more.
+    /// Ends the wait: our routes are sent from now on.
     pub(super) fn end_deferral(&mut self) {
         self.deferral = None;
         self.rib.set_deferred(false);

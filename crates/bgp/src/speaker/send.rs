@@ -1,4 +1,4 @@
-//! What connections are to carry: messages of the sessions' own, KEEPALIVEs, routes.
+//! Fills connections: messages of the session itself, KEEPALIVEs, routes.
 
 use base::{Duration, Instant};
 use wire::bgp::{HEADER_LEN, KEEPALIVE, Kind};
@@ -7,11 +7,12 @@ use super::Speaker;
 use crate::table::{ConnId, Flags};
 use crate::timers::Timer;
 
-/// The least SendHoldTime (RFC 9687: 8 minutes, or twice the hold time if that is longer).
+/// The minimum of the SendHoldTime (RFC 9687: 8 minutes, or twice the hold time if that is longer).
 const SEND_HOLD_MIN: Duration = Duration::from_secs(480);
 
 impl Speaker {
-    /// A connection that has something to send: each once, until it has something anew. None whose stream takes nothing.
+    /// The next connection that has something to send. Each is returned once until it has something new; connections
+    /// whose stream accepts no data are not returned.
     #[inline]
     pub fn poll_ready(&mut self) -> Option<ConnId> {
         self.take_ready_routes();
@@ -27,8 +28,8 @@ impl Speaker {
         None
     }
 
-    /// Appends whole messages to `out`, as long as they have fewer than `limit` octets; the last one may go beyond.
-    /// Says whether there is more: then the connection is ready again.
+    /// Appends whole messages to `out` while it has fewer than `limit` octets; the last message may exceed that.
+    /// Returns whether there is more: then the connection is ready again.
     #[inline]
     pub fn fill(&mut self, conn: ConnId, out: &mut Vec<u8>, limit: usize, now: Instant) -> bool {
         let Some(hot) = self.conns.hot_mut(conn) else {
@@ -91,7 +92,7 @@ impl Speaker {
         more
     }
 
-    /// The stream of a connection takes no more, or does again. Meanwhile nothing is made for it, and the
+    /// Sets whether the stream of a connection accepts no data. Meanwhile no messages are written for it, and the
     /// SendHoldTimer runs (RFC 9687).
     pub fn set_blocked(&mut self, conn: ConnId, blocked: bool) {
         let now = self.latest;
@@ -126,7 +127,7 @@ impl Speaker {
     }
 }
 
-/// How many UPDATEs and ROUTE-REFRESHes there are in whole messages of ours.
+/// How many UPDATE and ROUTE-REFRESH messages of ours there are.
 fn count_messages(mut messages: &[u8]) -> (u64, u32) {
     let (mut updates, mut refreshes) = (0, 0);
     while let Some(header) = messages.first_chunk::<HEADER_LEN>() {

@@ -1,12 +1,12 @@
-//! Reading ahead: a processor waits for the memory of many connections at once if it is asked for them one right after
-//! the other, with nothing between. With a million idle sessions in one process that is most of what they cost.
+//! Prefetching: the processor loads the memory of many connections at once if the loads follow each other without other
+//! work between them. With a million idle sessions in one process these loads are most of the cost.
 
 use super::Speaker;
 use crate::table::ConnId;
 
 impl Speaker {
-    /// Reads what a KEEPALIVE of the connection touches, and changes nothing. The answer has no meaning; a caller that
-    /// adds several up, and lets the sum be, reads them together.
+    /// Reads what a KEEPALIVE of the connection will touch, and changes nothing. The value has no meaning; a caller
+    /// adds up several and ignores the sum, so that they are loaded together.
     #[must_use]
     #[inline]
     pub fn touch(&self, conn: ConnId) -> u32 {

@@ -1,4 +1,4 @@
-//! What there is to show: plain values, made when asked for.
+//! Views for operators: plain values, built when they are asked for.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -8,35 +8,35 @@ use super::Speaker;
 use crate::config::RemoteAsn;
 use crate::discard::Discards;
 use crate::end::CloseReason;
-use crate::event::Happening;
+use crate::event::RecentEvent;
 use crate::fsm::State;
 use crate::negotiate::Agreed;
 use crate::peer::{Counts, Malformed, Origin, Peer, PeerId, Waits};
 
-/// A speaker at a glance.
+/// An overview of the speaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummaryView {
     /// Our autonomous system.
     pub asn: u32,
     /// Our BGP Identifier.
     pub router_id: Ipv4Addr,
-    /// Peers, dynamic ones among them.
+    /// Peers, including dynamic peers.
     pub peers: usize,
-    /// Dynamic ones.
+    /// Dynamic peers.
     pub dynamic: usize,
     /// Sessions that are Established.
     pub established: u32,
-    /// Connections, being made or up.
+    /// Connections that are open or being opened.
     pub connections: usize,
-    /// What was ignored.
+    /// Input that was ignored, counted.
     pub discards: Discards,
-    /// Happenings that gave way to later ones.
-    pub happenings_dropped: u64,
+    /// Recent events that were dropped for later ones.
+    pub recent_events_dropped: u64,
     /// Whether announcements wait for the peers' End-of-RIB after a restart.
     pub deferring: bool,
 }
 
-/// Octets of memory, by what has them.
+/// Memory in bytes, by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Connections.
@@ -48,52 +48,52 @@ pub struct Memory {
 /// One peer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeighborView {
-    /// Its name in the speaker.
+    /// Its identifier in the speaker.
     pub id: PeerId,
-    /// What operators call it, if they do.
+    /// Its name for operators, if it has one.
     pub name: Option<Box<str>>,
     /// Its address.
     pub remote: IpAddr,
-    /// Both ends of its connection, once there is one.
+    /// Both ends of its connection, if it has one.
     pub connection: Option<(SocketAddr, SocketAddr)>,
-    /// Whether we made that connection.
+    /// Whether we opened that connection.
     pub outgoing: bool,
-    /// Why it is there.
+    /// Whether it was configured or is a dynamic peer.
     pub origin: Origin,
-    /// Which autonomous systems it may have.
+    /// The autonomous systems that it may have.
     pub expected_asn: RemoteAsn,
-    /// The state of its machine.
+    /// The state of its state machine.
     pub state: State,
-    /// Whether an operator lets it run.
+    /// Whether the operator has it running.
     pub is_started: bool,
-    /// Since when it is Established, or is not.
+    /// When it became Established, or stopped being Established.
     pub since: Instant,
-    /// What both OPENs came to, once they did.
+    /// What the OPEN messages negotiated.
     pub agreed: Option<Agreed>,
     /// The hold time that we offer, in seconds.
     pub hold_time_s: u16,
-    /// When the peer was last heard, in a session with a hold time.
+    /// When the peer's last message was received, in a session with a hold time.
     pub heard: Option<Instant>,
-    /// How much of the hold time is left, in a session that has one.
+    /// How much of the hold time is left, in a session with a hold time.
     pub hold_left: Option<Duration>,
-    /// When it is tried again: the ConnectRetryTimer or the IdleHoldTimer.
+    /// When the next attempt starts: the ConnectRetryTimer or the IdleHoldTimer.
     pub next_try: Option<Instant>,
     /// ConnectRetryCounter.
     pub retry_counter: u32,
-    /// What was counted.
+    /// Message and error counts.
     pub counts: Counts,
     /// Why its last connection ended.
     pub last_end: Option<CloseReason>,
     /// Its last malformed UPDATE.
     pub malformed: Option<Malformed>,
-    /// When its stale routes go (RFC 4724), while there are any.
+    /// When its stale routes are removed (RFC 4724), if there are any.
     pub stale_until: Option<Instant>,
-    /// Whether its stream takes nothing.
+    /// Whether its stream accepts no data.
     pub is_blocked: bool,
 }
 
 impl Speaker {
-    /// The speaker at a glance.
+    /// An overview of the speaker.
     #[must_use]
     pub fn summary(&self) -> SummaryView {
         SummaryView {
@@ -108,7 +108,7 @@ impl Speaker {
             established: self.established,
             connections: self.conns.len(),
             discards: self.discards,
-            happenings_dropped: self.happenings.dropped,
+            recent_events_dropped: self.recent_events.dropped,
             deferring: self.deferral.is_some(),
         }
     }
@@ -125,8 +125,8 @@ impl Speaker {
         Some(self.view(peer, self.peers.get(peer.0)?, now))
     }
 
-    /// The first peer at `from` or after it. To list all bit by bit while they change, ask again from one past the
-    /// answer's place.
+    /// The first peer at `from` or after it. To list all peers in steps while they change, ask again from the index
+    /// after the last one.
     #[must_use]
     pub fn next_neighbor(&self, from: PeerId, now: Instant) -> Option<NeighborView> {
         let (index, peer) = self.peers.next_from(from.0)?;
@@ -173,7 +173,8 @@ impl Speaker {
         }
     }
 
-    /// What a peer is told of a family, some places of the table at a time: as [`Rib::walk_sent`](crate::Rib::walk_sent).
+    /// What a peer is sent of a family, some slots of the table at a time, as
+    /// [`Rib::walk_sent`](crate::Rib::walk_sent).
     pub fn walk_sent(
         &mut self,
         peer: PeerId,
@@ -185,12 +186,12 @@ impl Speaker {
         self.rib.walk_sent(peer, family, cursor, steps, see)
     }
 
-    /// Recent happenings, oldest first.
-    pub fn happenings(&self) -> impl DoubleEndedIterator<Item = &Happening> {
-        self.happenings.iter()
+    /// Recent events, oldest first.
+    pub fn recent_events(&self) -> impl DoubleEndedIterator<Item = &RecentEvent> {
+        self.recent_events.iter()
     }
 
-    /// Octets of memory of the sessions' part, without what is boxed for a handshake or a fault.
+    /// Memory of peers and connections in bytes, without what is boxed for a handshake or a fault.
     #[must_use]
     pub fn memory(&self) -> Memory {
         Memory {

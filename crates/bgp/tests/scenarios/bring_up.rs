@@ -1,4 +1,4 @@
-//! Sessions come up whatever the order, and only one connection of a pair stays.
+//! Sessions are established in any order of events, and only one connection of a pair of peers stays.
 
 use std::sync::Arc;
 
@@ -33,15 +33,15 @@ fn both_sides_that_connect_end_with_one_session() {
         for (a, b) in [(0, 1), (1, 0)] {
             let view = net.view(a, b);
             assert_eq!(view.state, State::Established, "{view:?}");
-            // One side may be Established on the connection that the other one gives up, and each then closes the one
-            // that the other keeps: they come again. The RFC's rule has this.
+            // One side may be Established on the connection that the other side drops, and then each closes the
+            // connection that the other keeps. Both connect again: the RFC's rule allows this.
             assert!(view.counts.ups <= 2);
             assert_eq!(net.speakers[a].summary().connections, 1);
         }
         let (a, b) = (net.view(0, 1), net.view(1, 0));
         assert_ne!(a.outgoing, b.outgoing);
     });
-    // At least some of them collided.
+    // At least some connections collided.
     for seed in 0..20 {
         let mut net = pair(seed, settings(), settings());
         net.start(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! A peer played by hand: octets into a speaker, messages out of it.
+//! Tests that play the peer by hand: octets into a speaker, messages out of it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) const THEIRS: u32 = 65_002;
 pub(crate) const REMOTE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-/// A speaker with one peer, which is us.
+/// A speaker with one peer, which the test plays.
 pub(crate) struct Hand {
     pub(crate) speaker: Speaker,
     pub(crate) now: Instant,
@@ -142,7 +142,7 @@ impl Hand {
         conn
     }
 
-    /// Lets time pass; everything that is due happens when it is due.
+    /// Lets time pass; every timer fires when it is due.
     pub(crate) fn pass(&mut self, span: Duration) {
         let end = self.now + span;
         while let Some((at, _)) = self.speaker.poll_timeout().filter(|(at, _)| *at <= end) {
@@ -411,7 +411,7 @@ fn a_stream_that_takes_nothing_ends_after_the_send_hold_time() {
     hand.pass(Duration::from_secs(19));
     assert_eq!(hand.count(conn, Kind::Keepalive), before);
     hand.send(conn, &KEEPALIVE);
-    // It moves again, just in time.
+    // The stream accepts data again, just in time.
     hand.speaker.set_blocked(conn, false);
     hand.drain();
     assert_eq!(hand.count(conn, Kind::Keepalive), before + 1);
@@ -469,7 +469,7 @@ fn a_connection_beside_an_established_one_is_closed_at_its_open() {
     assert_eq!(hand.codes(second), Some((6, 7)));
     assert_eq!(hand.view().state, State::Established);
     assert!(!hand.is_closed(first));
-    // Unless it is configured that collisions are looked for there too.
+    // With CollisionDetectEstablishedState, collisions are resolved there too.
     let mut hand = Hand::new(PeerSettings {
         collision_detect_established: true,
         ..settings
@@ -520,7 +520,7 @@ fn a_network_s_hosts_are_peers_while_they_are_there_up_to_a_number() {
     config.dynamic = vec![network("192.0.2.0/24", 10), network("192.0.2.128/25", 1)];
     let mut hand = Hand::of(config);
     let host = |last| IpAddr::from([192, 0, 2, last]);
-    // The longer prefix has a limit of its own.
+    // The longer prefix has its own limit.
     let one = hand.connect_from(host(200), 1).unwrap();
     assert_eq!(hand.connect_from(host(201), 1), Err(Discard::DynamicLimit));
     for last in 1..=10 {
@@ -601,7 +601,7 @@ fn an_active_peer_is_tried_again_at_the_connect_retry_time() {
     assert_eq!(asked(&hand), 1);
     hand.pass(Duration::from_millis(2_700));
     assert_eq!(asked(&hand), 2);
-    // An attempt without an answer is given up and made anew.
+    // A connection attempt without an answer is abandoned and started again.
     hand.pass(Duration::from_secs(100));
     assert!((10..=14).contains(&asked(&hand)), "{}", asked(&hand));
     assert_eq!(hand.speaker.summary().connections, 1);
@@ -640,7 +640,7 @@ fn a_peer_that_restarts_gracefully_is_taken_back_without_a_word() {
         }));
     let mut hand = Hand::new(passive());
     let first = hand.up(&restarting);
-    // It comes again while we think that it is there (RFC 4724, section 4.2).
+    // The peer connects again while its session is Established (RFC 4724, section 4.2).
     let second = hand.connect();
     assert!(hand.is_closed(first));
     assert_eq!(hand.told(first), None);
@@ -651,7 +651,7 @@ fn a_peer_that_restarts_gracefully_is_taken_back_without_a_word() {
     assert!(hand.view().stale_until.is_some());
     hand.send(second, &message(2, &[0, 0, 0, 0]));
     assert_eq!(hand.view().stale_until, None);
-    // It goes, and does not come again in the time that it told.
+    // The peer disconnects, and does not return within its restart time.
     hand.speaker.closed(second, hand.now);
     hand.drain();
     hand.pass(Duration::from_secs(29));
@@ -675,7 +675,7 @@ fn a_malformed_update_is_counted_and_kept_to_be_shown() {
     let malformed = view.malformed.unwrap();
     assert_eq!(*malformed.octets, body);
     assert!(!malformed.why.is_empty());
-    // What no treatment saves ends the session.
+    // A fault for which RFC 7606 requires a reset ends the session.
     hand.send(conn, &message(2, &[0, 9, 0, 0]));
     assert_eq!(hand.codes(conn), Some((3, 1)));
     assert_eq!(hand.view().counts.malformed, 1_001);
@@ -684,15 +684,15 @@ fn a_malformed_update_is_counted_and_kept_to_be_shown() {
 #[test]
 fn what_happened_is_remembered_up_to_a_number() {
     let mut config = config(passive());
-    config.limits.happenings_max = 10;
+    config.limits.recent_events_max = 10;
     let mut hand = Hand::of(config);
     for _ in 0..5 {
         let conn = hand.up(&open());
         hand.speaker.closed(conn, hand.now);
         hand.drain();
     }
-    assert_eq!(hand.speaker.happenings().count(), 10);
-    assert!(hand.speaker.summary().happenings_dropped > 10);
-    let last = hand.speaker.happenings().next_back().unwrap();
+    assert_eq!(hand.speaker.recent_events().count(), 10);
+    assert!(hand.speaker.summary().recent_events_dropped > 10);
+    let last = hand.speaker.recent_events().next_back().unwrap();
     assert_eq!(last.remote, REMOTE);
 }

@@ -1,4 +1,4 @@
-//! How long a peer, and what it said, is kept: hold timers, stale routes, waits after a restart.
+//! How long peers and their routes are kept: hold timers, stale routes, waits after a restart.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn nobody_is_given_up_because_we_are_late() {
     };
     let mut hand = Hand::new(settings);
     let conn = hand.up(&open());
-    // Nothing is done for ten seconds. Then timers fire before the stream is read.
+    // The driver is stopped for ten seconds. Then timers fire before the stream is read.
     hand.now += Duration::from_secs(10);
     hand.speaker.handle_timeout(hand.now);
     hand.speaker.handle_timeout(hand.now);
@@ -48,7 +48,7 @@ fn nobody_is_given_up_because_we_are_late() {
     hand.speaker.drained(hand.now);
     hand.drain();
     assert_eq!(hand.view().state, State::Established);
-    // Where nothing was there to be read, it is over.
+    // If there was nothing to read, the session ends.
     hand.now += Duration::from_secs(10);
     hand.speaker.handle_timeout(hand.now);
     hand.drain();
@@ -76,7 +76,7 @@ fn who_sends_more_than_is_read_puts_off_its_own_hold_timer_and_no_other() {
     let other = hand.connect_from(silent, 40_000).expect("it is let in");
     hand.send_open(other, &open());
     hand.send(other, &KEEPALIVE);
-    // The first is in the middle of a message, and there is always more of it than is read.
+    // The first peer is in the middle of a message, and always has more input than is read.
     hand.send(flood, &[0xff; 16]);
     let turn = |hand: &mut Hand, is_read_in_full: bool| {
         hand.now += Duration::from_secs(1);
@@ -124,7 +124,7 @@ fn after_a_restart_nobody_waits_for_a_peer_that_marks_no_end() {
     config.restarted = Some(Duration::from_secs(120));
     let mut hand = Hand::of(config);
     assert!(hand.speaker.summary().deferring);
-    // It knows nothing of graceful restarts: no End-of-RIB will come (RFC 4724, section 4.1).
+    // A peer without graceful restart sends no End-of-RIB (RFC 4724, section 4.1).
     hand.up(&open());
     assert!(!hand.speaker.summary().deferring);
 }

@@ -1,4 +1,4 @@
-//! Streams break and peers fall silent: what ends, ends alone, and comes again.
+//! Streams break and peers stop sending: only the affected sessions end, and they are established again.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn who_falls_silent_is_given_up_after_the_hold_time_by_all_and_by_nobody_else() 
                 *at > muted && *number == other && matches!(event, Event::Down { .. })
             });
             let (at, _, event) = ended.expect("it ended");
-            // Heard until the silence began; our own delays are a few milliseconds.
+            // The last message was received when the silence began; our own delays are a few milliseconds.
             assert!(*at >= muted + Duration::from_millis(1_400), "{at:?}");
             assert!(*at <= muted + Duration::from_millis(3_010), "{at:?}");
             assert!(

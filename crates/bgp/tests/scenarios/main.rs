@@ -1,4 +1,4 @@
-//! Speakers joined by a little network of streams, in virtual time.
+//! Speakers in a small simulated network of streams, in virtual time.
 
 mod bring_up;
 mod hand;

@@ -1,5 +1,5 @@
-//! A little network of streams between speakers: it cuts what is sent into pieces of any length, delays them, and loses
-//! connections. Everything it draws comes from one seed.
+//! A small network of streams between speakers. It cuts data into pieces of any length, delays them, and loses
+//! connections. All randomness comes from one seed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,22 +11,22 @@ use bgp::speaker::NeighborView;
 use bgp::{ConnId, Event, PeerConfig, PeerId, PeerSettings, RemoteAsn, Speaker, SpeakerConfig};
 use sim::Rng;
 
-/// An end of a stream: which speaker, which of its connections.
+/// An end of a stream: a speaker and one of its connections.
 type End = (usize, ConnId);
 
 enum Delivery {
-    /// A request to connect arrives: who asked, whom.
+    /// A connection request arrives: its source and its destination.
     Syn(End, usize, SocketAddr),
-    /// Its answer: the end that was accepted.
+    /// The answer to a request: the end that was accepted.
     Answer(End, Option<End>),
     Octets(End, Vec<u8>),
     Eof(End),
 }
 
-/// What is known of a stream at one of its ends.
+/// The state of a stream at one of its ends.
 struct Stream {
     other: End,
-    /// When what was sent last arrives: pieces keep their order.
+    /// When the last piece arrives: pieces keep their order.
     last: Instant,
 }
 
@@ -37,9 +37,9 @@ pub(crate) struct Net {
     pub(crate) events: Vec<(Instant, usize, Event)>,
     /// Octets that each speaker sent, by message type.
     pub(crate) sent: Vec<[u64; 6]>,
-    /// Speakers from whom nothing is read, and to whom nothing comes.
+    /// Speakers that are cut off: nothing is read from them or delivered to them.
     pub(crate) mute: Vec<bool>,
-    /// The most that a piece is late.
+    /// The longest delay of a piece.
     pub(crate) delay_max: Duration,
     /// Whether streams are cut into small pieces.
     pub(crate) cuts: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Net {
     sequence: u64,
     streams: HashMap<End, Stream>,
     by_address: HashMap<IpAddr, usize>,
-    /// When each speaker wants to be woken.
+    /// When each speaker has to be woken.
     wakes: BTreeMap<(Instant, usize), ()>,
     wake_of: Vec<Option<Instant>>,
 }
@@ -62,7 +62,7 @@ pub(crate) fn asn(router: usize) -> u32 {
     64_512 + router as u32
 }
 
-/// A router with neighbours, all with the same settings.
+/// A router with neighbours that have the same settings.
 pub(crate) fn router(
     number: usize,
     neighbours: impl IntoIterator<Item = usize>,
@@ -128,7 +128,7 @@ impl Net {
         }
     }
 
-    /// Does something to a speaker, and drains it.
+    /// Calls a speaker, then drains it.
     pub(crate) fn with<T>(
         &mut self,
         number: usize,
@@ -218,13 +218,13 @@ impl Net {
         self.put(at, make(to));
     }
 
-    /// One end closes: the other hears it behind all that was sent.
+    /// One end closes. The other end sees that after all data.
     fn shut(&mut self, from: End) {
         self.send_piece(from, Delivery::Eof);
         self.streams.remove(&from);
     }
 
-    /// Breaks every stream of a speaker at once, for both sides; says how many.
+    /// Breaks every stream of a speaker at once, for both sides. Returns how many.
     pub(crate) fn break_streams(&mut self, number: usize) -> usize {
         let mut ends: Vec<End> = self
             .streams
@@ -242,7 +242,7 @@ impl Net {
         ends.len()
     }
 
-    /// Puts a router in place of one that has died, and starts it.
+    /// Replaces a router that has died, and starts the new one.
     pub(crate) fn replace(&mut self, number: usize, config: SpeakerConfig) {
         self.speakers[number] = Speaker::new(config, [number as u8; 32]);
         self.queue.retain(|_, delivery| match delivery {
@@ -261,7 +261,7 @@ impl Net {
                     None
                 } else {
                     let accept = |speaker: &mut Speaker, now| speaker.accept(local, remote, now);
-                    // Both ends of the stream are there before the new one says a word.
+                    // Both ends of the stream exist before the new speaker sends anything.
                     let conn = accept(&mut self.speakers[to], self.now).ok();
                     conn.map(|conn| (to, conn))
                 };
@@ -296,7 +296,7 @@ impl Net {
         }
     }
 
-    /// Lets everything happen until then.
+    /// Runs the network until a time.
     pub(crate) fn run_to(&mut self, end: Instant) {
         loop {
             let piece = self.queue.first_key_value().map(|((at, _), _)| *at);
@@ -342,7 +342,7 @@ impl Net {
         self.view(router, neighbour).state
     }
 
-    /// Events of a speaker that `wanted` chooses.
+    /// The events of a speaker that `wanted` selects.
     pub(crate) fn count(&self, router: usize, wanted: impl Fn(&Event) -> bool) -> usize {
         let events = self.events.iter();
         events

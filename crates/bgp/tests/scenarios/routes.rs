@@ -1,4 +1,4 @@
-//! Routes go where they should: what all routers believe in the end is what a plain computation says.
+//! Routes spread correctly: in the end every router has what a plain computation gives.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn open_settings() -> PeerSettings {
     }
 }
 
-/// A connected graph: a chain in random order, and some edges more.
+/// A connected graph: a chain in random order, and some more edges.
 fn graph(rng: &mut Rng, routers: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..routers).collect();
     rng.shuffle(&mut order);
@@ -46,8 +46,8 @@ fn prefix(number: usize) -> Prefix {
     Prefix::v4(0xcb00_7100 + number as u32, 32)
 }
 
-/// The path of autonomous systems from each router to `origin`: the shortest one, by way of the neighbour with the
-/// lowest identifier.
+/// The path of autonomous systems from each router to `origin`: the shortest one, through the neighbour with the lowest
+/// identifier.
 fn reference(neighbours: &[Vec<usize>], origin: usize) -> Vec<Option<Vec<u32>>> {
     let mut paths: Vec<Option<Vec<u32>>> = vec![None; neighbours.len()];
     paths[origin] = Some(Vec::new());
@@ -163,7 +163,7 @@ fn without_policies_external_peers_hear_nothing() {
     net.run_for(Duration::from_secs(30));
     assert_eq!(net.speakers[0].established(), 1);
     assert_eq!(believed(&net, 1, prefix(0)), None);
-    // A reload that brings policies brings the routes, and the session goes on.
+    // A reload with policies brings the routes, and the session continues.
     for number in [0, 1] {
         let other = 1 - number;
         let config = router(number, [other], &Arc::new(open_settings()));
@@ -197,7 +197,7 @@ fn a_restart_keeps_routes_and_the_end_of_rib_takes_what_is_gone() {
         }
         net.run_for(Duration::from_secs(30));
         assert_eq!(believed(&net, 1, prefix(1)), Some(vec![asn(0)]));
-        // The first router dies and starts anew, with one of its two prefixes.
+        // The first router dies and starts again, with one of its two prefixes.
         net.break_streams(0);
         assert_eq!(believed(&net, 1, prefix(0)), Some(vec![asn(0)]));
         assert!(net.view(1, 0).stale_until.is_some());
@@ -278,7 +278,7 @@ fn two_thousand_five_hundred_peers_come_up_at_once() {
     net.run_for(Duration::from_secs(8));
     assert_eq!(net.speakers[0].established(), 2_500);
     assert_eq!(believed(&net, 2_500, prefix(0)), Some(vec![asn(0), asn(1)]));
-    // One UPDATE each but for the one it came from; a KEEPALIVE a second.
+    // Every peer except the source gets one UPDATE, and a KEEPALIVE each second.
     assert_eq!(net.sent[0][2] - before[2], 2_499);
     let keepalives = net.sent[0][4] - before[4];
     assert!(

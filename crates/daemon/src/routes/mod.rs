@@ -43,8 +43,8 @@ impl Accounts {
     }
 }
 
-/// The speaker and its sockets.
-pub(super) struct Routes {
+/// The BGP speaker of the daemon, with its sockets.
+pub(super) struct BgpService {
     pub(super) speaker: Speaker,
     peering: Peering,
     buffers: Buffers,
@@ -60,7 +60,7 @@ pub(super) struct Routes {
     preserves: bool,
 }
 
-impl Routes {
+impl BgpService {
     /// Opens the listeners and starts the peers. `pools` are their networks.
     ///
     /// # Errors

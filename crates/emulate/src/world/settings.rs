@@ -18,8 +18,8 @@ use crate::topology::{Relation, RouterSettings, Topology, Transport};
 
 /// The community that marks what a router has from a customer.
 const FROM_CUSTOMER: &str = "64512:1";
-/// Happenings that each router remembers, to be shown.
-const HAPPENINGS_MAX: u32 = 16;
+/// RecentEvents that each router remembers, to be shown.
+const RECENT_EVENTS_MAX: u32 = 16;
 /// Local preference of routes from customers, peers and providers.
 const PREFERENCES: [(&str, u32); 3] = [("customer", 300), ("peer", 200), ("provider", 100)];
 
@@ -65,7 +65,7 @@ impl Kinds {
         let own = &topology.routers[router as usize];
         let mut config = SpeakerConfig::new(own.asn, own.address);
         config.roas = Arc::clone(&self.roas);
-        config.limits.happenings_max = HAPPENINGS_MAX;
+        config.limits.recent_events_max = RECENT_EVENTS_MAX;
         config.peers.reserve_exact(near.len());
         for &(peer, link) in near {
             let other = &topology.routers[peer as usize];

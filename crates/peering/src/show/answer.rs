@@ -347,11 +347,11 @@ fn rib(speaker: &Speaker, aside: Aside, out: &mut Rows<'_>) {
 }
 
 fn events(speaker: &Speaker, whose: Option<IpAddr>, now: Instant, out: &mut Rows<'_>) {
-    for happening in speaker.happenings().rev() {
-        if whose.is_some_and(|whose| whose != happening.remote) {
+    for recent in speaker.recent_events().rev() {
+        if whose.is_some_and(|whose| whose != recent.remote) {
             continue;
         }
-        let (kind, what) = match &happening.what {
+        let (kind, what) = match &recent.what {
             What::State { from, to, event } => (
                 "state",
                 format!("{} to {}: {event}", from.name(), to.name()),
@@ -367,8 +367,8 @@ fn events(speaker: &Speaker, whose: Option<IpAddr>, now: Instant, out: &mut Rows
         };
         out.push(&rows::BgpEvent {
             schema: "bgp.event/1",
-            s_ago: neighbor::seconds(now.since(happening.at)),
-            peer: happening.remote,
+            s_ago: neighbor::seconds(now.since(recent.at)),
+            peer: recent.remote,
             kind,
             what,
         });

@@ -58,7 +58,7 @@ pub(crate) struct Context<'a> {
     pub(crate) scratch: &'a mut Scratch,
 }
 
-/// A route to be withdrawn.
+/// A route to withdraw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Withdrawal {
     /// For all members (0), all but one peer (1), or only one peer (2).
@@ -369,7 +369,7 @@ impl Group {
         }
     }
 
-    /// Notes for members that are served apart what the others have been sent just now.
+    /// Notes for detached members the slots about which the others have just been sent messages.
     fn note_detached(&self, cx: &mut Context<'_>) {
         for &peer in &self.members {
             let member = cx.members.get_mut(peer, self.outward.family);

@@ -19,21 +19,21 @@ pub(crate) struct Resend {
     pub(crate) is_marked: bool,
 }
 
-/// A peer's place in the group that sends to it; one for each family.
+/// A peer's place in its group of one family.
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     /// The group's number plus one, or 0.
     group: u32,
-    /// How many of the group's routes are its own, and so not sent to it.
+    /// How many of the group's routes came from this peer, and so are not sent to it.
     pub(crate) own: u32,
-    /// Where it reads in the group's queue, unless it has a `resend`.
+    /// Its position in the group's queue, unless it has a `resend`.
     pub(crate) cursor: Cursor,
     pub(crate) resend: Option<Box<Resend>>,
-    /// Whether the end of the first dump is still to be marked.
+    /// Whether End-of-RIB is still to be sent after the first dump.
     pub(crate) owes_end: bool,
-    /// A refresh that waits until the queue is read.
+    /// Whether a refresh waits until the queue is read.
     pub(crate) wants_refresh: bool,
-    /// Whether the end of a refresh is to be marked once the queue is read.
+    /// Whether the end of a refresh is to be marked after the queue is read.
     pub(crate) owes_refresh_end: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Adds a peer, which is in no group yet.
+    /// Adds a peer, which is not in a group yet.
     pub(crate) fn open(&mut self, peer: u32) {
         let at = peer as usize;
         if self.list.len() <= at {
@@ -80,11 +80,12 @@ impl Members {
         self.list[at].get_or_insert_default().is_open = true;
     }
 
-    /// Removes a peer, which is in no group any more.
+    /// Removes a peer that is not in a group any more.
     pub(crate) fn close(&mut self, peer: u32) {
         if let Some(place) = self.list.get_mut(peer as usize) {
             match place {
-                // It stays until its turn comes, so that it does not get a second turn if it is back by then.
+                // A peer that is in the ready queue stays, so that it is not queued twice if it is back before its
+                // turn.
                 Some(peer) if peer.is_ready => peer.is_open = false,
                 _ => *place = None,
             }
@@ -115,13 +116,13 @@ impl Members {
         peers.filter_map(|(number, peer)| peer.as_ref()?.is_open.then_some(number))
     }
 
-    /// Notes that a peer has something to be sent. Returns whether that is new, so that the peer has to queue.
+    /// Marks a peer that has something to be sent. Returns whether it was not marked before: then the caller queues it.
     pub(crate) fn set_ready(&mut self, peer: u32) -> bool {
         self.peer(peer)
             .is_some_and(|peer| !std::mem::replace(&mut peer.is_ready, true))
     }
 
-    /// Takes a peer out of the queue. Returns whether it has a session.
+    /// Clears the mark of a peer. Returns whether the peer has a session.
     pub(crate) fn take_ready(&mut self, peer: u32) -> bool {
         let Some(state) = self.peer(peer) else {
             return false;

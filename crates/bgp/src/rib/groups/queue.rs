@@ -1,14 +1,14 @@
-//! What a group has written and its members have not all read: blocks of whole messages, shared, with marks of who is
-//! not to be sent which.
+//! The queue of a group: blocks of whole messages that members share, with marks for messages that are not for all
+//! members.
 
 use std::collections::VecDeque;
 
-/// Octets that wait for the slowest member before it is served apart.
+/// The most octets that wait for the slowest member. Then it is served apart.
 pub(crate) const QUEUE_MAX: usize = 256 * 1_024;
-/// A block that has as many octets takes no more.
+/// A block with this many octets is full.
 const BLOCK_FULL: usize = 16 * 1_024;
 
-/// To whom messages go.
+/// The members that a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     All,
@@ -30,20 +30,20 @@ impl Mark {
 #[derive(Debug, Default)]
 struct Block {
     octets: Vec<u8>,
-    /// Where messages of one mark end, and the mark.
+    /// Where the messages of each mark end.
     runs: Vec<(u32, Mark)>,
-    /// The places that the messages are about.
+    /// The slots that the messages are about.
     slots: Vec<u32>,
-    /// Members that have not read it.
+    /// How many members have not read it.
     readers: u32,
-    /// Whether it takes no more, and can be read.
+    /// Whether the block is closed: it can be read and takes no more messages.
     is_sealed: bool,
 }
 
-/// Where a member reads.
+/// A member's position in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cursor {
-    /// Which block, counted from the group's first.
+    /// The number of the block, counted from the group's first.
     block: u64,
     run: u32,
     octet: u32,
@@ -53,13 +53,13 @@ pub(crate) struct Cursor {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     blocks: VecDeque<Block>,
-    /// How many blocks were before the first of them.
+    /// How many blocks were removed.
     first: u64,
     octets: usize,
 }
 
 impl Queue {
-    /// Where a member reads that has read all.
+    /// The position of a member that has read all.
     pub(crate) fn end(&self) -> Cursor {
         Cursor {
             block: self.next_number(),
@@ -72,12 +72,12 @@ impl Queue {
         self.first + self.blocks.len() as u64
     }
 
-    /// How many blocks there have been before the first that somebody still has to read.
+    /// How many blocks there were before the first one that a member still has to read.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// How many blocks there have been.
+    /// How many blocks there were in all.
     pub(crate) fn last(&self) -> u64 {
         self.next_number()
     }
@@ -97,15 +97,15 @@ impl Queue {
         cursor.block == self.next_number()
     }
 
-    /// Whether a reader holds back more than half of what may wait.
+    /// Whether a reader is behind by more than half of what may wait.
     pub(crate) fn lags(&self, cursor: Cursor) -> bool {
         let skipped = (cursor.block - self.first) as usize;
         let unread = self.blocks.iter().skip(skipped);
         unread.map(|block| block.octets.len()).sum::<usize>() > QUEUE_MAX / 2
     }
 
-    /// Lets `write` append whole messages for those that `mark` says, about the places `slots`; there are so many
-    /// `readers` now, one or more. Nothing is kept when nothing was written.
+    /// Lets `write` append whole messages for the members of `mark`, about the slots `slots`. `readers` is the number
+    /// of members that read the queue, at least one. If `write` appends nothing, nothing is stored.
     pub(crate) fn append(
         &mut self,
         readers: u32,
@@ -130,7 +130,7 @@ impl Queue {
         self.octets += end - start;
     }
 
-    /// The block that takes more, which nobody has read of yet.
+    /// The block that takes more messages; no member has started to read it.
     fn open_block(&mut self, readers: u32) -> Option<&mut Block> {
         let takes_more = |block: &Block| !block.is_sealed && block.octets.len() < BLOCK_FULL;
         if !self.blocks.back().is_some_and(takes_more) {
@@ -140,7 +140,7 @@ impl Queue {
         self.blocks.back_mut()
     }
 
-    /// Ends the block that was being written: now it can be read by so many.
+    /// Closes the block that was written: now `readers` members can read it.
     pub(crate) fn seal(&mut self, readers: u32) {
         if let Some(block) = self.blocks.back_mut()
             && !block.is_sealed
@@ -153,7 +153,7 @@ impl Queue {
         }
     }
 
-    /// Copies what `peer` has not read, until `out` has `limit` octets; gives whether anything is left.
+    /// Copies what `peer` has not read, until `out` has `limit` octets. Returns whether anything is left.
     pub(crate) fn read(
         &mut self,
         cursor: &mut Cursor,
@@ -182,7 +182,7 @@ impl Queue {
             cursor.octet = end;
             cursor.run += 1;
         }
-        // What follows may be for others only; that is found out next time.
+        // The messages that are left may be for other members only; the next call finds out.
         !self.is_read(*cursor)
     }
 
@@ -209,7 +209,7 @@ impl Queue {
         }
     }
 
-    /// Lets a reader go; `about` is told each place of what it had not read.
+    /// Removes a reader; `about` is called with each slot of the messages that it had not read.
     pub(crate) fn leave(&mut self, cursor: Cursor, mut about: impl FnMut(u32)) {
         let skipped = (cursor.block - self.first) as usize;
         for block in self.blocks.iter_mut().skip(skipped) {
@@ -222,7 +222,7 @@ impl Queue {
     }
 }
 
-/// The messages from the beginning of `octets` until they are `room` octets or more together.
+/// The first messages of `octets`, until they have `room` octets or more.
 fn whole_messages(octets: &[u8], room: usize) -> &[u8] {
     if octets.len() <= room {
         return octets;

@@ -1,4 +1,4 @@
-//! Attribute sets, each held once: canonical octets, and what the decision asks of them.
+//! Attribute sets, each stored once: canonical octets, and what the decision process needs of them.
 
 use hashbrown::HashTable;
 use wire::bgp::attr::{self, Community, code};
@@ -8,22 +8,22 @@ use crate::rib::chunked::Chunked;
 use crate::rib::hash;
 use crate::rib::number::NONE;
 
-/// LOCAL_PREF of a route that came without (RFC 4271 leaves the value open; this is what everybody uses).
+/// LOCAL_PREF of a route without it. RFC 4271 leaves the value open; this is the common choice.
 pub(crate) const LOCAL_PREF_DEFAULT: u32 = 100;
 
-/// What is asked of an attribute set again and again.
+/// What is needed of an attribute set again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Digest {
     pub(crate) local_pref: u32,
-    /// 0 where there is none, which is what RFC 4271, section 9.1.2.2 c says of those.
+    /// 0 if there is none, as RFC 4271, section 9.1.2.2 c has it.
     pub(crate) med: u32,
-    /// The AS that the route came from, 0 where the path is empty or begins with a set.
+    /// The neighbouring AS; 0 if the path is empty or starts with a set.
     pub(crate) neighbour: u32,
-    /// ORIGINATOR_ID (RFC 4456), 0 where there is none.
+    /// ORIGINATOR_ID (RFC 4456), 0 if there is none.
     pub(crate) originator: u32,
-    /// Only To Customer (RFC 9234), 0 where there is none.
+    /// Only To Customer (RFC 9234), 0 if there is none.
     pub(crate) otc: u32,
-    /// As RFC 4271, section 9.1.2.2 a counts.
+    /// The path length of RFC 4271, section 9.1.2.2 a.
     pub(crate) path_len: u16,
     pub(crate) origin: u8,
     pub(crate) cluster_len: u8,
@@ -74,7 +74,7 @@ fn word(value: &[u8]) -> Option<u32> {
         .map(|&octets| u32::from_be_bytes(octets))
 }
 
-/// The well-known communities that keep a route from leaving (RFC 1997).
+/// The well-known communities that restrict advertisement (RFC 1997).
 fn well_known(value: &[u8]) -> u8 {
     let mut flags = 0;
     for community in value.as_chunks::<4>().0 {
@@ -88,7 +88,7 @@ fn well_known(value: &[u8]) -> u8 {
     flags
 }
 
-/// An attribute set's octets: canonical ones, and the next hop where it stands apart (IPv6).
+/// An attribute set: its canonical octets, and the next hop of families that carry it in MP_REACH_NLRI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PathAttributes<'a> {
     /// 0, 16 or 32 octets.
@@ -97,7 +97,7 @@ pub(crate) struct PathAttributes<'a> {
 }
 
 impl PathAttributes<'_> {
-    /// The next hop, without a link-local address: that means nothing on other links.
+    /// The next hop without its link-local address, which has no meaning on other links.
     pub(crate) fn next_hop(&self, family: FamilyId) -> Option<NextHop> {
         match family.place() {
             Place::Fields => attr::next_hop(self.raw).map(NextHop::V4),
@@ -113,7 +113,7 @@ impl PathAttributes<'_> {
 struct Set {
     /// The next hop's octets, then the canonical ones.
     octets: Box<[u8]>,
-    /// Users; of a free place, the next free one.
+    /// How many users there are; in a free slot, the next free slot.
     refs: u32,
     hash: u32,
     digest: Digest,
@@ -127,8 +127,7 @@ impl Set {
     }
 }
 
-/// The store. An index stays valid as long as somebody who said [`hold`](Self::hold) has not said
-/// [`release`](Self::release).
+/// All attribute sets. An index is valid between [`hold`](Self::hold) and [`release`](Self::release).
 #[derive(Debug)]
 pub(crate) struct AttributeStore {
     sets: Chunked<Set>,
@@ -149,17 +148,17 @@ impl AttributeStore {
         }
     }
 
-    /// Sets held.
+    /// How many sets are stored.
     pub(crate) fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Octets held, those of the allocator not counted.
+    /// Memory held in bytes, without the allocator's own.
     pub(crate) fn memory(&self) -> usize {
         self.sets.memory() + self.octets + self.index.allocation_size()
     }
 
-    /// Finds or makes a set. A new one has no holder yet.
+    /// Finds or adds a set. A new set has no user yet.
     pub(crate) fn intern(&mut self, attributes: PathAttributes<'_>) -> u32 {
         let hash = hash::octets(self.seed, attributes.next_hop, attributes.raw);
         let found = self.index.find(hash, |&id| {
@@ -197,7 +196,7 @@ impl AttributeStore {
         self.sets[id].refs += 1;
     }
 
-    /// Frees the set when nobody else holds it.
+    /// Counts one user less, and frees the set after the last one.
     pub(crate) fn release(&mut self, id: u32) {
         let set = &mut self.sets[id];
         set.refs -= 1;

@@ -1,13 +1,13 @@
-//! Where the routes of a prefix stand that has more than one: blocks of 2, 4, 8 and so on, in arrays by size.
+//! The routes of prefixes that have more than one: blocks of 2, 4, 8 and so on, in one array for each size.
 
 use crate::rib::chunked::Chunked;
 use crate::rib::number::NONE;
 
-/// Routes of one prefix that are held; further ones are refused and counted.
+/// The most routes of one prefix. Further routes are refused and counted.
 pub(crate) const ROUTES_MAX: usize = 4_096;
 const CLASSES: usize = ROUTES_MAX.ilog2() as usize;
 
-/// A route of a prefix, in the order of peers.
+/// A route of a prefix. Routes are sorted by peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RouteRef {
     pub(crate) peer: u32,
@@ -22,14 +22,14 @@ const NOTHING: RouteRef = RouteRef {
 #[derive(Debug)]
 struct Class {
     store: Chunked<RouteRef>,
-    /// The first free block; each names the next in `path`.
+    /// The first free block; each free block has the next one in `path`.
     free: u32,
 }
 
-/// Blocks of all sizes. A block's size follows from how many routes are in it.
+/// Blocks of all sizes. The size of a block follows from the number of its routes.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    /// By the logarithm of the size, less one; made when first needed.
+    /// By the logarithm of the size, minus one; added when first needed.
     classes: Vec<Class>,
 }
 
@@ -43,7 +43,7 @@ impl Blocks {
         stores + self.classes.capacity() * size_of::<Class>()
     }
 
-    /// The routes of a block, of which there are `count`, two or more.
+    /// The routes of a block of `count`, which is two or more.
     #[inline]
     pub(crate) fn get(&self, block: u32, count: usize) -> &[RouteRef] {
         self.classes[class_of(count)].store.block(block, count)
@@ -54,7 +54,7 @@ impl Blocks {
         self.classes[class_of(count)].store.block_mut(block, count)
     }
 
-    /// Makes a block of two.
+    /// Adds a block of two.
     pub(crate) fn pair(&mut self, mut routes: [RouteRef; 2]) -> u32 {
         routes.sort_by_key(|route| route.peer);
         let block = self.take(0);
@@ -62,7 +62,8 @@ impl Blocks {
         block
     }
 
-    /// Adds a route to a block of `count`, below [`ROUTES_MAX`], behind those of the same peer; the block may be another then.
+    /// Inserts a route into a block of `count`, which is below [`ROUTES_MAX`], after other routes of the same peer.
+    /// Returns the block, which may be another one.
     pub(crate) fn insert(&mut self, block: u32, count: usize, route: RouteRef) -> u32 {
         let (old, new) = (class_of(count), class_of(count + 1));
         let block = if old == new {
@@ -85,7 +86,8 @@ impl Blocks {
         block
     }
 
-    /// Takes the route at a place out of a block of `count`, three or more; the block may be another then.
+    /// Removes the route at an index from a block of `count`, which is three or more. Returns the block, which may be
+    /// another one.
     pub(crate) fn remove(&mut self, block: u32, count: usize, at: usize) -> u32 {
         self.get_mut(block, count).copy_within(at + 1.., at);
         let (old, new) = (class_of(count), class_of(count - 1));
@@ -103,7 +105,7 @@ impl Blocks {
         smaller
     }
 
-    /// Gives back a block of two.
+    /// Frees a block of two.
     pub(crate) fn free_pair(&mut self, block: u32) {
         self.give(0, block);
     }

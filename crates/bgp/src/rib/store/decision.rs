@@ -1,7 +1,7 @@
 //! The decision process: RFC 4271, section 9.1.2.2, with the changes of RFC 4456, section 9.
 //!
-//! Left out: step e, the interior cost, since there is no interior protocol to ask, and with it the check that a next
-//! hop can be reached: all are taken to be equally near.
+//! Left out: step e, the interior cost, and the check that a next hop is reachable. Without an interior protocol all
+//! next hops count as equally near.
 
 use std::cmp::Ordering;
 use std::cmp::Ordering::Equal;
@@ -13,75 +13,75 @@ use super::paths::{LOCAL, PathInfo, PathStore};
 use super::peer::Peers;
 use crate::rib::number::NONE;
 
-/// Why a route is not the best one.
+/// Why a route is not the best.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// It is the best one.
+    /// It is the best.
     Best,
     /// The import policy denied it.
     Denied,
-    /// The best one is our own.
+    /// The best route is our own.
     Local,
-    /// Its degree of preference is lower.
+    /// Its local preference is lower.
     LocalPref {
-        /// Its own.
+        /// Its value.
         own: u32,
-        /// The best one's.
+        /// The best route's value.
         best: u32,
     },
     /// Its AS path is longer.
     PathLength {
-        /// Its own.
+        /// Its value.
         own: u16,
-        /// The best one's.
+        /// The best route's value.
         best: u16,
     },
-    /// Its origin is a higher number.
+    /// Its origin is worse: a higher number.
     Origin {
-        /// Its own.
+        /// Its value.
         own: u8,
-        /// The best one's.
+        /// The best route's value.
         best: u8,
     },
-    /// Another route from the same neighbouring AS, not always the best one, has a lower MULTI_EXIT_DISC.
+    /// Another route from the same neighbouring AS, not always the best, has a lower MULTI_EXIT_DISC.
     Med {
-        /// Its own.
+        /// Its value.
         own: u32,
-        /// The lowest.
+        /// The lowest value.
         lowest: u32,
-        /// The neighbouring AS; 0 where the paths begin with none.
+        /// The neighbouring AS; 0 if the paths start with none.
         neighbour_asn: u32,
     },
-    /// It is from an internal peer, the best one is not.
+    /// It is from an internal peer, and the best route is not.
     Internal,
-    /// The best one was the best before, and a new external one that is as good does not take its place (RFC 5004).
+    /// The best route was the best before, and is not replaced by an equally good external route (RFC 5004).
     Older,
     /// The BGP identifier of its originator is higher.
     RouterId {
-        /// Its own.
+        /// Its value.
         own: u32,
-        /// The best one's.
+        /// The best route's value.
         best: u32,
     },
-    /// It passed more clusters (RFC 4456, section 9).
+    /// Its cluster list is longer (RFC 4456, section 9).
     ClusterLength {
-        /// Its own.
+        /// Its value.
         own: u8,
-        /// The best one's.
+        /// The best route's value.
         best: u8,
     },
     /// Its peer's address is higher.
     PeerAddress {
-        /// Its own.
+        /// Its value.
         own: IpAddr,
-        /// The best one's.
+        /// The best route's value.
         best: IpAddr,
     },
     /// From the same peer, its path identifier is higher (RFC 7911).
     PathId {
-        /// Its own.
+        /// Its value.
         own: u32,
-        /// The best one's.
+        /// The best route's value.
         best: u32,
     },
 }
@@ -120,13 +120,13 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What the decision looks at.
+/// What the decision process reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Decision<'a> {
     pub(crate) attributes: &'a AttributeStore,
     pub(crate) paths: &'a PathStore,
     pub(crate) peers: &'a Peers,
-    /// Whether the best external route stays until a better one than by identifiers comes (RFC 5004).
+    /// Whether the current best external route wins against one that is better by identifiers only (RFC 5004).
     pub(crate) prefers_oldest: bool,
 }
 
@@ -167,7 +167,7 @@ impl Decision<'_> {
         (id, cluster_len, source.address, path.path_id, path.peer())
     }
 
-    /// Whether `new` is better than `old`, where no route of the prefix has a MULTI_EXIT_DISC.
+    /// Whether `new` is better than `old`, if no route of the prefix has a MULTI_EXIT_DISC.
     pub(crate) fn is_better_without_med(&self, new: u32, old: u32) -> bool {
         let (a, b) = (self.paths.get(new), self.paths.get(old));
         let order = self
@@ -179,8 +179,7 @@ impl Decision<'_> {
         order.then_with(|| self.by_identity(a, b)).is_lt()
     }
 
-    /// The best of paths, all eligible; `old` was the best before. `Equal` routes are kept together in `left`, which
-    /// is only room to work in.
+    /// The best of eligible paths; `old` was the best before. `left` is a buffer for the paths that are still equal.
     pub(crate) fn best(&self, paths: &[u32], old: u32, left: &mut Vec<u32>) -> u32 {
         left.clear();
         for &path in paths {
@@ -229,7 +228,7 @@ impl Decision<'_> {
         });
     }
 
-    /// All eligible paths, best first: what is left when the better ones are taken away.
+    /// Sorts all eligible paths, best first, by removing the best one again and again.
     pub(crate) fn rank(&self, paths: &mut [u32], old: u32, left: &mut Vec<u32>, count: usize) {
         for at in 0..paths.len().min(count) {
             let best = self.best(&paths[at..], if at == 0 { old } else { NONE }, left);
@@ -239,7 +238,7 @@ impl Decision<'_> {
         }
     }
 
-    /// Why `path` is not the best among `paths`, of which `best` is it.
+    /// Why `path` is not the best among `paths`, of which `best` is the best.
     pub(crate) fn reason(&self, path: u32, best: u32, paths: &[u32]) -> Reason {
         let own = self.paths.get(path);
         if !own.is_eligible() {
@@ -280,7 +279,7 @@ impl Decision<'_> {
         self.reason_by_identity(own, other)
     }
 
-    /// The lowest MULTI_EXIT_DISC among those that reach step c with it, from the same neighbouring AS.
+    /// The lowest MULTI_EXIT_DISC among the paths from the same neighbouring AS that reach step c.
     fn lowest_med(&self, own: &PathInfo, paths: &[u32]) -> Option<u32> {
         let neighbour = self.digest(own).neighbour;
         let others = paths.iter().map(|&path| self.paths.get(path));

@@ -1,5 +1,5 @@
-//! Paths: from whom a route came, with which attributes. Prefixes that were announced alike share one, so a route in
-//! the table is a path's number.
+//! Paths: the peer that a route came from, and its attributes. Prefixes that were announced alike share one path, so a
+//! route in the table is the number of a path.
 
 use hashbrown::HashTable;
 
@@ -11,18 +11,18 @@ use crate::rib::number::NONE;
 /// The number of the peer that stands for routes of our own.
 pub(crate) const LOCAL: u32 = 0x00ff_ffff;
 
-/// One path.
+/// A path, which routes of many prefixes can share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PathInfo {
-    /// The peer's number times 256, and which of its sessions.
+    /// The peer's number times 256, plus the number of its session.
     source: u32,
-    /// As received (RFC 7911), 0 without.
+    /// The path identifier as received (RFC 7911); 0 without one.
     pub(crate) path_id: u32,
     /// The attributes as received.
     pub(crate) received: u32,
-    /// After the import policy; [`NONE`] where that denied it.
+    /// The attributes after the import policy; [`NONE`] if that denied the route.
     pub(crate) attributes: u32,
-    /// Users; of a free place, the next free one.
+    /// How many users there are; in a free slot, the next free slot.
     refs: u32,
 }
 
@@ -75,7 +75,7 @@ impl PathInfo {
     }
 }
 
-/// The paths in use, each once. It holds the attribute sets that they name.
+/// All paths in use, each once. The store is a user of the attribute sets that they name.
 #[derive(Debug)]
 pub(crate) struct PathStore {
     paths: Chunked<PathInfo>,
@@ -98,7 +98,7 @@ impl PathStore {
         self.index.len()
     }
 
-    /// Numbers that were given out are below this.
+    /// All numbers are below this.
     pub(crate) fn end(&self) -> u32 {
         self.paths.len()
     }
@@ -112,7 +112,7 @@ impl PathStore {
         &self.paths[id]
     }
 
-    /// Finds or makes a path, and holds it once more.
+    /// Finds or adds a path, and counts one more user.
     pub(crate) fn intern(&mut self, path: PathInfo, attributes: &mut AttributeStore) -> u32 {
         let hash = path.hash(self.seed);
         if let Some(&id) = self.index.find(hash, |&id| self.paths[id].is_same(&path)) {
@@ -143,7 +143,7 @@ impl PathStore {
         self.paths[id].refs += times;
     }
 
-    /// Frees the path when nobody else holds it.
+    /// Counts one user less, and frees the path after the last one.
     #[inline]
     pub(crate) fn release(&mut self, id: u32, attributes: &mut AttributeStore) {
         let path = &mut self.paths[id];
@@ -164,7 +164,7 @@ impl PathStore {
         if path.attributes != NONE {
             attributes.release(path.attributes);
         }
-        // A freed place says nothing of its old path.
+        // A free slot keeps nothing of its old path.
         self.paths[id] = PathInfo {
             refs: self.free,
             ..PathInfo::new(LOCAL, 0, 0)

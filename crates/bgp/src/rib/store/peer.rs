@@ -1,4 +1,4 @@
-//! What a rib knows of each peer: what the session agreed on, how many routes it has, what it is still to be told.
+//! What the store knows of each peer: what its session negotiated, and how many routes it has.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use wire::bgp::{FAMILIES, Families, FamilyId, MESSAGE_MAX, Role};
 
 use crate::policy::Policy;
 
-/// What is done to the next hop of routes that go to a peer.
+/// How the next hop of advertised routes is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NextHopRule {
-    /// External peers are told our own address, internal ones the received next hop (RFC 4271, section 5.1.3).
+    /// External peers are sent our own address, internal peers the received next hop (RFC 4271, section 5.1.3).
     #[default]
     Standard,
-    /// Our own address, also to internal peers.
+    /// Our own address, for internal peers too.
     Own,
-    /// As received, also to external peers (a third party's).
+    /// The received next hop, for external peers too: a third party's.
     Unchanged,
 }
 
-/// A session as its two ends agreed on it.
+/// What a session negotiated and how it is configured.
 #[derive(Debug, Clone)]
 pub struct PeerTraits {
     /// The peer's AS.
@@ -35,43 +35,43 @@ pub struct PeerTraits {
     pub local_v4: Option<Ipv4Addr>,
     /// Our next hop for IPv6 routes.
     pub local_v6: Option<Ipv6Addr>,
-    /// Families that both ends carry.
+    /// The negotiated families.
     pub families: Families,
-    /// Whether the peer takes AS numbers of four octets (RFC 6793).
+    /// Whether the peer supports AS numbers of four octets (RFC 6793).
     pub four_octet: bool,
-    /// The longest message that the peer takes, in octets (RFC 8654).
+    /// The longest message that the peer accepts, in octets (RFC 8654).
     pub message_max: u16,
-    /// Families whose routes come with path identifiers (RFC 7911).
+    /// Families for which the peer sends path identifiers (RFC 7911).
     pub add_path_rx: Families,
-    /// Families whose routes are sent with path identifiers.
+    /// Families for which we send path identifiers.
     pub add_path_tx: Families,
-    /// Of each prefix, so many paths are sent, the best first; 0 for all of them.
+    /// How many paths of each prefix are sent, the best first; 0 for all.
     pub add_path_count: u16,
-    /// Whether it is a client of this route reflector (RFC 4456).
+    /// Whether the peer is a client of this route reflector (RFC 4456).
     pub is_client: bool,
-    /// What is done to next hops.
+    /// How next hops are changed.
     pub next_hop: NextHopRule,
     /// Our role towards the peer (RFC 9234).
     pub role: Option<Role>,
     /// Whether the marks of RFC 7313 are sent around a refresh.
     pub enhanced_refresh: bool,
-    /// Whether the end of the first dump is marked (RFC 4724, section 2).
+    /// Whether End-of-RIB is sent after the first dump (RFC 4724, section 2).
     pub end_of_rib: bool,
-    /// How often our own AS may stand in a path that is taken.
+    /// How often our own AS may be in a path that is accepted.
     pub allow_own: u8,
-    /// What becomes of routes from it. RFC 8212: for an external peer without one, [`Policy::deny`].
+    /// The import policy. For an external peer without one this is [`Policy::deny`] (RFC 8212).
     pub import: Arc<Policy>,
-    /// What becomes of routes to it; likewise.
+    /// The export policy, with the same default.
     pub export: Arc<Policy>,
     /// MinRouteAdvertisementIntervalTimer (RFC 4271, section 9.2.1.1).
     pub advertisement_interval: Duration,
-    /// Routes of each family that it may have here, by [`FamilyId::index`].
+    /// The most routes of each family, by [`FamilyId::index`].
     pub prefix_limit: [Option<u32>; FAMILIES],
 }
 
 impl PeerTraits {
-    /// A session with both ends' plainest options: IPv4 only, messages of 4,096 octets, AS numbers of four octets, no
-    /// policy but RFC 8212's for external peers.
+    /// A session with the simplest options: IPv4 only, messages of up to 4,096 octets, AS numbers of four octets, and
+    /// the policies of RFC 8212.
     #[must_use]
     pub fn new(local_asn: u32, remote_asn: u32, router_id: u32, remote: IpAddr) -> Self {
         let policy = if local_asn == remote_asn {
@@ -105,14 +105,14 @@ impl PeerTraits {
         }
     }
 
-    /// Whether both ends are of one AS.
+    /// Whether both ends are in one AS.
     #[must_use]
     pub const fn is_internal(&self) -> bool {
         self.remote_asn == self.local_asn
     }
 }
 
-/// What is asked of the peer that a route came from.
+/// What is needed of the peer that a route came from.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) is_internal: bool,
@@ -158,18 +158,18 @@ impl Source {
     }
 }
 
-/// What is counted of the routes of one family from a peer.
+/// Counts of a peer's routes of one family.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Held {
-    /// All in the table.
+    /// All its routes in the table.
     pub(crate) routes: u32,
-    /// Those of older sessions among them.
+    /// The routes of older sessions among them.
     pub(crate) old: u32,
-    /// The session that new routes belong to.
+    /// The number of the current session.
     pub(crate) epoch: u8,
-    /// The older session whose routes stay for now.
+    /// The older session whose routes are kept for now.
     pub(crate) kept: Option<u8>,
-    /// Sessions since all old routes were gone.
+    /// How many sessions there were since all old routes were removed.
     pub(crate) sessions: u8,
 }
 
@@ -179,7 +179,7 @@ pub(crate) struct Peer {
     pub(crate) traits: PeerTraits,
     pub(crate) source: Source,
     pub(crate) is_open: bool,
-    /// Whether its import policy changed and older routes were not looked at again.
+    /// Whether its import policy changed and stored routes have not all been judged again.
     pub(crate) reimports: bool,
     pub(crate) held: [Held; FAMILIES],
 }
@@ -195,7 +195,7 @@ impl Peer {
     }
 }
 
-/// All peers by number, and us.
+/// All peers by number, and ourselves.
 #[derive(Debug)]
 pub(crate) struct Peers {
     list: Vec<Option<Box<Peer>>>,
@@ -220,13 +220,13 @@ impl Peers {
         self.list.get_mut(peer as usize)?.as_deref_mut()
     }
 
-    /// The peer that routes came from, which is there as long as one of them is.
+    /// The peer that routes came from. It exists as long as one of the routes does.
     #[inline]
     pub(crate) fn source(&self, peer: u32) -> &Source {
         self.get(peer).map_or(&self.local, |peer| &peer.source)
     }
 
-    /// Begins a session.
+    /// Starts a session.
     pub(crate) fn open(&mut self, number: u32, traits: PeerTraits) -> &mut Peer {
         let at = number as usize;
         if self.list.len() <= at {
@@ -250,7 +250,7 @@ impl Peers {
         }
     }
 
-    /// Forgets a peer that is closed and has no route left.
+    /// Removes a peer that is closed and has no route left.
     pub(crate) fn forget_if_gone(&mut self, number: u32) {
         if let Some(peer) = self.get(number)
             && !peer.is_open

@@ -1,4 +1,4 @@
-//! Routes that come: from messages into the table, and the decision on each. RFC 4271, sections 9.1.1 and 9.1.2.
+//! From a message into the table, and the decision for each route. RFC 4271, sections 9.1.1 and 9.1.2.
 //!
 //! Implements parts of RFC 8212.
 
@@ -21,39 +21,39 @@ use crate::rib::number::NONE;
 /// What became of a message's routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Received {
-    /// Routes that were announced and taken into the table; denied ones are among them.
+    /// Announced routes that were stored, including denied ones.
     pub announced: u32,
-    /// Routes that were withdrawn and had been there.
+    /// Withdrawn routes that were stored.
     pub withdrawn: u32,
     /// Announced routes that the import policy denied.
     pub denied: u32,
-    /// Announced routes that had been through here: our AS, our identifier or our cluster is in them, or they lead back
-    /// to our end of the session (RFC 4271, sections 6.3 and 9.1.2; RFC 4456, section 8). They count as withdrawn.
+    /// Announced routes that are loops: they contain our AS, our identifier or our cluster, or their next hop is our
+    /// end of the session (RFC 4271, sections 6.3 and 9.1.2; RFC 4456, section 8). They are treated as withdrawn.
     pub loops: u32,
-    /// Announced routes that must have leaked (RFC 9234, section 5). They count as withdrawn.
+    /// Announced routes that were leaked (RFC 9234, section 5). They are treated as withdrawn.
     pub leaks: u32,
-    /// Announced routes for which there was no room.
+    /// Announced routes that were refused because their prefix has as many as it can.
     pub refused: u32,
-    /// Whether the peer has more routes of a family now than it may.
+    /// Whether the peer exceeds its limit of routes of a family.
     pub is_over_limit: bool,
 }
 
 /// A route of our own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalRoute {
-    /// Canonical attributes, without NEXT_HOP; ORIGIN and AS_PATH may be left out.
+    /// Canonical attributes without NEXT_HOP. ORIGIN and AS_PATH are optional.
     pub attributes: Vec<u8>,
-    /// Its next hop; without one, ours towards each peer.
+    /// Its next hop; by default our own towards each peer.
     pub next_hop: Option<IpAddr>,
 }
 
-/// A message's attributes as they are looked at for each of its routes of one family.
+/// The attributes of a message, for its routes of one family.
 struct Arriving {
     peer: u32,
     epoch: u8,
     received: u32,
     import: Arc<Policy>,
-    /// For routes with the same path identifier: that, and their path.
+    /// The path of the last route, and its path identifier: routes with the same identifier share it.
     same: Option<(u32, u32)>,
     has_med: bool,
 }
@@ -198,7 +198,7 @@ impl Store {
         self.attributes.release(set);
     }
 
-    /// Where routes with such attributes are not taken: what counts them.
+    /// Whether routes with these attributes are refused. Returns the counter for that.
     fn refusal<'r>(
         &self,
         peer: u32,
@@ -259,7 +259,7 @@ impl Store {
         }
     }
 
-    /// The path of one route, held once more.
+    /// The path of one route, with one more user.
     fn path_for(&mut self, arriving: &mut Arriving, nlri: Nlri) -> u32 {
         if let Some((path_id, path)) = arriving.same
             && path_id == nlri.path_id
@@ -288,7 +288,7 @@ impl Store {
         path
     }
 
-    /// The attributes after the import policy, or [`NONE`]. A set that this makes is not held yet.
+    /// The attributes after the import policy, or [`NONE`]. A new set has no user yet.
     pub(super) fn import(
         &mut self,
         peer: u32,
@@ -380,7 +380,7 @@ impl Store {
         true
     }
 
-    /// Takes a route out of the table; `false` if it was not there.
+    /// Removes a route from the table. Returns whether it was there.
     pub(super) fn take_at<F: Stored>(
         &mut self,
         slot: u32,
@@ -408,7 +408,7 @@ impl Store {
         true
     }
 
-    /// Whether two paths differ in nothing that others are told: a stale one, announced again.
+    /// Whether two paths are equal in all that peers are sent: a stale route that was announced again.
     fn is_same_to_others(&self, old: u32, new: u32) -> bool {
         let (old, new) = (self.paths.get(old), self.paths.get(new));
         old.attributes == new.attributes && new.is_eligible()
@@ -427,7 +427,7 @@ impl Store {
         }
     }
 
-    /// The best path at a place where `old` was replaced by `new`, either of which may not be; `best` was the best.
+    /// The best path of a slot after `old` was replaced by `new`; either may be absent. `best` was the best before.
     fn decide<F: Stored>(&mut self, slot: u32, best: u32, old: Option<u32>, new: u32) -> u32 {
         let table = self.tables.of::<F>();
         if let Some(only) = table.only(slot) {
@@ -457,7 +457,7 @@ impl Store {
         paths.clear();
         table.collect(slot, paths);
         paths.retain(|&path| self.paths.get(path).is_eligible());
-        // The best one announced anew is still the oldest.
+        // If the best route was announced again, it still is the oldest.
         let oldest = if lost_best && is_candidate { new } else { best };
         decision.best(paths, oldest, &mut self.scratch.left)
     }

@@ -140,30 +140,30 @@ fn hash_of<F: Family>(nlri: F::Nlri, len: u8, seed: u64) -> u64 {
     }
 }
 
-/// A place. A free one has `count` 0 and [`FREE`] as its length.
+/// A slot. A free slot has `count` 0 and the length [`FREE`].
 #[derive(Debug, Clone, Copy)]
 struct Entry<N> {
     nlri: N,
-    /// No route: nothing. One: its path. More: the number of their block.
+    /// With one route, its path. With more, the number of their block.
     routes: u32,
-    /// The path of the best route, or [`NONE`]; of a free place, the next free one.
+    /// The path of the best route, or [`NONE`]; in a free slot, the next free slot.
     best: u32,
     count: u16,
     len: u8,
-    /// Whether a route here has had a MULTI_EXIT_DISC other than 0, so that all must be looked at together.
+    /// Whether a route here had a MULTI_EXIT_DISC other than 0, so that all routes have to be compared together.
     has_med: bool,
 }
 
 const FREE: u8 = u8::MAX;
 
-/// Which route of a place: whose, and its path identifier.
+/// Identifies a route of a slot: its peer and path identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Whose {
     pub(crate) peer: u32,
     pub(crate) path_id: u32,
 }
 
-/// The prefix has as many routes as are held.
+/// The prefix has as many routes as it can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -177,7 +177,7 @@ pub(crate) struct Table<F: Family> {
     seed: u64,
     prefixes: usize,
     routes: usize,
-    /// Prefixes of each length that have a place, so that a longest match asks only for lengths that are there.
+    /// How many prefixes of each length there are, so that a longest match looks only for lengths that exist.
     lengths: Vec<u32>,
 }
 
@@ -215,7 +215,7 @@ impl<F: Family> Table<F> {
             .copied()
     }
 
-    /// Reads where the prefix would be found, for somebody who looks for it soon.
+    /// Loads the memory in which the prefix would be found, for a caller that looks for it soon.
     #[inline]
     pub(crate) fn touch(&self, prefix: Prefix) {
         let hash = hash_of::<F>(F::split(prefix), prefix.len(), self.seed);
@@ -226,7 +226,7 @@ impl<F: Family> Table<F> {
         std::hint::black_box(found);
     }
 
-    /// Finds the prefix or gives it a place, without a route.
+    /// Finds the prefix, or adds it without a route.
     #[inline]
     pub(crate) fn find_or_insert(&mut self, prefix: Prefix) -> u32 {
         let (nlri, len) = (F::split(prefix), prefix.len());
@@ -271,7 +271,7 @@ impl<F: Family> Table<F> {
         slot
     }
 
-    /// Gives back a place without routes.
+    /// Frees a slot without routes.
     pub(crate) fn remove(&mut self, slot: u32) {
         let Entry { nlri, len, .. } = self.entries[slot];
         let hash = hash_of::<F>(nlri, len, self.seed);
@@ -318,20 +318,20 @@ impl<F: Family> Table<F> {
         self.entries[slot].has_med = true;
     }
 
-    /// Routes at a place.
+    /// How many routes a slot has.
     #[inline]
     pub(crate) fn count(&self, slot: u32) -> usize {
         self.entries[slot].count.into()
     }
 
-    /// The only path at a place, where there is one route.
+    /// The only path of a slot that has one route.
     #[inline]
     pub(crate) fn only(&self, slot: u32) -> Option<u32> {
         let entry = &self.entries[slot];
         (entry.count == 1).then_some(entry.routes)
     }
 
-    /// The paths at a place, which must have one.
+    /// Appends the paths of a slot.
     pub(crate) fn collect(&self, slot: u32, out: &mut Vec<u32>) {
         let entry = &self.entries[slot];
         match entry.count {
@@ -344,10 +344,10 @@ impl<F: Family> Table<F> {
         }
     }
 
-    /// Puts a route in the place of that peer's with that path identifier, whose path it gives back.
+    /// Adds the route of a peer with a path identifier, or replaces it and returns its old path.
     ///
     /// # Errors
-    /// There are [`ROUTES_MAX`] others.
+    /// The prefix has [`ROUTES_MAX`] other routes.
     #[inline]
     pub(crate) fn put(
         &mut self,
@@ -396,7 +396,7 @@ impl<F: Family> Table<F> {
         Ok(None)
     }
 
-    /// Takes the route of that peer with that path identifier out; gives its path.
+    /// Removes the route of a peer with a path identifier. Returns its path.
     #[inline]
     pub(crate) fn take(&mut self, slot: u32, whose: Whose, paths: &PathStore) -> Option<u32> {
         let entry = &mut self.entries[slot];
@@ -431,7 +431,7 @@ impl<F: Family> Table<F> {
         Some(old)
     }
 
-    /// The longest prefix with a best route that holds `prefix` and has at most `len` bits.
+    /// The longest prefix with a best route that contains `prefix` and has at most `len` bits.
     pub(crate) fn longest_match(&self, prefix: Prefix, len: u8) -> Option<u32> {
         let len = len.min(prefix.len());
         let lengths = self.lengths.iter().take(usize::from(len) + 1);
@@ -445,7 +445,7 @@ impl<F: Family> Table<F> {
         None
     }
 
-    /// The first place from `slot` on, below `end`, that has a route.
+    /// The first slot with a route from `slot` on and below `end`.
     pub(crate) fn next_used(&self, slot: u32, end: u32) -> Option<u32> {
         for (first, run) in self.entries.runs_from(slot) {
             if first >= end {
@@ -460,7 +460,7 @@ impl<F: Family> Table<F> {
     }
 }
 
-/// Where the route of that peer with that path identifier stands.
+/// The index of the route of a peer with a path identifier.
 #[inline]
 fn position(routes: &[RouteRef], whose: Whose, paths: &PathStore) -> Option<usize> {
     let first = routes.partition_point(|route| route.peer < whose.peer);

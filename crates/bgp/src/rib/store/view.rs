@@ -73,7 +73,7 @@ impl Store {
         self.tables.counts(family)
     }
 
-    /// The routes of a prefix, in the order of peers; ours last.
+    /// The routes of a prefix, in the order of peers; our own route is last.
     pub(in crate::rib) fn routes(&self, prefix: Prefix) -> impl Iterator<Item = RouteView<'_>> {
         let slot = self.slot(prefix);
         self.routes_at(prefix.family(), slot.unwrap_or(NONE))
@@ -130,14 +130,14 @@ impl Store {
             .collect()
     }
 
-    /// The best route of exactly that prefix.
+    /// The best route of exactly this prefix.
     pub(in crate::rib) fn best(&self, prefix: Prefix) -> Option<RouteView<'_>> {
         let family = prefix.family();
         let best = self.tables.best(family, self.slot(prefix)?);
         (best != NONE).then(|| self.view(family, best, best))
     }
 
-    /// The longest prefix with a best route in which an address or prefix lies.
+    /// The longest prefix with a best route that contains `prefix`, which may be an address.
     pub(in crate::rib) fn longest_match(&self, prefix: Prefix) -> Option<Prefix> {
         self.tables.longest_match(prefix)
     }
@@ -174,7 +174,7 @@ impl Store {
         })
     }
 
-    /// Octets that the store holds, by part; those of groups are added by the caller.
+    /// Memory that the store holds in bytes, by part. The caller adds that of groups.
     pub(in crate::rib) fn memory(&self) -> Memory {
         Memory {
             tables: self.tables.memory(),

@@ -20,7 +20,7 @@ fn internal(local_pref: u32, asns: &[u32]) -> Said {
     Said::path(asns).number(code::LOCAL_PREF, local_pref)
 }
 
-/// Peers 1 to 4 are of AS 64501 to 64504, 5 and 6 of our own.
+/// Peers 1 to 4 are in AS 64501 to 64504, peers 5 and 6 in ours.
 fn net() -> Net {
     let mut net = Net::new();
     for n in 1..=6 {
@@ -53,7 +53,7 @@ fn each_step_decides_in_its_order_and_says_so() {
 #[test]
 fn a_med_counts_among_routes_of_one_neighbouring_as_only() {
     let mut net = net();
-    // Two routes of AS 64501, through two peers of ours, and one of AS 64502 with a MED above both.
+    // Two routes of AS 64501 through two of our peers, and one of AS 64502 with a higher MED.
     let said = |asn: u32, med: u32| internal(100, &[asn]).number(code::MED, med);
     net.say(5, &said(64_501, 20), &[P]);
     net.say(6, &said(64_501, 10), &[P]);
@@ -69,7 +69,7 @@ fn a_med_counts_among_routes_of_one_neighbouring_as_only() {
         "MED 20 > 10 of AS 64501",
         "not by the best one"
     );
-    // Without a MED it is the lowest.
+    // A missing MED counts as the lowest.
     net.unsay(2, &[P]);
     net.say(5, &internal(100, &[64_501]), &[P]);
     assert_eq!(reasons(&net), ["best", "MED 10 > 0 of AS 64501"]);
@@ -152,7 +152,7 @@ proptest! {
             for &at in order.iter().filter(|&&at| at < routes.len()) {
                 net.say(at as u32 + 1, &said(at), &[P]);
             }
-            // One goes and comes back.
+            // One route is withdrawn and announced again.
             if again < routes.len() {
                 net.unsay(again as u32 + 1, &[P]);
                 net.say(again as u32 + 1, &said(again), &[P]);

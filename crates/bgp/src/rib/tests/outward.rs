@@ -1,4 +1,4 @@
-//! What peers are told: RFC 4271, section 5.1; RFC 1997; RFC 4456; RFC 9234, section 5; RFC 8212.
+//! What peers are sent: RFC 4271, section 5.1; RFC 1997; RFC 4456; RFC 9234, section 5; RFC 8212.
 
 use wire::bgp::Role;
 use wire::bgp::attr::code;
@@ -121,7 +121,7 @@ fn well_known_communities_keep_routes_in() {
 
 #[test]
 fn a_reflector_passes_on_between_clients_and_others_and_writes_who_and_where() {
-    // Clients 1 and 2, others 3 and 4 (RFC 4456, section 6).
+    // Clients are 1 and 2, non-clients 3 and 4 (RFC 4456, section 6).
     for (from, to) in [(1, vec![2, 3, 4]), (3, vec![1, 2])] {
         let mut net = Net::new();
         for n in 1..=4 {
@@ -161,7 +161,7 @@ fn what_was_here_before_is_not_taken_again() {
         1
     );
     assert_eq!(net.rib.counts(FamilyId::Ipv4Unicast), (0, 0));
-    // And what was taken before goes.
+    // A route that was accepted before is removed.
     assert_eq!(net.say(1, &Said::path(&[64_501]), &[P]).announced, 1);
     assert_eq!(net.say(1, &Said::path(&[64_501, ASN]), &[P]).loops, 1);
     assert_eq!(net.rib.best(p(P)), None);
@@ -222,7 +222,7 @@ const ROLES: [Role; 5] = [
     Role::Peer,
 ];
 
-/// A rib with peer 1, towards which we have a role, and 2, towards which we have another one or none.
+/// A rib with peer 1, towards which we have a role, and peer 2, towards which we have another role or none.
 fn with_roles(first: Role, second: Option<Role>) -> Net {
     let mut net = Net::new();
     for (n, role) in [(1, Some(first)), (2, second)] {
@@ -235,7 +235,7 @@ fn with_roles(first: Role, second: Option<Role>) -> Net {
 
 #[test]
 fn routes_with_otc_come_in_as_rfc_9234_has_it() {
-    // Our role, the attribute's AS, whether it is a leak (section 5, ingress 1 and 2).
+    // Our role, the AS in the attribute, and whether the route is a leak (section 5, ingress 1 and 2).
     let cases = [
         (Role::Provider, 64_501, true),
         (Role::Provider, 7, true),
@@ -262,7 +262,7 @@ fn routes_go_out_by_their_roles_as_rfc_9234_has_it() {
             let mut net = with_roles(from, Some(to));
             net.say(1, &Said::path(&[64_501]), &[P]);
             let heard = told(&mut net, 2);
-            // From a provider, a peer or a route server, to whom the route has an owner (ingress 3).
+            // From a provider, a peer or a route server, a route without the attribute gets it (ingress 3).
             let is_marked = matches!(from, Role::Customer | Role::Peer | Role::RouteServerClient);
             let goes_up = matches!(to, Role::Customer | Role::Peer | Role::RouteServerClient);
             assert_eq!(heard.is_none(), is_marked && goes_up, "{from:?} to {to:?}");

@@ -1,4 +1,4 @@
-//! Policies at work: each condition and change, faults in what is written, and reloads.
+//! Policies: every condition and change, faults in written policies, and reloads.
 
 use base::Duration;
 use wire::bgp::attr::code;
@@ -27,7 +27,7 @@ fn compiled(terms: Vec<TermSpec>) -> Arc<Policy> {
     compile(&[spec]).expect("compiles").get("x").expect("there")
 }
 
-/// Whether a route of peer 1 (AS 64501) passes a policy of that term at import.
+/// Whether a route of peer 1 (AS 64501) passes an import policy with that term.
 fn passes(term: TermSpec, said: &Said, prefix: &str) -> bool {
     let mut net = Net::new();
     let roa = Roa {
@@ -497,7 +497,7 @@ fn faults_name_policy_term_and_key() {
     assert_eq!(resolve(Some("none"), true), None);
 }
 
-/// A rib with routes of peer 1 in 10/8 and 11/8, told to peers 2 and 3 of one group and to 4 with an interval.
+/// A rib with routes of peer 1 in 10/8 and 11/8. Peers 2 and 3 share a group; peer 4 has an advertisement interval.
 fn loaded() -> Net {
     let mut net = Net::new();
     for n in 1..=3 {
@@ -563,13 +563,13 @@ fn a_new_export_policy_tells_only_what_it_changes() {
             (384, 16, 0)
         );
     }
-    // Two sets of attributes in 10.0.0.0/12, and one message of withdrawals.
+    // Two attribute sets in 10.0.0.0/12, and one message of withdrawals.
     assert_eq!(net.ear(2).updates, before + 3);
-    // The same again, though compiled anew, is nothing new.
+    // An equal policy that was compiled again changes nothing.
     set(&mut net, &[2, 3], &Policy::accept(), &marks(3));
     net.settle();
     assert_eq!(net.ear(2).updates, before + 3);
-    // One of them only: it leaves the group.
+    // Only one of the two gets a new policy: it leaves the group.
     set(&mut net, &[3], &Policy::accept(), &Policy::accept());
     net.settle();
     assert_eq!((net.ear(3).routes.len(), with_med(net.ear(3))), (400, 0));

@@ -1,4 +1,4 @@
-//! A rib against a plain computation of what it should hold and what each peer should have been told, over random
+//! Compares a rib with a plain computation of what it should hold and what each peer should have been sent, over random
 //! sequences of events.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use wire::bgp::attr::code;
 
 use super::*;
 
-/// What happens.
+/// An event.
 #[derive(Debug, Clone)]
 enum Step {
     Announce {
@@ -51,8 +51,8 @@ enum Step {
 const PEERS: u32 = 5;
 const PREFIXES: u32 = 12;
 
-/// Peers 1 and 2 are external, in one group; 3 is external with an AS of its own group (another address of ours); 4
-/// and 5 are internal, 5 a client.
+/// Peers 1 and 2 are external and share a group. Peer 3 is external with a group of its own, because our address
+/// towards it differs. Peers 4 and 5 are internal; 5 is a client.
 fn traits(peer: u32) -> PeerTraits {
     let mut traits = match peer {
         1..=3 => Net::traits(peer, 64_500 + peer),
@@ -119,11 +119,11 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Debug, Clone)]
 struct Model {
     open: BTreeSet<u32>,
-    /// By prefix and peer (0 is us): the route's kind, whether it is stale.
+    /// By prefix and peer (0 is us): the kind of the route, and whether it is stale.
     routes: BTreeMap<u32, BTreeMap<u32, (u32, bool)>>,
 }
 
-/// What the decision compares, in its order; less is better.
+/// What the decision process compares, in order; less is better.
 fn rank(peer: u32, route: u32) -> (bool, std::cmp::Reverse<u32>, usize, u32, u32, bool, u32) {
     if peer == 0 {
         return (false, std::cmp::Reverse(0), 0, 0, 0, false, 0);
@@ -150,7 +150,7 @@ impl Model {
             .iter()
             .map(|(&peer, &(route, _))| (peer, route, rank(peer, route)))
             .collect();
-        // Steps before c, then c as RFC 4271 writes it, then those after.
+        // The steps before c, then c as RFC 4271 writes it, then the steps after c.
         let first = all.iter().map(|(.., r)| (r.0, r.1, r.2)).min()?;
         let tied: Vec<_> = all
             .iter()
@@ -337,7 +337,7 @@ impl Run {
         }
     }
 
-    /// At the end nothing is held for nobody.
+    /// In the end nothing may be left in memory.
     fn end(mut self) {
         for peer in 1..=PEERS {
             self.step(&Step::Close {

@@ -1,4 +1,4 @@
-//! How peers are served: packing, those that lag or come anew, refresh, stale routes, several paths, intervals.
+//! How peers are served: packing, slow and new members, refresh, stale routes, several paths, intervals.
 
 use base::Duration;
 use wire::bgp::attr::code;
@@ -27,12 +27,12 @@ fn routes_with_equal_attributes_leave_in_one_message_however_they_came() {
     }
     net.settle();
     assert_eq!((net.ear(2).routes.len(), net.ear(2).updates), (300, 4));
-    // A peer that comes later gets as few.
+    // A peer that connects later gets as few messages.
     net.open(3, 64_503);
     net.settle();
     assert_eq!((net.ear(3).routes.len(), net.ear(3).updates), (300, 4));
     assert_eq!(net.ear(3).ends, FamilyId::ALL);
-    // In a group of its own, too.
+    // The same holds in a group of its own.
     net.open(4, ASN);
     net.settle();
     assert_eq!((net.ear(4).routes.len(), net.ear(4).updates), (300, 4));
@@ -65,7 +65,7 @@ fn a_member_that_does_not_read_costs_the_others_nothing_and_gets_all_in_the_end(
     }
     net.settle();
     let routes = many(20_000);
-    // Peer 3 reads nothing of some megabytes.
+    // Peer 3 reads none of several megabytes.
     for round in 0..12 {
         for (at, some) in routes.chunks(20).enumerate() {
             let path = [64_501, 1 + round * 1_000 + at as u32];
@@ -98,7 +98,7 @@ fn a_member_that_does_not_read_costs_the_others_nothing_and_gets_all_in_the_end(
         net.rib.peer_counts(PeerId(3), FamilyId::Ipv4Unicast).behind,
         0
     );
-    // And from then on it is told with the others.
+    // After that it reads the queue like the others.
     net.say(1, &Said::path(&[64_501, 5]), &["10.200.0.0/16"]);
     net.settle();
     assert_eq!(net.ear(3).routes, net.ear(2).routes);
@@ -179,7 +179,7 @@ fn stale_routes_stay_and_those_not_announced_again_go_at_the_end() {
         2,
         "nothing is told again that stayed the same"
     );
-    // Without a session in between, twice stale is gone.
+    // Routes that are stale for the second time are removed.
     net.close(1, Families::ALL);
     net.open(1, 64_501);
     net.say_routes(1, &Said::path(&[64_501]), &many(1));
@@ -385,7 +385,7 @@ fn attributes_that_leave_no_room_for_a_prefix_are_counted_and_not_told() {
     let said = Said::path(&[64_501]);
     net.say(1, &said, &["10.0.0.0/8"]);
     net.settle();
-    // It comes in a message of 4,096 octets, and our AS does not fit any more.
+    // The route arrives in a message of 4,096 octets; our AS does not fit into it.
     let large = said.with(code::COMMUNITIES, &[7; 4_000]);
     let room = 4_096 - 19 - 4 - 2 - large.raw.len() - 7;
     let large = large.with(99, &vec![1; room - 3]);
