@@ -1,8 +1,9 @@
 //! Address families (RFC 4760): which there are, and what sets one apart from another.
 //!
 //! A family is a type that implements [`Family`], in a file of its own. [`FamilyId`] names a family at run time, and
-//! [`with_family!`](crate::with_family) goes from the name to the type. To add a family, write its file and add a line
-//! to the list below: the identifiers, the sets, the codec and the tables of the `bgp` crate follow from that list.
+//! [`with_family!`](crate::with_family) goes from the name to the type. To add a family, write its file, name it with
+//! `mod`, and add a line to the list below: the identifiers, the sets, the codec, the tables of the `bgp` crate and the
+//! names in configuration files follow from that list.
 //!
 //! Left out: families whose routes are no prefixes (VPN, EVPN, FlowSpec). [`Prefix`] and [`Nlri`](super::Nlri) would
 //! have to become wider for those.

@@ -36,9 +36,7 @@ mod tests;
 
 pub use as4::{AS_TRANS, to_two_octet};
 pub use capability::{AddPathMode, Capability, GracefulRestart, Role};
-pub use family::{
-    AfiSafi, FAMILIES, Families, Family, FamilyId, HashWords, Ipv4Unicast, Ipv6Unicast, Place,
-};
+pub use family::*;
 pub use nlri::{Nlris, emit as emit_nlri, encoded_len};
 pub use notification::Notification;
 pub use open::Open;
