@@ -248,8 +248,8 @@ pub struct PeerSettings {
     pub role: Option<Role>,
     /// Require the peer to state a role.
     pub role_strict: bool,
-    /// Whether an external peer's paths have to start with its autonomous system (RFC 4271, section 6.3). Those of
-    /// route servers do not (RFC 7947); their role tells.
+    /// Whether an external peer's paths have to start with its autonomous system (RFC 4271, section 6.3). This does not
+    /// apply to route servers (RFC 7947), which are known by their role.
     pub enforce_first_as: bool,
     /// TCP options.
     pub transport: Transport,

@@ -62,7 +62,7 @@ pub(super) struct Groups {
     members: Members,
     /// Peers that have something to be sent.
     ready: VecDeque<u32>,
-    /// Whether nobody is sent anything for now.
+    /// Whether peers are sent nothing for now.
     is_deferred: bool,
     scratch: Scratch,
     counters: SendCounters,

@@ -1,4 +1,4 @@
-//! Slots whose routes are all gone: they are freed once nobody refers to them.
+//! Slots without routes: they are freed once no group and no watch refers to them.
 
 use base::{Duration, Instant};
 use wire::bgp::{FAMILIES, FamilyId};

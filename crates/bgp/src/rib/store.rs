@@ -11,7 +11,7 @@
 //! | `sweep` | walks over tables in slices: closed peers, stale routes (RFC 4724), changed import policies |
 //! | `view` | what operators look at |
 //!
-//! The store does not know who is told of its routes. It reports each change to a [`Follower`].
+//! The store does not know to which peers its routes are sent. It reports each change to a [`Follower`].
 
 mod attrs;
 mod blocks;
@@ -64,7 +64,7 @@ pub(super) trait Follower {
     /// one before.
     fn changed(&mut self, store: &Store, at: (FamilyId, u32), best: u32, is_new_best: bool);
 
-    /// The best path of a slot has another number now, with the same attributes: peers need not be told.
+    /// The best path of a slot has another number now, with the same attributes: nothing has to be sent.
     fn renumbered(&mut self, store: &mut Store, at: (FamilyId, u32), old: u32, new: u32);
 
     /// The last route of a slot is gone.

@@ -80,7 +80,7 @@ impl Groups {
         if is_same {
             return;
         }
-        // If an earlier change is not finished, or authorisations changed too, the old policy cannot tell what was sent.
+        // If an earlier change is not finished, or authorisations changed too, the old policy does not show what was sent.
         // Then everything is sent again.
         let is_known = group.old_export.is_none() && !has_new_roas;
         group.old_export = is_known.then_some(old);

@@ -263,10 +263,7 @@ impl Group {
         let next_hop = self.outward.encode(&path, cx.store, policy, encoded);
         let Some(next_hop) = next_hop else {
             cx.counters.without_next_hop += places.len() as u64;
-            for &(_, slot) in places {
-                self.withdraw(number, slot, cx);
-            }
-            return;
+            return self.withdraw_all(number, places, cx);
         };
         let family = self.family();
         let (writer, store) = (self.writer(), &*cx.store);
@@ -289,10 +286,7 @@ impl Group {
         }
         if !fits {
             cx.counters.too_long += places.len() as u64;
-            for &(_, slot) in places {
-                self.withdraw(number, slot, cx);
-            }
-            return;
+            return self.withdraw_all(number, places, cx);
         }
         let end = places.iter().map(|place| place.1 + 1).max();
         self.sent.grow(end.unwrap_or(0), NONE);
@@ -321,6 +315,12 @@ impl Group {
             cx.scratch
                 .touched
                 .extend(places.iter().map(|place| place.1));
+        }
+    }
+
+    fn withdraw_all(&mut self, number: u32, places: &[(Edits, u32)], cx: &mut Context<'_>) {
+        for &(_, slot) in places {
+            self.withdraw(number, slot, cx);
         }
     }
 
