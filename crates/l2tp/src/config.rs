@@ -1,10 +1,10 @@
-//! What an endpoint is told when it is made.
+//! Configuration of an endpoint.
 
 use base::timer::TimerKind;
 use base::{Duration, Redacted};
 use wire::l2tp::DigestType;
 
-/// How an endpoint behaves; checked by [`Config::validate`].
+/// Configuration of an endpoint, checked by [`Config::validate`].
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Host Name AVP that we send, 1 to 255 octets (RFC 2661 4.4.3).
@@ -15,7 +15,7 @@ pub struct Config {
     pub router_id: u32,
     /// Whether SCCRQs are answered: whether this is an LNS.
     pub accept: bool,
-    /// The protocol versions spoken.
+    /// The supported protocol versions.
     pub versions: Versions,
     /// Secret for tunnel authentication, AVP hiding and message digests.
     pub secret: Option<Redacted<Vec<u8>>>,
@@ -23,14 +23,14 @@ pub struct Config {
     pub hide: bool,
     /// Receive Window Size that we advertise, at least 1.
     pub receive_window: u16,
-    /// Put a Tie Breaker AVP in our SCCRQs: we want one tunnel to a peer.
+    /// Put a Tie Breaker AVP into our SCCRQs, so that there is one tunnel to a peer.
     pub tie_breaker: bool,
-    /// Silence after which a HELLO is sent, less up to an eighth by chance, so that
-    /// tunnels do not keep in step (RFC 3931 4.4); zero sends none.
+    /// Idle time before a HELLO, less a random part of up to an eighth, so that tunnels
+    /// do not synchronise (RFC 3931 4.4); zero sends none.
     pub hello_interval: Duration,
     /// Retransmission of control messages (RFC 2661 5.8).
     pub retransmit: Retransmit,
-    /// How long a closed tunnel is remembered for late duplicates.
+    /// How long a closed tunnel is kept for late duplicates.
     pub hold: Duration,
     /// How long a tunnel or a session may take to be established.
     pub setup_timeout: Duration,
@@ -44,7 +44,7 @@ pub struct Config {
     pub peer_lookup: PeerLookup,
     /// Whether tunnels get a config id.
     pub config_ids: ConfigIds,
-    /// What is done with an OCRQ.
+    /// The answer to an OCRQ.
     pub outgoing_calls: OutgoingCalls,
     /// Pseudowire types offered and taken in L2TPv3.
     pub pseudowires: Vec<Pseudowire>,
@@ -68,13 +68,13 @@ pub struct Versions {
 pub struct Retransmit {
     /// Wait before the first retransmission; doubles from there.
     pub first: Duration,
-    /// The longest wait; the RFC wants at least 8 s.
+    /// The longest wait; the RFC requires at least 8 s.
     pub cap: Duration,
-    /// Retransmissions before the peer is given up.
+    /// Retransmissions before the tunnel is closed.
     pub tries: u8,
 }
 
-/// The size limit of every table, and what happens there is counted.
+/// Limits of all tables. Refusals and removals at a limit are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Tunnels in any state but held; an SCCRQ beyond gets StopCCN 2, error 4.
@@ -86,7 +86,7 @@ pub struct Limits {
     pub sessions: u32,
     /// Sessions of one tunnel.
     pub sessions_per_tunnel: u32,
-    /// Closed tunnels remembered; beyond, the oldest is forgotten.
+    /// Closed tunnels kept; above the limit the oldest is removed.
     pub held: u32,
     /// Ended tunnels and sessions whose reasons are kept, each.
     pub history: u32,
@@ -155,7 +155,7 @@ impl Pseudowire {
         }
     }
 
-    /// The name for people.
+    /// Its name in output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Vlan => "vlan",
@@ -165,13 +165,13 @@ impl Pseudowire {
     }
 }
 
-/// What is wrong with a [`Config`].
+/// A fault of a [`Config`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct ConfigFault {
     /// The field at fault.
     pub key: &'static str,
-    /// What is wrong and what would be right.
+    /// The fault, and the values that are allowed.
     pub message: String,
 }
 
@@ -216,10 +216,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks what the types cannot.
+    /// Checks the values.
     ///
     /// # Errors
-    /// The first field at fault and what would be right.
+    /// The first field at fault, and the values that are allowed.
     pub fn validate(&self) -> Result<(), ConfigFault> {
         let fault = |key, message: &str| {
             Err(ConfigFault {

@@ -1,37 +1,37 @@
-//! What was ignored, and the counters of everything else.
+//! Reasons to ignore a datagram, and all counters.
 
 use core::fmt;
 
-/// Why a datagram was ignored. Nothing changed but the count.
+/// Why a datagram was ignored. Only the counter changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum Discard {
     /// The L2TP header does not parse.
     #[error("malformed header")]
     Malformed,
-    /// A version that is not spoken here (RFC 2661 3.1).
+    /// An unsupported version (RFC 2661 3.1).
     #[error("unsupported version")]
     UnsupportedVersion,
-    /// A control message for a tunnel that is not there.
+    /// A control message for an unknown tunnel.
     #[error("unknown tunnel")]
     UnknownTunnel,
     /// A control message from another address than the tunnel's peer.
     #[error("wrong source address")]
     WrongSource,
-    /// A first message that is no SCCRQ.
+    /// A first message that is not an SCCRQ.
     #[error("not a request")]
     NotARequest,
     /// An SCCRQ at an endpoint that accepts none.
     #[error("requests are not accepted here")]
     NotAccepting,
-    /// Nr acknowledges what was never sent.
+    /// Nr acknowledges a message that was never sent.
     #[error("impossible Nr")]
     ImpossibleNr,
     /// Ns lies beyond the receive window.
     #[error("Ns beyond the window")]
     BeyondWindow,
-    /// Too many messages wait: for the sender's acknowledgement, or for one that
-    /// was overtaken. It may send this one again; its Nr was taken.
+    /// Too many messages are queued: unacknowledged, or ahead of a missing one.
+    /// The peer may retransmit this one; its Nr was used.
     #[error("too many messages wait")]
     Backlog,
     /// The Message Digest is missing or wrong (RFC 3931 4.3).
@@ -43,10 +43,10 @@ pub enum Discard {
     /// There is no room for a half-open tunnel.
     #[error("too many half-open tunnels")]
     HalfOpenLimit,
-    /// The table of tunnels is full; the peer is told so, without a record.
+    /// The table of tunnels is full. The peer gets a StopCCN, and no record is made.
     #[error("too many tunnels")]
     TunnelLimit,
-    /// A data message for a session that is not there, or with a wrong cookie.
+    /// A data message for an unknown session, or with a wrong cookie.
     #[error("data for an unknown session")]
     UnknownSession,
     /// A data message for another peer's tunnel, or with another peer's cookie.
@@ -55,7 +55,7 @@ pub enum Discard {
     /// A data message of a session that is not established yet.
     #[error("data before the session is established")]
     DataTooEarly,
-    /// A data message that others with higher sequence numbers overtook.
+    /// A data message that arrived after one with a higher sequence number.
     #[error("data out of order")]
     DataOutOfOrder,
 }
@@ -106,7 +106,7 @@ impl Discard {
     }
 }
 
-/// The message types that are counted apart, by number; others are one row.
+/// Message types with counters of their own, by number; others share one row.
 const MESSAGES: [&str; 21] = [
     "other", "sccrq", "sccrp", "scccn", "stopccn", "other", "hello", "ocrq", "ocrp", "occn",
     "icrq", "icrp", "iccn", "other", "cdn", "wen", "sli", "other", "other", "other", "ack",
@@ -200,7 +200,7 @@ fn row(number: u16) -> usize {
     }
 }
 
-/// The name of a counter, put together only when it is printed.
+/// The name of a counter, composed only when it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterName(&'static str, &'static str);
 

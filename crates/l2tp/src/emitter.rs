@@ -1,4 +1,4 @@
-//! Writes the AVPs of a message, hidden where that is asked for.
+//! Writes the AVPs of a message, and hides them if configured.
 
 use wire::l2tp::{Attribute, MessageType, Version, Writer};
 

@@ -1,5 +1,5 @@
-//! Why a tunnel or a session ended, and the codes that say so on the wire
-//! (RFC 2661 4.4.2, RFC 3931 5.4.2).
+//! Why a tunnel or a session ended, and the result codes for it (RFC 2661 4.4.2,
+//! RFC 3931 5.4.2).
 
 use core::fmt;
 
@@ -14,7 +14,7 @@ pub enum TunnelEnd {
     ShutDown,
     /// The peer sent a StopCCN.
     Peer(Notice),
-    /// The peer stopped to acknowledge: the retransmissions ran out.
+    /// The peer no longer acknowledges: all retransmissions went unanswered.
     Unanswered,
     /// It was not established in time.
     SetupTimeout,
@@ -37,13 +37,13 @@ pub enum TunnelEnd {
     BadValue(&'static str),
     /// A required AVP is missing.
     MissingAvp(Attribute),
-    /// A message that does not belong into the state.
+    /// A message that is not allowed in the state.
     StateMachine(&'static str),
     /// A table is full.
     NoResources,
     /// The peer's simultaneous request won the tie.
     LostTie,
-    /// The peer began anew with the same tunnel id.
+    /// The peer restarted with the same tunnel id.
     PeerRestarted,
 }
 
@@ -52,7 +52,7 @@ pub enum TunnelEnd {
 pub enum SessionEnd {
     /// An operator closed it.
     Administrative,
-    /// What it carried ended: its PPP link, or whoever owned it had no use for it.
+    /// Its payload ended: the PPP link, or the owner did not want the session.
     Payload,
     /// The peer sent a CDN.
     Peer(Notice),
@@ -73,7 +73,7 @@ pub enum SessionEnd {
     BadValue(&'static str),
     /// A required AVP is missing.
     MissingAvp(Attribute),
-    /// A message that does not belong into the state.
+    /// A message that is not allowed in the state.
     StateMachine(&'static str),
     /// A limit on sessions is reached, or calls of this kind are not taken.
     NoFacilities,
@@ -85,12 +85,12 @@ pub enum SessionEnd {
     LostTie,
 }
 
-/// What a peer said in a Result Code AVP.
+/// A Result Code AVP of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// Result Code.
     pub result: u16,
-    /// Error Code, where there was one.
+    /// Error Code, if there was one.
     pub error: Option<u16>,
     /// Error Message, shortened to 128 octets and made printable.
     pub message: Box<str>,
@@ -149,8 +149,8 @@ mod error {
 }
 
 impl TunnelEnd {
-    /// The codes of the StopCCN that tells the peer; `None` where none is sent:
-    /// the peer spoke first, does not answer, or has to be left in silence.
+    /// The codes of the StopCCN for this end. `None` if we send none: the peer
+    /// ended it, does not answer, or must not get one.
     pub fn codes(&self, version: Version) -> Option<Codes> {
         let text = self.to_string();
         Some(match self {
@@ -176,7 +176,7 @@ impl TunnelEnd {
 }
 
 impl SessionEnd {
-    /// The codes of the CDN that tells the peer; `None` where none is sent.
+    /// The codes of the CDN for this end; `None` if we send none.
     pub fn codes(&self, version: Version) -> Option<Codes> {
         let text = self.to_string();
         let v3 = matches!(version, Version::V3);
@@ -187,7 +187,7 @@ impl SessionEnd {
             Self::BadLength(_) => Codes::new(2, Some(error::LENGTH), text),
             Self::BadValue(_) | Self::MissingAvp(_) => Codes::new(2, Some(error::VALUE), text),
             Self::NoFacilities => Codes::new(4, None, ""),
-            // RFC 3931 has codes of its own where RFC 2661 has none.
+            // RFC 3931 has codes that RFC 2661 lacks.
             Self::SetupTimeout if v3 => Codes::new(16, None, ""),
             Self::SetupTimeout => Codes::new(10, None, ""),
             Self::StateMachine(_) if v3 => Codes::new(16, None, text),

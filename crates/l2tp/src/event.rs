@@ -1,13 +1,13 @@
-//! What an endpoint tells its owner.
+//! Events that an endpoint reports to its owner.
 
 use crate::end::{SessionEnd, TunnelEnd};
 use crate::session::SessionKey;
 use crate::tunnel::TunnelKey;
 
-/// What an endpoint tells its owner.
+/// An event that an endpoint reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An SCCRQ was taken and its SCCRP queued: a socket may be opened for it.
+    /// An SCCRQ was accepted and its SCCRP queued. The owner may open a socket for the tunnel.
     TunnelAccepted {
         /// The new tunnel.
         tunnel: TunnelKey,
@@ -28,7 +28,7 @@ pub enum Event {
         /// Why.
         reason: TunnelEnd,
     },
-    /// The last record of a tunnel is gone, and so is the use of its socket.
+    /// A tunnel's record is gone, and its socket is no longer used.
     TunnelGone {
         /// The tunnel.
         tunnel: TunnelKey,
@@ -60,7 +60,7 @@ pub enum Event {
         /// The session.
         session: SessionKey,
     },
-    /// A WEN arrived: the call's error counters since it began (RFC 2661 4.4.6).
+    /// A WEN arrived: the call's error counters since its start (RFC 2661 4.4.6).
     WanErrors {
         /// The session.
         session: SessionKey,

@@ -1,5 +1,4 @@
-//! Ids that we assign: O(1) to make and to look up, and not to be guessed by
-//! counting.
+//! The ids that we assign: O(1) to make and to look up, and hard to guess.
 //!
 //! A 32-bit id (L2TPv3) carries its table index in the low 20 bits under 12
 //! random bits that are never all zero, so it needs no table of its own and is
@@ -37,7 +36,7 @@ pub(crate) struct NarrowIds {
     /// How far `order` was used.
     begun: u32,
     returned: VecDeque<u16>,
-    /// The tunnel's place plus one by id, 0 for none.
+    /// The tunnel's index plus one by id, 0 for none.
     index: Vec<u32>,
 }
 
@@ -51,7 +50,7 @@ impl NarrowIds {
         }
     }
 
-    /// Gives out an id for the tunnel at `index`; `None` when all are in use.
+    /// Assigns an id to the tunnel at `index`; `None` if all are in use.
     pub(crate) fn take(&mut self, index: u32) -> Option<u16> {
         let id = self.begin().or_else(|| self.returned.pop_front())?;
         self.index[usize::from(id)] = index + 1;

@@ -1,12 +1,13 @@
 //! L2TP control connections and sessions, LAC and LNS, versions 2 and 3, as a
 //! machine without I/O.
 //!
-//! Read RFC 2661 for version 2 and RFC 3931 for version 3; `docs/rfc/` says
-//! which section stands where. [`Endpoint`] is the machine: datagrams and time
-//! go in, datagrams and [`Event`]s come out.
+//! Read RFC 2661 for version 2 and RFC 3931 for version 3; `docs/rfc/` lists
+//! the code for each section. [`Endpoint`] is the machine: datagrams and time
+//! go in, datagrams and [`Event`]s come out. `examples/lns.rs` is the smallest
+//! program around it.
 //!
-//! What frames carry is their owner's: [`Endpoint::receive_data`] says whose a
-//! frame is, [`Endpoint::data_header`] what stands before one.
+//! The owner handles the frames in sessions: [`Endpoint::receive_data`] returns
+//! a frame's session, [`Endpoint::data_header`] the header of one that leaves.
 //!
 //! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), recovery (RFC 4951),
 //! line AVPs (RFC 5515).

@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use crate::config::PeerLookup;
 use crate::pool::NIL;
 
-/// What is known of one address.
+/// The record of one address.
 pub(crate) struct Peer {
     pub(crate) addr: IpAddr,
     /// Tunnels in any state but held.
@@ -25,7 +25,7 @@ pub(crate) struct Peer {
     pub(crate) config_ids: Option<Box<FirstFree>>,
 }
 
-/// The table of peers. A peer stays as long as it has tunnels.
+/// The table of peers. A peer is removed with its last tunnel.
 pub(crate) struct Peers {
     peers: Slab<Peer>,
     by_address: HashTable<u32>,
@@ -115,7 +115,7 @@ impl Peers {
         key.and_then(|key: Key| self.peers.remove(key));
     }
 
-    /// The first peer at place `index` or after it.
+    /// The first peer at `index` or after it.
     pub(crate) fn next_from(&self, index: u32) -> Option<(u32, &Peer)> {
         self.peers.next_from(index)
     }

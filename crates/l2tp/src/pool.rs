@@ -1,9 +1,9 @@
-//! Control messages that wait: for an acknowledgement, for the window, or for a
-//! message that was overtaken.
+//! Queued control messages: unacknowledged, waiting for the window, or received
+//! ahead of a missing one.
 //!
-//! One pool for all tunnels of an endpoint: a tunnel's queues are lists of
-//! indices into it, and a slot keeps its buffer when it is freed. So an idle
-//! tunnel holds no buffer, and a busy endpoint allocates none.
+//! All tunnels of an endpoint share one pool. A tunnel's queues are lists of
+//! indices into it, and a freed slot keeps its buffer. So an idle tunnel holds
+//! no buffer, and a busy endpoint allocates none.
 
 use base::slab::Key;
 
@@ -62,7 +62,7 @@ impl Queue {
 }
 
 impl MessagePool {
-    /// Takes an empty slot and says where it is.
+    /// Takes an empty slot and returns its index.
     pub(crate) fn take(&mut self) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -84,7 +84,7 @@ impl MessagePool {
         self.slots[index as usize].next
     }
 
-    /// Gives a slot back; its buffer is kept unless it grew large.
+    /// Frees a slot. It keeps its buffer unless that grew large.
     pub(crate) fn release(&mut self, index: u32) {
         let body = &mut self.slots[index as usize].message.body;
         body.clear();
@@ -115,7 +115,7 @@ impl MessagePool {
         Some(index)
     }
 
-    /// Forgets what followed a message that was taken from a queue.
+    /// Clears the link of a message that was taken from a queue.
     pub(crate) fn detach(&mut self, index: u32) {
         self.slots[index as usize].next = NIL;
     }

@@ -1,4 +1,4 @@
-//! The endpoint's own random stream, from the seed that its owner drew.
+//! The endpoint's random stream, from the owner's seed.
 //!
 //! Implements parts of RFC 3931, section 8.2.
 

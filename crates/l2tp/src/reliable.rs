@@ -1,6 +1,6 @@
 //! Reliable delivery of control messages: RFC 2661 5.8 and appendix A, which
 //! RFC 3931 4.2 repeats. Sequence numbers and windows only: the messages
-//! themselves stand in a [`MessagePool`].
+//! themselves are stored in a [`MessagePool`].
 
 use base::Instant;
 
@@ -10,24 +10,24 @@ use crate::pool::{MessagePool, NIL, Queue};
 /// The window of a peer that sent no Receive Window Size AVP (RFC 2661 4.4.3).
 pub(crate) const DEFAULT_WINDOW: u16 = 4;
 
-/// The largest window that is used: an Nr is told from an old one by half the
-/// range of sequence numbers (RFC 2661 5.8).
+/// The largest usable window: half the range of sequence numbers distinguishes
+/// new from old (RFC 2661 5.8).
 const WINDOW_MAX: u16 = 0x7fff;
 
-/// Messages that may wait for a peer besides those of its sessions; with more,
-/// what it asks is not heard until it acknowledges some.
+/// Limit on a peer's unacknowledged messages, besides those of its sessions. Above
+/// it, requests of the peer are ignored until it acknowledges some.
 const BACKLOG_MAX: u32 = 16_384;
 
 /// What a received Ns means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// The next one: to be processed.
+    /// The next one: process it.
     InOrder,
-    /// Seen before: to be acknowledged again, not processed again.
+    /// A duplicate: acknowledge it again, do not process it.
     Duplicate,
-    /// Inside our window, ahead of a missing one: to be kept.
+    /// Inside our window, ahead of a missing one: keep it.
     Early,
-    /// Beyond our window: to be dropped.
+    /// Beyond our window: drop it.
     BeyondWindow,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Arrival {
 pub(crate) enum Expiry {
     /// Nothing was due.
     NotDue,
-    /// The oldest message is to be sent again.
+    /// Retransmit the oldest message.
     Retransmit,
     /// The last try went unanswered.
     GiveUp,
@@ -65,7 +65,7 @@ pub(crate) struct Reliable {
     ssthresh: u16,
     acks_in_cwnd: u16,
     tries: u8,
-    /// An acknowledgement is owed.
+    /// An acknowledgement is due.
     pub(crate) ack_owed: bool,
 }
 
@@ -111,8 +111,8 @@ impl Reliable {
         self.queue.len()
     }
 
-    /// Whether more waits for the peer's acknowledgement than `sessions` calls
-    /// and a reasonable peer can bring about.
+    /// Whether more messages are unacknowledged than `sessions` calls of a
+    /// well-behaved peer can cause.
     pub(crate) const fn is_backlogged(&self, sessions: u32) -> bool {
         self.queue.len() > BACKLOG_MAX.saturating_add(sessions.saturating_mul(2))
     }
@@ -149,7 +149,7 @@ impl Reliable {
         self.ack_owed = true;
     }
 
-    /// Whether `nr` acknowledges something that was never sent.
+    /// Whether `nr` acknowledges a message that was never sent.
     pub(crate) const fn is_impossible(&self, nr: u16) -> bool {
         let acked = nr.wrapping_sub(self.una);
         acked < 0x8000 && acked > self.sent_high.wrapping_sub(self.una)
@@ -212,7 +212,7 @@ impl Reliable {
         }
     }
 
-    /// Whether `next_to_send` has something.
+    /// Whether `next_to_send` has a message.
     pub(crate) const fn can_send(&self) -> bool {
         self.unsent != NIL && self.in_flight < self.cwnd
     }
@@ -266,15 +266,15 @@ impl Reliable {
         Expiry::Retransmit
     }
 
-    /// Makes the oldest message the next to be sent, for a peer that shows by a
-    /// duplicate that it misses our answer. Timers and window stay.
+    /// Makes the oldest message the next to be sent. A duplicate from the peer
+    /// shows that it misses our answer. Timers and window stay.
     pub(crate) fn rewind(&mut self) {
         self.unsent = self.queue.head;
         self.in_flight = 0;
     }
 
-    /// Opens the window for all that is queued, as far as the peer allows: a
-    /// StopCCN does not wait behind what goes unacknowledged.
+    /// Opens the window for all queued messages, as far as the peer allows, so
+    /// that a StopCCN does not wait behind unacknowledged messages.
     pub(crate) fn make_room(&mut self) {
         let queued = u16::try_from(self.queue.len()).unwrap_or(u16::MAX);
         self.cwnd = self.cwnd.max(queued.min(self.peer_window));
@@ -285,7 +285,7 @@ impl Reliable {
         self.sent_high != 0 || self.una != 0
     }
 
-    /// One last transmission of everything queued, to a peer that was given up.
+    /// Sends all queued messages one last time, to a peer that does not answer.
     pub(crate) fn last_words(&mut self, retransmit: &Retransmit) {
         self.tries = retransmit.tries;
         self.cwnd = self.peer_window;
@@ -299,7 +299,7 @@ impl Reliable {
         self.clear(pool);
     }
 
-    /// Gives everything queued back.
+    /// Frees all queued messages.
     pub(crate) fn clear(&mut self, pool: &mut MessagePool) {
         self.drop_queued(pool, 0);
         pool.clear(&mut self.early);

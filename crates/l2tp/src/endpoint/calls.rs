@@ -13,7 +13,7 @@ use crate::pool::NIL;
 use crate::session::fsm::{self, Action, Event};
 use crate::session::{CallDetails, Cookie, EndedSession, Role, SessionKey, SessionState};
 
-/// CDN codes for a session that is not here: RFC 2661 4.4.2, error 5.
+/// CDN codes for an unknown session: RFC 2661 4.4.2, error 5.
 fn invalid_session() -> Codes {
     Codes {
         result: 2,
@@ -74,8 +74,8 @@ impl Endpoint {
         }
     }
 
-    /// A message for a session that is not here: a reply is told so, since its
-    /// sender waits for more.
+    /// A message for an unknown session. A reply gets a CDN, since its sender
+    /// waits for more.
     fn receive_stray(&mut self, tunnel: u32, header_id: u16, message: &Message<'_>) {
         self.counters.session_strays += 1;
         let remote_id = peer_session_id(message);
@@ -143,7 +143,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether an ICRQ or OCRQ can be taken.
+    /// Whether an ICRQ or OCRQ can be accepted.
     fn check_request(&self, role: Role, message: &Message<'_>) -> Result<(), SessionEnd> {
         unreadable_call(message)?;
         let version = message.version();
@@ -206,8 +206,8 @@ impl Endpoint {
         });
     }
 
-    /// Two calls for one circuit that cross (RFC 3931 5.4.4); `false` means the
-    /// peer's loses.
+    /// Resolves two crossing calls for one circuit (RFC 3931 5.4.4). `false` if
+    /// the peer's loses.
     fn resolve_session_tie(&mut self, tunnel: u32, message: &Message<'_>, now: Instant) -> bool {
         let end_id = message
             .get(Attribute::RemoteEndId)
@@ -245,7 +245,7 @@ impl Endpoint {
         wins
     }
 
-    /// ICRQ or OCRQ that names a session which is there: out of order.
+    /// ICRQ or OCRQ for an existing session: out of order.
     fn refuse_in_session(&mut self, index: u32, message: &Message<'_>, now: Instant) {
         let what = message.kind().name();
         self.step_and_end(
@@ -367,7 +367,7 @@ impl Endpoint {
         action
     }
 
-    /// The only place that writes a session's state: counts follow it.
+    /// The only place that writes a session's state, and updates the counts.
     pub(super) fn set_session_state(&mut self, index: u32, next: SessionState) {
         let session = self.session_at_mut(index);
         let was = core::mem::replace(&mut session.state, next);
@@ -416,7 +416,7 @@ impl Endpoint {
                 .is_some_and(|level| level != 0);
     }
 
-    /// The circuit's state at the peer, as it says it last (RFC 3931 5.4.5).
+    /// The peer's latest circuit status (RFC 3931 5.4.5).
     fn take_circuit_status(&mut self, index: u32, message: &Message<'_>) {
         if let Some(status) = message.u16(Attribute::CircuitStatus) {
             let details = &mut self.session_at_mut(index).details;

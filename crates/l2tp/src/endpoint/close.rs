@@ -1,5 +1,5 @@
-//! Every way to end: what is sent, what is kept for late duplicates, and what
-//! is remembered for the operator (RFC 2661 5.6, 5.7; RFC 3931 3.3.2, 3.4.3).
+//! Every way to end: the messages sent, the records kept for late duplicates, and
+//! the history for the operator (RFC 2661 5.6, 5.7; RFC 3931 3.3.2, 3.4.3).
 
 use base::{Duration, Instant, Route};
 use wire::l2tp::{self, MessageType, Version};
@@ -49,7 +49,7 @@ impl Endpoint {
         self.unlink_peer(index);
         self.remember_tunnel(index, &reason, now);
         match action {
-            // Of a tunnel that never sent its SCCRQ no peer knows.
+            // No peer knows a tunnel that never sent its SCCRQ.
             Action::SendStopCcn if originated && !self.tunnel_at(index).reliable.has_sent() => {
                 self.remove_tunnel(index);
             }
@@ -67,7 +67,7 @@ impl Endpoint {
     fn send_stop_ccn(&mut self, index: u32, reason: &TunnelEnd) {
         let tunnel = self.tunnel_at(index);
         if matches!(reason, TunnelEnd::ShutDown) && tunnel.originated && tunnel.received == 0 {
-            // Whom we never heard we tell once, and do not wait for.
+            // A peer that never answered gets one StopCCN, and we do not wait for it.
             let (route, version, id) = (tunnel.route, tunnel.version, tunnel.local_id);
             let next = (tunnel.reliable.next_ns(), 0);
             if let Some(codes) = reason.codes(version) {
@@ -95,7 +95,7 @@ impl Endpoint {
         }
     }
 
-    /// Writes down why, tells the owner, and frees what only a live tunnel needs.
+    /// Notes the reason, reports it, and frees state that only a live tunnel needs.
     fn remember_tunnel(&mut self, index: u32, reason: &TunnelEnd, now: Instant) {
         self.counters.tunnels_ended += 1;
         let key = self.tunnel_key(index);
@@ -155,7 +155,7 @@ impl Endpoint {
         while self.tally.held > self.config.limits.held && self.forget_oldest_held() {}
     }
 
-    /// Makes room by forgetting the tunnel that has been held longest.
+    /// Removes the tunnel that has been held longest.
     fn forget_oldest_held(&mut self) -> bool {
         while let Some(key) = self.held_order.pop_front() {
             if self.tunnels.get(key).is_some_and(Tunnel::is_held) {
@@ -167,7 +167,7 @@ impl Endpoint {
         false
     }
 
-    /// A held tunnel's time is over.
+    /// Removes a held tunnel whose time is over.
     pub(super) fn release_held(&mut self, index: u32) {
         self.remove_tunnel(index);
         while let Some(&key) = self.held_order.front() {
@@ -178,7 +178,7 @@ impl Endpoint {
         }
     }
 
-    /// Makes a tunnel's record, at the cost of held ones where ids ran out.
+    /// Makes a tunnel's record. Removes held ones if ids have run out.
     pub(super) fn add_tunnel_evicting(
         &mut self,
         route: Route,
@@ -206,8 +206,8 @@ impl Endpoint {
         }
     }
 
-    /// The peer began anew with an id that a tunnel of ours still has: that one
-    /// is dead, and a StopCCN would hit the new one.
+    /// The peer restarted with an id that a tunnel of ours still has. That tunnel
+    /// is dead, and a StopCCN would end the new one.
     pub(super) fn forget_restarted(&mut self, index: u32, now: Instant) {
         if self.tunnel_at(index).ending == Ending::No {
             self.end_tunnel(index, Event::Forget, TunnelEnd::PeerRestarted, now);
@@ -216,8 +216,7 @@ impl Endpoint {
         }
     }
 
-    /// Notes a tunnel that a peer opened, so that it can be forgotten if it never
-    /// gets further.
+    /// Notes a half-open tunnel, so that it can be removed if it stays so.
     pub(super) fn note_half_open(&mut self, index: u32) {
         let key = self.tunnel_at(index).key;
         self.half_open_order.push_back(key);
@@ -229,8 +228,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes room by forgetting the tunnel that has been half open longest: a
-    /// genuine peer needs a round trip, a flood leaves its own behind.
+    /// Removes the tunnel that has been half open longest. A genuine peer needs
+    /// one round trip; a flood mostly removes its own.
     pub(super) fn forget_oldest_half_open(&mut self, now: Instant) -> bool {
         while let Some(key) = self.half_open_order.pop_front() {
             let Some(tunnel) = self.tunnels.get(key).filter(|t| t.is_half_open()) else {
@@ -291,7 +290,7 @@ impl Endpoint {
         self.counters.stateless_refusals += 1;
     }
 
-    /// Refuses a request for which there is no room.
+    /// Refuses a request because the table is full.
     pub(super) fn refuse_full(
         &mut self,
         route: Route,
@@ -344,7 +343,7 @@ impl Endpoint {
         });
     }
 
-    /// Writes down why a session ended, or why a call never became one.
+    /// Notes why a session ended, or why a call was refused.
     pub(super) fn remember_session(&mut self, ended: EndedSession) {
         self.counters.sessions_ended += 1;
         let limit = self.config.limits.history as usize;
@@ -372,7 +371,7 @@ impl Endpoint {
         open
     }
 
-    /// Ends a session because what it carried has ended; `false` if there is none to end.
+    /// Ends a session because its payload ended. `false` if there is no session.
     pub fn end_payload(&mut self, session: SessionKey, now: Instant) -> bool {
         let open = self.sessions.get(session.0).is_some();
         if open {
@@ -381,7 +380,7 @@ impl Endpoint {
         open
     }
 
-    /// The same after a while, unless the peer ends it before.
+    /// The same after a wait, unless the peer ends the session before.
     pub fn end_payload_after(&mut self, session: SessionKey, wait: Duration, now: Instant) -> bool {
         let open = self.sessions.get(session.0);
         let open = open.is_some_and(|open| open.state == SessionState::Established);
@@ -404,7 +403,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether nothing of this endpoint waits for an acknowledgement any more.
+    /// Whether all tunnels are closed and nothing is left to send or to be acknowledged.
     pub fn is_quiet(&self) -> bool {
         self.tally.live == 0 && self.tally.closing == 0 && self.ready.is_empty()
     }

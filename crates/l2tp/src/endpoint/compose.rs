@@ -1,4 +1,4 @@
-//! The AVPs of each message that is sent: RFC 2661 6, RFC 3931 6.
+//! The AVPs of our messages: RFC 2661 6, RFC 3931 6.
 
 use base::slab::Key;
 use wire::l2tp::{Attribute, Message, MessageType, Version, auth};
@@ -16,7 +16,7 @@ const FRAMING_BOTH: u32 = 3;
 const BEARER_BOTH: u32 = 3;
 /// Synchronous framing (RFC 2661 4.4.4).
 const FRAMING_SYNC: u32 = 1;
-/// The circuit is up, and this is the first word of it (RFC 3931 5.4.5).
+/// The circuit is active and new (RFC 3931 5.4.5).
 const CIRCUIT_ACTIVE_NEW: u16 = 3;
 const CIRCUIT_ACTIVE: u16 = 1;
 /// What our SCCRQ and SCCRP say of this program.
@@ -103,7 +103,7 @@ impl Endpoint {
             .then(|| auth::challenge_response(carrier.number() as u8, &keys.secret, challenge))
     }
 
-    /// SCCRQ and SCCRP, which say almost the same.
+    /// SCCRQ and SCCRP, which are almost the same.
     fn compose_start(&mut self, index: u32, kind: MessageType, response: Option<[u8; 16]>) {
         let tunnel = self.tunnel_at(index);
         let (version, id) = (tunnel.version, tunnel.local_id);
@@ -220,7 +220,7 @@ impl Endpoint {
         });
     }
 
-    /// ICCN or OCCN. The session is up when that has left: what is in it is not to be there first.
+    /// ICCN or OCCN. The session is up once it has left, so that no frame overtakes it.
     pub(super) fn compose_connected(&mut self, index: u32, kind: MessageType) {
         let session = self.session_at(index);
         let call = SessionIds::of(session);
@@ -246,7 +246,7 @@ impl Endpoint {
         self.session_at_mut(index).details = boxed;
     }
 
-    /// A CDN for a session, or for an id that has none here.
+    /// A CDN for a session, or for an unknown id.
     pub(super) fn compose_cdn(
         &mut self,
         tunnel: u32,

@@ -1,4 +1,4 @@
-//! Data messages (RFC 2661 5.4, RFC 3931 4.1): whose frame it is that came, and what stands before one that leaves.
+//! Data messages (RFC 2661 5.4, RFC 3931 4.1): the session of a frame that arrived, and the header of one that leaves.
 
 use base::{Instant, Route};
 use wire::l2tp::{self, DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer, Version};
@@ -13,28 +13,28 @@ use crate::tunnel::Tunnel;
 pub struct Received {
     /// Its session, which is established.
     pub session: SessionKey,
-    /// Where in the datagram the frame begins.
+    /// The offset of the frame in the datagram.
     pub start: usize,
-    /// Where it ends.
+    /// The offset behind it.
     pub end: usize,
 }
 
-/// How the frames of an established session go, for who takes them there without asking each time.
+/// How to recognise and send frames of an established session without a call to the endpoint for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataWay {
-    /// What its data messages to us bear.
+    /// The ids of its data messages to us.
     pub ids: DataIds,
     /// The cookie that they must have.
     pub cookie: Cookie,
-    /// Whether a sublayer stands before their frames.
+    /// Whether a sublayer is before their frames.
     pub sublayer: bool,
-    /// Whether frames to the peer are numbered: their headers are [`Endpoint::data_header`]'s then.
+    /// Whether frames to the peer are numbered. Then each header comes from [`Endpoint::data_header`].
     pub is_numbered: bool,
-    /// What stands before a frame to the peer that has no number.
+    /// The header of frames to the peer without a number.
     pub header: DataHeader,
 }
 
-/// What tells a data message's session on our side.
+/// The ids in a data message that name its session on our side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataIds {
     /// The tunnel's and the session's (RFC 2661 3.1). Another peer may use the same.
@@ -43,12 +43,12 @@ pub enum DataIds {
     V3(u32),
 }
 
-/// What stands before a frame that leaves.
+/// The header of a frame that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataHeader {
     octets: [u8; DATA_HEADER_MAX],
     length: u8,
-    /// Where the datagram is to go.
+    /// The route of the datagram.
     pub route: Route,
 }
 
@@ -67,12 +67,12 @@ impl AsRef<[u8]> for DataHeader {
 }
 
 impl Endpoint {
-    /// Whose frame a datagram has; `None` if it is a control message, which is for [`base::Machine::handle`].
+    /// The frame of a datagram and its session; `None` for a control message, which is for [`base::Machine::handle`].
     ///
-    /// Frames that come later than one with a higher sequence number are discarded (RFC 2661 5.4, RFC 3931 4.6.1).
+    /// Frames that arrive after one with a higher sequence number are discarded (RFC 2661 5.4, RFC 3931 4.6.1).
     ///
     /// # Errors
-    /// It was ignored, and counted.
+    /// The frame was ignored, and counted.
     pub fn receive_data(
         &mut self,
         route: &Route,
@@ -85,7 +85,7 @@ impl Endpoint {
         let found = match l2tp::parse(bytes) {
             Ok(Packet::DataV2(data)) => self.data_v2(route, bytes, &data, now),
             Ok(Packet::DataV3(data)) => self.data_v3(route, bytes, &data, now),
-            // What cannot be read is counted there.
+            // `handle` counts a datagram that does not parse.
             Ok(Packet::Control(_)) | Err(_) => return Ok(None),
         };
         match found {
@@ -144,7 +144,7 @@ impl Endpoint {
         self.data_arrived(index, sequence, frame, bytes, now)
     }
 
-    /// `sequence` is the number and how many bits it has.
+    /// `sequence` is the number and its size in bits.
     fn data_arrived(
         &mut self,
         index: u32,
@@ -161,7 +161,7 @@ impl Endpoint {
             if !session.takes(number, bits) {
                 return Err(Discard::DataOutOfOrder);
             }
-            // An LNS that numbers wants numbers, until it ceases (RFC 2661 5.4).
+            // An LNS that numbers its frames wants ours numbered, until it stops (RFC 2661 5.4).
             if session.role.is_lac() && !session.sequencing {
                 (session.sequencing, session.sequencing_by_peer) = (true, true);
             }
@@ -178,7 +178,7 @@ impl Endpoint {
         })
     }
 
-    /// Octets that stand around a frame of this session in a packet on the way to its peer: IP, UDP and L2TP.
+    /// Bytes of the IP, UDP and L2TP headers before a frame of this session.
     #[must_use]
     pub fn data_overhead(&self, session: SessionKey) -> Option<usize> {
         let record = self.sessions.get(session.0)?;
@@ -195,8 +195,7 @@ impl Endpoint {
         Some(ip + 8 + own)
     }
 
-    /// What stands before the next frame of an established session. Counts the frame's sequence number where the peer
-    /// wants those.
+    /// The header of the next frame of an established session. Takes a sequence number if the peer wants those.
     pub fn data_header(&mut self, session: SessionKey) -> Option<DataHeader> {
         let record = self.sessions.get_mut(session.0)?;
         if record.state != SessionState::Established {
@@ -207,7 +206,7 @@ impl Endpoint {
         Some(header(record, tunnel, sequence))
     }
 
-    /// How the frames of an established session go, until it ends or comes to be numbered.
+    /// How to send frames of an established session. Valid until it ends or its frames become numbered.
     #[must_use]
     pub fn data_way(&self, session: SessionKey) -> Option<DataWay> {
         let record = self.sessions.get(session.0)?;
@@ -235,7 +234,7 @@ impl Endpoint {
         record.is_some_and(|record| record.sequencing)
     }
 
-    /// A frame of a session came by another way than [`Endpoint::receive_data`]: its peer is there.
+    /// A frame of a session arrived elsewhere than in [`Endpoint::receive_data`], so its peer is alive.
     pub fn heard(&mut self, session: SessionKey, now: Instant) {
         if let Some(record) = self.sessions.get(session.0) {
             let tunnel = record.tunnel;
@@ -266,7 +265,7 @@ fn header(record: &Session, tunnel: &Tunnel, sequence: Option<u32>) -> DataHeade
 }
 
 impl Session {
-    /// Whether a frame with this sequence number, of so many bits, is not older than one that came before.
+    /// Whether a sequence number of so many bits is newer than all before. Notes it if so.
     fn takes(&mut self, number: u32, bits: u32) -> bool {
         let modulus = 1_u32 << bits;
         let ahead = number.wrapping_sub(self.expected_sequence) % modulus;

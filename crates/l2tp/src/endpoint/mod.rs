@@ -1,20 +1,20 @@
-//! An L2TP endpoint, LAC and LNS in one: its tables, and the way a datagram
-//! takes through them.
+//! An L2TP endpoint, LAC and LNS in one: its tables, and the code that a datagram
+//! passes.
 //!
-//! | file | what happens there |
+//! | file | what it does |
 //! |---|---|
-//! | `receive` | a datagram finds its tunnel and its place in the sequence |
-//! | `read` | what a message says, or why it cannot be taken |
+//! | `receive` | the tunnel and sequence of a datagram |
+//! | `read` | values and faults of messages |
 //! | `setup` | SCCRQ, SCCRP, SCCCN: ties, limits, authentication |
 //! | `calls` | ICRQ to SLI: sessions |
 //! | `open` | commands that open and answer |
-//! | `close` | every way to end, and what is remembered of it |
+//! | `close` | every way to end, and the history |
 //! | `compose` | the AVPs of each message that is sent |
-//! | `data` | whose frame came, and what stands before one that leaves |
+//! | `data` | data messages: sessions and headers of frames |
 //! | `transmit` | headers, acknowledgements, digests |
-//! | `timers` | what is due |
+//! | `timers` | deadlines |
 //! | `tables` | look-ups and links |
-//! | `views` | what `show` reads |
+//! | `views` | rows for `show` |
 //!
 //! Implements parts of RFC 2661, sections 3.0 and 5.0.
 
@@ -63,9 +63,9 @@ const FIRST_REPLY: (u16, u16) = (0, 1);
 
 /// An L2TP endpoint without I/O: LAC and LNS, versions 2 and 3.
 ///
-/// The owner hands it datagrams and time, and drains it after every mutation:
-/// transmits, then events, then the timeout. A batch of datagrams may be handed
-/// over before one drain; acknowledgements then ride together.
+/// The owner passes it datagrams and time. After every change it drains the
+/// endpoint: transmits, then events, then the timeout. One drain may follow a
+/// whole batch, whose acknowledgements are then combined.
 pub struct Endpoint {
     config: Config,
     keys: Option<Keys>,
@@ -74,8 +74,8 @@ pub struct Endpoint {
     tunnels: Slab<Tunnel>,
     sessions: Slab<Session>,
     peers: Peers,
-    /// Spaces of 16-bit tunnel ids. One serves 65,535 tunnels; the next is made
-    /// when the ones before are used up, and the peer's address tells apart.
+    /// Spaces of 16-bit tunnel ids, of 65,535 tunnels each. A new one is made when
+    /// the others are full; the peer's address distinguishes equal ids.
     narrow_ids: Vec<NarrowIds>,
     /// Tunnels by the peer's address and the id that it assigned.
     requests: HashTable<u32>,
@@ -103,7 +103,7 @@ pub struct Endpoint {
     unhidden: Vec<u8>,
 }
 
-/// What the shared secret is turned into, once.
+/// Keys made of the shared secret.
 struct Keys {
     /// The secret itself, for L2TPv2.
     secret: Vec<u8>,
@@ -113,7 +113,7 @@ struct Keys {
     digest: wire::l2tp::digest::Key,
 }
 
-/// Tunnels by what they are doing, kept as they change.
+/// Numbers of tunnels by phase, updated at each change.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     /// Neither closing nor held.

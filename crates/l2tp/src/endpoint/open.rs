@@ -1,4 +1,4 @@
-//! Commands that open tunnels and sessions, and that speak for a call.
+//! Commands: open tunnels and sessions, answer calls, send HELLO, WEN and SLI.
 //!
 //! Implements parts of RFC 3931, sections 3.4.1, 3.4.2, 5.4.4, 6.13 and 6.14.
 
@@ -13,7 +13,7 @@ use crate::session::{Call, Cookie, Direction, Role, SessionKey, SessionState, fs
 use crate::tunnel::fsm::{self, Event};
 use crate::tunnel::{Auth, Ending, TunnelKey, TunnelState};
 
-/// Where a tunnel is to go.
+/// The peer and version of a new tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenTunnel {
     /// The peer's address and port, our address, the socket.
@@ -22,7 +22,7 @@ pub struct OpenTunnel {
     pub version: Version,
 }
 
-/// Why a command was not carried out.
+/// Why a command failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// This endpoint is being shut down.
@@ -37,7 +37,7 @@ pub enum OpenError {
     /// The table of sessions is full.
     #[error("the limit of sessions is reached")]
     SessionLimit,
-    /// The tunnel is not there, or it is closing.
+    /// No such tunnel, or it is closing.
     #[error("no such tunnel")]
     NoSuchTunnel,
     /// L2TPv2 carries PPP only.
@@ -172,7 +172,7 @@ impl Endpoint {
         }
     }
 
-    /// The tunnel-open event to the sessions that wait for it.
+    /// Continues the sessions that wait for the tunnel.
     pub(super) fn open_waiting_sessions(&mut self, tunnel: u32, now: Instant) {
         // The list has the newest first; calls are made in their order.
         let (mut at, mut last) = (self.tunnel_at(tunnel).first_session, NIL);
@@ -232,8 +232,8 @@ impl Endpoint {
         self.compose_connected(index, MessageType::Occn);
     }
 
-    /// Asks the peer of an established tunnel for a sign of life now; `false`
-    /// without such a tunnel.
+    /// Sends a HELLO in an established tunnel now. `false` if there is no such
+    /// tunnel.
     pub fn send_hello(&mut self, tunnel: TunnelKey) -> bool {
         let up = self
             .tunnels

@@ -1,4 +1,4 @@
-//! What a message says, or why it cannot be taken: readings that need no state.
+//! Reads values of messages, and finds faults in them, without any state.
 //!
 //! Implements parts of RFC 2661, sections 4.2 and 7.1.
 
@@ -7,7 +7,7 @@ use wire::l2tp::{Attribute, Fault, Message, Version};
 use crate::end::{SessionEnd, TunnelEnd};
 use crate::session::Cookie;
 
-/// Why a message cannot be taken, as the end of a tunnel.
+/// The fault of a message as the end of a tunnel.
 pub(super) fn unreadable(message: &Message<'_>) -> Result<(), TunnelEnd> {
     if let Some((vendor, attribute)) = message.unrecognised_mandatory() {
         return Err(TunnelEnd::UnknownAvp { vendor, attribute });
@@ -32,7 +32,7 @@ pub(super) fn unreadable_call(message: &Message<'_>) -> Result<(), SessionEnd> {
     })
 }
 
-/// The id that the peer assigned, 0 where it did not.
+/// The id that the peer assigned; 0 if it did not.
 pub(super) fn assigned_id(message: &Message<'_>) -> u32 {
     match message.version() {
         Version::V2 => message.u16(Attribute::AssignedTunnelId).map(u32::from),
@@ -54,7 +54,7 @@ pub(super) fn printable(name: &[u8]) -> Box<str> {
     name.into()
 }
 
-/// The id that the sender of a message gave to its session; 0 where it did not.
+/// The id that the sender of a message gave to its session; 0 if it did not.
 pub(super) fn peer_session_id(message: &Message<'_>) -> u32 {
     match message.version() {
         Version::V2 => message.u16(Attribute::AssignedSessionId).map(u32::from),

@@ -1,5 +1,5 @@
-//! A datagram finds its tunnel and its place in the sequence; a message that is
-//! in order finds who handles it.
+//! Finds the tunnel of a datagram, checks its sequence number, and dispatches
+//! messages that are in order.
 
 use base::{Datagram, Instant};
 use wire::l2tp::{
@@ -15,10 +15,10 @@ use crate::reliable::Arrival;
 use crate::tunnel::fsm::Event;
 use crate::tunnel::{Ending, TunnelState};
 
-/// Messages of all tunnels that may wait before one that overtook another is
-/// dropped instead of kept (RFC 2661 5.8 allows both).
+/// Limit on queued messages of all tunnels. Above it, a message ahead of a missing
+/// one is dropped instead of kept (RFC 2661 5.8 allows both).
 const EARLY_POOL_MAX: usize = 1 << 17;
-/// The longest message, in octets, that is kept when it overtook another.
+/// The longest message, in bytes, that is kept ahead of a missing one.
 const EARLY_BODY_MAX: usize = 2_048;
 
 impl Endpoint {
@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// An owner that has no use for frames hands data messages here too. They still show that the peer is alive.
+    /// A data message of an owner that does not use frames. It shows that the peer is alive.
     fn not_forwarded(&mut self, received: Result<Received, Discard>) -> Result<(), Discard> {
         received.map(|_| self.counters.data_not_forwarded += 1)
     }
@@ -83,7 +83,7 @@ impl Endpoint {
         }
     }
 
-    /// An SCCRP for a tunnel that is not here gets a StopCCN (RFC 2661 7.2.1,
+    /// An SCCRP for an unknown tunnel gets a StopCCN (RFC 2661 7.2.1,
     /// RFC 3931 7.2), so that its sender need not wait for an SCCCN.
     fn refuse_stray_reply(&mut self, datagram: &Datagram<'_>, control: &Control<'_>) {
         let message = Message::parse(control.version, control.body);
@@ -145,7 +145,7 @@ impl Endpoint {
                 counters.duplicates += 1;
                 tunnel.duplicates += 1;
                 tunnel.reliable.ack_owed = true;
-                // The peer misses our answer: give it again, not an empty one.
+                // The peer misses our answer: send it again, not a ZLB.
                 if message.kind() == MessageType::Sccrq && tunnel.up.is_none() {
                     tunnel.reliable.rewind();
                 }
@@ -196,8 +196,8 @@ impl Endpoint {
                         nonce.unwrap_or(&[]),
                     )
                 }
-                // A refusal by a peer without the secret is better heard: nothing
-                // else would come from it.
+                // Accept a refusal by a peer without the secret: it sends nothing
+                // else.
                 MessageType::StopCcn
                     if auth.remote_nonce.is_empty() && !digest::present(control.whole) =>
                 {
@@ -239,7 +239,7 @@ impl Endpoint {
         }
     }
 
-    /// Messages that were waiting for the one that just came.
+    /// Processes the messages that waited for the one that just arrived.
     fn process_early(&mut self, index: u32, now: Instant) {
         loop {
             let Self { tunnels, pool, .. } = self;

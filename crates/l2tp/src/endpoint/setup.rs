@@ -20,8 +20,8 @@ const PROTOCOL_VERSION: u16 = 0x0100;
 /// StopCCN: "control connection already exists" (RFC 3931 5.4.2).
 const CONNECTION_EXISTS: u16 = 3;
 
-/// The SCCRQ of a tunnel that is established or closed, when it comes again this
-/// long after, cannot be a late duplicate: the peer began anew with the same id.
+/// An SCCRQ that repeats that of an established or closed tunnel this long after
+/// is no late duplicate: the peer restarted with the same id.
 const RESTART_AFTER: base::Duration = base::Duration::from_secs(8);
 
 impl Endpoint {
@@ -109,7 +109,7 @@ impl Endpoint {
         let remote_id = assigned_id(message);
         let request_hash = self.hasher.hash_one(control.body) as u32;
         let earlier = self.find_request(peer, remote_id, version);
-        // A request that is refused must not harm the tunnels that are there.
+        // A refused request must not affect existing tunnels.
         let acceptable = credentials.check().and_then(|()| self.check_start(message));
         if let Some(index) = earlier {
             let same = self.tunnel_at(index).request_hash == request_hash;
@@ -170,11 +170,11 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Whether a tunnel's SCCRQ that comes again cannot be a late duplicate.
+    /// Whether a repeated SCCRQ of a tunnel cannot be a late duplicate.
     fn has_outlived_request(&self, index: u32, now: Instant) -> bool {
         let tunnel = self.tunnel_at(index);
         if tunnel.auth.is_some() {
-            // A peer that begins anew has a new nonce: this one is a replay.
+            // A peer that restarts has a new nonce: this one is a replay.
             return false;
         }
         match (tunnel.ending, tunnel.up) {
@@ -238,7 +238,7 @@ impl Endpoint {
         })
     }
 
-    /// Why an SCCRQ or SCCRP cannot be taken, if it cannot.
+    /// Why an SCCRQ or SCCRP must be refused, if it must.
     fn check_start(&self, message: &Message<'_>) -> Result<(), TunnelEnd> {
         let version = message.version();
         if version == Version::V2 {
@@ -276,7 +276,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Takes what an acceptable SCCRQ or SCCRP says of the peer.
+    /// Takes the peer's values from an acceptable SCCRQ or SCCRP.
     fn take_start(&mut self, index: u32, message: &Message<'_>) {
         let window = message.u16(Attribute::ReceiveWindowSize);
         let tunnel = self.tunnel_at_mut(index);
@@ -311,7 +311,7 @@ impl Endpoint {
             if tunnel.originated && tunnel.state == TunnelState::WaitCtlReply {
                 opening -= 1;
                 let ours = tunnel.setup.as_ref().and_then(|setup| setup.tie_breaker);
-                // The lower value wins; who sent one wins over who did not.
+                // The lower value wins; any value wins over none.
                 let order = match (ours, theirs) {
                     (Some(ours), Some(theirs)) => ours.cmp(&theirs),
                     (Some(_), None) => core::cmp::Ordering::Less,
@@ -421,7 +421,7 @@ impl Endpoint {
         }
     }
 
-    /// Established: sessions that waited go on, set-up state goes.
+    /// Established: continues waiting sessions, and frees the set-up state.
     fn tunnel_up(&mut self, index: u32, now: Instant) {
         let hello = self.hello_wait();
         let tunnel = self.tunnel_at_mut(index);
@@ -445,7 +445,7 @@ impl Endpoint {
         action
     }
 
-    /// The only place that writes a tunnel's state: counts follow it.
+    /// The only place that writes a tunnel's state, and updates the counts.
     pub(super) fn set_tunnel_state(&mut self, index: u32, next: TunnelState) {
         let tunnel = self.tunnel_at_mut(index);
         let state = core::mem::replace(&mut tunnel.state, next);
@@ -477,13 +477,13 @@ impl Endpoint {
     }
 }
 
-/// What an SCCRQ shows for its authentication.
+/// The authentication of an SCCRQ.
 enum Credentials {
-    /// None is asked for, or it stands in the AVPs of RFC 2661.
+    /// Not needed, or done by the AVPs of RFC 2661.
     Plain,
     /// Its digest is right (RFC 3931 4.3).
     Signed(Box<Auth>),
-    /// Not enough, and why.
+    /// Missing or wrong, and why.
     Refused(&'static str),
 }
 

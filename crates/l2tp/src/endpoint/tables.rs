@@ -103,7 +103,7 @@ impl Endpoint {
         holders.any(|at| self.tunnel_at(at).route.peer.ip() == peer)
     }
 
-    /// Forgets a tunnel's record; its sessions and its peer are gone before.
+    /// Removes a tunnel's record. Its sessions and its peer were removed before.
     pub(super) fn remove_tunnel(&mut self, index: u32) {
         self.remove_request(index);
         let Self {
@@ -262,7 +262,7 @@ impl Endpoint {
         false
     }
 
-    /// Takes a tunnel from its peer's list, and the peer away with the last.
+    /// Removes a tunnel from its peer's list, and the peer with its last tunnel.
     pub(super) fn unlink_peer(&mut self, index: u32) {
         let tunnel = self.tunnel_at_mut(index);
         let (peer, config_id) = (tunnel.peer, tunnel.config_id);
@@ -386,7 +386,7 @@ impl Endpoint {
         });
     }
 
-    /// Forgets a session's record.
+    /// Removes a session's record.
     pub(super) fn remove_session(&mut self, index: u32) -> Session {
         let session = self.session_at(index);
         let (tunnel, prev, next) = (session.tunnel, session.prev, session.next);

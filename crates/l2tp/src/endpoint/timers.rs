@@ -1,4 +1,4 @@
-//! What is due: retransmissions, HELLOs, the ends of set-up and of the hold.
+//! Timers: retransmissions, HELLOs, the ends of set-up and of the hold.
 //!
 //! Implements parts of RFC 2661, sections 5.5 and 5.8.
 
@@ -12,7 +12,7 @@ use crate::session::fsm as call;
 use crate::tunnel::fsm::Event;
 use crate::tunnel::{Ending, TunnelState};
 
-/// Tokens of sessions have this bit, those of tunnels have not.
+/// Timer tokens of sessions have this bit; those of tunnels do not.
 const SESSION: u32 = 1 << 31;
 
 impl Endpoint {
@@ -33,7 +33,7 @@ impl Endpoint {
         tunnel.timer = (due != Instant::FAR_FUTURE).then(|| (timers.insert(due, index), due));
     }
 
-    /// Has a session end at a time: it is not established by then, or its payload has ended.
+    /// Arms the end of a session: it must be established by then, or its payload has ended.
     pub(super) fn arm_session(&mut self, index: u32, at: Instant) {
         let timer = self.timers.insert(at, SESSION | index);
         self.session_at_mut(index).timer = Some(timer);
@@ -104,7 +104,7 @@ impl Endpoint {
                     return;
                 }
                 tunnel.idle_deadline = now + hello;
-                // What is already unanswered will tell whether the peer is there.
+                // An unacknowledged message already probes the peer.
                 if tunnel.reliable.is_idle() {
                     self.compose_hello(index);
                 }

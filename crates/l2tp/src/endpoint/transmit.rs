@@ -1,4 +1,4 @@
-//! What goes out: headers around queued bodies, acknowledgements, digests.
+//! Transmission: headers of queued messages, acknowledgements, digests.
 //!
 //! Implements parts of RFC 3931, section 6.15.
 
@@ -8,13 +8,13 @@ use wire::l2tp::{self, DigestType, MessageType, Version, Writer, digest};
 use super::{Endpoint, Keys};
 use crate::tunnel::Tunnel;
 
-/// The Message Type AVP is first: its value stands here in a body.
+/// The offset of the message type in a body: the Message Type AVP is first.
 const MESSAGE_TYPE_AT: usize = 6;
 
 impl Endpoint {
-    /// Puts a tunnel into the queue of those that have something to do.
+    /// Puts a tunnel into the queue of tunnels with something to do.
     pub(super) fn mark_ready(&mut self, index: u32) {
-        // With no room for held tunnels, one may be gone before its last word.
+        // Without room for held tunnels, one may be gone before its last message.
         if let Some(tunnel) = self.tunnels.at_mut(index)
             && !core::mem::replace(&mut tunnel.ready, true)
         {

@@ -1,4 +1,4 @@
-//! What `show` reads: rows by cursor, so that no list is ever built.
+//! Rows for `show`, by cursor, so that no list is built.
 
 use core::net::IpAddr;
 
@@ -21,9 +21,9 @@ pub struct Counts {
     /// Tunnels that a peer opened and that are not yet established, those refused
     /// included while their StopCCN waits for its acknowledgement.
     pub half_open: u32,
-    /// Tunnels whose StopCCN waits for its acknowledgement.
+    /// Tunnels whose StopCCN is unacknowledged.
     pub closing: u32,
-    /// Closed tunnels that are remembered for late duplicates.
+    /// Closed tunnels that are kept for late duplicates.
     pub held: u32,
     /// Sessions.
     pub sessions: u32,
@@ -33,8 +33,8 @@ pub struct Counts {
     pub peers: u32,
     /// Timers armed.
     pub timers: u32,
-    /// Control messages that wait: for an acknowledgement, for a peer's window,
-    /// or for one that was overtaken.
+    /// Queued control messages: unacknowledged, waiting for a window, or received
+    /// ahead of a missing one.
     pub messages: u32,
 }
 
@@ -47,7 +47,7 @@ pub struct PeerView {
     pub tunnels: u32,
     /// Those of them for which our SCCRQ is unanswered.
     pub opening: u32,
-    /// Tunnels ever opened with it, while it has had any.
+    /// Tunnels opened with it since it last had none.
     pub opened_total: u64,
 }
 

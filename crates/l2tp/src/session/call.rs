@@ -1,4 +1,4 @@
-//! What a call's set-up messages say of it.
+//! The details of a call, from its set-up messages.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use wire::l2tp::{Attribute, Message};
 use crate::config::Pseudowire;
 use crate::emitter::Emitter;
 
-/// Who asks for the call.
+/// Which side asks for the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Direction {
     /// We are the LAC and announce a call: ICRQ.
@@ -21,9 +21,9 @@ pub enum Direction {
 /// A call to be made.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who asks for it.
+    /// Which side asks for it.
     pub direction: Direction,
-    /// What it carries; always PPP in L2TPv2.
+    /// Its payload; always PPP in L2TPv2.
     pub pseudowire: Pseudowire,
     /// Ask for sequence numbers on data (Sequencing Required, Data Sequencing).
     pub sequencing: bool,
@@ -42,11 +42,11 @@ impl Default for Call {
     }
 }
 
-/// Numbers, speeds, circuit and proxy AVPs of a call; all of it as the peer
-/// sent it, or as we shall.
+/// Numbers, speeds, circuit and proxy AVPs of a call, as the peer sent them or
+/// as we send them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallDetails {
-    /// Call Serial Number; 0 has the endpoint choose one.
+    /// Call Serial Number; 0 lets the endpoint choose one.
     pub serial: u32,
     /// Called Number.
     pub called_number: Box<[u8]>,
@@ -58,7 +58,7 @@ pub struct CallDetails {
     pub remote_end_id: Box<[u8]>,
     /// (Tx) Connect Speed in bit/s.
     pub tx_speed_bps: u64,
-    /// Rx Connect Speed in bit/s; 0 where it was not said.
+    /// Rx Connect Speed in bit/s; 0 if unknown.
     pub rx_speed_bps: u64,
     /// Physical Channel ID.
     pub physical_channel: Option<u32>,
@@ -70,7 +70,7 @@ pub struct CallDetails {
     pub framing_type: u32,
     /// Circuit Status (L2TPv3): bit 0 active, bit 1 new.
     pub circuit_status: u16,
-    /// What the LAC negotiated before the tunnel was there (RFC 2661 4.4.5).
+    /// The LAC's negotiation before the tunnel (RFC 2661 4.4.5).
     pub proxy: Option<Box<Proxy>>,
 }
 
@@ -112,7 +112,7 @@ impl CallDetails {
             .all(|value| value.len() <= crate::emitter::HIDDEN_MAX)
     }
 
-    /// Takes what a message says; what it does not say stays.
+    /// Takes the AVPs of a message. Others keep their values.
     pub(crate) fn take(&mut self, message: &Message<'_>) {
         let bytes = |attribute, field: &mut Box<[u8]>| {
             if let Some(value) = message.get(attribute) {

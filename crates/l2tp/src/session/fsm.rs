@@ -6,7 +6,7 @@ use core::fmt;
 /// A session's state, by the RFC's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionState {
-    /// Not there yet, or not any more.
+    /// No call.
     Idle,
     /// Waits for its tunnel (RFC 3931: wait-control-conn).
     WaitTunnel,
@@ -77,7 +77,7 @@ pub(crate) enum Action {
     CleanUp,
 }
 
-/// The tables: what is to be done, and the state after it.
+/// The tables: the actions, and the next state.
 pub(crate) const fn step(role: Role, state: SessionState, event: Event) -> (Action, SessionState) {
     match role {
         Role::LacIncoming => lac_incoming(state, event),
@@ -245,7 +245,7 @@ const fn lns_outgoing(state: SessionState, event: Event) -> (Action, SessionStat
     }
 }
 
-/// wait-tunnel: nothing has been sent, so nothing has to be taken back.
+/// wait-tunnel: nothing was sent, so the peer needs no CDN.
 const fn waiting_for_tunnel(event: Event) -> (Action, SessionState) {
     match event {
         E::TunnelOpen => (A::SendRequest, WaitReply),

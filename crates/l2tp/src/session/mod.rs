@@ -1,4 +1,4 @@
-//! A call in a tunnel: what is kept of one, and how it looks from outside.
+//! The record of a session, and its rows for `show`.
 
 use base::Instant;
 use base::slab::Key;
@@ -20,7 +20,7 @@ pub use fsm::{Role, SessionState};
 pub struct SessionKey(pub(crate) Key);
 
 impl SessionKey {
-    /// Its place: below the number of sessions there ever were at a time, and used again when it is gone.
+    /// Its index: below the largest number of sessions at a time so far, and reused after its end.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.0.index
@@ -30,7 +30,7 @@ impl SessionKey {
 /// One session.
 pub(crate) struct Session {
     pub(crate) key: Key,
-    /// Its tunnel's place.
+    /// Its tunnel's index.
     pub(crate) tunnel: u32,
     /// The neighbours in the tunnel's list.
     pub(crate) prev: u32,
@@ -39,9 +39,9 @@ pub(crate) struct Session {
     pub(crate) remote_id: u32,
     pub(crate) role: Role,
     pub(crate) state: SessionState,
-    /// Whether it stands in the table of remote ids.
+    /// Whether it is in the table of remote ids.
     pub(crate) in_remote: bool,
-    /// Whether an ICRQ or OCRQ was sent or taken, so that a CDN makes sense.
+    /// Whether an ICRQ or OCRQ was sent or accepted, so that the peer needs a CDN.
     pub(crate) announced: bool,
     pub(crate) version: Version,
     /// The set-up timer.
@@ -61,11 +61,11 @@ pub(crate) struct Session {
     pub(crate) sent_sequence: u32,
     /// Whether the peer wants sequence numbers on data.
     pub(crate) sequencing: bool,
-    /// Whether that is so because an LNS numbers its own, and as long as it does.
+    /// Whether we number because the LNS does, and only as long as it does.
     pub(crate) sequencing_by_peer: bool,
     /// Session Tie Breaker that we sent; 0 for none (RFC 3931 5.4.4).
     pub(crate) tie_breaker: u64,
-    /// What set-up said of the call, where it said anything.
+    /// Details from the set-up, if there were any.
     pub(crate) details: Option<Box<CallDetails>>,
 }
 
@@ -144,23 +144,23 @@ pub struct SessionView<'a> {
     pub state: SessionState,
     /// Pseudowire type number; 7, PPP, in v2.
     pub pseudowire: u16,
-    /// What the peer puts into its data messages.
+    /// The cookie in the peer's data messages.
     pub local_cookie: Cookie,
-    /// What we put into our data messages.
+    /// The cookie in our data messages.
     pub remote_cookie: Cookie,
     /// Whether the default L2-specific sublayer is in our data messages.
     pub sublayer: bool,
     /// Whether our data messages are numbered.
     pub sequencing: bool,
-    /// When it began.
+    /// When it started.
     pub created: Instant,
     /// When it was established.
     pub up: Option<Instant>,
-    /// Numbers, speeds and proxy AVPs, where set-up had any.
+    /// Numbers, speeds and proxy AVPs, if there were any.
     pub details: Option<&'a CallDetails>,
 }
 
-/// What is kept of a session that ended.
+/// The history of a session that ended.
 #[derive(Clone, Debug)]
 pub struct EndedSession {
     /// The id that we had assigned.
@@ -171,7 +171,7 @@ pub struct EndedSession {
     pub tunnel_id: u32,
     /// Protocol version.
     pub version: Version,
-    /// When it began.
+    /// When it started.
     pub created: Instant,
     /// When it was established, if ever.
     pub up: Option<Instant>,

@@ -6,7 +6,7 @@ use core::fmt;
 /// A control connection's state, by the RFC's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TunnelState {
-    /// Not there yet, or not any more.
+    /// No connection.
     Idle,
     /// SCCRQ sent.
     WaitCtlReply,
@@ -32,7 +32,7 @@ pub(crate) enum Event {
     StopCcn,
     /// We want it closed, whatever the reason.
     Close,
-    /// It goes without a word: its peer began anew, or its room is needed.
+    /// It ends without a message: its peer restarted, or its record is needed.
     Forget,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Action {
     CleanUp,
 }
 
-/// The table: what is to be done, and the state after it.
+/// The table: the actions, and the next state.
 pub(crate) const fn step(state: TunnelState, event: Event) -> (Action, TunnelState) {
     use Action as A;
     use Event as E;

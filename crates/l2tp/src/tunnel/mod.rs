@@ -1,4 +1,4 @@
-//! A control connection: what is kept of one, and how it looks from outside.
+//! The record of a control connection, and its rows for `show`.
 //!
 //! Implements parts of RFC 3931, section 5.4.1.
 
@@ -21,18 +21,18 @@ pub(crate) use offers::Offers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TunnelKey(pub(crate) Key);
 
-/// What becomes of a tunnel after its state machine is done with it.
+/// The phases of a tunnel after its state machine has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It is in use.
     No,
-    /// Our StopCCN waits for its acknowledgement.
+    /// Our StopCCN is unacknowledged.
     StopSent,
-    /// Closed; remembered so that late duplicates are acknowledged.
+    /// Closed, and kept to acknowledge late duplicates.
     Held,
 }
 
-/// One control connection. Kept small: there may be a hundred thousand.
+/// One control connection. Small, because there may be 100,000.
 pub(crate) struct Tunnel {
     pub(crate) key: Key,
     pub(crate) route: Route,
@@ -52,7 +52,7 @@ pub(crate) struct Tunnel {
     pub(crate) first_session: u32,
     pub(crate) sessions: u32,
     pub(crate) config_id: u32,
-    /// Hash of the body of the peer's SCCRQ, to know it again.
+    /// Hash of the body of the peer's SCCRQ, to recognise a retransmission.
     pub(crate) request_hash: u32,
     pub(crate) received: u32,
     pub(crate) sent: u32,
@@ -62,24 +62,24 @@ pub(crate) struct Tunnel {
     pub(crate) state: TunnelState,
     pub(crate) ending: Ending,
     pub(crate) originated: bool,
-    /// Whether it stands in the table of requests.
+    /// Whether it is in the table of requests.
     pub(crate) in_requests: bool,
-    /// Whether it stands in the queue of tunnels that have something to send.
+    /// Whether it is in the queue of tunnels with something to send.
     pub(crate) ready: bool,
     /// Sessions whose ICRQ or OCRQ is unanswered: ties are possible.
     pub(crate) calls_unanswered: u32,
     /// Whether sessions wait for the tunnel to open.
     pub(crate) sessions_wait: bool,
-    /// Which calls the peer takes.
+    /// The kinds of calls that the peer accepts.
     pub(crate) offers: Offers,
     pub(crate) peer_host: Box<str>,
-    /// What only set-up needs; freed when the tunnel is up.
+    /// State of the set-up; freed when the tunnel is up.
     pub(crate) setup: Option<Box<Setup>>,
     /// Message authentication of L2TPv3.
     pub(crate) auth: Option<Box<Auth>>,
 }
 
-/// What only the set-up of a tunnel needs.
+/// State of a tunnel's set-up.
 #[derive(Default)]
 pub(crate) struct Setup {
     /// The challenge that we sent.
@@ -92,9 +92,9 @@ pub(crate) struct Setup {
 #[derive(Default)]
 pub(crate) struct Auth {
     pub(crate) local_nonce: [u8; 16],
-    /// Whether the peer was told our nonce; without, it counts as empty.
+    /// Whether the peer has our nonce; before that, it counts as empty.
     pub(crate) told: bool,
-    /// Empty while the peer has not told it.
+    /// The peer's nonce; empty until the peer has sent it.
     pub(crate) remote_nonce: Box<[u8]>,
 }
 
@@ -194,7 +194,7 @@ pub struct TunnelView<'a> {
     pub version: Version,
     /// State by the RFC's name; `Idle` while it is closing.
     pub state: TunnelState,
-    /// Whether a StopCCN of ours waits for its acknowledgement.
+    /// Whether our StopCCN is unacknowledged.
     pub closing: bool,
     /// Whether we sent the SCCRQ.
     pub originated: bool,
@@ -210,7 +210,7 @@ pub struct TunnelView<'a> {
     pub created: Instant,
     /// When it was established.
     pub up: Option<Instant>,
-    /// When the peer was last heard.
+    /// When the last message or frame of the peer arrived.
     pub last_heard: Instant,
     /// The peer's Receive Window Size, in messages.
     pub peer_window: u16,
@@ -228,7 +228,7 @@ pub struct TunnelView<'a> {
     pub duplicates: u32,
 }
 
-/// What is kept of a tunnel that ended.
+/// The history of a tunnel that ended.
 #[derive(Clone, Debug)]
 pub struct EndedTunnel {
     /// The id that we had assigned.
@@ -241,7 +241,7 @@ pub struct EndedTunnel {
     pub route: Route,
     /// The peer's Host Name.
     pub host_name: Box<str>,
-    /// When it began.
+    /// When it started.
     pub created: Instant,
     /// When it was established, if ever.
     pub up: Option<Instant>,

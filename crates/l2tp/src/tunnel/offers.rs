@@ -1,4 +1,4 @@
-//! Which calls a peer takes, as its SCCRQ or SCCRP says.
+//! The kinds of calls that a peer accepts, from its SCCRQ or SCCRP.
 
 use wire::l2tp::{Attribute, Message, Version};
 
