@@ -1,7 +1,7 @@
-//! Whether a packet may be passed on at all: RFC 1812 sections 5.2.2 and 5.3.7, RFC 4291 section 2.5.
+//! Checks that a packet may be forwarded at all: RFC 1812 sections 5.2.2 and 5.3.7, RFC 4291 section 2.5.
 //!
-//! [`wire::ip::Header::read`] has done the tests of lengths and version; here are the others. Left out: directed
-//! broadcasts, since a point-to-point link has none.
+//! [`wire::ip::Header::read`] checks lengths and version; the other checks are here. Left out: directed broadcasts,
+//! since a point-to-point link has none.
 
 use wire::checksum;
 use wire::ip::Header;
@@ -9,8 +9,8 @@ use wire::packet::Fragment;
 
 use crate::discard::Discard;
 
-/// The header checksum of IPv4 (RFC 1812 section 5.2.2, test 2); IPv6 has none. Not needed for what comes from a kernel,
-/// which has looked at it.
+/// Checks the IPv4 header checksum (RFC 1812 section 5.2.2, test 2); IPv6 has none. Packets from a kernel do not need
+/// this, because the kernel checked them.
 ///
 /// # Errors
 /// [`Discard::Checksum`].
@@ -26,17 +26,17 @@ pub fn checksum(header: &Header, packet: &[u8]) -> Result<(), Discard> {
     right.then_some(()).ok_or(Discard::Checksum)
 }
 
-/// A destination that a packet may have, as far as it goes.
+/// How far a destination reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// It may be passed on.
+    /// It may be forwarded.
     Any,
-    /// Never beyond the link: IPv6's link-local addresses and multicast of that scope, which neighbour discovery uses.
+    /// It is on the link: IPv6's link-local addresses and multicast of that scope, which neighbour discovery uses.
     Link,
 }
 
-/// Source and destination: neither impossible on a network, and how far the destination reaches. And that a fragment
-/// ends within the longest datagram.
+/// Checks that source and destination are possible on a network, and that a fragment ends within the longest datagram.
+/// Returns how far the destination reaches.
 ///
 /// # Errors
 /// [`Discard::MartianSource`], [`Discard::MartianDestination`], [`Discard::Multicast`], [`Discard::FragmentEnd`].
@@ -58,7 +58,7 @@ fn fragment_end(header: &Header) -> Result<(), Discard> {
     (end <= 0xffff).then_some(()).ok_or(Discard::FragmentEnd)
 }
 
-/// Whether no packet on a network may come from `address`: of network 0 and 127, link-local (RFC 3927), multicast,
+/// Whether no packet on a network may have the source `address`: network 0 and 127, link-local (RFC 3927), multicast,
 /// reserved, broadcast.
 #[inline]
 pub(crate) fn is_martian_v4(address: u32) -> bool {
@@ -66,8 +66,8 @@ pub(crate) fn is_martian_v4(address: u32) -> bool {
     matches!(a, 0 | 127 | 224..) || (a, b) == (169, 254)
 }
 
-/// Whether no packet on a network may come from `address`: unspecified, loopback, and IPv4's in IPv6, which are all in
-/// `::/64`, and multicast.
+/// Whether no packet on a network may have the source `address`: unspecified, loopback, and IPv4's in IPv6, which are
+/// all in `::/64`, and multicast.
 #[inline]
 pub(crate) fn is_martian_v6(address: u128) -> bool {
     address >> 64 == 0 || is_multicast_v6(address)

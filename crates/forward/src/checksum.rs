@@ -1,7 +1,7 @@
-//! The Internet checksum after the change of one word, without the rest of the packet (RFC 1624).
+//! Updates an Internet checksum after a change of one word, without reading the packet again (RFC 1624).
 
 /// The checksum of a header or segment whose checksum was `checksum` and one of whose words was changed from `old` to
-/// `new` (RFC 1624 section 3, equation 3). A word stands at an even offset; a wrong checksum stays wrong.
+/// `new` (RFC 1624 section 3, equation 3). The word must be at an even offset. A wrong checksum stays wrong.
 #[inline]
 #[must_use]
 pub fn changed(checksum: u16, old: u16, new: u16) -> u16 {

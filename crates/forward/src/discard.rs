@@ -1,11 +1,11 @@
-//! Why a packet goes no further.
+//! Reasons to drop a packet.
 
 use core::fmt;
 
 use wire::ip::HeaderError;
 
-/// Why a packet was discarded; its owner counts these. [`icmp::Error::of`](crate::icmp::Error::of) knows which of them
-/// its sender is told.
+/// Why a packet was dropped. The owner counts these; [`icmp::Error::of`](crate::icmp::Error::of) gives the ICMP error
+/// for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Discard {
@@ -15,17 +15,17 @@ pub enum Discard {
     Version,
     /// IPv4's header length is impossible (RFC 1812 section 5.2.2, test 4).
     HeaderLength,
-    /// The length in the header is impossible, or more than came (test 5).
+    /// The length in the header is impossible, or above that of the packet (test 5).
     TotalLength,
-    /// IPv6 extension headers, or AH, go past the end, or are too many.
+    /// IPv6 extension headers, or AH, exceed the packet or the limit on their number.
     Extensions,
     /// IPv4's header checksum is wrong (test 2).
     Checksum,
-    /// A fragment that reaches beyond 65,535 octets (RFC 791 section 3.1, RFC 8200 section 4.5).
+    /// A fragment that ends beyond 65,535 bytes (RFC 791 section 3.1, RFC 8200 section 4.5).
     FragmentEnd,
     /// A source that no packet on a network may have (RFC 1812 section 5.3.7, RFC 4291 section 2.5).
     MartianSource,
-    /// A destination to which no router passes a packet (the same, RFC 3927 section 7).
+    /// A destination that no router forwards to (the same, RFC 3927 section 7).
     MartianDestination,
     /// Multicast, which is not forwarded here.
     Multicast,
@@ -33,9 +33,9 @@ pub enum Discard {
     BeyondScope,
     /// A source that is not the subscriber's.
     Spoofed,
-    /// Its hops are used up (RFC 1812 section 5.3.1, RFC 8200 section 3).
+    /// Its TTL or hop limit is used up (RFC 1812 section 5.3.1, RFC 8200 section 3).
     HopLimit,
-    /// It is for no subscriber.
+    /// No subscriber has the destination.
     NoRoute,
     /// It does not fit, and may not be fragmented (RFC 1191, RFC 8200 section 5).
     TooBig,

@@ -1,27 +1,25 @@
-//! A packet that is larger than the link it is to leave by: fragments of IPv4 (RFC 791 sections 2.3 and 3.2), or an
-//! error to its sender (RFC 1191, RFC 8200 section 5).
+//! Packets that are larger than a link's MTU: fragments of IPv4 (RFC 791 sections 2.3 and 3.2), or an error to the
+//! sender (RFC 1191, RFC 8200 section 5).
 //!
-//! A packet is fragmented before it enters a tunnel (RFC 3931, section 4.1.4).
-//!
-//! Left out: reassembly, which is the destination's, and packets of many segments (GSO), which are split before.
+//! Left out: reassembly, which the destination does, and packets of many segments (GSO), which are split before.
 
 use wire::checksum;
 use wire::ip::Header;
 
-/// What is to be done with a packet.
+/// How a packet fits into an MTU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fit {
     /// It fits.
     Whole,
-    /// It is to leave in fragments of at most this many octets: [`split`].
+    /// Send it in fragments of at most this many bytes: [`split`].
     Split(u16),
-    /// It is to be discarded, and its sender told of this MTU (RFC 1191 section 4, RFC 4443 section 3.2).
+    /// Drop it, and send its sender an error with this MTU (RFC 1191 section 4, RFC 4443 section 3.2).
     TooBig(u16),
 }
 
-/// The MTU of a link as this version of IP may use it: RFC 791 knows none below 68 octets, and RFC 8200 section 5 none
-/// below 1280, where what is below IP must fragment: a tunnel by its outer packets; and a PPP peer takes 1500 octets
-/// whatever its MRU (RFC 1661 section 6.1).
+/// The MTU of a link for this version of IP. Values below the IP minimum (68 bytes, RFC 791; 1280, RFC 8200 section 5)
+/// are treated as the minimum; the layer below must fragment. A tunnel fragments its outer packets, and a PPP peer
+/// accepts 1500 bytes whatever its MRU (RFC 1661 section 6.1).
 #[inline]
 #[must_use]
 pub const fn usable_mtu(version: u8, mtu: u16) -> u16 {
@@ -33,8 +31,8 @@ pub const fn usable_mtu(version: u8, mtu: u16) -> u16 {
     }
 }
 
-/// Whether a packet of `length` octets with this header fits into `mtu`. The length is
-/// [`Header::total_length`] but for a packet of many segments, which asks with that of one of them.
+/// How a packet of `length` bytes with this header fits into `mtu`. The length is [`Header::total_length`]; for a
+/// packet of many segments, the length of one segment.
 #[inline]
 #[must_use]
 pub const fn fit(header: &Header, length: u32, mtu: u16) -> Fit {
@@ -53,7 +51,7 @@ pub const fn fit(header: &Header, length: u32, mtu: u16) -> Fit {
 pub struct Piece<'a> {
     header: [u8; 60],
     header_length: u8,
-    /// What follows the header.
+    /// The bytes behind the header.
     pub content: &'a [u8],
 }
 
@@ -70,8 +68,8 @@ impl Piece<'_> {
         self.header().len() + self.content.len()
     }
 
-    /// Writes the fragment at the start of `out` and says how long it is; `None`, and nothing is written, where it has
-    /// no room.
+    /// Writes the fragment to the start of `out` and returns its length. `None` if it does not fit; then nothing is
+    /// written.
     pub fn write(&self, out: &mut [u8]) -> Option<usize> {
         let out = out.get_mut(..self.length())?;
         let (header, content) = out.split_at_mut(self.header().len());
@@ -81,13 +79,12 @@ impl Piece<'_> {
     }
 }
 
-/// Cuts an IPv4 packet into fragments of at most `mtu` octets, as the procedure of RFC 791 section 3.2 does: each but
-/// the last as long as it can be, options in all of them only where their copied flag is set. A fragment is cut like a
-/// datagram. A packet that fits comes out as its one piece.
+/// Splits an IPv4 packet into fragments of at most `mtu` bytes (RFC 791 section 3.2). Each fragment but the last is as
+/// long as possible. Options whose copied flag is not set are in the first one only. A fragment is split like a
+/// datagram. A packet that fits gives one piece.
 ///
-/// None come out of what is no IPv4 packet, and of one that must not be fragmented and does not fit ([`fit`] says so);
-/// and none that would begin beyond what an offset can say ([`check::addresses`](crate::check::addresses) finds such
-/// packets).
+/// There are no pieces of a packet that is not IPv4, or that must not be fragmented and does not fit (see [`fit`]), and
+/// none beyond the largest offset (see [`check::addresses`](crate::check::addresses)).
 #[must_use]
 pub fn split<'a>(header: &Header, packet: &'a [u8], mtu: u16) -> Pieces<'a> {
     let mtu = usable_mtu(4, mtu);
@@ -108,7 +105,7 @@ pub fn split<'a>(header: &Header, packet: &'a [u8], mtu: u16) -> Pieces<'a> {
         })
 }
 
-/// The flag "more fragments" in the octet that it is in.
+/// The flag "more fragments" in its byte.
 const MORE: u8 = 0x20;
 
 /// The IPv4 header and what follows it. AH counts as content, which [`Header::header_length`] does not.
@@ -125,7 +122,7 @@ pub struct Pieces<'a> {
     header: [u8; 60],
     header_length: u8,
     content: &'a [u8],
-    /// Octets of the datagram in front of `content`.
+    /// Bytes of the datagram before `content`.
     offset: u16,
     /// Whether the packet is the end of its datagram.
     is_last: bool,
@@ -144,7 +141,7 @@ impl<'a> Pieces<'a> {
         done: true,
     };
 
-    /// Makes the header that of fragments other than the first.
+    /// Changes the header to that of fragments other than the first.
     fn drop_options(&mut self) {
         let length = copied_options(&mut self.header, self.header_length);
         self.header_length = length;
@@ -195,8 +192,8 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Moves the options that are copied to the front, fills up with "end of options" to a multiple of four octets, and says
-/// how long the header is. Options of an impossible length, and what follows them, are not copied.
+/// Moves the options to copy to the front, pads them with "end of options" to a multiple of four bytes, and returns the
+/// length of the header. Options from the first one with an impossible length on are not copied.
 fn copied_options(header: &mut [u8; 60], length: u8) -> u8 {
     let mut to = 20;
     let mut at = 20;

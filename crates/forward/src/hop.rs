@@ -1,15 +1,14 @@
-//! One hop less to go: TTL (RFC 1812 section 5.3.1) and hop limit (RFC 8200 section 3).
+//! Decrements TTL (RFC 1812 section 5.3.1) and hop limit (RFC 8200 section 3).
 
 use wire::ip::Header;
 
 use crate::checksum;
 use crate::discard::Discard;
 
-/// Takes one from the TTL, and keeps the header checksum right, or from the hop limit. The header's copy stays as it was
-/// read.
+/// Decrements the TTL and updates the header checksum, or decrements the hop limit. `header` keeps the old value.
 ///
 /// # Errors
-/// [`Discard::HopLimit`] when nothing would be left; the packet is as it was, as an ICMP error quotes it.
+/// [`Discard::HopLimit`] if it would become zero. The packet is unchanged then, because an ICMP error quotes it.
 #[inline]
 pub fn decrement(header: &Header, packet: &mut [u8]) -> Result<(), Discard> {
     if header.hop_limit <= 1 {

@@ -1,8 +1,8 @@
 //! Errors that a router sends: ICMP (RFC 792, RFC 1812 sections 4.3 and 5.2.7, RFC 1191) and ICMPv6 (RFC 4443).
 //!
-//! [`write()`] makes one or says why none is due; [`Sender`] adds the limit on their rate and counts. Left out: echo, which
-//! is answered elsewhere; Redirect, Parameter Problem and Source Quench (RFC 6633), which are not sent; extensions (RFC
-//! 4884); reversed source routes (RFC 1812 section 4.3.2.6).
+//! [`write`] writes an error, or returns why none is due. [`Sender`] adds a rate limit and counters. Left out: echo,
+//! which is answered elsewhere; Redirect, Parameter Problem and Source Quench (RFC 6633), which are not sent;
+//! extensions (RFC 4884); reversed source routes (RFC 1812 section 4.3.2.6).
 
 mod rate;
 #[cfg(test)]
@@ -27,7 +27,7 @@ pub const LENGTH_MAX_V4: usize = 576;
 
 const HEADER: usize = 8;
 
-/// The edge's own addresses: errors are from there. An unspecified one is none.
+/// The edge's own addresses, the sources of errors. Unspecified means none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local {
     /// IPv4 address.
@@ -36,18 +36,18 @@ pub struct Local {
     pub v6: Ipv6Addr,
 }
 
-/// What a packet's sender is told.
+/// An ICMP error to a packet's sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Error {
-    /// No way leads to the network.
+    /// There is no route to the network.
     NetUnreachable,
-    /// The network is here, and nobody has the address.
+    /// The network is here, but no subscriber has the address.
     HostUnreachable,
     /// A filter forbids it.
     Prohibited,
     /// The destination is beyond what a link-local source may reach; over IPv4, a host that is unreachable.
     BeyondScope,
-    /// Its hops are used up.
+    /// Its TTL or hop limit is used up.
     TimeExceeded,
     /// It does not fit, and may not be fragmented; the MTU that it has to fit.
     TooBig(u16),
@@ -55,8 +55,8 @@ pub enum Error {
 
 impl Error {
     /// The error that the sender of a discarded packet gets, if any. There is none for an invalid packet or one with an
-    /// impossible source or destination (RFC 1812 sections 5.2.2 and 4.3.2.7), nor for a spoofed source (section 5.3.8).
-    /// For a packet that is too big, whoever knows the MTU makes [`Error::TooBig`].
+    /// impossible source or destination (RFC 1812 sections 5.2.2 and 4.3.2.7), nor for a spoofed source (section
+    /// 5.3.8). For a packet that is too big, whoever knows the MTU makes [`Error::TooBig`].
     #[must_use]
     pub const fn of(discard: Discard) -> Option<Self> {
         match discard {
@@ -95,7 +95,7 @@ impl Error {
         }
     }
 
-    /// The MTU where a message of either version has it, in its low 16 bits.
+    /// The MTU field of either version, in the low 16 bits.
     const fn rest(self) -> [u8; 4] {
         match self {
             Self::TooBig(mtu) => (mtu as u32).to_be_bytes(),
@@ -122,7 +122,7 @@ pub enum Silence {
     Fragment,
     /// We have no address to send from.
     NoAddress,
-    /// So many were sent that this one is not.
+    /// The rate limit is reached.
     Limited,
 }
 
@@ -151,7 +151,7 @@ impl Silence {
     }
 }
 
-/// Whether an error of this kind about a packet with this header may be sent, but for the rate.
+/// Whether an error of this kind about a packet with this header may be sent, apart from the rate.
 ///
 /// # Errors
 /// Why not.
@@ -168,7 +168,7 @@ fn may_send_v4(header: &Header, local: &Local) -> Result<(), Silence> {
     if header.fragment == Fragment::Later {
         return Err(Silence::Fragment);
     }
-    // Queries and replies (RFC 1122 section 3.2.2; RFC 8335); what is unknown may be an error.
+    // Queries and replies (RFC 1122 section 3.2.2; RFC 8335). Unknown types may be errors.
     let queries = |kind: u8| matches!(kind, 0 | 8 | 9 | 10 | 13..=18 | 42 | 43);
     if header.protocol == icmp::PROTOCOL && !header.icmp().is_some_and(|(kind, _)| queries(kind)) {
         return Err(Silence::AboutAnError);
@@ -205,11 +205,11 @@ fn may_send_v6(error: Error, header: &Header, local: &Local) -> Result<(), Silen
     Ok(())
 }
 
-/// Writes an error about a packet, from its IP header on, and says how long it is. `out` is 1,280 octets with what the
-/// caller wants in front of them.
+/// Writes an error about a packet, IP header included, to `out` and returns its length. A caller that needs headroom
+/// passes the part of its buffer behind it.
 ///
 /// # Errors
-/// Why none is sent; nothing was written. [`Silence::Limited`] is [`Sender`]'s alone.
+/// Why none is sent; nothing was written. Only [`Sender`] returns [`Silence::Limited`].
 pub fn write(
     error: Error,
     header: &Header,
@@ -273,19 +273,19 @@ fn header_v6(out: &mut [u8], length: usize, header: &Header, local: &Local) {
     out[24..40].copy_from_slice(&header.source.to_be_bytes());
 }
 
-/// Sends errors as often as a rate allows, and counts.
+/// Writes errors within a rate, and counts them.
 #[derive(Debug, Clone)]
 pub struct Sender {
-    /// Where they are from.
+    /// Their sources.
     pub local: Local,
-    /// How many there may be for each [`Bucket`].
+    /// The rate for each [`Bucket`].
     pub rate: Rate,
     sent: u64,
     silent: [u64; Silence::ALL.len()],
 }
 
 impl Sender {
-    /// A sender that has sent none.
+    /// A sender with all counters at zero.
     #[must_use]
     pub const fn new(local: Local, rate: Rate) -> Self {
         Self {
@@ -296,7 +296,7 @@ impl Sender {
         }
     }
 
-    /// As [`write()`], for whoever `bucket` counts: a bucket for each subscriber lets none silence the others' errors.
+    /// As [`write`], within the rate of `bucket`. With a bucket for each subscriber, none uses up the rate of others.
     ///
     /// # Errors
     /// Why none is sent; it was counted.
@@ -324,13 +324,13 @@ impl Sender {
         result
     }
 
-    /// How many were sent.
+    /// Number of errors sent.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// How many were not, and why.
+    /// Number of errors not sent for this reason.
     #[must_use]
     pub const fn silent(&self, why: Silence) -> u64 {
         self.silent[why as usize]

@@ -1,11 +1,11 @@
-//! Consecutive packets of one flow as one: TCP segments (RFC 9293) and UDP datagrams (RFC 768), over IPv4 (RFC 791) and
-//! IPv6 (RFC 8200), become one packet that the kernel takes through a TUN device by one call and treats as one
+//! Joins consecutive packets of one flow: TCP segments (RFC 9293) and UDP datagrams (RFC 768), over IPv4 (RFC 791) and
+//! IPv6 (RFC 8200). The kernel takes the joined packet from a TUN device in one call and handles it as one
 //! (`linux/virtio_net.h`; GRO and GSO in Linux's `segmentation-offloads.rst`).
 //!
-//! Only what [`split`](crate::split) or a network card would cut into the very same packets is joined. One thing
-//! differs: the identification of IPv4 packets that must not be fragmented counts up, also where the sender's stood
-//! still; nobody may look at it (RFC 6864 4.1). Checksums are verified first: a damaged packet is not mended by the
-//! checksum of the one it would be part of.
+//! Packets are joined only if [`split`](crate::split) or a network card would split the result into the same packets.
+//! There is one exception. The identification of IPv4 packets with "don't fragment" counts up, even if the sender's was
+//! constant; no receiver may use it (RFC 6864 4.1). Checksums are verified first, so that a joined packet's new
+//! checksum hides no damage.
 //!
 //! Left out: IPv4 options, IPv6 extension headers, UDP without checksum, packets in tunnels. They pass as they are.
 
@@ -19,15 +19,15 @@ use wire::virtio;
 use lane::Lane;
 use packet::{Addresses, Candidate};
 
-/// Octets of the largest IP packet: IPv6's header and what its length can say.
+/// Bytes of the largest IP packet: IPv6's header and its longest payload.
 pub const PACKET_MAX: usize = 40 + 65_535;
 
 /// How to join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Flows that are held at once, at least one and at most 64; each takes some 64 KiB as far as it is filled.
+    /// Flows held at a time, 1 to 64; each uses up to 64 KiB.
     pub lanes: usize,
-    /// Joins UDP too, which the kernel must know how to cut (Linux 6.2, `TUN_F_USO4`).
+    /// Joins UDP too, which needs Linux 6.2 (`TUN_F_USO4`).
     pub udp: bool,
 }
 
@@ -40,30 +40,30 @@ impl Default for Options {
     }
 }
 
-/// What became of packets.
+/// Counters of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JoinStats {
-    /// Packets that came.
+    /// Packets taken.
     pub packets: u64,
-    /// Of those, how many went on as part of a larger one.
+    /// Of those, the ones that became part of a larger packet.
     pub joined: u64,
-    /// What was emitted, each one or several packets.
+    /// Packets emitted, joined or single.
     pub emitted: u64,
-    /// Packets that would have been joined but for a wrong checksum, theirs or that of the one before.
+    /// Packets not joined because of a wrong checksum, theirs or the earlier packet's.
     pub bad_checksum: u64,
-    /// Packets that were dropped since they are longer than any IP packet.
+    /// Packets dropped because they are longer than any IP packet.
     pub too_long: u64,
 }
 
-/// Joins packets as they come, holding those that may go on until [`Joiner::flush`], which ends each batch.
+/// Joins packets as they arrive. Holds those that others may follow until [`Joiner::flush`] at the end of each batch.
 ///
-/// Packets of one flow leave in the order in which they came; those of different flows may overtake each other.
+/// Packets of one flow keep their order; packets of different flows may overtake each other.
 #[derive(Debug)]
 pub struct Joiner {
     lanes: Vec<Lane>,
-    /// Where a packet is put that is not held.
+    /// Buffer for a packet that is not held.
     alone: Lane,
-    /// The lane that gives way next.
+    /// The lane to emit next when all are in use.
     victim: usize,
     /// Lanes from here on are empty.
     used: usize,
@@ -72,7 +72,7 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// One that holds nothing. Nothing is allocated after this.
+    /// An empty joiner. It allocates nothing later.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let lanes = options.lanes.clamp(1, 64);
@@ -86,14 +86,14 @@ impl Joiner {
         }
     }
 
-    /// What became of packets so far.
+    /// The counters.
     #[must_use]
     pub fn stats(&self) -> JoinStats {
         self.stats
     }
 
-    /// Takes an IP packet without padding. `emit` is given what is to be written, a [`virtio::Header`] and a packet, of
-    /// this one, of earlier ones, or nothing.
+    /// Takes an IP packet without padding. Calls `emit` with each packet that is complete, this one or earlier ones,
+    /// behind a [`virtio::Header`].
     pub fn push(&mut self, packet: &[u8], emit: &mut impl FnMut(&[u8])) {
         self.stats.packets += 1;
         if packet.len() > PACKET_MAX {
@@ -111,7 +111,7 @@ impl Joiner {
         }
     }
 
-    /// Emits all that is held.
+    /// Emits all packets held.
     pub fn flush(&mut self, emit: &mut impl FnMut(&[u8])) {
         for lane in &mut self.lanes[..self.used] {
             emit_lane(lane, &mut self.stats, emit);
@@ -144,7 +144,7 @@ impl Joiner {
             return;
         }
         if candidate.ends {
-            // Nothing can follow it.
+            // No packet can follow it.
             return self.pass(packet, emit);
         }
         let at = if self.used < self.lanes.len() {
@@ -158,7 +158,7 @@ impl Joiner {
         self.lanes[at].begin(packet, candidate);
     }
 
-    /// Emits what a lane holds and makes it free.
+    /// Emits the packet of a lane and frees the lane.
     fn release(&mut self, at: usize, emit: &mut impl FnMut(&[u8])) {
         emit_lane(&mut self.lanes[at], &mut self.stats, emit);
         self.used -= 1;
@@ -176,7 +176,7 @@ impl Joiner {
         }
     }
 
-    /// Emits a packet as it is.
+    /// Emits a packet unchanged.
     fn pass(&mut self, packet: &[u8], emit: &mut impl FnMut(&[u8])) {
         self.stats.emitted += 1;
         emit(self.alone.alone(packet));
@@ -191,5 +191,5 @@ fn emit_lane(lane: &mut Lane, stats: &mut JoinStats, emit: &mut impl FnMut(&[u8]
     emit(lane.finish());
 }
 
-/// Octets in front of a packet in what is emitted.
+/// Bytes before an emitted packet.
 const FRONT: usize = virtio::LENGTH;

@@ -1,30 +1,30 @@
-//! The way of an IP packet, IPv4 (RFC 791, RFC 1812) or IPv6 (RFC 8200), through a broadband edge: functions over bytes
+//! Forwarding of IP packets, IPv4 (RFC 791, RFC 1812) and IPv6 (RFC 8200), in a broadband edge: functions over bytes
 //! and values, without I/O, clock, or allocation per packet.
 //!
-//! Each takes the packet's header as [`wire::ip::Header`] has read it, once. An owner takes the steps in this order:
+//! Each function takes the header that [`wire::ip::Header`] read once. An owner calls them in this order:
 //!
 //! ```text
-//! up    Header::read  check::checksum  check::addresses  source::check  filters  hop::decrement  mss::clamp  -> network
-//! down  Header::read  routes.lookup  filters  fragment::fit  hop::decrement  mss::clamp  -> subscriber
+//! up    Header::read  check::checksum  check::addresses  source::check  filters  hop::decrement  mss::clamp  ->
+//! network down  Header::read  routes.lookup  filters  fragment::fit  hop::decrement  mss::clamp  -> subscriber
 //! ```
 //!
-//! What fails gives a [`Discard`], to be counted, and [`icmp::Error::of`] says what its sender is told. A step that fails
-//! leaves the packet as it came, as the error quotes it. Where a kernel routes every packet behind a TUN device the hop
-//! is its: the two are one router.
+//! A step that fails returns a [`Discard`] for the owner to count; [`icmp::Error::of`] gives the ICMP error for it. The
+//! step leaves the packet unchanged, because the error quotes it. If a kernel routes every packet behind a TUN device,
+//! skip `hop::decrement`: edge and kernel are one router, and the kernel counts the hop.
 //!
-//! | file | what is there |
+//! | file | what it does |
 //! |---|---|
-//! | `check` | whether a packet may be passed on at all |
+//! | `check` | checks that a packet may be forwarded at all |
 //! | `hop` | TTL and hop limit |
-//! | `mss` | TCP's maximum segment size, lowered |
-//! | `fragment` | what does not fit: fragments, or too big |
-//! | `icmp` | the errors that its sender is told |
-//! | `routes` | a destination's session: longest prefix match |
+//! | `mss` | lowers TCP's maximum segment size |
+//! | `fragment` | packets above the MTU: fragments, or an error |
+//! | `icmp` | ICMP errors to a packet's sender |
+//! | `routes` | the session of a destination: longest prefix match |
 //! | `source` | whether a subscriber may send from an address |
-//! | `checksum` | a checksum after the change of one word, without the rest of the packet |
-//! | `discard` | why a packet goes no further |
-//! | `join` | packets of one flow as one, for a TUN device |
-//! | `split` | what a TUN device gives, as packets for a link |
+//! | `checksum` | updates a checksum after a change of one word |
+//! | `discard` | reasons to drop a packet |
+//! | `join` | joins packets of one flow for a TUN device |
+//! | `split` | splits large packets from a TUN device |
 #![forbid(unsafe_code)]
 
 pub mod check;

@@ -1,25 +1,25 @@
-//! The maximum segment size of TCP's SYN (RFC 9293 section 3.7.1), lowered to what a subscriber's link carries.
+//! Lowers the maximum segment size in TCP's SYN (RFC 9293 section 3.7.1) to the MTU of a subscriber's link.
 //!
-//! What RFC 1191 finds out by ICMP is lost where a firewall discards ICMP (RFC 2923 section 2.1); so accesses whose MTU
-//! is below Ethernet's lower the option in both directions. It is never raised and never added: without it a segment
-//! has at most 536 or 1220 octets anyway.
+//! Path MTU discovery (RFC 1191) fails where a firewall drops ICMP (RFC 2923 section 2.1). So access networks with an
+//! MTU below Ethernet's lower the option in both directions. It is never raised or added: without it a segment has at
+//! most 536 or 1220 bytes anyway.
 
 use wire::ip::Header;
 use wire::tcp;
 
 use crate::checksum;
 
-/// What a packet's transport checksum is now.
+/// The state of a packet's transport checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sum {
-    /// That of the whole segment, as on a wire.
+    /// Complete, as on a wire.
     Complete,
-    /// That of the pseudo header only, the rest left to whoever sends it: a TUN device may give such packets.
+    /// Of the pseudo header only, to be completed by the sender. A TUN device may return such packets.
     Partial,
 }
 
 /// The largest segment that fits into one packet of `mtu` octets without options of IP and TCP: RFC 9293 section 3.7.1,
-/// RFC 6691. An MTU below the least that IPv4 (68, RFC 791) or IPv6 (1280, RFC 8200) allows counts as that.
+/// RFC 6691. MTUs below the IP minimum (68 for IPv4, RFC 791; 1280 for IPv6, RFC 8200) are treated as the minimum.
 #[inline]
 #[must_use]
 pub const fn segment_max(version: u8, mtu: u16) -> u16 {
@@ -31,7 +31,7 @@ pub const fn segment_max(version: u8, mtu: u16) -> u16 {
     }
 }
 
-/// Whether [`clamp`] would look at a packet: a SYN or SYN+ACK, whole or a first fragment.
+/// Whether [`clamp`] handles a packet: a SYN or SYN+ACK, whole or a first fragment.
 #[inline]
 #[must_use]
 pub const fn is_syn(header: &Header) -> bool {
@@ -40,8 +40,8 @@ pub const fn is_syn(header: &Header) -> bool {
     header.tcp_flags & SYN != 0
 }
 
-/// Lowers the maximum segment size of a SYN or SYN+ACK to what fits into `mtu` octets, and changes the checksum with
-/// it; says whether it did. Any other packet is left alone at the cost of a comparison.
+/// Lowers the maximum segment size of a SYN or SYN+ACK to fit `mtu` bytes, and updates the checksum. Returns whether it
+/// changed the packet. Any other packet costs one comparison.
 #[inline]
 pub fn clamp(header: &Header, packet: &mut [u8], mtu: u16, sum: Sum) -> bool {
     is_syn(header) && clamp_syn(header, packet, mtu, sum)

@@ -1,17 +1,17 @@
 //! Which session a destination belongs to: the longest prefix that covers it (RFC 1812 section 5.2.4.3, RFC 8200).
 //!
-//! A hash table for each length of prefix that is in use, the longest asked first. An edge's routes are nearly all of
-//! one length, its subscribers' own addresses (/32, and /64 of IPv6), so nearly every look-up is one probe, at a
-//! hundred thousand routes as at ten; a framed route costs one probe more for each longer length in use, and only while
-//! there are such routes at all. Lengths of IPv6 up to /64 look at the upper half of an address alone.
+//! There is a hash table for each prefix length in use; a look-up tries the longest first. Nearly all routes of an edge
+//! are its subscribers' own addresses (/32, and /64 for IPv6). So nearly every look-up is one probe, with 100,000
+//! routes as with ten. While there are framed routes, each longer length in use costs one more probe. IPv6 lengths up
+//! to /64 use only the upper half of an address.
 //!
-//! An IPv4 route takes 9 octets of a table's place, an IPv6 one of /64 or shorter 13, a longer one 21. A table is
-//! doubled when 7/8 of its places are taken, and when half of those are and the others were taken before: so a hundred
-//! thousand subscribers' routes take 12 or 24 octets each, and 17 or 34 for IPv6. A table keeps its size until the last
-//! route of its length is gone.
+//! A slot of a table takes 9 bytes for IPv4, 13 for IPv6 up to /64, and 21 for longer prefixes. A table doubles when
+//! 7/8 of its slots are used; when more than half of these are left from removed routes, it is cleaned instead. So each
+//! of 100,000 subscribers' routes takes 12 or 24 bytes, and 17 or 34 for IPv6. A table keeps its size until its last
+//! route is removed.
 //!
-//! Hashes have a fixed seed. Prefixes come from pools and from who authenticates, not from packets; and a packet, which
-//! may bear any address, is only looked up.
+//! Hashes have a fixed seed. Prefixes come from pools and from the authority, not from packets, and packets cause only
+//! look-ups.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -21,7 +21,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as Place;
 
-/// Prefixes of both families, each with the session that it leads to.
+/// Prefixes of both families, each with its session.
 #[derive(Debug, Clone)]
 pub struct Routes {
     v4: Family<u32>,
@@ -33,22 +33,22 @@ pub struct Routes {
     count_max: usize,
 }
 
-/// Why a prefix was not taken.
+/// Why a prefix was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refused {
-    /// The prefix leads to this session, which may be the one that it was to lead to.
+    /// The prefix already has this session, which may be the same one.
     #[error("the prefix is held by session {0}")]
     Held(u32),
-    /// As many prefixes as there may be.
+    /// The table is full.
     #[error("the table of routes is full")]
     Full,
-    /// No such length in the address's family.
+    /// The length exceeds that of the address.
     #[error("a prefix length beyond its address")]
     Length,
 }
 
 impl Routes {
-    /// A table for at most `count_max` prefixes, without memory until there are some.
+    /// A table for at most `count_max` prefixes. It allocates with the first one.
     #[must_use]
     pub const fn new(count_max: usize) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Routes {
         }
     }
 
-    /// How many prefixes there are.
+    /// Number of prefixes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
@@ -72,7 +72,7 @@ impl Routes {
         self.count == 0
     }
 
-    /// Adds a prefix; bits of `address` beyond `length` are of no account.
+    /// Adds a prefix. Bits of `address` beyond `length` are ignored.
     ///
     /// # Errors
     /// As [`Refused`] says; nothing was changed.
@@ -83,10 +83,10 @@ impl Routes {
         self.replace(address, length, slot).map(|_| ())
     }
 
-    /// Leads a prefix to `slot` whoever held it; who did is returned.
+    /// Sets the session of a prefix, and returns its previous one.
     ///
     /// # Errors
-    /// [`Refused::Full`] where nobody held it, and [`Refused::Length`]; nothing was changed.
+    /// [`Refused::Full`] if the prefix is new, or [`Refused::Length`]; nothing was changed.
     pub fn replace(
         &mut self,
         address: IpAddr,
@@ -105,8 +105,8 @@ impl Routes {
         Ok(before)
     }
 
-    /// Removes a prefix if it leads to `slot`, and says whether it did: a session that ends takes nothing from the one
-    /// that has its prefix now.
+    /// Removes a prefix if its session is `slot`, and returns whether it was. So a session that ends does not remove
+    /// the route of another one that has the prefix now.
     pub fn remove(&mut self, address: IpAddr, length: u8, slot: u32) -> bool {
         let removed = match key(address, length) {
             Ok(Key::V4(key)) => self.v4.remove(length, key, slot),
@@ -118,7 +118,7 @@ impl Routes {
         removed
     }
 
-    /// Where exactly this prefix leads, whatever covers it or is within it.
+    /// The session of exactly this prefix, regardless of longer and shorter ones.
     ///
     /// # Errors
     /// [`Refused::Length`] for a length beyond the address.
@@ -156,14 +156,14 @@ impl Routes {
             .or_else(|| self.v6_short.lookup((address >> 64) as u64))
     }
 
-    /// Octets that the tables have allocated.
+    /// Bytes that the tables have allocated.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.v4.memory() + self.v6_long.memory() + self.v6_short.memory()
     }
 }
 
-/// A prefix without the bits that are of no account.
+/// A prefix with the bits beyond its length cleared.
 enum Key {
     V4(u32),
     V6Short(u64),
@@ -179,7 +179,7 @@ fn key(address: IpAddr, length: u8) -> Result<Key, Refused> {
     }
 }
 
-/// The part of an address that is looked at, as a number.
+/// The part of an address that a table uses, as a number.
 trait Bits: Copy + Eq + fmt::Debug {
     /// The first `length` bits, the others zero.
     fn prefix(self, length: u8) -> Self;
@@ -206,7 +206,7 @@ macro_rules! bits {
 
 bits!(u32 u64 u128);
 
-/// A prefix and where it leads. Packed: a table of these has no gaps.
+/// A prefix and its session. Packed, so that a table has no gaps.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, packed(4))]
 struct Entry<K: Copy> {

@@ -1,5 +1,5 @@
-//! Whether a source address is the subscriber's (RFC 2827, RFC 3704 section 2.2): a packet from a session goes further
-//! only from where packets to that source would go to the session.
+//! Checks that a source address is the subscriber's (RFC 2827, RFC 3704 section 2.2). A packet from a session is
+//! forwarded only if packets to its source would be routed to that session.
 
 use wire::ip::Header;
 
@@ -7,8 +7,8 @@ use crate::check::{self, Reach};
 use crate::discard::Discard;
 use crate::routes::Routes;
 
-/// A subscriber's own addresses, which nearly all of its packets are from. What is 0 is none: no packet is from there,
-/// as [`check::addresses`] has seen to.
+/// A subscriber's own addresses, the sources of nearly all its packets. 0 means none; [`check::addresses`] has dropped
+/// packets with such a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Addresses {
     /// IPv4 address, as a number.
@@ -19,9 +19,9 @@ pub struct Addresses {
     pub interface: [u8; 8],
 }
 
-/// Checks the source of a packet from the session `slot`, whose destination reaches as far as `reach` says: its own
-/// addresses at the cost of a comparison, its framed routes by a look-up. A link-local source is its own only with its
-/// interface identifier, and only to destinations on the link.
+/// Checks the source of a packet from the session `slot`. The session's own addresses cost a comparison, its framed
+/// routes a look-up. A link-local source must have the session's interface identifier, and a destination on the link
+/// (`reach`).
 ///
 /// # Errors
 /// [`Discard::Spoofed`] and [`Discard::BeyondScope`].

@@ -1,11 +1,10 @@
-//! What a TUN device gives, made into packets for a link: a packet that is several is cut as a network card would (TCP,
-//! RFC 9293 3.1; UDP, RFC 768; over IPv4 and IPv6), a checksum that was left open is completed
-//! (`linux/virtio_net.h`).
+//! Makes packets for a link from what a TUN device returns (`linux/virtio_net.h`): splits large packets as a network
+//! card does (TCP, RFC 9293 3.1; UDP, RFC 768; over IPv4 and IPv6), and completes partial checksums.
 //!
-//! Segments can be laid one after the other, each with room in front for the headers of a tunnel: of one length but for
-//! the last, as the kernel takes datagrams that are sent as one (`UDP_SEGMENT`, udp(7)).
+//! Segments can be written one behind the other, each with headroom for the headers of a tunnel. All but the last have
+//! one length, as the kernel expects of datagrams that are sent in one call (`UDP_SEGMENT`, udp(7)).
 //!
-//! Left out: packets in tunnels, and UDP datagrams in fragments (UFO), which TUN devices give only when asked to.
+//! Left out: packets in tunnels, and UDP datagrams in fragments (UFO), which TUN devices return only on request.
 
 #[cfg(test)]
 mod tests;
@@ -26,33 +25,33 @@ const CWR: u8 = 0x80;
 /// Why a packet from a TUN device is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SplitError {
-    /// It has no header before the packet.
+    /// There is no header before the packet.
     #[error("no virtio header")]
     NoHeader,
-    /// It is no IP packet.
+    /// It is not an IP packet.
     #[error("{0}")]
     Ip(#[from] HeaderError),
-    /// It is not what the header says is to be cut, or nothing that can be cut.
+    /// It cannot be split, or is not of the kind that the header names.
     #[error("no TCP or UDP packet that can be cut")]
     Unsupported,
-    /// Segments of no octets.
+    /// The segment length is zero.
     #[error("segment size of 0")]
     Size,
-    /// The open checksum is not where the packet has one.
+    /// The partial checksum is not at the offset of the packet's checksum.
     #[error("open checksum out of place")]
     Checksum,
 }
 
-/// What was read from a TUN device.
+/// A packet from a TUN device.
 #[derive(Debug)]
 pub enum Opened<'a> {
-    /// One packet, complete in its place.
+    /// One packet, completed in place.
     One(&'a mut [u8]),
-    /// Several.
+    /// A large packet, to be split.
     Several(Segments<'a>),
 }
 
-/// Opens what was read from a TUN device with headers: completes one packet, or says how several are cut.
+/// Reads the header before a packet from a TUN device: completes the packet, or returns how to split it.
 ///
 /// # Errors
 /// As [`SplitError`] says.
@@ -72,7 +71,7 @@ pub fn open(octets: &mut [u8]) -> Result<Opened<'_>, SplitError> {
     Ok(Opened::One(packet))
 }
 
-/// A packet that is several, and how it is cut.
+/// A large packet, and how to split it.
 #[derive(Debug, Clone)]
 pub struct Segments<'a> {
     packet: &'a [u8],
@@ -80,7 +79,7 @@ pub struct Segments<'a> {
     is_tcp: bool,
     size: usize,
     count: usize,
-    /// Where TCP's or UDP's header begins, and where it ends.
+    /// Start and end of the TCP or UDP header.
     transport: usize,
     payload: usize,
     /// The sum of what is the same in all segments: of an IPv4 header without length, identification and checksum; of
@@ -89,27 +88,27 @@ pub struct Segments<'a> {
     transport_sum: u16,
 }
 
-/// Where segments lie, one after the other.
+/// The layout of segments, one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Octets in front of each segment.
+    /// Bytes of headroom before each segment.
     pub headroom: usize,
-    /// Octets of each segment but the last.
+    /// Bytes of each segment but the last.
     pub length: usize,
-    /// Octets of the last one, at most as many.
+    /// Bytes of the last one, at most as many.
     pub last_length: usize,
     /// Segments, at least one.
     pub count: usize,
 }
 
 impl Layout {
-    /// Octets of all, with what is in front of each.
+    /// Bytes of all, headroom included.
     #[must_use]
     pub fn octets(&self) -> usize {
         (self.count - 1) * (self.headroom + self.length) + self.headroom + self.last_length
     }
 
-    /// Where segment `n` lies, with what is in front of it; `None` when there is no such one.
+    /// The range of segment `n`, headroom included; `None` if there is no such segment.
     #[must_use]
     pub fn range(&self, n: usize) -> Option<Range<usize>> {
         let start = n.checked_mul(self.headroom + self.length)?;
@@ -123,7 +122,7 @@ impl Layout {
 }
 
 impl<'a> Segments<'a> {
-    /// Cuts an IP packet as the header before it says.
+    /// Prepares to split an IP packet as its header says.
     ///
     /// # Errors
     /// As [`SplitError`] says.
@@ -142,7 +141,7 @@ impl<'a> Segments<'a> {
             false => 8,
         };
         let is_short = length > head.len() || (is_tcp && length < 20);
-        // What stands between IPv4 and the transport authenticates all of it (RFC 4302), so that it cannot be cut.
+        // AH authenticates the whole packet (RFC 4302), so it cannot be split.
         let is_behind = ip.version == 4 && transport != usize::from(packet[0] & 15) * 4;
         if ip.fragment != Fragment::Whole || is_short || is_behind {
             return Err(SplitError::Unsupported);
@@ -170,31 +169,31 @@ impl<'a> Segments<'a> {
         })
     }
 
-    /// The header of the packet that is cut, from which the headers of the segments are made.
+    /// The header of the large packet, from which the segments' headers are made.
     #[must_use]
     pub fn ip(&self) -> &ip::Header {
         &self.ip
     }
 
-    /// How many segments there are; at least one.
+    /// Number of segments; at least one.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Octets of segment `n`; `None` when there is no such one.
+    /// Bytes of segment `n`; `None` if there is no such segment.
     #[must_use]
     pub fn length(&self, n: usize) -> Option<usize> {
         self.part(n).map(|part| self.payload + part.len())
     }
 
-    /// Octets of the longest one, which is the first.
+    /// Bytes of the longest segment, which is the first.
     #[must_use]
     pub fn length_max(&self) -> usize {
         self.packet.len().min(self.payload + self.size)
     }
 
-    /// Where segments lie that [`Segments::write_all`] writes.
+    /// The layout that [`Segments::write_all`] writes.
     #[must_use]
     pub fn layout(&self, headroom: usize) -> Layout {
         let last = self.packet.len() - (self.count - 1) * self.size;
@@ -206,7 +205,7 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Writes segment `n` to the front of `out`. Returns its length; `None` when there is no such one, or it does not
+    /// Writes segment `n` to the start of `out`. Returns its length; `None` if there is no such segment, or it does not
     /// fit.
     pub fn write(&self, n: usize, out: &mut [u8]) -> Option<usize> {
         let part = self.part(n)?;
@@ -218,7 +217,7 @@ impl<'a> Segments<'a> {
         Some(length)
     }
 
-    /// Appends segment `n`. Returns its length; `None` when there is no such one.
+    /// Appends segment `n`. Returns its length; `None` if there is no such segment.
     pub fn append(&self, n: usize, out: &mut Vec<u8>) -> Option<usize> {
         let part = self.part(n)?;
         let start = out.len();
@@ -228,8 +227,8 @@ impl<'a> Segments<'a> {
         Some(self.payload + part.len())
     }
 
-    /// Writes all segments to the front of `out`, each with `headroom` octets in front that are left as they are.
-    /// Returns where they lie; `None` when they do not fit.
+    /// Writes all segments to `out`, each behind `headroom` bytes that stay unchanged. Returns the layout; `None` if
+    /// they do not fit.
     pub fn write_all(&self, headroom: usize, out: &mut [u8]) -> Option<Layout> {
         let layout = self.layout(headroom);
         let out = out.get_mut(..layout.octets())?;
@@ -250,7 +249,7 @@ impl<'a> Segments<'a> {
         Some(&self.packet[start..end])
     }
 
-    /// Makes the headers of segment `n` out of those of the whole.
+    /// Makes the headers of segment `n` from those of the large packet.
     #[inline]
     fn patch(&self, n: usize, segment: &mut [u8]) {
         if self.ip.version == 4 {
@@ -272,7 +271,7 @@ impl<'a> Segments<'a> {
             let sequence = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
             let sequence = sequence.wrapping_add((n * self.size) as u32);
             head[4..8].copy_from_slice(&sequence.to_be_bytes());
-            // What belongs to the first octet (RFC 3168 6.1.2), and to the last one.
+            // Flags that belong to the first byte (RFC 3168 6.1.2), and to the last one.
             if n > 0 {
                 head[13] &= !CWR;
             }
@@ -283,7 +282,7 @@ impl<'a> Segments<'a> {
             head[16..18].copy_from_slice(&(!fold(total)).to_be_bytes());
         } else {
             head[4..6].copy_from_slice(&length.to_be_bytes());
-            // 0 would mean that there is none (RFC 768).
+            // 0 would mean "no checksum" (RFC 768).
             let sum = match !fold(total + u64::from(length)) {
                 0 => 0xffff,
                 sum => sum,
@@ -299,8 +298,8 @@ fn ip_sum(head: &[u8]) -> u16 {
     fold(words.iter().map(|words| u64::from(sum(words))).sum())
 }
 
-/// The sum of the pseudo header and of the transport's, without what differs between segments. The pseudo header's is in
-/// the checksum's place already, but with the length of all.
+/// The sum of the pseudo header and of the transport's, without what differs between segments. The pseudo header's is
+/// in the checksum's place already, but with the length of all.
 fn transport_sum(segment: &[u8], length: usize, is_tcp: bool) -> u16 {
     let place = if is_tcp { 16 } else { 6 };
     let pseudo = u16::from_be_bytes([segment[place], segment[place + 1]]);

@@ -1,8 +1,8 @@
-//! A token bucket (RFC 4443 section 2.4 f) of eight octets.
+//! A token bucket (RFC 4443 section 2.4 f) in eight bytes.
 
 use base::Instant;
 
-/// How many there may be: on average, and at once.
+/// A rate: tokens on average, and at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     interval_ns: u64,
@@ -10,7 +10,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `per_s` a second, and up to `burst` at once after a rest. None at all where either is 0.
+    /// `per_s` tokens a second, and up to `burst` at once after a pause. No tokens if either is 0.
     #[must_use]
     pub const fn new(per_s: u32, burst: u32) -> Self {
         if per_s == 0 || burst == 0 {
@@ -27,21 +27,21 @@ impl Rate {
     }
 }
 
-/// Ten a second, ten at once: what RFC 4443 names for small devices, and enough for a traceroute of one subscriber.
+/// Ten a second, ten at once: RFC 4443's values for small devices, and enough for a traceroute of one subscriber.
 impl Default for Rate {
     fn default() -> Self {
         Self::new(10, 10)
     }
 }
 
-/// What one sender has used of a [`Rate`]: the time at which its bucket will be full again.
+/// The use of a [`Rate`], as the time when the bucket is full again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bucket {
     full_at_ns: u64,
 }
 
 impl Bucket {
-    /// Takes a token, and says whether there was one.
+    /// Takes a token. `false` if there is none.
     #[must_use]
     pub fn take(&mut self, rate: &Rate, now: Instant) -> bool {
         let now = now.as_nanos();

@@ -1,4 +1,4 @@
-//! A larger packet that is being made.
+//! A lane: the larger packet of one flow that is being joined.
 
 use wire::checksum::{pseudo_sum, sum};
 use wire::virtio::{Gso, Header};
@@ -7,21 +7,21 @@ use wire::{tcp, udp};
 use super::packet::{self, CWR, Candidate, FIN, Flow, PSH};
 use super::{FRONT, PACKET_MAX};
 
-/// UDP datagrams that Linux takes as one (`UDP_MAX_SEGMENTS` before 6.9).
+/// UDP datagrams that Linux accepts in one packet (`UDP_MAX_SEGMENTS` before 6.9).
 const DATAGRAMS_MAX: usize = 64;
-/// Octets of a packet that is several, whose length IPv4 must be able to say.
+/// Bytes of a joined packet, limited by IPv4's length field.
 const LENGTH_MAX: usize = 65_535;
 
-/// How IPv4's identification goes on from packet to packet.
+/// How IPv4's identification changes from packet to packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Unknown,
-    /// It stands still, which only packets that must not be fragmented may do.
+    /// It is constant, which only packets with "don't fragment" may have.
     Still,
     Up,
 }
 
-/// A packet, and what may be joined to it.
+/// A packet that others may be joined to.
 #[derive(Debug)]
 pub(super) struct Lane {
     flow: Flow,
@@ -67,12 +67,12 @@ impl Lane {
         self.packets
     }
 
-    /// Whether nothing can follow what was appended.
+    /// Whether no packet can follow.
     pub(super) fn is_ended(&self) -> bool {
         self.is_ended
     }
 
-    /// Begins with a packet.
+    /// Starts with a packet.
     #[inline]
     pub(super) fn begin(&mut self, packet: &[u8], candidate: &Candidate) {
         self.flow = candidate.flow;
@@ -89,7 +89,7 @@ impl Lane {
         self.buffer[FRONT..self.length].copy_from_slice(packet);
     }
 
-    /// Whether the first packet's checksums are right; those of the others are by now.
+    /// Whether the first packet's checksums are right. Those of the others were verified before.
     pub(super) fn is_right(&mut self) -> bool {
         let first = Candidate {
             flow: self.flow,
@@ -102,7 +102,7 @@ impl Lane {
         self.is_verified
     }
 
-    /// Whether a packet of the same flow goes on where this one ends, with headers that a card would give it.
+    /// Whether a packet of the same flow continues this one, with the headers that a network card would write.
     #[inline]
     pub(super) fn is_continued_by(&self, packet: &[u8], candidate: &Candidate) -> bool {
         let added = packet.len() - candidate.payload;
@@ -144,7 +144,7 @@ impl Lane {
             }
     }
 
-    /// How the identification goes on with this IPv4 packet; `None` if a card would give it another one.
+    /// How the identification changes with this IPv4 packet; `None` if a network card would write another one.
     fn step_to(&self, packet: &[u8]) -> Option<Step> {
         let must_stay_whole = packet[6] & 0x40 != 0;
         let step = match identification(packet).wrapping_sub(self.identification) {
@@ -159,7 +159,7 @@ impl Lane {
     #[inline]
     pub(super) fn append(&mut self, packet: &[u8], candidate: &Candidate) {
         if !candidate.flow.gso.eq(&Gso::Udp) {
-            // What belongs to the last octet.
+            // Flags that belong to the last byte.
             let flags = packet[self.transport + 13] & (FIN | PSH);
             self.buffer[FRONT + self.transport + 13] |= flags;
         }
@@ -177,7 +177,7 @@ impl Lane {
         self.is_ended = candidate.ends || payload.len() < self.size || is_full;
     }
 
-    /// What is to be written: a header, and the packet with the lengths and the open checksum of all.
+    /// The bytes to write: a header, and the packet with the lengths and the partial checksum of all.
     #[inline]
     pub(super) fn finish(&mut self) -> &[u8] {
         let (front, packet) = self.buffer[..self.length].split_at_mut(FRONT);
@@ -219,7 +219,7 @@ impl Lane {
         &self.buffer[..self.length]
     }
 
-    /// A packet as it is, behind a header that says nothing of it.
+    /// A packet unchanged, behind an empty header.
     #[inline]
     pub(super) fn alone(&mut self, packet: &[u8]) -> &[u8] {
         let end = FRONT + packet.len();
@@ -228,13 +228,13 @@ impl Lane {
     }
 }
 
-/// IPv4's identification; of IPv6, something.
+/// IPv4's identification; meaningless for IPv6.
 #[inline]
 fn identification(packet: &[u8]) -> u16 {
     u16::from_be_bytes([packet[4], packet[5]])
 }
 
-/// TCP's sequence number; of UDP, something.
+/// TCP's sequence number; meaningless for UDP.
 #[inline]
 fn sequence(packet: &[u8], candidate: &Candidate) -> u32 {
     let at = candidate.transport + 4;

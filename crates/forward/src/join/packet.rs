@@ -1,4 +1,4 @@
-//! Whether a packet can be part of a larger one, and of which flow it is.
+//! Whether a packet can be joined, and its flow.
 
 use wire::checksum::{fold, pseudo_sum, sum};
 use wire::virtio::Gso;
@@ -12,7 +12,7 @@ const ACK: u8 = 0x10;
 const URG: u8 = 0x20;
 pub(super) const CWR: u8 = 0x80;
 
-/// Who sent it to whom.
+/// Source and destination address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Addresses {
     source: u128,
@@ -20,7 +20,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// None when the packet has not the smallest header of its version.
+    /// `None` if the packet is shorter than the smallest header of its version.
     #[inline]
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
@@ -49,11 +49,11 @@ impl Addresses {
     }
 }
 
-/// What packets must have in common before anything else is compared.
+/// The fields that packets of one flow share, compared first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Flow {
     pub(super) addresses: Addresses,
-    /// Both, as they lie.
+    /// Source and destination port, as in the packet.
     ports: u32,
     pub(super) gso: Gso,
     is_v6: bool,
@@ -63,15 +63,15 @@ pub(super) struct Flow {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) flow: Flow,
-    /// Where TCP's or UDP's header begins, and where it ends.
+    /// Start and end of the TCP or UDP header.
     pub(super) transport: usize,
     pub(super) payload: usize,
-    /// Nothing can follow it in the same larger packet, even if it can end one.
+    /// No packet can follow it in a joined packet; it may be the last one.
     pub(super) ends: bool,
 }
 
 impl Candidate {
-    /// None when it passes as it is.
+    /// `None` if it must pass unchanged.
     #[inline]
     pub(super) fn read(packet: &[u8], with_udp: bool) -> Option<Self> {
         let (addresses, protocol, transport, is_v6) = read_ip(packet)?;
@@ -80,7 +80,7 @@ impl Candidate {
             tcp::PROTOCOL => {
                 let head = head.first_chunk::<20>()?;
                 let flags = head[13];
-                // Others are rare, and mean something by themselves.
+                // Other flags are rare, and have a meaning of their own.
                 if flags & (SYN | RST | URG | ACK) != ACK {
                     return None;
                 }
@@ -98,7 +98,7 @@ impl Candidate {
             }
             _ => return None,
         };
-        // Also without payload it passes: an acknowledgement counts as such.
+        // An acknowledgement without payload passes too, because senders count acknowledgements.
         if length < 8 || (protocol == tcp::PROTOCOL && length < 20) || head.len() <= length {
             return None;
         }
