@@ -46,7 +46,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "trace",
-        &["base", "wire", "capfile"],
+        &["base", "wire", "capfile", "plot"],
         &[],
         "captures in, connections and text out: it opens files and starts threads, but needs no socket and no protocol",
     ),

@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "Round-trip times through a queue that fills",
         x,
         y,
-    );
+    )
+    .of_packets();
     chart.subtitle = format!("Four streams, {count} made-up pings at 10 ms.");
     let each = count / HOSTS.len() as u64;
     chart.series = HOSTS.map(|(name, base)| pings(name, base, each)).into();

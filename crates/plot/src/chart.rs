@@ -15,8 +15,21 @@ pub enum Kind {
     Scatter,
     /// The share of samples up to a value: x is the samples' y, and y goes from 0 to 1.
     Cdf,
+    /// Steps: each value holds until the next sample; over seconds, with the ticks of [`Kind::OverTime`].
+    Steps,
     /// A line over the time in seconds since the start, whose ticks are minutes and hours where that reads better.
     OverTime,
+}
+
+/// What the table below a chart tells of each series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Summary {
+    /// How many samples there are, and how their values are distributed.
+    Values,
+    /// The same of packets, with how many were lost.
+    Packets,
+    /// Where the steps start and end, their extremes, and the time of the last change.
+    Steps,
 }
 
 /// Samples with a name. A clone shares the samples, also in the page made of both.
@@ -86,6 +99,8 @@ pub struct Chart {
     pub y: Axis,
     /// What is drawn; also the order of the legend.
     pub series: Vec<Series>,
+    /// What the table below the chart counts.
+    pub summary: Summary,
     /// Sentences below the legend; may be empty.
     pub notes: Vec<String>,
 }
@@ -100,7 +115,21 @@ impl Chart {
             x,
             y,
             series: Vec::new(),
+            summary: if kind == Kind::Steps {
+                Summary::Steps
+            } else {
+                Summary::Values
+            },
             notes: Vec::new(),
+        }
+    }
+
+    /// The same chart, whose table counts packets and their losses too.
+    #[must_use]
+    pub fn of_packets(self) -> Self {
+        Self {
+            summary: Summary::Packets,
+            ..self
         }
     }
 

@@ -5,6 +5,7 @@
 //! | `samples` | a [`Thinner`] takes any number of samples and keeps what can be seen: columns with their extremes |
 //! | `chart` | a [`Chart`] of [`Series`]: as a line, as dots, over time, or as a distribution |
 //! | `picture`, `png` | a chart as one picture, [`Chart::to_svg`] and [`Chart::to_png`] |
+//! | [`viewer`] | uPlot and our script on top of it, which all pages share |
 //! | `page` | a [`Page`] of charts, figures, tables and text as one HTML file that zooms, pans and reads values |
 //! | [`figure`] | small charts of known points and bars, as the benchmarks draw them |
 //! | [`number`] | numbers as people read them |
@@ -39,9 +40,10 @@ mod png;
 mod samples;
 mod scale;
 mod svg;
+pub mod viewer;
 
 pub use axis::Axis;
-pub use chart::{Chart, Kind, Series};
+pub use chart::{Chart, Kind, Series, Summary};
 pub use page::{Block, Page};
 pub use png::{CAN_WRITE_PNG, PngError};
 pub use samples::{Samples, Thinner};

@@ -68,7 +68,7 @@ pub(crate) fn render(chart: &Chart, width: f64, place: Place) -> String {
 /// Draws the axes below the vertical one's caption, and returns the horizontal one's.
 fn axes(svg: &mut Svg, chart: &Chart) -> (Frame, String) {
     let (span, heights) = extent(chart);
-    let timed = matches!(chart.kind, Kind::OverTime | Kind::Scatter);
+    let timed = matches!(chart.kind, Kind::OverTime | Kind::Steps | Kind::Scatter);
     let clock = timed && !chart.x.log && chart.x.unit == "s";
     let clock = clock && Scale::fit_time(span[0], span[1], 2).is_some();
     let shown = RefCell::new(chart.x.clone());

@@ -19,9 +19,11 @@ const WATCH: &str = r#"(() => {
     own[kind] = function (...all) { if (now) now[what]++; return act.apply(this, all); };
     Object.defineProperty(target, name, own);
   };
+  const context = CanvasRenderingContext2D.prototype, path = Path2D.prototype;
   for (const name of ["lineTo", "moveTo", "rect", "fillRect", "fillText", "fill", "stroke", "drawImage", "putImageData"]) {
-    count(CanvasRenderingContext2D.prototype, name, "draws");
+    count(context, name, "draws");
   }
+  for (const name of ["lineTo", "moveTo", "rect", "arc", "addPath"]) count(path, name, "draws");
   count(Element.prototype, "getBoundingClientRect", "layouts");
   count(Element.prototype, "clientWidth", "layouts");
   count(Node.prototype, "textContent", "layouts");
@@ -37,7 +39,9 @@ const WATCH: &str = r#"(() => {
 /// The first chart's ink in blue, the first series' colour: the highest and the lowest row of the picture, and how
 /// many ticks there are above it.
 const INK: &str = r##"(() => {
-  const canvas = document.querySelector("#chart-0 canvas"), { width, height } = canvas, top = 38, foot = height - 47;
+  const canvas = document.querySelector("#chart-0 canvas"), { width } = canvas, { top: start } = canvas.getBoundingClientRect();
+  const area = document.querySelector("#chart-0 .u-over").getBoundingClientRect(), height = canvas.height;
+  const top = Math.ceil(area.top - start), foot = Math.floor(area.bottom - start);
   const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
   const blue = (x, y) => { const at = (y * width + x) * 4; return data[at + 2] > data[at] + 90; };
   let rows = [];
@@ -90,8 +94,8 @@ pub(crate) fn zooms_toggles_and_reads(bench: &Bench<'_>) -> Result<()> {
 /// Where a share of the first chart's width and height is.
 fn place(browser: &mut Browser, across: f64, down: f64) -> Result<[f64; 2]> {
     let place = browser.run(&format!(
-        "(() => {{ const canvas = document.querySelector('#chart-0 canvas'); canvas.scrollIntoView();
-          const box = canvas.getBoundingClientRect();
+        "(() => {{ const view = document.querySelector('#chart-0 .view'); view.scrollIntoView();
+          const box = view.querySelector('canvas').getBoundingClientRect();
           return [box.left + box.width * {across}, box.top + box.height * {down}]; }})()"
     ))?;
     Ok(serde_json::from_value(place)?)
@@ -135,14 +139,14 @@ fn by_mouse(browser: &mut Browser) -> Result<()> {
     ensure!(pressed == "false", "{pressed}");
     browser.run("document.querySelector('#chart-0 .legend button').click()")?;
     browser.run(
-        "document.querySelector('#chart-0 canvas').dispatchEvent(new MouseEvent('dblclick'))",
+        "document.querySelector('#chart-0 .u-over').dispatchEvent(new MouseEvent('dblclick', { bubbles: true }))",
     )?;
     ensure!(range(browser)?.is_none(), "a double click shows all");
     Ok(())
 }
 
 fn by_keys(browser: &mut Browser) -> Result<()> {
-    browser.run("document.querySelector('#chart-0 canvas').focus()")?;
+    browser.run("document.querySelector('#chart-0 .view').focus()")?;
     browser.key("+", false)?;
     let zoomed = shown(browser)?;
     browser.key("ArrowRight", true)?;
@@ -313,6 +317,6 @@ fn without_scripts(browser: &mut Browser, page: &std::path::Path) -> Result<()> 
         Ok((still > 500.0).then_some(still))
     })?;
     ensure!(found.is_some(), "no still picture");
-    ensure!(width("#chart-0 canvas")? == 0.0, "the canvas is there too");
+    ensure!(width("#chart-0 .view")? == 0.0, "the view is there too");
     Ok(())
 }

@@ -62,7 +62,7 @@ impl Results {
     /// The shares over the whole run.
     fn shares(&self, address: &AddressResult) -> Chart {
         let mut chart = Chart::new(
-            Kind::OverTime,
+            Kind::Steps,
             format!("Where routes to {} lead", address.address),
             Axis::linear("time", "s"),
             Axis::linear("share of routers", "%").up_to(100.0),
@@ -90,7 +90,7 @@ impl Results {
             return None;
         }
         let mut chart = Chart::new(
-            Kind::Line,
+            Kind::Steps,
             format!("Routes to {} after {}", address.address, event.label),
             Axis::linear("time since the event", "ms"),
             Axis::linear("share of routers", "%").up_to(100.0),
@@ -102,7 +102,7 @@ impl Results {
 
     fn path_lengths(&self) -> Chart {
         let mut chart = Chart::new(
-            Kind::Line,
+            Kind::Scatter,
             "How long the paths are",
             Axis::linear("autonomous systems on the path", ""),
             Axis::linear("routers", ""),
@@ -122,7 +122,7 @@ impl Results {
 
     fn activity(&self) -> Chart {
         let mut chart = Chart::new(
-            Kind::OverTime,
+            Kind::Steps,
             "UPDATEs and changes of best routes",
             Axis::linear("time", "s"),
             Axis::linear("a second", ""),
@@ -206,7 +206,7 @@ fn series(address: &AddressResult, from_s: f64, to_s: f64, zero_s: f64, units: f
     all
 }
 
-/// The values as steps, from `first_s` to `end_s`, where what happens then is not in it any more.
+/// The values from `first_s` to `end_s`, each where it starts to hold; a change at `end_s` is left out.
 fn steps(
     address: &AddressResult,
     value: fn(&Share) -> f64,
@@ -224,7 +224,6 @@ fn steps(
     let mut points = vec![(first_s, last)];
     let between = |share: &&Share| share.at_s > first_s && share.at_s < end_s;
     for share in address.shares.iter().filter(between) {
-        points.push((share.at_s, last));
         last = value(share);
         points.push((share.at_s, last));
     }
@@ -232,17 +231,21 @@ fn steps(
     points
 }
 
-/// Counts in spans of `span_s` as rates a second, `joined` spans at a time, as steps.
+/// Counts in spans of `span_s` as rates a second, `joined` spans at a time: each where its spans start, and the last
+/// again where they end.
 pub(super) fn rates(counts: &[u32], joined: usize, span_s: f64) -> Vec<(f64, f64)> {
-    // Where one step ends the next begins, to the bit: neither is computed from the other.
     let edge_s = |span: usize| span as f64 * span_s;
     let steps = counts.chunks(joined).zip((0..).step_by(joined));
-    let steps = steps.flat_map(|(counts, first)| {
-        let count: u64 = counts.iter().copied().map(u64::from).sum();
-        let rate = count as f64 / edge_s(counts.len());
-        [first, first + counts.len()].map(|span| (edge_s(span), rate))
-    });
-    steps.collect()
+    let mut steps: Vec<(f64, f64)> = steps
+        .map(|(counts, first)| {
+            let count: u64 = counts.iter().copied().map(u64::from).sum();
+            (edge_s(first), count as f64 / edge_s(counts.len()))
+        })
+        .collect();
+    if let Some(&(_, rate)) = steps.last() {
+        steps.push((edge_s(counts.len()), rate));
+    }
+    steps
 }
 
 /// At most three digits behind the point.

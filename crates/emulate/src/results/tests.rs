@@ -133,16 +133,17 @@ fn activity_is_drawn_as_steps_of_few_spans() {
     let activity = activity.expect("it is always drawn");
     assert_eq!(activity.subtitle, "Counted in spans of 3 s");
     let sent = activity.series[0].samples();
-    assert_eq!((sent.count(), sent.range()), (2 * 101, Some((1.0, 1.0))));
+    assert_eq!((sent.count(), sent.range()), (101 + 1, Some((1.0, 1.0))));
 }
 
 #[test]
 fn a_step_of_a_rate_begins_where_the_one_before_ends() {
     let steps = charts::rates(&[3; 1_000], 7, 0.03);
-    assert!(steps.windows(2).all(|pair| pair[0].0 <= pair[1].0));
-    let edges = steps[1..].chunks_exact(2);
-    assert!(edges.clone().all(|edge| edge[0].0 == edge[1].0));
-    assert_eq!((steps.len(), edges.len()), (2 * 143, 142));
+    assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    // A step for each seven spans, and the end of the last one, which has six.
+    assert_eq!(steps.len(), 143 + 1);
+    assert_eq!((steps[142].0, steps[143].0), (994.0 * 0.03, 1000.0 * 0.03));
+    assert_eq!(steps[142].1, steps[143].1);
 }
 
 #[test]
@@ -156,5 +157,7 @@ fn pictures_have_names_of_files_and_the_page_needs_no_other() {
     }
     let page = results().to_html();
     assert!(page.starts_with("<!doctype html>") && page.contains("b hijacks"));
+    assert!(page.contains("kind:\"steps\"") && page.contains(">last change, s<"));
+    assert!(!page.contains(">lost<"), "shares of routers are not lost");
     assert!(!page.contains("src=\"http") && !page.contains("href=\"http"));
 }

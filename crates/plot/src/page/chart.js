@@ -1,201 +1,228 @@
-// A chart: its picture, and what hands do with it.
-class Chart extends Picture {
+// A chart of samples: a frame looks at about as many columns as the picture has pixels across.
+class Chart extends View {
   constructor(section, about, sets) {
-    super(section, about, sets);
-    const find = name => section.querySelector(name), names = [...section.querySelectorAll(".legend button")];
-    this.read = find(".read");
-    this.state = find(".state");
-    this.pointers = new Map();
-    // What follows the pointer is drawn on a glass before the picture.
-    this.glass = document.createElement("canvas");
-    this.glass.className = "glass";
-    this.canvas.after(this.glass);
-    this.over = this.glass.getContext("2d");
-    section.addEventListener("click", event => {
-      const button = event.target.closest("button");
-      if (button) this.press(button, names.indexOf(button));
-    });
-    this.listen();
-    const size = () => {
-      this.w = this.canvas.clientWidth;
-      this.h = this.canvas.clientHeight;
-      this.redraw();
-    };
-    size();
-    new ResizeObserver(size).observe(this.canvas);
+    super(section, about, about.series.map((series, index) => ({ ...series, ...sets[series.data], shown: true, index })));
+    this.reset();
+  }
+  get kind() { return this.about.kind; }
+  get cdf() { return this.kind === "cdf"; }
+  get scatter() { return this.kind === "scatter"; }
+  reset() {
+    const [low, last] = this.about.ends[this.log.x ? 1 : 0];
+    this.time = (this.scatter || this.about.clock) && this.about.x.unit === "s" && !this.log.x && last - low >= 120;
+    super.reset();
+  }
+  extent() {
+    const [low, last] = this.about.ends[this.log.x ? 1 : 0].map(value => this.place("x", value));
+    return widened(low, this.end("x", low, last), this.cdf ? 0.01 : 0);
+  }
+  // Where an axis ends: a chart may have a say in it.
+  end(axis, low, high) {
+    const own = this.place(axis, this.about[axis].max);
+    return own > low ? own : high;
+  }
+  pressed(button) {
+    const axis = this.cdf ? "x" : "y";
+    button.ariaPressed = this.log[axis] = !this.log[axis];
     this.reset();
   }
 
-  reset() {
-    this.full = this.extent();
-    this.time = (this.scatter || this.about.kind === "over_time") && this.about.x.unit === "s" && !this.log.x && this.full[1] - this.full[0] >= 120;
-    this.x = this.full.slice();
-    this.chosen = null;
-    this.cross = null;
-    this.left = 20;
-    this.redraw();
+  // What is in view of each series, and the heights of that.
+  gather() {
+    this.range_y = [Infinity, -Infinity];
+    this.near = [Infinity, -Infinity];
+    this.drawn = this.count = 0;
+    // Pixels are of one or two of the screen's.
+    this.across = max(floor(this.area.width), 1);
+    const data = this.series.map(series => series.shown ? this.cdf ? this.shares(series) : this.samples(series) : []);
+    this.y = this.heights();
+    for (const series of this.series) series.marked = series.shown ? this.mark(series) : [];
+    return data.length ? data.map(points => [points.map(at => at[0]), points.map(at => at[1])]) : [[[], []]];
   }
-  zoom(factor, at = (this.x[0] + this.x[1]) / 2) {
-    this.show(at - (at - this.x[0]) * factor, at + (this.x[1] - at) * factor);
+  // Columns of a series in view: its level with at most `limit` of them, and which.
+  inView(series, limit) {
+    const [from, to] = this.ends();
+    for (const level of series.levels) {
+      const start = max(below(level.x, level.n, from) - 1, 0);
+      const end = min(below(level.x, level.n, to) + 1, level.n);
+      if (end - start <= limit || level === series.levels.at(-1)) return { level, start, end };
+    }
   }
-  // Shows a range of x, within what there is and not narrower than numbers allow.
-  show(from, to) {
-    const [low, high] = this.full, all = high - low;
-    const span = clip(to - from, max(all * 1e-7, abs(high) * 1e-12), all), start = clip((from + to - span) / 2, low, high - span);
-    this.x = [start, start + span];
-    this.redraw();
+  samples(series) {
+    const { across } = this, { level, start, end } = series.seen = this.inView(series, across * 4), many = end - start;
+    // Steps keep their corners as long as there are any.
+    series.dense = level.each > 1 || many > (this.scatter ? 400 : across / 3) && this.kind !== "steps";
+    this.drawn = max(this.drawn, level.each * max(1, many / across));
+    this.count += many;
+    const [from, to] = this.x, scale = across / (to - from), points = series.points = [];
+    const columns = series.dense && !this.scatter ? { low: new Float64Array(across).fill(Infinity), high: new Float64Array(across).fill(-Infinity) } : null;
+    if (series.dense) series.kept = new Float64Array(across);
+    for (let i = start; i < end; i++) {
+      const x = this.place("x", middle(level, i)), high = this.place("y", level.high[i]), lowest = this.place("y", level.low[i]);
+      if (x !== x || high !== high) continue;
+      // On a log axis what is not above zero has no place: the column begins where it can.
+      const low = lowest === lowest ? lowest : high, inside = x >= from && x <= to, range = inside || level.each > 1 ? this.range_y : this.near;
+      range[0] = min(range[0], low);
+      range[1] = max(range[1], high);
+      const at = clip(floor((x - from) * scale), 0, across - 1);
+      if (series.kept && (inside || level.each > 1)) series.kept[at] += level.each;
+      if (columns) {
+        // Half of a column may be outside of the picture; a sample is in it or not.
+        if (!inside && level.each === 1) continue;
+        columns.low[at] = min(columns.low[at], low);
+        columns.high[at] = max(columns.high[at], high);
+      } else {
+        points.push([x, high]);
+        if (level.each > 1 && low < high) points.push([x, low]);
+      }
+    }
+    if (columns) this.upright(columns, points);
+    return this.scatter ? points : this.part(series, points);
   }
-  pan(share) {
-    const by = share * (this.x[1] - this.x[0]);
-    this.show(this.x[0] + by, this.x[1] + by);
+  // Each column of pixels as its ends, the nearer one to the column before first.
+  upright({ low, high }, points) {
+    let last = 0;
+    for (let i = 0; i < this.across; i++) {
+      if (low[i] === Infinity) continue;
+      const x = this.ppx(i + 0.5), ends = abs(low[i] - last) < abs(high[i] - last) ? [low[i], high[i]] : [high[i], low[i]];
+      points.push([x, ends[0]]);
+      if (low[i] < high[i]) points.push([x, ends[1]]);
+      last = ends[1];
+    }
   }
-  zoomed() { return this.chosen || this.x[1] - this.x[0] < (this.full[1] - this.full[0]) * 0.9999; }
-  press(button, index) {
-    const name = button.dataset.do;
-    if (index >= 0) {
-      button.ariaPressed = this.series[index].shown = !this.series[index].shown;
-      this.redraw();
-    } else if (name === "log") {
-      const axis = this.cdf ? "x" : "y";
-      button.ariaPressed = this.log[axis] = !this.log[axis];
-      this.reset();
-    } else if (name === "reset") this.reset();
-    else this.zoom(name === "in" ? 0.5 : 2);
+  // A null between two points some way apart between which packets were lost: it parts the line.
+  part(series, points) {
+    const { x, end } = series.lost, least = (this.x[1] - this.x[0]) * 8 / this.across;
+    if (!x.length) return points;
+    return points.flatMap((at, i) => {
+      const before = points[i - 1];
+      if (!before || at[0] - before[0] < least) return [at];
+      const j = below(end, end.length, this.value("x", before[0]));
+      return j < x.length && x[j] < this.value("x", at[0]) ? [[(before[0] + at[0]) / 2, null], at] : [at];
+    });
+  }
+  // The corners of a distribution in view, from none on.
+  shares(series) {
+    const { n, value, share } = series.cdf, points = series.points = [], floor = this.log.y ? -9 : 0;
+    const [first, last] = this.ends(), from = max(below(value, n, first) - 1, 0), to = min(below(value, n, last) + 1, n);
+    const place = i => this.place("x", value[i]);
+    for (let i = from; i < to; i++) {
+      if (place(i) !== place(i)) continue;
+      if (!points.length) points.push([place(i), i ? this.place("y", share[i - 1]) : floor]);
+      points.push([place(i), this.place("y", share[i])]);
+    }
+    return points;
+  }
+  // The range of y: what was selected, or what is in view.
+  heights() {
+    if (this.chosen) return this.chosen;
+    if (this.cdf) return this.log.y ? [-4, 0.02] : [0, 1.02];
+    const [low, high] = this.range_y[0] > this.range_y[1] ? this.near : this.range_y;
+    if (low > high) return [0, 1];
+    const end = this.end("y", low, -Infinity);
+    if (end > low) return [!this.log.y && low >= 0 ? 0 : low, end];
+    if (!this.log.y && low >= 0 && low <= high * 0.6) return [0, high * 1.05 || 1];
+    return widened(low, high, 0.06);
   }
 
-  listen() {
-    const { canvas } = this, on = (name, act, options) => canvas.addEventListener(name, act, options);
-    const at = event => [event.offsetX, event.offsetY];
-    on("wheel", event => {
-      const { deltaX: x, deltaY: y } = event, aside = abs(x) > abs(y);
-      // At the full range the wheel scrolls the page on.
-      if (!this.zoomed() && (y > 0 || aside)) return;
-      event.preventDefault();
-      if (aside) return this.pan(x / this.width);
-      const pace = event.ctrlKey ? 0.01 : event.deltaMode ? 0.05 : 0.002;
-      this.zoom(exp(clip(y * pace, -1, 1)), this.ppx(at(event)[0]));
-    }, { passive: false });
-    on("dblclick", () => this.reset());
-    on("pointerdown", event => {
-      if (event.button) return;
-      canvas.setPointerCapture(event.pointerId);
-      const point = at(event);
-      this.pointers.set(event.pointerId, point);
-      this.drag = event.pointerType === "touch" || event.shiftKey ? null : { from: point, to: point };
-      this.point(point);
-    });
-    on("pointermove", event => {
-      const point = at(event), before = this.pointers.get(event.pointerId);
-      if (before) this.move(event.pointerId, before, point);
-      this.point(point);
-    });
-    const up = event => {
-      const { drag } = this;
-      this.drag = null;
-      this.pointers.delete(event.pointerId);
-      if (drag && event.type === "pointerup") this.select(drag.from, at(event));
-      this.point(this.cross);
-    };
-    on("pointerup", up);
-    on("pointercancel", up);
-    on("pointerleave", event => { if (event.pointerType !== "touch") this.point(null); });
-    on("blur", () => this.point(null));
-    on("keydown", event => this.key(event));
+  // How uPlot draws a series: a line, steps, or dots.
+  paths(series, plot, at, ...ends) {
+    const own = plot.series[at], bold = this.cdf || this.count < 600;
+    own.width = series.dense ? 1.2 : bold ? 2 : 1;
+    own.dash = bold && !series.dense ? DASHES[series.look].map(part => part * devicePixelRatio) : [];
+    series.halo = series.dense;
+    series.filled = this.scatter;
+    if (this.scatter) return series.dense ? this.dots(series, plot) : null;
+    if (!series.points?.length) return null;
+    return (this.cdf ? STEPS_ON : this.kind === "steps" ? STEPS : LINE)(plot, at, ...ends);
   }
-  point(at) {
-    this.cross = this.pointers.size > 1 ? null : at;
-    this.redraw(false);
-  }
-  // One pointer selects or pans, two zoom.
-  move(id, before, point) {
-    if (this.drag) { this.drag.to = point; return; }
-    const other = [...this.pointers].find(([key]) => key !== id);
-    if (other) {
-      const [was, is] = [before, point].map(at => apart(at, other[1]));
-      if (was > 8 && is > 8) this.zoom(was / is, this.ppx(other[1][0]));
-    } else if (this.zoomed()) {
-      this.pan((before[0] - point[0]) / this.width);
+  dots(series, plot) {
+    const fill = new Path2D(), size = max(round(1.5 * devicePixelRatio), 2), taken = new Set();
+    for (const [x, y] of series.points) {
+      const across = round(plot.valToPos(x, "x", true) - size / 2), down = round(plot.valToPos(y, "y", true) - size / 2), key = across * 65536 + down;
+      if (taken.has(key)) continue;
+      taken.add(key);
+      fill.rect(across, down, size, size);
     }
-    this.pointers.set(id, point);
+    return { fill, stroke: null, clip: null, flags: 0 };
   }
-  select(from, to) {
-    if (abs(to[0] - from[0]) < 6) return;
-    const ends = (i, place) => [from[i], to[i]].map(place).sort((p, q) => p - q);
-    if (this.tall(from, to)) this.chosen = ends(1, y => this.ppy(y));
-    this.show(...ends(0, x => this.ppx(x)));
+  // Where a series is marked: each of a few samples, or some along it at places of its own.
+  mark(series) {
+    const { points } = series, each = this.scatter ? !series.dense : this.count < 160 && !this.cdf && !series.dense;
+    if (each) return points;
+    if (this.scatter || this.series.length < 2) return [];
+    const first = (0.15 + series.index * 0.37) % 1;
+    if (this.cdf) return this.along(points, first);
+    const step = (this.x[1] - this.x[0]) / 7, marked = [];
+    for (let x = this.x[0] + step * first; x < this.x[1]; x += step) {
+      const at = points[below(points.map(point => point[0]), points.length, x)];
+      if (at) marked.push(at);
+    }
+    return marked;
   }
-  // Whether a drag is of some height too.
-  tall(from, to) { return abs(to[1] - from[1]) > this.height / 4; }
-  key(event) {
-    const { key } = event, side = { ArrowLeft: -1, ArrowRight: 1 }[key], way = { ArrowUp: -1, ArrowDown: 1 }[key];
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (side && event.shiftKey) this.pan(side * 0.15);
-    else if (side || way && this.cross) this.step(side || 0, way || 0);
-    else if ("+=".includes(key)) this.zoom(0.7);
-    else if (key === "-") this.zoom(1 / 0.7);
-    else if (key === "0") this.reset();
-    else return;
-    event.preventDefault();
+  along(points, first) {
+    const { width, height } = this.area, step = (width + height) / 9, marked = [], to = ([x, y]) => [this.px(x), this.py(y)];
+    let next = step * first;
+    points.forEach((end, i) => {
+      const from = points[max(i - 1, 0)], [a, b] = [from, end].map(to), across = abs(b[0] - a[0]), length = across + abs(b[1] - a[1]);
+      for (; next < length; next += step) {
+        // Across first, then up.
+        marked.push(next < across ? [from[0] + (end[0] - from[0]) * next / across, from[1]]
+          : [end[0], from[1] + (end[1] - from[1]) * (next - across) / (length - across)]);
+      }
+      next -= length;
+    });
+    return marked;
   }
-  // Moves the reading mark by some pixels, and the range with it at its ends.
-  step(side, way) {
-    const [x, y] = this.cross || [(this.left + this.right) / 2, (this.top + this.bottom) / 2];
-    const next = x + side * max(this.width / 200, 2);
-    if (next < this.left || next > this.right) this.pan(side * 0.15);
-    this.point([clip(next, this.left, this.right), clip(y + way * this.height / 25, this.top, this.bottom)]);
+  head() { return 28 + this.lossy().length * 10; }
+  lossy() { return this.cdf ? [] : this.series.filter(series => series.shown && series.lost.x.length); }
+  // Ticks above the picture, a row for each series that lost packets: one for a column of pixels, the taller the larger
+  // its share of lost ones.
+  adorn(context) {
+    const { left, width } = this.area, [start, to] = this.ends();
+    let foot = 34;
+    for (const series of this.lossy()) {
+      const { x, end, before } = series.lost;
+      context.fillStyle = this.colour(series);
+      for (let i = below(end, end.length, start); i < x.length && x[i] <= to;) {
+        const from = clip(this.acrossTo(x[i]), 0, width), column = floor(from);
+        const next = max(below(x, x.length, this.value("x", this.ppx(column + 1))), i + 1);
+        const until = min(this.acrossTo(end[next - 1]), width), lost = before[next] - before[i];
+        let kept = 0;
+        for (let j = column; series.dense && j < max(until, column + 1); j++) kept += series.kept[j] || 0;
+        const tall = 3 + 5 * sqrt(lost / (lost + kept));
+        context.fillRect(left + from - 0.75, foot - tall, max(until - from, 1.5), tall);
+        i = next;
+      }
+      foot += 10;
+    }
+    if (!this.count && !this.cdf) {
+      context.textAlign = "center";
+      context.fillStyle = this.ink.muted;
+      context.fillText("no sample", left + width / 2, this.area.top + this.area.height / 2);
+    }
   }
 
-  // Draws with the next frame: all of it, or the glass alone.
-  redraw(all = true) {
-    this.stale ||= all;
-    if (this.due) return;
-    this.due = true;
-    requestAnimationFrame(() => {
-      this.due = false;
-      if (this.stale) this.draw();
-      this.stale = false;
-      this.look();
-    });
+  // What the pointer is at: lost packets, or what is drawn nearest.
+  find(px, py) {
+    return py < -3 ? this.lossAt(px, py) : this.nearest(px, py);
   }
-  // What the pointer shows; words go into the page only once the hand rests.
-  look() {
-    const { over, w, h, drag, ink } = this;
-    if (!w) return;
-    const found = this.cross && !drag ? this.lossAt() || this.nearest() : null;
-    // An empty glass is left alone: a frame has then one canvas to show.
-    if (this.used || found || drag) sized(this.glass, over, w, h, this.ratio);
-    this.used = found || drag;
-    if (drag) {
-      const { from, to } = drag, [y, tall] = this.tall(from, to) ? [from[1], to[1] - from[1]] : [this.top, this.height];
-      over.fillStyle = ink.text;
-      over.globalAlpha = 0.14;
-      over.fillRect(from[0], y, to[0] - from[0], tall);
-      over.globalAlpha = 1;
-    }
-    if (found) this.tell(found);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      this.read.textContent = found ? found.words.join(": ") : "";
-      this.state.textContent = this.status();
-    }, 120);
-  }
-  // What is drawn nearest to the pointer.
-  nearest() {
-    const [px, py] = this.cross;
+  nearest(px, py) {
+    const { width } = this.area, x = this.value("x", this.ppx(px));
     let best = null;
     const offer = (series, x, low, high, count) => {
       const a = this.downTo(low), b = this.downTo(high), at = this.acrossTo(x);
       const y = clip(py, min(a, b), max(a, b)), far = hypot((at - px) * 2, y - py);
-      if (at >= this.left - 1 && at <= this.right + 1 && far < (best ? best.far : Infinity)) best = { far, series, x, low, high, count, at, y };
+      if (at >= -1 && at <= width + 1 && far < (best ? best.far : Infinity)) best = { far, series, x, low, high, count, at, y };
     };
-    const x = this.xAt(px);
-    for (const series of this.seen) {
+    for (const series of this.series) {
+      if (!series.shown) continue;
       if (this.cdf) {
         const { n, value, share } = series.cdf, i = max(below(value, n, x), 0);
         for (const j of [i - 1, i]) if (j >= 0 && j < n) offer(series, value[j], share[j], share[j], 1);
         continue;
       }
-      const { level, start, end } = series.seen, i = below(level.x, level.n, x);
+      const { level, start, end } = series.seen || this.inView(series, 1), i = below(level.x, level.n, x);
       const reach = level.each > 1 ? 1 : this.scatter ? 60 : 2;
       for (let j = max(i - reach, start); j < min(i + reach, end); j++) offer(series, middle(level, j), level.low[j], level.high[j], level.each);
     }
@@ -209,66 +236,21 @@ class Chart extends Picture {
     return { ...found, words: [found.series.name || "-", text] };
   }
   // The lost packets whose tick the pointer is at.
-  lossAt() {
-    const [px, py] = this.cross, series = this.seen.filter(series => series.lost.x.length)[floor((py - 25) / 10)];
-    if (this.cdf || py >= this.top - 3 || !series) return null;
-    const { x, end, before } = series.lost, [a, b] = [px - 3, px + 3].map(pixel => this.xAt(pixel));
+  lossAt(px, py) {
+    const series = this.lossy()[floor((py + this.area.top - 25) / 10)];
+    if (!series) return null;
+    const { x, end, before } = series.lost, [a, b] = [px - 3, px + 3].map(pixel => this.value("x", this.ppx(pixel)));
     const i = below(end, end.length, a), j = below(x, x.length, b), lost = before[j] - before[i];
-    return lost > 0 ? this.said({ series, at: max(this.acrossTo(x[i]), this.left), y: null }, `${grouped(lost, 0)} lost about ${this.text("x", x[i])}`) : null;
-  }
-  text(axis, value) {
-    const step = (this.x[1] - this.x[0]) / this.width;
-    if (axis === "x" && this.time) return clock(value, min(step, 0.1));
-    const [factor, name] = this.log[axis] ? unit(this.about[axis].unit, value) : this.units[axis];
-    return (axis === "x" && !this.log.x && !this.cdf ? fine(value * factor, step * factor) : short(value * factor, 5)) + (name ? " " + name : "");
-  }
-  tell({ series, at, y, words }) {
-    const { over, ink, w, h } = this, line = (x, y, wide, tall) => over.fillRect(round(x), round(y), wide, tall);
-    over.fillStyle = ink.muted;
-    line(at, this.top, 1, this.height);
-    if (y !== null) {
-      line(this.left, y, this.width, 1);
-      this.marker(over, series.look, at, y, true);
-    }
-    over.font = FONT;
-    const room = min(max(...words.map(line => over.measureText(line).width)), w - 20), wide = room + 16, tall = 40;
-    // On the side with more room, within the picture.
-    const x = clip(at > w / 2 ? at - wide - 12 : at + 12, 2, w - wide - 2);
-    const top = clip(y === null ? this.top + 6 : y < h / 2 ? y + 12 : y - tall - 12, 2, h - tall - 2);
-    line(x - 1, top - 1, wide + 2, tall + 2);
-    over.fillStyle = ink.panel;
-    line(x, top, wide, tall);
-    over.fillStyle = ink.text;
-    over.textBaseline = "middle";
-    words.forEach((line, i) => over.fillText(line, x + 8, top + 12 + i * 16, room));
+    return lost > 0 ? this.said({ series, at: max(this.acrossTo(x[i]), 0), y: null }, `${grouped(lost, 0)} lost about ${this.text("x", x[i])}`) : null;
   }
   status() {
-    const range = this.zoomed() ? this.ends().map(value => this.text("x", value)).join(" to ") : "";
+    const range = this.range(), count = round(this.drawn);
     if (this.cdf) return range;
-    const count = round(this.drawn);
     const many = count > 1 ? `each column: about ${grouped(count, 0)} samples, min to max` : "each sample is drawn";
     return (range ? range + "; " : "") + many;
   }
 }
 
-// Fits a canvas to its place, and clears it.
-function sized(canvas, context, w, h, ratio) {
-  const [across, down] = [round(w * ratio), round(h * ratio)];
-  if (canvas.width !== across || canvas.height !== down) {
-    canvas.width = across;
-    canvas.height = down;
-  }
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, w, h);
-}
-
-const FONT = "12px system-ui, sans-serif";
-const SHAPES = PAGE.shapes.map(path => new Path2D(path));
-const dark = matchMedia("(prefers-color-scheme: dark)");
-let printing = false;
+const STEPS_ON = uPlot.paths.stepped({ align: 1, extend: true });
 const sets = PAGE.data.map(unpack);
-const charts = PAGE.charts.map((about, i) => new Chart(document.getElementById("chart-" + i), about, sets));
-const all = () => charts.forEach(chart => chart.redraw());
-dark.addEventListener("change", all);
-addEventListener("beforeprint", () => { printing = true; charts.forEach(chart => chart.draw()); });
-addEventListener("afterprint", () => { printing = false; all(); });
+PAGE.charts.forEach((about, i) => new Chart(document.getElementById("chart-" + i), about, sets));

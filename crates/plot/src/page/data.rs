@@ -3,19 +3,14 @@
 use crate::chart::{Chart, Kind};
 use crate::picture::extent;
 use crate::samples::{Column, Samples, halve};
-use crate::svg::{LOOKS, PALETTE, dash, shape};
+use crate::svg::LOOKS;
+use crate::viewer::quoted;
 use base64::Engine as _;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Octets of columns in a page, at most; as base64 they take a third more.
 const OCTETS_MAX: usize = 3_300_000;
-
-/// Colours beside those of series, when light and when dark; as in the style sheet.
-const INKS: [&str; 2] = [
-    r##"{ground:"#fff",text:"#1b1d20",muted:"#55595f",grid:"#d8dbdf",panel:"#f4f5f7"}"##,
-    r##"{ground:"#16191d",text:"#e8e8e8",muted:"#b4b9c0",grid:"#343a41",panel:"#20242a"}"##,
-];
 
 /// Steps of x in a column of average width.
 const STEPS: f64 = 1024.0;
@@ -53,13 +48,14 @@ pub(super) fn object(charts: &[&Chart], room: usize) -> String {
         let cdf = chart.kind == Kind::Cdf;
         let _ = write!(
             about,
-            "{{kind:\"{}\",x:{},y:{},ends:{},series:[",
+            "{{kind:\"{}\",clock:{},x:{},y:{},ends:{},series:[",
             match chart.kind {
-                Kind::Line => "line",
+                Kind::Line | Kind::OverTime => "line",
+                Kind::Steps => "steps",
                 Kind::Scatter => "scatter",
                 Kind::Cdf => "cdf",
-                Kind::OverTime => "over_time",
             },
+            matches!(chart.kind, Kind::OverTime | Kind::Steps | Kind::Scatter),
             axis(&chart.x),
             axis(&chart.y),
             ends(chart),
@@ -91,18 +87,6 @@ pub(super) fn object(charts: &[&Chart], room: usize) -> String {
     let mut text = format!("{{charts:[{about}],\ndata:[");
     for set in &sets {
         write_set(&mut text, set);
-    }
-    text.push_str("],\ncolours:[");
-    for (light, dark) in PALETTE {
-        let _ = write!(text, "[\"{light}\",\"{dark}\"],");
-    }
-    let _ = write!(text, "],\ninks:[{},{}],\nshapes:[", INKS[0], INKS[1]);
-    for colour in 0..PALETTE.len() {
-        let _ = write!(text, "\"{}\",", shape(colour, 0.0, 0.0));
-    }
-    text.push_str("],\ndashes:[");
-    for look in 0..LOOKS {
-        let _ = write!(text, "[{}],", dash(look).replace(' ', ","));
     }
     text.push_str("]}");
     text
@@ -217,23 +201,6 @@ fn integer(octets: &mut Vec<u8>, mut value: u64) {
         value >>= 7;
     }
     octets.push(value as u8);
-}
-
-/// A string of JavaScript that is also safe in a page.
-pub(super) fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            ' '..='~' if !"\"\\<>&'".contains(character) => quoted.push(character),
-            character => {
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(quoted, "\\u{unit:04x}");
-                }
-            }
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 /// RFC 4648, section 4.

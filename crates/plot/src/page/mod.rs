@@ -2,6 +2,7 @@
 
 mod data;
 mod render;
+mod table;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,17 @@ pub enum Block {
     Heading(String),
     /// A paragraph.
     Text(String),
-    /// A chart to look into, with its summary below.
+    /// The one sentence to remember, in larger letters.
+    Lead(String),
+    /// A drawing, twice: one for a screen and one for a phone. It is SVG that goes into the page as it is, with the
+    /// classes of [`STYLE_SHEET`](crate::figure::STYLE_SHEET); its maker escapes names.
+    Drawing {
+        /// At least 860 units wide.
+        wide: String,
+        /// About 420 units wide.
+        narrow: String,
+    },
+    /// A chart that zooms and reads values, with its summary below.
     Chart(Box<Chart>),
     /// A still picture.
     Figure(Box<Figure>),

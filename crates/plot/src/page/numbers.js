@@ -27,13 +27,14 @@ function clock(seconds, step) {
   return (seconds < 0 && all ? "-" : "") + (h ? h + ":" + two(m) : m) + ":" + two(s, decimals);
 }
 
-// The unit of time in which values up to `most` read well, as [factor, name].
+// The unit of its kind in which values up to `most` read well, as [factor, name].
 const SECONDS = { s: 1, ms: 1e-3, "µs": 1e-6, us: 1e-6, ns: 1e-9 };
+const KINDS_OF_UNITS = [SECONDS, { GB: 1e9, MB: 1e6, kB: 1e3, bytes: 1 }, { "Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "bit/s": 1 }];
 function unit(name, most) {
-  const own = SECONDS[name];
+  const kind = KINDS_OF_UNITS.find(kind => kind[name]), own = kind && kind[name];
   if (!own || !(most > 0) || most >= 0.9999 && most < 5000) return [1, name];
-  const best = Object.keys(SECONDS).find(u => most * own >= SECONDS[u] * 0.9999) || "ns";
-  return [own / SECONDS[best], best];
+  const best = Object.keys(kind).find(u => most * own >= kind[u] * 0.9999) || Object.keys(kind).at(-1);
+  return [own / kind[best], best];
 }
 
 // Ticks as [place, label]; a tick without a label is a faint line. Places are logarithms on a log axis.
@@ -69,4 +70,13 @@ function ticks(from, to, room, log, time, name) {
     out.push([i * step, time ? clock(i * step, step) : grouped(i * step, min(decimals, 12))]);
   }
   return out;
+}
+// How many of the first `n` values, ascending, are below `value`.
+function below(values, n, value) {
+  let low = 0, high = n;
+  while (low < high) {
+    const middle = low + high >> 1;
+    if (values[middle] < value) low = middle + 1; else high = middle;
+  }
+  return low;
 }

@@ -1,22 +1,17 @@
 //! A page as text.
 
+use super::table::{write_summary, write_table};
 use super::{Block, Page, data};
 use crate::chart::{Chart, Kind};
-use crate::figure::{Figure, STYLE_SHEET, WIDTH_DEFAULT, WIDTH_NARROW};
-use crate::number;
-use crate::picture::{self, LOST_KEY, Place, describe, percent, value_unit};
+use crate::figure::{Figure, WIDTH_DEFAULT, WIDTH_NARROW};
+use crate::picture::{self, LOST_KEY, Place, describe};
 use crate::svg::{dash, escape, fill, hollow, shape, stroke};
+use crate::viewer;
 use std::fmt::Write as _;
 
 const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-/// The script's parts, in an order in which each knows those before it.
-const SCRIPT: [&str; 4] = [
-    include_str!("numbers.js"),
-    include_str!("samples.js"),
-    include_str!("picture.js"),
-    include_str!("chart.js"),
-];
+/// The page's own script, after the viewer's.
+const SCRIPT: [&str; 2] = [include_str!("samples.js"), include_str!("chart.js")];
 
 /// Octets of a page beside its script and styles, at most.
 const OCTETS_MAX: usize = 4_900_000;
@@ -41,6 +36,10 @@ impl Page {
                 Block::Text(text) => {
                     let _ = writeln!(body, "<p>{}</p>", escape(text));
                 }
+                Block::Lead(text) => {
+                    let _ = writeln!(body, "<p class=\"lead\">{}</p>", escape(text));
+                }
+                Block::Drawing { wide, narrow } => write_pictures(&mut body, wide, narrow),
                 Block::Chart(chart) => {
                     write_chart(&mut body, chart, charts.len());
                     charts.push(&**chart);
@@ -58,78 +57,22 @@ impl Page {
             "" => String::new(),
             text => format!("<p class=\"sub\">{}</p>\n", escape(text)),
         };
-        let mut page = String::with_capacity(body.len() + data.len() + 40_000);
+        let mut page = String::with_capacity(body.len() + data.len() + 100_000);
         // Pieces stand between at signs; text that was put in is not looked at again.
         for (i, piece) in PAGE.split('@').enumerate() {
             match piece {
                 _ if i % 2 == 0 => page.push_str(piece),
                 "TITLE" => page.push_str(&escape(&self.title)),
                 "SUBTITLE" => page.push_str(&subtitle),
-                "STYLE" => {
-                    page.push_str(STYLE);
-                    page.push_str(STYLE_SHEET);
-                }
+                "STYLE" => page.push_str(&viewer::style()),
                 "BODY" => page.push_str(&body),
+                "UPLOT" => page.push_str(viewer::UPLOT),
+                "LOOKS" => page.push_str(&viewer::looks()),
                 "DATA" => page.push_str(&data),
-                _ => write_script(&mut page),
+                _ => page.push_str(&viewer::script(&SCRIPT)),
             }
         }
         page
-    }
-}
-
-/// The script without its comments, and without spaces and ends of lines that part nothing.
-///
-/// Each of its statements ends with a semicolon, and no template has another one in it.
-fn write_script(page: &mut String) {
-    page.push_str("{\n");
-    let lines = SCRIPT.iter().flat_map(|part| part.lines()).map(str::trim);
-    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
-    let mut before = lines.next().unwrap_or_default();
-    write_squeezed(page, before);
-    for line in lines {
-        let (end, start) = (before.chars().next_back(), line.chars().next());
-        if !end.is_some_and(parts) && !start.is_some_and(parts) {
-            page.push('\n');
-        }
-        write_squeezed(page, line);
-        before = line;
-    }
-    page.push_str("}\n");
-}
-
-/// Whether a character is an end of its neighbours.
-fn parts(c: char) -> bool {
-    "{}()[],;:=<>?&|!*+-%/".contains(c)
-}
-
-/// One line without the spaces beside its punctuation, but for those in quotes.
-fn write_squeezed(page: &mut String, line: &str) {
-    let sign = |c: char| c == '+' || c == '-';
-    let (mut quote, mut before) = (None, '\n');
-    let mut rest = line.chars().peekable();
-    while let Some(c) = rest.next() {
-        match quote {
-            Some(open) if c == open && before != '\\' => quote = None,
-            None if "\"'`".contains(c) => quote = Some(c),
-            None if c == ' ' => {
-                let next = rest.peek().copied().unwrap_or(' ');
-                if (parts(before) || parts(next)) && !(sign(before) && sign(next)) {
-                    continue;
-                }
-            }
-            None if c == '}' && page.ends_with(';') => {
-                page.pop();
-            }
-            _ => {}
-        }
-        page.push(c);
-        before = c;
-        // The shorter word means the same to a script that runs.
-        if quote.is_none() && page.ends_with("const ") {
-            page.truncate(page.len() - "const ".len());
-            page.push_str("let ");
-        }
     }
 }
 
@@ -154,9 +97,9 @@ fn write_chart(body: &mut String, chart: &Chart, index: usize) {
          <button type=\"button\" data-do=\"reset\">Show all</button>\
          <button type=\"button\" data-do=\"log\" aria-pressed=\"{log}\">Log scale</button>\
          <p class=\"state\"></p></div>\n\
-         <div class=\"view\"><canvas tabindex=\"0\" role=\"application\" aria-label=\"{title}\" \
-         aria-roledescription=\"chart\" aria-description=\"{words}\">{words}</canvas><div class=\"read\" \
-         role=\"status\"></div></div>\n\
+         <div class=\"view\" tabindex=\"0\" role=\"application\" aria-label=\"{title}\" \
+         aria-roledescription=\"chart\" aria-description=\"{words}\"></div><div class=\"read\" \
+         role=\"status\"></div>\n\
          <noscript><div class=\"still\">{}</div></noscript>\n\
          <div class=\"legend\" role=\"group\" aria-label=\"Series\">\n",
         picture::render(chart, WIDTH_DEFAULT, Place::Below),
@@ -165,7 +108,7 @@ fn write_chart(body: &mut String, chart: &Chart, index: usize) {
         let sample = sample(chart.colour(i), chart.kind != Kind::Scatter);
         let _ = writeln!(
             body,
-            "<button type=\"button\" aria-pressed=\"true\">{sample}<span>{}</span></button>",
+            "<button type=\"button\" data-series=\"{i}\" aria-pressed=\"true\">{sample}<span>{}</span></button>",
             escape(&series.name)
         );
     }
@@ -211,89 +154,14 @@ fn sample(look: usize, lined: bool) -> String {
     svg
 }
 
-/// A row of figures for each series.
-fn write_summary(body: &mut String, chart: &Chart) {
-    let (value, factor, unit) = value_unit(chart);
-    let unit = match unit {
-        "" => value.label.clone(),
-        unit => format!("{} in {unit}", value.label),
-    };
-    let _ = writeln!(
-        body,
-        "<div class=\"scroll\"><table><caption>All samples: {}</caption>",
-        escape(&unit)
-    );
-    let head = [
-        "series", "samples", "lost", "loss", "min", "mean", "p50", "p95", "p99", "max",
-    ];
-    let rows: Vec<Vec<String>> = chart
-        .series
-        .iter()
-        .map(|series| {
-            let samples = series.samples();
-            let count = |n: u64| number::grouped(n as f64, 0);
-            let figure = |v: Option<f64>| v.map_or("-".into(), |v| number::short(v * factor));
-            let [p50, p95, p99] = samples.percentiles();
-            let range = samples.range();
-            let figures = [
-                range.map(|r| r.0),
-                samples.mean(),
-                p50,
-                p95,
-                p99,
-                range.map(|r| r.1),
-            ];
-            let mut row = vec![
-                series.name.clone(),
-                count(samples.count()),
-                count(samples.lost()),
-                percent(series),
-            ];
-            row.extend(figures.map(figure));
-            row
-        })
-        .collect();
-    write_table(body, &head.map(String::from), &rows);
-    body.push_str("</table></div>\n");
-}
-
-/// Head and rows; a column is to the right if each of its cells is a number or nothing.
-fn write_table(body: &mut String, head: &[String], rows: &[Vec<String>]) {
-    let numeric = |text: &str| {
-        let text = text.trim_end_matches(" %");
-        text.chars()
-            .all(|c| c.is_ascii_digit() || "+-.,<> \u{2212}".contains(c))
-    };
-    let right: Vec<&str> = (0..head.len())
-        .map(|i| {
-            let cells = rows.iter().filter_map(|row| row.get(i));
-            if i > 0 && cells.clone().count() > 0 && cells.clone().all(|c| numeric(c)) {
-                " class=\"n\""
-            } else {
-                ""
-            }
-        })
-        .collect();
-    body.push_str("<thead><tr>");
-    for (name, class) in head.iter().zip(&right) {
-        let _ = write!(body, "<th scope=\"col\"{class}>{}</th>", escape(name));
-    }
-    body.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        body.push_str("<tr>");
-        for (cell, class) in row.iter().zip(&right) {
-            let _ = write!(body, "<td{class}>{}</td>", escape(cell));
-        }
-        body.push_str("</tr>\n");
-    }
-    body.push_str("</tbody>");
-}
-
 fn write_figure(body: &mut String, figure: &Figure) {
-    let (wide, narrow) = (
-        figure.to_inline_svg(WIDTH_DEFAULT),
-        figure.to_inline_svg(WIDTH_NARROW),
-    );
+    let [wide, narrow] = [WIDTH_DEFAULT, WIDTH_NARROW].map(|width| figure.to_inline_svg(width));
+    write_pictures(body, &wide, &narrow);
+}
+
+/// A picture twice, of which the style sheet shows one: text scales with a picture, so that one drawn for a screen could
+/// not be read on a phone.
+fn write_pictures(body: &mut String, wide: &str, narrow: &str) {
     let _ = writeln!(
         body,
         "<figure><div class=\"wide\">{wide}</div><div class=\"narrow\">{narrow}</div></figure>"

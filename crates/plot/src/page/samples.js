@@ -57,12 +57,3 @@ function halved(fine) {
 }
 // Where the samples of a column are.
 function middle(level, i) { return level.each > 1 ? (level.x[i] + level.x[i + 1]) / 2 : level.x[i]; }
-// How many of the first `n` values, ascending, are below `value`.
-function below(values, n, value) {
-  let low = 0, high = n;
-  while (low < high) {
-    const middle = low + high >> 1;
-    if (values[middle] < value) low = middle + 1; else high = middle;
-  }
-  return low;
-}

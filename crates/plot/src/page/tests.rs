@@ -26,6 +26,9 @@ fn chart(kind: Kind, series: Vec<Series>) -> Chart {
         Axis::linear("round-trip time", "ms"),
     );
     let mut chart = Chart::new(kind, "Round-trip times", x, y);
+    if kind != Kind::Steps {
+        chart = chart.of_packets();
+    }
     chart.series = series;
     chart
 }
@@ -98,8 +101,19 @@ fn names_cannot_leave_their_places() {
 fn a_page_asks_for_nothing_and_its_script_is_small() {
     let html = page(vec![series("a", 100, 20.0)]).to_html();
     let html = html.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+    // The library names its home in a comment, and asks for nothing either.
+    let html = html.replace("/*! https://github.com/leeoniya/uPlot (v1.6.32) */", "");
     for forbidden in [
-        "http:", "https:", "src=", "href=", "@import", "url(", "fetch(",
+        "http:",
+        "https:",
+        "src=",
+        "href=",
+        "@import",
+        "url(",
+        "fetch(",
+        "XMLHttp",
+        "WebSocket",
+        "import(",
     ] {
         assert!(!html.contains(forbidden), "{forbidden}");
     }
@@ -107,6 +121,11 @@ fn a_page_asks_for_nothing_and_its_script_is_small() {
     let script = html.split("]};\n{\n").nth(1).expect("a script");
     let script = script.split("</script>").next().expect("its end");
     assert!(script.len() < 25_000, "{} octets", script.len());
+    assert_eq!(
+        html.matches(crate::viewer::UPLOT.lines().nth(1).expect("code"))
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -130,10 +149,33 @@ fn a_chart_is_described_in_words_and_in_a_table() {
     assert!(html.contains("role=\"img\""));
     assert!(html.contains("host a: 2,9") && html.contains("99th percentile 28."));
     for head in ["samples", "loss", "p50", "p99", "max"] {
-        assert!(
-            html.contains(&format!("<th scope=\"col\" class=\"n\">{head}</th>")),
-            "{head}"
-        );
+        assert!(has_column(&html, head), "{head}");
+    }
+}
+
+fn has_column(html: &str, head: &str) -> bool {
+    html.contains(&format!("<th scope=\"col\" class=\"n\">{head}</th>"))
+}
+
+#[test]
+fn a_table_has_the_columns_of_its_chart() {
+    let shares = [(0.0, 100.0), (1.5, 40.0), (2.5, 60.0), (9.0, 60.0)];
+    let mut chart = chart(Kind::Steps, vec![Series::from_points("owner", shares, [])]);
+    let steps = Page::new("").with(chart.clone()).to_html();
+    for head in ["start", "end", "min", "max", "last change, s"] {
+        assert!(has_column(&steps, head), "{head}");
+    }
+    assert!(steps.contains("<td>owner</td><td class=\"n\">100</td><td class=\"n\">60</td>"));
+    assert!(
+        steps.contains("<td class=\"n\">2.5</td></tr>"),
+        "the last change"
+    );
+    assert!(steps.contains("kind:\"steps\""), "it is drawn as steps");
+    chart.summary = crate::Summary::Values;
+    let values = Page::new("").with(chart).to_html();
+    assert!(has_column(&values, "p99"));
+    for html in [steps, values] {
+        assert!(!has_column(&html, "lost") && !has_column(&html, "loss"));
     }
 }
 
@@ -167,7 +209,7 @@ fn numbers_are_packed_as_rfc_4648_and_seven_bits_have_it() {
         assert_eq!(data::base64(octets.as_bytes()), text);
     }
     assert_eq!(
-        data::quoted("a</script>\"\\\n"),
+        crate::viewer::quoted("a</script>\"\\\n"),
         "\"a\\u003c/script\\u003e\\u0022\\u005c\\u000a\""
     );
 }

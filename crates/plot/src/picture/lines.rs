@@ -149,7 +149,7 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
             }
             None
         }
-        Kind::Line | Kind::OverTime => {
+        Kind::Line | Kind::Steps | Kind::OverTime => {
             let bins = Bins::of(frame, series);
             let places = if let Some(bins) = &bins {
                 let path = bins.path(frame, series);
@@ -158,7 +158,11 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
             } else {
                 let points = series.samples().columns.iter().map(|c| (c.x.0, c.first));
                 let places: Vec<_> = points.filter_map(|p| frame.place(p)).collect();
-                let path = polyline(&places, |from, to| parted(frame, series, from, to));
+                let corners = match chart.kind {
+                    Kind::Steps => corners(&places),
+                    _ => places.clone(),
+                };
+                let path = polyline(&corners, |from, to| parted(frame, series, from, to));
                 draw_line(svg, frame, chart, look, (false, &path));
                 places
             };
@@ -172,6 +176,16 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
             bins
         }
     }
+}
+
+/// The places of steps with the corner before each: a value holds until the next.
+fn corners(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut height = places.first().map_or(0.0, |place| place.1);
+    let with_corner = |&(x, y): &(f64, f64)| {
+        let before = std::mem::replace(&mut height, y);
+        [(x, before), (x, y)]
+    };
+    places.iter().flat_map(with_corner).collect()
 }
 
 /// The corners of a distribution's steps.

@@ -23,7 +23,13 @@ fn chart(kind: Kind, count: u32) -> Chart {
     chart
 }
 
-const KINDS: [Kind; 4] = [Kind::Line, Kind::Scatter, Kind::Cdf, Kind::OverTime];
+const KINDS: [Kind; 5] = [
+    Kind::Line,
+    Kind::Steps,
+    Kind::Scatter,
+    Kind::Cdf,
+    Kind::OverTime,
+];
 
 #[test]
 fn every_kind_is_well_formed_and_bounded_whatever_the_number_of_samples() {
@@ -195,6 +201,28 @@ fn a_line_is_parted_where_packets_were_lost() {
     assert_eq!(strokes(&parted.to_cdf("")), 1, "values have no losses");
     parted.series = vec![Series::from_points("one", points, [])];
     assert_eq!(strokes(&parted), 1, "a pause alone parts nothing");
+}
+
+#[test]
+fn steps_are_drawn_upright_and_level() {
+    let mut chart = chart(Kind::Steps, 0);
+    let shares = [(0.0, 100.0), (1.0, 40.0), (2.0, 60.0), (3.0, 60.0)];
+    chart.series = vec![Series::from_points("one", shares, [])];
+    let svg = chart.to_svg();
+    let path = svg
+        .lines()
+        .find(|l| l.contains("stroke-linejoin"))
+        .and_then(|l| l.split(" d=\"").nth(1)?.split('"').next())
+        .expect("a line");
+    let corners: Vec<(&str, &str)> = path[1..]
+        .split('L')
+        .map(|corner| corner.split_once(' ').expect("two numbers"))
+        .collect();
+    assert!(corners.len() >= 6, "{path}");
+    for pair in corners.windows(2) {
+        let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
+        assert!(x == to_x || y == to_y, "a slope in {path}");
+    }
 }
 
 #[test]

@@ -65,7 +65,8 @@ impl<'a> Charts<'a> {
                 format!("{subject}, over time"),
                 since_start(),
                 round_trip(),
-            ),
+            )
+            .of_packets(),
             subject,
         };
         charts.over_time.series = charts.series(|row, thinner| {
@@ -95,7 +96,7 @@ impl<'a> Charts<'a> {
             Drawn::Line => {
                 let title = format!("{subject}, packet by packet");
                 let packets = Axis::linear("number of the packet", "");
-                let mut chart = Chart::new(Kind::Line, title, packets, round_trip());
+                let mut chart = Chart::new(Kind::Line, title, packets, round_trip()).of_packets();
                 let by_number = |row: &Row, thinner: &mut Thinner| {
                     push(row, row.sequence as f64, thinner);
                 };

@@ -5,10 +5,13 @@ use super::svg::escape;
 use super::{ConnectionGraph, Packet, thin};
 use base64::Engine as _;
 use core::fmt::Write;
+use plot::viewer::{self, quoted};
 
 const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+
+/// The name space of elements that the script makes, which names no address to ask.
+const SVG: &str = "http:\\u002f/www.w3.org/2000/svg";
 
 /// The columns, one after the other, each aligned to eight bytes.
 #[derive(Default)]
@@ -59,7 +62,7 @@ pub fn html(graph: &ConnectionGraph) -> String {
         .map(|&index| graph.packets[index].time)
         .is_sorted();
     let about = format!(
-        "{{a:{},b:{},letters:[{},{}],firstPacket:{},sorted:{sorted},columns:[{}]}}",
+        "{{a:{},b:{},letters:[{},{}],firstPacket:{},sorted:{sorted},svg:\"{SVG}\",columns:[{}]}}",
         quoted(&graph.a),
         quoted(&graph.b),
         quoted(&graph.letters.0),
@@ -68,7 +71,7 @@ pub fn html(graph: &ConnectionGraph) -> String {
         columns.index
     );
     let data = base64(&columns.octets);
-    let mut page = String::with_capacity(data.len() + 40_000);
+    let mut page = String::with_capacity(data.len() + 120_000);
     let mut rest = PAGE;
     while let Some((before, after)) = rest.split_once('@') {
         page.push_str(before);
@@ -78,8 +81,10 @@ pub fn html(graph: &ConnectionGraph) -> String {
         match name {
             "TITLE" => page.push_str(&escape(&title)),
             "SUBTITLE" => page.push_str(&escape(&subtitle)),
-            "STYLE" => page.push_str(STYLE),
-            "SCRIPT" => page.push_str(SCRIPT),
+            "STYLE" => page.push_str(&viewer::style()),
+            "UPLOT" => page.push_str(viewer::UPLOT),
+            "LOOKS" => page.push_str(&viewer::looks()),
+            "SCRIPT" => page.push_str(&viewer::script(&[SCRIPT])),
             "ABOUT" => page.push_str(&about),
             _ => page.push_str(&data),
         }
@@ -157,23 +162,6 @@ fn totals<'a>(graph: &'a ConnectionGraph, kept: &'a [usize]) -> impl Iterator<It
     })
 }
 
-/// A string of JavaScript that is also safe in a page.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            ' '..='~' if !"\"\\<>&'".contains(character) => quoted.push(character),
-            character => {
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(quoted, "\\u{unit:04x}");
-                }
-            }
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 /// RFC 4648, section 4.
 fn base64(octets: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(octets)
@@ -195,13 +183,5 @@ mod tests {
         ] {
             assert_eq!(base64(octets.as_bytes()), text);
         }
-    }
-
-    #[test]
-    fn quotes_what_could_end_a_script() {
-        assert_eq!(
-            quoted("a</script>\"\\\n"),
-            "\"a\\u003c/script\\u003e\\u0022\\u005c\\u000a\""
-        );
     }
 }

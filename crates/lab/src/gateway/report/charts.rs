@@ -29,6 +29,7 @@ fn over_time(title: String) -> Chart {
         time,
         Axis::linear("round trip", "ms"),
     )
+    .of_packets()
 }
 
 /// Of several measurements the first is drawn.
@@ -39,29 +40,38 @@ fn which_is_drawn(outcome: &Outcome) -> String {
     }
 }
 
-pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
-    let series = |row: &RowOutcome| {
-        let name = format!(
-            "row {}: A does {}",
-            row.row.number,
-            load_words(row.row.load)
-        );
-        row.runs.first().map(|run| trips(name, &run.pings))
+/// B's pings under one load, without and with the policy over one axis; `None` if neither was measured.
+pub(super) fn ping_chart(outcome: &Outcome, load: Load) -> Option<Chart> {
+    let title = match load {
+        Load::None => "B's pings while A does nothing".to_owned(),
+        Load::Bulk | Load::Flood => format!("B's pings while A sends: {}", load_words(load)),
     };
-    let mut charts = Vec::new();
-    for shaped in [false, true] {
-        let of = |row: &&RowOutcome| row.row.shaped == shaped;
-        let title = match shaped {
-            false => "Without policy".to_owned(),
-            true => format!("With policy: {}", outcome.treatment),
+    let mut chart = over_time(title);
+    chart.subtitle = which_is_drawn(outcome);
+    let rows = outcome.rows.iter().filter(|row| row.row.load == load);
+    let series = rows.filter_map(|row| {
+        let name = match row.row.shaped {
+            false => format!("row {}: without policy", row.row.number),
+            true => format!(
+                "row {}: with policy ({})",
+                row.row.number, outcome.treatment
+            ),
         };
-        let mut chart = over_time(title);
-        chart.subtitle = which_is_drawn(outcome);
-        chart.series = outcome.rows.iter().filter(of).filter_map(series).collect();
-        if !chart.series.is_empty() {
-            charts.push(chart);
-        }
-    }
+        let colour = if row.row.shaped { 2 } else { 1 };
+        let run = row.runs.first()?;
+        Some(trips(name, &run.pings).coloured(colour))
+    });
+    chart.series = series.collect();
+    (!chart.series.is_empty()).then_some(chart)
+}
+
+/// The pings of the other loads, and how all are distributed.
+pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
+    let others = [Load::Flood, Load::None];
+    let mut charts: Vec<Chart> = others
+        .into_iter()
+        .filter_map(|load| ping_chart(outcome, load))
+        .collect();
     let mut all = over_time(String::new());
     let with = |row: &RowOutcome| {
         let policy = if row.row.shaped { "with" } else { "without" };

@@ -1,6 +1,7 @@
 //! The outcome for people: tables, and one page with every picture.
 
 mod charts;
+mod drawing;
 mod tables;
 
 use plot::{Block, Page};
@@ -31,13 +32,16 @@ pub fn load_words(load: Load) -> &'static str {
 pub fn page(outcome: &Outcome) -> String {
     let mut page = Page::new("The home gateway");
     page.subtitle = format!(
-        "Hosts A and B share a slow link. What A does to a thin stream, to pings and to pages of B, without and with a \
-         policy ({}) in the gateway, in {}, beside what was published (Dan Siemon, 2009 to 2014).",
+        "Hosts A and B share a slow link. Measured: how A's traffic delays a thin stream, pings and pages of B, without \
+         and with a policy ({}) in the gateway, in {}, beside the published figures (Dan Siemon, 2009 to 2014).",
         outcome.treatment, outcome.place
     );
     let blocks = &mut page.blocks;
     blocks.extend(outcome.stopped().map(Block::Text));
+    blocks.extend(drawing::sentence(outcome).map(Block::Lead));
+    blocks.push(drawing::drawing(outcome));
     blocks.extend(outcome.method.first().cloned().map(Block::Text));
+    blocks.extend(charts::ping_chart(outcome, Load::Bulk).map(Block::from));
     let tables = |blocks: &mut Vec<Block>, tables: &[Option<Table>]| {
         for table in tables.iter().flatten() {
             blocks.push(Block::Heading(table.title.clone()));
@@ -54,7 +58,7 @@ pub fn page(outcome: &Outcome) -> String {
         targets_table(outcome),
     ];
     tables(blocks, &rows);
-    charts_with_heading(blocks, "Pings of B", ping_charts(outcome));
+    charts_with_heading(blocks, "More pings of B", ping_charts(outcome));
     charts_with_heading(blocks, "Stream, pages and shares", bar_charts(outcome));
     if !outcome.fairness.is_empty() {
         tables(blocks, &[Some(fairness_table(outcome))]);
@@ -76,15 +80,16 @@ pub fn page(outcome: &Outcome) -> String {
     page.to_html()
 }
 
-/// What the tables' columns are.
-const LEGEND: &str = "Loss and jitter (RFC 3550) are of a stream of 200 kbit/s from B, page is the mean time until a \
-    page of a dozen objects is loaded, ping p50 and p99 are the round trips that 50 % and 99 % of B's pings did not \
-    exceed. B's share is what one upload of B gets of the link against what A does. Beside each figure stands the \
-    published one (publ.); a dash stands for what was not measured, or not published.";
+/// Explains the tables' columns.
+const LEGEND: &str = "Loss and jitter (RFC 3550): of a stream of 200 kbit/s from B. Page: the mean time until a page of a \
+    dozen objects is loaded. Ping p50 and p99: the round trips that 50 % and 99 % of B's pings did not exceed. B's share: \
+    the part of the link that one upload of B gets against A's load. The published figure (publ.) is beside each. A dash \
+    means not measured, or not published.";
 
-/// What the table of nine uploads is.
-const FAIRNESS: &str = "A uploads nine times at once, B once. Where hosts are served alike B gets half; where only \
-    flows are, a tenth. Jain's index is 1 when both hosts get the same, 0.5 when one gets all.";
+/// Explains the table of nine uploads.
+const FAIRNESS: &str = "A sends nine uploads at once, B one. A queue that is fair to hosts gives B half of the link; a \
+    queue that is fair to flows alone gives B a tenth. Jain's index is 1 when both hosts get the same, 0.5 when one gets \
+    all.";
 
 fn charts_with_heading<T: Into<Block>>(blocks: &mut Vec<Block>, heading: &str, charts: Vec<T>) {
     if !charts.is_empty() {
