@@ -1,5 +1,5 @@
 //! Packets that are larger than a link's MTU: fragments of IPv4 (RFC 791 sections 2.3 and 3.2), or an error to the
-//! sender (RFC 1191, RFC 8200 section 5).
+//! sender (RFC 1191, RFC 8200 section 5). RFC 3931 section 4.1.4 asks for the same before a tunnel.
 //!
 //! Left out: reassembly, which the destination does, and packets of many segments (GSO), which are split before.
 

@@ -1,6 +1,6 @@
 //! Errors that a router sends: ICMP (RFC 792, RFC 1812 sections 4.3 and 5.2.7, RFC 1191) and ICMPv6 (RFC 4443).
 //!
-//! [`write`] writes an error, or returns why none is due. [`Sender`] adds a rate limit and counters. Left out: echo,
+//! [`write()`] writes an error, or returns why none is due. [`Sender`] adds a rate limit and counters. Left out: echo,
 //! which is answered elsewhere; Redirect, Parameter Problem and Source Quench (RFC 6633), which are not sent;
 //! extensions (RFC 4884); reversed source routes (RFC 1812 section 4.3.2.6).
 
@@ -296,7 +296,7 @@ impl Sender {
         }
     }
 
-    /// As [`write`], within the rate of `bucket`. With a bucket for each subscriber, none uses up the rate of others.
+    /// As [`write()`], within the rate of `bucket`. With a bucket for each subscriber, none uses up the rate of others.
     ///
     /// # Errors
     /// Why none is sent; it was counted.

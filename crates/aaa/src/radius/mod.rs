@@ -8,6 +8,8 @@
 //! - [`event`]: what became of a request, and why a datagram was ignored.
 //! - [`views`]: what an operator sees.
 //!
+//! `examples/radius_client.rs` is the smallest program around it.
+//!
 //! A reply belongs to a request by its server, socket and identifier, and because the secret says so: each Response
 //! Authenticator is verified against its own request, so that a late reply never answers a later request.
 //!

@@ -1,4 +1,4 @@
-//! What an edge needs of the protocol that brings PPP frames to it: L2TP today ([`l2tp`](self::l2tp)), PPPoE next.
+//! What an edge needs of the protocol that brings PPP frames to it: L2TP today (the file `l2tp`), PPPoE next.
 //!
 //! # What the protocols have in common, and what not
 //!

@@ -200,10 +200,13 @@ pub(super) fn add(number: &AtomicU64, more: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::{Access, Served};
+
+    type Way = <Served as Access>::Encapsulation;
 
     #[test]
     fn an_entry_fits_into_176_octets() {
         // A packet reads this much of a subscriber, and each core has a copy.
-        assert!(size_of::<Option<Entry<crate::access::L2tpWay>>>() <= 176);
+        assert!(size_of::<Option<Entry<Way>>>() <= 176);
     }
 }

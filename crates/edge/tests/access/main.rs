@@ -196,7 +196,7 @@ fn udp(from: Ipv4Addr, to: Ipv4Addr, length: usize) -> Vec<u8> {
 
 /// A packet as a TUN device gives it.
 fn from_tun(packet: &[u8]) -> Vec<u8> {
-    [&vec![0; ::wire::virtio::LENGTH], packet].concat()
+    [&[0; ::wire::virtio::LENGTH], packet].concat()
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_subscriber_that_is_dropped_ends_its_link_and_then_the_session() {
     let ended = stage.client.ended(0).unwrap();
     assert_eq!(ended.reason, End::Link(LinkEnd::PeerTerminated));
     // The client's end waits a Restart time, if the network's has not cut the wire by then.
-    stage.now = stage.now + Duration::from_secs(10);
+    stage.now += Duration::from_secs(10);
     stage.client.handle_timeout(stage.now);
     stage.settle();
     assert!(stage.client.is_quiet() && stage.edge.is_quiet());
