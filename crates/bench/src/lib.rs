@@ -1,6 +1,8 @@
 //! `headend bench`: curves, measured here, side by side with what they are
 //! compared to, as text and as JSON, CSV and SVG files.
 //!
+//! `harness` is what they share.
+//!
 //! | module | what it measures |
 //! |---|---|
 //! | `timers` | what a timer costs in each store |
@@ -23,6 +25,7 @@ mod bringup;
 mod captures;
 mod filter;
 mod forward;
+mod harness;
 mod history;
 mod poll;
 mod qos;

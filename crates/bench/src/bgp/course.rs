@@ -10,7 +10,7 @@ use super::feed::Feed;
 use super::mesh::{self, Member};
 use super::plan::{Part, Plan};
 use super::{Results, bare, emulated, load, passive, relay, whole};
-use crate::tunnels::Bench;
+use crate::harness::Bench;
 
 /// What takes longer than this is measured once.
 const REPEATED_MAX_S: f64 = 3.0;

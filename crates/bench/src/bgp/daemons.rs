@@ -12,9 +12,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::bare;
-use crate::tunnels::Bench;
-use crate::tunnels::home::find_program;
-use crate::tunnels::server::{Server, write_private};
+use crate::harness::Bench;
+use crate::harness::home::find_program;
+use crate::harness::server::{Server, write_private};
 
 /// How long a daemon may take until it listens.
 const START_MAX: Duration = Duration::from_secs(15);

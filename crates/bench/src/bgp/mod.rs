@@ -44,9 +44,9 @@ use self::passive::{Kept, Risen};
 use self::plan::{Part, Plan};
 use self::relay::Passed;
 use super::Out;
-use super::tunnels::cores::Cores;
-use super::tunnels::home::{Home, temporary};
-use super::tunnels::{Bench, sandbox};
+use super::harness::{Bench, sandbox};
+use crate::harness::cores::Cores;
+use crate::harness::home::{Home, temporary};
 use cli::progress::spinner;
 
 /// Measure what sessions and tables cost a BGP daemon, beside bare loops and other daemons.

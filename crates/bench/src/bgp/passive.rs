@@ -8,8 +8,8 @@ use reactor::usage::process_cpu;
 
 use super::daemons::{Setup, Who};
 use super::load::{Load, Pace, Seen};
-use crate::tunnels::Bench;
-use crate::tunnels::setup::others_of;
+use crate::harness::Bench;
+use crate::harness::others_of;
 
 /// Longest that sessions may take to come up.
 pub(super) const UP_MAX: Duration = Duration::from_secs(60);

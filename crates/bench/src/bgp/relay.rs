@@ -16,9 +16,9 @@ use super::load::ASN as FEEDER_ASN;
 use super::octets::{KEEPALIVE, prefixes, routes};
 use super::session::{Session, Stage};
 use super::usage::peak_of;
-use crate::tunnels::Bench;
-use crate::tunnels::server::Server;
-use crate::tunnels::setup::others_of;
+use crate::harness::Bench;
+use crate::harness::others_of;
+use crate::harness::server::Server;
 
 /// The sink's AS.
 pub(super) const SINK_ASN: u32 = 65_002;

@@ -11,11 +11,11 @@ use reactor::netlink::Netlink;
 use reactor::tun::Tun;
 use rustix::net::sockopt;
 
-use super::super::tunnels::Bench;
-use super::super::tunnels::home::Running;
-use super::super::tunnels::server::Server;
 use super::Way;
 use super::place::{LNS, OWN, POOL, Place, TUN};
+use crate::harness::Bench;
+use crate::harness::home::Running;
+use crate::harness::server::Server;
 
 /// Octets of the socket's buffers.
 const ROOM: usize = 64 << 20;

@@ -15,11 +15,11 @@ use serde_json::Value;
 
 use super::Way;
 use super::place::{LNS, OWN, Place};
+use crate::harness::Bench;
+use crate::harness::home::Running;
+use crate::harness::others_of;
+use crate::harness::server::write_private;
 use crate::subscribers::lns as users;
-use crate::tunnels::Bench;
-use crate::tunnels::home::Running;
-use crate::tunnels::server::write_private;
-use crate::tunnels::setup::others_of;
 
 /// The client's device.
 const DEVICE: &str = "outside";

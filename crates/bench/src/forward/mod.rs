@@ -25,9 +25,9 @@ use lab::report::{CoreWitness, MachineInfo, Report};
 
 use self::ways::{Flows, Measured};
 use super::Out;
-use super::tunnels::Bench;
-use super::tunnels::cores::Cores;
-use super::tunnels::home::{Home, temporary};
+use crate::harness::Bench;
+use crate::harness::cores::Cores;
+use crate::harness::home::{Home, temporary};
 use cli::progress::spinner;
 
 /// Measure what packets cost an LNS, both ways.

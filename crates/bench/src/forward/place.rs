@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use reactor::namespace::{Namespace, veth};
 use serde_json::Value;
 
-use super::super::tunnels::Bench;
-use super::super::tunnels::server::{Lns, write_private};
+use crate::harness::Bench;
+use crate::harness::server::{Lns, write_private};
 use crate::subscribers::lns as users;
 
 /// Where the LNS listens.

@@ -11,10 +11,10 @@ use reactor::namespace::Namespace;
 use super::packets::{HEADERS, LENGTH, Sender, Sent, Shot, udp};
 use super::place::{LNS, OWN, PEER, Place, TUN, WIRE, peer};
 use super::{Way, bare as loops};
+use crate::harness::Bench;
+use crate::harness::others_of;
+use crate::harness::server::Server;
 use crate::subscribers::load::{self, Load, Options};
-use crate::tunnels::Bench;
-use crate::tunnels::server::Server;
-use crate::tunnels::setup::others_of;
 
 /// Subscribers that mixed flows are of.
 pub(super) const PEERS: u32 = 64;

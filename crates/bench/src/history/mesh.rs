@@ -8,9 +8,9 @@ use reactor::PollerKind;
 
 use crate::bgp::emulated::{self, InMemory};
 use crate::bgp::mesh::{self, Member, Meshed};
-use crate::tunnels::Bench;
-use crate::tunnels::cores::Cores;
-use crate::tunnels::home::{Home, temporary};
+use crate::harness::Bench;
+use crate::harness::cores::Cores;
+use crate::harness::home::{Home, temporary};
 use cli::progress::spinner;
 
 /// Beyond this share of all cores, larger meshes with the same poller only take longer to fail.

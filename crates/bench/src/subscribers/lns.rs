@@ -7,8 +7,8 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::radius::SECRET;
-use crate::tunnels::Bench;
-use crate::tunnels::server::{Lns, write_private};
+use crate::harness::Bench;
+use crate::harness::server::{Lns, write_private};
 
 /// What every user knows.
 pub(crate) const PASSWORD: &str = "open sesame";

@@ -12,10 +12,10 @@ use super::floor;
 use super::lns::{self, Kind};
 use super::load::{Load, Options, Wave};
 use super::radius::Responder;
-use crate::tunnels::Bench;
+use crate::harness::Bench;
+use crate::harness::others_of;
+use crate::harness::server::Accounts;
 use crate::tunnels::bare::{self, Bare};
-use crate::tunnels::server::Accounts;
-use crate::tunnels::setup::others_of;
 
 /// The first address that tunnels come from.
 pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);

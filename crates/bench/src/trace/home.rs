@@ -9,7 +9,7 @@ use lab::captures::{Kind, Scale};
 use reactor::Signals;
 
 use super::child::read;
-use crate::tunnels::home::await_signal;
+use crate::harness::home::await_signal;
 
 /// A capture as a file.
 #[derive(Clone, Debug)]

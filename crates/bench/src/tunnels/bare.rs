@@ -15,8 +15,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use serde_json::Value;
 
-use super::Bench;
-use super::server::{Server, Who};
+use crate::harness::Bench;
+use crate::harness::server::{Server, Who};
 
 /// Datagrams in one call, as in our LNS.
 const BATCH: usize = 64;

@@ -5,9 +5,9 @@ use lab::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Figure, Serie
 
 use super::Results;
 use super::hello::Hello;
-use super::server::Who;
 use super::setup::{Run, SetUp, number};
 use super::tables::by_size;
+use crate::harness::server::Who;
 
 /// Whoever it is has one colour in all pictures.
 fn colour(who: Who) -> usize {

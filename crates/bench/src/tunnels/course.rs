@@ -7,9 +7,9 @@ use wire::l2tp::Version;
 
 use super::peers::Peer;
 use super::plan::Plan;
-use super::server::{Setup, Who};
 use super::setup::SetUp;
 use super::{Bench, Results, hello, setup, storm};
+use crate::harness::server::{Setup, Who};
 
 /// Measures what is planned, ourselves first.
 ///

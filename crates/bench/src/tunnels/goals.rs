@@ -6,9 +6,9 @@ use wire::l2tp::Version;
 
 use super::Results;
 use super::hello::Hello;
-use super::server::Who;
 use super::setup::{Run, SetUp, number};
 use super::storm::Storm;
+use crate::harness::server::Who;
 
 /// SCCRQs of the storm that is to be weathered.
 const STORM: u32 = 10_000;

@@ -6,11 +6,11 @@ use lab::generator::{Generator, Sizes};
 use lab::report::CoreWitness;
 use wire::l2tp::Version;
 
-use super::Bench;
 use super::bare::{Bare, Kind};
 use super::load::Load;
-use super::server::{Accounts, Lns, Server, Setup, Spent, Who};
 use super::setup::{self, SOURCE};
+use crate::harness::Bench;
+use crate::harness::server::{Accounts, Lns, Server, Setup, Spent, Who};
 
 /// The wheel's tick and more, once all tunnels are up.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -70,7 +70,7 @@ pub(super) fn answered_by(
         answered,
         spent,
         accounts: Accounts::default(),
-        others_percent: setup::others_of(witness.finish()),
+        others_percent: crate::harness::others_of(witness.finish()),
     })
 }
 
@@ -107,7 +107,7 @@ pub(super) fn answered_bare(
     let before = bare.server.booked()?;
     let (sent, answered) = load.hello(bare.server.addresses[0], rate, span, sizes.last_sent)?;
     let spent = bare.server.spent_since(&before)?.over(span);
-    let others_percent = setup::others_of(witness.finish());
+    let others_percent = crate::harness::others_of(witness.finish());
     let calls = bare.finish()?;
     Ok(Hello {
         who: Who::Bare,
@@ -160,7 +160,7 @@ pub(super) fn originated(
                 answered: if is_whole { sent } else { 0 },
                 spent,
                 accounts: lns.accounts()?.per(sent as f64, &calls),
-                others_percent: setup::others_of(witness.finish()),
+                others_percent: crate::harness::others_of(witness.finish()),
             })
         })
         .collect()
@@ -190,7 +190,7 @@ pub(super) fn originated_bare(
     let before = bare.server.booked()?;
     let sent = load.answer(span, sizes.last_received)?;
     let spent = bare.server.spent_since(&before)?;
-    let others_percent = setup::others_of(witness.finish());
+    let others_percent = crate::harness::others_of(witness.finish());
     let calls = bare.finish()?;
     Ok(Hello {
         who: Who::Bare,
@@ -226,7 +226,7 @@ pub(super) fn idle(lns: &Lns, load: &mut Generator, span: Duration) -> Result<Id
     Ok(Idle {
         tunnels: load.established(),
         spent,
-        others_percent: setup::others_of(witness.finish()),
+        others_percent: crate::harness::others_of(witness.finish()),
     })
 }
 

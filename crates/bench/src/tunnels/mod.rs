@@ -8,43 +8,35 @@
 //! | `setup` | tunnels set up 64 at a time: processor time and memory for each |
 //! | `storm` | every SCCRQ at once |
 //! | `hello` | HELLOs answered and originated, and idleness |
-//! | `server` | our LNS, and what is read of any process that answers |
 //! | `peers` | xl2tpd and l2tpns |
 //! | `bare`, `load` | the bare loops, and what drives them |
-//! | `home`, `sandbox`, `cores` | processes that always end, namespaces, a core each |
 //! | `tables`, `goals`, `charts` | the report |
 
 pub(super) mod bare;
 mod charts;
-pub(super) mod cores;
 mod course;
 mod goals;
 mod hello;
-pub(super) mod home;
 mod load;
 mod peers;
 mod plan;
-pub(super) mod sandbox;
-pub(super) mod server;
 pub(super) mod setup;
 mod storm;
 mod tables;
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
-use indicatif::ProgressBar;
 use lab::report::{CoreWitness, MachineInfo, Report};
 
-use self::cores::Cores;
 use self::hello::{Hello, Idle};
-use self::home::{Home, Running};
 use self::peers::Peer;
 use self::plan::Plan;
 use self::setup::SetUp;
 use self::storm::Storm;
 use super::Out;
+use super::harness::{Bench, Cores, Home, home, sandbox};
 use cli::progress::spinner;
 
 /// Measure what tunnels cost an LNS, beside bare loops and other LNSs.
@@ -64,24 +56,6 @@ pub(super) struct Args {
     inside: Option<PathBuf>,
     #[command(flatten)]
     out: Out,
-}
-
-/// What every measurement needs.
-pub(super) struct Bench {
-    pub(super) home: Home,
-    pub(super) cores: Cores,
-    pub(super) bar: ProgressBar,
-}
-
-impl Bench {
-    /// Starts a process on the server's core.
-    pub(super) fn spawn(&self, name: &str, command: Command) -> Result<Running> {
-        self.cores.at_server(|| self.home.spawn(name, command))
-    }
-
-    pub(super) fn say(&self, what: impl Into<String>) {
-        self.bar.set_message(what.into());
-    }
 }
 
 /// All that was measured.

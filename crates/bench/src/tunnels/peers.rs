@@ -9,11 +9,11 @@ use anyhow::{Context, Result, bail};
 use base::Duration;
 use wire::l2tp::Version;
 
-use super::Bench;
-use super::home::find_program;
-use super::sandbox::CLUSTER_INTERFACE;
-use super::server::{Server, Who};
 use super::setup;
+use crate::harness::Bench;
+use crate::harness::home::find_program;
+use crate::harness::sandbox::CLUSTER_INTERFACE;
+use crate::harness::server::{Server, Who};
 
 /// l2tpns waits for other members of its cluster before it serves.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(20);

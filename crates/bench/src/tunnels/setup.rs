@@ -6,15 +6,16 @@ use std::net::Ipv4Addr;
 use anyhow::Result;
 use base::Duration;
 use lab::generator::{Generator, Options, Sizes, Wave};
-use lab::report::{CoreUse, CoreWitness};
+use lab::report::CoreWitness;
 use reactor::clock;
 use reactor::usage::process_cpu;
 use wire::l2tp::Version;
 
-use super::Bench;
 use super::bare::{Bare, Kind};
 use super::load::Load;
-use super::server::{Accounts, Lns, Server, Setup, Who};
+use crate::harness::Bench;
+use crate::harness::others_of;
+use crate::harness::server::{Accounts, Lns, Server, Setup, Who};
 
 /// The first address that tunnels come from.
 pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
@@ -155,13 +156,6 @@ pub(super) fn wave(
         others_percent: others_of(others),
         wave,
     })
-}
-
-/// What others used, where the run was long enough to say so: the kernel counts in
-/// ticks.
-pub(crate) fn others_of(used: Option<CoreUse>) -> Option<f64> {
-    used.filter(|used| used.tick_percent < 3.0)
-        .map(|used| used.others_percent)
 }
 
 /// Our LNS with `tunnels` set up, still running.

@@ -4,9 +4,9 @@ use anyhow::Result;
 use base::Duration;
 use wire::l2tp::Version;
 
-use super::Bench;
-use super::server::{Lns, Setup};
 use super::setup::{self, Run};
+use crate::harness::Bench;
+use crate::harness::server::{Lns, Setup};
 
 /// Longest that a storm may take.
 const STORM_MAX: Duration = Duration::from_secs(30);

@@ -5,8 +5,8 @@ use lab::report::{Cell, Table};
 use super::Results;
 use super::goals;
 use super::hello::Hello;
-use super::server::{Accounts, Who};
 use super::setup::{Run, SetUp, number};
+use crate::harness::server::{Accounts, Who};
 
 /// All of them, what is to be reached first.
 pub(super) fn all(results: &Results) -> Vec<Table> {

@@ -11,8 +11,8 @@ use lab::report::CoreWitness;
 use serde::de::DeserializeOwned;
 
 use self::child::{Hijack, Mesh};
-use crate::tunnels::Bench;
-use crate::tunnels::setup::others_of;
+use crate::harness::Bench;
+use crate::harness::others_of;
 
 /// A mesh in memory, as it was measured.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ fn ask<T: DeserializeOwned>(bench: &Bench, words: &[&str]) -> Result<(T, Option<
 }
 
 /// The line that a child prints when it is done.
-fn answer<T: DeserializeOwned>(mut running: crate::tunnels::home::Running) -> Result<T> {
+fn answer<T: DeserializeOwned>(mut running: crate::harness::home::Running) -> Result<T> {
     let mut text = String::new();
     let out = running.stdout.as_mut().context("the emulation's output")?;
     out.read_to_string(&mut text)?;

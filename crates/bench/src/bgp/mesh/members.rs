@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::super::bare;
 use super::super::daemons::free_port;
-use crate::tunnels::Bench;
-use crate::tunnels::home::Running;
-use crate::tunnels::server::write_private;
+use crate::harness::Bench;
+use crate::harness::home::Running;
+use crate::harness::server::write_private;
 
 /// Connections of one bare loop at most: a process has so many descriptors.
 const BARE_MAX: u32 = 9_000;

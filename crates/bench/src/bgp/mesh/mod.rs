@@ -18,8 +18,8 @@ pub(crate) use members::Member;
 use members::Mesh;
 pub(crate) use table::Endpoint;
 
-use crate::tunnels::Bench;
-use crate::tunnels::setup::others_of;
+use crate::harness::Bench;
+use crate::harness::others_of;
 
 /// Longest that a mesh may take to come up.
 const UP_MAX: Duration = Duration::from_secs(60);

@@ -12,10 +12,10 @@ use reactor::Signals;
 use super::home::{self, Home, await_signal, find_program};
 
 /// The option that says that we are inside, and where the files go.
-pub(super) const INSIDE: &str = "--inside";
+pub(crate) const INSIDE: &str = "--inside";
 
 /// The interface that l2tpns announces itself on, to nobody.
-pub(super) const CLUSTER_INTERFACE: &str = "cluster0";
+pub(crate) const CLUSTER_INTERFACE: &str = "cluster0";
 
 /// Runs this same command line inside new namespaces.
 ///
@@ -64,7 +64,7 @@ pub(crate) fn outside() -> Result<ExitCode> {
 ///
 /// # Errors
 /// What `ip` or `mount` printed.
-pub(super) fn ready(home: &Home) -> Result<()> {
+pub(crate) fn ready(home: &Home) -> Result<()> {
     home.end_with_stdin();
     ip("link set lo up")?;
     ip(&format!(

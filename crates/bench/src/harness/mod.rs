@@ -1,0 +1,48 @@
+//! The harness of all benchmarks: processes that always end, network namespaces, a core for the server and one for the
+//! load, and the account of a process under test.
+//!
+//! | file | purpose |
+//! |---|---|
+//! | `home` | a directory with the files and processes of a run; both go when the run ends |
+//! | `cores` | one core for the server, the other for the load |
+//! | `sandbox` | the run again inside network namespaces of its own |
+//! | `server` | our LNS, and the processor time and memory of any process |
+
+pub(crate) mod cores;
+pub(crate) mod home;
+pub(crate) mod sandbox;
+pub(crate) mod server;
+
+use std::process::Command;
+
+use anyhow::Result;
+use indicatif::ProgressBar;
+use lab::report::CoreUse;
+
+pub(crate) use cores::Cores;
+pub(crate) use home::{Home, Running};
+
+/// What every measurement needs.
+pub(crate) struct Bench {
+    pub(crate) home: Home,
+    pub(crate) cores: Cores,
+    pub(crate) bar: ProgressBar,
+}
+
+impl Bench {
+    /// Starts a process on the server's core.
+    pub(crate) fn spawn(&self, name: &str, command: Command) -> Result<Running> {
+        self.cores.at_server(|| self.home.spawn(name, command))
+    }
+
+    pub(crate) fn say(&self, what: impl Into<String>) {
+        self.bar.set_message(what.into());
+    }
+}
+
+/// What others used, where the run was long enough to say so: the kernel counts in
+/// ticks.
+pub(crate) fn others_of(used: Option<CoreUse>) -> Option<f64> {
+    used.filter(|used| used.tick_percent < 3.0)
+        .map(|used| used.others_percent)
+}
