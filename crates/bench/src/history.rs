@@ -8,10 +8,10 @@ mod mesh;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use lab::history::{Chapter, chapter_bringup, chapter_poll, page};
+use lab::history::{Chapter, Verdict, chapter_bringup, chapter_poll, page};
 use lab::poll::Config;
 use lab::report::{CoreWitness, MachineInfo, Report};
 use reactor::StoreKind;
@@ -34,34 +34,52 @@ pub(super) struct Args {
     quick: bool,
 }
 
-/// Measures and writes the page.
+/// What measures a chapter; whether it is quick.
+type Measure = fn(bool) -> Result<Chapter>;
+
+/// The chapters in their order, each with its name for the terminal.
+const CHAPTERS: [(&str, Measure); 6] = [
+    ("tunnel bring-up", bringup_chapter),
+    ("poll and epoll", poll_chapter),
+    ("home gateway", gateway::chapter),
+    ("capture", capture::chapter),
+    ("filter", filter::chapter),
+    ("full mesh", mesh::chapter),
+];
+
+/// Measures and writes the page, anew after each chapter: whatever ends it leaves the chapters before on it.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let file = args
         .out
         .clone()
         .unwrap_or_else(|| "bench-results/history/index.html".into());
     let directory = file.parent().unwrap_or(Path::new("")).to_owned();
+    if !directory.as_os_str().is_empty() {
+        fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+    }
     let witness = CoreWitness::start();
-    let mut chapters = [
-        bringup_chapter(args.quick)?,
-        poll_chapter(args.quick)?,
-        gateway::chapter(args.quick)?,
-        capture::chapter(args.quick)?,
-        filter::chapter(args.quick)?,
-        mesh::chapter(args.quick)?,
-    ];
+    let start = Instant::now();
+    let mut chapters: Vec<Chapter> = Vec::new();
+    for (number, (name, measure)) in (1..).zip(CHAPTERS) {
+        let mut chapter = measure(args.quick)?;
+        if args.quick {
+            chapter.verdict = Verdict::withheld();
+        }
+        chapters.push(chapter);
+        write_page(&file, &chapters, &MachineInfo::read())?;
+        eprintln!(
+            "history {number}/{}: {name}, after {:.0} s",
+            CHAPTERS.len(),
+            start.elapsed().as_secs_f64()
+        );
+    }
     let machine = MachineInfo::read_with(witness);
-    chapters[0]
-        .verdict
-        .remarks
-        .extend(bringup::company(&machine));
-    fs::create_dir_all(if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        &directory
-    })
-    .and_then(|()| fs::write(&file, page(&chapters, &machine)))
-    .with_context(|| format!("cannot write {}", file.display()))?;
+    if !args.quick {
+        let company = bringup::company(&machine);
+        chapters[0].verdict.remarks.extend(company);
+    }
+    write_page(&file, &chapters, &machine)?;
     for (number, chapter) in chapters.iter().enumerate() {
         println!(
             "{}. {}: {}",
@@ -80,6 +98,15 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes the page beside its place and moves it there, so that a signal leaves the old page or the new one.
+fn write_page(file: &Path, chapters: &[Chapter], machine: &MachineInfo) -> Result<()> {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".part");
+    fs::write(&beside, page(chapters, machine))
+        .and_then(|()| fs::rename(&beside, file))
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
 fn bringup_chapter(quick: bool) -> Result<Chapter> {
     let builds: Vec<&'static Build> = BUILDS
         .iter()
@@ -88,12 +115,12 @@ fn bringup_chapter(quick: bool) -> Result<Chapter> {
     let wanted = if quick {
         Wanted::QUICK
     } else {
-        // All of it takes less than two minutes, even where every build is stopped.
+        // Half a minute, even where every build is stopped.
         Wanted {
             tunnels: 10_000,
-            cap: Duration::from_secs(14),
-            rounds: 3,
-            budget: Duration::from_secs(40),
+            cap: Duration::from_secs(5),
+            rounds: 2,
+            budget: Duration::from_secs(12),
         }
     };
     let bringup::Measured { runs, left_out } = bringup::measure(&builds, wanted)?;

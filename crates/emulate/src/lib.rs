@@ -4,14 +4,14 @@
 //! |---|---|
 //! | `scenario` | a TOML file becomes a [`Scenario`], or the list of its [`Fault`]s |
 //! | [`topology`] | routers and links: mesh, ring, tree, fabric, random graph, AS relationships |
-//! | `event` | what can happen; `world::steps` is what it comes down to |
-//! | `world` | the routers and all that is under way between them, by a calendar |
-//! | `observer` | what is noted meanwhile |
+//! | `event` | the events of a scenario; `world::steps` are the changes that an event makes |
+//! | `world` | the routers, and a calendar of the messages under way between them |
+//! | `observer` | the counts and shares recorded during a run |
 //! | `results` | JSON, CSV, SVG, one HTML page |
-//! | `emulation` | all of that from outside: an [`Emulation`] |
+//! | `emulation` | the public entry point: an [`Emulation`] |
 //!
-//! The state machines and the octets are the real ones; in memory only TCP is left out, and what it would do: segments,
-//! retransmissions, windows. A run is that of its scenario and seed, to the bit.
+//! The state machines and the bytes of messages are the real ones. In memory TCP is left out, with its segments,
+//! retransmissions and windows. The same scenario and seed give a bit-identical run.
 //!
 //! ```
 //! use emulate::{Emulation, Scenario};

@@ -1,16 +1,16 @@
-//! Experiments: load on an L2TP server, what timer stores and pollers cost, and
-//! how results are drawn, written and held against published figures.
+//! Experiments: load on an L2TP server, the cost of timer stores and pollers, and reports that compare the results with
+//! published figures.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `generator` | a LAC in this process that opens tunnels by the thousand |
 //! | `gateway` | the home-gateway experiment: loads and probes through one slow link |
-//! | `captures` | packets of connections that are hard to analyse, as files |
+//! | `captures` | capture files whose connections are hard to analyse |
 //! | `segments` | the 2005 harness of segment lists |
 //! | `timers`, `poll` | curves of the timer stores and of the pollers |
-//! | `fit` | exponents of measured curves, and where they lead |
+//! | `fit` | exponents of measured curves, and their extrapolation |
 //! | `report` | tables and charts as text, JSON, CSV and SVG, with the machine |
-//! | `history` | the page of published figures re-run here |
+//! | `history` | the page that re-runs published scaling failures |
 #![forbid(unsafe_code)]
 
 pub mod captures;

@@ -1,14 +1,14 @@
-//! Pictures of measurements: SVG and PNG to print, HTML to look into.
+//! Charts of measurements: SVG and PNG for print, HTML pages that zoom and read values.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `samples` | a [`Thinner`] takes any number of samples and keeps what can be seen: columns with their extremes |
-//! | `chart` | a [`Chart`] of [`Series`]: as a line, as dots, over time, or as a distribution |
+//! | `samples` | a [`Thinner`] reduces any number of samples to columns with exact extremes |
+//! | `chart` | a [`Chart`] of [`Series`]: line, steps, dots, line over time, or distribution |
 //! | `picture`, `png` | a chart as one picture, [`Chart::to_svg`] and [`Chart::to_png`] |
 //! | [`viewer`] | uPlot and our script on top of it, which all pages share |
 //! | `page` | a [`Page`] of charts, figures, tables and text as one HTML file that zooms, pans and reads values |
 //! | [`figure`] | small charts of known points and bars, as the benchmarks draw them |
-//! | [`number`] | numbers as people read them |
+//! | [`number`] | numbers with grouped digits and units of time |
 //!
 //! ```
 //! use plot::{Axis, Chart, Kind, Page, Thinner};
@@ -27,7 +27,7 @@
 //! assert!(page.to_html().starts_with("<!doctype html>"));
 //! ```
 //!
-//! Nothing here opens a file: pictures are returned as text or octets. Left out: maps, stacked areas, second axes.
+//! The crate opens no file: it returns pictures as text or bytes. Left out: maps, stacked areas, second axes.
 #![forbid(unsafe_code)]
 
 mod axis;

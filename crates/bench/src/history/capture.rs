@@ -28,7 +28,7 @@ pub(super) fn chapter(quick: bool) -> Result<Chapter> {
     let (sizes, budget_ms, factor): (&[usize], _, _) = if quick {
         (&[500, 1_000, 2_000, 4_000], 100, 0.01)
     } else {
-        (&[5_000, 10_000, 20_000, 40_000, 200_000], 4_000, 1.0)
+        (&[5_000, 10_000, 20_000, 40_000, 200_000], 1_500, 0.5)
     };
     let config = Config {
         cases: vec![Case::Recovery],

@@ -22,7 +22,7 @@ const NINE: usize = 9;
 /// # Errors
 /// Disciplines that do not fit together.
 pub(super) fn chapter(quick: bool) -> Result<Chapter> {
-    let (seconds, seeds) = if quick { (10, 1) } else { (20, 10) };
+    let (seconds, seeds) = if quick { (10, 1) } else { (20, 5) };
     let outcome = outcome(seconds, seeds)?;
     let mut chapter = chapter_gateway(&outcome);
     chapter.method.extend(outcome.method);

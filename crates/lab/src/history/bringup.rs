@@ -2,8 +2,8 @@
 
 mod verdict;
 
-use super::Chapter;
 use super::published::{self, BRINGUP_REFERENCE, BRINGUP_TARGET, BUILDS};
+use super::{Chapter, Ratio};
 use crate::fit;
 use crate::report::{Cell, Table};
 use plot::figure::{Axis, COLOUR_OURS, Chart, Series, Style};
@@ -91,8 +91,20 @@ pub fn chapter_bringup(runs: &[BringupRun]) -> Chapter {
         charts,
         tables: vec![table_builds(), table_runs(&used)],
         verdict: verdict::verdict(&used),
+        ratio: ratio(&used),
         method: method(),
     }
+}
+
+/// The first published build against our own design.
+fn ratio(runs: &Runs<'_>) -> Option<Ratio> {
+    let ours = runs.0.iter().find(|run| run.is_ours())?;
+    let of = format!(
+        "{} tunnels: sorted list + poll by {}",
+        grouped(ours.target as f64, 0),
+        own_name(ours)
+    );
+    Ratio::new(of, runs.ratio("r3031", &ours.build))
 }
 
 fn account() -> Vec<String> {
@@ -139,7 +151,7 @@ fn measured(run: &BringupRun, unit_s: f64) -> Series {
         .collect();
     match published::build(&run.build) {
         Some((i, build)) => Series::new(
-            format!("{}, re-run here", build.name),
+            format!("{}, re-run here", published::named(build.name)),
             Style::Solid,
             i,
             points,
@@ -173,7 +185,7 @@ fn extension(run: &BringupRun, unit_s: f64) -> Option<Series> {
         )
     });
     let colour = published::build(&run.build).map_or(COLOUR_OURS, |(i, _)| i);
-    let name = format!("{}, extrapolated", run.build);
+    let name = format!("{}, extrapolated", published::named(&run.build));
     Some(Series::new(name, Style::Dotted, colour, points.collect()))
 }
 
@@ -192,7 +204,7 @@ fn chart_times(runs: &Runs<'_>) -> Chart {
                 (end.seconds / end.tunnels as f64, 1.0),
                 (end.seconds, end.tunnels as f64),
             ];
-            let name = format!("{}, published", build.name);
+            let name = format!("{}, published", published::named(build.name));
             chart
                 .series
                 .push(Series::new(name, Style::Dashed, i, points).marked_at_end());
@@ -227,7 +239,7 @@ fn chart_shapes(runs: &Runs<'_>) -> Option<Chart> {
     for (i, build) in BUILDS.iter().enumerate() {
         if let Some(end) = build.end {
             let points = vec![(0.0, 0.0), (end.seconds / there, end.tunnels as f64)];
-            let name = format!("{}, published", build.name);
+            let name = format!("{}, published", published::named(build.name));
             chart
                 .series
                 .push(Series::new(name, Style::Dashed, i, points).marked_at_end());
@@ -319,7 +331,8 @@ fn table_runs(runs: &Runs<'_>) -> Table {
         ]
     };
     for build in &BUILDS {
-        table.row(row(build.name, build.relative, runs.get(build.name)));
+        let name = published::named(build.name);
+        table.row(row(&name, build.relative, runs.get(build.name)));
     }
     for run in runs.0.iter().filter(|r| r.is_ours()) {
         table.row(row(&format!("headend: {}", own_name(run)), "-", Some(run)));

@@ -3,7 +3,7 @@
 use super::published::{
     self, CAPTURE_CONNECTION_PACKETS as OF_CONNECTION, CAPTURE_PACKETS as OF_CAPTURE, WALKS, Walk,
 };
-use super::{Chapter, Claim, Verdict};
+use super::{Chapter, Claim, Ratio, Verdict};
 use crate::report::{Cell, Table};
 use crate::segments::{Case, FLOOR, SegmentsReport, Subject};
 use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
@@ -81,8 +81,19 @@ pub fn chapter_capture(measured: &SegmentsReport, ours: Option<Whole>) -> Chapte
         ],
         tables: vec![table_capture(&walks, ours), table_sizes(&walks)],
         verdict: verdict(&walks, ours),
+        ratio: ratio(&walks),
         method: method(),
     }
+}
+
+/// The lists as released against both changes.
+fn ratio(walks: &Walks<'_>) -> Option<Ratio> {
+    let [released, .., both] = &WALKS;
+    let ratio = walks.ratio(released.subject, both.subject);
+    Ratio::new(
+        "segments of a capture: lists from the head by lists from the tail",
+        ratio,
+    )
 }
 
 fn account() -> Vec<String> {

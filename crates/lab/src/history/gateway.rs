@@ -3,7 +3,7 @@
 mod charts;
 mod verdict;
 
-use super::{Chapter, published};
+use super::{Chapter, Ratio, published};
 use crate::gateway::outcome::{Experiment, Outcome, RowOutcome, Setting};
 use crate::gateway::report::{experiment_table, fairness_table, rows_table, waits_table};
 use crate::gateway::rows::Result;
@@ -27,6 +27,7 @@ pub fn chapter_gateway(outcome: &Outcome) -> Chapter {
         charts: charts::charts(&run),
         tables,
         verdict: verdict::verdict(&run),
+        ratio: ratio(&run),
         method: method(),
     }
 }
@@ -76,6 +77,13 @@ fn slowest(setting: &Setting) -> Vec<(f64, Option<f64>)> {
         }
     }
     slowest
+}
+
+/// B's ping beside uploads without the policy against with it.
+fn ratio(run: &Run<'_>) -> Option<Ratio> {
+    let ping = |number| run.mean(number, |run| run.ping_percentile_ms(0.5));
+    let ratio = ping(3)? / ping(4)?;
+    Ratio::new("B's ping beside uploads: FIFO by fair queues", Some(ratio))
 }
 
 fn account() -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Chapter 6: the full mesh of routers, of which the second chapter took the wait alone.
 
 use super::published::{self, DROPS_AT_PEERS, EPOLL_SAVED_PERCENT, QUADRATIC_UP_TO_PEERS};
-use super::{Chapter, Claim, Verdict};
+use super::{Chapter, Claim, Ratio, Verdict};
 use crate::fit;
 use crate::report::{Cell, Table};
 use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
@@ -122,8 +122,16 @@ pub fn chapter_mesh(rows: &[MeshRow], cores: usize) -> Chapter {
         ],
         tables: vec![table(rows)],
         verdict: verdict(rows, cores),
+        ratio: ratio(rows),
         method: method(),
     }
+}
+
+/// The processor time of daemons with poll against that of daemons with epoll.
+fn ratio(rows: &[MeshRow]) -> Option<Ratio> {
+    let (old, new) = largest_pair(rows)?;
+    let of = format!("a mesh of {} routers: poll by epoll", old.routers);
+    Ratio::new(of, Some(old.cpu_percent / new.cpu_percent))
 }
 
 fn account() -> Vec<String> {

@@ -11,6 +11,7 @@ mod bringup;
 mod capture;
 mod filter;
 mod gateway;
+mod hero;
 mod mesh;
 mod page;
 mod poll;
@@ -28,25 +29,28 @@ use crate::report::Table;
 use plot::figure::Figure;
 use serde::Serialize;
 
-/// Whether a published account held here.
+/// Whether the central claim of a published account held here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Everything it claims that was tested held.
+    /// The central claim held.
     Reproduced,
-    /// Some of it held; the rest did not, or could not be tested.
-    PartlyReproduced,
-    /// Nothing of it held, or nothing could be tested.
+    /// The central claim did not hold.
     NotReproduced,
+    /// The central claim could not be tested.
+    NotTested,
+    /// A quick run draws and gives no verdict.
+    NotJudged,
 }
 
 impl Outcome {
-    /// The outcome in two words at most.
+    /// The outcome in a few words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Reproduced => "Reproduced",
-            Self::PartlyReproduced => "Partly reproduced",
             Self::NotReproduced => "Not reproduced",
+            Self::NotTested => "Not tested",
+            Self::NotJudged => "No verdict",
         }
     }
 }
@@ -54,28 +58,39 @@ impl Outcome {
 /// The outcome of a chapter, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Whether the account held.
+    /// Whether the central claim held.
     pub outcome: Outcome,
-    /// What the outcome follows from.
+    /// The central claim, and after it what else was measured.
     pub claims: Vec<Claim>,
     /// What a reader should know beside the claims, a sentence each.
     pub remarks: Vec<String>,
 }
 
 impl Verdict {
-    /// Weighs claims: all must hold for [`Outcome::Reproduced`], one for [`Outcome::PartlyReproduced`].
-    ///
-    /// A claim that could not be tested counts as one that did not hold.
+    /// Judges by the first claim, the account's central one. The others tell what was measured besides: on a noisy
+    /// machine one of many details differs in most runs, which says nothing about the account.
     pub fn from_claims(claims: Vec<Claim>) -> Self {
-        let held = claims.iter().filter(|c| c.holds == Some(true)).count();
-        let outcome = match held {
-            0 => Outcome::NotReproduced,
-            n if n == claims.len() => Outcome::Reproduced,
-            _ => Outcome::PartlyReproduced,
+        let outcome = match claims.first().and_then(|claim| claim.holds) {
+            Some(true) => Outcome::Reproduced,
+            Some(false) => Outcome::NotReproduced,
+            None => Outcome::NotTested,
         };
         Self {
             outcome,
             claims,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// The verdict of a quick run, which is none.
+    #[must_use]
+    pub fn withheld() -> Self {
+        Self {
+            outcome: Outcome::NotJudged,
+            claims: vec![Claim {
+                holds: None,
+                because: "A quick run measures too little for a verdict.".into(),
+            }],
             remarks: Vec::new(),
         }
     }
@@ -99,6 +114,24 @@ pub struct Claim {
     pub because: String,
 }
 
+/// How many times as much the old design takes as the new one, where both were measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The two designs and the size at which they are compared.
+    pub of: String,
+    /// The old design's figure by the new one's.
+    pub ratio: f64,
+}
+
+impl Ratio {
+    /// `None` of figures that are missing or are no numbers above zero.
+    fn new(of: impl Into<String>, ratio: Option<f64>) -> Option<Self> {
+        let ratio = ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
+        let of = of.into();
+        Some(Self { of, ratio })
+    }
+}
+
 /// One published account, re-run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chapter {
@@ -114,6 +147,8 @@ pub struct Chapter {
     pub tables: Vec<Table>,
     /// Whether it held, and why.
     pub verdict: Verdict,
+    /// The old design against the new one, for the picture on top of the page.
+    pub ratio: Option<Ratio>,
     /// How it was measured and drawn, a sentence each; the benchmark adds its own.
     pub method: Vec<String>,
 }

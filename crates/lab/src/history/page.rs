@@ -1,6 +1,6 @@
 //! The chapters as one HTML file: styles and pictures inline, no script, no request.
 
-use super::{Chapter, Outcome, Verdict};
+use super::{Chapter, Outcome, Verdict, hero};
 use crate::report::MachineInfo;
 use plot::escape;
 use plot::figure::{Figure, STYLE_SHEET, WIDTH_DEFAULT, WIDTH_NARROW};
@@ -22,12 +22,11 @@ a{color:var(--link)}
 section{border-top:2px solid var(--line);margin-top:48px;padding-top:28px}
 .source,.small{color:var(--muted);font-size:.9rem}
 .lead{font-size:1.1rem}
+.quote{font-size:1.25rem;line-height:1.35;font-weight:600}
 .verdict{border-left:5px solid;background:var(--soft);padding:10px 16px;margin:1em 0}
-.verdict ul{color:var(--text);list-style:none;margin:.3em 0;padding:0}
-.verdict li{padding-left:1.5em;margin:.15em 0}
-.sign{display:inline-block;width:1.5em;margin-left:-1.5em;font-weight:700}
+.verdict .claim{color:var(--text);margin:.2em 0}
 .badge{font-weight:700;white-space:nowrap}
-.reproduced{color:var(--yes)}.partly{color:var(--partly)}.not{color:var(--no)}
+.reproduced{color:var(--yes)}.open{color:var(--partly)}.not{color:var(--no)}
 figure{margin:1.6em 0}
 figure svg{display:block;width:100%;height:auto}
 .narrow{display:none}
@@ -67,11 +66,15 @@ fn head(chapters: &[Chapter], machine: &MachineInfo) -> String {
     let mut out = String::from(
         "<h1>Published scaling failures, re-run on this machine</h1>\n\
          <p class=\"lead\">Each chapter takes one published account of network software that was too \
-         slow, re-runs the old design here, sets headend&#39;s own beside it, and says whether the \
-         account held.</p>\n\
-         <div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">account</th>\
-         <th scope=\"col\">published as</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n",
+         slow, re-runs the old design here beside headend&#39;s own, and says whether the \
+         central claim of the account holds.</p>\n",
     );
+    if let Some(sentence) = hero::sentence(chapters) {
+        out += &format!("<p class=\"quote\">{}</p>\n", escape(&sentence));
+    }
+    out += &hero::chart(chapters).map_or(String::new(), |chart| figure(&chart));
+    out += "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">account</th>\
+         <th scope=\"col\">published as</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n";
     for (i, chapter) in chapters.iter().enumerate() {
         out += &format!(
             "<tr><td><a href=\"#chapter-{n}\">{n}. {}</a></td><td>{}</td><td>{}</td></tr>\n",
@@ -108,8 +111,9 @@ fn badge(outcome: Outcome) -> String {
 fn mark(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::Reproduced => ("reproduced", "\u{2714}"),
-        Outcome::PartlyReproduced => ("partly", "\u{25d0}"),
         Outcome::NotReproduced => ("not", "\u{2718}"),
+        Outcome::NotTested => ("open", "?"),
+        Outcome::NotJudged => ("open", "\u{2013}"),
     }
 }
 
@@ -139,28 +143,27 @@ fn section(number: usize, chapter: &Chapter) -> String {
     out + "</section>\n"
 }
 
-/// The outcome, then each claim with its own sign, then the remarks.
+/// The outcome with its central claim; then, without signs, the other claims and the remarks.
 fn verdict(verdict: &Verdict) -> String {
     let (class, _) = mark(verdict.outcome);
+    let mut claims = verdict.claims.iter().map(|claim| claim.because.as_str());
+    let central = claims.next().unwrap_or_default();
     let mut out = format!(
-        "<div class=\"verdict {class}\">{}\n<ul>\n",
-        badge(verdict.outcome)
+        "<div class=\"verdict {class}\">{}<p class=\"claim\">{}</p></div>\n",
+        badge(verdict.outcome),
+        escape(central)
     );
-    for claim in &verdict.claims {
-        let (class, sign, words) = match claim.holds {
-            Some(true) => ("reproduced", "\u{2714}", "held"),
-            Some(false) => ("not", "\u{2718}", "did not hold"),
-            None => ("partly", "?", "not tested"),
-        };
-        out += &format!(
-            "<li><span class=\"sign {class}\" role=\"img\" aria-label=\"{words}\">{sign}</span>{}</li>\n",
-            escape(&claim.because)
-        );
+    let rest: Vec<&str> = claims
+        .chain(verdict.remarks.iter().map(String::as_str))
+        .collect();
+    if !rest.is_empty() {
+        out += "<h3>Measured besides</h3>\n<ul class=\"small\">\n";
+        for sentence in rest {
+            out += &format!("<li>{}</li>\n", escape(sentence));
+        }
+        out += "</ul>\n";
     }
-    for remark in &verdict.remarks {
-        out += &format!("<li>{}</li>\n", escape(remark));
-    }
-    out + "</ul></div>\n"
+    out
 }
 
 /// The picture twice, of which the style sheet shows one: text scales with a picture, so that

@@ -1,7 +1,7 @@
 //! Chapter 2: the router that scans every socket.
 
 use super::published::{self, DROPS_AT_PEERS, EPOLL_SAVED_PERCENT, QUADRATIC_UP_TO_PEERS};
-use super::{Chapter, Claim, Verdict};
+use super::{Chapter, Claim, Ratio, Verdict};
 use crate::fit;
 use crate::report::{Cell, Table};
 use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
@@ -135,8 +135,25 @@ pub fn chapter_poll(rows: &[PollRow]) -> Chapter {
         charts: vec![chart_time(&curves).into(), chart_cpu(rows).into()],
         tables: vec![table(rows)],
         verdict: verdict(&curves, rows),
+        ratio: ratio(&curves),
         method: method(),
     }
+}
+
+/// The wait of poll against that of epoll at the largest size that both have.
+fn ratio(curves: &[Curve<'_>]) -> Option<Ratio> {
+    let old = curves.iter().find(|curve| curve.is_old())?;
+    let new = curves.iter().find(|curve| curve.is_epoll())?;
+    let pairs = old.rows.iter().filter_map(|row| {
+        let same = new.rows.iter().find(|other| other.watched == row.watched)?;
+        Some((row.watched, row.ns_per_wait / same.ns_per_wait))
+    });
+    let (watched, ratio) = pairs.max_by_key(|pair| pair.0)?;
+    let size = grouped(watched as f64, 0);
+    Ratio::new(
+        format!("a wait on {size} descriptors: poll by epoll"),
+        Some(ratio),
+    )
 }
 
 fn account() -> Vec<String> {
@@ -349,9 +366,10 @@ fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
     for curve in curves.iter().filter(|c| c.is_epoll()) {
         let exponent = curve.exponent();
         claims.push(Claim {
-            holds: exponent.map(|e| e.abs() < FLAT),
+            // A flat curve that falls is flat.
+            holds: exponent.map(|e| e < FLAT),
             because: match exponent {
-                Some(e) if e.abs() < FLAT => {
+                Some(e) if e < FLAT => {
                     format!("A wait of {} stays flat (power {e:.2}).", curve.poller)
                 }
                 Some(e) => format!(

@@ -148,6 +148,21 @@ pub fn build(name: &str) -> Option<(usize, &'static Build)> {
     BUILDS.iter().enumerate().find(|(_, b)| b.name == name)
 }
 
+/// What a build is made of, and its revision in brackets: `sorted list + poll (r3031)`. The first two differ in the
+/// configuration id alone.
+pub fn named(name: &str) -> String {
+    let Some((_, build)) = build(name) else {
+        return name.to_owned();
+    };
+    let wait = match build.descriptors {
+        text if text.ends_with("epoll") => "epoll",
+        text if text.ends_with("set kept") => "poll with a kept set",
+        _ => "poll",
+    };
+    let id = if build.config_id { " + config id" } else { "" };
+    format!("{} + {wait}{id} ({name})", build.timers)
+}
+
 /// Pairs of builds of which the first was published as the slower one.
 pub const SLOWER_THAN: [(&str, &str); 4] = [
     ("r2929", "r3031"),

@@ -59,10 +59,10 @@ fn a_bring_up_in_the_published_order_with_superlinear_lists_is_reproduced() {
     let verdict = chapter_bringup(&as_published()).verdict;
     assert_eq!(verdict.outcome, Outcome::Reproduced, "{}", verdict.why());
     for words in [
-        "r3031 took 2 times as long as r3125.",
-        "r2929's time grows with the tunnels to the power 2.60, faster than linearly.",
-        "r3158 took 1.2 times as long as r3125.",
-        "so that their times are extrapolated: r2929 (4,000 tunnels).",
+        "sorted list + poll (r3031) took 2 times as long as red-black tree + poll (r3125).",
+        "The time of sorted list + poll + config id (r2929) grows with the tunnels to the power 2.60, faster than linearly.",
+        "red-black tree + poll with a kept set (r3158) took 1.2 times as long as red-black tree + poll (r3125).",
+        "so that their times are extrapolated: sorted list + poll + config id (r2929) (4,000 tunnels).",
         "headend's own design has 10,000 tunnels up in 300 ms",
     ] {
         assert!(
@@ -74,17 +74,16 @@ fn a_bring_up_in_the_published_order_with_superlinear_lists_is_reproduced() {
 }
 
 #[test]
-fn a_build_out_of_order_makes_it_partly_reproduced_and_is_named() {
+fn a_build_out_of_order_is_named_and_leaves_the_central_claim() {
     let mut runs = as_published();
     runs[3] = run("r3158", 2e-7, 2.0, 10_000);
     let verdict = chapter_bringup(&runs).verdict;
-    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    assert_eq!(verdict.outcome, Outcome::Reproduced);
     assert!(verdict.why().contains(
-        "r3158 took 0.667 times as long as r3125, though it was published as the slower."
+        "(r3158) took 0.667 times as long as red-black tree + poll (r3125), though it was published as the slower."
     ));
     runs[3] = run("r3158", 3.05e-7, 2.0, 10_000);
     let verdict = chapter_bringup(&runs).verdict;
-    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
     assert!(
         verdict.why().contains("the same time within 5 %"),
         "{}",
@@ -97,11 +96,24 @@ fn lists_that_grow_linearly_do_not_reproduce_the_growth() {
     let mut runs = as_published();
     runs[1] = run("r3031", 6e-3, 1.0, 10_000);
     let verdict = chapter_bringup(&runs).verdict;
-    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    let growth = "(r3031) grows with the tunnels to the power 1.00, not clearly";
+    let claim = verdict
+        .claims
+        .iter()
+        .find(|claim| claim.because.contains(growth));
+    assert_eq!(claim.and_then(|claim| claim.holds), Some(false));
+}
+
+#[test]
+fn builds_that_gain_too_little_do_not_reproduce_the_account() {
+    let mut runs = as_published();
+    runs[0] = run("r2929", 2e-7, 2.0, 10_000);
+    let verdict = chapter_bringup(&runs).verdict;
+    assert_eq!(verdict.outcome, Outcome::NotReproduced);
     assert!(
-        verdict
-            .why()
-            .contains("r3031's time grows with the tunnels to the power 1.00, not clearly")
+        verdict.claims[0]
+            .because
+            .starts_with("sorted list + poll + config id (r2929) takes")
     );
 }
 
@@ -110,25 +122,23 @@ fn a_build_that_was_not_run_cannot_be_reproduced_in_full() {
     let mut runs = as_published();
     runs.remove(0);
     let verdict = chapter_bringup(&runs).verdict;
-    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
-    assert!(
-        verdict
-            .why()
-            .contains("r2929 and r3031 could not be compared: r2929 was not run.")
-    );
+    assert_eq!(verdict.outcome, Outcome::NotTested);
+    assert!(verdict.why().contains(
+        "(r3031) could not be compared: sorted list + poll + config id (r2929) was not run."
+    ));
 }
 
 #[test]
-fn nothing_measured_is_not_reproduced_and_still_a_chapter() {
+fn nothing_measured_is_not_tested_and_still_a_chapter() {
     let chapter = chapter_bringup(&[]);
-    assert_eq!(chapter.verdict.outcome, Outcome::NotReproduced);
+    assert_eq!(chapter.verdict.outcome, Outcome::NotTested);
     assert_eq!(
         chapter.charts.len(),
         1,
         "no shapes without the reference build"
     );
     let chapter = chapter_poll(&[]);
-    assert_eq!(chapter.verdict.outcome, Outcome::NotReproduced);
+    assert_eq!(chapter.verdict.outcome, Outcome::NotTested);
     assert!(chapter.verdict.why().contains("poll was not measured."));
 }
 
@@ -138,13 +148,13 @@ fn a_run_without_time_or_samples_is_said_to_have_stopped() {
     runs[0].samples = vec![(0.0, 0), (60.0, 0)];
     runs[0].extrapolated_s = None;
     let chapter = chapter_bringup(&runs);
-    assert_eq!(chapter.verdict.outcome, Outcome::PartlyReproduced);
+    assert_eq!(chapter.verdict.outcome, Outcome::NotTested);
     assert!(chapter.tables[1].to_text().contains("stopped at 0 tunnels"));
     assert!(
         chapter
             .verdict
             .why()
-            .contains("How r2929 grows is not known")
+            .contains("How sorted list + poll + config id (r2929) grows is not known")
     );
 }
 
@@ -166,13 +176,16 @@ fn published_curves_are_dashed_re_runs_full_estimates_dotted_and_ours_bold() {
     assert_eq!(
         of(Style::Dashed),
         [
-            "r2929, published",
-            "r3031, published",
-            "r3125, published",
-            "r3181, published"
+            "sorted list + poll + config id (r2929), published",
+            "sorted list + poll (r3031), published",
+            "red-black tree + poll (r3125), published",
+            "red-black tree + epoll (r3181), published"
         ]
     );
-    assert_eq!(of(Style::Dotted), ["r2929, extrapolated"]);
+    assert_eq!(
+        of(Style::Dotted),
+        ["sorted list + poll + config id (r2929), extrapolated"]
+    );
     assert_eq!(of(Style::Solid).len(), 6);
     let bold: Vec<&str> = chart
         .series
@@ -231,7 +244,7 @@ fn linear_poll_and_flat_epoll_are_reproduced_with_their_exponents() {
 #[test]
 fn a_poll_that_stays_flat_is_not_what_was_published() {
     let verdict = chapter_poll(&waits(0.001)).verdict;
-    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    assert_eq!(verdict.outcome, Outcome::NotReproduced);
     assert!(verdict.why().contains("which is not linear"));
 }
 
@@ -274,6 +287,44 @@ fn curves_are_of_the_fewest_ready_and_the_table_has_every_row_and_the_floor() {
 }
 
 #[test]
+fn an_epoll_that_gets_faster_is_flat() {
+    let mut rows = waits(12.0);
+    for row in rows.iter_mut().filter(|row| row.poller == "epoll") {
+        row.ns_per_wait = 900.0 / (row.watched as f64).powf(0.3);
+    }
+    let verdict = chapter_poll(&rows).verdict;
+    assert!(
+        verdict
+            .why()
+            .contains("A wait of epoll stays flat (power -0.30)."),
+        "{}",
+        verdict.why()
+    );
+}
+
+#[test]
+fn the_page_opens_with_the_ratios_and_a_quick_run_gives_no_verdict() {
+    let mut chapters = [chapter_bringup(&as_published()), chapter_poll(&waits(12.0))];
+    let whole = page(&chapters, &MachineInfo::read());
+    assert!(whole.contains("<p class=\"quote\">On this machine 2 old designs cost "));
+    assert!(whole.contains("10,000 tunnels: sorted list + poll by"));
+    assert_eq!(
+        whole.matches("<div class=\"verdict reproduced\">").count(),
+        2
+    );
+    for chapter in &mut chapters {
+        chapter.verdict = Verdict::withheld();
+    }
+    let quick = page(&chapters, &MachineInfo::read());
+    assert!(quick.contains("No verdict") && !quick.contains("Reproduced"));
+    assert!(!quick.contains("Measured besides") && !quick.contains("class=\"quote\""));
+    assert!(
+        quick.contains("10,000 tunnels: sorted list + poll by"),
+        "it draws"
+    );
+}
+
+#[test]
 fn the_page_asks_nothing_of_the_network_and_runs_nothing() {
     let chapters = [chapter_bringup(&as_published()), chapter_poll(&waits(12.0))];
     let page = page(&chapters, &MachineInfo::read());
@@ -306,7 +357,7 @@ fn the_page_leads_with_every_verdict_and_serves_dark_narrow_and_print() {
     ];
     let page = page(&chapters, &MachineInfo::read());
     let head = page.split("<section").next().unwrap();
-    assert!(head.contains("\u{2714} Reproduced") && head.contains("\u{25d0} Partly reproduced"));
+    assert!(head.contains("\u{2714} Reproduced") && head.contains("\u{2718} Not reproduced"));
     for words in [
         "prefers-color-scheme:dark",
         "max-width:640px",
@@ -317,8 +368,8 @@ fn the_page_leads_with_every_verdict_and_serves_dark_narrow_and_print() {
     }
     assert_eq!(
         page.matches("<svg xmlns").count(),
-        8,
-        "four pictures, wide and narrow"
+        10,
+        "five pictures, wide and narrow"
     );
 }
 

@@ -1,7 +1,8 @@
 //! Whether the bring-up went as published.
 
 use super::{BringupRun, Runs, standing};
-use crate::history::{Claim, Verdict, published};
+use crate::history::published::{self, named};
+use crate::history::{Claim, Verdict};
 use plot::number::{grouped, human_seconds, short};
 
 /// Two times within this factor of each other are taken as equal.
@@ -10,14 +11,12 @@ const TIE: f64 = 1.05;
 /// A curve grows faster than its count from this exponent on.
 const SUPERLINEAR: f64 = 1.2;
 
-/// Weighs the order of the builds, the growth of the list builds, and the gain in all.
+/// Judges by the gain in all; the order of the builds and the growth of the list builds are told besides.
 pub(super) fn verdict(runs: &Runs<'_>) -> Verdict {
-    let mut claims: Vec<Claim> = published::SLOWER_THAN
-        .iter()
-        .map(|(slow, fast)| order(runs, slow, fast))
-        .collect();
+    let mut claims = vec![gain(runs)];
+    let orders = published::SLOWER_THAN.iter();
+    claims.extend(orders.map(|(slow, fast)| order(runs, slow, fast)));
     claims.extend(["r2929", "r3031"].map(|build| growth(runs, build)));
-    claims.push(gain(runs));
     let mut verdict = Verdict::from_claims(claims);
     verdict.remarks.extend(stopped(runs));
     verdict.remarks.extend(ours(runs));
@@ -34,7 +33,7 @@ fn stopped(runs: &Runs<'_>) -> Option<String> {
         .map(|run| {
             format!(
                 "{} ({} tunnels)",
-                run.build,
+                named(&run.build),
                 grouped(run.reached() as f64, 0)
             )
         })
@@ -50,6 +49,8 @@ fn stopped(runs: &Runs<'_>) -> Option<String> {
 /// That `slow` took longer than `fast`.
 fn order(runs: &Runs<'_>, slow: &str, fast: &str) -> Claim {
     let ratio = runs.ratio(slow, fast);
+    let builds = [slow, fast];
+    let [slow, fast] = builds.map(named);
     let mut because = match ratio {
         Some(r) if r > TIE => format!("{slow} took {} times as long as {fast}.", short(r)),
         Some(r) if r >= 1.0 / TIE => format!(
@@ -62,11 +63,11 @@ fn order(runs: &Runs<'_>, slow: &str, fast: &str) -> Claim {
         ),
         None => format!(
             "{slow} and {fast} could not be compared: {}.",
-            lacking(runs, [slow, fast])
+            lacking(runs, builds)
         ),
     };
     let end = |build| published::build(build).and_then(|(_, build)| build.end);
-    if let Some((slow, fast)) = end(slow).zip(end(fast)) {
+    if let Some((slow, fast)) = end(builds[0]).zip(end(builds[1])) {
         let published = short(slow.seconds / fast.seconds);
         because += &format!(" The published times are as {published} to 1.");
     }
@@ -87,9 +88,15 @@ fn growth(runs: &Runs<'_>, build: &str) -> Claim {
             } else {
                 "not clearly faster than linearly"
             };
-            format!("{build}'s time grows with the tunnels to the power {e:.2}, {judged}.")
+            format!(
+                "The time of {} grows with the tunnels to the power {e:.2}, {judged}.",
+                named(build)
+            )
         }
-        None => format!("How {build} grows is not known: too little of it was run."),
+        None => format!(
+            "How {} grows is not known: too little of it was run.",
+            named(build)
+        ),
     };
     Claim { holds, because }
 }
@@ -100,11 +107,17 @@ fn gain(runs: &Runs<'_>) -> Claim {
     let wanted = published::FIRST_TO_LAST_MIN;
     let because = match ratio {
         Some(r) => format!(
-            "From r2929 to r3181 the gain is {}-fold; published was ten-fold, by the times given at \
-             least {wanted}-fold.",
-            short(r)
+            "{} takes {} times as long as {}; published was ten-fold, by the times given at least \
+             {wanted}-fold.",
+            named("r2929"),
+            short(r),
+            named("r3181")
         ),
-        None => "The gain from r2929 to r3181 is not known.".into(),
+        None => format!(
+            "{} and {} were not both measured.",
+            named("r2929"),
+            named("r3181")
+        ),
     };
     Claim {
         holds: ratio.map(|r| r >= wanted),
@@ -132,7 +145,7 @@ fn lacking(runs: &Runs<'_>, builds: [&str; 2]) -> String {
         .iter()
         .filter(|b| runs.get(b).and_then(BringupRun::seconds).is_none());
     let words: Vec<String> = without
-        .map(|b| format!("{b} was {}", standing(runs.get(b))))
+        .map(|b| format!("{} was {}", named(b), standing(runs.get(b))))
         .collect();
     words.join(" and ")
 }

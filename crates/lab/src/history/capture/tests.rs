@@ -68,7 +68,7 @@ fn a_walk_from_the_head_that_is_linear_is_not_what_was_published() {
         row.seconds = Some(row.n as f64 * 1e-6);
     }
     let verdict = chapter_capture(&measured, None).verdict;
-    assert_eq!(verdict.outcome, Outcome::PartlyReproduced);
+    assert_eq!(verdict.outcome, Outcome::NotReproduced);
     assert!(verdict.why().contains("which is not quadratic"));
 }
 
@@ -76,7 +76,7 @@ fn a_walk_from_the_head_that_is_linear_is_not_what_was_published() {
 fn nothing_measured_is_nothing_reproduced() {
     let nothing = SegmentsReport { rows: Vec::new() };
     let chapter = chapter_capture(&nothing, None);
-    assert_eq!(chapter.verdict.outcome, Outcome::NotReproduced);
+    assert_eq!(chapter.verdict.outcome, Outcome::NotTested);
     assert!(chapter.verdict.claims.iter().all(|c| c.holds.is_none()));
 }
 

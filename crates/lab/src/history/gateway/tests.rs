@@ -134,12 +134,12 @@ fn rows_and_experiments_that_went_as_published_are_reproduced() {
 }
 
 #[test]
-fn a_row_that_went_otherwise_makes_it_partly_reproduced_and_is_named() {
+fn a_flood_that_loses_little_does_not_reproduce_it_and_rows_are_named() {
     let mut outcome = as_published();
     outcome.rows[4].runs[0].loss_percent = 7.0;
     outcome.rows[3].runs[0].share = Some(0.9);
     let verdict = chapter_gateway(&outcome).verdict;
-    assert_eq!(verdict.outcome, Judged::PartlyReproduced);
+    assert_eq!(verdict.outcome, Judged::NotReproduced);
     let (holds, because) = claim(&outcome, "Beside the flood the stream");
     assert_eq!(holds, Some(false), "{because}");
     assert_eq!(
@@ -184,6 +184,17 @@ fn spikes_in_every_period_or_away_from_the_changes_are_not_those_that_were_publi
 }
 
 #[test]
+fn a_jitter_that_falls_a_little_is_not_the_published_fall() {
+    let mut outcome = as_published();
+    (
+        outcome.rows[2].runs[0].jitter_ms,
+        outcome.rows[3].runs[0].jitter_ms,
+    ) = (2.7, 2.3);
+    let (holds, because) = claim(&outcome, "jitter from 2.7 to 2.3 ms");
+    assert_eq!(holds, Some(false), "{because}");
+}
+
+#[test]
 fn nothing_measured_is_nothing_reproduced() {
     let outcome = Outcome {
         rows: Vec::new(),
@@ -192,7 +203,7 @@ fn nothing_measured_is_nothing_reproduced() {
         ..as_published()
     };
     let chapter = chapter_gateway(&outcome);
-    assert_eq!(chapter.verdict.outcome, Judged::NotReproduced);
+    assert_eq!(chapter.verdict.outcome, Judged::NotTested);
     assert!(chapter.verdict.claims.iter().all(|c| c.holds.is_none()));
     assert!(chapter.charts.is_empty());
 }
