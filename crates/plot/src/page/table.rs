@@ -84,9 +84,9 @@ fn steps(series: &Series, factor: f64) -> Vec<String> {
     ];
     // Samples of a column are not told apart: it is the x of its first one.
     let pairs = columns.iter().zip(columns.iter().skip(1));
-    let changes =
+    let mut changes =
         pairs.filter(|(before, column)| before.last != column.first || column.min != column.max);
-    let changed = changes.map(|(_, column)| column.x.0).last();
+    let changed = changes.next_back().map(|(_, column)| column.x.0);
     let mut row = vec![series.name.clone()];
     row.extend(values.map(|value| figure(value, factor)));
     row.push(figure(changed, 1.0));
