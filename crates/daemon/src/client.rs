@@ -7,7 +7,6 @@ use std::io::{Read, Write};
 use base::slab::Key;
 use base::{Instant, Slab};
 
-use super::jobs::Job;
 use control::lines::{Heard, Lines};
 use control::reply::{self, Created, Refusal};
 use control::request;
@@ -18,11 +17,10 @@ const WAITING_MAX: u32 = 16 * 1024;
 /// Requests read and not begun; the lines behind them stay unread.
 const QUEUE_MAX: usize = 256;
 
-/// A client's side of the daemon. It knows nothing of the socket itself.
-#[derive(Default)]
-pub(super) struct Client {
+/// A client's side of the daemon. It knows neither the socket nor what a job `J` is.
+pub(super) struct Client<J> {
     lines: Lines,
-    queue: VecDeque<Job>,
+    queue: VecDeque<J>,
     tickets: Slab<Ticket>,
     waiting: u32,
 }
@@ -38,7 +36,18 @@ pub(super) struct Ticket {
     begun: bool,
 }
 
-impl Client {
+impl<J> Default for Client<J> {
+    fn default() -> Self {
+        Self {
+            lines: Lines::default(),
+            queue: VecDeque::new(),
+            tickets: Slab::default(),
+            waiting: 0,
+        }
+    }
+}
+
+impl<J> Client<J> {
     /// Whether more of its input should be read.
     pub(super) fn wants_input(&self) -> bool {
         self.lines.wants_input()
@@ -72,13 +81,16 @@ impl Client {
     }
 
     /// Takes whole lines apart into requests, as many as may wait.
-    pub(super) fn take_lines(&mut self) {
+    pub(super) fn take_lines(&mut self)
+    where
+        J: From<request::Request>,
+    {
         let queue = &mut self.queue;
         while queue.len() < QUEUE_MAX
             && self
                 .lines
                 .next_line(|line, out| match request::parse(line) {
-                    Ok(request) => queue.push_back(Job::new(request)),
+                    Ok(request) => queue.push_back(J::from(request)),
                     Err((id, refusal)) => reply::refused(out, id, &refusal),
                 })
         {}
@@ -90,7 +102,7 @@ impl Client {
     }
 
     /// The request in turn, to go on with.
-    pub(super) fn next_job(&mut self) -> Option<Job> {
+    pub(super) fn next_job(&mut self) -> Option<J> {
         if self.can_work() {
             self.queue.pop_front()
         } else {
@@ -99,7 +111,7 @@ impl Client {
     }
 
     /// Puts back a request that is not done.
-    pub(super) fn keep(&mut self, job: Job) {
+    pub(super) fn keep(&mut self, job: J) {
         self.queue.push_front(job);
     }
 

@@ -13,7 +13,7 @@ use super::shards::Shards;
 use super::sockets::Sockets;
 
 /// What the loop's time is booked on.
-pub(super) struct Accounts {
+pub(super) struct Handlers {
     pub(super) read: HandlerId,
     pub(super) input: HandlerId,
     pub(super) timers: HandlerId,
@@ -29,7 +29,7 @@ pub(super) struct Accounts {
     pub(super) shards: HandlerId,
 }
 
-impl Accounts {
+impl Handlers {
     pub(super) fn open(reactor: &mut Reactor) -> Self {
         Self {
             read: reactor.handler("udp read"),

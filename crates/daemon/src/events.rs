@@ -4,7 +4,8 @@ use base::{Duration, Instant};
 use l2tp::{Event, SessionEnd};
 
 use super::core::Core;
-use super::server::{Server, WaitFor};
+use super::server::Server;
+use super::waiting::WaitFor;
 
 /// At most one line a so long about tunnels that came and went.
 const QUIET: Duration = Duration::from_secs(10);

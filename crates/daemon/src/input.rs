@@ -10,7 +10,7 @@ use std::io;
 use base::Route;
 use reactor::{Interest, Ready, RecvBatch};
 
-use super::core::{Accounts, Core};
+use super::core::{Core, Handlers};
 
 /// Batches read from one socket in a turn, before others have theirs.
 const READS: usize = 64;
@@ -74,7 +74,7 @@ impl Input {
         number: u32,
         ready: Ready,
         core: &mut Core,
-        accounts: &Accounts,
+        handlers: &Handlers,
     ) -> io::Result<()> {
         for _ in 0..READS {
             if !self.has_room() {
@@ -91,11 +91,11 @@ impl Input {
             }
             let is_last = !self.received.is_full();
             if is_last && !self.has_kept() {
-                core.reactor.lap(accounts.read);
-                self.handle_received(number, core, accounts);
+                core.reactor.lap(handlers.read);
+                self.handle_received(number, core, handlers);
             } else {
                 self.keep(number, core);
-                core.reactor.lap(accounts.read);
+                core.reactor.lap(handlers.read);
             }
             if is_last {
                 core.reactor.drained(ready.token);
@@ -105,7 +105,7 @@ impl Input {
         Ok(())
     }
 
-    fn handle_received(&mut self, number: u32, core: &mut Core, accounts: &Accounts) {
+    fn handle_received(&mut self, number: u32, core: &mut Core, handlers: &Handlers) {
         let mut datagrams = 0;
         for datagram in self.received.iter() {
             let route = Route {
@@ -116,7 +116,7 @@ impl Input {
             handle(route, datagram.bytes, core);
             datagrams += 1;
         }
-        core.reactor.lap_many(accounts.input, datagrams);
+        core.reactor.lap_many(handlers.input, datagrams);
         self.count += datagrams;
     }
 
@@ -147,7 +147,7 @@ impl Input {
     }
 
     /// Handles a part of what was kept.
-    pub(super) fn work(&mut self, core: &mut Core, accounts: &Accounts) {
+    pub(super) fn work(&mut self, core: &mut Core, handlers: &Handlers) {
         if !self.has_kept() {
             return;
         }
@@ -158,7 +158,7 @@ impl Input {
             handle(datagram.route, bytes, core);
         }
         core.reactor
-            .lap_many(accounts.input, (end - self.handled) as u64);
+            .lap_many(handlers.input, (end - self.handled) as u64);
         self.handled = end;
         if !self.has_kept() {
             self.kept.clear();

@@ -22,6 +22,8 @@
 //! | `client` | one client's lines in and out, both bounded |
 //! | `jobs` | what a request does, bit by bit |
 //! | `show` | the rows of a `show`, bit by bit |
+//! | `left` | batches that further cores leave to the first |
+//! | `waiting` | clients that wait for a tunnel, a session or a subscriber |
 //! | `log` | where log lines go |
 #![forbid(unsafe_code)]
 
@@ -38,6 +40,7 @@ mod events;
 mod input;
 mod inside;
 mod jobs;
+mod left;
 mod log;
 mod reload;
 mod rest;
@@ -49,6 +52,7 @@ mod sockets;
 mod source;
 mod start;
 mod turn;
+mod waiting;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

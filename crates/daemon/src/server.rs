@@ -9,13 +9,15 @@ use std::path::PathBuf;
 use base::slab::Key;
 use base::{Instant, Slab};
 use hashbrown::HashMap;
-use l2tp::{SessionKey, TunnelKey};
+use l2tp::TunnelKey;
 use reactor::{Interest, Reactor, Readiness, Token};
 
 use super::capture::Captures;
-use super::client::{Client, ms};
+use super::client::ms;
 use super::core::Core;
+use super::jobs::Client;
 use super::source::Source;
+use super::waiting::{WaitFor, Waiter, Waiters};
 use crate::config;
 use control::lines::{Heard, is_shortage};
 use control::reply::{Code, Created, Refusal};
@@ -25,25 +27,6 @@ const STEPS: usize = 512;
 
 /// Mode of the socket's file: its owner and group may use it.
 const MODE: u32 = 0o660;
-
-/// What a client waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum WaitFor {
-    Tunnel(TunnelKey),
-    Session(SessionKey),
-    /// A session of ours as a client, until it is on line.
-    Line(SessionKey),
-}
-
-/// Who waits, since when, and for which ids.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiter {
-    pub(super) client: Key,
-    pub(super) ticket: Key,
-    pub(super) since: Instant,
-    pub(super) tunnel: u32,
-    pub(super) session: Option<u32>,
-}
 
 /// A client and its connection.
 struct Connection {
@@ -68,9 +51,6 @@ pub(super) struct Server {
     captures: Captures,
     accepting: bool,
 }
-
-/// Who waits for what.
-pub(super) type Waiters = HashMap<WaitFor, Waiter>;
 
 impl Server {
     /// Opens the control socket.

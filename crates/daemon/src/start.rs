@@ -11,7 +11,7 @@ use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
 
 use super::authority::{Authority, Radius};
-use super::core::{Accounts, Core};
+use super::core::{Core, Handlers};
 use super::dialler::Dialler;
 use super::events::{self, Summary};
 use super::input::Input;
@@ -38,7 +38,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let event = &settings.event;
     let mut reactor = Reactor::new(event.poller, event.descriptors)
         .with_context(|| format!("event.poller: this kernel has no {}", event.poller))?;
-    let accounts = Accounts::open(&mut reactor);
+    let handlers = Handlers::open(&mut reactor);
     reactor.add(
         &signals,
         "signals",
@@ -104,7 +104,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         input: Input::new(event.batch),
         rest: Rest::new(),
         composed: Vec::with_capacity(2048),
-        accounts,
+        handlers,
         shutdown_wait: settings
             .shutdown_wait
             .max(routes::patience(settings.bgp.as_ref())),

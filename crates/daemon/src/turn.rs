@@ -6,13 +6,13 @@ use std::io;
 use base::{Duration, Instant};
 use reactor::{Ready, Signal, Signals};
 
-use super::core::{Accounts, Core};
+use super::core::{Core, Handlers};
 use super::events::Summary;
 use super::input::Input;
+use super::left;
 use super::reload::Files;
 use super::rest::Rest;
 use super::server::Server;
-use super::shards;
 use super::sockets::Outside;
 use super::source::Source;
 
@@ -25,7 +25,7 @@ pub(super) struct Daemon {
     pub(super) input: Input,
     pub(super) rest: Rest,
     pub(super) composed: Vec<u8>,
-    pub(super) accounts: Accounts,
+    pub(super) handlers: Handlers,
     pub(super) shutdown_wait: Duration,
     pub(super) files: Files,
     /// Why it ends, if nobody asked for that.
@@ -72,18 +72,18 @@ impl Daemon {
         while let Some(ready) = self.core.reactor.next_ready() {
             other_work |= self.ready(ready)?;
         }
-        self.input.work(&mut self.core, &self.accounts);
+        self.input.work(&mut self.core, &self.handlers);
         self.fire_timers();
         self.answer();
         if self.core.inside.flush() {
-            self.core.reactor.lap(self.accounts.tun_write);
+            self.core.reactor.lap(self.handlers.tun_write);
         }
         let has_work = self.server.has_work();
         let came = self.input.take_count();
         self.rest.note(self.core.now, came, other_work || has_work);
         if has_work {
             self.server.serve(&mut self.core);
-            self.core.reactor.lap(self.accounts.control);
+            self.core.reactor.lap(self.handlers.control);
         }
         self.core.shards.tell(&mut self.core.edge);
         self.send();
@@ -93,13 +93,13 @@ impl Daemon {
         }
         if told {
             self.server.flush(&mut self.core);
-            self.core.reactor.lap(self.accounts.events);
+            self.core.reactor.lap(self.handlers.events);
         }
         if let Some(clients) = &mut self.core.inside.clients
             && clients.has_changes()
         {
             clients.work();
-            self.core.reactor.lap(self.accounts.addresses);
+            self.core.reactor.lap(self.handlers.addresses);
         }
         self.core.shards.tell(&mut self.core.edge);
         Ok(())
@@ -134,13 +134,13 @@ impl Daemon {
                 }
                 if ready.readiness.readable() {
                     self.input
-                        .receive(number, ready, &mut self.core, &self.accounts)?;
+                        .receive(number, ready, &mut self.core, &self.handlers)?;
                 }
             }
             Source::Tun(_) => self.forward()?,
             Source::Shards => {
-                let worked = shards::work(&mut self.core);
-                self.core.reactor.lap(self.accounts.shards);
+                let worked = left::work(&mut self.core);
+                self.core.reactor.lap(self.handlers.shards);
                 if let Err(error) = worked
                     && self.failure.is_none()
                 {
@@ -187,7 +187,7 @@ impl Daemon {
         if let Some((at, _)) = due {
             core.reactor.record_lateness(core.now.since(at));
             core.edge.handle_timeout(core.now);
-            core.reactor.lap(self.accounts.timers);
+            core.reactor.lap(self.handlers.timers);
         }
     }
 
@@ -202,11 +202,11 @@ impl Daemon {
         } = &mut self.core;
         let count = authority.answer(edge, *now);
         if count > 0 {
-            reactor.lap_many(self.accounts.authority, count);
+            reactor.lap_many(self.handlers.authority, count);
         }
         if let Some(radius) = authority.radius_mut() {
             radius.work(edge, reactor, *now);
-            reactor.lap(self.accounts.radius);
+            reactor.lap(self.handlers.radius);
         }
     }
 
@@ -225,7 +225,7 @@ impl Daemon {
             edge.forward(octets, now, &mut Outside { sockets, reactor });
         })?;
         inside.tell(edge);
-        reactor.lap_many(self.accounts.tun_read, count);
+        reactor.lap_many(self.handlers.tun_read, count);
         Ok(())
     }
 
@@ -234,7 +234,7 @@ impl Daemon {
         let Self {
             core,
             composed,
-            accounts,
+            handlers,
             ..
         } = self;
         let mut messages = 0;
@@ -245,19 +245,19 @@ impl Daemon {
             };
             messages += 1;
             if core.sockets.needs_room(route.socket) {
-                core.reactor.lap_many(accounts.output, messages);
+                core.reactor.lap_many(handlers.output, messages);
                 core.sockets.make_room(route.socket, &mut core.reactor);
-                core.reactor.lap(accounts.write);
+                core.reactor.lap(handlers.write);
                 messages = 0;
             }
             core.sockets.push(route, composed);
         }
         if messages > 0 {
-            core.reactor.lap_many(accounts.output, messages);
+            core.reactor.lap_many(handlers.output, messages);
         }
         if core.sockets.has_queued() {
             core.sockets.flush(&mut core.reactor);
-            core.reactor.lap(accounts.write);
+            core.reactor.lap(handlers.write);
         }
     }
 

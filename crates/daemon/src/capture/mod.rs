@@ -127,11 +127,11 @@ impl Captures {
     }
 
     /// Hands copies that wait to their clients; each that gets something goes to `got`.
-    pub(super) fn hand_out<T>(
+    pub(super) fn hand_out<T, J>(
         &mut self,
         core: &mut Core,
         clients: &mut Slab<T>,
-        client: impl Fn(&mut T) -> &mut Client,
+        client: impl Fn(&mut T) -> &mut Client<J>,
         mut got: impl FnMut(Key),
     ) {
         let time_ns = wall_clock(core);

@@ -8,7 +8,7 @@ use l2tp::{Call, Direction, OpenTunnel, Pseudowire, TunnelKey};
 
 use super::{Context, Work, check_count, version};
 use crate::core::Core;
-use crate::server::{WaitFor, Waiter};
+use crate::waiting::{WaitFor, Waiter};
 use control::reply::{Code, Created, Refusal};
 use control::request::{SessionCreate, TunnelCreate, Wait, Wire};
 

@@ -10,10 +10,10 @@ use l2tp::TunnelKey;
 use wire::l2tp::Version;
 
 use super::capture::Captures;
-use super::client::Client;
+use super::client;
 use super::core::Core;
-use super::server::Waiters;
 use super::show::{Show, What};
+use super::waiting::Waiters;
 use control::reply::{self, Code, Refusal};
 use control::request::{Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete};
 use peering::show::BgpShow;
@@ -58,14 +58,19 @@ struct Context<'a> {
     captures: &'a mut Captures,
 }
 
-impl Job {
-    pub(super) fn new(request: Request) -> Self {
+impl From<Request> for Job {
+    fn from(request: Request) -> Self {
         Self {
             id: request.id,
             what: Work::Request(request.what),
         }
     }
+}
 
+/// A client whose requests are jobs.
+pub(super) type Client = client::Client<Job>;
+
+impl Job {
     /// Does up to `steps` of it, each of which is taken off; hands it back if it is
     /// not done.
     pub(super) fn work(

@@ -12,21 +12,21 @@ const SMALL_MAX: usize = 4_096;
 
 /// What one turn of a thread left over.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     octets: Vec<u8>,
     /// Each with where its octets end.
     datagrams: Vec<(Route, Span)>,
     packets: Vec<Span>,
     tapped: Vec<(Tapped, Span)>,
-    pub(super) lost: Vec<(TapId, [u64; 2])>,
-    pub(super) heard: Vec<SessionKey>,
-    pub(super) logged: Vec<Logged>,
+    pub(crate) lost: Vec<(TapId, [u64; 2])>,
+    pub(crate) heard: Vec<SessionKey>,
+    pub(crate) logged: Vec<Logged>,
 }
 
 type Span = core::ops::Range<usize>;
 
 impl Batch {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.octets.is_empty()
             && self.lost.is_empty()
             && self.heard.is_empty()
@@ -34,12 +34,12 @@ impl Batch {
     }
 
     /// How many datagrams and packets there are.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         (self.datagrams.len() + self.packets.len()) as u64
     }
 
     /// What of a batch that nobody took is worth another try: small things, as many as one batch may have.
-    pub(super) fn remains(self) -> Self {
+    pub(crate) fn remains(self) -> Self {
         let Self {
             tapped,
             mut lost,
@@ -78,7 +78,7 @@ impl Batch {
     }
 
     /// A datagram of a peer; `false`: there is no room.
-    pub(super) fn push_datagram(&mut self, route: Route, octets: &[u8]) -> bool {
+    pub(crate) fn push_datagram(&mut self, route: Route, octets: &[u8]) -> bool {
         let span = self.append(octets);
         let room = span.is_some();
         self.datagrams.extend(span.map(|span| (route, span)));
@@ -86,7 +86,7 @@ impl Batch {
     }
 
     /// What the TUN device gave; `false`: there is no room.
-    pub(super) fn push_packet(&mut self, octets: &[u8]) -> bool {
+    pub(crate) fn push_packet(&mut self, octets: &[u8]) -> bool {
         let span = self.append(octets);
         let room = span.is_some();
         self.packets.extend(span);
@@ -94,24 +94,24 @@ impl Batch {
     }
 
     /// A copy for who looks, or that it is lost.
-    pub(super) fn push_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
+    pub(crate) fn push_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
         match self.append(octets) {
             Some(span) => self.tapped.push((tapped, span)),
             None => self.lost.push(lost_one(&tapped)),
         }
     }
 
-    pub(super) fn datagrams(&self) -> impl Iterator<Item = (Route, &[u8])> {
+    pub(crate) fn datagrams(&self) -> impl Iterator<Item = (Route, &[u8])> {
         let datagrams = self.datagrams.iter();
         datagrams.map(|(route, span)| (*route, &self.octets[span.clone()]))
     }
 
-    pub(super) fn packets(&self) -> impl Iterator<Item = Vec<u8>> {
+    pub(crate) fn packets(&self) -> impl Iterator<Item = Vec<u8>> {
         let packets = self.packets.iter();
         packets.map(|span| self.octets[span.clone()].to_vec())
     }
 
-    pub(super) fn tapped(&self) -> impl Iterator<Item = (Tapped, &[u8])> {
+    pub(crate) fn tapped(&self) -> impl Iterator<Item = (Tapped, &[u8])> {
         let tapped = self.tapped.iter();
         tapped.map(|(tapped, span)| (*tapped, &self.octets[span.clone()]))
     }

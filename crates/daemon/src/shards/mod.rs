@@ -17,7 +17,7 @@ mod worker;
 use std::io;
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -25,20 +25,18 @@ use anyhow::{Context, Result};
 use edge::{Change, Edge};
 use reactor::{Interest, Reactor, SocketStats, Waker};
 
-use super::core::Core;
-use super::events;
 use super::inside::{Inside, Queue, Written};
-use super::sockets::{self, Outside, Sockets};
+use super::sockets::{self, Sockets};
 use super::source::Source;
 use crate::config::Event;
-use batch::Batch;
+pub(crate) use batch::Batch;
 use worker::Worker;
 
 /// Batches that wait for the first thread, of all threads together.
 const BATCHES_MAX: usize = 64;
 
 /// Batches that it takes in a turn, before others have theirs.
-const PART: usize = 4;
+pub(super) const PART: usize = 4;
 
 /// What a thread did so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,6 +101,32 @@ pub(super) fn seats(event: &Event, sockets: &Sockets, queues: Vec<Queue>) -> Res
 }
 
 impl Shards {
+    /// Starts a turn: wake-ups from now on are for the next one.
+    pub(super) fn begin_turn(&self) {
+        self.waker.clear();
+    }
+
+    /// The next batch that a thread has left to the first one, if there is one.
+    pub(super) fn next_batch(&self) -> Option<Batch> {
+        self.batches.try_recv().ok()
+    }
+
+    /// Ends a turn in which `taken` batches were read. Returns the changes that every thread has applied.
+    ///
+    /// # Errors
+    /// A thread has ended.
+    pub(super) fn end_turn(&self, taken: usize) -> io::Result<Option<u64>> {
+        if taken == PART {
+            // More batches may wait.
+            self.waker.wake();
+        }
+        if self.ended.load(Acquire) {
+            return Err(io::Error::other("a thread that passes packets ended"));
+        }
+        let applied = self.shards.iter().map(|shard| shard.applied.load(Acquire));
+        Ok(applied.min())
+    }
+
     /// Starts a thread for each of the edge's further paths. Privileges are given up before.
     pub(super) fn start(
         event: &Event,
@@ -217,63 +241,5 @@ impl Shards {
                 tracing::error!("a thread that passes packets failed");
             }
         }
-    }
-}
-
-/// Takes what the threads have given, up to a turn's share.
-///
-/// # Errors
-/// A thread has ended.
-pub(super) fn work(core: &mut Core) -> io::Result<()> {
-    core.shards.waker.clear();
-    let mut taken = 0;
-    while taken < PART {
-        match core.shards.batches.try_recv() {
-            Ok(batch) => take(&batch, core),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-        }
-        taken += 1;
-    }
-    if taken == PART {
-        // There may be more.
-        core.shards.waker.wake();
-    }
-    let shards = core.shards.shards.iter();
-    if let Some(applied) = shards.map(|shard| shard.applied.load(Acquire)).min() {
-        core.edge.applied(applied);
-    }
-    if core.shards.ended.load(Acquire) {
-        return Err(io::Error::other("a thread that passes packets ended"));
-    }
-    Ok(())
-}
-
-fn take(batch: &Batch, core: &mut Core) {
-    let Core {
-        edge,
-        inside,
-        sockets,
-        reactor,
-        now,
-        ..
-    } = core;
-    for (route, bytes) in batch.datagrams() {
-        edge.receive_left(route, bytes, *now, inside);
-    }
-    for mut packet in batch.packets() {
-        edge.forward(&mut packet, *now, &mut Outside { sockets, reactor });
-    }
-    inside.tell(edge);
-    for &session in &batch.heard {
-        edge.heard(session, *now);
-    }
-    for (tapped, octets) in batch.tapped() {
-        edge.take_tapped(tapped, octets);
-    }
-    for &(tap, lost) in &batch.lost {
-        edge.take_lost(tap, lost);
-    }
-    for logged in &batch.logged {
-        events::log_packet(logged, core);
     }
 }

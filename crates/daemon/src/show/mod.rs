@@ -84,10 +84,10 @@ impl Show {
 
     /// Writes rows until they are at an end, `steps` are used up, or the client has
     /// enough to read; hands itself back if there is more.
-    pub(super) fn work(
+    pub(super) fn work<J>(
         mut self,
         id: u64,
-        client: &mut Client,
+        client: &mut Client<J>,
         core: &mut Core,
         steps: &mut usize,
     ) -> Option<Self> {

@@ -1,0 +1,57 @@
+//! What further threads leave to the first one: link frames, packets for sessions they do not know, and reports.
+
+use std::io;
+
+use super::core::Core;
+use super::events;
+use super::shards::{Batch, PART};
+use super::sockets::Outside;
+
+/// Takes the batches of the threads, at most a turn's share.
+///
+/// # Errors
+/// A thread has ended.
+pub(super) fn work(core: &mut Core) -> io::Result<()> {
+    core.shards.begin_turn();
+    let mut taken = 0;
+    while taken < PART
+        && let Some(batch) = core.shards.next_batch()
+    {
+        take(&batch, core);
+        taken += 1;
+    }
+    if let Some(applied) = core.shards.end_turn(taken)? {
+        core.edge.applied(applied);
+    }
+    Ok(())
+}
+
+fn take(batch: &Batch, core: &mut Core) {
+    let Core {
+        edge,
+        inside,
+        sockets,
+        reactor,
+        now,
+        ..
+    } = core;
+    for (route, bytes) in batch.datagrams() {
+        edge.receive_left(route, bytes, *now, inside);
+    }
+    for mut packet in batch.packets() {
+        edge.forward(&mut packet, *now, &mut Outside { sockets, reactor });
+    }
+    inside.tell(edge);
+    for &session in &batch.heard {
+        edge.heard(session, *now);
+    }
+    for (tapped, octets) in batch.tapped() {
+        edge.take_tapped(tapped, octets);
+    }
+    for &(tap, lost) in &batch.lost {
+        edge.take_lost(tap, lost);
+    }
+    for logged in &batch.logged {
+        events::log_packet(logged, core);
+    }
+}
