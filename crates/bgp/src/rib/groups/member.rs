@@ -55,87 +55,82 @@ impl Member {
     }
 }
 
-/// A peer as the groups see it.
-#[derive(Debug, Default)]
-struct Peer {
+/// Whether a peer has a session, and waits to be served.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
     is_open: bool,
     /// Whether it waits in the queue of peers that have something to be sent.
     is_ready: bool,
-    members: [Member; FAMILIES],
 }
 
 /// All peers by number.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
-    list: Vec<Option<Box<Peer>>>,
+    members: Vec<[Member; FAMILIES]>,
+    states: Vec<State>,
 }
 
 impl Members {
     /// Adds a peer, which is not in a group yet.
     pub(crate) fn open(&mut self, peer: u32) {
-        let at = peer as usize;
-        if self.list.len() <= at {
-            self.list.resize_with(at + 1, || None);
-        }
-        self.list[at].get_or_insert_default().is_open = true;
-    }
-
-    /// Removes a peer that is not in a group any more.
-    pub(crate) fn close(&mut self, peer: u32) {
-        if let Some(place) = self.list.get_mut(peer as usize) {
-            match place {
-                // A peer that is in the ready queue stays, so that it is not queued twice if it is back before its
-                // turn.
-                Some(peer) if peer.is_ready => peer.is_open = false,
-                _ => *place = None,
+        let len = peer as usize + 1;
+        if self.members.len() < len {
+            // By a quarter rather than double: with thousands of ribs in one process that would mostly be unused.
+            let more = (len - self.members.len()).max(self.members.len() / 4);
+            if self.members.capacity() < len {
+                self.members.reserve_exact(more);
+                self.states.reserve_exact(more);
             }
+            self.members.resize_with(len, Default::default);
+            self.states.resize_with(len, State::default);
         }
+        self.states[peer as usize].is_open = true;
     }
 
-    #[inline]
-    fn peer(&mut self, peer: u32) -> Option<&mut Peer> {
-        self.list.get_mut(peer as usize)?.as_deref_mut()
+    /// Removes a peer that is not in a group any more. If it waits to be served, it keeps its turn, so that it does
+    /// not get a second one if it is back before.
+    pub(crate) fn close(&mut self, peer: u32) {
+        if let Some(state) = self.states.get_mut(peer as usize) {
+            state.is_open = false;
+        }
     }
 
     /// A peer's place in its group of a family.
     #[inline]
     pub(crate) fn get(&self, peer: u32, family: FamilyId) -> Option<&Member> {
-        let peer = self.list.get(peer as usize)?.as_deref()?;
-        Some(&peer.members[family.index()])
+        Some(&self.members.get(peer as usize)?[family.index()])
     }
 
     /// A peer's place in its group of a family.
     #[inline]
     pub(crate) fn get_mut(&mut self, peer: u32, family: FamilyId) -> Option<&mut Member> {
-        Some(&mut self.peer(peer)?.members[family.index()])
+        Some(&mut self.members.get_mut(peer as usize)?[family.index()])
     }
 
     /// The peers that have a session.
     pub(crate) fn open_peers(&self) -> impl Iterator<Item = u32> {
-        let peers = (0..).zip(&self.list);
-        peers.filter_map(|(number, peer)| peer.as_ref()?.is_open.then_some(number))
+        let states = (0..).zip(&self.states);
+        states.filter_map(|(number, state)| state.is_open.then_some(number))
     }
 
-    /// Marks a peer that has something to be sent. Returns whether it was not marked before: then the caller queues it.
+    /// Marks a peer that has something to be sent. Returns whether it was not marked before: then the caller queues
+    /// it.
     pub(crate) fn set_ready(&mut self, peer: u32) -> bool {
-        self.peer(peer)
-            .is_some_and(|peer| !std::mem::replace(&mut peer.is_ready, true))
+        let state = self.states.get_mut(peer as usize);
+        state.is_some_and(|state| !std::mem::replace(&mut state.is_ready, true))
     }
 
     /// Clears the mark of a peer. Returns whether the peer has a session.
     pub(crate) fn take_ready(&mut self, peer: u32) -> bool {
-        let Some(state) = self.peer(peer) else {
-            return false;
-        };
-        state.is_ready = false;
-        let is_open = state.is_open;
-        if !is_open {
-            self.list[peer as usize] = None;
-        }
-        is_open
+        let state = self.states.get_mut(peer as usize);
+        state.is_some_and(|state| {
+            state.is_ready = false;
+            state.is_open
+        })
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.list.capacity() * 8 + self.list.iter().flatten().count() * size_of::<Peer>()
+        let members = self.members.capacity() * size_of::<[Member; FAMILIES]>();
+        members + self.states.capacity() * size_of::<State>()
     }
 }
