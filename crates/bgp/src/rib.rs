@@ -206,6 +206,7 @@ impl Rib {
     }
 
     /// A peer that has something to be sent. Each is named once until [`fill`](Self::fill) was called for it.
+    #[inline]
     pub fn poll_ready(&mut self) -> Option<PeerId> {
         self.groups.poll_ready().map(PeerId)
     }

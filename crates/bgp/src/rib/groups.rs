@@ -129,6 +129,7 @@ impl Groups {
     }
 
     /// The next peer that has something to be sent.
+    #[inline]
     pub(super) fn poll_ready(&mut self) -> Option<u32> {
         loop {
             let peer = self.ready.pop_front()?;
