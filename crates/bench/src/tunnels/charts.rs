@@ -9,7 +9,7 @@ use super::setup::{Run, SetUp, number};
 use super::tables::by_size;
 use crate::harness::server::Who;
 
-/// Whoever it is has one colour in all pictures.
+/// Each server has one colour in all pictures.
 fn colour(who: Who) -> usize {
     match who {
         Who::Headend => COLOUR_OURS,
@@ -26,15 +26,51 @@ fn whole(n: u32) -> String {
 
 /// All of them.
 pub(super) fn all(results: &Results) -> Vec<Figure> {
-    vec![
+    let mut figures: Vec<Figure> = against(results).map(Into::into).into_iter().collect();
+    figures.extend([
         set_up(results).into(),
         memory(results).into(),
         storm(results).into(),
         hello(results).into(),
-    ]
+    ]);
+    figures
 }
 
-/// One line for each who and version of those set-ups.
+/// Bars of us beside the peers, where peers were measured.
+fn against(results: &Results) -> Option<BarChart> {
+    let sorted = by_size(&results.against, |s| (s.tunnels, s.who));
+    let mut groups: Vec<BarGroup> = Vec::new();
+    for set_up in sorted {
+        let Some(run) = set_up.median().filter(|run| run.wave.up > 0) else {
+            continue;
+        };
+        let name = format!("{} tunnels", whole(set_up.tunnels));
+        let bar = Bar::new(
+            set_up.who.name(),
+            Style::Solid,
+            colour(set_up.who),
+            run.cpu_us,
+        )
+        .labelled(format!("{} us", grouped(run.cpu_us, 0)));
+        match groups.last_mut().filter(|group| group.name == name) {
+            Some(group) => group.bars.push(bar),
+            None => groups.push(BarGroup {
+                name,
+                bars: vec![bar],
+            }),
+        }
+    }
+    let has_peer = |group: &BarGroup| group.bars.len() > 1;
+    groups.iter().any(has_peer).then(|| BarChart {
+        title: "Processor time to set up one L2TPv2 tunnel".into(),
+        subtitle: "As LNS, 64 set-ups in progress at a time, median of the rounds.".into(),
+        value: Axis::log("processor time per tunnel", "us"),
+        groups: groups.into_iter().filter(has_peer).collect(),
+        notes: Vec::new(),
+    })
+}
+
+/// One line per server and version of the set-ups.
 fn lines(all: &[SetUp], skip: impl Fn(&SetUp) -> bool, y: impl Fn(&Run) -> f64) -> Vec<Series> {
     let mut lines: Vec<Series> = Vec::new();
     let mut sorted: Vec<&SetUp> = all.iter().filter(|s| !skip(s)).collect();
@@ -125,7 +161,7 @@ fn storm(results: &Results) -> Chart {
     chart
 }
 
-/// A staircase: between two samples nothing is known to have come up.
+/// A staircase: no tunnel is known to come up between two samples.
 fn steps(samples: &[(f64, u64)]) -> Vec<(f64, f64)> {
     let mut points = vec![(0.0, 0.0)];
     let mut before = 0.0;
