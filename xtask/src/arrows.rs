@@ -71,7 +71,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "aaa",
-        &["base", "wire"],
+        &["base", "wire", "settings"],
         &["sim"],
         "who a subscriber is needs no socket, and no protocol but RADIUS",
     ),
@@ -113,7 +113,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "qos",
-        &["base", "wire"],
+        &["base", "wire", "settings"],
         &["sim"],
         "queues know packets' keys, not where packets come from or go to",
     ),
@@ -139,7 +139,15 @@ const ALLOWED: &[Row] = &[
     row(
         "emulate",
         &[
-            "base", "wire", "capfile", "bgp", "peering", "reactor", "plot", "sim",
+            "base",
+            "wire",
+            "capfile",
+            "bgp",
+            "peering",
+            "reactor",
+            "plot",
+            "sim",
+            "settings",
         ],
         &[],
         "routers of the real kind in an invented network; the daemon knows nothing of it",
@@ -229,7 +237,15 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-ping",
-        &["base", "wire", "ping", "plot", "reactor", "cli"],
+        &[
+            "base",
+            "wire",
+            "ping",
+            "plot",
+            "reactor",
+            "settings",
+            "cli",
+        ],
         &[],
         "an experiment, its sockets and its files; no daemon",
     ),
@@ -244,7 +260,14 @@ const ALLOWED: &[Row] = &[
     row(
         "tool-emulate",
         &[
-            "base", "reactor", "bgp", "peering", "emulate", "control", "cli",
+            "base",
+            "reactor",
+            "bgp",
+            "peering",
+            "emulate",
+            "settings",
+            "control",
+            "cli",
         ],
         &[],
         "emulations run and are asked as the daemon is",

@@ -4,7 +4,7 @@
 //! clear; whoever reads it refuses a file that others may read. docs/users.md is the file's reference.
 //!
 //! ```text
-//! let users = Users::parse(text)?;                       // faults with line and key
+//! let users = Users::parse(text)?;                       // all faults at once, each with line, column and key
 //! match users.authenticate(name, &Proof::Pap(password)) {
 //!     Verdict::Accept(grant) => …                         // address, pool, routes, filter, times, sessions
 //!     Verdict::Reject(reject) => …                        // the reason is the operator's; the peer gets one answer
@@ -15,10 +15,8 @@
 //!
 //! Left out: hashed passwords, which CHAP cannot use; MS-CHAP.
 
-mod fault;
 mod proof;
 mod read;
-mod syntax;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +29,6 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use crate::profile::{Address, Prefix, Profile};
-pub use fault::Fault;
 pub use proof::Proof;
 
 /// Users of a file.
@@ -123,8 +120,8 @@ impl Users {
     /// Reads a users file.
     ///
     /// # Errors
-    /// What is wrong with it, in the order of the text: the first hundred faults. No fault tells a password.
-    pub fn parse(text: &str) -> Result<Self, Vec<Fault>> {
+    /// Its faults in the order of the text. No fault shows a password.
+    pub fn parse(text: &str) -> Result<Self, settings::Faults> {
         read::read(text)
     }
 

@@ -14,7 +14,7 @@ pub struct Args {
     file: PathBuf,
 }
 
-/// Prints "FILE: ok", after advice if there is some, or every fault and fails.
+/// Prints the advice and "FILE: ok", or every fault. The exit status is 2 if there is a fault.
 pub fn run(args: &Args) -> Result<ExitCode> {
     match config::load(&args.file) {
         Ok(settings) => {
@@ -26,7 +26,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         Err(faults) => {
             eprintln!("{faults}");
-            Ok(ExitCode::FAILURE)
+            Ok(ExitCode::from(2))
         }
     }
 }

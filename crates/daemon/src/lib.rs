@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                     format!("{} faults", faults.len())
                 }
             );
-            return Ok(ExitCode::FAILURE);
+            return Ok(ExitCode::from(2));
         }
     };
     log::start(&settings.log)?;

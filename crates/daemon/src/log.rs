@@ -42,7 +42,7 @@ pub(super) fn start(log: &Log) -> Result<()> {
 
 /// Writes down what is no fault of the configuration, and maybe not meant so.
 pub(super) fn advice(advice: &Faults) {
-    for line in advice.to_string().lines() {
+    for line in advice.lines() {
         tracing::warn!("{line}");
     }
 }

@@ -26,7 +26,7 @@ impl Files {
                 settings.subscribers
             }
             Err(faults) => {
-                for line in faults.to_string().lines() {
+                for line in faults.lines() {
                     tracing::error!("{line}");
                 }
                 tracing::error!("SIGHUP: nothing was changed");

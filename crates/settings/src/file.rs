@@ -1,30 +1,43 @@
-//! Texts of files that an operator wrote.
+//! Reads files into texts. Only this module and `secret` do I/O.
 
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use crate::fault::{Faults, Notes};
 
-/// Octets of the longest file that is read.
-const FILE_MAX: u64 = 64 << 20;
+/// Longest file that is read, in MiB.
+const FILE_MIB_MAX: u64 = 64;
 
 /// The text of a file.
 ///
 /// # Errors
-/// It cannot be read, is too long, or is no text.
-pub fn text_of(path: &Path) -> Result<String> {
-    let mut octets = Vec::new();
-    let name = || path.display().to_string();
-    let file = std::fs::File::open(path).with_context(name)?;
-    file.take(FILE_MAX + 1)
-        .read_to_end(&mut octets)
-        .with_context(name)?;
-    anyhow::ensure!(
-        octets.len() as u64 <= FILE_MAX,
-        "{}: is longer than 64 MiB",
-        path.display()
-    );
-    String::from_utf8(octets).with_context(|| format!("{}: is not text", path.display()))
+/// The file cannot be read, is too long, or is not UTF-8; the fault then has the place of the first wrong byte.
+pub fn text_of(path: &Path) -> Result<String, Faults> {
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path)
+        .and_then(|file| file.take((FILE_MIB_MAX << 20) + 1).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        let message = format!("cannot be read: {error}");
+        return Err(Faults::whole(path, "", (message, "")));
+    }
+    if bytes.len() as u64 > FILE_MIB_MAX << 20 {
+        let message = format!("is longer than {FILE_MIB_MAX} MiB");
+        return Err(Faults::whole(path, "", (message, "")));
+    }
+    utf8(path, &bytes).map(str::to_owned)
+}
+
+/// `bytes` as text, which are those of the file at `path`.
+///
+/// # Errors
+/// The place of the first byte that is not UTF-8.
+pub fn utf8<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str, Faults> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let notes = Notes::new(&valid);
+        notes.at(valid.len(), "", "is not UTF-8 text from here on");
+        notes.faults().of(path)
+    })
 }
 
 /// The texts of `/etc/protocols` and `/etc/services`, empty where a file is missing.

@@ -1,5 +1,6 @@
-//! Secrets: from the file itself or from one that only its owner and group may
-//! read. What they are never reaches a message.
+//! Secrets: from the file itself or from a file that only its owner and group may read. This module does I/O.
+//!
+//! No fault repeats a secret.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -7,22 +8,21 @@ use std::path::{Path, PathBuf};
 
 use base::Redacted;
 
-use crate::reader::{At, Section};
+use crate::section::{At, Section};
 
-/// The longest secret taken, in octets.
+/// Bytes of the longest secret.
 const LONGEST: usize = 4096;
 
-/// The section's `secret` or what its `secret_file` holds, if it has one. A relative file name
-/// is looked for beside the configuration file.
+/// The section's `secret`, or the content of its `secret_file`, if one is given. A relative file name is relative to
+/// the folder of the configuration file.
 pub fn optional(section: &mut Section, config: &Path) -> Option<At<Redacted<Vec<u8>>>> {
     read(section, config, None)
 }
 
-/// The same of a section that needs one: `what` it is.
+/// The same for a section that needs a secret. `what` names the secret in faults.
 pub fn required(section: &mut Section, config: &Path, what: &str) -> Option<Redacted<Vec<u8>>> {
     if !section.has("secret") && !section.has("secret_file") {
-        let message = format!("is missing; give the file that holds {what}");
-        section.fault(section.at(), "secret_file", message);
+        section.require("secret_file", &format!("give the file that holds {what}"));
     }
     read(section, config, Some(what)).map(|secret| secret.value)
 }
@@ -41,8 +41,8 @@ fn read(section: &mut Section, config: &Path, what: Option<&str>) -> Option<At<R
     if let Some(plain) = plain {
         if plain.value.is_empty() || plain.value.len() > LONGEST {
             let message = match what {
-                None => format!("must have 1 to {LONGEST} octets; leave it out for no secret"),
-                Some(what) => format!("must have 1 to {LONGEST} octets; give {what}"),
+                None => format!("must have 1 to {LONGEST} bytes; leave it out for no secret"),
+                Some(what) => format!("must have 1 to {LONGEST} bytes; give {what}"),
             };
             section.fault(plain.at, "secret", message);
             return None;
@@ -73,16 +73,19 @@ fn read(section: &mut Section, config: &Path, what: Option<&str>) -> Option<At<R
     }
 }
 
-/// The text of a file that others may not use, of at most so many octets.
+/// The text of a file that others may not use, of at most `longest` bytes.
 ///
 /// # Errors
 /// What is wrong with the file, and what would be right.
 pub fn private_text(path: &Path, longest: u64) -> Result<Redacted<String>, String> {
     let mut text = String::new();
     private(path)?
-        .take(longest)
+        .take(longest + 1)
         .read_to_string(&mut text)
         .map_err(|error| format!("cannot be read: {error}"))?;
+    if text.len() as u64 > longest {
+        return Err(format!("is longer than {} MiB", longest >> 20));
+    }
     Ok(Redacted::new(text))
 }
 
@@ -115,7 +118,7 @@ fn from_file(path: &Path) -> Result<Redacted<Vec<u8>>, String> {
         1..=LONGEST => Ok(Redacted::new(secret)),
         0 => Err("is empty; it must hold the secret on one line".into()),
         _ => Err(format!(
-            "holds more than {LONGEST} octets; that is no secret"
+            "holds more than {LONGEST} bytes; that is no secret"
         )),
     }
 }

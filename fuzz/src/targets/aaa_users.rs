@@ -20,10 +20,14 @@ pub fn target(data: &[u8]) {
         }
         Err(faults) => {
             let lines = text.matches('\n').count() + 1;
-            assert!((1..=100).contains(&faults.len()));
-            for fault in faults {
-                assert!((1..=lines).contains(&fault.line), "{fault}");
-                assert!(!fault.message.is_empty() && !fault.right.is_empty());
+            assert!((1..=100).contains(&faults.iter().count()));
+            for fault in &faults {
+                let line = fault.place.map(|place| place.line);
+                assert!(
+                    line.is_some_and(|line| (1..=lines).contains(&line)),
+                    "{fault}"
+                );
+                assert!(!fault.message.is_empty() && !fault.remedy.is_empty());
             }
         }
     }

@@ -43,7 +43,7 @@ fn granted(verdict: Verdict) -> Grant {
 
 fn faults(text: &str) -> Vec<String> {
     let faults = Users::parse(text).expect_err("not faultless");
-    faults.iter().map(ToString::to_string).collect()
+    faults.lines()
 }
 
 /// A user with this line beside name and password; the line is the fourth.
@@ -133,79 +133,76 @@ fn what_is_wrong_is_told_with_line_and_key_and_what_would_be_right() {
     for (line, fault) in [
         (
             "pasword = \"x\"",
-            "4: user[1].pasword: is no key of a user; did you mean password?",
+            "4:1: user[1].pasword: unknown key; did you mean password?",
         ),
         (
             "colour = 1",
-            "4: user[1].colour: is no key of a user; there are name, password, address, pool, routes, filter, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
+            "4:1: user[1].colour: unknown key; known here: name, password, address, pool, routes, filter, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
         ),
         (
             "address = \"10.0.0\"",
-            "4: user[1].address: is no IPv4 address; write \"pool\", \"own\", or an address such as \"192.0.2.7\"",
+            "4:11: user[1].address: is no IPv4 address; write \"pool\", \"own\", or an address such as \"192.0.2.7\"",
         ),
         (
             "address = \"224.0.0.1\"",
-            "4: user[1].address: 224.0.0.1 is no host's address; write \"pool\", \"own\", or an address such as \"192.0.2.7\"",
+            "4:11: user[1].address: 224.0.0.1 is no host's address; write \"pool\", \"own\", or an address such as \"192.0.2.7\"",
         ),
         (
             "address = 7",
-            "4: user[1].address: is a whole number; write \"pool\", \"own\", or an address such as \"192.0.2.7\"",
+            "4:11: user[1].address: is an integer; it must be a string in quotes",
         ),
         (
             "address = \"192.0.2.7\"\npool = \"a\"",
-            "5: user[1].pool: is given beside a fixed address; give one of the two",
+            "5:8: user[1].pool: is given beside a fixed address; give one of the two",
         ),
         (
             "routes = \"10.0.0.0/8\"",
-            "4: user[1].routes: is a text; write networks in a list: routes = [\"192.0.2.0/24\", \"2001:db8::/48\"]",
+            "4:10: user[1].routes: is a string; it must be a list such as [\"192.0.2.0/24\"]",
         ),
         (
             "routes = [\"10.0.0.1/8\"]",
-            "4: user[1].routes: has 10.0.0.1/8, whose length is too long or leaves bits set; write a network as \"192.0.2.0/24\" or \"2001:db8::/48\"",
+            "4:11: user[1].routes: 10.0.0.1/8 has a length that is too long or leaves bits set; write a network as \"192.0.2.0/24\" or \"2001:db8::/48\"",
         ),
         (
             "routes = [\"10.0.0.0/8\", \"10.0.0.0/8\"]",
-            "4: user[1].routes: has 10.0.0.0/8 twice; write each network once",
+            "4:25: user[1].routes: 10.0.0.0/8 is given twice; once is enough",
         ),
         (
             "filter = \"\"",
-            "4: user[1].filter: is empty; give it, or leave the key out",
+            "4:10: user[1].filter: is empty; it must have 1 to 253 bytes",
         ),
         (
             "sessions = 0",
-            "4: user[1].sessions: is not a number from 1 to 65535; write sessions = 1, or leave it out for any number",
+            "4:12: user[1].sessions: 0 is out of range; it must be 1 to 65535",
         ),
         (
             "sticky = \"yes\"",
-            "4: user[1].sticky: is a text; write true or false, without quotes",
+            "4:10: user[1].sticky: is a string; it must be true or false",
         ),
         (
             "interim_interval_s = 59",
-            "4: user[1].interim_interval_s: is not a number of seconds, 60 or more; write whole seconds without quotes or unit, such as 600",
+            "4:22: user[1].interim_interval_s: 59 is out of range; it must be 60 to 4294967295 seconds",
         ),
         (
             "idle_timeout_s = \"5m\"",
-            "4: user[1].idle_timeout_s: is not a whole number of seconds, 1 or more; write whole seconds without quotes or unit, such as 3600, or leave it out for none",
+            "4:18: user[1].idle_timeout_s: is a string; it must be an integer of seconds, without quotes or unit",
         ),
         (
             "[user.extra]",
-            "4: user: is not written as a list of users; begin each user with [[user]]",
+            "4:2: user: is a section; write each as a section of its own: [[user]]",
         ),
-        (
-            "[[usr]]",
-            "4: usr: is no section of a users file; there is [[user]] alone",
-        ),
+        ("[[usr]]", "4:3: usr: unknown section; did you mean user?"),
         (
             "pool = residential",
-            "4: user[1].pool: is neither a number nor true nor false; write text in quotes: pool = \"TEXT\"",
+            "4:8: user[1].pool: is neither a number nor true nor false, and text stands in quotes; write pool = \"TEXT\"",
         ),
         (
             "pool =",
-            "4: user[1].pool: has no value; write pool = VALUE",
+            "4:7: user[1].pool: has no value; write pool = VALUE",
         ),
         (
             "name = \"b\"",
-            "4: user[1].name: duplicate key; give each key once",
+            "4:1: user[1].name: is given twice; give it once",
         ),
     ] {
         assert!(
@@ -219,10 +216,10 @@ fn what_is_wrong_is_told_with_line_and_key_and_what_would_be_right() {
             "[[user]]\n\n[[user]]\nname = \"\"\npassword = \"p\"\n[[user]]\nname = \"x\"\npassword = 5\n"
         ),
         [
-            "1: user[1].name: is missing; write name = \"NAME\"",
-            "1: user[1].password: is missing; write password = \"PASSWORD\"",
-            "4: user[2].name: is empty; give it, or leave the key out",
-            "8: user[3].password: is a whole number; write text in quotes",
+            "1:1: user[1].name: is missing; write name = \"NAME\"",
+            "1:1: user[1].password: is missing; write password = \"PASSWORD\"",
+            "4:8: user[2].name: is empty; it must have 1 to 253 bytes",
+            "8:12: user[3].password: is an integer; it must be a string in quotes",
         ]
     );
 }
@@ -235,8 +232,8 @@ fn two_users_with_one_name_or_one_address_are_told_with_both_lines() {
     assert_eq!(
         faults(text),
         [
-            "6: user[2].name: is the name of the user of line 1; give each user its own",
-            "11: user[3].address: 192.0.2.1 is the address of the user of line 1; give each user its own",
+            "6:8: user[2].name: is the name of the user of line 1; give each user its own",
+            "11:11: user[3].address: 192.0.2.1 is the address of the user of line 1; give each user its own",
         ]
     );
 }
@@ -275,14 +272,16 @@ fn a_file_without_users_and_one_with_other_line_ends_are_read() {
     assert_eq!(Users::parse(&text).expect("faultless").len(), 3);
     assert_eq!(
         faults("name = \"a\"\n"),
-        ["1: name: is no section of a users file; there is [[user]] alone"]
+        ["1:1: name: is outside of a section; write it below its section, which is one of user"]
     );
 }
 
 #[test]
-fn a_file_of_faults_is_told_a_hundred_of_them() {
+fn a_hundred_faults_are_kept_and_the_others_counted() {
     let text = "[[user]]\nname = 1\npassword = 2\n".repeat(1_000);
-    assert_eq!(faults(&text).len(), 100);
+    let faults = faults(&text);
+    assert_eq!(faults.len(), 101);
+    assert_eq!(faults[100], "and 1900 more");
 }
 
 #[test]
@@ -312,9 +311,10 @@ proptest! {
     ) {
         if let Err(faults) = Users::parse(&text) {
             let lines = text.matches('\n').count() + 1;
-            for fault in faults {
-                prop_assert!((1..=lines).contains(&fault.line), "{}", fault);
-                prop_assert!(!fault.right.is_empty() && !fault.message.is_empty());
+            for fault in &faults {
+                let line = fault.place.map(|place| place.line);
+                prop_assert!(line.is_some_and(|line| (1..=lines).contains(&line)), "{}", fault);
+                prop_assert!(!fault.remedy.is_empty() && !fault.message.is_empty(), "{}", fault);
             }
         }
     }

@@ -37,8 +37,8 @@ pub(super) fn read(section: &mut Section, default: &[&str]) -> Bound {
     let mut addrs: Vec<At<Listen>> = Vec::new();
     if !section.has("listen") {
         if default.is_empty() {
-            let message = "is missing; give the addresses to serve: listen = [\"127.0.0.1:1701\"]";
-            section.fault(section.at(), "listen", message);
+            let remedy = "give the addresses to serve: listen = [\"127.0.0.1:1701\"]";
+            section.require("listen", remedy);
         }
         let at = section.at();
         for addr in default.iter().filter_map(|text| text.parse().ok()) {
@@ -51,18 +51,13 @@ pub(super) fn read(section: &mut Section, default: &[&str]) -> Bound {
             });
         }
     }
-    for text in section.strings("listen").unwrap_or_default() {
-        match address(&text.value) {
-            Ok(addr) => addrs.push(At {
-                value: Listen {
-                    addr,
-                    optional: false,
-                },
-                at: text.at,
-            }),
-            Err(message) => section.fault(text.at, "listen", message),
-        }
-    }
+    let given = |text: &str| {
+        address(text).map(|addr| Listen {
+            addr,
+            optional: false,
+        })
+    };
+    addrs.extend(section.list("listen", "127.0.0.1:1701", given));
     Bound { addrs, sockets }
 }
 

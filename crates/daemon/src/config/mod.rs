@@ -1,7 +1,7 @@
 //! The configuration file: strict TOML, checked in full before anything is opened.
 //!
-//! An unknown key, a bad value or a duplicate is a `Fault` with its line and
-//! key; all faults of a file are told at once. docs/configuration.md is the
+//! An unknown key, a bad value or a duplicate is a fault with its line, column
+//! and key. An operator sees all faults of a file at once. docs/configuration.md is the
 //! operator's page on every key.
 #![allow(missing_docs, reason = "docs/configuration.md describes each key")]
 
@@ -143,14 +143,7 @@ pub enum LogFormat {
 /// # Errors
 /// Every fault found in it.
 pub fn load(path: &Path) -> Result<Settings, Faults> {
-    match std::fs::read(path) {
-        Ok(bytes) => parse(path, &bytes),
-        Err(error) => {
-            let mut notes = settings::Notes::new("");
-            notes.whole("", format!("cannot be read: {error}"));
-            Err(notes.fail(path))
-        }
-    }
+    parse(path, settings::text_of(path)?.as_bytes())
 }
 
 /// Checks `bytes`, which are those of the file at `path`.
@@ -158,39 +151,12 @@ pub fn load(path: &Path) -> Result<Settings, Faults> {
 /// # Errors
 /// Every fault found in them.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Settings, Faults> {
-    let source = match std::str::from_utf8(bytes) {
-        Ok(source) => source,
-        Err(error) => {
-            let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-            let mut notes = settings::Notes::new(&valid);
-            notes.at(valid.len(), "", "is not UTF-8 text from here on");
-            return Err(notes.fail(path));
-        }
-    };
-    let mut notes = settings::Notes::new(source);
-    let (root, errors) = toml::de::DeTable::parse_recoverable(source);
-    for error in errors {
-        let span = error.span().unwrap_or(0..0);
-        let message = match error.message() {
-            "duplicate key" => {
-                let key = source.get(span.clone()).unwrap_or_default();
-                format!("{key} is given twice; give it once")
-            }
-            other => other.replace('\n', "; "),
-        };
-        notes.at(span.start, "", message);
-    }
-    if !notes.is_empty() {
-        return Err(notes.fail(path));
-    }
-    let settings = sections::read(root.get_ref(), path, &mut notes);
-    match settings {
-        Some(mut settings) if notes.is_empty() => {
-            settings.advice = notes.advice(path);
-            Ok(settings)
-        }
-        _ => Err(notes.fail(path)),
-    }
+    let notes = settings::Notes::with_secrets(settings::utf8(path, bytes)?);
+    let root = settings::document(&notes);
+    let read = root.and_then(|root| sections::read(&root, path, &notes));
+    let (mut settings, advice) = notes.finish(read).map_err(|faults| faults.of(path))?;
+    settings.advice = advice.of(path);
+    Ok(settings)
 }
 
 /// The names of protocols and services on this machine. Where it has none, the well-known names remain.

@@ -24,16 +24,10 @@ pub(super) struct PeerKeys {
 
 /// Takes those keys from a section.
 pub(super) fn read(name: &'static str, section: &mut Section, config: &Path) -> PeerKeys {
-    let host_name = section.string("host_name").and_then(|host| {
-        let fits = (1..=255).contains(&host.value.len());
-        if !fits {
-            section.fault(
-                host.at,
-                "host_name",
-                "must have 1 to 255 octets (RFC 2661 4.4.3)",
-            );
-        }
-        fits.then_some(host)
+    // RFC 2661 4.4.3: the AVP of a name holds at most 255 octets.
+    let host_name = section.sized("host_name", 1..=255).map(|host| At {
+        value: host.value.to_owned(),
+        at: host.at,
     });
     let mut versions = section.integers("versions", 2..=3);
     if let Some(versions) = &mut versions {
@@ -51,7 +45,7 @@ pub(super) fn read(name: &'static str, section: &mut Section, config: &Path) -> 
 }
 
 /// Puts what the sections say into `config`, and notes where they differ.
-pub(super) fn merge(all: &[PeerKeys], config: &mut l2tp::Config, notes: &mut Notes) {
+pub(super) fn merge(all: &[PeerKeys], config: &mut l2tp::Config, notes: &Notes) {
     if let Some(host) = agree(all, "host_name", |keys| &keys.host_name, notes) {
         config.host_name = host;
     }
@@ -82,7 +76,7 @@ fn agree<T: PartialEq + Clone>(
     all: &[PeerKeys],
     key: &str,
     get: impl Fn(&PeerKeys) -> &Option<At<T>>,
-    notes: &mut Notes,
+    notes: &Notes,
 ) -> Option<T> {
     let mut given = all
         .iter()

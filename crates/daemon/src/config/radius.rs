@@ -43,10 +43,10 @@ impl Radius {
 }
 
 /// Reads all of it. `host_name` is what we are called where nothing else is said.
-pub(super) fn read<'s>(
-    root: &DeTable<'s>,
+pub(super) fn read(
+    root: &DeTable<'_>,
     path: &Path,
-    notes: &mut Notes<'s>,
+    notes: &Notes<'_>,
     host_name: &str,
 ) -> Option<Radius> {
     let table = root.get("radius")?.get_ref().as_table();
@@ -54,7 +54,7 @@ pub(super) fn read<'s>(
     let at = section.at();
     let identifier = section.string("nas_identifier");
     let identifier = identifier.map_or_else(|| host_name.to_owned(), |text| text.value);
-    let address: Option<IpAddr> = address(&mut section, "nas_address", "\"192.0.2.1\"");
+    let address: Option<IpAddr> = address(&mut section, "nas_address", "192.0.2.1");
     let nas = Nas {
         identifier: Some(identifier.into()),
         address,
@@ -63,20 +63,20 @@ pub(super) fn read<'s>(
     set(section.flag("acct_delay_time"), &mut client.acct_delay_time);
     let store = section.string("accounting_store");
     let store = store.map(|text| path.parent().unwrap_or(Path::new(".")).join(text.value));
-    let listen: Option<SocketAddr> = address_of(&mut section, "disconnect", "\"127.0.0.1:3799\"");
+    let listen: Option<SocketAddr> = address_of(&mut section, "disconnect", "127.0.0.1:3799");
     section.known("server");
     section.known("client");
     section.finish();
     let mut dynauth = DynauthConfig::new(nas);
     if let Some(table) = table {
-        Section::each(table, "server", "radius.server", notes, |mut section| {
+        for mut section in Section::each(table, "server", "radius.server", notes) {
             client.servers.extend(server(&mut section, path));
             section.finish();
-        });
-        Section::each(table, "client", "radius.client", notes, |mut section| {
+        }
+        for mut section in Section::each(table, "client", "radius.client", notes) {
             dynauth.clients.extend(requester(&mut section, path));
             section.finish();
-        });
+        }
     }
     for server in &client.servers {
         let addresses = [server.authentication, server.accounting];
@@ -104,8 +104,8 @@ pub(super) fn read<'s>(
 
 fn server(section: &mut Section, path: &Path) -> Option<ServerConfig> {
     let at = section.at();
-    let authentication = address_of(section, "authentication", "\"127.0.0.1:1812\"");
-    let accounting = address_of(section, "accounting", "\"127.0.0.1:1813\"");
+    let authentication = address_of(section, "authentication", "127.0.0.1:1812");
+    let accounting = address_of(section, "accounting", "127.0.0.1:1813");
     if !section.has("authentication") && !section.has("accounting") {
         let message = "is missing, and so is accounting; give one or both: authentication = \"127.0.0.1:1812\"";
         section.fault(at, "authentication", message);
@@ -143,15 +143,8 @@ fn server(section: &mut Section, path: &Path) -> Option<ServerConfig> {
 }
 
 fn requester(section: &mut Section, path: &Path) -> Option<DynauthClient> {
-    let at = section.at();
-    if !section.has("address") {
-        section.fault(
-            at,
-            "address",
-            "is missing; give the address that requests come from",
-        );
-    }
-    let address = address(section, "address", "\"192.0.2.7\"");
+    section.require("address", "give the address that requests come from");
+    let address = address(section, "address", "192.0.2.7");
     let secret = shared_secret(section, path)?;
     Some(DynauthClient {
         address: address?,
@@ -165,27 +158,11 @@ fn shared_secret(section: &mut Section, path: &Path) -> Option<Redacted<Box<[u8]
 }
 
 fn address(section: &mut Section, key: &'static str, example: &str) -> Option<IpAddr> {
-    parsed(section, key, "an IP address", example)
+    let address = section.from_text(key, "an IP address", example)?;
+    Some(address.value)
 }
 
 fn address_of(section: &mut Section, key: &'static str, example: &str) -> Option<SocketAddr> {
-    parsed(section, key, "an address with a port", example)
-}
-
-fn parsed<T: std::str::FromStr>(
-    section: &mut Section,
-    key: &'static str,
-    what: &str,
-    example: &str,
-) -> Option<T> {
-    let text = section.string(key)?;
-    let value = text.value.parse().ok();
-    if value.is_none() {
-        let message = format!(
-            "\"{}\" is not {what}; write it as {key} = {example}",
-            text.value
-        );
-        section.fault(text.at, key, message);
-    }
-    value
+    let address = section.from_text(key, "an address with a port", example)?;
+    Some(address.value)
 }

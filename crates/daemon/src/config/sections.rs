@@ -15,7 +15,7 @@ use super::{
     Control, Event, Log, LogFormat, LogTo, Role, Settings, Sockets, Steer, bgp, listen, subscribers,
 };
 use settings::{Faults, Notes};
-use settings::{Section, set, unknown_key};
+use settings::{Section, set};
 
 const SECTIONS: [&str; 15] = [
     "control", "lns", "lac", "bgp", "l2tp", "ppp", "pool", "users", "filter", "radius", "client",
@@ -23,15 +23,8 @@ const SECTIONS: [&str; 15] = [
 ];
 
 /// Reads every section; what it notes makes the settings unusable.
-pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<Settings> {
-    for key in root
-        .keys()
-        .filter(|key| !SECTIONS.contains(&key.get_ref().as_ref()))
-    {
-        let message =
-            unknown_key(key.get_ref(), &SECTIONS).replace("unknown key", "unknown section");
-        notes.at(key.span().start, key.get_ref().as_ref(), message);
-    }
+pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Settings> {
+    settings::only_sections(root, 0, &SECTIONS, notes);
     let mut config = l2tp::Config::default();
     let control = control(root, notes);
     let mut keys: Vec<PeerKeys> = Vec::new();
@@ -61,11 +54,11 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
         event,
         log,
         shutdown_wait,
-        advice: Faults::new(path, Vec::new()),
+        advice: Faults::default(),
     })
 }
 
-fn control<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Control> {
+fn control(root: &DeTable<'_>, notes: &Notes<'_>) -> Option<Control> {
     if !root.contains_key("control") {
         notes.whole(
             "control",
@@ -74,34 +67,24 @@ fn control<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Control> {
         return None;
     }
     let mut section = Section::open(root, "control", notes);
-    if !section.has("socket") {
-        let message =
-            "is missing; give the path of the control socket: socket = \"/run/headend.sock\"";
-        section.fault(section.at(), "socket", message);
-    }
-    let socket = section.string("socket");
+    let remedy = "give the path of the control socket: socket = \"/run/headend.sock\"";
+    section.require("socket", remedy);
+    // sun_path holds 108 octets (unix(7)); a suffix is needed while it is made.
+    let socket = section.sized("socket", 1..=99);
     let clients = section
         .integer("clients", 1..=1024, "connections")
         .map_or(64, |n| n.value);
-    let socket = socket.and_then(|socket| {
-        // sun_path holds 108 octets (unix(7)); a suffix is needed while it is made.
-        let fits = (1..=99).contains(&socket.value.len());
-        if !fits {
-            section.fault(socket.at, "socket", "must be a path of 1 to 99 octets");
-        }
-        fits.then(|| PathBuf::from(&socket.value))
-    });
     section.finish();
     Some(Control {
-        socket: socket?,
+        socket: PathBuf::from(socket?.value),
         clients: clients as usize,
     })
 }
 
-fn roles<'s>(
-    root: &DeTable<'s>,
+fn roles(
+    root: &DeTable<'_>,
     path: &Path,
-    notes: &mut Notes<'s>,
+    notes: &Notes<'_>,
     keys: &mut Vec<PeerKeys>,
 ) -> (Option<Role>, Option<Role>) {
     if !["lns", "lac", "bgp"]
@@ -137,24 +120,18 @@ fn roles<'s>(
 }
 
 /// `[l2tp]`; returns how long the end waits.
-fn shared<'s>(
-    root: &DeTable<'s>,
+fn shared(
+    root: &DeTable<'_>,
     path: &Path,
-    notes: &mut Notes<'s>,
+    notes: &Notes<'_>,
     config: &mut l2tp::Config,
     keys: &mut Vec<PeerKeys>,
 ) -> Duration {
     let mut section = Section::open(root, "l2tp", notes);
     keys.push(peer::read("l2tp", &mut section, path));
-    if let Some(name) = section.string("vendor_name") {
-        if name.value.len() > 255 {
-            section.fault(
-                name.at,
-                "vendor_name",
-                "must have at most 255 octets (RFC 2661 4.4.3)",
-            );
-        }
-        config.vendor_name = name.value;
+    // RFC 2661 4.4.3: the AVP of a name holds at most 255 octets.
+    if let Some(name) = section.sized("vendor_name", 0..=255) {
+        config.vendor_name = name.value.to_owned();
     }
     if let Some(id) = section.integer("router_id", 0..=i64::from(u32::MAX), "") {
         config.router_id = id.value as u32;
@@ -241,9 +218,9 @@ fn retransmission(section: &mut Section, config: &mut l2tp::Config) {
     }
 }
 
-fn event<'s>(
-    root: &DeTable<'s>,
-    notes: &mut Notes<'s>,
+fn event(
+    root: &DeTable<'_>,
+    notes: &Notes<'_>,
     config: &mut l2tp::Config,
     [lns, lac]: [&Option<Role>; 2],
 ) -> Event {
@@ -290,7 +267,7 @@ fn event<'s>(
     event
 }
 
-fn limits<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, config: &mut l2tp::Config) {
+fn limits(root: &DeTable<'_>, notes: &Notes<'_>, config: &mut l2tp::Config) {
     let mut section = Section::open(root, "limits", notes);
     let limits = &mut config.limits;
     let million = 1 << 20;
@@ -313,7 +290,7 @@ fn limits<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, config: &mut l2tp::Conf
     section.finish();
 }
 
-fn log<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Log {
+fn log(root: &DeTable<'_>, notes: &Notes<'_>) -> Log {
     let mut section = Section::open(root, "log", notes);
     let mut log = Log {
         level: LevelFilter::INFO,

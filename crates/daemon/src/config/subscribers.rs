@@ -72,10 +72,10 @@ pub struct Tun {
 }
 
 /// Reads all of them.
-pub(super) fn read<'s>(
-    root: &DeTable<'s>,
+pub(super) fn read(
+    root: &DeTable<'_>,
     path: &Path,
-    notes: &mut Notes<'s>,
+    notes: &Notes<'_>,
     host_name: &str,
 ) -> Subscribers {
     let mut edge = edge::Config::default();
@@ -121,15 +121,17 @@ pub(super) fn read<'s>(
 }
 
 /// `[ppp]`; returns our own address.
-fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -> Option<Ipv4Addr> {
+fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option<Ipv4Addr> {
     edge.terminate = root.contains_key("ppp");
     let mut section = Section::open(root, "ppp", notes);
     let mut own = None;
-    if edge.terminate && !section.has("address") {
-        let message = "is missing; give the edge's own address: address = \"10.255.0.1\"";
-        section.fault(section.at(), "address", message);
+    if edge.terminate {
+        let remedy = "give the edge's own address: address = \"10.255.0.1\"";
+        section.require("address", remedy);
     }
-    if let Some(At { value: address, at }) = address_v4(&mut section, "address") {
+    let address: Option<At<Ipv4Addr>> =
+        section.from_text("address", "an IPv4 address", "10.255.0.1");
+    if let Some(At { value: address, at }) = address {
         (edge.address, own) = (address, Some(address));
         let is_host = !address.is_unspecified()
             && !address.is_loopback()
@@ -140,33 +142,21 @@ fn ppp<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, edge: &mut edge::Config) -
             section.fault(at, "address", message);
         }
     }
-    if let Some(text) = section.string("address_v6") {
-        match text.value.parse() {
-            Ok(address) => edge.address_v6 = address,
-            Err(_) => {
-                let message = format!(
-                    "\"{}\" is no IPv6 address; write it as \"2001:db8::1\"",
-                    text.value
-                );
-                section.fault(text.at, "address_v6", message);
-            }
-        }
+    set(
+        section.from_text("address_v6", "an IPv6 address", "2001:db8::1"),
+        &mut edge.address_v6,
+    );
+    let resolver = |text: &str| {
+        let wrong = |_| format!("\"{text}\" is not an IPv4 address; write it as \"10.0.0.1\"");
+        text.parse::<Ipv4Addr>().map_err(wrong)
+    };
+    let resolvers = section.list("dns", "10.0.0.1", resolver);
+    if let Some(third) = resolvers.get(2) {
+        let message = "has more than two; IPCP carries two (RFC 1877)";
+        section.fault(third.at, "dns", message);
     }
-    if let Some(texts) = section.strings("dns") {
-        if texts.len() > 2 {
-            let at = texts[2].at;
-            section.fault(
-                at,
-                "dns",
-                "has more than two; IPCP can tell of two (RFC 1877)",
-            );
-        }
-        for (place, text) in edge.dns.iter_mut().zip(texts) {
-            match text.value.parse() {
-                Ok(address) => *place = Some(address),
-                Err(_) => section.fault(text.at, "dns", not_an_address(&text.value)),
-            }
-        }
+    for (place, resolver) in edge.dns.iter_mut().zip(resolvers) {
+        *place = Some(resolver.value);
     }
     let ppp = &mut edge.ppp;
     ppp.authenticate = vec![Authentication::ChapMd5];
@@ -255,85 +245,54 @@ fn timers(section: &mut Section, ppp: &mut ppp::Config) {
     if let Some(mru) = section.integer("mru", 128..=9_216, "octets") {
         ppp.mru = mru.value as u16;
     }
-    if let Some(name) = section.string("name") {
-        if name.value.is_empty() || name.value.len() > 255 {
-            section.fault(
-                name.at,
-                "name",
-                "must have 1 to 255 octets (RFC 1994, section 4.1)",
-            );
-        }
-        ppp.name = name.value.into_bytes();
+    // RFC 1994, section 4.1: a name has 1 octet or more.
+    if let Some(name) = section.sized("name", 1..=255) {
+        ppp.name = name.value.as_bytes().to_vec();
     }
     set(section.flag("compress_headers"), &mut ppp.compress);
 }
 
-fn address_v4(section: &mut Section, key: &'static str) -> Option<At<Ipv4Addr>> {
-    let At { value: text, at } = section.string(key)?;
-    let parsed = text.parse();
-    if parsed.is_err() {
-        section.fault(at, key, not_an_address(&text));
-    }
-    parsed.ok().map(|value| At { value, at })
-}
-
-fn not_an_address(text: &str) -> String {
-    format!("\"{text}\" is no IPv4 address; write it as \"10.0.0.1\"")
-}
-
-fn pools<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>, own: Option<Ipv4Addr>) -> Vec<Spec> {
+fn pools(root: &DeTable<'_>, notes: &Notes<'_>, own: Option<Ipv4Addr>) -> Vec<Spec> {
     let mut specs = Vec::new();
     let mut places = Vec::new();
-    Section::each(root, "pool", "pool", notes, |mut section| {
+    for mut section in Section::each(root, "pool", "pool", notes) {
         let at = section.at();
         let mut spec = Spec {
             skip_ends: true,
             ..Spec::default()
         };
-        match section.string("name") {
-            Some(name) => spec.name = name.value.into(),
-            None => section.fault(
-                at,
-                "name",
-                "is missing; give the pool a name: name = \"home\"",
-            ),
+        section.require("name", "give the pool a name: name = \"home\"");
+        if let Some(name) = section.string("name") {
+            spec.name = name.value.into();
         }
+        section.require("ranges", "give addresses: ranges = [\"10.0.0.0/24\"]");
         spec.ranges = ranges(&mut section, "ranges");
-        if !section.has("ranges") {
-            let message = "is missing; give addresses: ranges = [\"10.0.0.0/24\"]";
-            section.fault(at, "ranges", message);
-        }
         spec.excluded = ranges(&mut section, "excluded");
         set(section.flag("skip_ends"), &mut spec.skip_ends);
         set(section.flag("sticky"), &mut spec.sticky);
         section.finish();
         specs.push(spec);
         places.push(at);
-    });
+    }
     if notes.is_empty()
         && let Err(faults) = Pools::new(specs.clone(), own.into_iter().collect(), 0)
     {
         for fault in faults {
             let at = places.get(fault.pool).copied().unwrap_or(0);
-            notes.at(at, format!("pool.{}", fault.key), fault.to_string());
+            let key = format!("pool[{}].{}", fault.pool + 1, fault.key);
+            notes.at(at, key, fault.to_string());
         }
     }
     specs
 }
 
 fn ranges(section: &mut Section, key: &'static str) -> Vec<Range> {
-    let mut ranges = Vec::new();
-    for text in section.strings(key).unwrap_or_default() {
-        match text.value.parse() {
-            Ok(range) => ranges.push(range),
-            Err(message) => section.fault(text.at, key, message),
-        }
-    }
-    ranges
+    let ranges = section.list(key, "10.0.0.0/24", str::parse);
+    ranges.into_iter().map(|range| range.value).collect()
 }
 
 /// Says who gets no address without a pool: nobody at all, or all but those who have one of their own.
-fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &mut Notes) {
+fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &Notes) {
     let remedy = "give [[pool]] with name = \"home\" and ranges = [\"10.64.0.0/16\"]";
     let (all, of_pools) = users.map_or((0, 0), |users| (users.len(), users.of_pools()));
     let message = match (of_pools, asks) {
@@ -357,17 +316,13 @@ fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &mut Notes)
     notes.advise(at, "pool", &format!("{message}; {remedy}"));
 }
 
-fn users<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<(UsersFile, Users)> {
+fn users(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<(UsersFile, Users)> {
     if !root.contains_key("users") {
         return None;
     }
     let mut section = Section::open(root, "users", notes);
-    let file = section.string("file");
-    if file.is_none() {
-        let message = "is missing; give the users' file: file = \"users.toml\"";
-        section.fault(section.at(), "file", message);
-    }
-    let file = file?;
+    section.require("file", "give the users' file: file = \"users.toml\"");
+    let file = section.string("file")?;
     let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
     let users = load_users(&path);
     for fault in users.as_ref().err().into_iter().flatten() {
@@ -380,23 +335,20 @@ fn users<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<(
 /// Reads a users file that only its owner and group may read.
 ///
 /// # Errors
-/// A line for each fault: file, line, key, what is wrong and what would be right.
+/// A line for each fault: file, line, column, key, what is wrong and what would be right.
 pub fn load_users(path: &Path) -> Result<Users, Vec<String>> {
     let text = secret::private_text(path, USERS_OCTETS_MAX)
         .map_err(|message| vec![format!("{}: {message}", path.display())])?;
-    Users::parse(text.reveal()).map_err(|faults| {
-        let line = |fault: &aaa::users::Fault| format!("{}:{fault}", path.display());
-        faults.iter().map(line).collect()
-    })
+    Users::parse(text.reveal()).map_err(|faults| faults.of(path).lines())
 }
 
 /// A million users with long names.
 const USERS_OCTETS_MAX: u64 = 1 << 30;
 
-fn filters<'s>(
-    root: &DeTable<'s>,
+fn filters(
+    root: &DeTable<'_>,
     path: &Path,
-    notes: &mut Notes<'s>,
+    notes: &Notes<'_>,
     edge: &mut edge::Config,
 ) -> Option<PathBuf> {
     if !root.contains_key("filter") {
@@ -444,7 +396,7 @@ fn section_at(root: &DeTable<'_>, name: &str) -> usize {
 /// # Errors
 /// A line for each fault: file, line, column, word, what is wrong and what would be right.
 pub fn load_filters(path: &Path, before: &FilterSet) -> Result<FilterSet, Vec<String>> {
-    let text = settings::text_of(path).map_err(|error| vec![format!("{error:#}")])?;
+    let text = settings::text_of(path).map_err(|faults| faults.lines())?;
     let read = before.reload(&text, &crate::config::names());
     read.map(|(set, _)| set).map_err(|remarks| {
         let line = |fault: &filter::Remark| format!("{}:{fault}", path.display());
@@ -452,26 +404,13 @@ pub fn load_filters(path: &Path, before: &FilterSet) -> Result<FilterSet, Vec<St
     })
 }
 
-fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<Client> {
+fn client(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Client> {
     if !root.contains_key("client") {
         return None;
     }
     let mut section = Section::open(root, "client", notes);
-    let at = section.at();
-    let name = section.string("name");
-    if name.is_none() {
-        section.fault(
-            at,
-            "name",
-            "is missing; give the user's name: name = \"alice\"",
-        );
-    }
-    if let Some(name) = &name
-        && !(1..=NAME_MAX).contains(&name.value.len())
-    {
-        let message = format!("must have 1 to {NAME_MAX} octets");
-        section.fault(name.at, "name", message);
-    }
+    section.require("name", "give the user's name: name = \"alice\"");
+    let name = section.sized("name", 1..=NAME_MAX);
     let secret = secret::required(&mut section, path, "the password");
     let mut addresses = true;
     set(section.flag("addresses"), &mut addresses);
@@ -479,7 +418,7 @@ fn client<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<
     let networks = networks(&mut section, "networks");
     section.finish();
     Some(Client {
-        name: name?.value,
+        name: name?.value.to_owned(),
         secret: secret?,
         addresses,
         default_route,
@@ -501,7 +440,7 @@ fn default_route(section: &mut Section, addresses: bool, has_tun: bool) -> Optio
     None
 }
 
-fn tun<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Tun> {
+fn tun(root: &DeTable<'_>, notes: &Notes<'_>) -> Option<Tun> {
     if !root.contains_key("tun") {
         return None;
     }
@@ -531,23 +470,18 @@ fn tun<'s>(root: &DeTable<'s>, notes: &mut Notes<'s>) -> Option<Tun> {
 
 /// A list of networks.
 fn networks(section: &mut Section, key: &'static str) -> Vec<Prefix> {
-    let mut networks = Vec::new();
-    for text in section.strings(key).unwrap_or_default() {
-        match prefix(&text) {
-            Some(prefix) => networks.push(prefix),
-            None => {
-                let message = format!(
-                    "\"{}\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
-                    text.value
-                );
-                section.fault(text.at, key, message);
-            }
-        }
-    }
-    networks
+    let network = |text: &str| {
+        prefix(text).ok_or_else(|| {
+            format!(
+                "\"{text}\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length"
+            )
+        })
+    };
+    let networks = section.list(key, "10.0.0.0/8", network);
+    networks.into_iter().map(|network| network.value).collect()
 }
 
-fn prefix(text: &At<String>) -> Option<Prefix> {
-    let (address, length) = text.value.split_once('/')?;
+fn prefix(text: &str) -> Option<Prefix> {
+    let (address, length) = text.split_once('/')?;
     Prefix::new(address.parse::<IpAddr>().ok()?, length.parse().ok()?)
 }

@@ -139,51 +139,51 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
     let cases = [
         (
             "[ppp]\naddress = \"0.0.0.0\"",
-            "6: ppp.address: 0.0.0.0 is no address of a host; give one such as 10.255.0.1",
+            "6:11: ppp.address: 0.0.0.0 is no address of a host; give one such as 10.255.0.1",
         ),
         (
             "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"none\"",
-            "7: ppp.authenticate: \"none\" is no list; write [\"chap\"], [\"pap\"], [\"chap\", \"pap\"], or \"nobody\"",
+            "7:16: ppp.authenticate: \"none\" is no list; write [\"chap\"], [\"pap\"], [\"chap\", \"pap\"], or \"nobody\"",
         ),
         (
             "[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]",
-            "5: pool: is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own",
+            "5:1: pool: is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own",
         ),
         (
             "[client]\nname = \"\"\nsecret = \"x\"",
-            "6: client.name: must have 1 to 240 octets",
+            "6:8: client.name: is empty; it must have 1 to 240 bytes",
         ),
         (
             "[client]\nname = \"a\"",
-            "5: client.secret_file: is missing; give the file that holds the password",
+            "5:1: client.secret_file: is missing; give the file that holds the password",
         ),
         (
             "[client]\nname = \"a\"\nsecret = \"x\"\ndefault_route = true",
-            "8: client.default_route: needs a device: give [tun]",
+            "8:17: client.default_route: needs a device: give [tun]",
         ),
         (
             "[tun]\n[client]\nname = \"a\"\nsecret = \"x\"\ndefault_route = true\naddresses = false",
-            "9: client.default_route: needs the clients' addresses on the host: leave addresses = false out",
+            "9:17: client.default_route: needs the clients' addresses on the host: leave addresses = false out",
         ),
         (
             "[client]\nname = \"a\"\nsecret = \"\"",
-            "7: client.secret: must have 1 to 4096 octets; give the password",
+            "7:10: client.secret: must have 1 to 4096 bytes; give the password",
         ),
         (
             "[[radius.server]]\nauthentication = \"127.0.0.1:1812\"\nsecret = \"\"",
-            "7: radius.server.secret: must have 1 to 4096 octets; give the secret shared with it",
+            "7:10: radius.server[1].secret: must have 1 to 4096 bytes; give the secret shared with it",
         ),
         (
             "[[radius.server]]\nauthentication = \"127.0.0.1:1812\"",
-            "5: radius.server.secret_file: is missing; give the file that holds the secret shared with it",
+            "5:1: radius.server[1].secret_file: is missing; give the file that holds the secret shared with it",
         ),
         (
             "secret = \"\"",
-            "5: lns.secret: must have 1 to 4096 octets; leave it out for no secret",
+            "5:10: lns.secret: must have 1 to 4096 bytes; leave it out for no secret",
         ),
         (
             "[tun]\nroutes = [\"10.0.0.1/8\"]",
-            "6: tun.routes: \"10.0.0.1/8\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
+            "6:11: tun.routes: \"10.0.0.1/8\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
         ),
     ];
     for (rest, expected) in cases {
@@ -230,7 +230,7 @@ fn who_would_get_no_address_without_a_pool_is_told() {
             Err(faults) => faults,
         };
         told.to_string()
-            .replace(&format!("{}:5: pool: is missing", config.display()), "5")
+            .replace(&format!("{}:5:1: pool: is missing", config.display()), "5")
     };
     let remedy = "give [[pool]] with name = \"home\" and ranges = [\"10.64.0.0/16\"]";
     let server = "only who gets an address from its server (Framed-IP-Address) comes on line";
@@ -298,90 +298,93 @@ fn a_wrong_configuration_is_refused_with_line_key_and_remedy() {
         // Unknown keys and sections, mistyped ones with the right one.
         (
             "lisetn = []",
-            "headend.toml:5: lns.lisetn: unknown key; did you mean listen?",
+            "headend.toml:5:1: lns.lisetn: unknown key; did you mean listen?",
         ),
         (
             "[lsn]",
-            "headend.toml:5: lsn: unknown section; did you mean lns?",
+            "headend.toml:5:2: lsn: unknown section; did you mean lns?",
         ),
         (
             "colour = 1",
-            "headend.toml:5: lns.colour: unknown key; known here: sockets, listen, host_name, versions, \
+            "headend.toml:5:1: lns.colour: unknown key; known here: sockets, listen, host_name, versions, \
              secret, secret_file, hello_interval_s, receive_window, hide",
         ),
         // A wrong unit, in the key and in the value.
         (
             "hello_interval_ms = 60000",
-            "headend.toml:5: lns.hello_interval_ms: unknown key; did you mean hello_interval_s? It takes seconds",
+            "headend.toml:5:1: lns.hello_interval_ms: unknown key; did you mean hello_interval_s? It takes seconds",
         ),
         (
             "hello_interval_s = \"60s\"",
-            "headend.toml:5: lns.hello_interval_s: is a string; it must be a number of seconds, \
+            "headend.toml:5:20: lns.hello_interval_s: is a string; it must be a number of seconds, \
              without quotes or unit: hello_interval_s = 60",
         ),
         // Values of another kind, out of range, or not among the choices.
         (
             "hide = \"yes\"",
-            "headend.toml:5: lns.hide: is a string; it must be true or false",
+            "headend.toml:5:8: lns.hide: is a string; it must be true or false",
         ),
         (
             "receive_window = 0",
-            "headend.toml:5: lns.receive_window: 0 is out of range; it must be 1 to 65535 messages",
+            "headend.toml:5:18: lns.receive_window: 0 is out of range; it must be 1 to 65535 messages",
         ),
         (
             "versions = [2, 4]",
-            "headend.toml:5: lns.versions: 4 is out of range; it must be 2 to 3",
+            "headend.toml:5:16: lns.versions: 4 is out of range; it must be 2 to 3",
         ),
         (
             "sockets = \"one\"",
-            "headend.toml:5: lns.sockets: \"one\" is not known; it can be \"shared\", \"per-tunnel\"",
+            "headend.toml:5:11: lns.sockets: \"one\" is not known; it can be \"shared\", \"per-tunnel\"",
         ),
         (
             "[event]\npoller = \"kqueue\"",
-            "headend.toml:6: event.poller: \"kqueue\" is not known; it can be \"poll-rebuilt\", \
+            "headend.toml:6:10: event.poller: \"kqueue\" is not known; it can be \"poll-rebuilt\", \
              \"poll-kept\", \"epoll\", \"io_uring\"",
         ),
         (
             "[l2tp]\nretransmit_cap_s = 4",
-            "headend.toml:6: l2tp.retransmit_cap_s: is below 8 seconds, which RFC 2661 5.8 forbids; \
+            "headend.toml:6:20: l2tp.retransmit_cap_s: is below 8 seconds, which RFC 2661 5.8 forbids; \
              it must be 8 to 600 seconds",
         ),
         (
             "[l2tp]\nretransmit_first_s = 9",
-            "headend.toml:6: l2tp.retransmit_first_s: is above retransmit_cap_s, which is 8; it must be that or less",
+            "headend.toml:6:22: l2tp.retransmit_first_s: is above retransmit_cap_s, which is 8; it must be that or less",
         ),
         (
             "[l2tp]\ncookie_bytes = 5",
-            "headend.toml:6: l2tp.cookie_bytes: 5 is not a cookie's length; it can be 0, 4 or 8",
+            "headend.toml:6:16: l2tp.cookie_bytes: 5 is not a cookie's length; it can be 0, 4 or 8",
         ),
         (
             "lac = 1",
-            "headend.toml:5: lns.lac: unknown key; known here: sockets, listen, host_name, \
+            "headend.toml:5:1: lns.lac: unknown key; known here: sockets, listen, host_name, \
                      versions, secret, secret_file, hello_interval_s, receive_window, hide",
         ),
         // Duplicates, and what cannot be together.
-        ("[lns]", "headend.toml:5: lns is given twice; give it once"),
+        (
+            "[lns]",
+            "headend.toml:5:2: lns: is given twice; give it once",
+        ),
         (
             "listen = []",
-            "headend.toml:5: listen is given twice; give it once",
+            "headend.toml:5:1: lns.listen: is given twice; give it once",
         ),
         (
             "[lac]\nlisten = [\"127.0.0.1:1701\"]",
-            "headend.toml:6: lac.listen: 127.0.0.1:1701 is given twice, first in line 4; give it once",
+            "headend.toml:6:11: lac.listen: 127.0.0.1:1701 is given twice, first in line 4; give it once",
         ),
         (
             "[lac]\nlisten = [\"0.0.0.0:1701\"]",
-            "headend.toml:6: lac.listen: 0.0.0.0:1701 overlaps 127.0.0.1:1701 in line 4; \
+            "headend.toml:6:11: lac.listen: 0.0.0.0:1701 overlaps 127.0.0.1:1701 in line 4; \
              give one of them, or another port",
         ),
         (
             "secret = \"one\"\n[lac]\nsecret = \"two\"",
-            "headend.toml:7: lac.secret: differs from [lns] in line 5; one endpoint serves both: \
+            "headend.toml:7:10: lac.secret: differs from [lns] in line 5; one endpoint serves both: \
              give it once, in [l2tp]",
         ),
         (
             "hide = true",
-            "headend.toml:5: lns.hide: hides AVPs with the secret, and there is none; give secret or secret_file",
+            "headend.toml:5:8: lns.hide: hides AVPs with the secret, and there is none; give secret or secret_file",
         ),
     ];
     for (rest, expected) in cases {
@@ -398,9 +401,9 @@ fn what_is_missing_is_named() {
     );
     assert_eq!(
         faults("[control]\n[lns]\n"),
-        "headend.toml:1: control.socket: is missing; give the path of the control socket: \
+        "headend.toml:1:1: control.socket: is missing; give the path of the control socket: \
          socket = \"/run/headend.sock\"\n\
-         headend.toml:2: lns.listen: is missing; give the addresses to serve: listen = [\"127.0.0.1:1701\"]"
+         headend.toml:2:1: lns.listen: is missing; give the addresses to serve: listen = [\"127.0.0.1:1701\"]"
     );
 }
 
@@ -430,7 +433,7 @@ fn listen_addresses_are_addresses_of_a_host_with_a_port() {
             format!("[control]\nsocket = \"/run/x\"\n[lns]\nlisten = [\n  \"{address}\",\n]\n");
         assert_eq!(
             faults(&source),
-            format!("headend.toml:5: lns.listen: {expected}")
+            format!("headend.toml:5:3: lns.listen: {expected}")
         );
     }
 }
@@ -441,19 +444,21 @@ fn all_faults_are_told_in_the_order_of_their_lines() {
         faults("[control]\nsocket = 5\nclients = 0\n[lns]\nlisten = \"x\"\n[l2tp]\nhold = 3\n");
     assert_eq!(
         told,
-        "headend.toml:2: control.socket: is an integer; it must be a string in quotes\n\
-         headend.toml:3: control.clients: 0 is out of range; it must be 1 to 1024 connections\n\
-         headend.toml:5: lns.listen: is a string; it must be a list such as [\"...\"]\n\
-         headend.toml:7: l2tp.hold: unknown key; did you mean hold_s? It takes seconds"
+        "headend.toml:2:10: control.socket: is an integer; it must be a string in quotes\n\
+         headend.toml:3:11: control.clients: 0 is out of range; it must be 1 to 1024 connections\n\
+         headend.toml:5:10: lns.listen: is a string; it must be a list such as [\"127.0.0.1:1701\"]\n\
+         headend.toml:7:1: l2tp.hold: unknown key; did you mean hold_s? It takes seconds"
     );
 }
 
 #[test]
 fn a_file_that_is_no_toml_is_refused_with_its_line() {
-    assert!(faults("[control]\nsocket = /run/x\n").starts_with("headend.toml:2: "));
+    assert!(
+        faults("[control]\nsocket = /run/x\n").starts_with("headend.toml:2:10: control.socket: ")
+    );
     let bytes = b"[control]\nsocket = \"\xff\"\n";
     let told = parse(Path::new("f"), bytes).unwrap_err().to_string();
-    assert_eq!(told, "f:2: is not UTF-8 text from here on");
+    assert_eq!(told, "f:2:11: is not UTF-8 text from here on");
     let told = load(Path::new("/nonexistent/headend.toml"))
         .unwrap_err()
         .to_string();
@@ -505,7 +510,7 @@ fn a_secret_comes_from_a_file_that_others_cannot_read() {
         let told = read(name).unwrap_err();
         assert_eq!(
             told,
-            format!("DIR/headend.toml:5: lns.secret_file: {message}")
+            format!("DIR/headend.toml:5:15: lns.secret_file: {message}")
         );
     }
     let both = parse(

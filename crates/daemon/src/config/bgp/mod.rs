@@ -87,7 +87,7 @@ impl Bgp {
 }
 
 /// Reads all of it.
-pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Option<Bgp> {
+pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Bgp> {
     let table = root.get("bgp")?.get_ref().as_table()?;
     let policies = policy::read(table, path, notes);
     let mut section = Section::open(root, "bgp", notes);
@@ -110,8 +110,8 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
     if let Some(most) = section.integer("dynamic_max", 1..=1_000_000, "peers") {
         limits.dynamic_peers_max = most.value as u32;
     }
-    let cluster_id = section.string("cluster_id");
-    let cluster_id = cluster_id.and_then(|text| ipv4(&mut section, "cluster_id", &text));
+    let cluster_id = section.from_text("cluster_id", "an IPv4 address", "192.0.2.1");
+    let cluster_id = cluster_id.map(|id| id.value);
     let mut shutdown_wait = Duration::from_secs(2);
     set(
         section.seconds("shutdown_wait_s", 0.0..=60.0),
@@ -122,7 +122,7 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
     }
     section.finish();
     let mut peers: Vec<At<PeerConfig>> = Vec::new();
-    Section::each(table, "neighbor", "bgp.neighbor", notes, |mut section| {
+    for mut section in Section::each(table, "neighbor", "bgp.neighbor", notes) {
         let at = section.at();
         let peer = neighbor::neighbor(&mut section, &defaults, &files);
         if let Some(peer) = &peer
@@ -137,12 +137,12 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
         }
         section.finish();
         peers.extend(peer.map(|value| At { value, at }));
-    });
+    }
     let mut dynamic: Vec<DynamicConfig> = Vec::new();
-    Section::each(table, "dynamic", "bgp.dynamic", notes, |mut section| {
+    for mut section in Section::each(table, "dynamic", "bgp.dynamic", notes) {
         dynamic.extend(neighbor::dynamic(&mut section, &defaults, &files));
         section.finish();
-    });
+    }
     let mut speaker = SpeakerConfig::new(asn?, router_id?);
     speaker.cluster_id = cluster_id;
     speaker.restarted = restarted.then_some(Duration::from_secs(180));
@@ -166,10 +166,7 @@ pub(super) fn read<'s>(root: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -
 }
 
 fn own_asn(section: &mut Section) -> Option<u32> {
-    if !section.has("asn") {
-        let message = "is missing; give our autonomous system: asn = 65000";
-        section.fault(section.at(), "asn", message);
-    }
+    section.require("asn", "give our autonomous system: asn = 65000");
     let asn = section.integer("asn", 1..=i64::from(u32::MAX), "")?;
     if asn.value == 23_456 {
         let message =
@@ -180,26 +177,13 @@ fn own_asn(section: &mut Section) -> Option<u32> {
 }
 
 fn router_id(section: &mut Section) -> Option<Ipv4Addr> {
-    if !section.has("router_id") {
-        let message =
-            "is missing; give an address that no other router has: router_id = \"192.0.2.1\"";
-        section.fault(section.at(), "router_id", message);
+    let remedy = "give an address that no other router has: router_id = \"192.0.2.1\"";
+    section.require("router_id", remedy);
+    let id: At<Ipv4Addr> = section.from_text("router_id", "an IPv4 address", "192.0.2.1")?;
+    if id.value.is_unspecified() {
+        section.fault(id.at, "router_id", "must not be 0.0.0.0 (RFC 6286)");
     }
-    let text = section.string("router_id")?;
-    let id = ipv4(section, "router_id", &text)?;
-    if id.is_unspecified() {
-        section.fault(text.at, "router_id", "must not be 0.0.0.0 (RFC 6286)");
-    }
-    Some(id)
-}
-
-fn ipv4(section: &mut Section, key: &str, text: &At<String>) -> Option<Ipv4Addr> {
-    let id = text.value.parse().ok();
-    if id.is_none() {
-        let message = format!("\"{}\" is not of the form \"192.0.2.1\"", text.value);
-        section.fault(text.at, key, message);
-    }
-    id
+    Some(id.value)
 }
 
 fn listen(section: &mut Section) -> Vec<Listen> {
@@ -403,11 +387,11 @@ mod tests {
         let told =
             faults("[bgp]\nasn = 0\nlisetn = []\n[[bgp.neighbor]]\naddress = \"192.0.2.0/24\"\n");
         for part in [
-            ":4: bgp.asn: 0 is out of range",
-            ":5: bgp.lisetn: unknown key; did you mean listen?",
+            ":4:7: bgp.asn: 0 is out of range",
+            ":5:1: bgp.lisetn: unknown key; did you mean listen?",
             "bgp.router_id: is missing",
-            ":6: bgp.neighbor.remote_asn: is missing",
-            ":7: bgp.neighbor.address: \"192.0.2.0/24\" is not a host's address",
+            ":6:1: bgp.neighbor[1].remote_asn: is missing",
+            ":7:11: bgp.neighbor[1].address: \"192.0.2.0/24\" is not a host's address",
         ] {
             assert!(told.contains(part), "{part} in {told}");
         }
@@ -435,10 +419,10 @@ mod tests {
             "{told}"
         );
         let told = faults(&[ROUTER, &policy.replace("le 24", "le 33")].concat());
-        assert!(told.contains(":9: bgp.policy.term.prefix: "), "{told}");
+        assert!(told.contains(":9:10: bgp.policy.term.prefix: "), "{told}");
         let told = faults(&[ROUTER, &policy.replace("prefix", "prefx")].concat());
         assert!(
-            told.contains(":9: bgp.policy: unknown field `prefx`"),
+            told.contains(":9:1: bgp.policy: unknown field `prefx`"),
             "{told}"
         );
     }

@@ -16,13 +16,7 @@ pub(super) fn neighbor(
     context: &Context<'_>,
 ) -> Option<PeerConfig> {
     let at = section.at();
-    if !section.has("address") {
-        section.fault(
-            at,
-            "address",
-            "is missing; give the peer's: address = \"192.0.2.7\"",
-        );
-    }
+    section.require("address", "give the peer's: address = \"192.0.2.7\"");
     let remote = address(section, "address");
     let local = address(section, "local_address");
     let remote_asn = remote_asn(section);
@@ -50,28 +44,16 @@ pub(super) fn dynamic(
     defaults: &PeerSettings,
     context: &Context<'_>,
 ) -> Option<DynamicConfig> {
-    let at = section.at();
-    if !section.has("prefix") {
-        section.fault(
-            at,
-            "prefix",
-            "is missing; give where they come from: prefix = \"192.0.2.0/24\"",
-        );
-    }
-    let text = section.string("prefix");
-    let network = text.and_then(|text| {
-        let parsed = prefix(&text.value);
-        parsed
-            .map_err(|message| section.fault(text.at, "prefix", message))
-            .ok()
-    });
+    let remedy = "give the peers' network: prefix = \"192.0.2.0/24\"";
+    section.require("prefix", remedy);
+    let network = section.parsed("prefix", prefix);
     let remote_asn = remote_asn(section);
     let peers_max = section.integer("peers_max", 1..=1_000_000, "peers");
     let mut settings = speaker::read(section, defaults, context);
     // Nobody knows where they are before they come.
     settings.passive = true;
     Some(DynamicConfig {
-        prefix: network?,
+        prefix: network?.value,
         remote_asn: remote_asn?,
         peers_max: peers_max.map_or(100_000, |number| number.value as u32),
         settings: Arc::new(settings),
@@ -79,34 +61,27 @@ pub(super) fn dynamic(
 }
 
 fn address(section: &mut Section, key: &'static str) -> Option<IpAddr> {
-    let text = section.string(key)?;
-    let address = text.value.parse::<IpAddr>().ok();
-    let usable = address.filter(|ip| !ip.is_unspecified() && !ip.is_multicast());
-    if usable.is_none() {
-        let message = format!(
-            "\"{}\" is not a host's address; write it like \"192.0.2.7\"",
-            text.value
-        );
-        section.fault(text.at, key, message);
-    }
-    usable
+    let address = section.parsed(key, |text| {
+        let address = text.parse::<IpAddr>().ok();
+        let usable = address.filter(|ip| !ip.is_unspecified() && !ip.is_multicast());
+        usable.ok_or_else(|| {
+            format!("\"{text}\" is not a host's address; write it like \"192.0.2.7\"")
+        })
+    })?;
+    Some(address.value)
 }
 
 fn remote_asn(section: &mut Section) -> Option<RemoteAsn> {
-    let key = "remote_asn";
-    if !section.has(key) {
-        let message = "is missing; give the peer's: remote_asn = 65001, or \"any\", \"external\", \"internal\"";
-        section.fault(section.at(), key, message);
-        return None;
-    }
-    if section.is_string(key) {
+    let remedy = "give the peer's: remote_asn = 65001, or \"any\", \"external\", \"internal\"";
+    section.require("remote_asn", remedy);
+    if section.is_string("remote_asn") {
         let kinds = [
             ("any", RemoteAsn::Any),
             ("external", RemoteAsn::External),
             ("internal", RemoteAsn::Internal),
         ];
-        return section.choice(key, &kinds).map(|kind| kind.value);
+        return section.choice("remote_asn", &kinds).map(|kind| kind.value);
     }
-    let asn = section.integer(key, 1..=i64::from(u32::MAX), "")?;
+    let asn = section.integer("remote_asn", 1..=i64::from(u32::MAX), "")?;
     Some(RemoteAsn::Exactly(asn.value as u32))
 }

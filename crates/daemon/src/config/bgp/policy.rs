@@ -51,7 +51,7 @@ impl Policies {
 }
 
 /// Reads the policies and the file of `roas`.
-pub(super) fn read<'s>(table: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Policies {
+pub(super) fn read(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Policies {
     let mut specs: Vec<(Spec, usize)> = Vec::new();
     let before = notes.len();
     if let Some(value) = table.get("policy") {
@@ -78,7 +78,7 @@ pub(super) fn read<'s>(table: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) 
     }
 }
 
-fn spec<'s>(value: &Spanned<DeValue<'s>>, notes: &mut Notes<'s>) -> Option<(Spec, usize)> {
+fn spec(value: &Spanned<DeValue<'_>>, notes: &Notes<'_>) -> Option<(Spec, usize)> {
     let at = value.span().start;
     let Some(table) = value.get_ref().as_table() else {
         notes.at(at, "bgp.policy", "is no section; write [[bgp.policy]]");
@@ -133,7 +133,7 @@ fn key(fault: &PolicyFault) -> String {
     }
 }
 
-fn roas<'s>(table: &DeTable<'s>, path: &Path, notes: &mut Notes<'s>) -> Roas {
+fn roas(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Roas {
     let Some(value) = table.get("roas") else {
         return Roas::default();
     };
