@@ -13,10 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = arguments.next();
     let text = std::fs::read_to_string(&file)?;
     let start = Instant::now();
-    let scenario = Scenario::load(&text, &file).map_err(|faults| {
-        let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        texts.join("\n")
-    })?;
+    let scenario = Scenario::load(&text, &file)?;
     let loaded_s = start.elapsed().as_secs_f64();
     let mut emulation = Emulation::new(scenario);
     // The time at which the last end came up, and what it took.

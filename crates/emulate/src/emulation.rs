@@ -1,18 +1,20 @@
 //! A run of a scenario, from outside: going on, looking in, stepping in, and what comes out.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use base::{Duration, Instant};
 use bgp::Speaker;
 use reactor::{PollerKind, Waker};
 use serde::{Deserialize, Serialize};
+use settings::Faults;
 
 use crate::event::Event;
 use crate::observer::Observer;
 use crate::real::LoopStats;
 use crate::results::{Notes, Results};
-use crate::scenario::{ClockKind, Fault, Scenario};
+use crate::scenario::{ClockKind, Scenario};
 use crate::world::{Tcp, World};
 
 /// A scenario that is being run.
@@ -195,16 +197,11 @@ impl Emulation {
     ///
     /// # Errors
     /// Every fault of the scenario or of an injected event, as when a file that it names is not there any more.
-    pub fn replay(recording: &Recording) -> Result<Self, Vec<Fault>> {
+    pub fn replay(recording: &Recording) -> Result<Self, Faults> {
         let scenario = Scenario::load(&recording.scenario, &recording.file)?;
         if scenario.clock == ClockKind::Real {
-            return Err(vec![Fault {
-                file: recording.file.clone(),
-                line: None,
-                key: "clock".to_owned(),
-                message: "is real: what happened by the machine's clock does not happen again; run the scenario anew"
-                    .to_owned(),
-            }]);
+            let words = "is real, and a run by the machine's clock cannot be repeated; run the scenario anew";
+            return Err(Faults::whole(Path::new(&recording.file), "clock", words));
         }
         let mut emulation = Self::new(scenario);
         for injection in &recording.injected {
@@ -306,7 +303,7 @@ impl Emulation {
     ///
     /// # Errors
     /// Every fault of the section.
-    pub fn inject(&mut self, text: &str) -> Result<Event, Vec<Fault>> {
+    pub fn inject(&mut self, text: &str) -> Result<Event, Faults> {
         let event = self.scenario.read_event(text, self.now())?;
         // What else is due at this instant comes before, so that a replay finds the same order.
         while !self.is_over && self.world.next().is_some_and(|at| at <= self.world.now) {

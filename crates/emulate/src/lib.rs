@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `scenario` | a TOML file becomes a [`Scenario`], or the list of its [`Fault`]s |
+//! | `scenario` | a TOML file becomes a [`Scenario`], or the list of its faults |
 //! | [`topology`] | routers and links: mesh, ring, tree, fabric, random graph, AS relationships |
 //! | `event` | the events of a scenario; `world::steps` are the changes that an event makes |
 //! | `world` | the routers, and a calendar of the messages under way between them |
@@ -40,5 +40,5 @@ pub use emulation::{Emulation, Progress, Recording};
 pub use event::{Action, Event};
 pub use real::{Fleet, LoopStats};
 pub use results::{Activity, AddressResult, EventResult, Results, RouterResult, Share};
-pub use scenario::{Authorisation, ClockKind, Fault, Scenario};
+pub use scenario::{Authorisation, ClockKind, Scenario};
 pub use topology::Topology;

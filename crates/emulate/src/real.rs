@@ -13,11 +13,12 @@ use std::thread::JoinHandle;
 use base::{Duration, Instant};
 use bgp::Speaker;
 use reactor::{HandlerStats, PollerKind, WaitStats, Waker, clock};
+use settings::Faults;
 
 use crate::emulation::{Emulation, Progress, Recording};
 use crate::event::Event;
 use crate::results::Results;
-use crate::scenario::{Fault, Scenario};
+use crate::scenario::Scenario;
 use crate::topology::{Topology, Transport};
 
 /// Descriptors of a thread that are not for connections.
@@ -153,7 +154,7 @@ impl Fleet {
     ///
     /// # Errors
     /// Every fault of the section.
-    pub fn inject(&mut self, text: &str) -> Result<Event, Vec<Fault>> {
+    pub fn inject(&mut self, text: &str) -> Result<Event, Faults> {
         let event = self.scenario.read_event(text, self.now())?;
         self.injected.push((self.now(), text.to_owned()));
         let shared = Arc::new(event.clone());

@@ -8,10 +8,7 @@ use emulate::{Emulation, Recording, Results, Scenario};
 use wire::bgp::attr;
 
 fn load(text: &str) -> Scenario {
-    Scenario::load(text, "test.toml").unwrap_or_else(|faults| {
-        let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        panic!("{}", texts.join("\n"))
-    })
+    Scenario::load(text, "test.toml").unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 fn run(text: &str) -> Results {

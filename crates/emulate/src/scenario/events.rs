@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use base::Duration;
+use settings::{At, Section};
 use sim::Rng;
 use wire::bgp::{FamilyId, Prefix};
 
 use super::malformed;
-use super::reader::{At, Section};
 use crate::event::{Action, Event};
 use crate::topology::{Tier, Topology};
 
@@ -45,7 +45,7 @@ struct Finder<'a> {
 }
 
 /// Reads one event; none if there are faults in it.
-pub(super) fn read(mut section: Section<'_, '_, '_>, place: &Place<'_>) -> Option<Event> {
+pub(super) fn read(mut section: Section<'_>, place: &Place<'_>) -> Option<Event> {
     let label = if place.number == usize::MAX {
         format!("injected {}", place.now.unwrap_or_default().as_nanos())
     } else {
@@ -68,10 +68,8 @@ pub(super) fn read(mut section: Section<'_, '_, '_>, place: &Place<'_>) -> Optio
         "replay",
         "malformed",
     ];
+    section.require("kind", "write for example kind = \"announce\"");
     let kind = section.choice("kind", &KINDS.map(|kind| (kind, kind)));
-    if kind.is_none() && !section.has("kind") {
-        section.missing("kind", "kind = \"announce\"");
-    }
     let at = time(&mut section, &mut finder);
     let action = match kind?.value {
         kind @ ("announce" | "withdraw") => {
@@ -111,7 +109,7 @@ pub(super) fn read(mut section: Section<'_, '_, '_>, place: &Place<'_>) -> Optio
 }
 
 /// When it happens.
-fn time(section: &mut Section<'_, '_, '_>, finder: &mut Finder<'_>) -> Option<Duration> {
+fn time(section: &mut Section<'_>, finder: &mut Finder<'_>) -> Option<Duration> {
     let at = section.seconds("at_s", 0.0..=super::RUN_S_MAX);
     let between = section.pair("between_s", 0.0..=super::RUN_S_MAX);
     let found = match (at, between) {
@@ -141,8 +139,9 @@ fn time(section: &mut Section<'_, '_, '_>, finder: &mut Finder<'_>) -> Option<Du
             Some(now) if !section.has("at_s") && !section.has("between_s") => return Some(now),
             Some(_) => return None,
             None => {
-                if !section.has("at_s") && !section.has("between_s") {
-                    section.missing("at_s", "at_s = 30, or between_s = [30, 60]");
+                if !section.has("between_s") {
+                    let remedy = "write for example at_s = 30, or between_s = [30, 60]";
+                    section.require("at_s", remedy);
                 }
                 return None;
             }
@@ -160,7 +159,7 @@ fn time(section: &mut Section<'_, '_, '_>, finder: &mut Finder<'_>) -> Option<Du
     Some(found.value.max(finder.place.now.unwrap_or_default()))
 }
 
-fn lasts(section: &mut Section<'_, '_, '_>) -> Option<Duration> {
+fn lasts(section: &mut Section<'_>) -> Option<Duration> {
     section
         .seconds("lasts_s", 0.001..=super::RUN_S_MAX)
         .map(|lasts| lasts.value)
@@ -168,12 +167,9 @@ fn lasts(section: &mut Section<'_, '_, '_>) -> Option<Duration> {
 
 impl Finder<'_> {
     /// The router that `key` names, which has to be given.
-    fn router(&mut self, section: &mut Section<'_, '_, '_>, key: &'static str) -> Option<u32> {
-        if !section.has(key) {
-            section.known(key);
-            section.missing(key, &format!("{key} = \"{}\"", self.place.topology.name(0)));
-            return None;
-        }
+    fn router(&mut self, section: &mut Section<'_>, key: &'static str) -> Option<u32> {
+        let example = self.place.topology.name(0);
+        section.require(key, &format!("write for example {key} = \"{example}\""));
         let name = section.string(key)?;
         match self.find(&name.value) {
             Ok(router) => {
@@ -209,7 +205,7 @@ impl Finder<'_> {
     }
 
     /// The prefix, or the one that `owner` has.
-    fn prefix(&self, section: &mut Section<'_, '_, '_>, owner: Option<u32>) -> Option<Prefix> {
+    fn prefix(&self, section: &mut Section<'_>, owner: Option<u32>) -> Option<Prefix> {
         if !section.has("prefix") {
             section.known("prefix");
             return owner.map(Topology::own_prefix);
@@ -222,11 +218,11 @@ impl Finder<'_> {
             .map(|prefix| prefix.value)
     }
 
-    fn hijack(&mut self, section: &mut Section<'_, '_, '_>) -> Option<Action> {
+    fn hijack(&mut self, section: &mut Section<'_>) -> Option<Action> {
         let victim = self.router(section, "victim");
         let router = self.router(section, "router");
         let prefix = self.prefix(section, victim);
-        let length = section.integer("sub_prefix", 1..=128);
+        let length = section.integer("sub_prefix", 1..=128, "bits");
         let forged_origin = section.flag("forged_origin").is_some_and(|flag| flag.value);
         let lasts = lasts(section);
         let (router, victim, mut prefix) = (router?, victim?, prefix?);
@@ -253,12 +249,12 @@ impl Finder<'_> {
         })
     }
 
-    fn flap(&mut self, section: &mut Section<'_, '_, '_>) -> Option<Action> {
+    fn flap(&mut self, section: &mut Section<'_>) -> Option<Action> {
         let many = section
-            .integer("many", 1..=100_000)
+            .integer("many", 1..=100_000, "routers")
             .map_or(1, |many| many.value);
         let times = section
-            .integer("times", 1..=100_000)
+            .integer("times", 1..=100_000, "times")
             .map_or(10, |times| times.value);
         let period = section.seconds("period_s", 0.001..=86_400.0);
         let spread = section.seconds("spread_s", 0.0..=86_400.0);
@@ -303,7 +299,7 @@ impl Finder<'_> {
     }
 
     /// The link between the two routers that `between` names; `"random"` alone takes any.
-    fn link(&mut self, section: &mut Section<'_, '_, '_>) -> Option<u32> {
+    fn link(&mut self, section: &mut Section<'_>) -> Option<u32> {
         let names = section.strings("between")?;
         let topology = self.place.topology;
         let [a, b] = names.as_slice() else {
@@ -331,13 +327,10 @@ impl Finder<'_> {
         link
     }
 
-    fn replay(&mut self, section: &mut Section<'_, '_, '_>) -> Option<Action> {
+    fn replay(&mut self, section: &mut Section<'_>) -> Option<Action> {
         let router = self.router(section, "router");
-        let routes = section.integer("routes_max", 1..=10_000_000);
-        if !section.has("file") {
-            section.known("file");
-            section.missing("file", "file = \"bview.gz\"");
-        }
+        let routes = section.integer("routes_max", 1..=10_000_000, "routes");
+        section.require("file", "write for example file = \"bview.gz\"");
         let file = section.string("file")?;
         let path = self.place.folder.join(&file.value);
         if let Err(error) = crate::files::open(&path) {
@@ -351,7 +344,7 @@ impl Finder<'_> {
         })
     }
 
-    fn malformed(&mut self, section: &mut Section<'_, '_, '_>) -> Option<Action> {
+    fn malformed(&mut self, section: &mut Section<'_>) -> Option<Action> {
         let router = self.router(section, "router");
         let neighbour = self.neighbour(section, router);
         let kinds = malformed::KINDS.map(|kind| (kind, kind));
@@ -371,8 +364,9 @@ impl Finder<'_> {
                 malformed::update(what.value, from, prefix)
             }
             (None, None) => {
-                if !section.has("what") && !section.has("update_hex") {
-                    section.missing("what", "what = \"origin\", or update_hex = \"0000...\"");
+                if !section.has("update_hex") {
+                    let remedy = "write for example what = \"origin\", or update_hex = \"0000...\"";
+                    section.require("what", remedy);
                 }
                 return None;
             }
@@ -386,7 +380,7 @@ impl Finder<'_> {
     }
 
     /// The router that `neighbour` names, or any neighbour of `router`.
-    fn neighbour(&mut self, section: &mut Section<'_, '_, '_>, router: Option<u32>) -> Option<u32> {
+    fn neighbour(&mut self, section: &mut Section<'_>, router: Option<u32>) -> Option<u32> {
         let router = router?;
         let topology = self.place.topology;
         let beside = |link: &crate::topology::Link| match router {

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use settings::{At, Notes, Section, set};
 use toml::de::DeTable;
 
-use super::fault::Notes;
-use super::reader::{At, Section, set};
 use crate::topology::{
     Detection, GraphShape, LINKS_MAX, LinkSettings, ROUTERS_MAX, Relation, RouterSettings, Shape,
     Tier, Topology, Transport,
@@ -47,11 +46,11 @@ struct Told {
 }
 
 /// Reads the sections; none if there is nothing to go on with.
-pub(super) fn read<'s>(
-    root: &DeTable<'s>,
+pub(super) fn read(
+    root: &DeTable<'_>,
     folder: &Path,
     seed: u64,
-    notes: &mut Notes<'s>,
+    notes: &Notes<'_>,
 ) -> Option<LaidOut> {
     let mut router = RouterSettings::DEFAULT;
     let mut shares = Shares {
@@ -59,40 +58,42 @@ pub(super) fn read<'s>(
         roles: 0.0,
         authorised: 1.0,
     };
-    if let Some(mut section) = Section::open(root, "routers", notes) {
-        behaviour(&mut section, &mut router);
-        set(
-            section.number("rov_share", 0.0..=1.0),
-            &mut shares.validating,
-        );
-        set(section.number("roles_share", 0.0..=1.0), &mut shares.roles);
-        set(
-            section.number("roa_share", 0.0..=1.0),
-            &mut shares.authorised,
-        );
-        section.finish();
-    }
+    let mut section = Section::open(root, "routers", notes);
+    behaviour(&mut section, &mut router);
+    set(
+        section.number("rov_share", 0.0..=1.0, ""),
+        &mut shares.validating,
+    );
+    set(
+        section.number("roles_share", 0.0..=1.0, ""),
+        &mut shares.roles,
+    );
+    set(
+        section.number("roa_share", 0.0..=1.0, ""),
+        &mut shares.authorised,
+    );
+    section.finish();
     let mut link = LinkSettings::DEFAULT;
-    if let Some(mut section) = Section::open(root, "links", notes) {
-        carriage(&mut section, &mut link);
-        section.finish();
-    }
-    let source = match Section::open(root, "topology", notes) {
-        Some(section) => shape(section, folder)?,
-        None => Source::Shape(Shape::Explicit),
+    let mut section = Section::open(root, "links", notes);
+    carriage(&mut section, &mut link);
+    section.finish();
+    let section = Section::open(root, "topology", notes);
+    let source = match section.is_given() {
+        true => shape(section, folder)?,
+        false => Source::Shape(Shape::Explicit),
     };
     let mut topology = match source {
         Source::Shape(shape) => Topology::new(&shape, seed, router, link),
         Source::Caida(path, at) => caida(&path, at, router, link, notes)?,
     };
     let mut told = Told::default();
-    Section::each(root, "router", notes, |section| {
+    for section in Section::each(root, "router", "router", notes) {
         one_router(section, &mut topology, router, &mut told);
-    });
+    }
     share_out(&mut topology, seed, shares, &told);
-    Section::each(root, "link", notes, |section| {
-        one_link(section, &mut topology, link)
-    });
+    for section in Section::each(root, "link", "link", notes) {
+        one_link(section, &mut topology, link);
+    }
     settle(&mut topology);
     if topology.routers.is_empty() {
         notes.whole(
@@ -107,25 +108,20 @@ pub(super) fn read<'s>(
     })
 }
 
-fn shape(mut section: Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
+fn shape(mut section: Section<'_>, folder: &Path) -> Option<Source> {
     let kinds = [
         "mesh", "ring", "tree", "clos", "random", "caida", "explicit",
     ];
-    let kind = section.choice("kind", &kinds.map(|kind| (kind, kind)));
-    let Some(At { value: kind, .. }) = kind else {
-        if !section.has("kind") {
-            section.missing("kind", "kind = \"mesh\"");
-        }
-        return None;
-    };
-    let source = match kind {
+    section.require("kind", "write for example kind = \"mesh\"");
+    let kind = section.choice("kind", &kinds.map(|kind| (kind, kind)))?;
+    let source = match kind.value {
         "mesh" => count(&mut section, "routers", 2_000).map(|routers| Shape::Mesh { routers }),
         "ring" => {
             count(&mut section, "routers", ROUTERS_MAX).map(|routers| Shape::Ring { routers })
         }
         "tree" => {
             let fanout = section
-                .integer("fanout", 1..=1_000)
+                .integer("fanout", 1..=1_000, "")
                 .map_or(2, |f| f.value as usize);
             let routers = count(&mut section, "routers", ROUTERS_MAX);
             routers.map(|routers| Shape::Tree { routers, fanout })
@@ -133,10 +129,8 @@ fn shape(mut section: Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
         "clos" => clos(&mut section),
         "random" => random(&mut section).map(Shape::Random),
         "caida" => {
+            section.require("file", "write for example file = \"20250101.as-rel2.txt\"");
             let file = section.string("file");
-            if file.is_none() && !section.has("file") {
-                section.missing("file", "file = \"20250101.as-rel2.txt\"");
-            }
             section.finish();
             return file.map(|file| Source::Caida(folder.join(file.value), file.at));
         }
@@ -147,23 +141,18 @@ fn shape(mut section: Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
 }
 
 /// A number of routers, which has to be given.
-fn count(section: &mut Section<'_, '_, '_>, key: &'static str, max: usize) -> Option<usize> {
-    if !section.has(key) {
-        section.known(key);
-        section.missing(key, &format!("{key} = 100"));
-        return None;
-    }
-    section
-        .integer(key, 1..=max as i64)
-        .map(|count| count.value as usize)
+fn count(section: &mut Section<'_>, key: &'static str, max: usize) -> Option<usize> {
+    section.require(key, &format!("write for example {key} = 100"));
+    let count = section.integer(key, 1..=max as i64, "")?;
+    Some(count.value as usize)
 }
 
-fn clos(section: &mut Section<'_, '_, '_>) -> Option<Shape> {
+fn clos(section: &mut Section<'_>) -> Option<Shape> {
     let pods = section
-        .integer("pods", 1..=1_000)
+        .integer("pods", 1..=1_000, "")
         .map_or(1, |pods| pods.value as usize);
     let cores = section
-        .integer("cores", 0..=10_000)
+        .integer("cores", 0..=10_000, "")
         .map_or(0, |cores| cores.value as usize);
     let leaves = count(section, "leaves", 10_000)?;
     let spines = count(section, "spines", 1_000)?;
@@ -185,33 +174,33 @@ fn clos(section: &mut Section<'_, '_, '_>) -> Option<Shape> {
     })
 }
 
-fn random(section: &mut Section<'_, '_, '_>) -> Option<GraphShape> {
+fn random(section: &mut Section<'_>) -> Option<GraphShape> {
     let routers = count(section, "routers", ROUTERS_MAX)?;
     let mut shape = GraphShape::internet(routers);
-    if let Some(top) = section.integer("top", 1..=routers.min(100) as i64) {
+    if let Some(top) = section.integer("top", 1..=routers.min(100) as i64, "routers") {
         shape.top = top.value as usize;
     }
     set(
-        section.number("stub_share", 0.0..=0.99),
+        section.number("stub_share", 0.0..=0.99, ""),
         &mut shape.stub_share,
     );
     set(
-        section.number("providers_mean", 1.0..=8.0),
+        section.number("providers_mean", 1.0..=8.0, ""),
         &mut shape.providers_mean,
     );
     set(
-        section.number("peers_mean", 0.0..=50.0),
+        section.number("peers_mean", 0.0..=50.0, ""),
         &mut shape.peers_mean,
     );
     Some(shape)
 }
 
-fn caida<'s>(
+fn caida(
     path: &Path,
     at: usize,
     router: RouterSettings,
     link: LinkSettings,
-    notes: &mut Notes<'s>,
+    notes: &Notes<'_>,
 ) -> Option<Topology> {
     let read = crate::files::open(path)
         .map_err(|error| error.to_string())
@@ -232,15 +221,15 @@ fn caida<'s>(
 }
 
 /// Keys of a router's behaviour.
-fn behaviour(section: &mut Section<'_, '_, '_>, settings: &mut RouterSettings) {
-    if let Some(hold) = section.integer("hold_time_s", 0..=65_535) {
+fn behaviour(section: &mut Section<'_>, settings: &mut RouterSettings) {
+    if let Some(hold) = section.integer("hold_time_s", 0..=65_535, "seconds") {
         if matches!(hold.value, 1 | 2) {
             let message = "must be 0 or at least 3 (RFC 4271 section 4.2)";
             section.fault(hold.at, "hold_time_s", message);
         }
         settings.hold_time_s = hold.value as u16;
     }
-    if let Some(keepalive) = section.integer("keepalive_s", 1..=65_535) {
+    if let Some(keepalive) = section.integer("keepalive_s", 1..=65_535, "seconds") {
         settings.keepalive_s = Some(keepalive.value as u16);
     }
     set(
@@ -251,7 +240,7 @@ fn behaviour(section: &mut Section<'_, '_, '_>, settings: &mut RouterSettings) {
         section.seconds("connect_retry_s", 0.1..=INTERVAL_S_MAX),
         &mut settings.connect_retry,
     );
-    if let Some(port) = section.integer("port", 1..=65_535) {
+    if let Some(port) = section.integer("port", 1..=65_535, "") {
         settings.port = port.value as u16;
     }
     set(section.flag("ipv6"), &mut settings.ipv6);
@@ -259,16 +248,16 @@ fn behaviour(section: &mut Section<'_, '_, '_>, settings: &mut RouterSettings) {
 }
 
 /// Keys of a link's behaviour.
-fn carriage(section: &mut Section<'_, '_, '_>, settings: &mut LinkSettings) {
+fn carriage(section: &mut Section<'_>, settings: &mut LinkSettings) {
     set(
-        section.span("delay_ms", 0.001..=DELAY_MS_MAX, 1e6),
+        section.milliseconds("delay_ms", 0.001..=DELAY_MS_MAX),
         &mut settings.delay,
     );
     set(
-        section.span("jitter_ms", 0.0..=DELAY_MS_MAX, 1e6),
+        section.milliseconds("jitter_ms", 0.0..=DELAY_MS_MAX),
         &mut settings.jitter,
     );
-    if let Some(rate) = section.number("rate_mbps", 0.0..=1e6) {
+    if let Some(rate) = section.number("rate_mbps", 0.0..=1e6, "") {
         settings.rate_octets_s = (rate.value * 125_000.0) as u64;
     }
     set(
@@ -292,24 +281,20 @@ fn carriage(section: &mut Section<'_, '_, '_>, settings: &mut LinkSettings) {
 
 /// One `[[router]]`: a new one, or what differs at those that its name fits.
 fn one_router(
-    mut section: Section<'_, '_, '_>,
+    mut section: Section<'_>,
     topology: &mut Topology,
     defaults: RouterSettings,
     told: &mut Told,
 ) {
+    section.require("name", "write for example name = \"r1\"");
     let Some(name) = section.string("name") else {
-        if !section.has("name") {
-            section.missing("name", "name = \"r1\"");
-        }
         return;
     };
     let asn = section
-        .integer("asn", 1..=i64::from(u32::MAX))
+        .integer("asn", 1..=i64::from(u32::MAX), "")
         .map(|asn| asn.value as u32);
-    let address = section.parsed("address", |text| {
-        let parsed = text.parse::<Ipv4Addr>();
-        parsed.map_err(|_| format!("\"{text}\" is not an IPv4 address, as 192.0.2.1 is"))
-    });
+    let address: Option<At<Ipv4Addr>> =
+        section.from_text("address", "an IPv4 address", "192.0.2.1");
     let mut found = matching(topology, &name.value);
     if found.is_empty() {
         if name.value.contains('*') {
@@ -318,9 +303,7 @@ fn one_router(
             return;
         }
         let Some(asn) = asn else {
-            if !section.has("asn") {
-                section.missing("asn", "asn = 65001, since this router is new");
-            }
+            section.require("asn", "this router is new: write for example asn = 65001");
             return;
         };
         let added = topology.add_router(name.value.clone(), asn, Tier::Flat, defaults);
@@ -379,7 +362,7 @@ fn override_with(settings: &mut RouterSettings, before: RouterSettings, after: R
 }
 
 /// One `[[link]]`: a new one, or what differs at those between the routers that its names fit.
-fn one_link(mut section: Section<'_, '_, '_>, topology: &mut Topology, defaults: LinkSettings) {
+fn one_link(mut section: Section<'_>, topology: &mut Topology, defaults: LinkSettings) {
     let names = section.strings("between");
     let relations = [
         ("customer", Relation::Customer),
@@ -438,7 +421,7 @@ fn one_link(mut section: Section<'_, '_, '_>, topology: &mut Topology, defaults:
 
 /// Changes each link that `fits`, whichever way round.
 fn change_links(
-    section: &mut Section<'_, '_, '_>,
+    section: &mut Section<'_>,
     topology: &mut Topology,
     relation: Option<Relation>,
     fits: impl Fn(u32, u32) -> bool,

@@ -52,7 +52,7 @@ pub(super) fn update(what: &str, from: &Router, prefix: Prefix) -> Vec<u8> {
     framed(&body)
 }
 
-/// The UPDATE whose body the hexadecimal digits are; spaces between them are let be.
+/// The UPDATE whose body these hexadecimal digits are. Spaces between the digits are ignored.
 pub(super) fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Option<Vec<u8>> = text
         .chars()

@@ -1,28 +1,23 @@
 //! A scenario: who is there, how they behave, and what happens to them, read from a TOML file.
 //!
-//! Every fault of a file is told at once, with its line and key; what a file names (routers, links, files) is looked
+//! Every fault of a file is told at once, with line, column and key; what a file names (routers, links, files) is looked
 //! up while it is read, so a scenario that loads can run. docs/emulate.md is the page on every key.
 
 mod events;
-mod fault;
 mod layout;
 mod malformed;
-mod reader;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 
 use base::Duration;
+use settings::{Faults, Notes, Section, set};
 use toml::de::DeTable;
 use wire::bgp::Prefix;
 
-pub use fault::Fault;
-
 use crate::event::Event;
 use crate::topology::{Topology, Transport};
-use fault::Notes;
-use reader::{Section, set};
 
 /// What paces a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,28 +72,12 @@ impl Scenario {
     ///
     /// # Errors
     /// Every fault found in it, in the order of lines.
-    pub fn load(text: &str, file: &str) -> Result<Self, Vec<Fault>> {
-        let mut notes = Notes::new(file, text);
-        let (root, errors) = DeTable::parse_recoverable(text);
-        for error in errors {
-            let span = error.span().unwrap_or(0..0);
-            let message = match error.message() {
-                "duplicate key" => {
-                    let key = text.get(span.clone()).unwrap_or_default();
-                    format!("{key} is given twice; give it once")
-                }
-                other => other.replace('\n', "; "),
-            };
-            notes.at(span.start, "", message);
-        }
-        if !notes.is_empty() {
-            return Err(notes.into_faults());
-        }
-        let scenario = read(root.get_ref(), text, file, &mut notes);
-        match scenario {
-            Some(scenario) if notes.is_empty() => Ok(scenario),
-            Some(_) | None => Err(notes.into_faults()),
-        }
+    pub fn load(text: &str, file: &str) -> Result<Self, Faults> {
+        let notes = Notes::new(text);
+        let root = settings::document(&notes);
+        let scenario = root.and_then(|root| read(&root, text, file, &notes));
+        let done = notes.finish(scenario).map(|(scenario, _)| scenario);
+        done.map_err(|faults| faults.of(Path::new(file)))
     }
 
     /// Reads one `[[event]]` section, without its heading, to be injected into a running emulation of this scenario.
@@ -106,13 +85,8 @@ impl Scenario {
     ///
     /// # Errors
     /// Every fault found in it.
-    pub fn read_event(&self, text: &str, now: Duration) -> Result<Event, Vec<Fault>> {
-        let mut notes = Notes::new("event", text);
-        let (root, errors) = DeTable::parse_recoverable(text);
-        for error in errors {
-            let offset = error.span().map_or(0, |span| span.start);
-            notes.at(offset, "", error.message().replace('\n', "; "));
-        }
+    pub fn read_event(&self, text: &str, now: Duration) -> Result<Event, Faults> {
+        let notes = Notes::new(text);
         let place = events::Place {
             topology: &self.topology,
             folder: &folder(&self.file),
@@ -121,16 +95,14 @@ impl Scenario {
             run: self.run,
             now: Some(now),
         };
-        let section = Section::new(root.get_ref(), "", 0, &mut notes);
-        let event = events::read(section, &place);
-        match event {
-            Some(event) if notes.is_empty() => Ok(event),
-            Some(_) | None => Err(notes.into_faults()),
-        }
+        let root = settings::document(&notes);
+        let event = root.and_then(|root| events::read(Section::root(&root, &notes), &place));
+        let done = notes.finish(event).map(|(event, _)| event);
+        done.map_err(|faults| faults.of(Path::new("event")))
     }
 }
 
-fn read<'s>(root: &DeTable<'s>, text: &str, file: &str, notes: &mut Notes<'s>) -> Option<Scenario> {
+fn read(root: &DeTable<'_>, text: &str, file: &str, notes: &Notes<'_>) -> Option<Scenario> {
     let mut scenario = Scenario {
         title: Path::new(file)
             .file_stem()
@@ -150,8 +122,10 @@ fn read<'s>(root: &DeTable<'s>, text: &str, file: &str, notes: &mut Notes<'s>) -
     let laid_out = layout::read(root, &folder, scenario.seed, notes)?;
     scenario.topology = laid_out.topology;
     pace(root, &mut scenario, notes);
-    let mut number = 0;
-    Section::each(root, "event", notes, |section| {
+    for (number, section) in Section::each(root, "event", "event", notes)
+        .into_iter()
+        .enumerate()
+    {
         let place = events::Place {
             topology: &scenario.topology,
             folder: &folder,
@@ -160,19 +134,18 @@ fn read<'s>(root: &DeTable<'s>, text: &str, file: &str, notes: &mut Notes<'s>) -
             run: scenario.run,
             now: None,
         };
-        number += 1;
         scenario.events.extend(events::read(section, &place));
-    });
+    }
     scenario.authorisations =
         authorisations(&scenario.topology, scenario.seed, laid_out.authorised_share);
     Some(scenario)
 }
 
 /// The keys before the first section.
-fn top<'s>(root: &DeTable<'s>, scenario: &mut Scenario, notes: &mut Notes<'s>) {
-    let mut section = Section::new(root, "", 0, notes);
+fn top(root: &DeTable<'_>, scenario: &mut Scenario, notes: &Notes<'_>) {
+    let mut section = Section::root(root, notes);
     set(section.string("title"), &mut scenario.title);
-    if let Some(seed) = section.integer("seed", 0..=i64::MAX) {
+    if let Some(seed) = section.integer("seed", 0..=i64::MAX, "") {
         scenario.seed = seed.value as u64;
     }
     let clocks = [("virtual", ClockKind::Virtual), ("real", ClockKind::Real)];
@@ -190,7 +163,7 @@ fn top<'s>(root: &DeTable<'s>, scenario: &mut Scenario, notes: &mut Notes<'s>) {
 }
 
 /// TCP has the machine's own clock.
-fn pace<'s>(root: &DeTable<'s>, scenario: &mut Scenario, notes: &mut Notes<'s>) {
+fn pace(root: &DeTable<'_>, scenario: &mut Scenario, notes: &Notes<'_>) {
     let topology = &mut scenario.topology;
     let over_tcp = topology
         .link_settings

@@ -4,14 +4,11 @@ use crate::topology::Relation;
 
 fn faults(text: &str) -> Vec<String> {
     let faults = Scenario::load(text, "s.toml").expect_err("the scenario is wrong");
-    faults.iter().map(Fault::to_string).collect()
+    faults.lines()
 }
 
 fn load(text: &str) -> Scenario {
-    Scenario::load(text, "s.toml").unwrap_or_else(|faults| {
-        let texts: Vec<String> = faults.iter().map(Fault::to_string).collect();
-        panic!("{}", texts.join("\n"))
-    })
+    Scenario::load(text, "s.toml").unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 #[test]
@@ -73,14 +70,14 @@ fn every_fault_is_told_with_its_line_and_key() {
          [[router]]\nname = \"x*\"\n[[link]]\nbetween = [\"r1\", \"r9\"]\n[[event]]\nkind = \"announce\"\nrouter = \"r5\"\n",
     );
     let expected = [
-        "s.toml:1: seed: -1 is out of range",
-        "s.toml:2: run_s: is a string; it must be a number",
-        "s.toml:6: topology.fanot: unknown key",
-        "s.toml:8: routers.hold_time_s: must be 0 or at least 3",
-        "s.toml:10: router.name: no router's name is like \"x*\"",
-        "s.toml:12: link.between: there is no router \"r9\"",
-        "s.toml:13: event.at_s: is missing",
-        "s.toml:15: event.router: there is no router \"r5\"",
+        "s.toml:1:8: seed: -1 is out of range",
+        "s.toml:2:9: run_s: is a string; it must be a number",
+        "s.toml:6:1: topology.fanot: unknown key",
+        "s.toml:8:15: routers.hold_time_s: must be 0 or at least 3",
+        "s.toml:10:8: router[1].name: no router's name is like \"x*\"",
+        "s.toml:12:18: link[1].between: there is no router \"r9\"",
+        "s.toml:13:1: event[1].at_s: is missing",
+        "s.toml:15:10: event[1].router: there is no router \"r5\"",
     ];
     assert_eq!(texts.len(), expected.len(), "{texts:#?}");
     for (text, start) in texts.iter().zip(expected) {
@@ -92,14 +89,17 @@ fn every_fault_is_told_with_its_line_and_key() {
 fn events_are_held_against_the_topology() {
     let base = "run_s = 60\n[topology]\nkind = \"ring\"\nrouters = 4\n[[event]]\nat_s = 1\n";
     for (event, words) in [
-        ("kind = \"explode\"", "event.kind: \"explode\" is not known"),
+        (
+            "kind = \"explode\"",
+            "event[1].kind: \"explode\" is not known",
+        ),
         (
             "kind = \"reset\"\nbetween = [\"r1\", \"r3\"]",
             "there is no link between r1 and r3",
         ),
         (
             "kind = \"hijack\"\nvictim = \"r1\"\nrouter = \"r1\"",
-            "event.router: is the victim itself",
+            "event[1].router: is the victim itself",
         ),
         (
             "kind = \"hijack\"\nvictim = \"r1\"\nrouter = \"r2\"\nsub_prefix = 24",
@@ -189,7 +189,7 @@ fn routers_and_links_differ_by_name_and_by_pattern() {
 #[test]
 fn tcp_needs_the_machines_clock() {
     let text = "clock = \"virtual\"\n[topology]\nkind = \"mesh\"\nrouters = 3\n[links]\ntransport = \"tcp\"\n";
-    assert!(faults(text)[0].starts_with("s.toml:1: clock: "));
+    assert!(faults(text)[0].starts_with("s.toml:1:9: clock: "));
     let scenario = load(&text.replace("virtual", "real"));
     let addresses = scenario.topology.routers.iter().map(|r| r.address);
     assert!(addresses.clone().all(|address| address.is_loopback()));
@@ -209,9 +209,9 @@ fn an_event_can_be_read_alone_and_is_never_in_the_past() {
         .read_event("kind = \"announce\"\nrouter = \"r9\"", now)
         .unwrap_err();
     assert!(
-        faults[0]
+        faults
             .to_string()
-            .starts_with("event:2: router: there is no router")
+            .starts_with("event:2:10: router: there is no router")
     );
 }
 

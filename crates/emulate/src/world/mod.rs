@@ -25,6 +25,7 @@ use bgp::{ConnId, Event as SpeakerEvent, Speaker};
 use sim::Rng;
 use wire::bgp::KEEPALIVE;
 
+use self::settings::Kinds;
 use crate::event::Event;
 use crate::observer::Observer;
 use crate::results::Totals;
@@ -32,7 +33,6 @@ use crate::scenario::Scenario;
 use calendar::Calendar;
 use links::{End, Lines};
 use post::{Parcel, Post, What};
-use settings::Kinds;
 use steps::Timed;
 pub(crate) use tcp::Tcp;
 

@@ -140,10 +140,10 @@ impl Desk<'_> {
         match verb {
             Verb::Progress(_) => self.progress(id, out),
             Verb::Inject(event) => {
-                let injected = self.running.inject(&event.event).map_err(|faults| {
-                    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-                    Refusal::new(Code::BadRequest, lines.join("; "))
-                })?;
+                let injected = self
+                    .running
+                    .inject(&event.event)
+                    .map_err(|faults| Refusal::new(Code::BadRequest, faults.lines().join("; ")))?;
                 let row = serde_json::json!({
                     "schema": "emulate.injected/1",
                     "event": injected.label(&self.running.scenario().topology),

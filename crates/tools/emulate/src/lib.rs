@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Subcommand;
-use emulate::{Emulation, Fault, Recording, Scenario};
+use emulate::{Emulation, Recording, Scenario};
 use reactor::PollerKind;
 use serde_json::Value;
 
@@ -153,14 +153,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn load(path: &Path) -> Result<Scenario> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
-    Scenario::load(&text, &path.to_string_lossy()).map_err(|faults| told(&faults))
-}
-
-/// All faults, a line each.
-fn told(faults: &[Fault]) -> anyhow::Error {
-    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    anyhow!("{}", lines.join("\n"))
+    let text = settings::text_of(path)?;
+    Ok(Scenario::load(&text, &path.to_string_lossy())?)
 }
 
 fn check(path: &Path) -> Result<ExitCode> {
@@ -194,7 +188,7 @@ fn replay_recording(args: &Replay) -> Result<ExitCode> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
     let recording = Recording::from_json(&text);
     let recording = recording.with_context(|| format!("{}: is no recording", path.display()))?;
-    let emulation = Emulation::replay(&recording).map_err(|faults| told(&faults))?;
+    let emulation = Emulation::replay(&recording)?;
     files::write(
         Running::Virtual(Box::new(emulation)),
         &args.keep.directory(path),

@@ -5,7 +5,7 @@ use std::io;
 use base::{Duration, Instant};
 use bgp::Speaker;
 use emulate::{
-    ClockKind, Emulation, Event, Fault, Fleet, LoopStats, Progress, Recording, Results, Scenario,
+    ClockKind, Emulation, Event, Fleet, LoopStats, Progress, Recording, Results, Scenario,
 };
 use reactor::PollerKind;
 
@@ -45,7 +45,7 @@ impl Running {
         }
     }
 
-    pub(super) fn inject(&mut self, text: &str) -> Result<Event, Vec<Fault>> {
+    pub(super) fn inject(&mut self, text: &str) -> Result<Event, settings::Faults> {
         match self {
             Self::Virtual(emulation) => emulation.inject(text),
             Self::Real { fleet, .. } => fleet.inject(text),

@@ -94,10 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn load(text: &str) -> Result<Scenario> {
-    Scenario::load(text, "bench.toml").map_err(|faults| {
-        let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!(texts.join("; "))
-    })
+    Ok(Scenario::load(text, "bench.toml")?)
 }
 
 /// Since when a stretch is measured.
