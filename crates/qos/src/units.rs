@@ -1,6 +1,7 @@
 //! Rates, sizes and times as tc(8) writes them.
 
 use core::fmt;
+use core::ops::RangeInclusive;
 
 use base::Duration;
 
@@ -117,6 +118,22 @@ pub fn share(text: &str) -> Result<u32, String> {
         _ => Err(format!(
             "\"{text}\" is no share; it must be above 0% and at most 100%"
         )),
+    }
+}
+
+/// A whole number in `range`.
+pub(super) fn whole(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, String> {
+    move |text| {
+        let (low, high) = (range.start(), range.end());
+        match text.parse() {
+            Ok(number) if range.contains(&number) => Ok(number),
+            Ok(_) => Err(format!(
+                "{text} is out of range; it must be {low} to {high}"
+            )),
+            Err(_) => Err(format!(
+                "\"{text}\" is no whole number; write one from {low} to {high}"
+            )),
+        }
     }
 }
 

@@ -120,3 +120,82 @@ fn header_name(line: &str) -> &str {
     let end = line.find(']').unwrap_or(line.len());
     line[..end].trim_matches(['[', ' '])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Notes, document};
+
+    /// The faults of a text that is no TOML.
+    fn faults(text: &str) -> Vec<String> {
+        let notes = Notes::new(text);
+        assert!(document(&notes).is_none());
+        notes.faults().lines()
+    }
+
+    #[test]
+    fn text_without_quotes_is_shown_with_quotes() {
+        assert_eq!(
+            faults("[link]\nup = 2.3mbit # or so\n"),
+            [
+                "2:9: link.up: 2.3mbit is neither a number nor true nor false, and text stands in quotes; write up = \"2.3mbit\""
+            ]
+        );
+        let text = "[link]\nup = \"1mbit\"\n[[first]]\nport = 22\n[[first]]\ndscp = ef\n";
+        let found = faults(text);
+        assert!(
+            found[0].starts_with("6:8: first[2].dscp: ef is "),
+            "{found:?}"
+        );
+        assert!(found[0].ends_with("; write dscp = \"ef\""), "{found:?}");
+    }
+
+    #[test]
+    fn every_fault_of_the_syntax_says_what_would_be_right() {
+        for (text, place, right) in [
+            (
+                "[link]\nup = \"1mbit\"\nup = \"2mbit\"\n",
+                "3:1: link.up: is given twice",
+                "give it once",
+            ),
+            (
+                "[link\nup = 1\n",
+                "1:6: ",
+                "write a section as [link] or [[link]]",
+            ),
+            (
+                "[link]\nup = \"10mbit\n",
+                "2:13: link.up: has a quote that does not end",
+                "write up = \"10mbit\", and \\\" for a quote in it",
+            ),
+            (
+                "[link]\nup =\n",
+                "2:5: link.up: has no value",
+                "write up = VALUE",
+            ),
+            (
+                "[link]\nup\n",
+                "2:3: ",
+                "write each line as KEY = VALUE, or # before a comment",
+            ),
+            (
+                "[link]\nup = [\"1mbit\"\n",
+                "",
+                "write text in quotes, a number, true, false, or a list in [ ]",
+            ),
+            (
+                "up = \u{e9}\n",
+                "1:6: up: \u{e9} is ",
+                "write up = \"\u{e9}\"",
+            ),
+        ] {
+            let found = faults(text);
+            assert!(found[0].starts_with(place), "{found:?}");
+            assert!(
+                found
+                    .iter()
+                    .any(|fault| fault.ends_with(&format!("; {right}"))),
+                "{found:?}"
+            );
+        }
+    }
+}

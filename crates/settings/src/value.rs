@@ -60,7 +60,12 @@ impl<'a> Section<'a> {
         self.understood(key, text.value, text.at, read)
     }
 
-    /// The same, and a number is read as its text.
+    /// A string, or a number as its text.
+    pub fn text(&mut self, key: &'static str) -> Option<At<String>> {
+        self.written(key, |text| Ok::<_, String>(text.to_owned()))
+    }
+
+    /// A string that `read` understands, or a number whose text it understands.
     pub fn written<T, E: Into<Words>>(
         &mut self,
         key: &'static str,

@@ -1,9 +1,8 @@
 //! `[[first]]` and `[[class]]`: who goes first, and who has a rate of its own.
 
+use settings::{At, Notes, Section};
 use toml::de::DeTable;
 
-use super::reader::{At, Section};
-use super::remark::Remarks;
 use super::rules::{self, CONDITIONS, Rules, covers};
 use super::shape::{Queue, limit, queues};
 use super::units::{self, Rate};
@@ -60,45 +59,45 @@ pub(super) struct Class {
 }
 
 /// Reads all sections of both kinds.
-pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> (Vec<First>, Vec<Class>) {
+pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> (Vec<First>, Vec<Class>) {
     let mut earlier = Vec::new();
     let mut names = Vec::new();
     let mut firsts = Vec::new();
-    for mut section in Section::open_each(root, "first", remarks) {
-        let name = name(&mut section, &mut names, remarks);
-        let share = section.parsed("share", units::share, remarks);
-        let rules = rules::read(&mut section, remarks);
-        check_reach(&section, &rules, [true; 2], &mut earlier, remarks);
-        section.finish(remarks);
+    for mut section in Section::each(root, "first", "first", notes) {
+        let name = name(&mut section, &mut names, notes);
+        let share = section.written("share", units::share);
+        let rules = rules::read(&mut section, notes);
+        check_reach(&section, &rules, [true; 2], &mut earlier, notes);
+        section.finish();
         firsts.push(First {
             name,
             share: share.map(|share| share.value),
             rules,
         });
     }
-    let mut sections = Section::open_each(root, "class", remarks);
+    let mut sections = Section::each(root, "class", "class", notes);
     let parents: Vec<Option<At<String>>> = sections
         .iter_mut()
-        .map(|section| section.text("parent", remarks))
+        .map(|section| section.text("parent"))
         .collect();
     let mut classes = Vec::new();
     for mut section in sections {
-        let name = name(&mut section, &mut names, remarks);
+        let name = name(&mut section, &mut names, notes);
         let is_parent = parents.iter().flatten().any(|parent| parent.value == name);
-        let class = class(&mut section, name, is_parent, remarks);
+        let class = class(&mut section, name, is_parent, notes);
         if let Some(class) = &class {
             check_reach(
                 &section,
                 &class.rules,
                 class.directions,
                 &mut earlier,
-                remarks,
+                notes,
             );
         }
-        section.finish(remarks);
+        section.finish();
         classes.push(class);
     }
-    let parents = find_parents(&names[firsts.len()..], parents, remarks);
+    let parents = find_parents(&names[firsts.len()..], parents, notes);
     if classes.iter().any(Option::is_none) {
         return (firsts, Vec::new());
     }
@@ -113,7 +112,7 @@ pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> (Vec<First>
 fn find_parents(
     names: &[String],
     parents: Vec<Option<At<String>>>,
-    remarks: &mut Remarks<'_>,
+    notes: &Notes<'_>,
 ) -> Vec<Option<usize>> {
     let mut found = Vec::new();
     for (place, parent) in parents.into_iter().enumerate() {
@@ -140,42 +139,46 @@ fn find_parents(
                 format!("before this one there are {}", names[..place].join(", ")),
             ),
         };
-        remarks.fault(at, &format!("class[{}].parent", place + 1), message, right);
+        notes.at(
+            at,
+            &format!("class[{}].parent", place + 1),
+            (message, right),
+        );
     }
     found
 }
 
 fn class(
-    section: &mut Section<'_, '_>,
+    section: &mut Section<'_>,
     name: String,
     is_parent: bool,
-    remarks: &mut Remarks<'_>,
+    notes: &Notes<'_>,
 ) -> Option<Class> {
-    let rate = section.parsed("rate", amount, remarks);
+    let rate = section.written("rate", amount);
     if rate.is_none() && !section.has("rate") {
         let right = "give the guaranteed rate: rate = \"20%\" or rate = \"1mbit\"";
-        remarks.fault(section.at, &section.key("rate"), "is missing", right);
+        notes.at(section.at(), section.path("rate"), ("is missing", right));
     }
-    let ceil = section.parsed("ceil", amount, remarks);
-    let priority = section.integer("priority", 1..=7, remarks);
-    let queue = section.choice("queue", &queues(), remarks);
-    let limit = section.parsed("limit", limit, remarks);
+    let ceil = section.written("ceil", amount);
+    let priority = section.written("priority", units::whole(1..=7));
+    let queue = section.choice("queue", &queues());
+    let limit = section.written("limit", limit);
     let directions = [
         ("both", [true, true]),
         ("up", [true, false]),
         ("down", [false, true]),
     ];
-    let directions = section.choice("direction", &directions, remarks);
+    let directions = section.choice("direction", &directions);
     let has_conditions = CONDITIONS.iter().any(|key| section.has(key));
     if is_parent && has_conditions {
         let message = "has conditions, and classes below it";
         let right = "give the conditions to the classes below";
-        remarks.fault(section.at, &section.name, message, right);
+        notes.at(section.at(), section.name(), (message, right));
     }
     let rules = if is_parent && !has_conditions {
         Rules::default()
     } else {
-        rules::read(section, remarks)
+        rules::read(section, notes)
     };
     Some(Class {
         name,
@@ -200,18 +203,18 @@ fn amount(text: &str) -> Result<Amount, String> {
 }
 
 /// A section's name, which no other has.
-fn name(
-    section: &mut Section<'_, '_>,
-    names: &mut Vec<String>,
-    remarks: &mut Remarks<'_>,
-) -> String {
-    let given = section.text("name", remarks);
+fn name(section: &mut Section<'_>, names: &mut Vec<String>, notes: &Notes<'_>) -> String {
+    let given = section.text("name");
     let name = given
         .as_ref()
-        .map_or(section.name.clone(), |name| name.value.clone());
+        .map_or(section.name(), |name| name.value.clone());
     if let Some(given) = given.filter(|_| names.contains(&name)) {
         let message = format!("\"{name}\" is another section's name");
-        remarks.fault(given.at, &section.key("name"), message, "give each its own");
+        notes.at(
+            given.at,
+            section.path("name"),
+            (message, "give each its own"),
+        );
     }
     names.push(name.clone());
     name
@@ -219,13 +222,13 @@ fn name(
 
 /// Notes that a section can match nothing, since what it matches is always taken before.
 fn check_reach(
-    section: &Section<'_, '_>,
+    section: &Section<'_>,
     rules: &Rules,
     directions: [bool; 2],
     earlier: &mut Vec<(bool, Match, usize)>,
-    remarks: &mut Remarks<'_>,
+    notes: &Notes<'_>,
 ) {
-    let line = remarks.line(section.at);
+    let line = notes.line(section.at());
     let mut own = Vec::new();
     for (is_up, matches) in [(true, &rules.up), (false, &rules.down)] {
         if directions[usize::from(!is_up)] {
@@ -248,7 +251,7 @@ fn check_reach(
             lines.join(" and line ")
         );
         let right = "put it before, or leave it out";
-        remarks.advise(section.at, &section.name, message, right);
+        notes.advise(section.at(), section.name(), (message, right));
     }
     earlier.extend(own);
 }
@@ -259,7 +262,7 @@ pub(super) fn check_sums(
     is_up: bool,
     firsts_bps: u64,
     classes: &[Class],
-    remarks: &mut Remarks<'_>,
+    notes: &Notes<'_>,
 ) {
     let direction = if is_up { "up" } else { "down" };
     let mut sums = vec![0_u64; classes.len()];
@@ -291,18 +294,17 @@ pub(super) fn check_sums(
                 Rate(most)
             );
             let right = "lower them: what is guaranteed twice is guaranteed to nobody";
-            remarks.advise(class.rate.at, &key, message, right);
+            notes.advise(class.rate.at, &key, (message, right));
         }
         let Some(ceil) = class.ceil else { continue };
         let key = format!("class[{}].ceil", place + 1);
         let bps = ceil.value.of(link_bps);
         if bps < rate {
             let message = format!("{} is less than its rate ({})", Rate(bps), Rate(rate));
-            remarks.fault(
+            notes.at(
                 ceil.at,
                 &key,
-                message,
-                "give the rate or more, or leave it out",
+                (message, "give the rate or more, or leave it out"),
             );
         } else if bps > link_bps {
             let message = format!(
@@ -310,11 +312,10 @@ pub(super) fn check_sums(
                 Rate(bps),
                 Rate(link_bps)
             );
-            remarks.advise(
+            notes.advise(
                 ceil.at,
                 &key,
-                message,
-                "leave it out: the link's rate is the ceiling",
+                (message, "leave it out: the link's rate is the ceiling"),
             );
         }
     }

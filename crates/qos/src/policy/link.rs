@@ -1,9 +1,8 @@
 //! `[link]`: rates, and what the link layer adds to each packet.
 
+use settings::{At, Notes, Section};
 use toml::de::DeTable;
 
-use super::reader::{At, Section};
-use super::remark::Remarks;
 use super::units::{self, Rate};
 use crate::tree::Overhead;
 
@@ -40,29 +39,29 @@ pub(super) struct Link {
     pub(super) mtu: u32,
 }
 
-pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Link {
-    let mut section = Section::open(root, "link", remarks);
-    let up = section.parsed("up", units::rate, remarks);
-    let down = section.parsed("down", units::rate, remarks);
+pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Link {
+    let mut section = Section::open(root, "link", notes);
+    let up = section.written("up", units::rate);
+    let down = section.written("down", units::rate);
     for (key, line_key, rate) in [("up", "line_up", up), ("down", "line_down", down)] {
-        let line = section.parsed(line_key, units::rate, remarks);
+        let line = section.written(line_key, units::rate);
         if let (Some(rate), Some(line)) = (rate, line) {
-            check_rate(&section.key(key), rate, line.value, remarks);
+            check_rate(&section.path(key), rate, line.value, notes);
         } else if let Some(line) = line.filter(|_| !section.has(key)) {
             let message = format!("is given, and {key} is not: nothing is shaped");
             let right = format!("give {key} = \"{}\" or less", Rate(line.value / 100 * 95));
-            remarks.advise(line.at, &section.key(line_key), message, right);
+            notes.advise(line.at, section.path(line_key), (message, right));
         }
     }
-    let overhead = overhead(&mut section, remarks);
-    let mtu = section.integer("mtu", 68..=65_535, remarks);
+    let overhead = overhead(&mut section);
+    let mtu = section.written("mtu", units::whole(68..=65_535));
     let mtu = mtu.map_or(1_500, |mtu| mtu.value);
     for (key, rate) in [("up", up), ("down", down)] {
         if let Some(rate) = rate {
-            check_packet_time(&section.key(key), rate, overhead.on_line(mtu), remarks);
+            check_packet_time(&section.path(key), rate, overhead.on_line(mtu), notes);
         }
     }
-    section.finish(remarks);
+    section.finish();
     Link {
         up,
         down,
@@ -72,7 +71,7 @@ pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Link {
 }
 
 /// Notes a rate at which a single packet takes more than a second: mostly its unit was forgotten.
-fn check_packet_time(key: &str, rate: At<u64>, packet: u32, remarks: &mut Remarks<'_>) {
+fn check_packet_time(key: &str, rate: At<u64>, packet: u32, notes: &Notes<'_>) {
     let seconds = u64::from(packet) * 8 / rate.value;
     if seconds > 0 {
         let message = format!(
@@ -80,11 +79,11 @@ fn check_packet_time(key: &str, rate: At<u64>, packet: u32, remarks: &mut Remark
             Rate(rate.value)
         );
         let right = format!("is it {0}kbit or {0}mbit?", rate.value);
-        remarks.advise(rate.at, key, message, right);
+        notes.advise(rate.at, key, (message, right));
     }
 }
 
-fn check_rate(key: &str, rate: At<u64>, line: u64, remarks: &mut Remarks<'_>) {
+fn check_rate(key: &str, rate: At<u64>, line: u64, notes: &Notes<'_>) {
     let right = || format!("give {} (95 % of the line) or less", Rate(line / 100 * 95));
     if rate.value > line {
         let message = format!(
@@ -92,18 +91,18 @@ fn check_rate(key: &str, rate: At<u64>, line: u64, remarks: &mut Remarks<'_>) {
             Rate(rate.value),
             Rate(line)
         );
-        remarks.fault(rate.at, key, message, right());
+        notes.at(rate.at, key, (message, right()));
     } else if u128::from(rate.value) * 100 > u128::from(line) * 98 {
         let message = format!(
             "{} is above 98 % of the line ({}): the modem's own queue will fill now and then",
             Rate(rate.value),
             Rate(line)
         );
-        remarks.advise(rate.at, key, message, right());
+        notes.advise(rate.at, key, (message, right()));
     }
 }
 
-fn overhead(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Overhead {
+fn overhead(section: &mut Section<'_>) -> Overhead {
     if let Some(mut table) = section.table("overhead") {
         let per_packet = |text: &str| match text.parse() {
             Ok(octets @ -64..=256) => Ok(octets),
@@ -111,16 +110,16 @@ fn overhead(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Overhea
                 "\"{text}\" is no overhead; write octets from -64 to 256"
             )),
         };
-        let per_packet = table.parsed("per_packet", per_packet, remarks);
-        let mpu = table.integer("mpu", 0..=256, remarks);
-        let atm = table.flag("atm", remarks);
-        table.finish(remarks);
+        let per_packet = table.written("per_packet", per_packet);
+        let mpu = table.written("mpu", units::whole(0..=256));
+        let atm = table.flag("atm");
+        table.finish();
         return Overhead {
             per_packet: per_packet.map_or(0, |octets| octets.value),
             mpu: mpu.map_or(0, |octets| octets.value),
             atm: atm.is_some_and(|atm| atm.value),
         };
     }
-    let given = section.choice("overhead", &OVERHEADS, remarks);
+    let given = section.choice("overhead", &OVERHEADS);
     given.map_or(named(38, 84, false), |given| given.value)
 }

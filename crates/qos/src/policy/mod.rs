@@ -6,32 +6,26 @@
 //! let length = policy.overhead().on_line(ip_length);
 //! ```
 //!
-//! No I/O: who reads the file and prints the remarks is the caller.
+//! No I/O: the caller reads the file and prints the faults and the advice.
 
 mod build;
 mod classes;
 mod link;
-mod reader;
-mod remark;
 mod rules;
 mod shape;
-mod syntax;
 #[cfg(test)]
 mod tests;
 
 use base::Instant;
+use settings::{Faults, Notes};
 use toml::de::DeTable;
 
 use crate::tree::{Overhead, Spec, Tree};
 use crate::units;
 use classes::{Class, First};
 use link::Link;
-use reader::known_keys;
-use remark::Remarks;
 use shape::{Shape, is_same};
 use units::Rate;
-
-pub use remark::Remark;
 
 /// Sections of the file.
 const SECTIONS: [&str; 4] = ["link", "shape", "first", "class"];
@@ -48,27 +42,14 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads a policy; gives it with what is unwise in it.
+    /// Reads a policy; returns it with advice.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the text.
-    pub fn parse(text: &str) -> Result<(Policy, Vec<Remark>), Vec<Remark>> {
-        let mut remarks = Remarks::new(text);
-        let (root, errors) = DeTable::parse_recoverable(text);
-        for error in errors {
-            let at = error.span().map_or(0, |span| span.start);
-            let (key, message, right) = syntax::explain(text, at, error.message());
-            remarks.fault(at, &key, message, right);
-        }
-        let policy = remarks
-            .is_faultless()
-            .then(|| read(root.get_ref(), &mut remarks));
-        let is_faultless = remarks.is_faultless();
-        let (faults, advice) = remarks.sorted();
-        match policy.filter(|_| is_faultless) {
-            Some(policy) => Ok((policy, advice)),
-            None => Err(faults),
-        }
+    /// Its faults, in the order of the text.
+    pub fn parse(text: &str) -> Result<(Policy, Faults), Faults> {
+        let notes = Notes::new(text);
+        let policy = settings::document(&notes).map(|root| read(&root, &notes));
+        notes.finish(policy)
     }
 
     /// Bits per second that go up; `None`: this direction is not shaped.
@@ -114,16 +95,10 @@ impl Policy {
     }
 }
 
-fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Policy {
-    for key in root.keys() {
-        let name: &str = key.get_ref();
-        if !SECTIONS.contains(&name) {
-            let right = known_keys(name, &SECTIONS);
-            remarks.fault(key.span().start, name, "is no section", right);
-        }
-    }
-    let link = link::read(root, remarks);
-    let mut shape = shape::read(root, remarks);
+fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Policy {
+    settings::only_sections(root, 0, &SECTIONS, notes);
+    let link = link::read(root, notes);
+    let mut shape = shape::read(root, notes);
     let gives_share = root
         .get("shape")
         .and_then(|shape| shape.get_ref().as_table())
@@ -131,36 +106,36 @@ fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Policy {
     if shape.template.is_gamer() && !gives_share {
         shape.first_share = 500;
     }
-    let (firsts, classes) = classes::read(root, remarks);
+    let (firsts, classes) = classes::read(root, notes);
     let policy = Policy {
         link,
         shape,
         firsts,
         classes,
     };
-    check(&policy, root, remarks);
+    check(&policy, root, notes);
     policy
 }
 
 /// What can be said of all sections together.
-fn check(policy: &Policy, root: &DeTable<'_>, remarks: &mut Remarks<'_>) {
+fn check(policy: &Policy, root: &DeTable<'_>, notes: &Notes<'_>) {
     let place_of = |name: &str| root.get(name).map_or(0, |value| value.span().start);
     let is_unshaped = policy.shape.template.is_none();
     if is_unshaped {
         for name in ["first", "class"] {
             if root.contains_key(name) {
                 let message = "has no effect: the template \"none\" orders nothing";
-                remarks.fault(place_of(name), name, message, "use the template \"home\"");
+                notes.at(place_of(name), name, (message, "use the template \"home\""));
             }
         }
         return;
     }
     if !root.contains_key("link") {
         let right = "give [link] with up = \"2.3mbit\", down = \"19mbit\" or both";
-        remarks.fault(0, "link", "is missing", right);
-    } else if policy.link.up.is_none() && policy.link.down.is_none() && remarks.is_faultless() {
+        notes.at(0, "link", ("is missing", right));
+    } else if policy.link.up.is_none() && policy.link.down.is_none() && notes.is_empty() {
         let right = "give up = \"2.3mbit\", down = \"19mbit\" or both, or the template \"none\"";
-        remarks.fault(place_of("link"), "link", "has neither up nor down", right);
+        notes.at(place_of("link"), "link", ("has neither up nor down", right));
     }
     let own_shares = policy.firsts.iter().filter(|first| first.share.is_some());
     for (name, count, most) in [
@@ -169,7 +144,7 @@ fn check(policy: &Policy, root: &DeTable<'_>, remarks: &mut Remarks<'_>) {
     ] {
         if count > most {
             let message = format!("there are more than {most} with a class of their own");
-            remarks.fault(place_of(name), name, message, "give fewer");
+            notes.at(place_of(name), name, (message, "give fewer"));
             return;
         }
     }
@@ -181,12 +156,12 @@ fn check(policy: &Policy, root: &DeTable<'_>, remarks: &mut Remarks<'_>) {
         if firsts > rate {
             let message = format!("the shares come to {} of {}", Rate(firsts), Rate(rate));
             let right = "lower first_share or the sections' own shares";
-            remarks.advise(place_of("first"), "first", message, right);
+            notes.advise(place_of("first"), "first", (message, right));
         }
-        classes::check_sums(rate, is_up, firsts, &policy.classes, remarks);
-        check_limits(policy, rate, is_up, place_of("shape"), remarks);
+        classes::check_sums(rate, is_up, firsts, &policy.classes, notes);
+        check_limits(policy, rate, is_up, place_of("shape"), notes);
         let spec = build::spec(policy, is_up);
-        if remarks.is_faultless()
+        if notes.is_empty()
             && let Err(error) = Tree::new(&spec, 0, Instant::ZERO)
         {
             let key = if policy.classes.is_empty() {
@@ -194,19 +169,13 @@ fn check(policy: &Policy, root: &DeTable<'_>, remarks: &mut Remarks<'_>) {
             } else {
                 "class"
             };
-            remarks.fault(place_of(key), key, error.to_string(), "");
+            notes.at(place_of(key), key, (error.to_string(), ""));
         }
     }
 }
 
 /// Queues that are too long or too short, and bursts that no packet fits in.
-fn check_limits(
-    policy: &Policy,
-    rate: u64,
-    is_up: bool,
-    shape_at: usize,
-    remarks: &mut Remarks<'_>,
-) {
+fn check_limits(policy: &Policy, rate: u64, is_up: bool, shape_at: usize, notes: &Notes<'_>) {
     let mtu = policy.overhead().on_line(policy.mtu());
     let direction = if is_up { "up" } else { "down" };
     if let Some(burst) = policy.shape.burst.filter(|burst| burst.value < mtu.into()) {
@@ -216,7 +185,7 @@ fn check_limits(
             "leave it out, or give a packet and what the rate carries in a millisecond: {}",
             crate::htb::burst_of(rate, mtu)
         );
-        remarks.advise(burst.at, "shape.burst", message, right);
+        notes.advise(burst.at, "shape.burst", (message, right));
     }
     let shape_queue = policy.shape.queue();
     let shape_limit = policy.shape.limit.map(|limit| (limit.at, limit.value));
@@ -248,14 +217,14 @@ fn check_limits(
         if is_given && packets < 2 {
             let message =
                 format!("{packets} packets {direction}: a sender of two packets at once loses one");
-            remarks.advise(at, &key, message, "give 2 packets or more");
+            notes.advise(at, &key, (message, "give 2 packets or more"));
         } else if !queue.offer().bounds_delay && wait_ms > 1_000 {
             let message = format!(
                 "{packets} packets take {wait_ms} ms {direction} at {}: everyone waits that long behind a full queue",
                 Rate(rate)
             );
             let right = "give limit = \"200ms\", or use the template \"home\"";
-            remarks.advise(at, &key, message, right);
+            notes.advise(at, &key, (message, right));
         }
     }
 }

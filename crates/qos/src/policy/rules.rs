@@ -3,10 +3,9 @@
 use core::str::FromStr;
 use std::net::IpAddr;
 
+use settings::{At, Notes, Section, choose};
 use wire::flow::Dscp;
 
-use super::reader::{At, Section, choose};
-use super::remark::Remarks;
 use crate::classify::{FlowMatch, Mark, Match, Ports, Prefix};
 
 /// The most matches of one section: lists multiply.
@@ -54,42 +53,41 @@ enum Header {
 }
 
 /// Reads the conditions of a section; all of them must hold, and of a list one.
-pub(super) fn read(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Rules {
+pub(super) fn read(section: &mut Section<'_>, notes: &Notes<'_>) -> Rules {
     let given = CONDITIONS
         .iter()
         .any(|key| *key != "header" && section.has(key));
     if !given {
         let right = "give at least one of proto, port, src_port, dst_port, host, remote, src, dst, dscp, tos, mark, vlan";
-        let name = section.name.clone();
-        remarks.fault(section.at, &name, "matches every packet", right);
+        let name = section.name();
+        notes.at(section.at(), &name, ("matches every packet", right));
     }
     let headers = [
         ("innermost", Header::Innermost),
         ("outer", Header::Outer),
         ("tunnel", Header::Tunnel),
     ];
-    let header = section.choice("header", &headers, remarks);
+    let header = section.choice("header", &headers);
     let header = header.map_or(Header::Innermost, |header| header.value);
-    let flows = flows(section, remarks);
-    let codes = code_points(section, remarks);
-    let marks = optional(section.several("mark", mark, remarks));
+    let flows = flows(section, notes);
+    let codes = code_points(section, notes);
+    let marks = optional(section.several("mark", mark));
     let vlan = |text: &str| match text.parse() {
         Ok(vlan @ 0..=4_094) => Ok(vlan),
         _ => Err(format!(
             "\"{text}\" is no VLAN; write its identifier: 0 to 4094"
         )),
     };
-    let vlans = optional(section.several("vlan", vlan, remarks));
+    let vlans = optional(section.several("vlan", vlan));
     let mut rules = Rules::default();
     let all = [flows.len(), codes.len(), marks.len(), vlans.len()];
     if all.iter().product::<usize>() > MATCHES_MAX {
-        let name = section.name.clone();
+        let name = section.name();
         let message = format!("comes to more than {MATCHES_MAX} rules");
-        remarks.fault(
-            section.at,
+        notes.at(
+            section.at(),
             &name,
-            message,
-            "shorten its lists, or use prefixes and ranges",
+            (message, "shorten its lists, or use prefixes and ranges"),
         );
         return rules;
     }
@@ -122,29 +120,26 @@ fn with(header: Header, flow: FlowMatch, mut rest: Match) -> Match {
 }
 
 /// Addresses, protocols and ports: up, down.
-fn flows(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Vec<[FlowMatch; 2]> {
-    let protocols = section.several("proto", protocol, remarks);
+fn flows(section: &mut Section<'_>, notes: &Notes<'_>) -> Vec<[FlowMatch; 2]> {
+    let protocols = section.several("proto", protocol);
     let portless = protocols
         .iter()
         .find(|protocol| !WITH_PORTS.contains(&protocol.value));
     let ports_given = ["port", "src_port", "dst_port"].into_iter();
     let ports_given: Vec<_> = ports_given.filter(|key| section.has(key)).collect();
     if let (Some(protocol), Some(_)) = (portless, ports_given.first()) {
-        let key = section.key("proto");
+        let key = section.path("proto");
         let message = format!("protocol {} has no ports", protocol.value);
         let right =
             "leave the port out, or give it with tcp, udp, sctp or dccp in a section of its own";
-        remarks.fault(protocol.at, &key, message, right);
+        notes.at(protocol.at, &key, (message, right));
     }
-    exclusive(section, "port", &["src_port", "dst_port"], remarks);
-    exclusive(section, "host", &["src", "dst"], remarks);
-    exclusive(section, "remote", &["src", "dst"], remarks);
-    let ports = |key, section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>| {
-        section.several(key, told::<Ports>, remarks)
-    };
-    let either = ports("port", section, remarks);
-    let src_ports = optional(ports("src_port", section, remarks));
-    let dst_ports = optional(ports("dst_port", section, remarks));
+    exclusive(section, "port", &["src_port", "dst_port"], notes);
+    exclusive(section, "host", &["src", "dst"], notes);
+    exclusive(section, "remote", &["src", "dst"], notes);
+    let either = section.several("port", told::<Ports>);
+    let src_ports = optional(section.several("src_port", told::<Ports>));
+    let dst_ports = optional(section.several("dst_port", told::<Ports>));
     let mut pairs = Vec::new();
     for &proto_src in &src_ports {
         pairs.extend(dst_ports.iter().map(|&proto_dst| (proto_src, proto_dst)));
@@ -155,9 +150,10 @@ fn flows(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Vec<[FlowM
             .flat_map(|ports| [(ports, None), (None, ports)])
             .collect();
     }
-    let mut prefixes = |key| optional(section.several(key, told::<Prefix>, remarks));
-    let (hosts, remotes) = (prefixes("host"), prefixes("remote"));
-    let (sources, destinations) = (prefixes("src"), prefixes("dst"));
+    let hosts = optional(section.several("host", told::<Prefix>));
+    let remotes = optional(section.several("remote", told::<Prefix>));
+    let sources = optional(section.several("src", told::<Prefix>));
+    let destinations = optional(section.several("dst", told::<Prefix>));
     let mut flows = Vec::new();
     for &proto in &optional(protocols) {
         for &(proto_src, proto_dst) in &pairs {
@@ -186,10 +182,10 @@ fn product<'p, T>(a: &'p [T], b: &'p [T]) -> impl Iterator<Item = (&'p T, &'p T)
 }
 
 /// DSCP by `dscp` and by `tos`.
-fn code_points(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Vec<Option<Dscp>> {
-    let mut codes = section.several("dscp", told::<Dscp>, remarks);
-    let octets = section.several("tos", tos, remarks);
-    let key = section.key("tos");
+fn code_points(section: &mut Section<'_>, notes: &Notes<'_>) -> Vec<Option<Dscp>> {
+    let mut codes = section.several("dscp", told::<Dscp>);
+    let octets = section.several("tos", tos);
+    let key = section.path("tos");
     for At {
         value: (value, mask),
         at,
@@ -202,13 +198,13 @@ fn code_points(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Vec<
         );
         if value & !mask & 0b11 != 0 {
             let message = "its two lowest bits are ECN, which no rule can match";
-            remarks.advise(at, &key, message, right);
+            notes.advise(at, &key, (message, right));
         } else if value & mask & 0b11 != 0 {
             let message = "its two lowest bits are ECN: a router that marks congestion, or a sender that does not use ECN, would slip through this rule";
-            remarks.advise(at, &key, message, right);
+            notes.advise(at, &key, (message, right));
         } else if mask & 0b11 != 0 {
             let message = "its mask has the two lowest bits, which are ECN: packets of senders that use ECN would slip through this rule";
-            remarks.advise(at, &key, message, right);
+            notes.advise(at, &key, (message, right));
         }
         let wanted = (0..64).filter_map(Dscp::new);
         let wanted = wanted.filter(|dscp| (dscp.traffic_class() ^ value) & mask & 0xfc == 0);
@@ -218,12 +214,7 @@ fn code_points(section: &mut Section<'_, '_>, remarks: &mut Remarks<'_>) -> Vec<
 }
 
 /// Notes that two keys say the same thing.
-fn exclusive(
-    section: &Section<'_, '_>,
-    key: &'static str,
-    others: &[&'static str],
-    remarks: &mut Remarks<'_>,
-) {
+fn exclusive(section: &Section<'_>, key: &'static str, others: &[&'static str], notes: &Notes<'_>) {
     let other = others.iter().find(|other| section.has(other));
     if let Some(other) = other.filter(|_| section.has(key)) {
         let message = format!("{key} and {other} are both given");
@@ -231,7 +222,7 @@ fn exclusive(
             "port" => "port is either end's; src_port and dst_port are as in the packet",
             _ => "host and remote turn round with the direction; src and dst are as in the packet",
         };
-        remarks.fault(section.at, &section.key(key), message, right);
+        notes.at(section.at(), section.path(key), (message, right));
     }
 }
 

@@ -1,10 +1,9 @@
 //! `[shape]`: the template, its queue's keys and its limit.
 
 use base::Duration;
+use settings::{At, Notes, Section};
 use toml::de::DeTable;
 
-use super::reader::{At, Section};
-use super::remark::Remarks;
 use super::units;
 use crate::classify::KeySet;
 use crate::fair;
@@ -84,18 +83,18 @@ impl Shape {
     }
 }
 
-pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Shape {
-    let mut section = Section::open(root, "shape", remarks);
-    let template = section.choice("template", &templates(), remarks);
+pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Shape {
+    let mut section = Section::open(root, "shape", notes);
+    let template = section.choice("template", &templates());
     let mut given = Settings::default();
     for setting in settings() {
-        if let Some(value) = value_of(setting, &mut section, remarks) {
+        if let Some(value) = value_of(setting, &mut section) {
             given.set(setting, value);
         }
     }
-    let limit = section.parsed("limit", limit, remarks);
-    let burst = section.parsed("burst", octets_in(1, 64 << 20), remarks);
-    let first_share = section.parsed("first_share", units::share, remarks);
+    let limit = section.written("limit", limit);
+    let burst = section.written("burst", octets_in(1, 64 << 20));
+    let first_share = section.written("first_share", units::share);
     let shape = Shape {
         template: template.map_or(Template::Shaped(home()), |template| template.value),
         settings: given,
@@ -103,37 +102,36 @@ pub(super) fn read(root: &DeTable<'_>, remarks: &mut Remarks<'_>) -> Shape {
         burst,
         first_share: first_share.map_or(300, |share| share.value),
     };
-    advise(&section, &shape, remarks);
-    section.finish(remarks);
+    advise(&section, &shape, notes);
+    section.finish();
     shape
 }
 
 /// The value of one queue's key.
 fn value_of(
     setting: &'static Setting,
-    section: &mut Section<'_, '_>,
-    remarks: &mut Remarks<'_>,
+    section: &mut Section<'_>,
 ) -> Option<Value> {
     let key = setting.name;
     match setting.takes {
         Takes::Flag => {
-            let flag = section.flag(key, remarks)?;
+            let flag = section.flag(key)?;
             Some(Value::Flag(flag.value))
         }
         Takes::Switch(on, off) => {
-            let flag = section.choice(key, &[(on, true), (off, false)], remarks)?;
+            let flag = section.choice(key, &[(on, true), (off, false)])?;
             Some(Value::Flag(flag.value))
         }
         Takes::Time(least, most) => {
-            let time = section.parsed(key, time_in(least, most), remarks)?;
+            let time = section.written(key, time_in(least, most))?;
             Some(Value::Time(time.value))
         }
         Takes::Size(least, most) => {
-            let size = section.parsed(key, octets_in(least, most), remarks)?;
+            let size = section.written(key, octets_in(least, most))?;
             Some(Value::Size(size.value))
         }
         Takes::Keys => {
-            let keys = section.parsed(key, key_set, remarks)?;
+            let keys = section.written(key, key_set)?;
             Some(Value::Keys(keys.value))
         }
     }
@@ -145,23 +143,23 @@ fn key_set(text: &str) -> Result<KeySet, String> {
 }
 
 /// Keys that have no effect, or do harm, with this template.
-fn advise(section: &Section<'_, '_>, shape: &Shape, remarks: &mut Remarks<'_>) {
+fn advise(section: &Section<'_>, shape: &Shape, notes: &Notes<'_>) {
     let offer = shape.queue().offer();
     for setting in settings() {
         let Some(at) = section.place(setting.name) else {
             continue;
         };
-        let key = section.key(setting.name);
+        let key = section.path(setting.name);
         let is_given = shape.settings.get(setting);
         if !offer.has(setting) {
             let message = "has no effect with this template";
             let templates = with(setting);
             let right = format!("leave it out, or use a template that has it: {templates}");
-            remarks.advise(at, &key, message, right);
+            notes.advise(at, &key, (message, right));
         } else if let Some([message, right]) = setting.caution
             && is_given.is_some_and(|value| !value.is_zero())
         {
-            remarks.advise(at, &key, message, right);
+            notes.advise(at, &key, (message, right));
         }
     }
 }

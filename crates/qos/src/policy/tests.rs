@@ -5,7 +5,7 @@ use crate::tree::{Classifier, HtbSpec};
 
 fn good(text: &str) -> Policy {
     let (policy, advice) = Policy::parse(text).expect("no fault");
-    assert_eq!(advice, [], "{text}");
+    assert!(advice.is_empty(), "{advice}: {text}");
     policy
 }
 
@@ -19,21 +19,16 @@ fn advice(text: &str) -> Vec<(usize, usize, String, String)> {
     told(Policy::parse(text).expect("no fault").1)
 }
 
-fn told(remarks: Vec<Remark>) -> Vec<(usize, usize, String, String)> {
-    let text = |remark: &Remark| match remark.right.is_empty() {
-        true => remark.message.clone(),
-        false => format!("{}; {}", remark.message, remark.right),
-    };
-    let each = remarks.into_iter();
-    each.map(|remark| {
-        (
-            remark.line,
-            remark.column,
-            remark.key.clone(),
-            text(&remark),
-        )
-    })
-    .collect()
+fn told(faults: Faults) -> Vec<(usize, usize, String, String)> {
+    let each = faults.iter().map(|fault| {
+        let place = fault.place.expect("a place");
+        let text = match fault.remedy.is_empty() {
+            true => fault.message.clone(),
+            false => format!("{}; {}", fault.message, fault.remedy),
+        };
+        (place.line, place.column, fault.key.clone(), text)
+    });
+    each.collect()
 }
 
 #[track_caller]
@@ -138,13 +133,13 @@ fn every_fault_is_told_at_once_with_its_place_and_its_remedy() {
         texts,
         [
             "\"fast\" is no rate; write it as tc does: \"2.3mbit\", \"500kbit\", \"1gbit\" (bits) or \"250kbps\" (octets)",
-            "is no key here; did you mean down?",
+            "unknown key; did you mean down?",
             "\"etherent\" is not known; did you mean \"ethernet\"?",
-            "is no section; did you mean shape?",
-            "is a whole number; write true or false, without quotes",
+            "unknown section; did you mean shape?",
+            "is an integer; it must be true or false",
             "\"5\" has no unit; is it \"5ms\" or \"5s\"?",
             "\"tpc\" is not known; did you mean \"tcp\"?",
-            "is no key here; did you mean proto?",
+            "unknown key; did you mean proto?",
         ]
     );
 }
@@ -152,7 +147,7 @@ fn every_fault_is_told_at_once_with_its_place_and_its_remedy() {
 #[test]
 fn a_fault_of_the_syntax_has_its_line_too() {
     let found = faults("[link]\nup = \"1mbit\"\nup = \"2mbit\"\n");
-    assert_one(&found, 3, "link.up", "duplicate key; give each key once");
+    assert_one(&found, 3, "link.up", "is given twice; give it once");
     assert_eq!(
         faults("[link\nup = 1").first().map(|fault| fault.0),
         Some(1)

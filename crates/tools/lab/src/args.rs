@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use lab::gateway::rows::Row;
 use lab::gateway::run::{Place, Plan};
@@ -172,13 +172,9 @@ fn treatment(text: &str, link: &Link) -> Result<Treatment> {
         }
         Err(error) => bail!("--treatment {text}: {error}"),
     };
-    let (policy, advice) = Policy::parse(&policy).map_err(|faults| {
-        // The first; `headend qos check` tells all.
-        let first = faults.first().map_or(String::new(), ToString::to_string);
-        anyhow!("{text}:{first}")
-    })?;
-    for remark in advice {
-        eprintln!("headend lab: {text}:{remark}");
+    let (policy, advice) = Policy::parse(&policy).map_err(|faults| faults.of(path))?;
+    for advice in advice.of(path).lines() {
+        eprintln!("headend lab: {advice}");
     }
     let ways = [
         ("up", policy.up_bps(), link.up_bps),

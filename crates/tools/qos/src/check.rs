@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use qos::policy::{Policy, Remark};
+use qos::policy::Policy;
 use qos::units::Rate;
 use serde_json::{Value, json};
+use settings::{Fault, Faults};
 
 use super::system::{self, Interface};
 
@@ -33,8 +34,8 @@ pub(super) struct Examined {
     /// `None` when it cannot be.
     policy: Option<Policy>,
     name: String,
-    faults: Vec<Remark>,
-    advice: Vec<Remark>,
+    faults: Faults,
+    advice: Faults,
     /// What of the interfaces does not go with it.
     system: Vec<String>,
 }
@@ -47,8 +48,8 @@ impl Examined {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = settings::text_of(path)?;
         let (policy, faults, advice) = match Policy::parse(&text) {
-            Ok((policy, advice)) => (Some(policy), Vec::new(), advice),
-            Err(faults) => (None, faults, Vec::new()),
+            Ok((policy, advice)) => (Some(policy), Faults::default(), advice.of(path)),
+            Err(faults) => (None, faults.of(path), Faults::default()),
         };
         Ok(Self {
             policy,
@@ -86,20 +87,13 @@ impl Examined {
 
     /// What makes it unusable, a line each.
     pub(super) fn faults(&self) -> Vec<String> {
-        let faults = self.faults.iter();
-        faults
-            .map(|fault| format!("{}:{fault}", self.name))
-            .collect()
+        self.faults.lines()
     }
 
     /// What is unwise, a line each.
     pub(super) fn advice(&self) -> Vec<String> {
-        let name = &self.name;
-        let advice = self.advice.iter().map(|advice| format!("{name}:{advice}"));
-        advice
-            .chain(self.system.iter().cloned())
-            .map(|line| line + " (advice)")
-            .collect()
+        let system = self.system.iter().map(|line| format!("{line} (advice)"));
+        self.advice.lines().into_iter().chain(system).collect()
     }
 
     /// The policy; `None` when it cannot be.
@@ -118,8 +112,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
             "version": 1,
             "file": examined.name,
             "usable": is_usable,
-            "faults": examined.faults.iter().map(remark).collect::<Vec<_>>(),
-            "advice": examined.advice.iter().map(remark).collect::<Vec<_>>(),
+            "faults": examined.faults.iter().map(object).collect::<Vec<_>>(),
+            "advice": examined.advice.iter().map(object).collect::<Vec<_>>(),
             "system": examined.system,
         });
         writeln!(std::io::stdout().lock(), "{document:#}")?;
@@ -137,13 +131,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-fn remark(remark: &Remark) -> Value {
+fn object(fault: &Fault) -> Value {
     json!({
-        "line": remark.line,
-        "column": remark.column,
-        "key": remark.key,
-        "message": remark.message,
-        "right": remark.right,
+        "line": fault.place.map(|place| place.line),
+        "column": fault.place.map(|place| place.column),
+        "key": fault.key,
+        "message": fault.message,
+        "right": fault.remedy,
     })
 }
 

@@ -175,13 +175,7 @@ fn of_policy(path: &Path) -> Result<Tree> {
     let name = path.display().to_string();
     match Policy::parse(&settings::text_of(path)?) {
         Ok((policy, _)) => ours::grow(&policy, &name),
-        Err(faults) => {
-            let faults: Vec<String> = faults
-                .iter()
-                .map(|fault| format!("{name}:{fault}"))
-                .collect();
-            bail!("{}", faults.join("\n"))
-        }
+        Err(faults) => Err(faults.of(path).into()),
     }
 }
 
