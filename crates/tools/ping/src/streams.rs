@@ -17,106 +17,90 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::Result;
 use base::Duration;
-use serde::Deserialize;
+use settings::{Faults, Notes, Section};
+use toml::de::DeTable;
 
 use super::spec::{self, Spec};
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    tos: Option<Word>,
-    size: Option<u16>,
-    interval: Option<Word>,
-    count: Option<u64>,
-    udp: Option<u16>,
-    #[serde(default)]
-    stream: Vec<Entry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    host: String,
-    name: Option<String>,
-    tos: Option<Word>,
-    size: Option<u16>,
-    interval: Option<Word>,
-    count: Option<u64>,
-    udp: Option<u16>,
-}
-
-/// A number, or a text that is read as on the command line.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Word {
-    Whole(u64),
-    Fraction(f64),
-    Text(String),
-}
-
-impl Word {
-    fn text(&self) -> String {
-        match self {
-            Word::Whole(number) => number.to_string(),
-            Word::Fraction(number) => number.to_string(),
-            Word::Text(text) => text.clone(),
-        }
-    }
-
-    fn tos(word: Option<&Word>) -> Result<Option<u8>> {
-        word.map(|word| spec::tos(&word.text())).transpose()
-    }
-
-    fn seconds(word: Option<&Word>) -> Result<Option<Duration>> {
-        word.map(|word| spec::seconds(&word.text())).transpose()
-    }
-}
 
 /// Reads the file's streams.
 ///
 /// # Errors
-/// The file, and the line or the stream that is wrong.
+/// Its faults.
 pub(super) fn read(path: &Path) -> Result<Vec<Spec>> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    parse(&text).with_context(|| path.display().to_string())
+    let text = settings::text_of(path)?;
+    Ok(parse(&text).map_err(|faults| faults.of(path))?)
 }
 
-fn parse(text: &str) -> Result<Vec<Spec>> {
-    let file: File = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| {
-            let before = text.get(..span.start).unwrap_or(text);
-            before.matches('\n').count() + 1
-        });
-        anyhow!("line {line}: {}", error.message().trim())
-    })?;
-    if file.stream.is_empty() {
-        bail!("no [[stream]] in it");
+fn parse(text: &str) -> Result<Vec<Spec>, Faults> {
+    let notes = Notes::new(text);
+    let specs = settings::document(&notes).map(|root| file(&root, &notes));
+    notes.finish(specs).map(|(specs, _)| specs)
+}
+
+fn file(root: &DeTable<'_>, notes: &Notes<'_>) -> Vec<Spec> {
+    let mut top = Section::root(root, notes);
+    let all = common(&mut top);
+    top.known("stream");
+    top.finish();
+    let mut specs = Vec::new();
+    for mut section in Section::each(root, "stream", "stream", notes) {
+        section.require("host", "write host = \"192.0.2.1\"");
+        let host = section.sized("host", 1..=HOST_BYTES_MAX);
+        let name = section.string("name");
+        let own = common(&mut section);
+        section.finish();
+        specs.extend(host.map(|host| Spec {
+            host: host.value.to_owned(),
+            name: name.map(|name| name.value),
+            tos: own.tos.or(all.tos),
+            size: own.size.or(all.size),
+            interval: own.interval.or(all.interval),
+            count: own.count.or(all.count),
+            udp: own.udp.or(all.udp).filter(|port| *port != 0),
+        }));
     }
-    let tos = Word::tos(file.tos.as_ref())?;
-    let interval = Word::seconds(file.interval.as_ref())?;
-    let spec = |entry: &Entry| -> Result<Spec> {
-        if entry.host.is_empty() {
-            bail!("its host is empty");
-        }
-        Ok(Spec {
-            host: entry.host.clone(),
-            name: entry.name.clone(),
-            tos: Word::tos(entry.tos.as_ref())?.or(tos),
-            size: entry.size.or(file.size),
-            interval: Word::seconds(entry.interval.as_ref())?.or(interval),
-            count: entry.count.or(file.count),
-            udp: entry.udp.or(file.udp).filter(|port| *port != 0),
-        })
-    };
-    let numbered = file.stream.iter().enumerate();
-    numbered
-        .map(|(number, entry)| {
-            spec(entry).with_context(|| format!("stream {} ({})", number + 1, entry.host))
-        })
-        .collect()
+    if !root.contains_key("stream") {
+        notes.whole(
+            "stream",
+            "is missing; write [[stream]] with host = \"192.0.2.1\"",
+        );
+    }
+    specs
+}
+
+/// Bytes of the longest name of a host (RFC 1035, section 2.3.4), with room for an interface behind an address.
+const HOST_BYTES_MAX: usize = 255;
+
+/// The keys that a stream takes from the top of the file if it has none of its own.
+fn common(section: &mut Section<'_>) -> Spec {
+    let tos = section.written("tos", |text| spec::tos(text).map_err(|error| words(&error)));
+    let size = section.integer("size", 0..=65_535, "bytes");
+    let interval = section.written("interval", |text| span(text).map_err(|error| words(&error)));
+    let count = section.integer("count", 0..=i64::MAX, "");
+    let udp = section.integer("udp", 0..=65_535, "");
+    Spec {
+        tos: tos.map(|tos| tos.value),
+        size: size.map(|size| size.value as u16),
+        interval: interval.map(|interval| interval.value),
+        count: count.map(|count| count.value as u64),
+        udp: udp.map(|udp| udp.value as u16),
+        ..Spec::default()
+    }
+}
+
+/// Seconds as on the command line; a TOML number may have an exponent too.
+fn span(text: &str) -> Result<Duration> {
+    match text.parse::<f64>() {
+        Ok(seconds) if text.contains(['e', 'E']) => spec::seconds(&seconds.to_string()),
+        _ => spec::seconds(text),
+    }
+}
+
+/// What is wrong and what would be right, which the command line separates by a colon.
+fn words(error: &anyhow::Error) -> String {
+    error.to_string().replacen(": ", "; ", 1)
 }
 
 #[cfg(test)]
@@ -135,26 +119,44 @@ mod tests {
         assert_eq!(specs[1].name.as_deref(), Some("six"));
         assert_eq!((specs[1].tos, specs[1].udp), (Some(32), Some(9)));
         assert_eq!(specs[1].interval, Some(Duration::from_secs(2)));
+        let specs = parse("interval = 1e-2\n[[stream]]\nhost = \"a\"\n").unwrap();
+        assert_eq!(specs[0].interval, Some(Duration::from_millis(10)));
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn each_fault_has_its_place_and_a_remedy() {
         for (text, why) in [
-            ("", "no [[stream]]"),
-            ("x = 1\n", "line 1: "),
+            (
+                "",
+                "stream: is missing; write [[stream]] with host = \"192.0.2.1\"",
+            ),
+            (
+                "x = 1\n[[stream]]\nhost = \"a\"\n",
+                "1:1: x: unknown key; known here: tos, size, interval, count, udp, stream",
+            ),
             (
                 "[[stream]]\nhost = \"a\"\nsise = 3\n",
-                "line 3: unknown field `sise`",
+                "3:1: stream[1].sise: unknown key; did you mean size?",
             ),
             (
                 "[[stream]]\nhost = \"a\"\ntos = 300\n",
-                "stream 1 (a): TOS 300 is impossible",
+                "3:7: stream[1].tos: TOS 300 is impossible; an octet is 0 to 255 (0xff)",
             ),
-            ("[[stream]]\nhost = \"\"\n", "host is empty"),
-            ("[[stream]]\nsize = 3\n", "missing field `host`"),
+            (
+                "interval = \"1s\"\n[[stream]]\nhost = \"a\"\n",
+                "1:12: interval: \"1s\" is no number of seconds; write 1, 0.2 or 0.002",
+            ),
+            (
+                "[[stream]]\nhost = \"\"\n",
+                "2:8: stream[1].host: is empty; it must have 1 to 255 bytes",
+            ),
+            (
+                "[[stream]]\nsize = 3\n",
+                "1:1: stream[1].host: is missing; write host = \"192.0.2.1\"",
+            ),
         ] {
-            let error = format!("{:#}", parse(text).unwrap_err());
-            assert!(error.contains(why), "{text:?}: {error}");
+            assert_eq!(parse(text).unwrap_err().lines(), [why], "{text:?}");
         }
+        assert_eq!(parse("size = 1e9\ntos = []\n").unwrap_err().len(), 3);
     }
 }
