@@ -107,16 +107,16 @@ fn check_and_run_refuse_a_wrong_configuration_before_anything_is_opened() {
     let ok = format!("{}: ok\n", good.display());
     assert_eq!(run(&["check"], &good), (Some(0), ok, String::new()));
     let faults = format!(
-        "{file}:4: lns.listen: \"127.0.0.1\" has no port; write \"127.0.0.1:1701\"\n\
-         {file}:5: lns.listen_on: unknown key; did you mean listen?\n",
+        "{file}:4:11: lns.listen: \"127.0.0.1\" has no port; write \"127.0.0.1:1701\"\n\
+         {file}:5:1: lns.listen_on: unknown key; did you mean listen?\n",
         file = bad.display()
     );
     assert_eq!(
         run(&["check"], &bad),
-        (Some(1), String::new(), faults.clone())
+        (Some(2), String::new(), faults.clone())
     );
     let (code, _, said) = run(&["run", "--config"], &bad);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(
         said.starts_with(&faults) && said.contains("not started: 2 faults"),
         "{said}"

@@ -22,9 +22,9 @@ fn every_fault_is_one_line_and_status_2() {
         (&["127.0.0.1,colour=3"], "no such key"),
         (
             &["-f", &streams],
-            "streams.toml: stream 1 (127.0.0.1): no TOS \"gold\"",
+            "streams.toml:3:7: stream[1].tos: no TOS \"gold\"",
         ),
-        (&["-f", &directory.path("none")], "cannot read "),
+        (&["-f", &directory.path("none")], "none: cannot be read: "),
         (&["-i", "0", "127.0.0.1"], "interval"),
         (
             &["-i", "0.000001", "127.0.0.1"],
