@@ -296,7 +296,7 @@ impl<'s> Notes<'s> {
             let ends = self.source.match_indices('\n').map(|(end, _)| end + 1);
             std::iter::once(0).chain(ends).collect()
         });
-        let end = self.source.floor_char_boundary(offset);
+        let end = char_before(self.source, offset);
         let line = starts.partition_point(|start| *start <= end);
         let before = &self.source[starts[line - 1]..end];
         Place {
@@ -304,4 +304,13 @@ impl<'s> Notes<'s> {
             column: before.chars().count() + 1,
         }
     }
+}
+
+/// The start of the character that the byte `at` is in, or the end of the text.
+pub(crate) fn char_before(text: &str, at: usize) -> usize {
+    let mut start = at.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    start
 }

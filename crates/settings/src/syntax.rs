@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml::de::DeTable;
 
-use crate::fault::{FAULTS_MAX, Notes, Words};
+use crate::fault::{FAULTS_MAX, Notes, Words, char_before};
 
 /// The document of the noted text, if its syntax has no fault.
 pub fn document<'s>(notes: &Notes<'s>) -> Option<DeTable<'s>> {
@@ -18,7 +18,7 @@ pub fn part<'s>(notes: &Notes<'s>, range: Range<usize>, before: usize) -> Option
     let (root, errors) = DeTable::parse_recoverable(text);
     let is_faultless = errors.is_empty();
     for error in errors {
-        let at = text.floor_char_boundary(error.span().map_or(0, |span| span.start));
+        let at = char_before(text, error.span().map_or(0, |span| span.start));
         // The first line of the parser's message has none of the text's values.
         let message = error.message().lines().next().unwrap_or("is no TOML");
         if notes.len() < FAULTS_MAX {
@@ -42,6 +42,8 @@ fn explain(text: &str, at: usize, message: &str, before: usize, secret: bool) ->
         if is_duplicate {
             return (name.to_owned(), given_twice.into());
         }
+        // A line that begins with a bracket may be a part of a secret.
+        let name = if secret { "NAME" } else { name };
         let right = format!("write a section as [{name}] or [[{name}]]");
         return (String::new(), (message, right).into());
     }

@@ -245,6 +245,7 @@ fn no_fault_and_no_print_tells_a_password() {
         "password = 'hunter2",
         "password = \"hunter2",
         "password = \"\"\"hunter2\nhunter2",
+        "password = \"\"\"\n[hunter2\n\"\"\"",
         "password = \"hunter2\" hunter2",
         "password = [\"hunter2\"]",
         "password = { a = \"hunter2\" }",

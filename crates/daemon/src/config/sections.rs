@@ -204,7 +204,7 @@ fn retransmission(section: &mut Section, config: &mut l2tp::Config) {
         let message = "is below 8 seconds, which RFC 2661 5.8 forbids; it must be 8 to 600 seconds";
         section.fault(cap.at, "retransmit_cap_s", message);
     }
-    set(first.clone(), &mut config.retransmit.first);
+    set(first, &mut config.retransmit.first);
     set(cap, &mut config.retransmit.cap);
     if let Some(first) = first
         && first.value > config.retransmit.cap

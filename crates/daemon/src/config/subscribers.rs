@@ -313,7 +313,7 @@ fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &Notes) {
             return notes.at(at, "pool", message);
         }
     };
-    notes.advise(at, "pool", &format!("{message}; {remedy}"));
+    notes.advise(at, "pool", format!("{message}; {remedy}"));
 }
 
 fn users(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<(UsersFile, Users)> {

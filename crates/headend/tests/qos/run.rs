@@ -203,7 +203,8 @@ fn a_bad_policy_is_told_and_the_old_one_kept() {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        errors.starts_with("policy.toml: No such file") && errors.lines().count() == 1,
+        errors.starts_with("policy.toml: cannot be read: No such file")
+            && errors.lines().count() == 1,
         "{errors}"
     );
     let shown = bench.shown();
@@ -247,7 +248,13 @@ fn what_cannot_be_is_one_line_and_changes_nothing() {
     let running = UnixListener::bind(bench.home.path("taken")).unwrap();
     for (policy, lan, wan, control, said) in [
         ("bad.toml", "lan0", "wan0", "c", "bad.toml:2:6: link.up: "),
-        ("none.toml", "lan0", "wan0", "c", "none.toml: No such file"),
+        (
+            "none.toml",
+            "lan0",
+            "wan0",
+            "c",
+            "none.toml: cannot be read: No such file",
+        ),
         ("policy.toml", "lan0", "lan0", "c", "the same interface"),
         (
             "policy.toml",

@@ -139,11 +139,7 @@ fn find_parents(
                 format!("before this one there are {}", names[..place].join(", ")),
             ),
         };
-        notes.at(
-            at,
-            &format!("class[{}].parent", place + 1),
-            (message, right),
-        );
+        notes.at(at, format!("class[{}].parent", place + 1), (message, right));
     }
     found
 }

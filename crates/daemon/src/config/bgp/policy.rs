@@ -143,14 +143,10 @@ fn roas(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Roas {
         return Roas::default();
     };
     let file = super::beside(path, name);
-    let text = match std::fs::read_to_string(&file) {
+    let text = match settings::text_of(&file) {
         Ok(text) => text,
-        Err(error) => {
-            notes.at(
-                at,
-                "bgp.roas",
-                format!("{}: cannot be read: {error}", file.display()),
-            );
+        Err(faults) => {
+            notes.at(at, "bgp.roas", faults.to_string());
             return Roas::default();
         }
     };
