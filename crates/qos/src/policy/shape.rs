@@ -108,10 +108,7 @@ pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Shape {
 }
 
 /// The value of one queue's key.
-fn value_of(
-    setting: &'static Setting,
-    section: &mut Section<'_>,
-) -> Option<Value> {
+fn value_of(setting: &'static Setting, section: &mut Section<'_>) -> Option<Value> {
     let key = setting.name;
     match setting.takes {
         Takes::Flag => {
