@@ -11,22 +11,29 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lab::captures::{KINDS, Kind, Scale, Written, named};
 use lab::plot::number::grouped;
 use lab::report::{Cell, Table};
+use serde_json::json;
 
 /// Write captures that are hard to analyse, the same octets each time.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The directory for them, made if need be
-    #[arg(value_name = "DIR", required_unless_present = "list")]
+    /// The directory for the captures, created if it does not exist
+    #[arg(value_name = "DIR", required_unless_present_any = ["list", "out"])]
     dir: Option<PathBuf>,
+    /// The directory for the captures, in place of DIR
+    #[arg(short, long, value_name = "DIR", conflicts_with = "dir")]
+    out: Option<PathBuf>,
     /// Which of them to write [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = kind)]
     only: Vec<&'static Kind>,
     /// How large, against the sizes that --list tells
     #[arg(long, value_name = "F", default_value = "1")]
     scale: Scale,
-    /// Say what there is, and write nothing
+    /// List the captures, and write nothing
     #[arg(long)]
     list: bool,
+    /// Print one JSON object a line for each capture
+    #[arg(long)]
+    json: bool,
 }
 
 /// The kind of that name, or which there are.
@@ -44,10 +51,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     } else {
         args.only.clone()
     };
-    let dir = match &args.dir {
+    let dir = match args.dir.as_ref().or(args.out.as_ref()) {
         Some(dir) if !args.list => dir,
         _ => {
-            show(&list(&kinds, args.scale));
+            show(&match args.json {
+                true => list_json(&kinds, args.scale),
+                false => list(&kinds, args.scale),
+            });
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -59,12 +69,22 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         ("time", "s"),
     ];
     let mut table = Table::new(format!("Captures in {}", dir.display()), &columns);
+    let mut lines = String::new();
     for kind in kinds {
         let path = dir.join(format!("{}.pcap", kind.name));
         let started = Instant::now();
         let written = write(kind, args.scale, &path)
             .with_context(|| format!("cannot write {}", path.display()))?;
         let seconds = started.elapsed().as_secs_f64();
+        let line = json!({
+            "schema": "bench.capture/1",
+            "name": kind.name,
+            "file": path.to_string_lossy(),
+            "packets": written.packets,
+            "octets": written.bytes,
+            "took_s": seconds,
+        });
+        lines += &format!("{line}\n");
         table.row([
             kind.name.into(),
             written.packets.into(),
@@ -72,7 +92,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
             Cell::num(seconds, 1),
         ]);
     }
-    show(&table.to_text());
+    show(&match args.json {
+        true => lines,
+        false => table.to_text(),
+    });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -100,6 +123,21 @@ fn list(kinds: &[&Kind], scale: Scale) -> String {
         text += &format!("  An analyser that is fast on it shows {}.\n", kind.proves);
     }
     text
+}
+
+/// The same as JSON, a line for each.
+fn list_json(kinds: &[&Kind], scale: Scale) -> String {
+    let line = |kind: &&Kind| {
+        let value = json!({
+            "schema": "bench.capture/1",
+            "name": kind.name,
+            "packets": kind.packets_at(scale),
+            "content": kind.what,
+            "proves": kind.proves,
+        });
+        format!("{value}\n")
+    };
+    kinds.iter().map(line).collect()
 }
 
 /// To standard output; a reader that went away is no failure.

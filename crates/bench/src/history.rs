@@ -27,7 +27,7 @@ const BUILDS: [&str; 6] = ["r2929", "r3031", "r3125", "r3158", "r3181", "default
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The page; its figures go beside it [default: bench-results/history/index.html]
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Fewer tunnels, descriptors and packets, in some seconds
     #[arg(long)]

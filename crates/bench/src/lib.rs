@@ -40,6 +40,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
+use lab::report::Report;
 
 /// Measure curves on this machine.
 #[derive(Debug, clap::Args)]
@@ -100,8 +101,28 @@ enum Verb {
 #[derive(Clone, Debug, clap::Args)]
 struct Out {
     /// The directory for the JSON, CSV and SVG files [default: bench-results/ and the benchmark's name]
-    #[arg(long = "out", value_name = "DIR")]
+    #[arg(short = 'o', long = "out", value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Print the JSON file instead of the tables
+    #[arg(long)]
+    json: bool,
+}
+
+impl Out {
+    /// Writes the files of `report`, and prints its tables or its JSON.
+    fn publish(&self, report: &Report) -> Result<()> {
+        if !self.json {
+            report.publish(self.dir.as_deref())?;
+            return Ok(());
+        }
+        let dir = self.dir.clone().unwrap_or_else(|| report.default_dir());
+        let written = report.write(&dir)?;
+        // The first file is the one that has everything.
+        if let Some((_, file)) = written.files.first() {
+            print!("{}", std::fs::read_to_string(file)?);
+        }
+        Ok(())
+    }
 }
 
 /// Runs the benchmark that was asked for.

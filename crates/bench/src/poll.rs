@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     report.tables = vec![table(&measured), table_calls(&measured)];
     report.charts = chapter.charts;
     report.charts.push(chart_stores(&measured).into());
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     ];
     let charts = config.cases.iter().map(|&case| chart(&measured, case));
     report.charts = charts.map(Into::into).collect();
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     report.charts = OPERATIONS
         .map(|operation| chart(&measured, operation).into())
         .into();
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -52,7 +52,7 @@ impl Socket {
     pub fn listen(path: &Path) -> Result<Self> {
         let listener = reactor::unix::listen(path, MODE).map_err(|error| match error.kind() {
             ErrorKind::AddrInUse => {
-                anyhow!("{error}; end it, or give this one another socket with --control PATH")
+                anyhow!("{error}; end it, or give this one another socket with --socket PATH")
             }
             _ => anyhow!("control socket {}: {error}", path.display()),
         })?;

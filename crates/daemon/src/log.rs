@@ -1,6 +1,7 @@
 //! Where log lines go: standard error, as text or JSON, or the journal with its
 //! fields.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
@@ -33,11 +34,17 @@ pub(super) fn start(log: &Log) -> Result<()> {
     match log.format {
         LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init()?,
         LogFormat::Text => {
-            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colour =
+                std::io::stderr().is_terminal() && !is_colour_refused(std::env::var_os("NO_COLOR"));
             registry.with(layer.with_ansi(colour)).try_init()?;
         }
     }
     Ok(())
+}
+
+/// Whether the value of `NO_COLOR` asks for no colour (<https://no-color.org>): any text but the empty one.
+fn is_colour_refused(value: Option<OsString>) -> bool {
+    value.is_some_and(|value| !value.is_empty())
 }
 
 /// Writes down what is no fault of the configuration, and maybe not meant so.
@@ -55,4 +62,25 @@ fn is_journal() -> bool {
     };
     rustix::fs::fstat(std::io::stderr().as_fd())
         .is_ok_and(|stat| stream == format!("{}:{}", stat.st_dev, stat.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_in_no_color_turns_colour_off() {
+        for (value, refused) in [
+            (None, false),
+            (Some(""), false),
+            (Some("1"), true),
+            (Some("0"), true),
+        ] {
+            assert_eq!(
+                is_colour_refused(value.map(OsString::from)),
+                refused,
+                "{value:?}"
+            );
+        }
+    }
 }

@@ -91,7 +91,17 @@ impl Recording {
     /// The recording as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("texts and numbers become JSON")
+        #[derive(Serialize)]
+        struct Document<'r> {
+            schema: &'static str,
+            #[serde(flatten)]
+            recording: &'r Recording,
+        }
+        let document = Document {
+            schema: "emulate.recording/1",
+            recording: self,
+        };
+        serde_json::to_string_pretty(&document).expect("texts and numbers become JSON")
     }
 
     /// Reads what [`Recording::to_json`] wrote.

@@ -16,7 +16,9 @@ pub use write::write;
 
 /// The value of `format`, the first key.
 pub const FORMAT: &str = "headend-ping";
-/// The value of `version`, the second key. It is raised for a change that older readers would misunderstand.
-pub const VERSION: u64 = 1;
-/// The most packets in a file.
+/// The value of `version`, the second key: a change that an older reader would misunderstand makes it greater.
+pub const VERSION: u64 = 2;
+/// The value of `schema`, the third key, which version 1 does not have.
+pub const SCHEMA: &str = "ping.result/2";
+/// Packets that a file may hold at most.
 pub const SAMPLES_MAX: usize = 100_000_000;

@@ -30,7 +30,7 @@ pub(crate) fn measures_a_row(bench: &Bench<'_>) -> Result<()> {
         printed == serde_json::from_slice::<Value>(&file)?,
         "another file"
     );
-    ensure!(printed["schema"] == 1 && printed["kind"] == "headend-home-gateway");
+    ensure!(printed["schema"] == "lab.home-gateway/1" && printed["kind"] == "headend-home-gateway");
     let run = &printed["rows"][0]["runs"][0];
     let pings = run["pings"].as_array().context("pings")?;
     ensure!((10..=20).contains(&pings.len()), "{} pings", pings.len());

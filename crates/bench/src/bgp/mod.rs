@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     report.method = method(&bench, &plan, &others, &results);
     report.tables = tables::all(&results);
     report.charts = charts::all(&results);
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     Ok(if goals::all_is_whole(&plan, &results) {
         ExitCode::SUCCESS
     } else {

@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let Measured { runs, left_out } = measure(&builds, wanted)?;
     let mut report = report::report(&runs, wanted, MachineInfo::read_with(witness));
     report.method.extend(left_out);
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     report.tables.extend(chapter.tables);
     report.charts = vec![speed::chart(&measured).into()];
     report.charts.extend(chapter.charts);
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     println!(
         "\n{}: {}\n{}",
         chapter.title,

@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let mut report = Report::new("forward", MachineInfo::read_with(witness));
     report.method = method(bench.cores.are_apart());
     report.tables = tables::all(&all, &bulk);
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -48,9 +48,6 @@ pub(super) struct Args {
     /// Measure these parts alone
     #[arg(long, value_name = "PART,...", value_delimiter = ',')]
     only: Vec<Part>,
-    /// Print the report as JSON, and no tables
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     out: Out,
 }
@@ -162,16 +159,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     bar.finish_and_clear();
     let mut report = Report::new("qos", MachineInfo::read_with(witness));
     (report.method, report.tables, report.charts) = (method, tables, charts);
-    let dir = args.out.dir.as_deref();
-    if args.json {
-        let written = report.write(dir.unwrap_or(&report.default_dir()))?;
-        // The first file is the one that has everything.
-        if let Some((_, file)) = written.files.first() {
-            print!("{}", std::fs::read_to_string(file)?);
-        }
-    } else {
-        report.publish(dir)?;
-    }
+    args.out.publish(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 

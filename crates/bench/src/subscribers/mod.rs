@@ -127,7 +127,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let mut report = Report::new("subscribers", MachineInfo::read_with(witness));
     report.method = method(args, bench.cores.are_apart());
     report.tables = tables::all(&all);
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     let is_complete = |waves: &Waves| {
         let mut runs = waves.runs.iter();
         runs.all(|run| run.complete == waves.subscribers)

@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     report.method = method(&plan, &results);
     report.tables = tables::all(&plan, &results);
     report.charts = charts::all(&plan, &results);
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     report.method = method(&bench, &plan, &results);
     report.tables = tables::all(&results);
     report.charts = charts::all(&results);
-    report.publish(args.out.dir.as_deref())?;
+    args.out.publish(&report)?;
     Ok(if goals::all_came_up(&results) {
         ExitCode::SUCCESS
     } else {

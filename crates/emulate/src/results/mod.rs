@@ -216,7 +216,18 @@ impl Results {
     /// All of it as JSON, ending in a newline.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("numbers and names become JSON");
+        #[derive(Serialize)]
+        struct Document<'r> {
+            schema: &'static str,
+            #[serde(flatten)]
+            results: &'r Results,
+        }
+        let document = Document {
+            schema: "emulate.results/1",
+            results: self,
+        };
+        let mut text =
+            serde_json::to_string_pretty(&document).expect("numbers and names become JSON");
         text.push('\n');
         text
     }

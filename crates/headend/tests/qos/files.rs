@@ -10,7 +10,7 @@ use crate::support::{HEADEND, Home};
 pub(crate) fn is_of_a_running_one(words: &[&str]) -> bool {
     matches!(words[0], "run" | "show" | "reload")
         || words.contains(&"--live")
-        || words.contains(&"--control")
+        || words.contains(&"--socket")
 }
 
 #[test]

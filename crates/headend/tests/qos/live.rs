@@ -136,10 +136,10 @@ fn try_out(bench: &Bench, mut words: Vec<&str>) {
     let output = if words.contains(&"lan0") {
         bench.command(&words).output().unwrap()
     } else {
-        let at = words.iter().position(|word| *word == "--control");
+        let at = words.iter().position(|word| *word == "--socket");
         match at {
             Some(at) => words[at + 1] = "control",
-            None => words.extend(["--control", "control"]),
+            None => words.extend(["--socket", "control"]),
         }
         bench.home.run(&words)
     };
@@ -223,7 +223,7 @@ fn the_page_is_served_to_this_machine_with_bounds() {
     let bench = Bench::new("http");
     let shaper = bench.start();
     let _stream = Stream::new(bench.sockets());
-    let (_serving, address) = serve(&bench, &["graph", "--control", "control"]);
+    let (_serving, address) = serve(&bench, &["graph", "--socket", "control"]);
     let (status, page) = get(address, "/");
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert!(page.contains("<svg ") && page.contains("fetch('rates.json'"));

@@ -293,15 +293,7 @@ fn what_cannot_be_is_one_line_and_changes_nothing() {
         ),
     ] {
         let words = [
-            "run",
-            "--policy",
-            policy,
-            "--lan",
-            lan,
-            "--wan",
-            wan,
-            "--control",
-            control,
+            "run", "--policy", policy, "--lan", lan, "--wan", wan, "--socket", control,
         ];
         let output = bench.command(&words).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -326,7 +318,7 @@ fn what_cannot_be_is_one_line_and_changes_nothing() {
         errors.ends_with("headend qos: wan0: the interface is down; ip link set wan0 up\n"),
         "{errors}"
     );
-    let output = bench.home.run(&["show", "--control", "c"]);
+    let output = bench.home.run(&["show", "--socket", "c"]);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
     assert!(errors.contains("nothing runs at c"), "{errors}");

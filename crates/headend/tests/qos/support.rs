@@ -128,7 +128,7 @@ impl Bench {
         "lan0",
         "--wan",
         "wan0",
-        "--control",
+        "--socket",
         "control",
     ];
 
@@ -166,7 +166,7 @@ impl Bench {
 
     /// Asks the shaper something.
     pub(crate) fn ask(&self, words: &[&str]) -> Output {
-        let words = [words, &["--control", "control"]].concat();
+        let words = [words, &["--socket", "control"]].concat();
         self.home.run(&words)
     }
 

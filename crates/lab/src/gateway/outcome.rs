@@ -6,14 +6,14 @@ use super::rows::{Published, Result, Row, jain, mean};
 use super::treatment::Link;
 use crate::report::MachineInfo;
 
-/// The version of `results.json`; it rises when a field changes its meaning.
-pub const SCHEMA: u32 = 1;
+/// The schema of `results.json`; its version increases when a field changes its meaning.
+pub const SCHEMA: &str = "lab.home-gateway/1";
 
 /// All that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// [`SCHEMA`].
-    pub schema: u32,
+    pub schema: &'static str,
     /// `headend-home-gateway`.
     pub kind: &'static str,
     /// `namespaces` or `virtual time`.

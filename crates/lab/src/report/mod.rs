@@ -18,7 +18,8 @@ use plot::figure::Figure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The version of the JSON that [`Report::write`] makes; it rises when a field changes its meaning.
+/// The version in the schema of the JSON that [`Report::write`] makes: `bench.NAME/VERSION`. It increases when a field
+/// changes its meaning.
 pub const SCHEMA: u32 = 1;
 
 /// The results of one benchmark.

@@ -108,7 +108,7 @@ fn the_json_has_a_schema_version_and_unrounded_figures() {
     let written = report().write(&scratch.0).unwrap();
     let text = std::fs::read_to_string(&written.files[0].1).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(json["schema"], SCHEMA);
+    assert_eq!(json["schema"], format!("bench.bring-up-x/{SCHEMA}"));
     assert_eq!(json["kind"], "headend-bench");
     assert_eq!(json["tables"][0]["rows"][0]["cells"][1], 10_000);
     assert_eq!(json["tables"][0]["rows"][0]["cells"][2], 9.876_54);

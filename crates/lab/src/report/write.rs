@@ -47,7 +47,7 @@ impl fmt::Display for Written {
 /// The JSON file's outermost object.
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: u32,
+    schema: String,
     kind: &'static str,
     #[serde(flatten)]
     report: &'a Report,
@@ -81,7 +81,7 @@ impl Report {
         }
         let files = outputs.iter().map(|(name, ..)| name.as_str()).collect();
         let document = Document {
-            schema: SCHEMA,
+            schema: format!("bench.{}/{SCHEMA}", slug(&self.name)),
             kind: "headend-bench",
             report: self,
             files,

@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Read};
 use base::Duration;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::{FORMAT, SAMPLES_MAX, VERSION};
+use super::{FORMAT, SAMPLES_MAX, SCHEMA, VERSION};
 use crate::outcome::{Outcome, StreamOutcome, Summary};
 use crate::plan::StreamPlan;
 use crate::sample::{OneWay, Sample};
@@ -117,15 +117,17 @@ impl<'de> Visitor<'de> for Document<'_> {
         self.head.is_ours.set(true);
         let (key, version): (String, u64) = next(&mut map)?;
         self.head.version.set((key == "version").then_some(version));
-        if self.head.version.get() != Some(VERSION) {
+        if !matches!(self.head.version.get(), Some(1..=VERSION)) {
             return Err(A::Error::custom("no version that is known"));
         }
         let mut tool = None;
+        let mut schema: Option<String> = None;
         let mut numbers = [None; 4];
         let mut interrupted = None;
         let mut streams = None;
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
+                "schema" => once(&mut schema, map.next_value()?, "schema")?,
                 "tool" => once(&mut tool, map.next_value()?, "tool")?,
                 "started_unix_ns" => once(&mut numbers[0], map.next_value()?, "started_unix_ns")?,
                 "duration_ns" => once(&mut numbers[1], map.next_value()?, "duration_ns")?,
@@ -135,6 +137,9 @@ impl<'de> Visitor<'de> for Document<'_> {
                 "streams" => once(&mut streams, map.next_value_seed(Streams)?, "streams")?,
                 _ => return Err(A::Error::custom(format_args!("unknown key {key:?}"))),
             }
+        }
+        if version > 1 && schema.as_deref() != Some(SCHEMA) {
+            return Err(A::Error::custom("another schema"));
         }
         Ok(Outcome {
             tool: tool.ok_or_else(|| missing("tool"))?,

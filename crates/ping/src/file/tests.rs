@@ -119,7 +119,8 @@ fn a_file_is_as_documented() {
     let text = String::from_utf8(written(&outcome)).unwrap();
     let expected = format!(
         r#"{{"format":"headend-ping",
-"version":1,
+"version":2,
+"schema":"ping.result/2",
 "tool":"headend {}",
 "started_unix_ns":1700000000000000000,
 "duration_ns":22395685,
@@ -155,6 +156,20 @@ fn a_file_cut_anywhere_is_refused_and_nothing_panics() {
 }
 
 #[test]
+fn a_file_of_version_1_has_no_schema_and_one_of_version_2_has_its_own() {
+    let outcome = outcome(7, 20);
+    let two = String::from_utf8(written(&outcome)).unwrap();
+    let without = two.replace("\"schema\":\"ping.result/2\",\n", "");
+    let one = without.replace("\"version\":2", "\"version\":1");
+    assert_eq!(read(one.as_bytes()).unwrap(), outcome);
+    let other = two.replace("ping.result/2", "ping.result/9");
+    for wrong in [without, other] {
+        let found = read(wrong.as_bytes()).unwrap_err().to_string();
+        assert!(found.contains("another schema"), "{found}");
+    }
+}
+
+#[test]
 fn foreign_and_newer_files_are_refused_as_what_they_are() {
     for foreign in [
         "{}",
@@ -167,7 +182,7 @@ fn foreign_and_newer_files_are_refused_as_what_they_are() {
         let found = read(foreign.as_bytes());
         assert!(matches!(found, Err(ReadError::Foreign)), "{foreign}");
     }
-    let newer = "{\"format\":\"headend-ping\",\"version\":2,\"what\":[]}";
+    let newer = "{\"format\":\"headend-ping\",\"version\":3,\"what\":[]}";
     let found = read(newer.as_bytes()).unwrap_err().to_string();
     assert!(found.contains("newer version"), "{found}");
     assert!(matches!(read(&b""[..]), Err(ReadError::Truncated)));

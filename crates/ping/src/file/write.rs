@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{FORMAT, VERSION};
+use super::{FORMAT, SCHEMA, VERSION};
 use crate::outcome::{Dues, Outcome, StreamOutcome};
 use crate::sample::Sample;
 
@@ -21,7 +21,7 @@ pub fn write<W: Write>(outcome: &Outcome, out: W) -> io::Result<()> {
         text: Vec::with_capacity(PIECE + 64),
     };
     paper.text(&format!(
-        "{{\"format\":\"{FORMAT}\",\n\"version\":{VERSION},\n\"tool\":"
+        "{{\"format\":\"{FORMAT}\",\n\"version\":{VERSION},\n\"schema\":\"{SCHEMA}\",\n\"tool\":"
     ));
     paper.json(&outcome.tool)?;
     for (key, value) in [

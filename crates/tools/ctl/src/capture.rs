@@ -55,8 +55,12 @@ struct Subscriber {
     /// Its name or its address
     #[arg(value_name = "NAME|ADDRESS")]
     who: String,
-    /// The file, which is written anew; - is standard output
-    file: PathBuf,
+    /// The file to write, replaced if it exists; - is standard output
+    #[arg(value_name = "FILE", required_unless_present = "out")]
+    file: Option<PathBuf>,
+    /// The file to write, in place of FILE
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    out: Option<PathBuf>,
     /// End after so many packets, both interfaces together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -96,7 +100,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         stopping: None,
     };
     run.client.flush()?;
-    let end = run.take(&wanted.file)?;
+    let file = wanted.file.as_ref().or(wanted.out.as_ref());
+    let file = file.context("give the file to write")?;
+    let end = run.take(file)?;
     if let Some(end) = end {
         let (inside, outside) = (&end["inside"], &end["outside"]);
         let lost =

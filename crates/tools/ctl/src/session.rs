@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::subscriber::Who;
 use cli::Socket;
 use cli::table::{Shown, age, show};
 use control::client::{Client, refusal};
+use control::reply::Reply;
 use control::request::{Do, SessionCreate, SessionName, Wait, Wire};
 
 /// Create, delete, drop and answer sessions.
@@ -77,6 +78,9 @@ struct Create {
     /// Do not wait until they are up
     #[arg(long)]
     no_wait: bool,
+    /// Print one JSON object a line for each session
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -174,20 +178,11 @@ fn run_create(client: &mut Client, create: &Create) -> Result<ExitCode> {
         if let Some(reason) = refusal(&reply) {
             bail!("{reason}");
         }
-        match (reply.session, reply.up) {
-            (_, Some(false)) => {
-                failed += 1;
-                let reason = reply.reason.as_deref().unwrap_or("no reason given");
-                eprintln!(
-                    "headend: session {} failed: {reason}",
-                    reply.session.unwrap_or(0)
-                );
-            }
-            (Some(session), Some(true)) => {
-                println!("tunnel {} session {session} up", create.tunnel)
-            }
-            (Some(session), None) => println!("tunnel {} session {session} started", create.tunnel),
-            (None, _) => {}
+        if create.json && (reply.session.is_some() || reply.up.is_some()) {
+            println!("{}", created(create, &reply));
+            failed += u32::from(reply.up == Some(false));
+        } else {
+            failed += report(create, &reply);
         }
         if reply.id == id && reply.end {
             return Ok(if failed == 0 {
@@ -197,4 +192,32 @@ fn run_create(client: &mut Client, create: &Create) -> Result<ExitCode> {
             });
         }
     }
+}
+
+/// A reply as one object, `session.created/1`.
+fn created(create: &Create, reply: &Reply) -> Value {
+    json!({
+        "schema": "session.created/1",
+        "tunnel": create.tunnel,
+        "session": reply.session,
+        "up": reply.up,
+        "ms": reply.ms,
+        "reason": reply.reason,
+    })
+}
+
+/// Prints a reply; returns the number of sessions that failed.
+fn report(create: &Create, reply: &Reply) -> u32 {
+    match (reply.session, reply.up) {
+        (session, Some(false)) => {
+            let reason = reply.reason.as_deref().unwrap_or("no reason given");
+            let session = session.unwrap_or(0);
+            eprintln!("headend: session {session} failed: {reason}");
+            return 1;
+        }
+        (Some(session), Some(true)) => println!("tunnel {} session {session} up", create.tunnel),
+        (Some(session), None) => println!("tunnel {} session {session} started", create.tunnel),
+        (None, _) => {}
+    }
+    0
 }

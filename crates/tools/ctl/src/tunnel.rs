@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Subcommand;
+use serde_json::{Value, json};
 
 use cli::Socket;
 use cli::values::{peer, seconds};
@@ -50,9 +51,12 @@ struct Create {
     /// Do not wait until they are up
     #[arg(long)]
     no_wait: bool,
-    /// Give up waiting after so many seconds
+    /// Stop waiting after this many seconds
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -87,7 +91,7 @@ impl Create {
 /// Does what was typed.
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.verb {
-        Verb::Create(create) => run_create(&args.socket, &create.wanted()),
+        Verb::Create(create) => run_create(&args.socket, &create.wanted(), create.json),
         Verb::Delete(delete) => {
             let (tunnel, version, all) = (delete.tunnel, delete.version, delete.all);
             let request = Do::TunnelDelete(TunnelDelete {
@@ -102,17 +106,37 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-fn run_create(socket: &Socket, wanted: &Wanted) -> Result<ExitCode> {
+fn run_create(socket: &Socket, wanted: &Wanted, json: bool) -> Result<ExitCode> {
     let mut client = socket.connect()?;
     let bar = cli::progress::bar(wanted.count, "tunnels");
     let outcome = create::create(&mut client, wanted, |done| bar.set_position(done.into()));
     bar.finish_and_clear();
     let outcome = outcome?;
-    report(wanted, &outcome);
+    match json {
+        true => println!("{}", document(wanted, &outcome)),
+        false => report(wanted, &outcome),
+    }
     Ok(if outcome.failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
+    })
+}
+
+/// The result as one object, `tunnel.created/1`.
+fn document(wanted: &Wanted, outcome: &Outcome) -> Value {
+    json!({
+        "schema": "tunnel.created/1",
+        "peer": wanted.peer,
+        "count": wanted.count,
+        "waited": wanted.wait == Wait::Up,
+        "done": outcome.done,
+        "failed": outcome.failed,
+        "took_s": outcome.took.as_secs_f64(),
+        "per_s": outcome.rate(),
+        "last_tunnel": outcome.last.map(|(tunnel, _)| tunnel),
+        "last_session": outcome.last.and_then(|(_, session)| session),
+        "reasons": outcome.reasons,
     })
 }
 

@@ -45,7 +45,7 @@ DIR gets results.json, events.csv, shares.csv, routers.csv, pictures as SVG, and
 
 Examples:
   headend emulate docs/emulate/hijack.toml --out hijack        # then open hijack/page.html
-  headend emulate docs/emulate/mesh.toml --control mesh.sock &
+  headend emulate docs/emulate/mesh.toml --socket mesh.sock &
   headend show bgp summary --socket mesh.sock --router r7
   headend emulate inject --socket mesh.sock 'kind = \"withdraw\"
   router = \"r1\"
@@ -53,43 +53,40 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Let an event happen in a running emulation: a section `[[event]]` without its heading
+    /// Inject an event into a running emulation: the keys of an [[event]] section, without the heading
     Inject(Inject),
-    /// Say how far a running emulation is
+    /// Show the progress of a running emulation
     Progress(Progress),
-    /// Check a scenario and run nothing
-    Check {
-        /// The scenario
-        scenario: PathBuf,
-    },
-    /// Run a recording again, with what was injected
+    /// Check a scenario file without running it
+    Check(Check),
+    /// Replay a recorded run, with the events that were injected
     Replay(Replay),
 }
 
-/// What is run, and what it leaves.
+/// Which scenario runs, and which files it writes.
 #[derive(Debug, clap::Args)]
 struct Run {
-    /// The scenario
+    /// The scenario file
     scenario: Option<PathBuf>,
     #[command(flatten)]
     keep: Keep,
-    /// Record the run, with what is injected, to be replayed
+    /// Write a recording for `emulate replay`: the scenario and each injected event
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// How threads wait for sockets, where links are over TCP
+    /// How threads wait for sockets, if links are over TCP
     #[arg(long, value_enum, default_value = "epoll")]
     poller: Poller,
-    /// Answer `show` and `inject` here while it runs
-    #[arg(long, value_name = "PATH")]
-    control: Option<PathBuf>,
+    /// Serve the control protocol on this socket during the run, for `show` and `inject`
+    #[arg(long, alias = "control", value_name = "PATH")]
+    socket: Option<PathBuf>,
 }
 
-/// What waits for readiness.
+/// The system call that waits for ready descriptors.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Poller {
-    /// A wait costs what is ready
+    /// The cost of a wait grows with the ready descriptors
     Epoll,
-    /// A wait costs what is watched, as it was
+    /// The cost of a wait grows with the watched descriptors; a baseline for comparison
     Poll,
 }
 
@@ -104,13 +101,13 @@ impl From<Poller> for PollerKind {
 
 #[derive(Debug, clap::Args)]
 struct Keep {
-    /// The directory for results [default: emulate-results and the scenario's name]
-    #[arg(long, value_name = "DIR")]
+    /// The directory for the result files [default: emulate-results/ and the scenario's name]
+    #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write the routes of this router, too, as MRT; may be given several times
+    /// Also write the routes of this router as MRT; may be repeated
     #[arg(long, value_name = "ROUTER")]
     mrt: Vec<String>,
-    /// The results as JSON on standard output, instead of a summary
+    /// Print results.json instead of a summary
     #[arg(long)]
     json: bool,
 }
@@ -120,8 +117,11 @@ struct Inject {
     /// The emulation's control socket
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// The event
+    /// The event, as TOML keys
     event: String,
+    /// Print the event as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -129,6 +129,18 @@ struct Progress {
     /// The emulation's control socket
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
+    /// Print the progress as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Check {
+    /// The scenario file
+    scenario: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -144,7 +156,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let done = match (&args.verb, &args.run.scenario) {
         (Some(Verb::Inject(inject)), _) => inject_event(inject),
         (Some(Verb::Progress(progress)), _) => show_progress(progress),
-        (Some(Verb::Check { scenario }), _) => check(scenario),
+        (Some(Verb::Check(args)), _) => check(args),
         (Some(Verb::Replay(replay)), _) => replay_recording(replay),
         (None, Some(scenario)) => run_scenario(scenario, &args.run),
         (None, None) => Err(anyhow!("give a scenario; --help has examples")),
@@ -157,25 +169,52 @@ fn load(path: &Path) -> Result<Scenario> {
     Ok(Scenario::load(&text, &path.to_string_lossy())?)
 }
 
-fn check(path: &Path) -> Result<ExitCode> {
-    let scenario = load(path)?;
+/// Counts of a scenario: routers, links, events.
+fn counts(scenario: &Scenario) -> [usize; 3] {
     let topology = &scenario.topology;
-    let (routers, links, events) = (
+    [
         topology.routers.len(),
         topology.links.len(),
         scenario.events.len(),
-    );
-    println!(
-        "{}: ok: {routers} routers, {links} links, {events} events",
-        path.display()
-    );
-    Ok(ExitCode::SUCCESS)
+    ]
+}
+
+fn check(args: &Check) -> Result<ExitCode> {
+    let path = &args.scenario;
+    if !args.json {
+        let [routers, links, events] = counts(&load(path)?);
+        println!(
+            "{}: ok: {routers} routers, {links} links, {events} events",
+            path.display()
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = path.to_string_lossy();
+    let (found, faults) = match Scenario::load(&settings::text_of(path)?, &file) {
+        Ok(scenario) => (Some(counts(&scenario)), Vec::new()),
+        Err(faults) => (None, faults.lines()),
+    };
+    let count = |at: usize| found.map(|counts| counts[at]);
+    let document = serde_json::json!({
+        "schema": "emulate.check/1",
+        "file": file,
+        "usable": found.is_some(),
+        "routers": count(0),
+        "links": count(1),
+        "events": count(2),
+        "faults": faults,
+    });
+    println!("{document:#}");
+    Ok(match found {
+        Some(_) => ExitCode::SUCCESS,
+        None => ExitCode::from(2),
+    })
 }
 
 fn run_scenario(path: &Path, args: &Run) -> Result<ExitCode> {
     let scenario = load(path)?;
     let directory = args.keep.directory(path);
-    let running = run::run(scenario, args.poller.into(), args.control.as_deref())?;
+    let running = run::run(scenario, args.poller.into(), args.socket.as_deref())?;
     if let Some(path) = &args.record {
         let text = running.recording().to_json();
         std::fs::write(path, text).with_context(|| format!("{}", path.display()))?;
@@ -214,13 +253,33 @@ fn inject_event(args: &Inject) -> Result<ExitCode> {
     let row: Value = client.one(&control::Verb::Inject(control::Event {
         event: args.event.clone(),
     }))?;
-    println!("{}", row["event"].as_str().unwrap_or_default());
+    match args.json {
+        true => println!("{row}"),
+        false => println!("{}", row["event"].as_str().unwrap_or_default()),
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 fn show_progress(args: &Progress) -> Result<ExitCode> {
     let mut client = Client::connect(&args.socket)?;
     let row: Value = client.one(&control::Verb::Progress(Nothing {}))?;
-    println!("{row}");
+    if args.json {
+        println!("{row}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let seconds = |field: &str| row[field].as_f64().unwrap_or(0.0);
+    println!(
+        "{:.3} s of {:.3} s, {:.2} times real time; endpoints up {} of {}, sessions lost {}; \
+         messages {}, UPDATEs {}; steps left {}",
+        seconds("now_s"),
+        seconds("run_s"),
+        seconds("rate"),
+        row["endpoints_up"],
+        row["endpoints"],
+        row["sessions_lost"],
+        row["messages"],
+        row["updates"],
+        row["steps_left"]
+    );
     Ok(ExitCode::SUCCESS)
 }

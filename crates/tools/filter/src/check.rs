@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let document = json!({
-            "version": 1,
+            "schema": "filter.check/1",
             "file": name.to_string(),
             "usable": set.is_some(),
             "faults": remarks.faults.iter().map(remark).collect::<Vec<_>>(),

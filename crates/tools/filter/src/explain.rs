@@ -103,7 +103,7 @@ fn document(explanation: &Explanation) -> serde_json::Value {
         })
         .collect();
     json!({
-        "version": 1,
+        "schema": "filter.explain/1",
         "filter": explanation.filter,
         "direction": explanation.direction.word(),
         "packet": explanation.packet,

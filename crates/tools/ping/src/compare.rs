@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ping::{Outcome, Summary};
+use ping::{Outcome, StreamOutcome, Summary};
 use serde_json::{Value, json};
 
 /// A result with the name of its file.
@@ -157,6 +157,25 @@ fn clean(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).collect()
 }
 
+/// The plan and summary of each stream of one result.
+pub(super) fn summary(outcome: &Outcome) -> Value {
+    json!({
+        "schema": "ping.summary/1",
+        "tool": outcome.tool,
+        "started_unix_ns": outcome.started_unix_ns,
+        "interrupted": outcome.interrupted,
+        "streams": outcome.streams.iter().map(of_stream).collect::<Vec<_>>(),
+    })
+}
+
+fn of_stream(stream: &StreamOutcome) -> Value {
+    json!({
+        "plan": stream.plan,
+        "summary": stream.summary,
+        "loss": loss(&stream.summary),
+    })
+}
+
 /// The comparison as a value.
 pub(super) fn json(results: &[Named]) -> Value {
     let files = results.iter().enumerate().map(|(number, named)| {
@@ -164,12 +183,9 @@ pub(super) fn json(results: &[Named]) -> Value {
             let difference = first(results, number, &stream.plan.name)
                 .map(|first| difference(&stream.summary, first))
                 .map(|found| json!({"p50_ns": found.p50_ns, "p99_ns": found.p99_ns, "loss": found.loss}));
-            json!({
-                "plan": stream.plan,
-                "summary": stream.summary,
-                "loss": loss(&stream.summary),
-                "difference": difference,
-            })
+            let mut value = of_stream(stream);
+            value["difference"] = json!(difference);
+            value
         });
         json!({
             "file": named.file,

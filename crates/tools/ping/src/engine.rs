@@ -115,7 +115,7 @@ impl<'a> Engine<'a> {
                     self.paper.line(&text::opening(stream));
                 }
             }
-            Shown::Csv => {}
+            Shown::Csv | Shown::Json => {}
         }
         Ok(())
     }

@@ -27,6 +27,8 @@ pub(super) enum View {
     Quiet,
     /// Nothing but rows at the end.
     Csv,
+    /// Nothing but one JSON object at the end.
+    Json,
 }
 
 /// Where packets come from, and what routers may do with them.
@@ -129,6 +131,7 @@ fn task(args: &PingArgs) -> Result<Task> {
 
 fn view(args: &PingArgs) -> View {
     match (args.csv, args.quiet) {
+        _ if args.json => View::Json,
         (true, _) => View::Csv,
         (_, true) => View::Quiet,
         _ if is_watched() && !args.plain => View::Live,

@@ -88,7 +88,10 @@ fn measure(task: Task) -> Result<ExitCode> {
 fn print(task: &Task, outcome: &Outcome, paper: Paper) -> Result<()> {
     paper.finish()?;
     let mut out = BufWriter::new(io::stdout().lock());
-    if task.view == View::Csv {
+    if task.view == View::Json {
+        serde_json::to_writer(&mut out, &compare::summary(outcome)).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else if task.view == View::Csv {
         writeln!(out, "{}", text::CSV_HEAD)?;
         for stream in &outcome.streams {
             text::csv(stream, "", &mut out)?;

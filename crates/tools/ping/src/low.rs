@@ -110,10 +110,13 @@ pub(super) struct PingArgs {
     #[arg(long)]
     pub(super) plain: bool,
     /// Print one row for each packet at the end, and nothing else
-    #[arg(long, conflicts_with_all = ["quiet", "plain"])]
+    #[arg(long, conflicts_with_all = ["quiet", "plain", "json"])]
     pub(super) csv: bool,
+    /// Print the plan and summary of each stream at the end as one JSON object, and nothing else
+    #[arg(long, conflicts_with_all = ["quiet", "plain"])]
+    pub(super) json: bool,
     /// Keep the result in a file; .gz and .zst are compressed
-    #[arg(short, value_name = "FILE")]
+    #[arg(short, long = "out", value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
     /// Draw the round trips into a file that ends in .svg, .png or .html; may be repeated. KIND is time (with marks
     /// of losses), line, scatter or cdf; without one a picture is over time, and a page has all

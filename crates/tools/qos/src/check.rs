@@ -109,7 +109,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let is_usable = examined.policy.is_some();
     if args.json {
         let document = json!({
-            "version": 1,
+            "schema": "qos.check/1",
             "file": examined.name,
             "usable": is_usable,
             "faults": examined.faults.iter().map(object).collect::<Vec<_>>(),

@@ -19,8 +19,8 @@ pub(super) struct Running(Client);
 /// Which one is meant.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Control {
-    /// Its control socket
-    #[arg(long = "control", value_name = "PATH", default_value = SOCKET)]
+    /// The shaper's control socket
+    #[arg(long = "socket", alias = "control", value_name = "PATH", default_value = SOCKET)]
     path: PathBuf,
 }
 
@@ -44,7 +44,7 @@ impl Running {
         let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => anyhow!(
                 "nothing runs at {shown}; start it with \"headend qos run --policy FILE --lan IF --wan IF\", \
-                 or name its socket with --control PATH"
+                 or name its socket with --socket PATH"
             ),
             ErrorKind::PermissionDenied => {
                 anyhow!("{shown} may only be used by its owner and group; use their account, or sudo")

@@ -129,7 +129,7 @@ fn the_file_has_its_version_and_what_is_not_measured_is_no_target_missed() {
     let json: serde_json::Value = serde_json::from_str(&outcome.to_json()).expect("JSON");
     assert_eq!(
         (&json["schema"], &json["link"]["fifo_packets"]),
-        (&1.into(), &100.into())
+        (&SCHEMA.into(), &100.into())
     );
     assert_eq!(json["rows"][0]["number"], 1);
     assert_eq!(

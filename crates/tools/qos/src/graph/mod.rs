@@ -60,7 +60,7 @@ pub(super) struct Args {
     saved: Vec<String>,
     /// Draw the queues of the running `headend qos run` with this control socket; with --live and without IF, that at
     /// /run/headend-qos.sock
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["interface", "policy", "saved"])]
+    #[arg(long = "socket", alias = "control", value_name = "PATH", conflicts_with_all = ["interface", "policy", "saved"])]
     control: Option<PathBuf>,
     /// Look again and again, and draw with the rates between two looks
     #[arg(long, conflicts_with_all = ["policy", "saved", "format", "output"])]
@@ -78,7 +78,7 @@ pub(super) struct Args {
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Write it there
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: Option<PathBuf>,
 }
 

@@ -86,7 +86,7 @@ pub(super) fn rates(tree: &Tree) -> String {
         })
     });
     let document = serde_json::json!({
-        "version": 1,
+        "schema": "qos.rates/1",
         "shape": shape(tree),
         "state": tree.state,
         "nodes": counted.collect::<Vec<_>>(),
@@ -96,7 +96,7 @@ pub(super) fn rates(tree: &Tree) -> String {
 
 /// That there is nothing to show, as JSON.
 pub(super) fn failure(error: &str) -> String {
-    serde_json::json!({ "version": 1, "error": error }).to_string()
+    serde_json::json!({ "schema": "qos.error/1", "error": error }).to_string()
 }
 
 /// What tc prints among options, and counts.

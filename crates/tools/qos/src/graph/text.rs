@@ -114,6 +114,6 @@ fn quoted(lines: &[&str]) -> String {
 
 /// Nodes and edges as JSON.
 pub(super) fn json(tree: &Tree) -> String {
-    let document = serde_json::json!({ "version": 1, "tree": tree });
+    let document = serde_json::json!({ "schema": "qos.graph/1", "tree": tree });
     format!("{document:#}\n")
 }
