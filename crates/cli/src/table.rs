@@ -1,43 +1,35 @@
-//! Tables that stream: the first rows set the widths of the columns, the rest are
-//! written as they come.
+//! Tables that stream: the first rows set the widths of the columns, and each later row is written as it arrives.
 
 use std::io::{self, Write};
 
+use control::rows::RowType;
+pub use control::rows::Shown;
 use serde_json::Value;
 
-/// Rows that are looked at before the first is written.
+/// Rows whose widths decide the widths of the columns.
 const LOOK_AHEAD: usize = 64;
-
-/// How a value is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
-    /// As it is, to the left.
-    Text,
-    /// As it is, to the right.
-    Number,
-    /// Seconds, as 4.2s, 3m05s, 2h07m or 5d03h.
-    Age,
-    /// With one decimal.
-    Tenths,
-    /// A fraction, as a percentage.
-    Percent,
-    /// Bytes, as KiB or MiB.
-    Bytes,
-}
 
 /// A column: its heading, the field of the row, how it is shown.
 pub type Column = (&'static str, &'static str, Shown);
 
-/// A table on its way out.
+/// The columns that a type of row declares.
+pub fn columns(row: &RowType) -> Vec<Column> {
+    let shown = row.shown().into_iter();
+    shown
+        .filter_map(|field| Some((field.heading?, field.name, field.shown)))
+        .collect()
+}
+
+/// A table that is being written.
 pub struct Table {
-    columns: &'static [Column],
+    columns: Vec<Column>,
     waiting: Vec<Vec<String>>,
     widths: Option<Vec<usize>>,
 }
 
 impl Table {
     /// A table without rows.
-    pub fn new(columns: &'static [Column]) -> Self {
+    pub fn new(columns: Vec<Column>) -> Self {
         Self {
             columns,
             waiting: Vec::new(),
@@ -45,7 +37,7 @@ impl Table {
         }
     }
 
-    /// Adds a row, and writes what can be written.
+    /// Adds a row, and writes it if the widths are known.
     pub fn push(&mut self, row: &Value, out: &mut impl Write) -> io::Result<()> {
         let cells: Vec<String> = self
             .columns
@@ -63,7 +55,7 @@ impl Table {
         }
     }
 
-    /// Writes what is left; a table without rows is its headings.
+    /// Writes the remaining rows; of a table without rows, the headings.
     pub fn finish(mut self, out: &mut impl Write) -> io::Result<()> {
         if self.widths.is_none() {
             self.settle(out)
@@ -96,7 +88,8 @@ impl Table {
     fn write(&self, cells: &[String], out: &mut impl Write) -> io::Result<()> {
         let widths = self.widths.as_deref().unwrap_or(&[]);
         let last = cells.len() - 1;
-        for (i, ((cell, width), column)) in cells.iter().zip(widths).zip(self.columns).enumerate() {
+        for (i, ((cell, width), column)) in cells.iter().zip(widths).zip(&self.columns).enumerate()
+        {
             match (column.2, i == last) {
                 (Shown::Text, true) => writeln!(out, "{cell}")?,
                 (Shown::Text, false) => write!(out, "{cell:<width$}  ")?,
@@ -134,7 +127,9 @@ pub fn show(value: &Value, shown: Shown) -> String {
             items.join(" ")
         }
         (Shown::Age, Value::Number(number)) => age(number.as_f64().unwrap_or(0.0)),
-        (Shown::Tenths, Value::Number(number)) => format!("{:.1}", number.as_f64().unwrap_or(0.0)),
+        (Shown::Tenths, Value::Number(number)) if number.is_f64() => {
+            format!("{:.1}", number.as_f64().unwrap_or(0.0))
+        }
         (Shown::Percent, Value::Number(number)) => {
             format!("{:.2} %", number.as_f64().unwrap_or(0.0) * 100.0)
         }
@@ -189,7 +184,7 @@ mod tests {
 
     fn drawn(rows: &[Value]) -> String {
         let mut out = Vec::new();
-        let mut table = Table::new(COLUMNS);
+        let mut table = Table::new(COLUMNS.to_vec());
         rows.iter()
             .for_each(|row| table.push(row, &mut out).unwrap());
         table.finish(&mut out).unwrap();
@@ -211,7 +206,7 @@ mod tests {
     #[test]
     fn rows_are_written_before_the_last_is_known() {
         let mut out = Vec::new();
-        let mut table = Table::new(COLUMNS);
+        let mut table = Table::new(COLUMNS.to_vec());
         for id in 0..LOOK_AHEAD + 1 {
             table
                 .push(&json!({"id": id, "host": "x"}), &mut out)
@@ -222,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_rows_is_its_headings() {
+    fn a_table_without_rows_has_its_headings() {
         assert_eq!(drawn(&[]), "ID  HOST  UP\n");
     }
 

@@ -1,4 +1,4 @@
-//! Rows of subscribers, of what became of them, and of the pools that they get addresses from.
+//! Rows of subscribers, of address pools, and of captures.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,255 +7,356 @@ use serde::Serialize;
 
 use super::text;
 
-/// A subscriber in a list, `subscriber/1`.
-#[derive(Serialize)]
-pub struct Subscriber<'a> {
-    pub schema: &'a str,
-    pub name: &'a str,
-    /// `link`, `asking`, `networks`, `up`, `ending`.
-    pub state: &'a str,
-    /// `network` where it comes in here, `client` where we are the client.
-    pub role: &'a str,
-    pub address: Option<Ipv4Addr>,
-    /// Ours, as all ids without `remote_`.
-    pub tunnel: u32,
-    pub session: u32,
-    pub peer: Option<SocketAddr>,
-    pub filter: Option<&'a str>,
-    pub age_s: f64,
-    pub up_s: Option<f64>,
-    #[serde(flatten)]
-    pub traffic: Traffic,
+row! {
+    /// A subscriber in a list.
+    #[derive(Serialize)]
+    Subscriber<'a> is "subscriber/1" as Table {
+        /// The name that it authenticated with.
+        name: &'a str = [id text "NAME"],
+        /// `link`, `asking`, `networks`, `up`, `ending`.
+        state: &'a str = [text "STATE"],
+        /// `network` if it connects to us, `client` if we are the PPP client.
+        role: &'a str = [text],
+        /// Its address.
+        address: Option<Ipv4Addr> = [text "ADDRESS"],
+        /// Our id of its tunnel.
+        tunnel: u32 = [id "TUNNEL"],
+        /// Our id of its session.
+        session: u32 = [id "SESSION"],
+        /// Address and port of the tunnel's peer.
+        peer: Option<SocketAddr> = [text "PEER"],
+        /// Its filter.
+        filter: Option<&'a str> = [text "FILTER"],
+        /// Time since its session was established.
+        age_s: f64 = [gauge Seconds],
+        /// Time since its first network protocol opened.
+        up_s: Option<f64> = [gauge Seconds "UPTIME"],
+        /// Its traffic.
+        #[serde(flatten)]
+        traffic: Traffic = [flat Traffic],
+    }
 }
 
-/// Packets and octets of IP; in is from the subscriber.
-#[derive(Clone, Copy, Serialize)]
-pub struct Traffic {
-    pub packets_in: u64,
-    pub octets_in: u64,
-    pub packets_out: u64,
-    pub octets_out: u64,
-    pub dropped: u64,
+row! {
+    /// IP packets and bytes of a subscriber; `in` is from the subscriber.
+    #[derive(Clone, Copy, Serialize)]
+    Traffic is part {
+        /// Packets from the subscriber.
+        packets_in: u64 = [counter "PACKETS IN"],
+        /// Bytes from the subscriber.
+        octets_in: u64 = [counter Bytes "IN"],
+        /// Packets to the subscriber.
+        packets_out: u64 = [counter "PACKETS OUT"],
+        /// Bytes to the subscriber.
+        octets_out: u64 = [counter Bytes "OUT"],
+        /// Packets dropped, both directions.
+        dropped: u64 = [counter "DROPPED"],
+    }
 }
 
-/// Everything about one subscriber, `subscriber.detail/1`.
-#[derive(Serialize)]
-pub struct Detail<'a> {
-    pub schema: &'a str,
-    pub name: &'a str,
-    pub state: &'a str,
-    pub role: &'a str,
-    /// Why it is told to go.
-    #[serde(serialize_with = "super::maybe_text")]
-    pub ending: Option<&'a dyn Display>,
-    pub tunnel: Option<TunnelPart<'a>>,
-    pub session: Option<SessionPart<'a>>,
-    pub ppp: Ppp,
-    pub ipv4: Ipv4<'a>,
-    pub ipv6: Option<Ipv6>,
-    /// The largest packet that goes to it whole, in octets; 0 until a network is up.
-    pub mtu: u16,
-    /// Networks behind it.
-    pub routes: Vec<String>,
-    /// Of these, the ones that do not lead to it: another has them.
-    pub routes_missing: Vec<String>,
-    pub filter: Option<&'a str>,
-    /// The id of its account (Acct-Session-Id).
-    pub account: Option<String>,
-    pub times: Times,
-    pub traffic: Traffic,
+row! {
+    /// Everything about one subscriber.
+    #[derive(Serialize)]
+    Detail<'a> is "subscriber.detail/1" as Own {
+        /// The name that it authenticated with.
+        name: &'a str = [id text],
+        /// State, as in `subscriber/1`.
+        state: &'a str = [text],
+        /// Role, as in `subscriber/1`.
+        role: &'a str = [text],
+        /// Why we are disconnecting it.
+        #[serde(serialize_with = "super::maybe_text")]
+        ending: Option<&'a dyn Display> = [text],
+        /// Its tunnel.
+        tunnel: Option<TunnelPart<'a>> = [part TunnelPart],
+        /// Its L2TP session.
+        session: Option<SessionPart<'a>> = [part SessionPart],
+        /// Its PPP link.
+        ppp: Ppp = [part Ppp],
+        /// IPv4.
+        ipv4: Ipv4<'a> = [part Ipv4],
+        /// IPv6, if open.
+        ipv6: Option<Ipv6> = [part Ipv6],
+        /// Largest packet that reaches it without fragmentation; 0 until a network protocol is open.
+        mtu: u16 = [gauge Bytes],
+        /// Networks behind it.
+        routes: Vec<String> = [text],
+        /// Those of `routes` that another subscriber holds.
+        routes_missing: Vec<String> = [text],
+        /// Its filter.
+        filter: Option<&'a str> = [text],
+        /// The id of its account (Acct-Session-Id).
+        account: Option<String> = [id text],
+        /// Times and limits.
+        times: Times = [part Times],
+        /// Its traffic.
+        traffic: Traffic = [part Traffic],
+    }
 }
 
-/// The tunnel of a subscriber.
-#[derive(Serialize)]
-pub struct TunnelPart<'a> {
-    pub id: u32,
-    pub remote_id: u32,
-    pub version: u8,
-    #[serde(serialize_with = "text")]
-    pub state: &'a dyn Display,
-    /// `lac` if we originated it, else `lns`.
-    pub role: &'a str,
-    pub peer: SocketAddr,
-    pub local: Option<IpAddr>,
-    pub host_name: &'a str,
-    pub up_s: Option<f64>,
+row! {
+    /// The tunnel of a subscriber.
+    #[derive(Serialize)]
+    TunnelPart<'a> is part {
+        /// Our tunnel id.
+        id: u32 = [id],
+        /// The peer's tunnel id.
+        remote_id: u32 = [id],
+        /// L2TP version, 2 or 3.
+        version: u8 = [id],
+        /// State name in the RFC.
+        #[serde(serialize_with = "text")]
+        state: &'a dyn Display = [text],
+        /// `lac` if we originated it, else `lns`.
+        role: &'a str = [text],
+        /// The peer's address and port.
+        peer: SocketAddr = [text],
+        /// Our address, if it is known.
+        local: Option<IpAddr> = [text],
+        /// The peer's Host Name.
+        host_name: &'a str = [text],
+        /// Time since it was established.
+        up_s: Option<f64> = [gauge Seconds],
+    }
 }
 
-/// The L2TP session of a subscriber.
-#[derive(Serialize)]
-pub struct SessionPart<'a> {
-    pub id: u32,
-    pub remote_id: u32,
-    #[serde(serialize_with = "text")]
-    pub role: &'a dyn Display,
-    #[serde(serialize_with = "text")]
-    pub state: &'a dyn Display,
-    pub calling_number: &'a str,
-    pub called_number: &'a str,
-    /// Whether our data messages are numbered.
-    pub sequencing: bool,
-    /// Octets of the cookies that each side puts before its data.
-    pub local_cookie_octets: usize,
-    pub remote_cookie_octets: usize,
+row! {
+    /// The L2TP session of a subscriber.
+    #[derive(Serialize)]
+    SessionPart<'a> is part {
+        /// Our session id.
+        id: u32 = [id],
+        /// The peer's session id.
+        remote_id: u32 = [id],
+        /// `lac` or `lns`, and who placed the call.
+        #[serde(serialize_with = "text")]
+        role: &'a dyn Display = [text],
+        /// State name in the RFC.
+        #[serde(serialize_with = "text")]
+        state: &'a dyn Display = [text],
+        /// Calling Number.
+        calling_number: &'a str = [text],
+        /// Called Number.
+        called_number: &'a str = [text],
+        /// Whether our data messages carry sequence numbers.
+        sequencing: bool = [text],
+        /// Length of the cookie in data messages to us.
+        local_cookie_octets: usize = [gauge Bytes],
+        /// Length of the cookie in data messages to the peer.
+        remote_cookie_octets: usize = [gauge Bytes],
+    }
 }
 
-/// The PPP link of a subscriber.
-#[derive(Serialize)]
-pub struct Ppp {
-    pub lcp: Lcp,
-    /// The states' names as in RFC 1661, section 4.2; null where it is not begun.
-    pub ipcp: Option<&'static str>,
-    pub ipv6cp: Option<&'static str>,
-    /// The peer was let in; of a client, it has let us in or asked for nothing.
-    pub authenticated: bool,
-    /// Times that it said who it is, modulo 256.
-    pub claims: u8,
-    /// Echo-Requests since it answered last.
-    pub echoes_unanswered: u8,
+row! {
+    /// The PPP link of a subscriber.
+    #[derive(Serialize)]
+    Ppp is part {
+        /// LCP.
+        lcp: Lcp = [part Lcp],
+        /// State of IPCP as in RFC 1661, section 4.2; null if it has not started.
+        ipcp: Option<&'static str> = [text],
+        /// State of IPv6CP.
+        ipv6cp: Option<&'static str> = [text],
+        /// Whether the peer is authenticated; for a client, whether the peer accepted us or did not ask.
+        authenticated: bool = [text],
+        /// Authentication attempts of the peer, modulo 256.
+        claims: u8 = [gauge],
+        /// Echo-Requests since the last reply.
+        echoes_unanswered: u8 = [gauge],
+    }
 }
 
-/// LCP.
-#[derive(Serialize)]
-pub struct Lcp {
-    pub state: &'static str,
-    /// What we asked for, and was agreed once LCP is open.
-    pub local: LcpSide,
-    /// What the peer asked for.
-    pub peer: LcpSide,
+row! {
+    /// LCP.
+    #[derive(Serialize)]
+    Lcp is part {
+        /// State as in RFC 1661, section 4.2.
+        state: &'static str = [text],
+        /// The options that we asked for; agreed once LCP is open.
+        local: LcpSide = [part LcpSide],
+        /// The options that the peer asked for.
+        peer: LcpSide = [part LcpSide],
+    }
 }
 
-/// The options of one side.
-#[derive(Serialize)]
-pub struct LcpSide {
-    pub mru: u16,
-    /// As 0x and eight digits.
-    pub magic: Option<String>,
-    /// What it wants the other side to prove itself by: `pap`, `chap-md5`.
-    pub authentication: Option<&'static str>,
-    /// Protocol-Field-Compression: the other side may leave out the first octet of some numbers.
-    pub pfc: bool,
-    /// Address-and-Control-Field-Compression.
-    pub acfc: bool,
+row! {
+    /// The LCP options of one side.
+    #[derive(Serialize)]
+    LcpSide is part {
+        /// Maximum-Receive-Unit.
+        mru: u16 = [gauge Bytes],
+        /// Magic-Number, as 0x and eight digits.
+        magic: Option<String> = [text],
+        /// How the other side must authenticate: `pap`, `chap-md5`.
+        authentication: Option<&'static str> = [text],
+        /// Protocol-Field-Compression.
+        pfc: bool = [text],
+        /// Address-and-Control-Field-Compression.
+        acfc: bool = [text],
+    }
 }
 
-/// IPv4 of a subscriber.
-#[derive(Serialize)]
-pub struct Ipv4<'a> {
-    /// The subscriber's; of a client, ours. Held, whether IPCP is open or not.
-    pub address: Option<Ipv4Addr>,
-    /// The other end's, once IPCP is open.
-    pub other: Option<Ipv4Addr>,
-    pub dns: Vec<Ipv4Addr>,
-    /// The pool that it was to be from, where its profile names one.
-    pub pool: Option<&'a str>,
+row! {
+    /// IPv4 of a subscriber.
+    #[derive(Serialize)]
+    Ipv4<'a> is part {
+        /// The subscriber's address, or ours if we are the client. It is held even before IPCP is open.
+        address: Option<Ipv4Addr> = [text],
+        /// The other end's address, once IPCP is open.
+        other: Option<Ipv4Addr> = [text],
+        /// Name servers.
+        dns: Vec<Ipv4Addr> = [text],
+        /// The pool that its profile names.
+        pool: Option<&'a str> = [text],
+    }
 }
 
-/// IPv6 of a subscriber: the addresses on its link.
-#[derive(Serialize)]
-pub struct Ipv6 {
-    pub local: Ipv6Addr,
-    pub peer: Ipv6Addr,
+row! {
+    /// IPv6 of a subscriber: the link-local addresses.
+    #[derive(Serialize)]
+    Ipv6 is part {
+        /// Our address.
+        local: Ipv6Addr = [text],
+        /// The subscriber's address.
+        peer: Ipv6Addr = [text],
+    }
 }
 
-/// The times of a subscriber; null is never.
-#[derive(Serialize)]
-pub struct Times {
-    /// Since its session came up.
-    pub age_s: f64,
-    /// Since its first network did.
-    pub up_s: Option<f64>,
-    pub session_timeout_s: Option<f64>,
-    pub session_left_s: Option<f64>,
-    pub idle_timeout_s: Option<f64>,
-    pub interim_interval_s: Option<f64>,
+row! {
+    /// Times and limits of a subscriber; null: never, or no limit.
+    #[derive(Serialize)]
+    Times is part {
+        /// Time since its session was established.
+        age_s: f64 = [gauge Seconds],
+        /// Time since its first network protocol opened.
+        up_s: Option<f64> = [gauge Seconds],
+        /// Session timeout.
+        session_timeout_s: Option<f64> = [gauge Seconds],
+        /// Time left of the session timeout.
+        session_left_s: Option<f64> = [gauge Seconds],
+        /// Idle timeout.
+        idle_timeout_s: Option<f64> = [gauge Seconds],
+        /// Interval between interim accounting records.
+        interim_interval_s: Option<f64> = [gauge Seconds],
+    }
 }
 
-/// A subscriber that is not on line any more, `subscriber.ended/1`.
-#[derive(Serialize)]
-pub struct EndedSubscriber<'a> {
-    pub schema: &'a str,
-    pub name: &'a str,
-    pub tunnel: u32,
-    pub session: u32,
-    pub address: Option<Ipv4Addr>,
-    pub account: Option<String>,
-    pub ended_s_ago: f64,
-    /// From its session's coming up to its end.
-    pub age_s: f64,
-    /// How long it was on line; null if it never was.
-    pub up_s: Option<f64>,
-    #[serde(serialize_with = "text")]
-    pub reason: &'a dyn Display,
-    /// Acct-Terminate-Cause (RFC 2866, section 5.10).
-    pub terminate_cause: u32,
-    #[serde(flatten)]
-    pub traffic: Traffic,
+row! {
+    /// A subscriber that has disconnected.
+    #[derive(Serialize)]
+    EndedSubscriber<'a> is "subscriber.ended/1" as Table {
+        /// The name that it authenticated with.
+        name: &'a str = [id text "NAME"],
+        /// Time since it disconnected.
+        ended_s_ago: f64 = [gauge Seconds "AGO"],
+        /// How long a network protocol was open; null: never.
+        up_s: Option<f64> = [gauge Seconds "DURATION"],
+        /// Its address.
+        address: Option<Ipv4Addr> = [text "ADDRESS"],
+        /// Our id of its tunnel.
+        tunnel: u32 = [id "TUNNEL"],
+        /// Our id of its session.
+        session: u32 = [id "SESSION"],
+        /// The id of its account (Acct-Session-Id).
+        account: Option<String> = [id text],
+        /// How long its session existed.
+        age_s: f64 = [gauge Seconds],
+        /// Its traffic.
+        #[serde(flatten)]
+        traffic: Traffic = [flat Traffic],
+        /// Why it ended.
+        #[serde(serialize_with = "text")]
+        reason: &'a dyn Display = [text "REASON"],
+        /// Acct-Terminate-Cause (RFC 2866, section 5.10).
+        terminate_cause: u32 = [id],
+    }
 }
 
-/// A subscriber that was told to go, `subscriber.dropped/1`.
-#[derive(Serialize)]
-pub struct Dropped<'a> {
-    pub schema: &'a str,
-    pub name: &'a str,
-    pub tunnel: u32,
-    pub session: u32,
-    pub address: Option<Ipv4Addr>,
-    pub up_s: Option<f64>,
+row! {
+    /// A subscriber that we are disconnecting.
+    #[derive(Serialize)]
+    Dropped<'a> is "subscriber.dropped/1" as Own {
+        /// The name that it authenticated with.
+        name: &'a str = [id text],
+        /// Our id of its tunnel.
+        tunnel: u32 = [id],
+        /// Our id of its session.
+        session: u32 = [id],
+        /// Its address.
+        address: Option<Ipv4Addr> = [text],
+        /// Time since its first network protocol opened.
+        up_s: Option<f64> = [gauge Seconds],
+    }
 }
 
-/// A pool of addresses, `pool/1`.
-#[derive(Serialize)]
-pub struct Pool<'a> {
-    pub schema: &'a str,
-    pub name: &'a str,
-    pub sticky: bool,
-    pub size: u32,
-    pub used: u32,
-    pub free: u32,
-    /// Free ones that are kept for the user who had them last, as long as others are free.
-    pub remembered: u32,
-    /// Those that it does not give out.
-    pub left_out: u32,
-    pub taken: u64,
-    /// Times that a user got its last address back.
-    pub came_back: u64,
-    /// Times that somebody was refused because all were used.
-    pub refused: u64,
+row! {
+    /// A pool of addresses.
+    #[derive(Serialize)]
+    Pool<'a> is "pool/1" as Table {
+        /// Its name.
+        name: &'a str = [id text "POOL"],
+        /// Addresses in all.
+        size: u32 = [gauge "SIZE"],
+        /// Addresses leased now.
+        used: u32 = [gauge "USED"],
+        /// Free addresses.
+        free: u32 = [gauge "FREE"],
+        /// Free addresses that are kept for their last user while others are free.
+        remembered: u32 = [gauge "REMEMBERED"],
+        /// Excluded addresses.
+        left_out: u32 = [gauge "EXCLUDED"],
+        /// Leases so far.
+        taken: u64 = [counter "LEASED"],
+        /// Leases of the user's previous address.
+        came_back: u64 = [counter "REUSED"],
+        /// Leases refused because the pool was full.
+        refused: u64 = [counter "REFUSED"],
+        /// Whether a user gets its previous address again.
+        sticky: bool = [text "STICKY"],
+    }
 }
 
-/// Fixed addresses that are of no pool, `pool.outside/1`.
-#[derive(Serialize)]
-pub struct Outside<'a> {
-    pub schema: &'a str,
-    pub used: usize,
-    /// Of these, those of ranges that were taken out of their pool.
-    pub draining: usize,
-    /// Refusals: of a pool that is not there, ...
-    pub refused_unknown_pool: u64,
-    /// ... of an address that somebody had, ...
-    pub refused_duplicate: u64,
-    /// ... that is the edge's own or no host's, ...
-    pub refused_reserved: u64,
-    /// ... because there were too many.
-    pub refused_full: u64,
+row! {
+    /// Fixed addresses that belong to no pool.
+    #[derive(Serialize)]
+    Outside<'a> is "pool.outside/1" as Block {
+        /// Fixed addresses in use.
+        used: usize = [gauge "fixed addresses outside the pools"],
+        /// Of these, addresses of ranges that were removed from their pool.
+        draining: usize = [gauge "  draining"],
+        /// Refusals because the pool does not exist.
+        refused_unknown_pool: u64 = [counter "refused: unknown pool"],
+        /// Refusals because the address is in use.
+        refused_duplicate: u64 = [counter "  address in use"],
+        /// Refusals because the address is the edge's own, or no host address.
+        refused_reserved: u64 = [counter "  reserved address"],
+        /// Refusals because too many fixed addresses are in use.
+        refused_full: u64 = [counter "  limit reached"],
+    }
 }
 
-/// A capture has begun, `capture/1`.
-#[derive(Serialize)]
-pub struct Capture<'a> {
-    pub schema: &'a str,
-    /// How many there are now to be captured.
-    pub subscribers: usize,
-    pub format: &'a str,
+row! {
+    /// The start of a capture.
+    #[derive(Serialize)]
+    Capture<'a> is "capture/1" as Own {
+        /// Subscribers that are captured now.
+        subscribers: usize = [gauge],
+        /// Format of the file.
+        format: &'a str = [text],
+    }
 }
 
-/// A capture has ended, `capture.end/1`: packets that were written, and lost because they were not read in time.
-#[derive(Serialize)]
-pub struct CaptureEnd<'a> {
-    pub schema: &'a str,
-    pub inside: u64,
-    pub outside: u64,
-    pub inside_lost: u64,
-    pub outside_lost: u64,
+row! {
+    /// The end of a capture.
+    #[derive(Serialize)]
+    CaptureEnd<'a> is "capture.end/1" as Own {
+        /// Packets captured inside the tunnel.
+        inside: u64 = [counter],
+        /// Datagrams captured outside the tunnel.
+        outside: u64 = [counter],
+        /// Packets inside that were dropped because the client did not read in time.
+        inside_lost: u64 = [counter],
+        /// Datagrams outside that were dropped because the client did not read in time.
+        outside_lost: u64 = [counter],
+    }
 }

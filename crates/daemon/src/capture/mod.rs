@@ -89,7 +89,7 @@ impl Captures {
             local: None,
         };
         let row = rows::Capture {
-            schema: "capture/1",
+            schema: rows::Capture::SCHEMA,
             subscribers,
             format: "pcapng",
         };
@@ -254,7 +254,7 @@ impl Capture {
         }
         self.write_out(out);
         let row = rows::CaptureEnd {
-            schema: "capture.end/1",
+            schema: rows::CaptureEnd::SCHEMA,
             inside: self.received[INSIDE] - self.lost[INSIDE],
             outside: self.received[OUTSIDE] - self.lost[OUTSIDE],
             inside_lost: self.lost[INSIDE],

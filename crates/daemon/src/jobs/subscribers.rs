@@ -76,7 +76,7 @@ impl Context<'_> {
         };
         let name = String::from_utf8_lossy(view.name).into_owned();
         let row = rows::Dropped {
-            schema: "subscriber.dropped/1",
+            schema: rows::Dropped::SCHEMA,
             name: &name,
             tunnel: view.place.tunnel_id,
             session: view.place.session_id,

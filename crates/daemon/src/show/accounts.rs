@@ -11,7 +11,7 @@ use control::rows;
 pub(super) fn waits(core: &Core, out: &mut Rows) {
     let stats = core.reactor.wait_stats();
     out.push(&rows::Waits {
-        schema: "event.waits/1",
+        schema: rows::Waits::SCHEMA,
         poller: core.reactor.poller().name(),
         descriptors: core.reactor.store().name(),
         watched: core.reactor.watched() as u64,
@@ -38,7 +38,7 @@ pub(super) fn descriptors(core: &Core, cursor: u32, out: &mut Rows) -> Step {
         .descriptors(cursor.cast_signed(), DESCRIPTORS, &mut page);
     for info in &page {
         out.push(&rows::Descriptor {
-            schema: "event.descriptor/1",
+            schema: rows::Descriptor::SCHEMA,
             fd: info.token.fd(),
             owner: info.owner,
             interest: &info.interest,
@@ -58,7 +58,7 @@ pub(super) fn timers(core: &Core, out: &mut Rows) {
     let next = both.into_iter().flatten().min();
     let until = |at: Instant| (at.as_nanos() as f64 - core.now.as_nanos() as f64) / 1e6;
     out.push(&rows::Timers {
-        schema: "event.timers/1",
+        schema: rows::Timers::SCHEMA,
         store: core.timers.name(),
         armed: core.edge.endpoint().counts().timers.into(),
         next_ms: next.map(|(at, _)| rounded(until(at))),
@@ -71,7 +71,7 @@ pub(super) fn timers(core: &Core, out: &mut Rows) {
     for (below, timers) in late.buckets() {
         let below_us = (below != Duration::MAX).then(|| micros(below));
         out.push(&rows::LatenessClass {
-            schema: "event.lateness/1",
+            schema: rows::LatenessClass::SCHEMA,
             below_us,
             timers,
         });
@@ -81,7 +81,7 @@ pub(super) fn timers(core: &Core, out: &mut Rows) {
 pub(super) fn cpu(core: &Core, out: &mut Rows) {
     for handler in core.reactor.handler_stats() {
         out.push(&rows::Handler {
-            schema: "event.handler/1",
+            schema: rows::Handler::SCHEMA,
             name: handler.name,
             calls: handler.calls,
             total_us: micros(handler.total),
@@ -91,7 +91,7 @@ pub(super) fn cpu(core: &Core, out: &mut Rows) {
     }
     for (name, calls) in SysCounts::of_this_thread().iter() {
         out.push(&rows::SysCall {
-            schema: "event.syscall/1",
+            schema: rows::SysCall::SCHEMA,
             name,
             calls,
         });
@@ -102,7 +102,7 @@ pub(super) fn server(core: &Core, clients: usize, out: &mut Rows) {
     let used = usage::of_this_process();
     let counts = core.edge.endpoint().counts();
     out.push(&rows::Server {
-        schema: "server/1".into(),
+        schema: rows::Server::SCHEMA.into(),
         pid: std::process::id(),
         uptime_s: seconds(core.now.since(core.started)),
         user_us: used.user.as_nanos() / 1000,

@@ -20,7 +20,7 @@ pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
         lines.map(|line| filters.hits(filter, line.rule)).sum()
     };
     out.push(&rows::Filter {
-        schema: "filter/1",
+        schema: rows::Filter::SCHEMA,
         name: filter.name(),
         line: filter.line(),
         in_file: filter.is_in_file(),
@@ -57,7 +57,7 @@ pub(super) fn lines(core: &Core, name: &str, cursor: u32, out: &mut Rows) -> Ste
 
 fn push(filter: &Filter, line: &filter::Line, hits: u64, out: &mut Rows) {
     out.push(&rows::FilterLine {
-        schema: "filter.line/1",
+        schema: rows::FilterLine::SCHEMA,
         filter: filter.name(),
         direction: &line.direction,
         rule: line.rule,

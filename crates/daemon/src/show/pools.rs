@@ -10,7 +10,7 @@ pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
     let Some(pool) = pools.views().nth(cursor as usize) else {
         let outside = pools.outside();
         out.push(&rows::Outside {
-            schema: "pool.outside/1",
+            schema: rows::Outside::SCHEMA,
             used: outside.held,
             draining: outside.draining,
             refused_unknown_pool: outside.unknown_pool,
@@ -21,7 +21,7 @@ pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
         return Step::End;
     };
     out.push(&rows::Pool {
-        schema: "pool/1",
+        schema: rows::Pool::SCHEMA,
         name: pool.name,
         sticky: pool.sticky,
         size: pool.size,

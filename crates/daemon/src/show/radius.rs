@@ -19,7 +19,7 @@ pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
     let counters = &service.counters;
     let ignored = Discard::NAMES.into_iter().zip(counters.discards);
     out.push(&rows::RadiusServer {
-        schema: "radius.server/1",
+        schema: rows::RadiusServer::SCHEMA,
         name: service.name,
         purpose: service.purpose.name(),
         address: service.address,
@@ -57,7 +57,7 @@ fn totals(radius: &Radius, out: &mut Rows) {
     let requests = radius.client().totals();
     let (records, store, lost) = radius.totals();
     out.push(&rows::Radius {
-        schema: "radius/1",
+        schema: rows::Radius::SCHEMA,
         outstanding: requests.outstanding,
         waiting: requests.waiting,
         refused: requests.refused,

@@ -15,7 +15,7 @@ pub(super) fn rows(core: &Core, out: &mut Rows) {
     for (shard, (counts, stats)) in counts.zip(core.shards.stats(first)).enumerate() {
         let cpu = reactor::usage::cpu_of(stats.thread).unwrap_or_default();
         out.push(&rows::Shard {
-            schema: "event.shard/1",
+            schema: rows::Shard::SCHEMA,
             shard,
             thread: stats.thread,
             cpu_s: rounded(cpu.as_secs_f64()),

@@ -61,7 +61,7 @@ fn texts(prefixes: &[aaa::Prefix]) -> Vec<String> {
 fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
     let tunnel = tunnel_of(&core.edge, view);
     out.push(&rows::Subscriber {
-        schema: "subscriber/1",
+        schema: rows::Subscriber::SCHEMA,
         name: &String::from_utf8_lossy(view.name),
         state: view.phase.name(),
         role: role(view),
@@ -87,7 +87,7 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
     let ending = view.ending;
     let link = view.link.view();
     out.push(&rows::Detail {
-        schema: "subscriber.detail/1",
+        schema: rows::Detail::SCHEMA,
         name: &String::from_utf8_lossy(view.name),
         state: view.phase.name(),
         role: role(&view),
@@ -117,7 +117,7 @@ pub(super) fn ended(core: &Core, name: Option<&[u8]>, cursor: u32, out: &mut Row
     };
     if name.is_none_or(|name| *ended.name == *name) {
         out.push(&rows::EndedSubscriber {
-            schema: "subscriber.ended/1",
+            schema: rows::EndedSubscriber::SCHEMA,
             name: &String::from_utf8_lossy(&ended.name),
             tunnel: ended.place.tunnel_id,
             session: ended.place.session_id,

@@ -15,7 +15,7 @@ pub(super) fn tunnel(view: &TunnelView, now: Instant, out: &mut Rows) {
         &view.state
     };
     out.push(&rows::Tunnel {
-        schema: "tunnel/1",
+        schema: rows::Tunnel::SCHEMA,
         id: view.id,
         remote_id: view.remote_id,
         version: view.version.number(),
@@ -46,7 +46,7 @@ pub(super) fn session(view: &SessionView, core: &Core, out: &mut Rows) {
         .details
         .map_or(&[][..], |details| &details.called_number);
     out.push(&rows::Session {
-        schema: "session/1",
+        schema: rows::Session::SCHEMA,
         id: view.id,
         remote_id: view.remote_id,
         tunnel: view.tunnel_id,
@@ -67,7 +67,7 @@ pub(super) fn session(view: &SessionView, core: &Core, out: &mut Rows) {
 
 pub(super) fn peer(view: &PeerView, out: &mut Rows) {
     out.push(&rows::Peer {
-        schema: "peer/1",
+        schema: rows::Peer::SCHEMA,
         address: view.addr,
         tunnels: view.tunnels,
         opened_total: view.opened_total,
@@ -83,7 +83,7 @@ pub(super) fn ended_tunnel(endpoint: &Endpoint, cursor: u32, now: Instant, out: 
         reason => codes(reason.codes(ended.version)),
     };
     out.push(&rows::Ended {
-        schema: "ended/1",
+        schema: rows::Ended::SCHEMA,
         tunnel: ended.id,
         session: None,
         version: ended.version.number(),
@@ -110,7 +110,7 @@ pub(super) fn ended_session(
         reason => codes(reason.codes(ended.version)),
     };
     out.push(&rows::Ended {
-        schema: "ended/1",
+        schema: rows::Ended::SCHEMA,
         tunnel: ended.tunnel_id,
         session: Some(ended.id),
         version: ended.version.number(),
@@ -131,7 +131,7 @@ fn codes(codes: Option<Codes>) -> (Option<u16>, Option<u16>) {
 pub(super) fn counters(core: &Core, out: &mut Rows) {
     let mut push = |name: &dyn std::fmt::Display, value| {
         out.push(&rows::Counter {
-            schema: "counter/1",
+            schema: rows::Counter::SCHEMA,
             name,
             value,
         });

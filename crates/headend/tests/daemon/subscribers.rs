@@ -213,7 +213,7 @@ fn a_drop_says_whom_and_history_says_why() {
     assert!(dropped.status.success());
     let said = text(&dropped);
     assert!(
-        said.starts_with("user1: tunnel ") && said.contains("10.64.0.1, on line for "),
+        said.starts_with("user1: tunnel ") && said.contains("10.64.0.1, up for "),
         "{said}"
     );
     await_end(&edge, "user1");
@@ -221,7 +221,8 @@ fn a_drop_says_whom_and_history_says_why() {
     assert_eq!(gone.status.code(), Some(1));
     let why = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert!(
-        why.contains("user1 is not on line; it ended ") && why.contains("an operator ended it"),
+        why.contains("user1 is not connected; its last session ended ")
+            && why.contains("an operator ended it"),
         "{why}"
     );
     assert!(text(&gone).contains("an operator ended it"));
@@ -291,7 +292,7 @@ fn a_capture_that_waits_has_the_link_from_when_it_says_its_name() {
     let mut said = String::new();
     std::io::Read::read_to_string(&mut capture.stderr.take().unwrap(), &mut said).unwrap();
     assert!(
-        said.contains("not on line yet") && said.contains("0 packets inside, 4 outside, 0 lost"),
+        said.contains("not connected yet") && said.contains("0 packets inside, 4 outside, 0 lost"),
         "{said}"
     );
     assert_eq!(

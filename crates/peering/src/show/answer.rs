@@ -293,7 +293,7 @@ fn summary(speaker: &Speaker, out: &mut Rows<'_>) {
         .into_iter()
         .map(|why| (why.name(), view.discards.get(why)));
     out.push(&rows::BgpSummary {
-        schema: "bgp.summary/1",
+        schema: rows::BgpSummary::SCHEMA,
         router_id: view.router_id,
         asn: view.asn,
         peers: view.peers,
@@ -324,7 +324,7 @@ fn rib(speaker: &Speaker, aside: Aside, out: &mut Rows<'_>) {
         ("connections", sessions.connections),
     ]);
     out.push(&rows::BgpRib {
-        schema: "bgp.rib/1",
+        schema: rows::BgpRib::SCHEMA,
         prefixes: by_family(|family| rib.counts(family).0),
         routes: Families::ALL
             .iter()
@@ -366,7 +366,7 @@ fn events(speaker: &Speaker, whose: Option<IpAddr>, now: Instant, out: &mut Rows
             What::Refused(why) => ("refused", why.to_string()),
         };
         out.push(&rows::BgpEvent {
-            schema: "bgp.event/1",
+            schema: rows::BgpEvent::SCHEMA,
             s_ago: neighbor::seconds(now.since(recent.at)),
             peer: recent.remote,
             kind,

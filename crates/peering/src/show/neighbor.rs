@@ -63,7 +63,7 @@ pub(super) fn line(view: &NeighborView, speaker: &Speaker, now: Instant, out: &m
         state => state.name().into(),
     };
     out.push(&rows::BgpNeighbor {
-        schema: "bgp.neighbor/1",
+        schema: rows::BgpNeighbor::SCHEMA,
         address: view.remote,
         name: view.name.as_deref(),
         version: 4,
@@ -99,7 +99,7 @@ pub(super) fn detail(view: &NeighborView, speaker: &Speaker, now: Instant, out: 
     });
     let malformed = view.malformed.as_ref();
     out.push(&rows::BgpNeighborDetail {
-        schema: "bgp.neighbor.detail/1",
+        schema: rows::BgpNeighborDetail::SCHEMA,
         address: view.remote,
         name: view.name.as_deref(),
         origin: match view.origin {
@@ -154,7 +154,7 @@ pub(super) fn hold(view: &NeighborView, now: Instant, out: &mut Rows<'_>) {
     };
     let agreed = view.agreed.as_ref();
     out.push(&rows::BgpHold {
-        schema: "bgp.hold/1",
+        schema: rows::BgpHold::SCHEMA,
         peer: view.remote,
         hold_time_s: agreed.map_or(view.hold_time_s, |agreed| agreed.hold_time_s),
         heard_s_ago: seconds(now.since(heard)),

@@ -60,7 +60,7 @@ pub(super) fn lines(
             .collect();
         let view = route.peer.and_then(|peer| speaker.neighbor(peer, now));
         out.push(&rows::BgpRoute {
-            schema: "bgp.route/1",
+            schema: rows::BgpRoute::SCHEMA,
             status,
             prefix: prefix.to_string(),
             next_hop: route.next_hop.map(NextHop::address),
@@ -77,7 +77,7 @@ pub(super) fn lines(
 /// A route as a peer is told it.
 pub(super) fn sent(nlri: Nlri, attributes: &[u8], next_hop: NextHop, out: &mut Rows<'_>) {
     out.push(&rows::BgpRoute {
-        schema: "bgp.route/1",
+        schema: rows::BgpRoute::SCHEMA,
         status: "*>".into(),
         prefix: nlri.prefix.to_string(),
         next_hop: Some(next_hop.address()),
@@ -110,7 +110,7 @@ pub(super) fn paths(speaker: &Speaker, prefix: Prefix, now: Instant, out: &mut R
         let view = route.peer.and_then(|peer| speaker.neighbor(peer, now));
         let agreed = view.as_ref().and_then(|view| view.agreed.as_ref());
         out.push(&rows::BgpPath {
-            schema: "bgp.path/1",
+            schema: rows::BgpPath::SCHEMA,
             prefix: prefix.to_string(),
             best: route.is_best,
             because,

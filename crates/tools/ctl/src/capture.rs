@@ -16,6 +16,7 @@ use cli::Socket;
 use cli::values::seconds;
 use control::client::{Client, refusal};
 use control::request::{CaptureStop, CaptureSubscriber, Do};
+use control::rows::CaptureEnd;
 
 /// How often the time and signals are looked at while nothing comes.
 const LOOK: Duration = Duration::from_millis(50);
@@ -142,7 +143,7 @@ impl Run {
                     ended = reply.id == self.id && reply.end;
                     if let Some(row) = reply.row {
                         let row: Value = serde_json::from_str(row.get())?;
-                        if row["schema"] == "capture.end/1" {
+                        if row["schema"] == CaptureEnd::SCHEMA {
                             last = Some(row);
                         } else {
                             self.out = Some(open(file)?);
@@ -192,10 +193,12 @@ impl Run {
 
 fn tell(row: &Value) {
     match row["subscribers"].as_u64() {
-        Some(0) => eprintln!("capturing; it is not on line yet; Ctrl-C ends it"),
-        Some(1) => eprintln!("capturing; Ctrl-C ends it"),
+        Some(0) => {
+            eprintln!("capturing; the subscriber is not connected yet; Ctrl-C ends the capture")
+        }
+        Some(1) => eprintln!("capturing; Ctrl-C ends the capture"),
         count => eprintln!(
-            "capturing {} sessions of this name; Ctrl-C ends it",
+            "capturing {} sessions of this name; Ctrl-C ends the capture",
             count.unwrap_or(0)
         ),
     }

@@ -155,8 +155,8 @@ fn run_drop(client: &mut Client, drop: &Drop) -> Result<ExitCode> {
             line += &format!(", {address}");
         }
         line += &match row["up_s"].as_f64() {
-            Some(up) => format!(", on line for {}", age(up)),
-            None => ", not yet on line".into(),
+            Some(up) => format!(", up for {}", age(up)),
+            None => ", not yet up".into(),
         };
         println!("{line}; dropped");
         Ok(())

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::Value;
 
-use cli::table::{Column, Shown, Table, age, show};
+use cli::table::{Shown, Table, age, columns, show};
 use control::client::Client;
 use control::request::{self, Do};
+use control::rows::{Detail, EndedSubscriber};
 
 /// Who is meant.
 #[derive(Clone, Debug, clap::Args)]
@@ -92,10 +93,10 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let mut found = 0;
     let mut last = None;
-    let mut ended = Table::new(ENDED);
+    let mut ended = Table::new(columns(&EndedSubscriber::TYPE));
     client.rows(request, |text| {
         let row: Value = serde_json::from_str(text)?;
-        let is_detail = row["schema"] == "subscriber.detail/1";
+        let is_detail = row["schema"] == Detail::SCHEMA;
         if json {
             writeln!(out, "{text}")?;
         } else if is_detail {
@@ -105,7 +106,11 @@ pub(crate) fn run(
             page(&row, out)?;
         } else {
             if last.is_none() {
-                let heading = if found > 0 { "\nbefore" } else { "not on line" };
+                let heading = if found > 0 {
+                    "\nearlier sessions"
+                } else {
+                    "disconnected"
+                };
                 writeln!(out, "{heading}")?;
             }
             ended.push(&row, out)?;
@@ -127,30 +132,17 @@ pub(crate) fn run(
     let who = args.who.named();
     match last {
         Some(last) => eprintln!(
-            "headend: {who} is not on line; it ended {} ago: {}",
+            "headend: {who} is not connected; its last session ended {} ago: {}",
             age(last["ended_s_ago"].as_f64().unwrap_or(0.0)),
             show(&last["reason"], Shown::Text)
         ),
-        None => eprintln!("headend: {who} is not on line any more"),
+        None => eprintln!("headend: {who} is not connected any more"),
     }
     Ok(ExitCode::FAILURE)
 }
 
-/// Those that are not on line any more.
-pub(super) const ENDED: &[Column] = &[
-    ("NAME", "name", Shown::Text),
-    ("AGO", "ended_s_ago", Shown::Age),
-    ("ON LINE FOR", "up_s", Shown::Age),
-    ("ADDRESS", "address", Shown::Text),
-    ("TUNNEL", "tunnel", Shown::Number),
-    ("SESSION", "session", Shown::Number),
-    ("IN", "octets_in", Shown::Bytes),
-    ("OUT", "octets_out", Shown::Bytes),
-    ("REASON", "reason", Shown::Text),
-];
-
 /// How wide the first column of a page is.
-const WIDTH: usize = 14;
+const WIDTH: usize = 17;
 
 /// Lines of a page; one whose value is empty is left out.
 struct Page<'a, W> {
@@ -174,10 +166,10 @@ fn page(row: &Value, out: &mut impl Write) -> Result<()> {
     page.line("address", &address(&row["ipv4"]))?;
     page.line("name servers", &list(&row["ipv4"]["dns"]))?;
     if let [Some(local), Some(peer)] = ["local", "peer"].map(|side| row["ipv6"][side].as_str()) {
-        page.line("IPv6", &format!("{peer} on its link, {local} on ours"))?;
+        page.line("IPv6", &format!("{peer}, our end {local}"))?;
     }
     page.line("networks", &list(&row["routes"]))?;
-    page.line("elsewhere", &list(&row["routes_missing"]))?;
+    page.line("missing", &list(&row["routes_missing"]))?;
     if let Some(mtu @ 1..) = row["mtu"].as_u64() {
         page.line("MTU", &mtu.to_string())?;
     }
@@ -185,7 +177,7 @@ fn page(row: &Value, out: &mut impl Write) -> Result<()> {
     page.line("pool", &optional(&row["ipv4"]["pool"]))?;
     page.line("account", &optional(&row["account"]))?;
     if !is_client {
-        page.line("may stay", &limits(&row["times"]))?;
+        limits(&mut page, &row["times"])?;
     }
     for (label, packets, octets) in [
         ("in", "packets_in", "octets_in"),
@@ -212,7 +204,7 @@ fn state(row: &Value) -> String {
         }
     };
     if row["role"] == "client" {
-        text += ", we are the client";
+        text += ", client";
     }
     if let Some(why) = row["ending"].as_str() {
         text = format!("{text}: {}", why.escape_debug());
@@ -222,27 +214,30 @@ fn state(row: &Value) -> String {
 
 fn address(ipv4: &Value) -> String {
     match (ipv4["address"].as_str(), ipv4["other"].as_str()) {
-        (Some(address), Some(other)) => format!("{address}, the other end has {other}"),
-        (Some(address), None) => format!("{address}, which IPCP has not opened"),
+        (Some(address), Some(other)) => format!("{address}, other end {other}"),
+        (Some(address), None) => format!("{address}, IPCP not open"),
         (None, _) => String::new(),
     }
 }
 
-fn limits(times: &Value) -> String {
+/// The limits of its profile, a line each.
+fn limits(page: &mut Page<impl Write>, times: &Value) -> Result<()> {
     let span = |field: &str| times[field].as_f64().map(age);
-    let mut parts = Vec::new();
-    match (span("session_timeout_s"), span("session_left_s")) {
-        (Some(all), Some(left)) => parts.push(format!("{all} in all, {left} left")),
-        (Some(all), None) => parts.push(format!("{all} in all")),
-        (None, _) => parts.push("for ever".into()),
-    }
-    if let Some(idle) = span("idle_timeout_s") {
-        parts.push(format!("{idle} without data"));
-    }
-    if let Some(interim) = span("interim_interval_s") {
-        parts.push(format!("accounted for every {interim}"));
-    }
-    parts.join(", ")
+    let session = match (span("session_timeout_s"), span("session_left_s")) {
+        (Some(all), Some(left)) => format!("{all}, {left} left"),
+        (Some(all), None) => all,
+        (None, _) => "none".into(),
+    };
+    page.line("session timeout", &session)?;
+    page.line(
+        "idle timeout",
+        &span("idle_timeout_s").unwrap_or("none".into()),
+    )?;
+    let interim = span("interim_interval_s");
+    page.line(
+        "interim records",
+        &interim.map_or(String::new(), |every| format!("every {every}")),
+    )
 }
 
 fn tunnel(page: &mut Page<impl Write>, row: &Value) -> Result<()> {
@@ -286,25 +281,16 @@ fn ppp(page: &mut Page<impl Write>, ppp: &Value) -> Result<()> {
     let lcp = &ppp["lcp"];
     let state = |value: &Value| match value.as_str() {
         Some(state) => state.to_owned(),
-        None => "not begun".to_owned(),
+        None => "not started".to_owned(),
     };
     page.line("LCP", &state(&lcp["state"]))?;
-    for (label, side, other) in [
-        ("  we ask", &lcp["local"], "its"),
-        ("  it asks", &lcp["peer"], "our"),
+    for (label, side) in [
+        ("  our side", &lcp["local"]),
+        ("  peer's side", &lcp["peer"]),
     ] {
-        page.line(label, &options(side, other))?;
+        page.line(label, &options(side))?;
     }
-    let proof = match (
-        ppp["authenticated"].as_bool(),
-        ppp["claims"].as_u64().unwrap_or(0),
-    ) {
-        (Some(true), 0) => "done".into(),
-        (Some(true), 1) => "done, said who it is once".into(),
-        (Some(true), claims) => format!("done, said who it is {claims} times"),
-        _ => "not yet".into(),
-    };
-    page.line("proof of name", &proof)?;
+    page.line("authenticated", &authenticated(ppp))?;
     page.line("IPCP", &state(&ppp["ipcp"]))?;
     page.line("IPv6CP", &state(&ppp["ipv6cp"]))?;
     match ppp["echoes_unanswered"].as_u64() {
@@ -313,13 +299,27 @@ fn ppp(page: &mut Page<impl Write>, ppp: &Value) -> Result<()> {
     }
 }
 
-fn options(side: &Value, other: &str) -> String {
+/// "chap-md5, 1 attempt".
+fn authenticated(ppp: &Value) -> String {
+    if ppp["authenticated"] != true {
+        return "no".into();
+    }
+    let method = ppp["lcp"]["local"]["authentication"].as_str();
+    let method = method.unwrap_or("yes");
+    match ppp["claims"].as_u64().unwrap_or(0) {
+        0 => method.into(),
+        1 => format!("{method}, 1 attempt"),
+        attempts => format!("{method}, {attempts} attempts"),
+    }
+}
+
+fn options(side: &Value) -> String {
     let mut parts = vec![format!("MRU {}", side["mru"])];
     if let Some(magic) = side["magic"].as_str() {
         parts.push(format!("magic {magic}"));
     }
     if let Some(way) = side["authentication"].as_str() {
-        parts.push(format!("{other} proof by {way}"));
+        parts.push(format!("requires {way}"));
     }
     for (field, name) in [("pfc", "PFC"), ("acfc", "ACFC")] {
         if side[field] == true {

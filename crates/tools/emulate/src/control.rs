@@ -10,6 +10,7 @@ use super::running::Running;
 use ::control::lines::OUT_HIGH;
 use ::control::reply::{self, Code, Refusal, Rows};
 use ::control::request::{self, BgpNeighbors, BgpPeer, BgpRoutes, BgpWhose, Nothing};
+use ::control::rows::{EmulateHandler, EmulateInjected, EmulateProgress, EmulateWaits};
 use ::control::service::Answer;
 use peering::show::{Aside, BgpShow};
 
@@ -144,11 +145,11 @@ impl Desk<'_> {
                     .running
                     .inject(&event.event)
                     .map_err(|faults| Refusal::new(Code::BadRequest, faults.lines().join("; ")))?;
-                let row = serde_json::json!({
-                    "schema": "emulate.injected/1",
-                    "event": injected.label(&self.running.scenario().topology),
-                    "at_s": injected.at.as_secs_f64(),
-                });
+                let row = EmulateInjected {
+                    schema: EmulateInjected::SCHEMA,
+                    event: injected.label(&self.running.scenario().topology),
+                    at_s: injected.at.as_secs_f64(),
+                };
                 reply::row(out, id, &row);
                 reply::end(out, id, 1);
             }
@@ -208,18 +209,18 @@ impl Desk<'_> {
     fn progress(&self, id: u64, out: &mut Vec<u8>) {
         let progress = self.running.progress();
         let elapsed = self.started.elapsed().as_secs_f64();
-        let row = serde_json::json!({
-            "schema": "emulate.progress/1",
-            "now_s": progress.now.as_secs_f64(),
-            "run_s": progress.run.as_secs_f64(),
-            "rate": progress.now.as_secs_f64() / elapsed.max(1e-9),
-            "endpoints_up": progress.endpoints_up,
-            "endpoints": progress.endpoints,
-            "sessions_lost": progress.sessions_lost,
-            "messages": progress.messages,
-            "updates": progress.updates,
-            "steps_left": progress.steps_left,
-        });
+        let row = EmulateProgress {
+            schema: EmulateProgress::SCHEMA,
+            now_s: progress.now.as_secs_f64(),
+            run_s: progress.run.as_secs_f64(),
+            rate: progress.now.as_secs_f64() / elapsed.max(1e-9),
+            endpoints_up: progress.endpoints_up,
+            endpoints: progress.endpoints,
+            sessions_lost: progress.sessions_lost,
+            messages: progress.messages,
+            updates: progress.updates,
+            steps_left: progress.steps_left,
+        };
         reply::row(out, id, &row);
         reply::end(out, id, 1);
     }
@@ -229,20 +230,20 @@ impl Desk<'_> {
         let mut rows = Rows::new(out, id);
         for (stats, thread) in self.running.loops().iter().zip(1..) {
             let waits = &stats.waits;
-            rows.push(&serde_json::json!({
-                "schema": "emulate.waits/1",
-                "thread": thread,
-                "poller": stats.poller.name(),
-                "watched": stats.watched,
-                "waits": waits.waits,
-                "empty": waits.empty,
-                "ready": waits.ready,
-                "ready_per_wait": waits.ready as f64 / waits.waits.max(1) as f64,
-                "ready_to_watched": waits.ready_ratio(),
-                "waits_per_s": waits.waits_per_second(),
-                "waited_s": waits.waited.as_secs_f64(),
-                "busy_s": waits.busy().as_secs_f64(),
-            }));
+            rows.push(&EmulateWaits {
+                schema: EmulateWaits::SCHEMA,
+                thread,
+                poller: stats.poller.name(),
+                watched: stats.watched,
+                waits: waits.waits,
+                empty: waits.empty,
+                ready: waits.ready,
+                ready_per_wait: waits.ready as f64 / waits.waits.max(1) as f64,
+                ready_to_watched: waits.ready_ratio(),
+                waits_per_s: waits.waits_per_second(),
+                waited_s: waits.waited.as_secs_f64(),
+                busy_s: waits.busy().as_secs_f64(),
+            });
         }
         let count = rows.count;
         reply::end(out, id, count);
@@ -253,15 +254,15 @@ impl Desk<'_> {
         let mut rows = Rows::new(out, id);
         for (stats, thread) in self.running.loops().iter().zip(1..) {
             for handler in &stats.handlers {
-                rows.push(&serde_json::json!({
-                    "schema": "emulate.handler/1",
-                    "thread": thread,
-                    "name": handler.name,
-                    "calls": handler.calls,
-                    "total_us": handler.total.as_nanos() as f64 / 1e3,
-                    "mean_us": handler.mean().as_nanos() as f64 / 1e3,
-                    "longest_us": handler.longest.as_nanos() as f64 / 1e3,
-                }));
+                rows.push(&EmulateHandler {
+                    schema: EmulateHandler::SCHEMA,
+                    thread,
+                    name: handler.name,
+                    calls: handler.calls,
+                    total_us: handler.total.as_nanos() as f64 / 1e3,
+                    mean_us: handler.mean().as_nanos() as f64 / 1e3,
+                    longest_us: handler.longest.as_nanos() as f64 / 1e3,
+                });
             }
         }
         let count = rows.count;

@@ -28,7 +28,9 @@ use running::Running;
 
 use ::control::client::Client;
 use ::control::request::Nothing;
+use ::control::rows::EmulateProgress;
 use cli::or_exit_2;
+use cli::table::{block, columns};
 
 /// Emulate routers, in virtual or in real time.
 #[derive(Debug, clap::Args)]
@@ -267,19 +269,7 @@ fn show_progress(args: &Progress) -> Result<ExitCode> {
         println!("{row}");
         return Ok(ExitCode::SUCCESS);
     }
-    let seconds = |field: &str| row[field].as_f64().unwrap_or(0.0);
-    println!(
-        "{:.3} s of {:.3} s, {:.2} times real time; endpoints up {} of {}, sessions lost {}; \
-         messages {}, UPDATEs {}; steps left {}",
-        seconds("now_s"),
-        seconds("run_s"),
-        seconds("rate"),
-        row["endpoints_up"],
-        row["endpoints"],
-        row["sessions_lost"],
-        row["messages"],
-        row["updates"],
-        row["steps_left"]
-    );
+    let columns = columns(&EmulateProgress::TYPE);
+    block(&columns, &row, &mut std::io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }

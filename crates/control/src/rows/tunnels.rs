@@ -1,0 +1,142 @@
+//! Rows of tunnels, sessions, peers, and counters.
+
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use serde::Serialize;
+
+use super::text;
+
+row! {
+    /// A live tunnel.
+    #[derive(Serialize)]
+    Tunnel<'a> is "tunnel/1" as Table {
+        /// Our tunnel id.
+        id: u32 = [id "ID"],
+        /// The peer's tunnel id; 0 until it is known.
+        remote_id: u32 = [id "REMOTE"],
+        /// L2TP version, 2 or 3.
+        version: u8 = [id "V"],
+        /// State name in the RFC, or `closing` while our StopCCN is not yet acknowledged.
+        #[serde(serialize_with = "text")]
+        state: &'a dyn Display = [text "STATE"],
+        /// `lac` if we originated it, else `lns`.
+        role: &'a str = [text "ROLE"],
+        /// The peer's address and port.
+        peer: SocketAddr = [id text "PEER"],
+        /// Our address, if it is known.
+        local: Option<IpAddr> = [text],
+        /// The peer's Host Name.
+        host_name: &'a str = [text "HOST"],
+        /// The id that `config_ids` assigned to it; null if that is off.
+        config_id: Option<u32> = [id],
+        /// Number of sessions.
+        sessions: u32 = [gauge "SESSIONS"],
+        /// Time since it was created.
+        age_s: f64 = [gauge Seconds],
+        /// Time since it was established.
+        up_s: Option<f64> = [gauge Seconds "UPTIME"],
+        /// The peer's receive window.
+        window: u16 = [gauge],
+        /// Congestion window.
+        cwnd: u16 = [gauge],
+        /// Messages sent and not yet acknowledged.
+        outstanding: u16 = [gauge],
+        /// Control messages received.
+        rx: u32 = [counter],
+        /// Control messages sent.
+        tx: u32 = [counter],
+        /// Control messages sent again.
+        retransmissions: u32 = [counter "RETRANSMITS"],
+        /// Control messages received again.
+        duplicates: u32 = [counter],
+    }
+}
+
+row! {
+    /// A live session.
+    #[derive(Serialize)]
+    Session<'a> is "session/1" as Table {
+        /// Our session id.
+        id: u32 = [id "ID"],
+        /// The peer's session id; 0 until it is known.
+        remote_id: u32 = [id "REMOTE"],
+        /// Our id of its tunnel.
+        tunnel: u32 = [id "TUNNEL"],
+        /// L2TP version, 2 or 3.
+        version: u8 = [id "V"],
+        /// `lac` or `lns`, and who placed the call.
+        #[serde(serialize_with = "text")]
+        role: &'a dyn Display = [text "ROLE"],
+        /// State name in the RFC.
+        #[serde(serialize_with = "text")]
+        state: &'a dyn Display = [text "STATE"],
+        /// Type of the pseudowire.
+        pseudowire: &'a str = [text "PSEUDOWIRE"],
+        /// Time since it was created.
+        age_s: f64 = [gauge Seconds],
+        /// Time since it was established.
+        up_s: Option<f64> = [gauge Seconds "UPTIME"],
+        /// Called Number.
+        called_number: &'a str = [text "CALLED"],
+        /// Name of the subscriber, if the session's PPP ends here.
+        subscriber: Option<&'a str> = [text "SUBSCRIBER"],
+        /// State of the subscriber.
+        phase: Option<&'a str> = [text "PHASE"],
+        /// The subscriber's address.
+        address: Option<Ipv4Addr> = [text "ADDRESS"],
+        /// IP bytes from the subscriber; null if the session's PPP does not end here.
+        octets_in: Option<u64> = [counter Bytes "IN"],
+        /// IP bytes to the subscriber.
+        octets_out: Option<u64> = [counter Bytes "OUT"],
+    }
+}
+
+row! {
+    /// A peer address.
+    #[derive(Serialize)]
+    Peer<'a> is "peer/1" as Table {
+        /// The address.
+        address: IpAddr = [id text "ADDRESS"],
+        /// Tunnels with this peer.
+        tunnels: u32 = [gauge "TUNNELS"],
+        /// Tunnels that were opened with this peer so far.
+        opened_total: u64 = [counter "OPENED"],
+    }
+}
+
+row! {
+    /// A tunnel or session that ended.
+    #[derive(Serialize)]
+    Ended<'a> is "ended/1" as Table {
+        /// Our tunnel id.
+        tunnel: u32 = [id "TUNNEL"],
+        /// Our session id; null if the row is about the tunnel.
+        session: Option<u32> = [id "SESSION"],
+        /// L2TP version, 2 or 3.
+        version: u8 = [id "V"],
+        /// The peer's address and port.
+        peer: Option<SocketAddr> = [text "PEER"],
+        /// Time since the end.
+        ended_s_ago: f64 = [gauge Seconds "AGO"],
+        /// Why it ended.
+        #[serde(serialize_with = "text")]
+        reason: &'a dyn Display = [text "REASON"],
+        /// The RFC's result code, sent or received.
+        result: Option<u16> = [id],
+        /// The RFC's error code, sent or received.
+        error: Option<u16> = [id],
+    }
+}
+
+row! {
+    /// One counter.
+    #[derive(Serialize)]
+    Counter<'a> is "counter/1" as Table {
+        /// Its name.
+        #[serde(serialize_with = "text")]
+        name: &'a dyn Display = [id text "COUNTER"],
+        /// Its value.
+        value: u64 = [counter "VALUE"],
+    }
+}
