@@ -2,12 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+mod pages;
 #[cfg(test)]
 mod tests;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use daemon::check;
 use tool_ctl::{bgp, capture, session, show, tunnel};
 use {tool_demo as demo, tool_emulate as emulate, tool_filter as filter, tool_lab as lab};
@@ -23,39 +24,43 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Bring up ten thousand subscribers between two daemons on this machine, with traffic, and report what it took
+    /// Connect 10,000 subscribers between two daemons on this machine, with traffic, and report the cost
     Demo(demo::Args),
     /// Run the daemon
     Run(daemon::Args),
-    /// Check a configuration file and open nothing
+    /// Check a configuration file without starting the daemon
     Check(check::Args),
     /// Create and delete tunnels
     Tunnel(tunnel::Args),
-    /// Create, delete, drop and answer sessions
+    /// Create and delete sessions, disconnect subscribers, answer calls
     Session(session::Args),
-    /// Show what the daemon holds and does
+    /// Show the state of a daemon or an emulation
     Show(show::Args),
-    /// Start, stop, reset and refresh peers of the BGP speaker
+    /// Start, stop, reset and refresh BGP peers
     Bgp(bgp::Args),
-    /// Write what passes of a subscriber to a file, inside and outside of its tunnel
+    /// Capture a subscriber's packets, inside and outside its tunnel
     Capture(capture::Args),
-    /// Emulate routers by the thousand, in virtual or real time: convergence, hijacks, leaks
+    /// Emulate thousands of BGP routers in virtual or real time: convergence, hijacks, leaks
     Emulate(emulate::Args),
-    /// Several ping streams at once: ping's flags and text, kept, compared
+    /// Run several ping streams at once; save and compare results
     Ping(ping::Args),
-    /// Queues: check a policy, shape by it between two interfaces, show and draw queues
+    /// Check a queueing policy, shape traffic with it, show and draw queues
     Qos(qos::Args),
-    /// Filters: check a file of rules, ask which rule decides on a packet
+    /// Check a file of filter rules, and find the rule that decides on a packet
     Filter(filter::Args),
-    /// TCP connections in captures: tcptrace's flags, statistics and graphs
+    /// Analyse TCP connections in captures, with tcptrace's flags, statistics and graphs
     Trace(trace::Args),
-    /// Experiments with hosts and links of their own
+    /// Run experiments with their own hosts and links
     Lab(lab::Args),
-    /// Measure curves on this machine, beside what they are compared to
+    /// Measure performance on this machine, next to baselines and other programs
     Bench(bench::Args),
+    /// Write manual pages: one for each verb, or that of headend to standard output
+    Man(pages::ManArgs),
+    /// Print completions for a shell: bash, zsh or fish
+    Completions(pages::CompletionsArgs),
 }
 
-/// Parses the command line and does what it says.
+/// Parses the command line and runs the verb.
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Demo(args) => demo::run(&args),
@@ -73,6 +78,8 @@ fn main() -> ExitCode {
         Verb::Trace(args) => trace::run(&args),
         Verb::Lab(args) => lab::run(&args),
         Verb::Bench(args) => bench::run(&args),
+        Verb::Man(args) => pages::man(Cli::command(), &args),
+        Verb::Completions(args) => pages::completions(Cli::command(), &args),
     };
     cli::finish(outcome)
 }

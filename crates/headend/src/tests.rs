@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use clap::{CommandFactory, Parser};
 
 use super::*;
@@ -18,6 +20,64 @@ fn the_list_of_verbs_says_that_the_demo_has_subscribers_and_traffic() {
     let line = help.lines().find(|line| line.starts_with("  demo"));
     let line = line.expect("demo is a verb");
     assert!(line.contains("subscribers") && line.contains("traffic"));
+}
+
+/// The pages of `docs/`, each with its name.
+fn documents() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let pages = std::fs::read_dir(root).expect("docs/");
+    let pages = pages.map(|entry| entry.expect("an entry").path());
+    let mut documents: Vec<(String, String)> = pages
+        .filter(|path| path.extension().is_some_and(|suffix| suffix == "md"))
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a page");
+            (path.display().to_string(), text)
+        })
+        .collect();
+    documents.sort();
+    documents
+}
+
+/// Whether `text` has `flag` as a whole word: `--out` is not in `--output`.
+fn names(text: &str, flag: &str) -> bool {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
+    text.match_indices(flag).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + flag.len()..]);
+        !before.ends_with(is_part) && !after.starts_with(is_part)
+    })
+}
+
+/// Every visible flag below `command`, with the first verb that it belongs to and the whole verb.
+fn flags(command: &clap::Command, verbs: &[&str], found: &mut Vec<(String, String, String)>) {
+    if let Some(first) = verbs.first() {
+        let flags = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        for arg in flags.filter(|arg| !arg.is_positional()) {
+            let long = arg.get_long().map(|long| format!("--{long}"));
+            let short = arg.get_short().map(|short| format!("-{short}"));
+            let flag = long.or(short).expect("a flag has a name");
+            found.push((format!("headend {first}"), verbs.join(" "), flag));
+        }
+    }
+    for below in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        flags(below, &[verbs, &[below.get_name()]].concat(), found);
+    }
+}
+
+#[test]
+fn each_flag_is_named_on_a_page_that_shows_its_verb() {
+    let documents = documents();
+    let mut found = Vec::new();
+    flags(&Cli::command(), &[], &mut found);
+    assert!(found.len() > 100, "{} flags", found.len());
+    let missing: Vec<String> = found
+        .iter()
+        .filter(|(verb, _, flag)| {
+            let has_both = |page: &(String, String)| names(&page.1, verb) && names(&page.1, flag);
+            !documents.iter().any(has_both)
+        })
+        .map(|(_, verbs, flag)| format!("{verbs} {flag}"))
+        .collect();
+    assert!(missing.is_empty(), "no page names {missing:#?}");
 }
 
 #[test]

@@ -1,0 +1,141 @@
+//! `headend man` and `headend completions`: manual pages and shell completions, written from the declarations of the
+//! command line. The flags of `headend trace` are in a table of its own, so its page and completions have no flags.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Command, ValueEnum};
+use clap_complete::{Shell, generate};
+use clap_mangen::Man;
+
+/// Write manual pages.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManArgs {
+    /// The directory for one page per verb, created if it does not exist; without it, the page of headend goes to
+    /// standard output
+    dir: Option<PathBuf>,
+    /// The directory for the pages, in place of DIR
+    #[arg(short, long, value_name = "DIR", conflicts_with = "dir")]
+    out: Option<PathBuf>,
+}
+
+/// Print shell completions.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell that reads them
+    shell: Known,
+}
+
+/// A shell that headend writes completions for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Known {
+    /// Bash
+    Bash,
+    /// Zsh
+    Zsh,
+    /// Fish
+    Fish,
+}
+
+impl From<Known> for Shell {
+    fn from(known: Known) -> Shell {
+        match known {
+            Known::Bash => Shell::Bash,
+            Known::Zsh => Shell::Zsh,
+            Known::Fish => Shell::Fish,
+        }
+    }
+}
+
+/// Writes the pages.
+pub(crate) fn man(command: Command, args: &ManArgs) -> Result<ExitCode> {
+    match args.dir.as_ref().or(args.out.as_ref()) {
+        Some(dir) => {
+            fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+            for (name, page) in pages(command)? {
+                write(&dir.join(name), &page)?;
+            }
+        }
+        None => io::stdout().write_all(&page(&command)?)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the completions.
+pub(crate) fn completions(mut command: Command, args: &CompletionsArgs) -> Result<ExitCode> {
+    // A pipe that is closed early is no fault, and the generator panics where it cannot write.
+    let mut text = Vec::new();
+    generate(Shell::from(args.shell), &mut command, "headend", &mut text);
+    io::stdout().write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, page: &[u8]) -> Result<()> {
+    fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The page of every verb with its file name, `headend-show-tunnels.1`; hidden verbs have none.
+fn pages(mut command: Command) -> io::Result<Vec<(String, Vec<u8>)>> {
+    // Global flags are part of each verb then, and each verb knows its whole name.
+    command = command.disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    let mut open = vec![command];
+    while let Some(command) = open.pop() {
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        pages.push((format!("{name}.1"), page(&command)?));
+        let below = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+        open.extend(below.cloned());
+    }
+    Ok(pages)
+}
+
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(command.clone()).render(&mut page)?;
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::Cli;
+
+    #[test]
+    fn every_visible_verb_has_a_page_with_its_flags() {
+        let pages = pages(Cli::command()).unwrap();
+        let page = |name: &str| {
+            let found = pages.iter().find(|(file, _)| file == name);
+            let (_, page) = found.unwrap_or_else(|| panic!("no page {name}"));
+            String::from_utf8(page.clone()).unwrap()
+        };
+        assert!(page("headend.1").contains("headend\\-show(1)"));
+        assert!(page("headend-show-tunnels.1").contains("\\-\\-ended"));
+        assert!(page("headend-ping.1").contains("\\-\\-responder"));
+        let hidden =
+            |(file, _): &&(String, Vec<u8>)| file.contains("bare") || file.contains("help");
+        assert_eq!(pages.iter().find(hidden).map(|(file, _)| file), None);
+    }
+
+    #[test]
+    fn each_shell_completes_verbs_and_flags() {
+        for known in Known::value_variants() {
+            let mut text = Vec::new();
+            generate(
+                Shell::from(*known),
+                &mut Cli::command(),
+                "headend",
+                &mut text,
+            );
+            let text = String::from_utf8(text).unwrap();
+            for wanted in ["emulate", "subscribers", "ended", "socket", "responder"] {
+                assert!(text.contains(wanted), "{known:?}: {wanted}");
+            }
+        }
+    }
+}
