@@ -13,7 +13,7 @@ use lab::plot::number::grouped;
 use lab::report::{Cell, Table};
 use serde_json::json;
 
-/// Write captures that are hard to analyse, the same octets each time.
+/// Write captures that are hard to analyse, with the same bytes each time.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The directory for the captures, created if it does not exist
@@ -22,10 +22,10 @@ pub(super) struct Args {
     /// The directory for the captures, in place of DIR
     #[arg(short, long, value_name = "DIR", conflicts_with = "dir")]
     out: Option<PathBuf>,
-    /// Which of them to write [default: all]
+    /// The captures to write [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = kind)]
     only: Vec<&'static Kind>,
-    /// How large, against the sizes that --list tells
+    /// Size, relative to the sizes that --list prints
     #[arg(long, value_name = "F", default_value = "1")]
     scale: Scale,
     /// List the captures, and write nothing

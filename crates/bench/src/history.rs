@@ -26,10 +26,10 @@ const BUILDS: [&str; 6] = ["r2929", "r3031", "r3125", "r3158", "r3181", "default
 /// Re-run published scaling failures here, and write one HTML page about it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The page; its figures go beside it [default: bench-results/history/index.html]
+    /// The page; its figures go next to it [default: bench-results/history/index.html]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Fewer tunnels, descriptors and packets, in some seconds
+    /// Measure with fewer tunnels, descriptors and packets
     #[arg(long)]
     quick: bool,
 }

@@ -1,5 +1,5 @@
-//! `headend bench`: curves, measured here, side by side with what they are
-//! compared to, as text and as JSON, CSV and SVG files.
+//! `headend bench`: measures curves on this machine, next to baselines and other programs, and writes text, JSON, CSV and
+//! SVG files.
 //!
 //! `harness` is what they share.
 //!
@@ -42,7 +42,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use lab::report::Report;
 
-/// Measure curves on this machine.
+/// Measure performance on this machine.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -51,20 +51,20 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Insert, cancel and expire in each timer store, against the timers armed
+    /// Insert, cancel and expire in each timer store, by number of timers
     Timers(timers::Args),
-    /// Time and CPU of a wait with each poller, against the descriptors watched
+    /// Time and CPU of a wait with each poller, by number of descriptors
     Poll(poll::Args),
-    /// Tunnels against time: the published benchmark's builds, and ours
+    /// Tunnels over time: the builds of the published benchmark, and ours
     Bringup(bringup::Args),
-    /// What a tunnel costs an LNS to set up, hold and keep alive, beside bare loops and other LNSs
+    /// Cost for an LNS to set up, hold and keep alive a tunnel, next to bare loops and other LNSs
     Tunnels(tunnels::Args),
     /// A bare loop that `tunnels` measures
     #[command(hide = true)]
     TunnelsBare(tunnels::bare::Args),
-    /// What a subscriber costs an LNS from nothing to IP, in time and memory, beside a bare loop
+    /// Cost for an LNS to connect a subscriber, in time and memory, next to a bare loop
     Subscribers(subscribers::Args),
-    /// What sessions and tables cost a BGP daemon, beside bare loops and other daemons
+    /// Cost of sessions and tables for a BGP daemon, next to bare loops and other daemons
     Bgp(bgp::Args),
     /// A bare loop that `bgp` measures
     #[command(hide = true)]
@@ -72,35 +72,35 @@ enum Verb {
     /// An emulation that `bgp` measures
     #[command(hide = true)]
     BgpEmulate(bgp::emulated::child::Args),
-    /// What packets cost an LNS between tunnel and TUN device, beside bare loops; as root
+    /// Cost of packets for an LNS between tunnel and TUN device, next to bare loops; needs root
     Forward(forward::Args),
     /// A bare loop that `forward` measures
     #[command(hide = true)]
     ForwardBare(forward::bare::Args),
-    /// Packets against a filter's rules, and the filter of 2004 that opens a file for each
+    /// Cost of a packet by number of filter rules, next to the filter of 2004 that opens a file per packet
     Filter(filter::Args),
-    /// The segment lists of 2005 and ours, in the four cases of their harness and in recovery
+    /// The segment lists of 2005 and ours, in the four cases of the 2005 harness and in recovery
     Segments(segments::Args),
-    /// Classifiers and queues against the flows, shaped rates, how late pings leave, a page of ten million pings
+    /// Classifiers and queues by number of flows, shaped rates, lateness of pings, a page of ten million pings
     Qos(qos::Args),
     /// A rate between two interfaces, which `qos` measures
     #[command(hide = true)]
     QosChild(qos::between::Args),
-    /// What packets and connections cost `headend trace`, beside bare loops and other analysers
+    /// Cost of packets and connections for `headend trace`, next to bare loops and other analysers
     Trace(trace::Args),
     /// A bare loop that `trace` measures, or a program that it runs
     #[command(hide = true)]
     TraceChild(trace::child::Args),
-    /// Write captures that are hard to analyse, for others to measure with
+    /// Write captures that are hard to analyse, as input for analysers
     Captures(captures::Args),
-    /// One HTML page: published scaling failures re-run here, and whether they were reproduced
+    /// Re-run published scaling failures here, and write one HTML page with the verdicts
     History(history::Args),
 }
 
 /// Where the files of a benchmark go.
 #[derive(Clone, Debug, clap::Args)]
 struct Out {
-    /// The directory for the JSON, CSV and SVG files [default: bench-results/ and the benchmark's name]
+    /// The directory for the JSON, CSV and SVG files [default: bench-results/ and the name of the benchmark]
     #[arg(short = 'o', long = "out", value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Print the JSON file instead of the tables
@@ -125,7 +125,7 @@ impl Out {
     }
 }
 
-/// Runs the benchmark that was asked for.
+/// Runs the benchmark.
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.verb {
         Verb::Timers(args) => timers::run(args),

@@ -18,7 +18,7 @@ use cli::progress::spinner;
 /// Measure what a wait costs with each poller.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Up to 250 descriptors only, in a second or two
+    /// Measure up to 250 descriptors, in a second or two
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

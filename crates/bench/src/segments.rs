@@ -24,13 +24,13 @@ const SEED: u64 = 2005;
 /// Measure the segment lists of 2005 and ours.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// How many segments; twice and four times as many are measured too [default: 30000, with --quick 300]
+    /// Number of segments; twice and four times as many are measured too [default: 30000, with --quick 300]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     segments: Option<u32>,
-    /// Measure each once only, in less than a second
+    /// Measure each once, in less than a second
     #[arg(long)]
     quick: bool,
-    /// Seconds after which a measurement is given up
+    /// Seconds after which a measurement is stopped
     #[arg(long, value_name = "S", default_value_t = 20,
         value_parser = clap::value_parser!(u64).range(1..=86_400))]
     budget: u64,

@@ -24,10 +24,10 @@ const OPERATIONS: [(&str, &str); 4] = [
 /// Measure insert, cancel and expire in each timer store.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Up to 1,000 timers only, in a second or two
+    /// Measure up to 1,000 timers, in a second or two
     #[arg(long)]
     quick: bool,
-    /// Seeds deadlines and the order of cancelling
+    /// Seed of the deadlines and of the order of cancelling
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use anyhow::Result;
 use control::DEFAULT_SOCKET;
 use control::client::Client;
 
-/// The daemon that a command talks to.
+/// The daemon that a command connects to.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Socket {
     /// The daemon's control socket

@@ -1,4 +1,4 @@
-//! What a client may ask.
+//! The requests of the control protocol.
 #![allow(
     missing_docs,
     reason = "docs/control-protocol.md describes each field of each request"
@@ -39,16 +39,16 @@ pub enum Do {
     /// Closes a session.
     #[serde(rename = "session.delete")]
     SessionDelete(SessionName),
-    /// Says that an outgoing call was answered.
+    /// Accepts an outgoing call that the peer requested.
     #[serde(rename = "session.answer")]
     SessionAnswer(SessionName),
-    /// Ends subscribers in order.
+    /// Disconnects subscribers cleanly.
     #[serde(rename = "session.drop")]
     SessionDrop(Who),
-    /// Copies of what passes of a subscriber, as pcapng.
+    /// Captures the packets of a subscriber as pcapng.
     #[serde(rename = "capture.subscriber")]
     CaptureSubscriber(CaptureSubscriber),
-    /// Ends one of this connection.
+    /// Stops a capture of this connection.
     #[serde(rename = "capture.stop")]
     CaptureStop(CaptureStop),
     /// Live tunnels.
@@ -117,10 +117,10 @@ pub enum Do {
     /// Where the loop's time went.
     #[serde(rename = "show.event.cpu")]
     ShowEventCpu(Nothing),
-    /// The cores that packets pass on.
+    /// The threads that forward packets.
     #[serde(rename = "show.event.shards")]
     ShowEventShards(Nothing),
-    /// What the process has used, and how much it holds.
+    /// Resources of the process, and counts of what it holds.
     #[serde(rename = "server.stats")]
     ServerStats(Nothing),
 }
@@ -130,11 +130,11 @@ pub enum Do {
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// Whose routes: a router of an emulation; the daemon has one.
+/// The router whose routes are shown: one of an emulation, or the only one of a daemon.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct BgpWhose {
-    /// A router of an emulation; a daemon has one only
+    /// A router of an emulation; a daemon has one router without a name
     #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<String>,
@@ -144,10 +144,10 @@ pub struct BgpWhose {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct BgpNeighbors {
-    /// A peer's address or name; all without it
+    /// The peer's address or name [default: all peers]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// A router of an emulation; a daemon has one only
+    /// A router of an emulation; a daemon has one router without a name
     #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<String>,
@@ -157,22 +157,22 @@ pub struct BgpNeighbors {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct BgpRoutes {
-    /// All about the routes of a prefix, or of the longest one that an address is in, and why the best is the best
+    /// Show everything about the routes of this prefix, or of the longest prefix that matches an address
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// The prefixes in it instead
+    /// Show the prefixes within PREFIX instead
     #[arg(long, requires = "prefix")]
     #[serde(default)]
     pub longer: bool,
-    /// The routes that came of this peer only: its address or name
+    /// Show the routes received from this peer, given by address or name
     #[arg(long, value_name = "PEER")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<String>,
-    /// What this peer was told instead
+    /// Show the routes advertised to this peer instead
     #[arg(long, value_name = "PEER", conflicts_with = "received")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertised: Option<String>,
-    /// A router of an emulation; a daemon has one only
+    /// A router of an emulation; a daemon has one router without a name
     #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<String>,
@@ -331,13 +331,13 @@ pub struct FilterName {
 pub struct CaptureSubscriber {
     /// Who; an object, as [`Who`].
     pub of: Who,
-    /// Begin also where nobody of the name is on line.
+    /// Start even if no subscriber of the name is connected.
     #[serde(default)]
     pub wait: bool,
-    /// End after so many packets, both interfaces together.
+    /// Stop after this many packets on both interfaces together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Keep so many octets of each.
+    /// Bytes to keep of each packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snap: Option<u32>,
 }
@@ -346,45 +346,45 @@ pub struct CaptureSubscriber {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureStop {
-    /// The id of the request that began it.
+    /// The id of the request that started it.
     pub capture: u64,
 }
 
-/// Arguments of `show.subscribers`: all that is given has to hold.
+/// Arguments of `show.subscribers`: a row must match each of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriberFilter {
-    /// Only those with this in their names
+    /// Only subscribers whose names contain this text
     #[arg(long, value_name = "TEXT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Only those that have come so far
+    /// Only subscribers in this state
     #[arg(long, value_enum)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// Only those in the tunnel with this local id
+    /// Only subscribers in the tunnel with this local id
     #[arg(long, value_name = "ID")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<u32>,
 }
 
-/// How far a subscriber has come.
+/// The state of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// LCP is negotiated, or it is asked who it is
+    /// LCP or authentication is in progress
     Link,
-    /// Somebody was asked whether it may come in
+    /// Waiting for the users file or a RADIUS server
     Asking,
-    /// It was let in; addresses are negotiated
+    /// Authenticated; addresses are being negotiated
     Networks,
-    /// On line
+    /// A network protocol is open
     Up,
-    /// It is told to go
+    /// We are disconnecting it
     Ending,
 }
 
-/// When a creation is replied to.
+/// When the daemon replies to a creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {

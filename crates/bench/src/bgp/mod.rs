@@ -52,13 +52,13 @@ use cli::progress::spinner;
 /// Measure what sessions and tables cost a BGP daemon, beside bare loops and other daemons.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Other daemons to measure in the same run, in a network of their own: frr, bird, gobgp
+    /// Other daemons to measure in the same run, in their own network namespace: frr, bird, gobgp
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     against: Vec<Peer>,
-    /// The bgpd of another FRR, to measure too
+    /// The bgpd of another FRR version, to measure too
     #[arg(long, value_name = "FILE")]
     frr: Option<PathBuf>,
-    /// These parts alone
+    /// Measure only these parts
     #[arg(long, value_name = "PART,...", value_delimiter = ',')]
     only: Vec<Part>,
     /// Numbers of passive peers
@@ -70,10 +70,10 @@ pub(super) struct Args {
     /// Numbers of routers of a mesh
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=1_000))]
     routers: Vec<u32>,
-    /// Numbers of autonomous systems that a hijack spreads over
+    /// Numbers of autonomous systems in the hijack
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(50..=100_000))]
     systems: Vec<u32>,
-    /// Few peers and prefixes, in some seconds
+    /// Measure with few peers and prefixes, in a few seconds
     #[arg(long)]
     quick: bool,
     /// The namespaces are made, and the files go here

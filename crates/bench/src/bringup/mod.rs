@@ -31,19 +31,19 @@ const DESCRIPTORS: u64 = 16;
 /// Draw tunnels against time by the published builds and by ours.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// How many tunnels
+    /// Number of tunnels
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=250_000))]
     tunnels: u32,
-    /// When to end a run that is not through; its curve is extrapolated
+    /// Seconds after which an unfinished run is stopped; its curve is extrapolated
     #[arg(long = "cap-seconds", value_name = "S", default_value = "60", value_parser = seconds)]
     cap: Duration,
-    /// How often to run each build that gets through; the fastest run is shown
+    /// Number of runs of each build that finishes; the fastest run is shown
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Which builds to run [default: all]
+    /// The builds to run [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = named)]
     builds: Vec<&'static Build>,
-    /// 400 tunnels and at most 2 seconds each
+    /// Measure 400 tunnels for at most 2 seconds each
     #[arg(long, conflicts_with_all = ["tunnels", "cap", "rounds"])]
     quick: bool,
     #[command(flatten)]

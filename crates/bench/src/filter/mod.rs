@@ -23,7 +23,7 @@ use cli::progress::spinner;
 /// Measure filters against their rules, and the names of log lines.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Measure each for a moment only
+    /// Measure each only briefly
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

@@ -33,18 +33,18 @@ use cli::progress::spinner;
 /// Measure what packets cost an LNS, both ways.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Packets a second that are offered
+    /// Offered packets per second
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "100000,300000,1000000", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     rates: Vec<u64>,
-    /// Only these ways
+    /// Measure only these directions
     #[arg(
         long,
-        value_name = "WAY,...",
+        value_name = "DIRECTION,...",
         value_delimiter = ',',
         default_value = "in,out"
     )]
     ways: Vec<Way>,
-    /// Seconds that each measurement takes
+    /// Seconds of each measurement
     #[arg(long, value_name = "S", default_value_t = 1.0)]
     span: f64,
     #[command(flatten)]

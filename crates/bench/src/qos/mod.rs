@@ -42,10 +42,10 @@ const BUFFER: usize = 2_048;
 /// Measure classifiers, queues, shaped rates, how late pings leave, and a page of pings.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Measure each once only, in a few seconds
+    /// Measure each once, in a few seconds
     #[arg(long)]
     quick: bool,
-    /// Measure these parts alone
+    /// Measure only these parts
     #[arg(long, value_name = "PART,...", value_delimiter = ',')]
     only: Vec<Part>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ enum Part {
     Queues,
     /// Shaped rates
     Rates,
-    /// How late pings leave
+    /// Lateness of pings
     Late,
     /// The page of ten million pings
     Page,

@@ -36,32 +36,32 @@ pub(super) struct Args {
     /// Numbers of subscribers
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=500_000))]
     sizes: Vec<u32>,
-    /// How they show who they are
+    /// Authentication protocols
     #[arg(
         long,
-        value_name = "PROOF,...",
+        value_name = "PROTOCOL,...",
         value_delimiter = ',',
         default_value = "chap,pap"
     )]
     proofs: Vec<Proof>,
-    /// Who decides on them
+    /// Sources that authenticate the subscribers
     #[arg(
         long,
-        value_name = "WHO,...",
+        value_name = "SOURCE,...",
         value_delimiter = ',',
         default_value = "users,radius"
     )]
     by: Vec<By>,
-    /// IPv6 beside IPv4 too
+    /// Open IPv6 in addition to IPv4
     #[arg(long)]
     ipv6: bool,
-    /// How many dial in at a time
+    /// Number of subscribers that connect at the same time
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     window: u32,
-    /// Waves of each kind at the largest size; smaller sizes get more
+    /// Number of rounds at the largest size; smaller sizes get more
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// A few hundred subscribers, in some seconds
+    /// Measure with a few hundred subscribers, in a few seconds
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

@@ -36,26 +36,26 @@ pub(super) struct Args {
     /// Other analysers to measure in the same run: tcptrace, tshark
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     against: Vec<Peer>,
-    /// Which captures to measure with [default: all that `bench captures --list` tells]
+    /// The captures to measure with [default: all that `bench captures --list` prints]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = captures::kind)]
     only: Vec<&'static Kind>,
-    /// How large the captures are, against the sizes that `bench captures --list` tells; twice and four times that are
-    /// measured too [default: 1]
+    /// Size of the captures, relative to the sizes that `bench captures --list` prints; twice and four times that size
+    /// are measured too [default: 1]
     #[arg(long, value_name = "F", value_parser = factor)]
     scale: Option<f64>,
-    /// Numbers of threads, besides one
+    /// Numbers of threads, in addition to one
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "2", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Vec<u32>,
-    /// How often what takes little time is measured; the median counts
+    /// Number of runs of each short measurement; the median counts
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: u32,
-    /// How many seconds another analyser may take for one capture
+    /// Time limit of another analyser for one capture, in seconds
     #[arg(long = "limit", value_name = "S", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     limit_s: u32,
-    /// A directory to keep the captures in, and to take them from where they are [default: written for this run alone]
+    /// A directory that keeps the captures for later runs [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     captures: Option<PathBuf>,
-    /// Captures of some thousand packets, once, in some seconds
+    /// Measure captures of a few thousand packets once, in a few seconds
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

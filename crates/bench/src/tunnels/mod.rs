@@ -42,13 +42,13 @@ use cli::progress::spinner;
 /// Measure what tunnels cost an LNS, beside bare loops and other LNSs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Other LNSs to measure in the same run, in a network of their own: xl2tpd, l2tpns
+    /// Other LNSs to measure in the same run, in their own network namespace: xl2tpd, l2tpns
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     against: Vec<Peer>,
     /// Numbers of tunnels
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=250_000))]
     sizes: Vec<u32>,
-    /// A few hundred tunnels, in some seconds
+    /// Measure with a few hundred tunnels, in a few seconds
     #[arg(long)]
     quick: bool,
     /// The namespaces are made, and the files go here

@@ -1,4 +1,4 @@
-//! `headend show bgp ...` and `headend bgp ...`: routes, and who they come from.
+//! `headend show bgp ...`: peers and routes; `headend bgp ...`: start, stop and reset peers.
 
 use std::process::ExitCode;
 
@@ -9,36 +9,36 @@ use cli::Socket;
 use control::request::{BgpNeighbors, BgpPeer, BgpRoutes, BgpVerb, BgpWhose, Do};
 use control::rows;
 
-/// What is shown.
+/// A verb of `headend show bgp`.
 #[derive(Debug, Subcommand)]
 pub(super) enum Show {
-    /// The router and its peers, a line each
+    /// The router, and one line for each peer
     Summary(BgpWhose),
-    /// All about the peers, or one
+    /// Everything about all peers, or about one
     #[command(visible_alias = "neighbours")]
     Neighbors(BgpNeighbors),
-    /// Routes: all, those of a prefix with the reason why the best is the best, or those of a peer
+    /// Routes: all, those of a prefix with the reason why the best route won, or those of a peer
     #[command(visible_alias = "routes", after_help = ROUTE_HELP)]
     Route(BgpRoutes),
-    /// What the tables hold, and how much memory they take
+    /// Size and memory of the tables
     Rib(BgpWhose),
-    /// What happened of late: states, notifications, malformed messages
+    /// Recent events: state changes, notifications, malformed messages
     Events(BgpNeighbors),
 }
 
 const ROUTE_HELP: &str = "\
-Before each route: * it may be used, > it is the best, i it came from within our AS, S its peer restarts.
+Before each route: * usable, > best, i internal (from our own AS), S stale (the peer restarts).
 
 Examples:
   headend show bgp route                             # all routes
-  headend show bgp route 198.51.100.0/24             # all about one prefix, and why its best is the best
-  headend show bgp route 198.51.100.7                # the longest prefix that it is in
+  headend show bgp route 198.51.100.0/24             # one prefix, and why its best route won
+  headend show bgp route 198.51.100.7                # the longest matching prefix
   headend show bgp route 198.51.100.0/22 --longer
   headend show bgp route --received 192.0.2.7
   headend show bgp route --advertised upstream --json";
 
 impl Show {
-    /// What was typed, as a request.
+    /// The request of this command.
     pub(super) fn request(&self) -> Do {
         match self {
             Show::Summary(whose) => Do::ShowBgpSummary(whose.clone()),
@@ -62,7 +62,7 @@ impl Show {
     }
 }
 
-/// Act on peers of the BGP speaker.
+/// Start, stop, reset and refresh BGP peers.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -76,14 +76,14 @@ enum Verb {
     /// Start a peer that was stopped
     Start(Peer),
     /// Stop a peer
-    Stop(Told),
-    /// End a peer's session, and start it again
-    Reset(Told),
-    /// Ask a peer for its routes again, or send it ours
+    Stop(Stopped),
+    /// Close a peer's session and open it again
+    Reset(Stopped),
+    /// Request a peer's routes again, or send ours again
     Refresh {
         #[command(flatten)]
         peer: Peer,
-        /// Send ours again instead
+        /// Send our routes to the peer again instead
         #[arg(long)]
         out: bool,
     },
@@ -91,28 +91,28 @@ enum Verb {
 
 #[derive(Debug, clap::Args)]
 struct Peer {
-    /// Its address or name, or all
+    /// The peer's address or name, or all
     peer: String,
-    /// A router of an emulation; a daemon has one only
+    /// A router of an emulation; a daemon has one router without a name
     #[arg(long, value_name = "NAME")]
     router: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
-struct Told {
+struct Stopped {
     #[command(flatten)]
     peer: Peer,
-    /// A line for the peer's operator
+    /// A message to the peer's operator (RFC 9003)
     #[arg(long, value_name = "TEXT", default_value = "")]
     message: String,
 }
 
-/// Asks for what was typed.
+/// Sends the request.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let (peer, verb, text) = match &args.verb {
         Verb::Start(peer) => (peer, BgpVerb::Start, ""),
-        Verb::Stop(told) => (&told.peer, BgpVerb::Stop, told.message.as_str()),
-        Verb::Reset(told) => (&told.peer, BgpVerb::Reset, told.message.as_str()),
+        Verb::Stop(args) => (&args.peer, BgpVerb::Stop, args.message.as_str()),
+        Verb::Reset(args) => (&args.peer, BgpVerb::Reset, args.message.as_str()),
         Verb::Refresh { peer, out: false } => (peer, BgpVerb::RefreshIn, ""),
         Verb::Refresh { peer, out: true } => (peer, BgpVerb::RefreshOut, ""),
     };

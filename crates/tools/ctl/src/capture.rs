@@ -1,4 +1,4 @@
-//! `headend capture subscriber`: pcapng of one subscriber, as it passes.
+//! `headend capture subscriber`: writes the packets of one subscriber to a pcapng file while the daemon forwards them.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -18,13 +18,13 @@ use control::client::{Client, refusal};
 use control::request::{CaptureStop, CaptureSubscriber, Do};
 use control::rows::CaptureEnd;
 
-/// How often the time and signals are looked at while nothing comes.
+/// How often time and signals are checked while no packet arrives.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long the rest of a file is waited for once it was asked for.
+/// How long to wait for the end of the file after a stop.
 const REST: Duration = Duration::from_secs(5);
 
-/// Write what passes to a file.
+/// Write packets to a capture file.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -35,15 +35,15 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// What passes of one subscriber, until Ctrl-C or a limit
+    /// Capture one subscriber's packets until Ctrl-C or a limit
     #[command(after_help = HELP)]
     Subscriber(Subscriber),
 }
 
 const HELP: &str = "\
-The file has two interfaces: \"inside\", its IP packets, and \"outside\", the L2TP datagrams of its session, PPP's
-own among them; their IP and UDP headers are made anew. Inbound is from the subscriber. Whoever else comes by the
-name meanwhile is captured too, from when it says who it is.
+The file has two interfaces. \"inside\" has the subscriber's IP packets. \"outside\" has the L2TP datagrams of its
+session with all PPP frames; their IP and UDP headers are rebuilt. Inbound packets are from the subscriber. Other
+subscribers that connect with the same name are captured too, from the moment when they send the name.
 
 Examples:
   headend capture subscriber alice alice.pcapng
@@ -53,7 +53,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct Subscriber {
-    /// Its name or its address
+    /// The subscriber's name or address
     #[arg(value_name = "NAME|ADDRESS")]
     who: String,
     /// The file to write, replaced if it exists; - is standard output
@@ -62,16 +62,16 @@ struct Subscriber {
     /// The file to write, in place of FILE
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     out: Option<PathBuf>,
-    /// End after so many packets, both interfaces together
+    /// Stop after this many packets on both interfaces together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after so many seconds
+    /// Stop after this many seconds
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<Duration>,
-    /// Keep so many octets of each packet
+    /// Bytes to keep of each packet
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     snap: Option<u32>,
-    /// Begin also if it is not on line yet
+    /// Start even if the subscriber is not connected yet
     #[arg(long)]
     wait: bool,
 }
@@ -87,7 +87,7 @@ impl Subscriber {
     }
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let What::Subscriber(wanted) = &args.what;
     let mut client = args.socket.connect()?;
@@ -117,15 +117,15 @@ struct Run {
     client: Client,
     id: u64,
     signals: Signals,
-    /// Opened when the daemon has agreed: a refusal leaves a file as it was.
+    /// Opened when the daemon accepts the request, so that a refusal leaves an existing file unchanged.
     out: Option<Box<dyn Write>>,
     stop_at: Option<Instant>,
-    /// When the rest of the file was asked for.
+    /// When the stop was requested.
     stopping: Option<Instant>,
 }
 
 impl Run {
-    /// Writes the file; returns what the daemon says of it at its end.
+    /// Writes the file; returns the last row, with the counts of packets.
     fn take(&mut self, file: &Path) -> Result<Option<Value>> {
         let mut last = None;
         loop {
@@ -169,7 +169,7 @@ impl Run {
         Ok(self.out.as_mut().map_or(Ok(()), |out| out.flush())?)
     }
 
-    /// Looks at signals and the time, and asks for the end when it has come.
+    /// Checks signals and the time, and requests the end of the capture if one of them says so.
     fn look(&mut self) -> Result<()> {
         let mut wanted = self.stop_at.is_some_and(|at| at <= Instant::now());
         while self.signals.next_signal()?.is_some() {
@@ -210,7 +210,7 @@ fn open(file: &Path) -> Result<Box<dyn Write>> {
     }
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    // Packets of others are nobody else's business.
+    // Only the owner may read the packets of subscribers.
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let opened = options.open(file);
     let opened = opened.with_context(|| format!("cannot write {}", file.display()))?;
@@ -218,7 +218,7 @@ fn open(file: &Path) -> Result<Box<dyn Write>> {
 }
 
 fn unwritten(error: io::Error, file: &Path) -> anyhow::Error {
-    // Whoever read it has seen enough: that is no fault.
+    // A reader that closes the pipe has seen enough; that is no error.
     if error.kind() == io::ErrorKind::BrokenPipe {
         return error.into();
     }

@@ -1,12 +1,12 @@
-//! `headend tunnel`, `session`, `show`, `bgp` and `capture`: the running daemon through its control socket.
+//! `headend tunnel`, `session`, `show`, `bgp` and `capture`: commands to a running daemon over its control socket.
 //!
 //! | file | verb |
 //! |---|---|
-//! | `bgp` | `headend bgp`, and the columns of `show bgp` |
+//! | `bgp` | `headend bgp`, and the verbs of `show bgp` |
 //! | `capture` | `headend capture` |
 //! | `session` | `headend session` |
 //! | `show` | `headend show` |
-//! | `subscriber` | `headend show subscriber`: one subscriber, laid out for people |
+//! | `subscriber` | `headend show subscriber`: one subscriber as a page |
 //! | `tunnel` | `headend tunnel` |
 #![forbid(unsafe_code)]
 

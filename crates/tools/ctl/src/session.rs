@@ -28,15 +28,15 @@ enum Verb {
     Create(Create),
     /// Delete a session
     Delete(Name),
-    /// End subscribers in order: their clients are told, their addresses and accounts settled
+    /// Disconnect subscribers cleanly, with a Terminate-Request to each client
     #[command(after_help = DROP_HELP)]
     Drop(Drop),
-    /// Say that an outgoing call was answered, where outgoing_calls is "ask"
+    /// Accept an outgoing call that the peer requested, if outgoing_calls is "ask"
     Answer(Name),
 }
 
 const DROP_HELP: &str = "\
-Of several on line by one name all are dropped. The exit status is 1 if nobody was.
+A name selects all subscribers with that name. The exit status is 1 if none is connected.
 
 Examples:
   headend session drop alice
@@ -47,7 +47,7 @@ Examples:
 struct Drop {
     #[command(flatten)]
     who: Who,
-    /// One JSON object a line, each with its schema
+    /// Print one JSON object a line, each with its schema
     #[arg(long)]
     json: bool,
 }
@@ -57,13 +57,13 @@ struct Create {
     /// The tunnel's local id
     #[arg(long, value_name = "ID")]
     tunnel: u32,
-    /// Which version's, where both have a tunnel of that id
+    /// The L2TP version, if both versions use that tunnel id
     #[arg(long, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
     version: Option<u8>,
-    /// How many
+    /// Number of sessions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
-    /// Ask the peer to place a call (OCRQ), and do not announce one (ICRQ)
+    /// Ask the peer to place a call (OCRQ), instead of announcing one (ICRQ)
     #[arg(long)]
     outgoing: bool,
     /// What the session carries, in L2TPv3
@@ -75,7 +75,7 @@ struct Create {
     /// Calling Number
     #[arg(long, value_name = "NUMBER", default_value = "")]
     calling: String,
-    /// Do not wait until they are up
+    /// Do not wait until the sessions are up
     #[arg(long)]
     no_wait: bool,
     /// Print one JSON object a line for each session
@@ -91,7 +91,7 @@ struct Name {
     /// The session's local id
     #[arg(long, value_name = "ID")]
     session: u32,
-    /// Which version's, where both have a tunnel of that id
+    /// The L2TP version, if both versions use that tunnel id
     #[arg(long, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
     version: Option<u8>,
 }
@@ -121,7 +121,7 @@ impl Name {
     }
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut client = args.socket.connect()?;
     match &args.verb {

@@ -1,4 +1,5 @@
-//! `headend show ...`: each a request, and how its rows look on a terminal.
+//! `headend show ...`: sends a request, and prints its rows as tables, blocks or JSON. The columns are those that
+//! `control::rows` declares.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -14,12 +15,12 @@ use cli::table::{Table, block, columns};
 use control::request::{BgpWhose, Do, FilterName, Nothing, SubscriberFilter};
 use control::rows::{self, Layout};
 
-/// Show what the daemon holds and does.
+/// Show the state of the daemon.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     socket: Socket,
-    /// One JSON object a line, each with its schema
+    /// Print one JSON object a line, each with its schema
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -30,49 +31,49 @@ pub struct Args {
 enum What {
     /// Tunnels
     Tunnels {
-        /// Those that ended, and why, newest first
+        /// List those that ended, with the reason, newest first
         #[arg(long)]
         ended: bool,
     },
     /// Sessions
     Sessions {
-        /// Those that ended, and why, newest first
+        /// List those that ended, with the reason, newest first
         #[arg(long)]
         ended: bool,
     },
-    /// Subscribers: who is on line or coming, where, and what went through
+    /// Subscribers: state, address, tunnel and traffic
     #[command(after_help = SUBSCRIBERS_HELP)]
     Subscribers {
         #[command(flatten)]
         filter: SubscriberFilter,
-        /// Those that are not on line any more, and why, newest first
+        /// List subscribers that have disconnected, with the reason, newest first
         #[arg(long, conflicts_with_all = ["name", "state", "tunnel"])]
         ended: bool,
     },
-    /// Everything about one subscriber, and why it went before
+    /// Everything about one subscriber, and how its earlier sessions ended
     #[command(after_help = SUBSCRIBER_HELP)]
     Subscriber(subscriber::Args),
-    /// Pools of addresses: how many are used and free, and who was refused
+    /// Address pools: addresses used and free, leases and refusals
     Pools,
-    /// RADIUS servers, and accounting records on their way
+    /// RADIUS servers, and accounting records that are pending
     Radius,
-    /// Filters: their rules, and how many packets passed
+    /// Filters: number of rules, packets accepted and denied
     Filters,
-    /// The lines of a filter, and how many packets each decided on
+    /// The rules of a filter, and how many packets each decided on
     Filter {
-        /// Its Filter-Id
+        /// The filter's name (Filter-Id)
         name: String,
     },
-    /// Peers by address
+    /// L2TP peers by address
     Peers,
-    /// Routes, and who they come from
+    /// BGP peers and routes
     #[command(subcommand)]
     Bgp(bgp::Show),
-    /// Everything that is counted: messages, discards, retransmissions
+    /// All counters: messages, discards, retransmissions
     Counters,
-    /// Tunnels that ended, and why, newest first
+    /// Tunnels that ended, with the reason, newest first
     Ended,
-    /// What the process has used and what it holds
+    /// CPU time and memory of the daemon, and counts of tunnels, sessions, timers
     Server,
     /// The event loop
     #[command(subcommand)]
@@ -80,8 +81,8 @@ enum What {
 }
 
 const SUBSCRIBERS_HELP: &str = "\
-States: link (LCP, or asked who it is), asking (may it come in?), networks (addresses), up, ending.
-IN is from the subscriber, OUT to it. --json has more, and one object a line.
+States: link (LCP or authentication), asking (waiting for the users file or RADIUS), networks (addresses), up, ending.
+IN is from the subscriber, OUT to it. --json prints further fields, one object a line.
 
 Examples:
   headend show subscribers --state up
@@ -89,8 +90,7 @@ Examples:
   headend show subscribers --ended";
 
 const SUBSCRIBER_HELP: &str = "\
-Somebody who is not on line but is remembered is shown by what became of it; the exit status is then 1, as
-where nothing is known.
+For a subscriber that has disconnected, its earlier sessions are listed. The exit status is then 1, as for an unknown name.
 
 Examples:
   headend show subscriber alice
@@ -99,18 +99,18 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Event {
-    /// Watched descriptors, and what waiting for them costs
+    /// Watched descriptors, and the cost of waiting for them
     Poll,
-    /// The timer store, its next deadline, how late timers fired, and what is left of each hold time
+    /// The timer store, its next deadline, the lateness of timers, and the time left of each hold timer
     Timers(BgpWhose),
-    /// Where the loop's time went, and its system calls
+    /// Time spent in each handler, and system calls
     Cpu,
-    /// The cores that packets pass on, and what each did
+    /// The threads that forward packets, with the counters of each
     Shards,
 }
 
 impl What {
-    /// What was typed, as a request.
+    /// The request of this command.
     fn request(&self) -> Do {
         let nothing = Nothing {};
         match self {
@@ -161,7 +161,7 @@ impl What {
     }
 }
 
-/// Asks, and writes the rows as they come.
+/// Sends the request, and prints the rows as they arrive.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut client = args.socket.connect()?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -182,7 +182,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Rows of one schema make a table; another schema starts the next.
+/// The tables of an output: rows of one schema make a table, and another schema starts the next.
 #[derive(Default)]
 struct Tables {
     open: Option<(String, Table)>,

@@ -1,4 +1,4 @@
-//! `headend show subscriber`, and how somebody is named in a command.
+//! `headend show subscriber`, and the arguments that select a subscriber in a command.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,26 +11,26 @@ use control::client::Client;
 use control::request::{self, Do};
 use control::rows::{Detail, EndedSubscriber};
 
-/// Who is meant.
+/// The subscriber that a command is about.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = true)]
 pub(super) struct Who {
-    /// Its name, or its address, or one of a network behind it
+    /// The subscriber's name, its address, or an address in a network behind it
     #[arg(value_name = "NAME|ADDRESS", conflicts_with_all = ["tunnel", "session"])]
     who: Option<String>,
-    /// Or the local id of its tunnel, with --session
+    /// The local id of its tunnel, with --session, in place of a name
     #[arg(long, value_name = "ID", requires = "session")]
     tunnel: Option<u32>,
     /// The local id of its session
     #[arg(long, value_name = "ID", requires = "tunnel")]
     session: Option<u32>,
-    /// Which version's, where both have a tunnel of that id
+    /// The L2TP version, if both versions use that tunnel id
     #[arg(long, value_name = "2|3", requires = "tunnel", value_parser = clap::value_parser!(u8).range(2..=3))]
     version: Option<u8>,
 }
 
 impl Who {
-    /// Somebody by name or address.
+    /// A subscriber by name or address.
     pub(super) fn of(who: &str) -> Self {
         Self {
             who: Some(who.to_owned()),
@@ -40,7 +40,7 @@ impl Who {
         }
     }
 
-    /// What was typed, as part of a request.
+    /// This selection as part of a request.
     pub(super) fn request(&self) -> request::Who {
         request::Who {
             who: self.who.clone(),
@@ -50,7 +50,7 @@ impl Who {
         }
     }
 
-    /// As people say it.
+    /// This selection in words.
     pub(super) fn named(&self) -> String {
         match (&self.who, self.tunnel, self.session) {
             (Some(who), _, _) => who.escape_debug().to_string(),
@@ -68,13 +68,13 @@ impl Who {
 pub(crate) struct Args {
     #[command(flatten)]
     who: Who,
-    /// Show so many earlier times on line of this name
+    /// Number of earlier sessions of this name to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     history: u32,
 }
 
 impl Args {
-    /// What was typed, as a request.
+    /// The request of this command.
     pub(super) fn request(&self) -> request::ShowSubscriber {
         request::ShowSubscriber {
             of: self.who.request(),
@@ -83,7 +83,7 @@ impl Args {
     }
 }
 
-/// Asks, and writes a page; fails where nobody is on line.
+/// Sends the request, and prints a page; the exit status is 1 if no such subscriber is connected.
 pub(crate) fn run(
     client: &mut Client,
     args: &Args,
@@ -141,10 +141,10 @@ pub(crate) fn run(
     Ok(ExitCode::FAILURE)
 }
 
-/// How wide the first column of a page is.
+/// Width of the first column of a page.
 const WIDTH: usize = 17;
 
-/// Lines of a page; one whose value is empty is left out.
+/// The lines of a page. A line without a value is not printed.
 struct Page<'a, W> {
     out: &'a mut W,
 }
@@ -329,12 +329,12 @@ fn options(side: &Value) -> String {
     parts.join(", ")
 }
 
-/// A text as people read it; `-` for none.
+/// A text for a terminal; `-` if it is absent.
 fn text(value: &Value) -> String {
     show(value, Shown::Text)
 }
 
-/// The same; nothing for none.
+/// The same; empty if it is absent.
 fn optional(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.escape_debug().to_string(),

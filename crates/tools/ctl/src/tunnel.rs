@@ -27,28 +27,28 @@ pub struct Args {
 enum Verb {
     /// Create tunnels to a peer
     Create(Create),
-    /// Delete a tunnel, or all
+    /// Delete one tunnel, or all
     Delete(Delete),
 }
 
 #[derive(Debug, clap::Args)]
 struct Create {
-    /// The peer's address, and its port if that is not 1701
+    /// The peer's address, and its port if it is not 1701
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = peer)]
     peer: SocketAddr,
     /// L2TPv2 or L2TPv3
     #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]
     version: u8,
-    /// How many
+    /// Number of tunnels
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
-    /// Take source addresses from this network in turn, such as 127.1.0.0/16
+    /// Use the source addresses of this network in turn, such as 127.1.0.0/16
     #[arg(long, value_name = "NET")]
     from: Option<Net>,
-    /// Open a session in each
+    /// Open a session in each tunnel
     #[arg(long)]
     session: bool,
-    /// Do not wait until they are up
+    /// Do not wait until the tunnels are up
     #[arg(long)]
     no_wait: bool,
     /// Stop waiting after this many seconds
@@ -65,16 +65,16 @@ struct Delete {
     /// The tunnel's local id
     #[arg(value_name = "ID")]
     tunnel: Option<u32>,
-    /// Every tunnel
+    /// Delete every tunnel
     #[arg(long)]
     all: bool,
-    /// Which version's, where both have a tunnel of that id
+    /// The L2TP version, if both versions use that tunnel id
     #[arg(long, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
     version: Option<u8>,
 }
 
 impl Create {
-    /// What was typed, as what is wanted.
+    /// The tunnels to create.
     fn wanted(&self) -> Wanted {
         Wanted {
             peer: self.peer,
@@ -88,7 +88,7 @@ impl Create {
     }
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.verb {
         Verb::Create(create) => run_create(&args.socket, &create.wanted(), create.json),

@@ -43,19 +43,19 @@ const NAP: Duration = Duration::from_millis(5);
 /// them, and report what it took.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// How many tunnels, with a session each
+    /// Number of tunnels, with a session each
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=250_000))]
     tunnels: u32,
     /// L2TPv2 or L2TPv3
     #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]
     version: u8,
-    /// Tunnels and sessions alone, nobody in them
+    /// Open tunnels and sessions without subscribers
     #[arg(long)]
     no_ppp: bool,
-    /// How long each of four kinds of traffic is measured; 0: no traffic
+    /// Seconds to measure each of four kinds of traffic; 0: no traffic
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=60))]
     seconds: u64,
-    /// The report as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -1,13 +1,13 @@
-//! `headend emulate`: thousands of routers in one process, and what becomes of their routes.
+//! `headend emulate`: thousands of BGP routers in one process, and the spread of their routes.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `run` | a run: paced, looked at, stepped into |
-//! | `control` | what a running emulation answers |
-//! | `running` | both kinds of time as commands see them |
-//! | `files` | what a run leaves |
+//! | `run` | a run with its pacing, its clients and its progress bar |
+//! | `control` | replies of a running emulation |
+//! | `running` | one interface to virtual and real time |
+//! | `files` | the files that a run writes |
 //!
-//! Exit status: 0 done, or stopped by a signal with results written; 2 something was wrong.
+//! Exit status: 0 done, or stopped by a signal with results written; 2 failure.
 #![forbid(unsafe_code)]
 
 mod control;
@@ -43,7 +43,7 @@ pub struct Args {
 }
 
 const HELP: &str = "\
-DIR gets results.json, events.csv, shares.csv, routers.csv, pictures as SVG, and page.html with all of it.
+The run writes results.json, events.csv, shares.csv, routers.csv, charts as SVG, and page.html to DIR.
 
 Examples:
   headend emulate docs/emulate/hijack.toml --out hijack        # then open hijack/page.html
@@ -153,7 +153,7 @@ struct Replay {
     keep: Keep,
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let done = match (&args.verb, &args.run.scenario) {
         (Some(Verb::Inject(inject)), _) => inject_event(inject),

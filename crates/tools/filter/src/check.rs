@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use super::names;
 use settings::text_of;
 
-/// Say what is wrong or unwise in a file of filters.
+/// Report faults and unwise rules in a file of filters.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The filters
+    /// The file of filters
     file: PathBuf,
-    /// One JSON document on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Prints what is to be said as compilers do. Exit status 0: it can be used; 2: it cannot.
+/// Prints faults and advice as compilers do. Exit status 0: the file can be used; 2: it cannot.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let text = text_of(&args.file)?;
     let name = args.file.display();

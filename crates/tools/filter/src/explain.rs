@@ -11,22 +11,22 @@ use serde_json::json;
 use super::{names, question};
 use settings::text_of;
 
-/// Say which rule decides on a packet. Exit status 0: accepted; 1: denied; 2: something was wrong.
+/// Show which rule decides on a packet. Exit status 0: accepted; 1: denied; 2: error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The filters
+    /// The file of filters
     file: PathBuf,
-    /// Words as in 'in tcp 10.1.2.3:1234 > 192.0.2.1:80 flags S', an IP packet's octets in hexadecimal, or the n-th
-    /// packet of a capture as CAPTURE:N
+    /// Words, such as 'in tcp 10.1.2.3:1234 > 192.0.2.1:80 flags S'; the bytes of an IP packet in hexadecimal; or
+    /// CAPTURE:N, the Nth packet of a capture
     #[arg(required = true)]
     packet: Vec<String>,
-    /// The filter's name; not needed where the file has only one
+    /// The filter's name; not needed if the file has only one
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
-    /// Which way the packet goes: from the subscriber is in. Needed where the packet does not say it
+    /// The direction of the packet: in is from the subscriber. Not needed if PACKET contains it
     #[arg(long, value_name = "in|out", value_parser = direction)]
     direction: Option<Direction>,
-    /// One JSON document on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

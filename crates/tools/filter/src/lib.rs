@@ -2,9 +2,9 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `check` | what is wrong or unwise in a file of filters |
+//! | `check` | faults and unwise rules in a file of filters |
 //! | `explain` | which rule decides on a packet, and why |
-//! | `question` | the packet that is asked about: words, octets, or one of a capture |
+//! | `question` | the packet in question: words, bytes, or a packet of a capture |
 #![forbid(unsafe_code)]
 
 mod check;
@@ -17,7 +17,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use filter::Names;
 
-/// Filters: check a file of rules, ask what becomes of a packet.
+/// Check a file of filter rules, and find the rule that decides on a packet.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -26,13 +26,13 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Say what is wrong or unwise in a file of filters
+    /// Report faults and unwise rules in a file of filters
     Check(check::Args),
-    /// Say which rule decides on a packet, and why those before it do not
+    /// Show which rule decides on a packet, and why the rules before it do not match
     Explain(explain::Args),
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let done = match &args.verb {
         Verb::Check(args) => check::run(args),

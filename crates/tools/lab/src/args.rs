@@ -1,4 +1,4 @@
-//! What was typed after `headend lab home-gateway`, and what it means.
+//! The flags of `headend lab home-gateway`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use lab::gateway::treatment::{Both, FIFO_DEFAULT, Link, Treatment};
 use qos::policy::Policy;
 use qos::units;
 
-/// Before anything is measured, the load has so many seconds to settle. Less would measure how uploads begin.
+/// Seconds of load before the measurement starts. With less, the start of the uploads would be measured too.
 const SETTLE_S: u64 = 3;
 
-/// Two hosts behind a slow link: what one's load does to the other, without and with a policy.
+/// Measure two hosts behind a slow link: how the load of one delays the other, without and with a policy.
 #[derive(Debug, clap::Args)]
 pub(super) struct GatewayArgs {
-    /// What the gateway does in the rows with a policy: none, pfifo, sfq, fq_codel, fair, or a policy file
+    /// The queues of the gateway in the rows with a policy: none, pfifo, sfq, fq_codel, fair, or a policy file
     #[arg(long, value_name = "NAME|FILE", default_value = "fair")]
     treatment: String,
     /// Rate of the link towards the far side
@@ -27,22 +27,22 @@ pub(super) struct GatewayArgs {
     /// Rate of the link towards the hosts
     #[arg(long, value_name = "RATE", default_value = "20mbit", value_parser = rate)]
     down: u64,
-    /// Packets that the modem holds in each direction
+    /// Packets that the modem queues in each direction
     #[arg(long, value_name = "PACKETS", default_value_t = FIFO_DEFAULT, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     fifo: u32,
-    /// Length of each way between the modem and the far side
+    /// One-way delay between the modem and the far side
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = delay)]
     delay: base::Duration,
     /// Seconds of each measurement [default: 20, with --quick 2]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: Option<u64>,
-    /// How often all is measured; the report has the spread
+    /// Number of runs of each measurement; the report has the spread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
     /// The rows to measure, as 1-6 or 2,4,6
     #[arg(long, value_name = "ROWS", default_value = "1-6")]
     rows: String,
-    /// What is measured
+    /// The parts to measure
     #[arg(
         long,
         value_name = "NAME,...",
@@ -50,16 +50,16 @@ pub(super) struct GatewayArgs {
         default_value = "rows"
     )]
     experiment: Vec<Part>,
-    /// The browser that loads pages too: auto takes a Chromium where there is one
+    /// The browser that loads pages; auto uses Chromium if it is installed
     #[arg(long, value_name = "auto|none|PATH", default_value = "auto")]
     browser: String,
-    /// In a model in virtual time, in place of namespaces: the same seed gives the same result
+    /// Run a model in virtual time instead of network namespaces; the same seed gives the same result
     #[arg(long = "virtual")]
     is_virtual: bool,
-    /// Chance of everything that has any
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// In about a minute: short measurements, no browser, only the rows
+    /// Measure for about a minute: short measurements, no browser, only the rows
     #[arg(long)]
     quick: bool,
     /// The directory for results.json, rows.csv, pings.csv and report.html
@@ -83,17 +83,17 @@ pub(super) struct GatewayArgs {
 pub(super) enum Part {
     /// The six rows, and nine uploads against one
     Rows,
-    /// Pings beside an upload in one tunnel
+    /// Pings next to an upload in one tunnel
     Tunnel,
-    /// TOS octets with ECN bits in pfifo_fast
+    /// TOS bytes with ECN bits in pfifo_fast
     Bands,
-    /// SFQ that changes its hash under load
+    /// SFQ that changes its hash function under load
     Perturb,
     /// All of these
     All,
 }
 
-/// What is to be done.
+/// The experiment to run.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) plan: Plan,
@@ -101,7 +101,7 @@ pub(super) struct Task {
     pub(super) parts: Vec<Part>,
     pub(super) repeat: u32,
     pub(super) browser: Option<PathBuf>,
-    /// Whether nine uploads are held against one too.
+    /// Whether to compare nine uploads with one too.
     pub(super) fairness: bool,
     pub(super) directory: PathBuf,
     pub(super) json: bool,
@@ -198,7 +198,7 @@ fn treatment(text: &str, link: &Link) -> Result<Treatment> {
     })
 }
 
-/// A rate that a line has and threads can keep.
+/// A rate between 64 kbit/s and 1 Gbit/s.
 fn rate(text: &str) -> Result<u64, String> {
     let rate = units::rate(text)?;
     if (64_000..=1_000_000_000).contains(&rate) {

@@ -13,7 +13,7 @@
 //! | `show`, `compare` | `headend ping show` |
 //! | `respond` | `headend ping --responder` |
 //!
-//! Exit status: 0 every stream was answered, 1 some stream was not, 2 something was wrong.
+//! Exit status: 0 every stream got a reply, 1 some stream got none, 2 error.
 #![forbid(unsafe_code)]
 
 mod collect;

@@ -1,4 +1,4 @@
-//! What was typed.
+//! The flags of `headend ping`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use clap::Subcommand;
 
 /// Ping several streams at once: hosts, traffic classes, sizes, over ICMP or UDP.
 ///
-/// Flags are ping's. A HOST may carry its own settings, separated by commas:
+/// The flags are those of ping. Settings for one HOST follow its name after commas:
 /// 192.0.2.1,dscp=ef,size=500,interval=0.01,count=100,udp=9,name=voice.
-/// Several values of -Q and -s multiply: every host with every one of them.
+/// With several values of -Q or -s, each host gets a stream for each value.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Exit status: 0 every stream was answered; 1 some stream was not; 2 something was wrong."
+    after_help = "Exit status: 0 every stream got a reply; 1 some stream got none; 2 error."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -24,7 +24,7 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Load result files and compare their streams with those of the first
+    /// Compare the streams of result files with those of the first file
     Show(ShowArgs),
 }
 
@@ -34,13 +34,13 @@ pub(super) struct ShowArgs {
     /// Result files
     #[arg(required = true, value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
-    /// One row for each packet
+    /// Print one row for each packet
     #[arg(long, conflicts_with = "json")]
     pub(super) csv: bool,
-    /// The comparison as JSON
+    /// Print the comparison as one JSON object
     #[arg(long)]
     pub(super) json: bool,
-    /// Draw the files' streams over each other, as below `headend ping --plot`; may be repeated
+    /// Draw the streams of all files into one chart, as with `headend ping --plot`; may be repeated
     #[arg(long, value_name = "[KIND=]FILE")]
     pub(super) plot: Vec<OsString>,
 }
@@ -48,7 +48,7 @@ pub(super) struct ShowArgs {
 /// `headend ping`.
 #[derive(Debug, clap::Args)]
 pub(super) struct PingArgs {
-    /// Where to, with settings of its own behind commas
+    /// The destination, with its own settings after commas
     #[arg(value_name = "HOST[,KEY=VALUE]...")]
     pub(super) hosts: Vec<String>,
     /// Stop after sending this many packets on each stream
@@ -57,7 +57,7 @@ pub(super) struct PingArgs {
     /// Seconds between the packets of a stream
     #[arg(short, value_name = "SECONDS", default_value = "1")]
     pub(super) interval: String,
-    /// Octets of data in a packet; several multiply
+    /// Bytes of data in a packet; each value makes a stream
     #[arg(
         short,
         long,
@@ -66,20 +66,20 @@ pub(super) struct PingArgs {
         default_value = "56"
     )]
     pub(super) size: Vec<u16>,
-    /// TOS octet as a number (184, 0xb8), DSCP by name (ef, af41, cs1, be), or an old TOS by name (lowdelay); several
-    /// multiply
+    /// TOS byte as a number (184, 0xb8), a DSCP name (ef, af41, cs1, be), or a historic TOS name (lowdelay); each value
+    /// makes a stream
     #[arg(short = 'Q', long, value_name = "TOS,...", value_delimiter = ',')]
     pub(super) tos: Vec<String>,
-    /// Interface or address to send from; one of each may be given
+    /// Source interface or source address; may be given twice, to set both
     #[arg(short = 'I', value_name = "INTERFACE|ADDRESS")]
     pub(super) from: Vec<String>,
     /// Time to live, or hop limit
     #[arg(short = 't', value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
     pub(super) hop_limit: Option<u8>,
-    /// Whether packets may be fragmented on their way: dont (the default) lets routers do that, do forbids it
+    /// Path MTU discovery: do forbids fragmentation, dont allows it [default: dont]
     #[arg(short = 'M', value_name = "do|dont")]
     pub(super) mtu_discovery: Option<Discovery>,
-    /// Seconds to wait for a reply; one that comes later is late
+    /// Seconds to wait for a reply; a later reply counts as late
     #[arg(short = 'W', value_name = "SECONDS", default_value = "10")]
     pub(super) wait: String,
     /// Stop after this many seconds
@@ -100,13 +100,13 @@ pub(super) struct PingArgs {
     /// Print nothing but the summary
     #[arg(short)]
     pub(super) quiet: bool,
-    /// Print addresses, not names, of who replies
+    /// Print addresses instead of names
     #[arg(short)]
     pub(super) numeric: bool,
     /// Print the time before each line
     #[arg(short = 'D')]
     pub(super) date: bool,
-    /// Print ping's lines on a terminal too
+    /// Print ping's lines on a terminal, in place of the live view
     #[arg(long)]
     pub(super) plain: bool,
     /// Print one row for each packet at the end, and nothing else
@@ -115,26 +115,26 @@ pub(super) struct PingArgs {
     /// Print the plan and summary of each stream at the end as one JSON object, and nothing else
     #[arg(long, conflicts_with_all = ["quiet", "plain"])]
     pub(super) json: bool,
-    /// Keep the result in a file; .gz and .zst are compressed
+    /// Save the result to a file; the suffixes .gz and .zst compress it
     #[arg(short, long = "out", value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
-    /// Draw the round trips into a file that ends in .svg, .png or .html; may be repeated. KIND is time (with marks
-    /// of losses), line, scatter or cdf; without one a picture is over time, and a page has all
+    /// Draw the round trips into a file with the suffix .svg, .png or .html; may be repeated. KIND is time (with marks
+    /// for losses), line, scatter or cdf [default: time; all kinds in a page]
     #[arg(long, value_name = "[KIND=]FILE")]
     pub(super) plot: Vec<OsString>,
-    /// Packets whose samples are kept, of all streams together
+    /// Number of packets whose samples are kept, over all streams
     #[arg(long, value_name = "PACKETS", default_value_t = ping::plan::SAMPLES_DEFAULT)]
     pub(super) samples: u64,
-    /// Answer UDP streams of others instead
+    /// Answer the UDP streams of other hosts instead of sending
     #[arg(long, value_name = "[ADDRESS:]PORT", conflicts_with = "hosts")]
     pub(super) responder: Option<String>,
 }
 
-/// ping's words for whether packets may be fragmented.
+/// Values of -M.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Discovery {
-    /// They may not.
+    /// Forbid fragmentation
     Do,
-    /// They may.
+    /// Allow fragmentation
     Dont,
 }

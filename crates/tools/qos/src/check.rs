@@ -1,4 +1,4 @@
-//! `headend qos check FILE`, and the same look at a policy for who shapes by it.
+//! `headend qos check FILE`, and the same checks for `headend qos run`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use settings::{Fault, Faults};
 
 use super::system::{self, Interface};
 
-/// Say what is wrong or unwise in a policy file.
+/// Report faults and unwise settings in a policy file.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The policy
+    /// The policy file
     file: PathBuf,
-    /// The interface of the hosts: look at it too
+    /// Check the interface of the hosts too
     #[arg(long, value_name = "IF")]
     lan: Option<String>,
-    /// The interface towards the provider: look at it too
+    /// Check the interface towards the provider too
     #[arg(long, value_name = "IF")]
     wan: Option<String>,
-    /// One JSON document on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -2,16 +2,16 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `check` | what is wrong or unwise in a policy |
+//! | `check` | faults and unwise settings in a policy |
 //! | `run` | a policy in force between two interfaces |
 //! | `show` | the queues of a running one as text |
 //! | `graph` | trees of queues as text, pictures and pages |
-//! | `running`, `rows` | asking a running one, and what it tells |
+//! | `running`, `rows` | requests to a running shaper, and its rows |
 //! | `rates` | how fast counters rise |
-//! | `screen` | text that is shown again and again |
-//! | `system` | what Linux says of an interface |
+//! | `screen` | text that is redrawn at intervals |
+//! | `system` | the state of an interface in Linux |
 //!
-//! Exit status: 0 done, 2 something was wrong.
+//! Exit status: 0 success, 2 failure.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-/// Queues: check a policy, shape by it, look at queues.
+/// Check a queueing policy, shape traffic with it, show and draw queues.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -38,21 +38,21 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Say what is wrong or unwise in a policy file
+    /// Report faults and unwise settings in a policy file
     Check(check::Args),
-    /// Shape what passes between two interfaces, both ways, until SIGINT or SIGTERM; SIGHUP reads the policy anew
+    /// Shape both directions between two interfaces until SIGINT or SIGTERM; SIGHUP reloads the policy
     Run(run::Args),
-    /// Show the queues of a running `headend qos run`, under the names of tc
+    /// Show the queues of a running `headend qos run`, with the names of tc
     Show(show::Args),
-    /// Have a running `headend qos run` read its policy anew; no packet is lost or overtaken
+    /// Reload the policy of a running `headend qos run`; no packet is lost or reordered
     Reload(Reload),
-    /// Draw the queues of a policy, an interface or a running shaper, each discipline, class and filter once
+    /// Draw the queues of a policy, an interface or a running shaper
     Graph(graph::Args),
     #[command(hide = true, name = run::keeper::VERB)]
     KeepOffloadsOff(run::keeper::Args),
 }
 
-/// Have a running shaper read its policy anew.
+/// Reload the policy of a running shaper.
 #[derive(Debug, clap::Args)]
 struct Reload {
     #[command(flatten)]
@@ -77,7 +77,7 @@ impl Reload {
     }
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let done = match &args.verb {
         Verb::Check(args) => check::run(args),
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     cli::or_exit_2("qos", done)
 }
 
-/// `text` without control characters, which a terminal might obey.
+/// `text` without control characters, which a terminal might execute.
 fn printable(text: &str) -> String {
     let show = |char: char| if char.is_control() { ' ' } else { char };
     text.chars().map(show).collect()

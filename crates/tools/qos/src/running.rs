@@ -1,4 +1,4 @@
-//! Asking a running `headend qos run`.
+//! Requests to a running `headend qos run`.
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
@@ -10,13 +10,13 @@ use super::rows::{Node, Reloaded, Run, SHOWN, Verb};
 use control::client::Client;
 use control::request::Nothing;
 
-/// Where its control socket is if nobody says otherwise.
+/// The default path of the control socket.
 pub(super) const SOCKET: &str = "/run/headend-qos.sock";
 
-/// A connection to it.
+/// A connection to a running shaper.
 pub(super) struct Running(Client);
 
-/// Which one is meant.
+/// The shaper that a command connects to.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Control {
     /// The shaper's control socket
@@ -54,7 +54,7 @@ impl Running {
         Ok(Self(Client::new(stream)))
     }
 
-    /// How it is now.
+    /// Its present state.
     ///
     /// # Errors
     /// It has ended, or another version speaks.
@@ -79,13 +79,13 @@ impl Running {
         Ok(run)
     }
 
-    /// Has it read its policy anew.
+    /// Makes it reload its policy.
     ///
     /// # Errors
-    /// What is wrong with the policy, a line each; the old one is kept then.
+    /// The faults of the policy, a line each; the shaper then keeps the old one.
     pub(super) fn reload(&mut self) -> Result<Reloaded> {
         self.0.one(&Verb::Reload(Nothing {}))
     }
 }
 
-const ANOTHER: &str = "it answers as another version of headend does";
+const ANOTHER: &str = "its reply is that of another version of headend";

@@ -48,36 +48,36 @@ const NODES_MAX: usize = 20_000;
 /// Draw the queues of a policy or of an interface, each discipline, class and filter once.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The interface whose queues are drawn, as tc shows them
+    /// Draw the queues of this interface, as tc shows them
     #[arg(value_name = "IF", required_unless_present_any = ["policy", "saved", "live", "control"])]
     interface: Option<String>,
-    /// Draw what this policy file means
+    /// Draw both directions of this policy file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "saved"])]
     policy: Option<PathBuf>,
-    /// Draw what `tc -j -s qdisc|class|filter show` printed, or the same without -j; `1:=FILE`, `ingress=FILE`:
-    /// filters that tc was asked for with that parent
+    /// Draw the saved output of `tc -j -s qdisc|class|filter show`, with or without -j; `1:=FILE`, `ingress=FILE`: the
+    /// filters of that parent
     #[arg(long = "tc-json", value_name = "FILE", num_args = 1..)]
     saved: Vec<String>,
-    /// Draw the queues of the running `headend qos run` with this control socket; with --live and without IF, that at
-    /// /run/headend-qos.sock
+    /// Draw the queues of the `headend qos run` with this control socket [default with --live and without IF:
+    /// /run/headend-qos.sock]
     #[arg(long = "socket", alias = "control", value_name = "PATH", conflicts_with_all = ["interface", "policy", "saved"])]
     control: Option<PathBuf>,
-    /// Look again and again, and draw with the rates between two looks
+    /// Repeat, and draw with the rates between two readings
     #[arg(long, conflicts_with_all = ["policy", "saved", "format", "output"])]
     live: bool,
-    /// Draw with the rates over this time; with --live, the time between two looks [default: 1]
+    /// Draw with the rates over this time; with --live, the time between two readings [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = interval, conflicts_with_all = ["policy", "saved"])]
     interval: Option<Duration>,
-    /// Serve the page with live rates over HTTP at an address of this machine, as 127.0.0.1:8080; port 0: any
+    /// Serve the page with live rates over HTTP at a loopback address, such as 127.0.0.1:8080; port 0: any free port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = serve::address, requires = "live")]
     listen: Option<SocketAddr>,
-    /// End after so many looks
+    /// Stop after this many readings
     #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// How it is drawn; without it, what the name behind -o says, else tree
+    /// The format [default: that of the suffix of --out, else tree]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write it there
+    /// Write to this file
     #[arg(short, long = "out", alias = "output", value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -43,7 +43,7 @@ const RECV_BUFFER: usize = 8 << 20;
 /// Shape what passes between two interfaces, both ways, until SIGINT or SIGTERM; SIGHUP reads the policy anew.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The policy
+    /// The policy file
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
     /// The interface of the hosts

@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `text` | as `tc -s` prints |
-//! | `table` | a line for each queue, for looking on |
+//! | `table` | a line for each queue, for `--watch` |
 
 mod table;
 #[cfg(test)]
@@ -19,30 +19,29 @@ use super::rates::interval;
 use super::running::Control;
 use super::screen::{Beat, Screen};
 
-/// Show the queues of a running shaper, under the names of tc.
+/// Show the queues of a running shaper, with the names of tc.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     control: Control,
-    /// Seconds between the two looks that rates are of [default: 1]
+    /// Seconds between the two readings that rates are computed from [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = interval, conflicts_with = "watch")]
     interval: Option<Duration>,
-    /// One look only: totals and no rates
+    /// Take one reading only: totals without rates
     #[arg(long, conflicts_with_all = ["interval", "watch"])]
     totals: bool,
-    /// Look again and again, each second or each SECONDS: a table drawn over on a terminal, one block after the other
-    /// elsewhere
+    /// Repeat every second, or every SECONDS: on a terminal redraw a table, elsewhere print one block after the other
     #[arg(short, long, value_name = "SECONDS", value_parser = interval, num_args = 0..=1, default_missing_value = "1")]
     watch: Option<Duration>,
-    /// End after so many looks
+    /// Stop after this many readings
     #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// One JSON document a line for each look
+    /// Print one JSON object a line for each reading
     #[arg(long)]
     json: bool,
 }
 
-/// Asks, and shows.
+/// Sends the request, and prints the queues.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let mut running = args.control.connect()?;
     let every = args
