@@ -1,7 +1,7 @@
-//! What every command line of headend shares.
+//! Helpers that the command lines of all tools share.
 //!
-//! Exit status: 0 done, 1 failed, 2 wrong usage or a fault in a file that was checked. Results go to standard output,
-//! everything else to standard error.
+//! Exit status: 0 success, 1 failure, 2 wrong usage or a fault in a file that was checked. Results go to standard
+//! output, messages to standard error.
 //!
 //! | file | purpose |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What a command's result means to the shell.
+//! Exit statuses, and the message of a failed command.
 
 use std::io;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use anyhow::Result;
 pub fn finish(outcome: Result<ExitCode>) -> ExitCode {
     match outcome {
         Ok(code) => code,
-        // The reader of our output has closed it: it has seen enough.
+        // A reader that closes the pipe has seen enough; that is no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("headend: {error:#}");
@@ -21,7 +21,7 @@ pub fn finish(outcome: Result<ExitCode>) -> ExitCode {
 /// Prints the error of `verb` and exits with status 2, for verbs whose errors are faults of usage or of a file.
 ///
 /// # Errors
-/// Only a broken pipe, which is no fault.
+/// Only a broken pipe, which is no failure.
 pub fn or_exit_2(verb: &str, done: Result<ExitCode>) -> Result<ExitCode> {
     match done {
         Err(error) if !is_broken_pipe(&error) => {
@@ -32,7 +32,7 @@ pub fn or_exit_2(verb: &str, done: Result<ExitCode>) -> Result<ExitCode> {
     }
 }
 
-/// Whether the reader of our output has closed it.
+/// Whether the reader of our output has closed the pipe.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()

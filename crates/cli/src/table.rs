@@ -114,8 +114,8 @@ pub fn block(columns: &[Column], row: &Value, out: &mut impl Write) -> io::Resul
     Ok(())
 }
 
-/// A value as people read it; `-` for none. Control characters, which a peer may
-/// have put into its names, do not reach the terminal.
+/// A value for a terminal; `-` if it is absent. Control characters, which a peer may have put into its names, are
+/// escaped.
 pub fn show(value: &Value, shown: Shown) -> String {
     match (shown, value) {
         (_, Value::Null) => "-".into(),

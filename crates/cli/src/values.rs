@@ -1,11 +1,11 @@
-//! Values as people type them.
+//! Parsers for the values of flags.
 
 use std::net::{IpAddr, SocketAddr};
 
 /// L2TP's registered port (RFC 2661 8.1).
 const PORT: u16 = 1701;
 
-/// A peer as people write it: an address, with L2TP's port if there is none.
+/// A peer: an address, with L2TP's port unless the text has one.
 pub fn peer(text: &str) -> Result<SocketAddr, String> {
     if let Ok(addr) = text.parse::<SocketAddr>() {
         return Ok(addr);

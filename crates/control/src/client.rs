@@ -1,4 +1,4 @@
-//! A client of the control socket that waits for its answers.
+//! A blocking client of the control socket.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::reply::Reply;
 use super::request;
 
-/// The longest line taken from a daemon: its rows are far shorter.
+/// The longest line accepted from a daemon; its rows are far shorter.
 const LINE_MAX: usize = 1 << 20;
 
 /// A connection to a daemon.
@@ -21,7 +21,7 @@ pub struct Client {
     next_id: u64,
     out: Vec<u8>,
     input: Vec<u8>,
-    /// What of `input` was handed out.
+    /// Bytes of `input` already consumed.
     taken: usize,
 }
 
@@ -29,13 +29,13 @@ impl Client {
     /// Connects to the daemon behind `path`.
     ///
     /// # Errors
-    /// What to do about it, where that is known.
+    /// The message has a remedy if one is known.
     pub fn connect(path: &Path) -> Result<Self> {
         let stream = UnixStream::connect(path).map_err(|error| explain(path, &error))?;
         Ok(Self::new(stream))
     }
 
-    /// Speaks over a connection that is there.
+    /// A client on an open connection.
     pub fn new(stream: UnixStream) -> Self {
         Self {
             stream,
@@ -54,7 +54,7 @@ impl Client {
         id
     }
 
-    /// Sends what is queued.
+    /// Sends the queued requests.
     ///
     /// # Errors
     /// The connection is gone.
@@ -69,7 +69,7 @@ impl Client {
     /// The next line, once there is one; `None` if there is none within `limit`.
     ///
     /// # Errors
-    /// The connection is gone, or the line is none of this protocol.
+    /// The connection is closed, or the line does not follow the protocol.
     pub fn next(&mut self, limit: Option<Duration>) -> Result<Option<Reply<'_>>> {
         let end = loop {
             if let Some(length) = self.line() {
@@ -86,7 +86,7 @@ impl Client {
         Ok(Some(reply))
     }
 
-    /// Reads the octets that a line announced, and hands them to `each` as they come.
+    /// Reads the bytes that a line announced, and passes them to `each` as they arrive.
     ///
     /// # Errors
     /// The connection is gone, or `each` failed.
@@ -108,10 +108,10 @@ impl Client {
         Ok(())
     }
 
-    /// The next line that is there already.
+    /// The next line that was already received.
     ///
     /// # Errors
-    /// The line is none of this protocol.
+    /// The line does not follow the protocol.
     pub fn next_buffered(&mut self) -> Result<Option<Reply<'_>>> {
         if self.line().is_some() {
             self.next(None)
@@ -120,7 +120,7 @@ impl Client {
         }
     }
 
-    /// Sends a request whose answer is one row, and reads it.
+    /// Sends a request with one row as its reply, and reads that row.
     ///
     /// # Errors
     /// The request was refused, or the connection is gone.
@@ -133,7 +133,7 @@ impl Client {
         found.context("the daemon answered without a row")
     }
 
-    /// Sends a request and hands out each row of its answer; returns how many.
+    /// Sends a request and passes each row of the reply to `each`; returns the number of rows.
     ///
     /// # Errors
     /// The request was refused, the connection is gone, or `each` failed.
@@ -163,7 +163,7 @@ impl Client {
         }
     }
 
-    /// Sends a request that is answered with done or refused; returns what was
+    /// Sends a request with a plain success or refusal as its reply; returns the number of items
     /// closed.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl Client {
             .position(|&byte| byte == b'\n')
     }
 
-    /// Reads once; `false` if nothing came within `limit`.
+    /// Reads once; `false` if nothing arrived within `limit`.
     fn fill(&mut self, limit: Option<Duration>) -> Result<bool> {
         self.input.drain(..self.taken);
         self.taken = 0;
@@ -219,7 +219,7 @@ impl Client {
     }
 }
 
-/// What the daemon refused, if it did.
+/// The daemon's refusal, if the reply is one.
 pub fn refusal(reply: &Reply<'_>) -> Option<String> {
     (reply.ok == Some(false)).then(|| {
         reply
@@ -237,7 +237,7 @@ fn explain(path: &Path, error: &io::Error) -> anyhow::Error {
             "no daemon at {shown}: there is no such socket; start one with \"headend run --config FILE\", or name its socket with --socket PATH"
         ),
         ErrorKind::ConnectionRefused => anyhow::anyhow!(
-            "no daemon at {shown}: nobody listens there any more; start one with \"headend run --config FILE\""
+            "no daemon at {shown}: no process listens there any more; start one with \"headend run --config FILE\""
         ),
         ErrorKind::PermissionDenied => anyhow::anyhow!(
             "{shown} may only be used by its owner and group; use their account, or sudo"

@@ -1,5 +1,5 @@
-//! Creates tunnels through a control socket as the published benchmark does:
-//! watches the rate, and slows down when the daemon falls behind.
+//! Creates tunnels through a control socket as the published benchmark does: it watches the rate, and slows down when
+//! the daemon falls behind.
 #![allow(
     missing_docs,
     reason = "the fields are the flags of `headend tunnel create`"
@@ -25,17 +25,17 @@ pub struct Wanted {
     pub from: Option<Net>,
     pub session: bool,
     pub wait: Wait,
-    /// How long all of it may take.
+    /// Time limit of the whole creation.
     pub timeout: Option<Duration>,
 }
 
-/// What became of them.
+/// The result of a creation.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Up, or started where nobody waits.
+    /// Tunnels that are up, or started if the request does not wait.
     pub done: u32,
     pub failed: u32,
-    /// Why, and how often.
+    /// Reasons of failures, with their counts.
     pub reasons: BTreeMap<String, u32>,
     pub took: Duration,
     /// Each one's time to come up, in milliseconds, sorted.
@@ -69,7 +69,7 @@ impl Outcome {
     }
 }
 
-/// Creates what is wanted; calls `progress` with the number finished so far.
+/// Creates the tunnels; calls `progress` with the number finished so far.
 ///
 /// # Errors
 /// The control connection failed, or time ran out.
@@ -93,7 +93,7 @@ pub fn create(
         if left == Some(Duration::ZERO) {
             let (done, failed) = (run.outcome.done, run.outcome.failed);
             bail!(
-                "time ran out with {done} of {} up and {failed} failed; the daemon goes on with those under way",
+                "time ran out with {done} of {} up and {failed} failed; the daemon continues those in progress",
                 wanted.count
             );
         }
@@ -108,7 +108,7 @@ pub fn create(
 struct Run {
     pace: Pace,
     asked: u32,
-    /// Requests under way, and what of each is not finished.
+    /// Requests in progress, with the number of unfinished creations of each.
     open: HashMap<u64, u32>,
     outcome: Outcome,
 }
@@ -138,7 +138,7 @@ impl Run {
         client.flush()
     }
 
-    /// Waits for a line, then takes all that are there.
+    /// Waits for a line, then reads all pending lines.
     fn take(
         &mut self,
         client: &mut Client,
@@ -163,7 +163,7 @@ impl Run {
                 }
                 self.pace.completed(up, at);
             } else if let Some(reason) = refusal(&reply) {
-                // What of the request had been started still reports.
+                // Creations that were already started still report.
                 let left = self.open.remove(&reply.id).unwrap_or(0);
                 self.outcome.fail(left, &reason);
                 for _ in 0..left {

@@ -1,6 +1,5 @@
-//! The control protocol: versioned lines of JSON over a Unix stream socket, as
-//! docs/control-protocol.md has it. The types are shared by the daemon and by the
-//! clients in this binary; `headend qos run` has verbs of its own in it.
+//! The control protocol: versioned lines of JSON over a Unix stream socket (docs/control-protocol.md). The daemon and
+//! its clients share the types. `headend qos run` and emulations use the protocol with verbs of their own.
 
 #![forbid(unsafe_code)]
 
@@ -17,8 +16,8 @@ pub mod service;
 /// The version of the protocol; a request of another version is refused.
 pub const VERSION: u32 = 1;
 
-/// The longest line that either side takes, in bytes.
+/// The longest line that either side accepts, in bytes.
 pub const LINE_MAX: usize = 16 * 1024;
 
-/// Where the control socket is if nobody says otherwise.
+/// The default path of the control socket.
 pub const DEFAULT_SOCKET: &str = "/run/headend.sock";

@@ -1,34 +1,34 @@
-//! One client's connection as a server sees it: lines in, lines out, both bounded.
+//! A server's side of one connection: lines in and lines out, both bounded.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 use super::LINE_MAX;
 use super::reply::{self, Code, Refusal};
 
-/// Unsent bytes from which on a client's requests rest until it has read some.
+/// Number of unsent bytes at which a client's requests pause until it has read some.
 pub const OUT_HIGH: usize = 128 * 1024;
 
 /// Bytes read ahead.
 const INPUT_MAX: usize = 4 * LINE_MAX;
 
-/// Lines that came and lines that are to go. It knows nothing of the socket itself.
+/// Lines received and lines to send. The socket itself is elsewhere.
 #[derive(Default)]
 pub struct Lines {
     input: Vec<u8>,
-    /// What of `input` was handed out.
+    /// Bytes of `input` already consumed.
     taken: usize,
     out: Vec<u8>,
     written: usize,
-    /// The client sends no more.
+    /// The client has closed its sending side.
     ended: bool,
-    /// Nothing more is to be done for it but to write what is there.
+    /// Only the pending output remains to be written.
     closing: bool,
 }
 
-/// What reading or writing has found.
+/// The result of reading or writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Nothing to see to.
+    /// The connection is fine.
     Fine,
     /// The connection failed.
     Lost,
@@ -51,22 +51,22 @@ impl Lines {
         self.out_len() >= OUT_HIGH
     }
 
-    /// Whether a whole line is there that was not handed out.
+    /// Whether a complete line is waiting.
     pub fn has_line(&self) -> bool {
         self.input[self.taken..].contains(&b'\n')
     }
 
-    /// Whether nothing more is to be done but to write.
+    /// Whether only the pending output remains to be written.
     pub fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// Whether the connection has served its purpose once nobody works on a request of it.
+    /// Whether the connection can be closed once none of its requests is in progress.
     pub fn is_done(&self) -> bool {
         !self.has_output() && (self.closing || self.ended && !self.has_line())
     }
 
-    /// Reads what is there, up to the bound.
+    /// Reads pending input, up to the bound.
     pub fn read(&mut self, stream: &mut impl Read) -> Heard {
         self.input.drain(..self.taken);
         self.taken = 0;
@@ -87,14 +87,14 @@ impl Lines {
         Heard::Fine
     }
 
-    /// Writes what the other side takes.
+    /// Writes as much as the other side accepts.
     pub fn write(&mut self, stream: &mut impl Write) -> Heard {
         while self.has_output() {
             match stream.write(&self.out[self.written..]) {
                 Ok(0) => return Heard::Lost,
                 Ok(count) => self.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    // One that is never read to the end is not to grow for ever.
+                    // Without this, a buffer that is never emptied would grow without bound.
                     if self.written >= OUT_HIGH {
                         self.out.drain(..self.written);
                         self.written = 0;
@@ -111,7 +111,7 @@ impl Lines {
         Heard::Fine
     }
 
-    /// Hands the next whole line that is not empty to `each`, with where replies go. `false` when there is none; one that
+    /// Passes the next complete line that is not empty to `each`, with the buffer for replies. `false` when there is none; one that
     /// is too long is refused, and the connection closed.
     pub fn next_line(&mut self, each: impl FnOnce(&[u8], &mut Vec<u8>)) -> bool {
         while !self.closing {
@@ -141,7 +141,7 @@ impl Lines {
         self.close_with(&Refusal::new(Code::BadRequest, message));
     }
 
-    /// Says why, and closes once that is written.
+    /// Replies with the reason, and closes once the reply is written.
     pub fn close_with(&mut self, refusal: &Refusal) {
         reply::refused(&mut self.out, 0, refusal);
         self.closing = true;
@@ -154,7 +154,7 @@ impl Lines {
         &mut self.out
     }
 
-    /// Bytes that wait to be written.
+    /// Bytes waiting to be written.
     pub fn out_len(&self) -> usize {
         self.out.len() - self.written
     }

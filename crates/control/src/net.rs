@@ -25,7 +25,7 @@ impl Net {
         }
     }
 
-    /// The `n`-th address, starting again behind the last. Of an IPv4 network the
+    /// The `n`-th address, starting over after the last. Of an IPv4 network the
     /// network and the broadcast address are left out.
     pub fn nth(&self, n: u64) -> IpAddr {
         let offset = u128::from(n % self.addresses()) + u128::from(self.leaves_out_ends());

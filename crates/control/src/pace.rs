@@ -1,5 +1,5 @@
-//! How many creations may be under way: more while the daemon keeps up, fewer
-//! when it falls behind (additive increase, multiplicative decrease).
+//! How many creations may be in progress: more while the daemon keeps up, fewer when it falls behind (additive
+//! increase, multiplicative decrease).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const MOST: u32 = 4096;
 #[derive(Debug)]
 pub struct Pace {
     window: u32,
-    /// Doubling until the rate stops to grow.
+    /// Doubling until the rate stops growing.
     probing: bool,
     /// Highest rate of a round, per second; forgets slowly.
     best: f64,
@@ -41,8 +41,8 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// How many may be started while `outstanding` are under way. Small refills
-    /// wait until they are worth a line.
+    /// How many creations may be started while `outstanding` are in progress. A small refill waits until it is worth a
+    /// line.
     pub fn allowance(&self, outstanding: u32) -> u32 {
         let room = self.window.saturating_sub(outstanding);
         if outstanding == 0 || room >= (self.window / 4).max(1) {
@@ -52,7 +52,7 @@ impl Pace {
         }
     }
 
-    /// Notes one that came up or failed, `at` since the start.
+    /// Records a creation that finished or failed, `at` since the start.
     pub fn completed(&mut self, up: bool, at: Duration) {
         self.round.completed += 1;
         self.round.failed += u32::from(!up);
@@ -91,7 +91,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A daemon that completes `rate` a second, however many are asked for.
+    /// A daemon that completes `rate` per second, however many are requested.
     fn settle(pace: &mut Pace, at: &mut f64, rate: f64, rounds: usize, up: bool) {
         for _ in 0..rounds {
             for _ in 0..pace.window {

@@ -1,4 +1,4 @@
-//! What the daemon answers: one line each, with the id of the request.
+//! The replies of the daemon: one line each, with the id of the request.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::VERSION;
 
-/// A line as a client reads it. Which fields are there says what it is.
+/// A line as a client reads it. The fields that are present tell its kind.
 #[derive(Debug, Deserialize)]
 pub struct Reply<'a> {
     /// The request's id; 0 where it could not be read.
@@ -16,23 +16,23 @@ pub struct Reply<'a> {
     pub ok: Option<bool>,
     /// Why it was refused.
     pub error: Option<Refusal>,
-    /// What `ok` closed.
+    /// The number of items closed.
     pub closed: Option<u64>,
     /// One row of a `show`.
     #[serde(borrow)]
     pub row: Option<&'a RawValue>,
-    /// So many octets, which are no lines, follow this one.
+    /// This many raw bytes follow the line.
     pub octets: Option<usize>,
-    /// There is nothing more to this request.
+    /// This is the last line for the request.
     #[serde(default)]
     pub end: bool,
-    /// How many lines came before the end.
+    /// The number of lines before the end.
     pub rows: Option<u64>,
     /// A creation: the local tunnel id.
     pub tunnel: Option<u32>,
     /// A creation: the local session id.
     pub session: Option<u32>,
-    /// A creation: whether it is up. Absent if nobody waited for that.
+    /// A creation: whether it is up. Absent if the request did not wait.
     pub up: Option<bool>,
     /// A creation: how long it took, in milliseconds.
     pub ms: Option<f64>,
@@ -44,9 +44,9 @@ pub struct Reply<'a> {
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// For programs.
+    /// The code, for programs.
     pub code: Code,
-    /// For people.
+    /// The message, for people.
     pub message: String,
 }
 
@@ -70,7 +70,7 @@ pub enum Code {
     Version,
     /// No such tunnel or session.
     NotFound,
-    /// The daemon may not or cannot do it.
+    /// Not possible in the current state.
     Refused,
     /// A limit is reached.
     Limit,
@@ -81,9 +81,9 @@ pub enum Code {
 pub struct Created<'a> {
     /// Local tunnel id.
     pub tunnel: u32,
-    /// Local session id, where a session was asked for.
+    /// Local session id, if a session was requested.
     pub session: Option<u32>,
-    /// Whether it is up; `None` if nobody waited for that.
+    /// Whether it is up; `None` if the request did not wait.
     pub up: Option<bool>,
     /// How long it took.
     pub ms: Option<f64>,
@@ -109,11 +109,11 @@ pub fn row<T: Serialize>(out: &mut Vec<u8>, id: u64, row: &T) {
     );
 }
 
-/// Where the rows of one answer go, counted.
+/// The rows of one reply, counted.
 pub struct Rows<'a> {
     out: &'a mut Vec<u8>,
     id: u64,
-    /// How many there were.
+    /// The number of rows so far.
     pub count: u64,
 }
 
@@ -123,14 +123,14 @@ impl<'a> Rows<'a> {
         Self { out, id, count: 0 }
     }
 
-    /// Appends one.
+    /// Appends a row.
     pub fn push(&mut self, row: &impl Serialize) {
         self::row(self.out, self.id, row);
         self.count += 1;
     }
 }
 
-/// Appends octets, which are no lines, behind a line that says how many.
+/// Appends raw bytes after a line with their number.
 pub fn octets(out: &mut Vec<u8>, id: u64, octets: &[u8]) {
     #[derive(Serialize)]
     struct Line {

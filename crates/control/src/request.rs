@@ -66,7 +66,7 @@ pub enum Do {
     /// Sessions that ended and why, newest first.
     #[serde(rename = "show.ended.sessions")]
     ShowEndedSessions(Nothing),
-    /// Subscribers: who is on line, or about to be.
+    /// Subscribers, connected or connecting.
     #[serde(rename = "show.subscribers")]
     ShowSubscribers(SubscriberFilter),
     /// Everything about one subscriber.
@@ -90,22 +90,22 @@ pub enum Do {
     /// The BGP speaker and its peers.
     #[serde(rename = "show.bgp.summary")]
     ShowBgpSummary(BgpWhose),
-    /// All about its peers, or one.
+    /// Everything about its peers, or about one.
     #[serde(rename = "show.bgp.neighbors")]
     ShowBgpNeighbors(BgpNeighbors),
     /// Its routes, or all of a prefix.
     #[serde(rename = "show.bgp.route")]
     ShowBgpRoute(BgpRoutes),
-    /// What its tables hold.
+    /// Size and memory of its tables.
     #[serde(rename = "show.bgp.rib")]
     ShowBgpRib(BgpWhose),
-    /// What happened of late.
+    /// Recent events.
     #[serde(rename = "show.bgp.events")]
     ShowBgpEvents(BgpNeighbors),
-    /// Starts, stops or resets a peer, or has routes sent again.
+    /// Starts, stops, resets or refreshes a peer.
     #[serde(rename = "bgp.peer")]
     BgpPeer(BgpPeer),
-    /// Everything that is counted.
+    /// All counters.
     #[serde(rename = "show.counters")]
     ShowCounters(Nothing),
     /// Descriptors and waits.
@@ -114,7 +114,7 @@ pub enum Do {
     /// The timer store.
     #[serde(rename = "show.event.timers")]
     ShowEventTimers(BgpWhose),
-    /// Where the loop's time went.
+    /// Time spent in each handler.
     #[serde(rename = "show.event.cpu")]
     ShowEventCpu(Nothing),
     /// The threads that forward packets.
@@ -199,9 +199,9 @@ pub enum BgpVerb {
     Start,
     Stop,
     Reset,
-    /// Ask it for its routes again.
+    /// Request its routes again.
     RefreshIn,
-    /// Send it ours again.
+    /// Send our routes again.
     RefreshOut,
 }
 
@@ -238,7 +238,7 @@ pub struct TunnelDelete {
     /// Local tunnel id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<u32>,
-    /// 2 or 3, where both have that id.
+    /// 2 or 3, if both versions use that id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u8>,
     /// Every tunnel.
@@ -252,7 +252,7 @@ pub struct TunnelDelete {
 pub struct SessionCreate {
     /// Local tunnel id.
     pub tunnel: u32,
-    /// 2 or 3, where both have that id.
+    /// 2 or 3, if both versions use that id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u8>,
     /// How many.
@@ -261,7 +261,7 @@ pub struct SessionCreate {
     /// An outgoing call (OCRQ) and not an incoming one (ICRQ).
     #[serde(default)]
     pub outgoing: bool,
-    /// What is carried, in L2TPv3.
+    /// Type of the pseudowire, in L2TPv3.
     #[serde(default)]
     pub pseudowire: Wire,
     /// Called Number AVP.
@@ -283,7 +283,7 @@ pub struct SessionName {
     pub tunnel: u32,
     /// Local session id.
     pub session: u32,
-    /// 2 or 3, where both have that tunnel id.
+    /// 2 or 3, if both versions use that tunnel id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u8>,
 }
@@ -301,7 +301,7 @@ pub struct Who {
     /// Local session id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
-    /// 2 or 3, where both have that tunnel id.
+    /// 2 or 3, if both versions use that tunnel id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u8>,
 }
@@ -310,9 +310,9 @@ pub struct Who {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShowSubscriber {
-    /// Who; an object, as [`Who`].
+    /// The subscriber; an object, as [`Who`].
     pub of: Who,
-    /// How many of this name that are not on line any more are shown behind.
+    /// Number of ended sessions of this name to list.
     #[serde(default = "ten")]
     pub history: u32,
 }
@@ -329,7 +329,7 @@ pub struct FilterName {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureSubscriber {
-    /// Who; an object, as [`Who`].
+    /// The subscriber; an object, as [`Who`].
     pub of: Who,
     /// Start even if no subscriber of the name is connected.
     #[serde(default)]

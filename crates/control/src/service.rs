@@ -1,5 +1,5 @@
-//! A control socket's clients beside a loop that has other things to do: each request is answered at once, or in
-//! pieces as its client reads. A client that does not read costs its own buffer and nobody else's time.
+//! Serves the clients of a control socket from a loop that has other work: it answers a request at once, or in pieces
+//! as the client reads. A client that does not read costs only its own buffer.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -19,15 +19,15 @@ const MODE: u32 = 0o660;
 /// In a descriptor's number: the listener; clients have lower ones.
 const LISTENER: u32 = u32::MAX;
 
-/// Who answers.
+/// Something that answers requests.
 pub trait Answer {
-    /// What is left of an answer that is given in pieces.
+    /// The rest of a reply that is written in pieces.
     type Rest;
 
-    /// Answers a request line; what is left is asked for when the client has read.
+    /// Answers a request line. The rest of a long reply is asked for when the client has read.
     fn answer(&mut self, line: &[u8], out: &mut Vec<u8>) -> Option<Self::Rest>;
 
-    /// Goes on with an answer.
+    /// Continues a reply.
     fn go_on(&mut self, rest: Self::Rest, out: &mut Vec<u8>) -> Option<Self::Rest>;
 }
 
@@ -38,7 +38,7 @@ struct Connection<R> {
     rest: Option<R>,
 }
 
-/// A control socket; its name goes with it.
+/// A control socket; dropping it removes its file.
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
@@ -48,7 +48,7 @@ impl Socket {
     /// Listens at `path`.
     ///
     /// # Errors
-    /// Somebody answers there, or the path cannot be used.
+    /// Another process answers there, or the path cannot be used.
     pub fn listen(path: &Path) -> Result<Self> {
         let listener = reactor::unix::listen(path, MODE).map_err(|error| match error.kind() {
             ErrorKind::AddrInUse => {
@@ -75,7 +75,7 @@ pub struct Service<R> {
     socket: Socket,
     listening: Token,
     is_accepting: bool,
-    /// Goes before the numbers of descriptors in what the reactor hands back.
+    /// Marks the reactor's tokens of this service.
     tag: u64,
     clients: BTreeMap<u32, Connection<R>>,
     /// The number of the next client.
@@ -101,7 +101,7 @@ impl<R> Service<R> {
         })
     }
 
-    /// Serves a descriptor of its own that is ready.
+    /// Serves one of its descriptors that is ready.
     pub fn ready(&mut self, ready: Ready, reactor: &mut Reactor, who: &mut impl Answer<Rest = R>) {
         match ready.user as u32 {
             LISTENER => self.accept(reactor),
@@ -115,7 +115,7 @@ impl<R> Service<R> {
                 Ok((stream, _)) => self.welcome(stream, reactor),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Without a descriptor, nobody is taken until another goes.
+                    // Without a free descriptor, no client is accepted until another leaves.
                     if is_shortage(&error) {
                         self.accept_again(false, reactor);
                     }
@@ -145,7 +145,7 @@ impl<R> Service<R> {
         if count >= CLIENTS_MAX {
             let message = format!("{count} control clients are connected already");
             lines.close_with(&Refusal::new(Code::Limit, message));
-            // What does not fit into an empty socket buffer is not worth a wait.
+            // A line that does not fit into an empty socket buffer is not worth a wait.
             lines.write(&mut stream);
             return;
         }
@@ -164,7 +164,7 @@ impl<R> Service<R> {
         }
     }
 
-    /// Hears a client, answers as much as it reads, and waits for what is next.
+    /// Reads from a client, replies as far as it reads, and waits for the next event.
     fn attend(
         &mut self,
         number: u32,
@@ -215,7 +215,7 @@ impl<R> Service<R> {
     }
 
     fn close(&mut self, number: u32, reactor: &mut Reactor) {
-        // It is not closed before it is no longer watched.
+        // A descriptor is closed only after the poller has stopped watching it.
         if let Some(gone) = self.clients.remove(&number) {
             reactor.remove(gone.token);
         }

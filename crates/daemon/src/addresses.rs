@@ -1,4 +1,4 @@
-//! Addresses of our own clients: the host takes them as its own while their sessions have them.
+//! Addresses of our own clients: the host has an address while the client's session holds it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,10 +9,10 @@ use edge::SubscriberKey;
 use hashbrown::HashMap;
 use reactor::netlink::{LOCAL_MAX, Netlink};
 
-/// Changes that wait for their turn; beyond, the next are left out and counted.
+/// Changes that may be queued; further changes are dropped and counted.
 const WAITING_MAX: usize = 1 << 20;
 
-/// The addresses, and the changes that the kernel was not told yet.
+/// The addresses, and the changes that the kernel has not yet received.
 pub(super) struct Addresses {
     netlink: Netlink,
     /// The number of the TUN device.
@@ -39,7 +39,7 @@ impl Addresses {
         })
     }
 
-    /// A client has this from now on, or nothing.
+    /// A client has this address from now on, or none.
     pub(super) fn set(&mut self, client: SubscriberKey, has: Option<Client>) {
         if let Some(default_route) = &mut self.default_route {
             default_route.set(client, has);
@@ -69,12 +69,12 @@ impl Addresses {
         !self.waiting.is_empty() || of_default.is_some_and(DefaultRoute::has_changes)
     }
 
-    /// Tells the kernel of changes, a turn's share.
+    /// Sends the kernel a turn's share of changes.
     pub(super) fn work(&mut self) {
         if !self.waiting.is_empty() {
             self.change_addresses();
         }
-        // What leaves by it comes from an address that has to be there.
+        // Packets through this route need a source address, which must exist first.
         if let Some(default_route) = &mut self.default_route
             && self.waiting.is_empty()
         {

@@ -1,5 +1,4 @@
-//! One control client: its lines in, its lines out, both bounded, and what it has
-//! asked for.
+//! One control client: lines in, lines out, both bounded, and its pending requests.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -11,13 +10,13 @@ use control::lines::{Heard, Lines};
 use control::reply::{self, Created, Refusal};
 use control::request;
 
-/// Creations of one client that may be under way; more wait their turn.
+/// Creations of one client that may be in progress; further ones wait.
 const WAITING_MAX: u32 = 16 * 1024;
 
-/// Requests read and not begun; the lines behind them stay unread.
+/// Requests read and not started; the lines after them stay unread.
 const QUEUE_MAX: usize = 256;
 
-/// A client's side of the daemon. It knows neither the socket nor what a job `J` is.
+/// A client's state in the daemon. The socket itself is elsewhere.
 pub(super) struct Client<J> {
     lines: Lines,
     queue: VecDeque<J>,
@@ -29,10 +28,10 @@ pub(super) struct Client<J> {
 #[derive(Debug)]
 pub(super) struct Ticket {
     id: u64,
-    /// Under way.
+    /// In progress.
     left: u32,
     rows: u64,
-    /// Every one has been begun.
+    /// Every creation has been started.
     begun: bool,
 }
 
@@ -64,23 +63,23 @@ impl<J> Client<J> {
         !self.is_full() && !self.lines.is_closing() && has_work
     }
 
-    /// Whether the connection has served its purpose.
+    /// Whether the connection can be closed.
     pub(super) fn is_done(&self) -> bool {
         let idle = self.queue.is_empty() && self.waiting == 0;
         self.lines.is_done() && (idle || self.lines.is_closing())
     }
 
-    /// Reads what is there, up to the bound.
+    /// Reads pending input, up to the bound.
     pub(super) fn read(&mut self, stream: &mut impl Read) -> Heard {
         self.lines.read(stream)
     }
 
-    /// Writes what the other side takes.
+    /// Writes as much as the other side accepts.
     pub(super) fn write(&mut self, stream: &mut impl Write) -> Heard {
         self.lines.write(stream)
     }
 
-    /// Takes whole lines apart into requests, as many as may wait.
+    /// Parses complete lines into requests, as many as may be queued.
     pub(super) fn take_lines(&mut self)
     where
         J: From<request::Request>,
@@ -96,7 +95,7 @@ impl<J> Client<J> {
         {}
     }
 
-    /// Says why, and closes once that is written.
+    /// Replies with the reason, and closes once the reply is written.
     pub(super) fn close_with(&mut self, refusal: &Refusal) {
         self.lines.close_with(refusal);
     }
@@ -110,7 +109,7 @@ impl<J> Client<J> {
         }
     }
 
-    /// Puts back a request that is not done.
+    /// Puts back an unfinished request.
     pub(super) fn keep(&mut self, job: J) {
         self.queue.push_front(job);
     }
@@ -140,7 +139,7 @@ impl<J> Client<J> {
         })
     }
 
-    /// One creation of `ticket` is under way.
+    /// One creation of `ticket` is in progress.
     pub(super) fn begin(&mut self, ticket: Key) {
         if let Some(ticket) = self.tickets.get_mut(ticket) {
             ticket.left += 1;
@@ -157,7 +156,7 @@ impl<J> Client<J> {
         }
     }
 
-    /// One creation of `ticket` that was under way is up or has failed.
+    /// One creation of `ticket` that was in progress is up or has failed.
     pub(super) fn settle(&mut self, ticket: Key, created: Created<'_>) {
         self.report(ticket, created);
         if let Some(open) = self.tickets.get_mut(ticket) {
@@ -167,7 +166,7 @@ impl<J> Client<J> {
         }
     }
 
-    /// Every creation of `ticket` has begun.
+    /// Every creation of `ticket` has started.
     pub(super) fn all_begun(&mut self, ticket: Key) {
         if let Some(open) = self.tickets.get_mut(ticket) {
             open.begun = true;

@@ -1,5 +1,5 @@
-//! What the loop and everything it serves share: the reactor, the endpoint, the
-//! sockets, and what its time is booked on.
+//! State that the event loop shares with everything it serves: the reactor, the endpoint, the sockets, and the accounts
+//! of CPU time.
 
 use base::Instant;
 use edge::Edge;
@@ -12,7 +12,7 @@ use super::routes::BgpService;
 use super::shards::Shards;
 use super::sockets::Sockets;
 
-/// What the loop's time is booked on.
+/// The accounts of the loop's time.
 pub(super) struct Handlers {
     pub(super) read: HandlerId,
     pub(super) input: HandlerId,
@@ -49,13 +49,13 @@ impl Handlers {
     }
 }
 
-/// What control clients act on.
+/// The state that control clients act on.
 pub(super) struct Core {
     pub(super) reactor: Reactor,
     pub(super) edge: Edge,
     pub(super) sockets: Sockets,
     pub(super) inside: Inside,
-    /// Further threads that pass packets.
+    /// Further threads that forward packets.
     pub(super) shards: Shards,
     pub(super) authority: Authority,
     /// The BGP speaker.
@@ -67,7 +67,7 @@ pub(super) struct Core {
     /// The turn's time.
     pub(super) now: Instant,
     pub(super) started: Instant,
-    /// When the end waits no longer; set once a signal asked for the end.
+    /// The deadline of the shutdown; set once a signal asks for it.
     pub(super) stop_at: Option<Instant>,
     pub(super) timers: base::timer::TimerKind,
 }

@@ -1,7 +1,7 @@
-//! The host's default route by one of our own clients, and a route to its LNS by the way that there was before, without
-//! which the tunnel would be led into itself.
+//! The host's default route through one of our own clients, and a route to the client's LNS through the previous
+//! default route. Without the second route, the tunnel's datagrams would be routed into the tunnel.
 //!
-//! Left out: IPv6; routes to other LNSs, which are the operator's.
+//! Left out: IPv6, and routes to other LNSs, which the operator configures.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,10 +11,10 @@ use edge::SubscriberKey;
 use hashbrown::HashMap;
 use reactor::netlink::{Netlink, Route, Way};
 
-/// What a client has: its address, and where its LNS is.
+/// A client's address, and the address of its LNS.
 pub(super) type Client = (Ipv4Addr, IpAddr);
 
-/// Whose the default route is, of those who are there.
+/// The client that has the default route.
 pub(super) struct DefaultRoute {
     /// The number of the TUN device.
     interface: u32,
@@ -24,7 +24,7 @@ pub(super) struct DefaultRoute {
     changed: bool,
 }
 
-/// Who has it, and the routes that were added.
+/// The client that has it, and the routes that were added.
 struct Active {
     key: SubscriberKey,
     client: Client,
@@ -42,7 +42,7 @@ impl DefaultRoute {
         }
     }
 
-    /// A client has this from now on, or nothing.
+    /// A client has this address from now on, or none.
     pub(super) fn set(&mut self, key: SubscriberKey, client: Option<Client>) {
         match client {
             Some(client) => self.clients.insert(key, client),
@@ -55,7 +55,7 @@ impl DefaultRoute {
         self.changed
     }
 
-    /// Whether somebody has it.
+    /// Whether it is in use.
     pub(super) fn is_there(&self) -> bool {
         self.active.is_some()
     }
@@ -88,10 +88,10 @@ impl DefaultRoute {
         }
     }
 
-    /// Takes the routes away that were added.
+    /// Removes the routes that were added.
     pub(super) fn remove(&mut self, netlink: &mut Netlink) {
         for route in self.active.take().iter().flat_map(|one| &one.routes).rev() {
-            // One that is gone was taken away by another.
+            // An address that is missing was removed by another program.
             if let Err(error) = netlink.remove(route) {
                 tracing::debug!(%error, "a route that was gone");
             }

@@ -1,4 +1,4 @@
-//! Sessions in which we are the client: the names they say.
+//! Sessions in which we are the PPP client: names and passwords.
 
 use base::Redacted;
 use edge::Dial;
@@ -6,10 +6,10 @@ use ppp::Credentials;
 
 use crate::config::Client;
 
-/// What sessions that we open prove themselves by.
+/// The credentials of sessions that we open.
 pub(super) struct Dialler {
     client: Client,
-    /// How many there were.
+    /// Their number.
     number: u64,
 }
 

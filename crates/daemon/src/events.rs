@@ -1,4 +1,4 @@
-//! What the endpoint tells: to waiting clients, to the sockets, to the log.
+//! Passes the endpoint's events to waiting clients, to the sockets, and to the log.
 
 use base::{Duration, Instant};
 use l2tp::{Event, SessionEnd};
@@ -7,13 +7,13 @@ use super::core::Core;
 use super::server::Server;
 use super::waiting::WaitFor;
 
-/// At most one line a so long about tunnels that came and went.
+/// Shortest time between two log lines about tunnels that opened and closed.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// The first line waits so long, so that it does not tell of the first tunnel alone.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// Counts what came and went, for a log line now and then.
+/// Counts tunnels opened and closed, for an occasional log line.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     up: u64,
@@ -22,7 +22,7 @@ pub(super) struct Summary {
     /// Datagrams that could not be sent, up to the last line.
     dropped: u64,
     last: Option<Instant>,
-    /// When the next line is due, if there is something to tell.
+    /// When the next line is due, if there is something to log.
     due: Option<Instant>,
 }
 
@@ -37,7 +37,7 @@ impl Summary {
         self.due.get_or_insert(quiet.max(now + GATHER));
     }
 
-    /// Writes the line if it is due.
+    /// Logs the line if it is due.
     pub(super) fn write(&mut self, core: &Core) {
         let dropped = core.sockets.dropped;
         if dropped != self.dropped {
@@ -79,7 +79,7 @@ pub(super) fn logs_packets() -> bool {
     tracing::enabled!(target: "filter", tracing::Level::INFO)
 }
 
-/// Writes down a packet that a filter's rule wants logged. Here alone text is made of it.
+/// Logs a packet that a filter rule logs. Only here is it formatted as text.
 pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
     let name = core.edge.subscriber(logged.subscriber);
     let name = name.map(|view| String::from_utf8_lossy(view.name).into_owned());
@@ -96,7 +96,7 @@ pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
     );
 }
 
-/// Hands one event on.
+/// Delivers one event.
 pub(super) fn tell(
     event: edge::Event,
     core: &mut Core,
@@ -185,7 +185,7 @@ pub(super) fn tell(
         } => {
             tracing::debug!(session = id, %reason, "session down");
             for what in [WaitFor::Session(session), WaitFor::Line(session)] {
-                // The tunnel's end follows, and tells why.
+                // The end of the tunnel follows, with the reason.
                 let later = reason == SessionEnd::TunnelEnded && server.defer(what, tunnel);
                 if !later {
                     server.down(what, &reason, core.now);

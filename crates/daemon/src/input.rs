@@ -1,9 +1,8 @@
 //! Datagrams from the sockets to the endpoint.
 //!
-//! Most turns hand a batch to the endpoint as it was read. When a batch comes
-//! full, more may be waiting than the socket's buffer can hold while answers are
-//! made and sent, so what is there is read first, into memory of our own, and
-//! worked off a part at a turn: reading costs a fraction of what answering does.
+//! Most turns pass a batch to the endpoint directly. A full batch means that more datagrams may wait than the socket's
+//! buffer can hold while replies are composed and sent. Then pending input is read into memory first, and processed a
+//! part per turn: reading costs a fraction of replying.
 
 use std::io;
 
@@ -12,7 +11,7 @@ use reactor::{Interest, Ready, RecvBatch};
 
 use super::core::{Core, Handlers};
 
-/// Batches read from one socket in a turn, before others have theirs.
+/// Batches read from one socket per turn, before the other sockets are read.
 const READS: usize = 64;
 
 /// Datagrams kept at most; beyond, they wait in the socket's buffer.
@@ -21,7 +20,7 @@ const KEPT_MAX: usize = 32_768;
 /// Octets of datagrams kept at most.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Datagrams worked off in a turn while there are more.
+/// Datagrams processed per turn while more are waiting.
 const PART: usize = 64;
 
 /// A datagram that was read and not yet handled.
@@ -36,7 +35,7 @@ pub(super) struct Input {
     received: RecvBatch,
     bytes: Vec<u8>,
     kept: Vec<Kept>,
-    /// How many of `kept` were handled.
+    /// Number of `kept` that were handled.
     handled: usize,
     /// Datagrams read since the last look.
     count: u64,
@@ -59,7 +58,7 @@ impl Input {
         core::mem::take(&mut self.count)
     }
 
-    /// Whether datagrams wait to be handled.
+    /// Whether datagrams are waiting.
     pub(super) fn has_kept(&self) -> bool {
         self.handled < self.kept.len()
     }
@@ -146,7 +145,7 @@ impl Input {
         }
     }
 
-    /// Handles a part of what was kept.
+    /// Handles a part of the queued datagrams.
     pub(super) fn work(&mut self, core: &mut Core, handlers: &Handlers) {
         if !self.has_kept() {
             return;

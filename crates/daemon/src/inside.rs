@@ -1,4 +1,4 @@
-//! The inside: the TUN device that packets of subscribers come out of, and go in by.
+//! The TUN device, through which the host exchanges packets with subscribers.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use super::addresses::Addresses;
 use super::source::Source;
 use crate::config;
 
-/// Packets read in a turn, before others have theirs.
+/// Packets read per turn, before other work.
 const READS: usize = 256;
 
 /// Octets of the largest packet, with the header before it.
@@ -25,7 +25,7 @@ pub(super) struct Inside {
     device: Option<Device>,
     /// Packets for a device that is not there.
     pub(super) nowhere: u64,
-    /// Those of our own clients, where they are kept on the device.
+    /// Addresses of our own clients, if they are kept on the device.
     pub(super) clients: Option<Addresses>,
 }
 
@@ -44,7 +44,7 @@ struct Device {
     written: Written,
 }
 
-/// What became of packets that were written.
+/// The result of packets that were written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Written {
     pub(super) read: u64,
@@ -121,14 +121,14 @@ impl Inside {
         device.map_or_else(Written::default, |device| device.written)
     }
 
-    /// Tells the inside what became of its packets.
+    /// Reports the result of each packet to the inside.
     pub(super) fn tell(&mut self, edge: &mut Edge) {
         while let Some(packet) = edge.poll_inside() {
             edge::Inside::packet(self, &packet);
         }
     }
 
-    /// Writes what was held to be joined with more.
+    /// Writes packets that were held for joining.
     pub(super) fn flush(&mut self) -> bool {
         let Some(device) = &mut self.device else {
             return false;

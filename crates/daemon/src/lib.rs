@@ -1,30 +1,28 @@
-//! `headend run`: one thread and one event loop between the sockets, the L2TP
-//! endpoint and the control socket; where asked, further threads for packets alone.
+//! `headend run`: one thread with one event loop over the sockets, the L2TP endpoint and the control socket. With
+//! `[event] shards`, further threads forward packets.
 //!
-//! | file | what happens there |
+//! | file | purpose |
 //! |---|---|
-//! | `start` | sockets are opened, privileges dropped |
-//! | `core` | what the loop and all it serves share |
+//! | `start` | opens sockets, drops privileges |
+//! | `core` | state that the loop and everything it serves share |
 //! | `turn` | one turn of the loop |
 //! | `input` | datagrams from the sockets to the edge |
 //! | `inside` | packets from and to the TUN device |
 //! | `addresses` | addresses of our own clients |
-//! | `default_route` | the host's default route by one of them |
-//! | `authority` | who may come in |
-//! | `dialler` | sessions in which we are the client |
-//! | `reload` | what SIGHUP reads anew |
-//! | `routes` | the BGP speaker, what it announces, what the kernel learns |
-//! | `shards` | packets on further cores |
-//! | `rest` | whether to gather datagrams that come one by one |
-//! | `sockets` | datagrams in and out, on shared sockets or one for each tunnel |
-//! | `events` | what the endpoint tells |
-//! | `server` | control clients come, are served in turn, and go |
+//! | `default_route` | the host's default route through one of them |
+//! | `authority` | authentication and accounting of subscribers |
+//! | `dialler` | sessions in which we are the PPP client |
+//! | `reload` | the reload at SIGHUP |
+//! | `routes` | the BGP speaker: announced networks, routes in the kernel |
+//! | `shards` | packet forwarding on several cores |
+//! | `rest` | a short delay that gathers single datagrams |
+//! | `sockets` | datagrams in and out, on shared sockets or one per tunnel |
+//! | `events` | events of the endpoint |
+//! | `server` | the control socket and its clients |
 //! | `client` | one client's lines in and out, both bounded |
-//! | `jobs` | what a request does, bit by bit |
-//! | `show` | the rows of a `show`, bit by bit |
-//! | `left` | batches that further cores leave to the first |
-//! | `waiting` | clients that wait for a tunnel, a session or a subscriber |
-//! | `log` | where log lines go |
+//! | `jobs` | the work of a request, in bounded steps |
+//! | `show` | the rows of a `show`, in bounded steps |
+//! | `log` | the destination of log lines |
 #![forbid(unsafe_code)]
 
 mod addresses;

@@ -1,5 +1,4 @@
-//! Where log lines go: standard error, as text or JSON, or the journal with its
-//! fields.
+//! The destination of log lines: standard error as text or JSON, or the journal with its fields.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -47,7 +46,7 @@ fn is_colour_refused(value: Option<OsString>) -> bool {
     value.is_some_and(|value| !value.is_empty())
 }
 
-/// Writes down what is no fault of the configuration, and maybe not meant so.
+/// Logs advice: settings that are allowed and perhaps not intended.
 pub(super) fn advice(advice: &Faults) {
     for line in advice.lines() {
         tracing::warn!("{line}");

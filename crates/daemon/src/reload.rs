@@ -1,4 +1,5 @@
-//! SIGHUP: users, pools and filters are read anew. What is wrong is told, and stays as it was.
+//! SIGHUP: reloads users, pools, filters and BGP peers. If a file has a fault, the fault is logged and the old version
+//! stays in use.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +9,13 @@ use super::core::Core;
 use super::log;
 use crate::config;
 
-/// Where the daemon has what it has from.
+/// The files that the daemon was configured from.
 pub(super) struct Files {
     pub(super) config: PathBuf,
 }
 
 impl Files {
-    /// Reads everything anew that may change while the daemon runs.
+    /// Reloads everything that may change while the daemon runs.
     pub(super) fn reload(&self, core: &mut Core) {
         tracing::info!(
             "SIGHUP: users, pools, filters and BGP peers are read anew; all else at a start only"
@@ -82,7 +83,7 @@ pub(super) fn pool_networks(pools: &[aaa::pools::Spec]) -> Vec<Prefix> {
         .collect()
 }
 
-/// Reads the filters; who has one keeps it, as it is now.
+/// Reloads the filters; subscribers with a removed filter keep the old version.
 pub(super) fn filters(path: &Path, core: &mut Core) {
     match config::load_filters(path, core.edge.filters().set()) {
         Ok(set) => {

@@ -1,10 +1,8 @@
-//! Rests a moment before the next wait while datagrams come one by one at a high
-//! rate, so that one turn answers several: the moderation that network cards do
-//! to interrupts.
+//! Delays the next wait briefly while single datagrams arrive at a high rate, so that one turn answers several. Network
+//! cards moderate interrupts in the same way.
 //!
-//! It must not slow those down who send only when they were answered. So it is
-//! tried, and kept only while as much arrives with it as did without; a try that
-//! failed is repeated after a second at the soonest, then ever more rarely.
+//! This must not slow down peers that send only after a reply. So the delay is tried, and kept only while as many
+//! datagrams arrive with it as without. A failed try is repeated after a second at the earliest, then ever more rarely.
 
 use base::{Duration, Instant};
 
@@ -23,7 +21,7 @@ const AGAIN_MAX: Duration = Duration::from_secs(64);
 /// Whether to rest, learned from turn to turn.
 pub(super) struct Rest {
     resting: bool,
-    /// Of the stretch of turns that is being looked at.
+    /// Counts of the turns that are being measured.
     began: Instant,
     turns: u32,
     datagrams: u64,
@@ -115,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_comes_by_itself_at_a_high_rate_is_gathered() {
-        // One each 100 us, whatever we do.
+        // One datagram every 100 us, independent of our replies.
         let (rested, turns) = run(10, |span| match span {
             Duration::ZERO => (Duration::from_micros(100), 1),
             span => (span, span.as_nanos() / 100_000),
@@ -125,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_waits_for_answers_is_not_slowed_down() {
-        // The next comes 30 us after the answer, so one in each turn.
+        // The next datagram comes 30 us after the reply, so each turn has one.
         let mut answered = 0;
         let (rested, _) = run(10, |span| {
             answered += 1;

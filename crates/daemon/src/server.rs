@@ -1,5 +1,4 @@
-//! The control socket: clients come, are served in turn, and go. A client that
-//! does not read costs its own buffers and nobody else's time.
+//! The control socket: accepts clients and serves them in turn. A client that does not read costs only its own buffers.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
@@ -34,7 +33,7 @@ struct Connection {
     /// `None` only until it is watched.
     token: Option<Token>,
     client: Client,
-    /// Whether it stands in the list of those to be served.
+    /// Whether the client is in the list of clients to serve.
     listed: bool,
 }
 
@@ -45,7 +44,7 @@ pub(super) struct Server {
     path: PathBuf,
     clients_max: usize,
     connections: Slab<Connection>,
-    /// Clients with something to do, in turn.
+    /// Clients with pending work, served in turn.
     work: Vec<Key>,
     waiters: Waiters,
     captures: Captures,
@@ -74,14 +73,14 @@ impl Server {
         })
     }
 
-    /// Takes the socket's name away.
+    /// Removes the socket's file.
     pub(super) fn remove_socket(&self) {
         if let Err(error) = std::fs::remove_file(&self.path) {
             tracing::warn!(%error, "the control socket's name could not be removed");
         }
     }
 
-    /// How many clients there are.
+    /// Number of clients.
     pub(super) fn len(&self) -> usize {
         self.connections.len()
     }
@@ -91,7 +90,7 @@ impl Server {
         !self.work.is_empty()
     }
 
-    /// Takes new clients in.
+    /// Accepts new clients.
     pub(super) fn accept(&mut self, core: &mut Core) {
         loop {
             match self.listener.accept() {
@@ -118,7 +117,7 @@ impl Server {
         if self.len() >= self.clients_max {
             let message = format!("{} control clients are connected already", self.len());
             client.close_with(&Refusal::new(Code::Limit, message));
-            // What does not fit into an empty socket buffer is not worth a wait.
+            // A line that does not fit into an empty socket buffer is not worth a wait.
             client.write(&mut stream);
             return;
         }
@@ -207,7 +206,7 @@ impl Server {
         }
     }
 
-    /// Writes what listed clients have to get.
+    /// Writes the pending output of the listed clients.
     pub(super) fn flush(&mut self, core: &mut Core) {
         let work = std::mem::take(&mut self.work);
         for key in work {
@@ -245,7 +244,7 @@ impl Server {
         }
     }
 
-    /// Hands on what was captured; whether there was anything.
+    /// Delivers captured packets; returns whether there were any.
     pub(super) fn hand_out(&mut self, core: &mut Core) -> bool {
         if !core.edge.has_tapped() {
             return false;
@@ -275,7 +274,7 @@ impl Server {
 
     fn close(&mut self, key: Key, core: &mut Core) {
         self.captures.gone(key, core);
-        // It is not closed before it is no longer watched.
+        // A descriptor is closed only after the poller has stopped watching it.
         let gone = self.connections.remove(key);
         if let Some(token) = gone.as_ref().and_then(|gone| gone.token) {
             core.reactor.remove(token);
@@ -286,7 +285,7 @@ impl Server {
         }
     }
 
-    /// Something is up: tells who waits for it.
+    /// Something is up: notifies the waiting clients.
     pub(super) fn up(&mut self, what: WaitFor, now: Instant) {
         if let Some(waiter) = self.take_waiter(what) {
             let Waiter {
@@ -309,7 +308,7 @@ impl Server {
         }
     }
 
-    /// Something failed or ended: tells who waits for it.
+    /// Something failed or ended: notifies the waiting clients.
     pub(super) fn down(&mut self, what: WaitFor, reason: &dyn Display, now: Instant) {
         if let Some(waiter) = self.take_waiter(what) {
             let Waiter {
@@ -355,7 +354,7 @@ impl Server {
     }
 
     fn tell(&mut self, waiter: &Waiter, created: Created<'_>) {
-        // The client may have gone meanwhile.
+        // The client may have disconnected in the meantime.
         if let Some(connection) = self.connections.get_mut(waiter.client) {
             connection.client.settle(waiter.ticket, created);
             self.list(waiter.client);

@@ -1,6 +1,6 @@
-//! What a watched descriptor is.
+//! What a watched descriptor belongs to.
 
-/// What a watched descriptor is, in the 64 bits that the reactor keeps for it.
+/// What a watched descriptor belongs to, in the 64 bits that the reactor keeps for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Signals,
@@ -13,7 +13,7 @@ pub(super) enum Source {
     Radius(u32),
     /// Where Disconnect-Requests come in.
     Disconnect,
-    /// What other threads wake this one for.
+    /// The reasons why other threads wake this one.
     Shards,
     /// A connection or listener of the BGP speaker's, which numbers them.
     Bgp,

@@ -1,4 +1,4 @@
-//! Opens everything the configuration names, then gives up all privileges.
+//! Opens everything that the configuration names, then drops all privileges.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,5 +1,4 @@
-//! One turn of the loop: wait, read, fire timers, serve control clients, send,
-//! tell what happened.
+//! One turn of the event loop: wait, read, fire timers, serve control clients, send, deliver events.
 
 use std::io;
 
@@ -33,7 +32,7 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Runs until a signal asked for the end and the peers know.
+    /// Runs until a signal asks for the end and the peers are notified.
     pub(super) fn run(&mut self) -> io::Result<()> {
         while !self.is_over() {
             self.turn()?;
@@ -125,7 +124,7 @@ impl Daemon {
             .min()
     }
 
-    /// Serves what is ready; whether it was anything but datagrams that came.
+    /// Serves ready descriptors; returns whether any was not a datagram socket.
     fn ready(&mut self, ready: Ready) -> io::Result<bool> {
         match Source::from_bits(ready.user) {
             Source::Udp(number) => {
@@ -191,7 +190,7 @@ impl Daemon {
         }
     }
 
-    /// Answers who asks to come in.
+    /// Answers subscribers that authenticate.
     fn answer(&mut self) {
         let Core {
             edge,
@@ -229,7 +228,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Sends what the endpoint has, as far as the send buffers take it.
+    /// Sends the endpoint's datagrams, as far as the send buffers have room.
     fn send(&mut self) {
         let Self {
             core,
@@ -261,7 +260,7 @@ impl Daemon {
         }
     }
 
-    /// Hands on what the endpoint tells; whether there was anything.
+    /// Delivers the endpoint's events; returns whether there were any.
     fn tell(&mut self) -> bool {
         let Self {
             core,
@@ -308,7 +307,7 @@ impl Daemon {
         }
     }
 
-    /// Takes the control socket away and says good-bye.
+    /// Removes the control socket and closes all connections.
     pub(super) fn finish(&mut self) {
         self.server.remove_socket();
         self.core.shards.end();

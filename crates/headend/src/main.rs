@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         Verb::Lab(args) => lab::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Man(args) => pages::man(Cli::command(), &args),
-        Verb::Completions(args) => pages::completions(Cli::command(), &args),
+        Verb::Completions(args) => pages::completions(&Cli::command(), &args),
     };
     cli::finish(outcome)
 }

@@ -1,5 +1,5 @@
-//! Records on their way. Each goes to the disk and to a server at the same time, and is forgotten when a server has it;
-//! what does not fit into memory is read back from the disk, oldest first.
+//! Accounting records in delivery. Each record goes to the disk and to a server at the same time, and is deleted when a
+//! server acknowledges it. Records that do not fit into memory are read back from the disk, oldest first.
 
 #[cfg(test)]
 mod storms;
@@ -18,12 +18,12 @@ use ledger::{Ledger, Options, RecordId, Stats};
 
 use super::line::Place;
 
-/// While records wait on disk alone, it is looked there so often.
+/// Interval for reading records back while some are only on disk.
 const LOOK: Duration = Duration::from_millis(100);
 /// Records read back at a time.
 const READ_BACK: usize = 1_024;
 
-/// Records and where they are.
+/// Records and their places.
 pub(super) struct Accounts {
     ledger: Option<Ledger>,
     delivery: Delivery,
@@ -39,7 +39,7 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    /// Opens the store, if there is one; what waits in it from earlier runs is delivered first.
+    /// Opens the store, if there is one; records of earlier runs are delivered first.
     pub(super) fn open(
         store: Option<&Path>,
         options: Options,
@@ -89,7 +89,7 @@ impl Accounts {
         (self.delivery.totals(), stats)
     }
 
-    /// That accounting begins, or ends.
+    /// Accounting-On or Accounting-Off.
     pub(super) fn on_or_off(&mut self, on: bool, wall_s: u64) {
         let report = if on { Report::On } else { Report::Off };
         self.note(0, wall_s, report);
@@ -173,7 +173,7 @@ impl Accounts {
         }
     }
 
-    /// Hands records to the client of the servers as far as both have room.
+    /// Passes records to the RADIUS client as far as both have room.
     pub(super) fn work(&mut self, client: &mut Client, now: Instant, wall_s: u64) {
         if self.look_at.is_some_and(|at| at <= now) {
             self.read_back(now);
@@ -203,7 +203,7 @@ impl Accounts {
         if room == 0 {
             return;
         }
-        // Asked first: what is committed while the file is read is still to be looked for.
+        // Asked first, because records committed while the file is read must still be found.
         let committed = ledger.stats().committed.0;
         let records = match ledger.waiting(RecordId(self.handed), room) {
             Ok(records) => records,
@@ -231,12 +231,12 @@ impl Accounts {
         }
     }
 
-    /// A server has the record.
+    /// A server has acknowledged the record.
     pub(super) fn recorded(&mut self, token: u64) {
         self.delivery.recorded(token);
     }
 
-    /// No server took the record.
+    /// No server accepted the record.
     pub(super) fn failed(&mut self, token: u64, now: Instant) {
         self.delivery.failed(token, now);
     }
@@ -255,7 +255,7 @@ impl Accounts {
         self.delivery.totals().held == 0 && self.handed == self.newest
     }
 
-    /// Commits what is not on disk yet.
+    /// Commits records that are not on disk yet.
     pub(super) fn close(&mut self) {
         let Some(ledger) = self.ledger.take() else {
             return;

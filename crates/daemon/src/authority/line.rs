@@ -1,4 +1,4 @@
-//! What a server is told of where a subscriber is.
+//! The attributes that tell a server where a subscriber is connected.
 
 use aaa::radius::{Line, Tunnel};
 use edge::{Access, Edge, Numbers, SubscriberKey};

@@ -1,10 +1,10 @@
-//! Who may come in, and the accounts of those who did: the users file, then RADIUS servers.
+//! Authentication and accounting of subscribers: the users file, then RADIUS servers.
 //!
-//! | file | what happens there |
+//! | file | purpose |
 //! |---|---|
-//! | `radius` | requests to servers and what comes of them; Disconnect-Requests |
-//! | `accounts` | records on their way: to the disk, to a server, away |
-//! | `line` | what a server is told of where a subscriber is |
+//! | `radius` | requests to servers and their replies; Disconnect-Requests |
+//! | `accounts` | accounting records in delivery, on disk and to a server |
+//! | `line` | attributes of a subscriber's connection |
 //! | `sockets` | sockets to servers |
 
 mod accounts;
@@ -19,14 +19,14 @@ use edge::{Admission, Edge, Question};
 
 pub(super) use radius::Radius;
 
-/// Whoever decides on subscribers.
+/// The sources that authenticate subscribers.
 pub(super) struct Authority {
     users: Option<Users>,
     radius: Option<Radius>,
 }
 
 impl Authority {
-    /// The users of a file are asked first, then servers; without both everybody may come in.
+    /// The users file decides first, then servers; without both, every subscriber is accepted.
     pub(super) fn new(users: Option<Users>, radius: Option<Radius>) -> Self {
         Self { users, radius }
     }
@@ -36,22 +36,22 @@ impl Authority {
         self.radius.as_ref()
     }
 
-    /// The same, to be worked with.
+    /// The same, mutable.
     pub(super) fn radius_mut(&mut self) -> Option<&mut Radius> {
         self.radius.as_mut()
     }
 
-    /// What an account is called in records, if there are any.
+    /// The id of an account in records, if accounting is on.
     pub(super) fn account(&self, number: u64) -> Option<String> {
         self.radius.as_ref().map(|radius| radius.account(number))
     }
 
-    /// Has other users from now on; who is on line stays.
+    /// Uses other users from now on; connected subscribers stay connected.
     pub(super) fn set_users(&mut self, users: Users) {
         self.users = Some(users);
     }
 
-    /// Answers who asks to come in. Returns how many did.
+    /// Answers subscribers that authenticate. Returns their number.
     pub(super) fn answer(&mut self, edge: &mut Edge, now: Instant) -> u64 {
         let mut count = 0;
         while let Some(question) = edge.poll_question() {
@@ -91,9 +91,9 @@ impl Authority {
     }
 }
 
-/// What a user is told who is let in, if a RADIUS server has no other words.
+/// The message to an accepted user, unless a RADIUS server sends another.
 const WELCOME: &[u8] = b"access granted";
-/// What a user is told who is not let in, whatever the reason.
+/// The message to a rejected user, for every reason.
 const REFUSAL: &[u8] = b"authentication failed";
 
 fn ask(users: &Users, question: &Question) -> Verdict {

@@ -1,4 +1,4 @@
-//! Requests to RADIUS servers and what comes of them, and Disconnect-Requests of theirs (RFC 2865, 2866, 5176).
+//! Requests to RADIUS servers and their replies, and Disconnect-Requests from servers (RFC 2865, 2866, 5176).
 
 use std::io;
 use std::net::SocketAddr;
@@ -89,12 +89,12 @@ impl Radius {
         })
     }
 
-    /// Whether there is a server to ask who may come in.
+    /// Whether there is a server for authentication.
     pub(super) fn authenticates(&self) -> bool {
         self.authenticates
     }
 
-    /// What an account is called in records: its Acct-Session-Id.
+    /// The id of an account in records: its Acct-Session-Id.
     pub(super) fn account(&self, number: u64) -> String {
         let boot = self.accounts.boot();
         SessionId { boot, number }.to_string()
@@ -116,7 +116,7 @@ impl Radius {
         self.door.as_ref().map(|door| door.dynauth.counters())
     }
 
-    /// Asks a server whether somebody may come in.
+    /// Asks a server to authenticate a subscriber.
     pub(super) fn ask(&mut self, question: &Question, edge: &mut Edge, now: Instant) {
         ask(&mut self.client, self.accounts.boot(), question, edge, now);
     }
@@ -154,14 +154,14 @@ impl Radius {
         Ok(())
     }
 
-    /// When [`Radius::work`] is due without anything having come.
+    /// When [`Radius::work`] is due even without input.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let client = self.client.poll_timeout().map(|(at, _)| at);
         let accounts = self.accounts.poll_timeout();
         client.into_iter().chain(accounts).min()
     }
 
-    /// Does what is due: time-outs, accounts, answers to those who asked, datagrams.
+    /// Does the work that is due: timeouts, accounts, replies, datagrams.
     pub(crate) fn work(&mut self, edge: &mut Edge, reactor: &mut Reactor, now: Instant) {
         if self.client.poll_timeout().is_some_and(|(at, _)| at <= now) {
             self.client.handle_timeout(now);
@@ -183,7 +183,7 @@ impl Radius {
         }
     }
 
-    /// Ends those whom servers want ended.
+    /// Disconnects the subscribers that servers want disconnected.
     fn disconnect(&mut self, edge: &mut Edge, now: Instant) {
         let Some(door) = &mut self.door else { return };
         while let Some(wanted) = door.dynauth.poll_event() {
@@ -225,7 +225,7 @@ impl Radius {
         }
     }
 
-    /// That accounting ends.
+    /// Accounting-Off.
     pub(crate) fn end(&mut self) {
         self.accounts.on_or_off(false, wall_s());
     }
@@ -241,7 +241,7 @@ impl Radius {
     }
 }
 
-/// Asks a server whether somebody may come in.
+/// Asks a server to authenticate a subscriber.
 pub(super) fn ask(
     client: &mut Client,
     boot: u32,
@@ -284,7 +284,7 @@ pub(super) fn ask(
     }
 }
 
-/// Does what the client of the servers tells.
+/// Handles the events of the RADIUS client.
 pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: Instant) {
     match event {
         Event::Accepted {
@@ -348,7 +348,7 @@ impl Door {
     }
 }
 
-/// Whom a request means: found by the name where it gives one, else among all.
+/// The subscribers that a request selects: by name if it has one, else among all.
 fn meant(wanted: &Disconnect, edge: &Edge, boot: u32) -> Vec<SubscriberKey> {
     let is_meant = |key: SubscriberKey| {
         let Some(view) = edge.subscriber(key).filter(|view| !view.is_client) else {

@@ -1,4 +1,4 @@
-//! Sockets to servers: one for each 256 requests outstanding at a server, opened when it is first needed.
+//! Sockets to RADIUS servers: one for each 256 requests outstanding at a server, opened on first use.
 
 use std::io;
 use std::net::SocketAddr;
@@ -94,7 +94,7 @@ impl Sockets {
         }
     }
 
-    /// Reads what is there on a socket; each datagram goes to `take`.
+    /// Reads pending datagrams of a socket; each is passed to `take`.
     pub(super) fn receive(
         &mut self,
         place: u32,

@@ -1,5 +1,5 @@
-//! The IP and UDP headers that a datagram of a tunnel had or gets: the kernel keeps them to itself, so they are made
-//! anew from the addresses.
+//! The IP and UDP headers of a tunnel's datagrams. The kernel does not pass them on, so they are rebuilt from the
+//! addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_sum_of_zero_is_written_as_all_ones() {
-        // Found by trying: some datagram of two octets has it.
+        // Found by trying: one of the two-byte datagrams has this checksum.
         let zero = (0..=u16::MAX).find(|octets| {
             let packet = of("0.0.0.0:1", "0.0.0.0:2", &octets.to_be_bytes());
             packet[26..28] == [0xff, 0xff]

@@ -1,7 +1,7 @@
-//! `capture.subscriber`: copies of what passes of a subscriber, as pcapng to whoever asked, over the control socket.
+//! `capture.subscriber`: sends copies of a subscriber's packets as pcapng to a client of the control socket.
 //!
-//! The edge copies ([`edge::Edge::tap`]) and each turn's copies are handed out at its end, with the turn's time. A
-//! client that does not read loses copies, which its file says; nobody waits for it.
+//! The edge makes the copies ([`edge::Edge::tap`]). They are handed out at the end of each turn, with the turn's time.
+//! A client that does not read loses copies, and the file counts them; nothing waits for the client.
 
 mod datagram;
 
@@ -20,14 +20,14 @@ use super::sockets::Sockets;
 use control::reply::{self, Code, Refusal};
 use control::rows;
 
-/// Octets that wait for a client to read; further copies are lost.
+/// Unread bytes per client; further copies are dropped.
 const BACKLOG_MAX: usize = 4 << 20;
 
 /// The file's interfaces.
 const INSIDE: usize = 0;
 const OUTSIDE: usize = 1;
 
-/// What is captured, and what became of it.
+/// The captures and their results.
 struct Capture {
     client: Key,
     /// The request's id.
@@ -47,7 +47,7 @@ struct Capture {
 /// What is wanted.
 pub(super) struct Wanted<'a> {
     pub(super) keys: Vec<SubscriberKey>,
-    /// Whoever comes by this name later is captured too.
+    /// Subscribers that connect with this name later are captured too.
     pub(super) name: Option<&'a [u8]>,
     pub(super) count: Option<u64>,
     pub(super) snap: Option<u32>,
@@ -62,7 +62,7 @@ pub(super) struct Captures {
 }
 
 impl Captures {
-    /// Begins one for a client's request.
+    /// Starts a capture for a client's request.
     pub(super) fn begin(
         &mut self,
         (client, id): (Key, u64),
@@ -99,7 +99,7 @@ impl Captures {
         Ok(())
     }
 
-    /// Ends a client's, if there is one of this request.
+    /// Stops the capture of this request, if there is one.
     pub(super) fn stop(
         &mut self,
         client: Key,
@@ -126,7 +126,7 @@ impl Captures {
         });
     }
 
-    /// Hands copies that wait to their clients; each that gets something goes to `got`.
+    /// Passes waiting copies to their clients; each client that gets some is passed to `got`.
     pub(super) fn hand_out<T, J>(
         &mut self,
         core: &mut Core,
@@ -230,7 +230,7 @@ impl Capture {
         }
     }
 
-    /// Moves what was written of the file to the client.
+    /// Moves the part of the file that was written to the client.
     fn write_out(&mut self, out: &mut Vec<u8>) {
         let octets = self.file.get_mut();
         reply::octets(out, self.id, octets);

@@ -1,5 +1,4 @@
-//! Tunnels and sessions by the thousand: a bounded number in each turn, and no more
-//! under way than the client's share.
+//! Creates thousands of tunnels and sessions: a bounded number per turn, and at most the client's share in progress.
 
 use std::net::IpAddr;
 
@@ -179,7 +178,7 @@ impl Context<'_> {
         None
     }
 
-    /// Replies at once, or notes that the client waits.
+    /// Replies at once, or records that the client waits.
     fn started(
         &mut self,
         wait: Wait,
@@ -214,7 +213,7 @@ impl Context<'_> {
     }
 }
 
-/// A client's session is up when it is on line.
+/// A client's session is up when a network protocol is open.
 fn wait_for(session: l2tp::SessionKey, dials: bool) -> WaitFor {
     if dials {
         WaitFor::Line(session)

@@ -1,4 +1,4 @@
-//! What a request does, a bounded number of steps at a time.
+//! The work of a request, done in a bounded number of steps per turn.
 
 mod create;
 mod subscribers;
@@ -18,14 +18,14 @@ use control::reply::{self, Code, Refusal};
 use control::request::{Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete};
 use peering::show::BgpShow;
 
-/// A request and how far it is.
+/// A request and its progress.
 pub(super) struct Job {
     id: u64,
     what: Work,
 }
 
 enum Work {
-    /// Not begun.
+    /// Not started.
     Request(Do),
     Tunnels {
         create: TunnelCreate,
@@ -49,7 +49,7 @@ enum Work {
     Show(Show),
 }
 
-/// What a step works with.
+/// The state that a step works with.
 struct Context<'a> {
     key: Key,
     client: &'a mut Client,
@@ -124,7 +124,7 @@ impl Job {
 }
 
 impl Context<'_> {
-    /// Begins a request: does it, or says what is to be gone on with.
+    /// Starts a request: does it, or returns the work that remains.
     fn begin(&mut self, id: u64, request: Do, clients: usize) -> Result<Option<Work>, Refusal> {
         let show = |what| Ok(Some(Work::Show(Show::new(what))));
         match request {

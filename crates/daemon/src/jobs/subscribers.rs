@@ -1,4 +1,4 @@
-//! Who is meant, and how subscribers are dropped.
+//! Finds the subscribers that a request selects, and disconnects them.
 
 use edge::{End, SubscriberKey};
 
@@ -10,7 +10,7 @@ use control::request::{CaptureSubscriber, SessionName, ShowSubscriber, Who};
 use control::rows;
 
 impl Context<'_> {
-    /// What is to be shown of somebody: also of one that is not on line any more.
+    /// The rows of a subscriber, connected or not.
     pub(super) fn subscriber(&self, request: &ShowSubscriber) -> Result<What, Refusal> {
         let keys = self.find(&request.of)?;
         let edge = &self.core.edge;
@@ -68,7 +68,7 @@ impl Context<'_> {
         Some(Work::Drop { keys, rows })
     }
 
-    /// `false`: it has gone, or is told to go already.
+    /// `false`: it has disconnected, or is being disconnected already.
     fn drop_subscriber(&mut self, id: u64, key: SubscriberKey) -> bool {
         let now = self.core.now;
         let Some(view) = self.core.edge.subscriber(key) else {
@@ -122,7 +122,7 @@ impl Context<'_> {
         Ok(None)
     }
 
-    /// All that are meant; none where nobody of the name or address is on line.
+    /// All subscribers that match; none if no subscriber of the name or address is connected.
     fn find(&self, who: &Who) -> Result<Vec<SubscriberKey>, Refusal> {
         let edge = &self.core.edge;
         match (&who.who, who.tunnel, who.session) {
@@ -160,7 +160,7 @@ impl Context<'_> {
 fn nobody(who: &Who) -> Refusal {
     let who = who.who.as_deref().unwrap_or_default();
     let message = format!(
-        "no subscriber {who:?} is on line, and none is remembered; \"headend show subscribers\" lists all"
+        "no subscriber {who:?} is connected, and none is in the history; \"headend show subscribers\" lists all"
     );
     Refusal::new(Code::NotFound, message)
 }

@@ -1,21 +1,21 @@
-//! What we announce ourselves: fixed networks, pools, and what leads to subscribers, where asked under aggregates.
+//! Networks that this daemon announces: fixed networks, pools, and routes to subscribers, optionally under aggregates.
 
 use hashbrown::{HashMap, HashSet};
 use wire::bgp::Prefix;
 
 use crate::config::Announce;
 
-/// What is announced, by what holds it there.
+/// Announced networks, by the reason for the announcement.
 #[derive(Debug, Default)]
 pub(super) struct Announced {
     aggregates: Vec<Prefix>,
     /// How many reasons there are for each.
     reasons: HashMap<Prefix, u32>,
-    /// Networks that lead to subscribers.
+    /// Networks that are routed to subscribers.
     leading: HashSet<Prefix>,
 }
 
-/// What a change comes down to for the peers.
+/// The effect of a change on the peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Originate(Prefix),
@@ -30,7 +30,7 @@ impl Announced {
         }
     }
 
-    /// A network leads to a subscriber from now on, or to none any more.
+    /// A network is routed to a subscriber from now on, or no longer.
     pub(super) fn leads(&mut self, network: Prefix, leads: bool) -> Option<Step> {
         let is_new = match leads {
             true => self.leading.insert(network),
@@ -46,14 +46,14 @@ impl Announced {
         }
     }
 
-    /// A network is announced as long as it is not taken back.
+    /// A network is announced until it is withdrawn.
     pub(super) fn add(&mut self, network: Prefix) -> Option<Step> {
         let reasons = self.reasons.entry(network).or_insert(0);
         *reasons += 1;
         (*reasons == 1).then_some(Step::Originate(network))
     }
 
-    /// Takes back what was added once.
+    /// Removes what was added.
     pub(super) fn remove(&mut self, network: Prefix) -> Option<Step> {
         let reasons = self.reasons.get_mut(&network)?;
         *reasons -= 1;
@@ -64,7 +64,7 @@ impl Announced {
         Some(Step::Retract(network))
     }
 
-    /// Other aggregates from now on.
+    /// Uses other aggregates from now on.
     pub(super) fn set_aggregates(&mut self, aggregates: &[Prefix]) -> Vec<Step> {
         if self.aggregates == aggregates {
             return Vec::new();
@@ -76,7 +76,7 @@ impl Announced {
             .collect();
         self.aggregates = aggregates.to_vec();
         let mut steps = Vec::new();
-        // First what comes, so that nobody is without a route in between.
+        // Additions come first, so that no prefix is without a route in between.
         for &network in &leading {
             let shown = self.shown_as(network);
             steps.extend(self.add(shown));
@@ -85,12 +85,12 @@ impl Announced {
         steps
     }
 
-    /// How many networks are announced.
+    /// Number of announced networks.
     pub(super) fn len(&self) -> usize {
         self.reasons.len()
     }
 
-    /// The longest aggregate that a network lies in, or itself.
+    /// The longest aggregate that contains a network, or the network itself.
     fn shown_as(&self, network: Prefix) -> Prefix {
         let fits = |aggregate: &&Prefix| aggregate.contains(network);
         let longest = self

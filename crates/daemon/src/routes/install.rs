@@ -1,4 +1,4 @@
-//! Best routes to the kernel: a share in each turn, the last word on a prefix alone.
+//! Installs best routes in the kernel: a share per turn, and only the latest state of each prefix.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,18 +9,18 @@ use wire::bgp::Prefix;
 
 use crate::config::Install;
 
-/// Routes that the kernel has of us, and what it was not told yet.
+/// Our routes in the kernel, and the changes that are not yet made.
 pub(super) struct Installed {
     netlink: Netlink,
     place: LearnedTable,
-    /// What the kernel was told.
+    /// The state that the kernel has.
     told: HashMap<Prefix, IpAddr>,
-    /// What is to be there, where that is something else.
+    /// The wanted state, if it differs.
     waiting: HashMap<Prefix, Option<IpAddr>>,
     /// The order in which they wait.
     order: Vec<Prefix>,
     refused: u64,
-    /// Those it refused: they are not tried again until something else is to be there.
+    /// Refused addresses; they are not tried again until the wanted address changes.
     missing: HashSet<Prefix>,
 }
 
@@ -40,7 +40,7 @@ impl Installed {
         })
     }
 
-    /// A prefix leads by this router from now on, or nowhere.
+    /// A prefix is routed through this router from now on, or no longer.
     pub(super) fn set(&mut self, prefix: Prefix, via: Option<IpAddr>) {
         if self.waiting.insert(prefix, via).is_none() {
             self.order.push(prefix);
@@ -51,7 +51,7 @@ impl Installed {
         !self.order.is_empty()
     }
 
-    /// Tells the kernel a turn's share.
+    /// Sends the kernel a turn's share of changes.
     pub(super) fn work(&mut self) {
         let mut changes = Vec::with_capacity(LOCAL_MAX);
         while changes.len() < LOCAL_MAX
@@ -111,17 +111,17 @@ impl Installed {
         (refused, first.filter(|_| refused > 0))
     }
 
-    /// How many routes the kernel has of us.
+    /// Number of our routes in the kernel.
     pub(super) fn len(&self) -> usize {
         self.told.len()
     }
 
-    /// How many it refused, ever.
+    /// Number of refusals so far.
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Takes all of them back.
+    /// Withdraws all of them.
     pub(super) fn withdraw_all(&mut self) {
         let told: Vec<Prefix> = self.told.keys().copied().collect();
         for prefix in told {

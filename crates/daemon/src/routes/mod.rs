@@ -1,4 +1,5 @@
-//! The BGP speaker among the daemon's work: its connections, what it announces for the edge, what the kernel gets.
+//! The BGP speaker in the daemon's event loop: its connections, the networks that it announces for the edge, and the
+//! routes that the kernel gets.
 
 mod announce;
 mod install;
@@ -22,7 +23,7 @@ use peering::show::Aside;
 /// Work on routes in one turn, in steps of some hundred nanoseconds: nobody waits for longer than some milliseconds.
 const BUDGET: usize = 8_192;
 
-/// What the loop's time on routes is booked on.
+/// The account of the loop's time on routes.
 pub(super) struct Accounts {
     read: HandlerId,
     timers: HandlerId,
@@ -56,7 +57,7 @@ pub(super) struct BgpService {
     has_work: bool,
     was_read: bool,
     ending: bool,
-    /// Whether packets go on by our routes when we are gone (RFC 4724).
+    /// Whether the kernel forwards by our routes after we have ended (RFC 4724).
     preserves: bool,
 }
 
@@ -110,7 +111,7 @@ impl BgpService {
         Ok(routes)
     }
 
-    /// Announces what a configuration says, in the place of what one before said.
+    /// Announces the networks of a configuration, in place of those of the previous one.
     fn announce(&mut self, announce: &Announce, pools: Vec<Prefix>, now: Instant) {
         let pools = if announce.pools { pools } else { Vec::new() };
         let mut steps = self.announced.set_aggregates(&announce.aggregates);
@@ -138,7 +139,7 @@ impl BgpService {
         self.has_work = true;
     }
 
-    /// A network leads to a subscriber from now on, or to none any more.
+    /// A network is routed to a subscriber from now on, or no longer.
     pub(super) fn leads(&mut self, address: IpAddr, length: u8, leads: bool, now: Instant) {
         if let Some(step) = self.announced.leads(Prefix::of(address, length), leads) {
             self.step(step, now);
@@ -193,7 +194,7 @@ impl BgpService {
         self.has_work || kernel || self.peering.has_work() || self.speaker.wants_drained()
     }
 
-    /// What is to be done in a turn, behind its input.
+    /// The work of a turn after its input.
     pub(super) fn turn(&mut self, reactor: &mut Reactor, now: Instant) {
         if core::mem::take(&mut self.was_read) {
             reactor.lap(self.accounts.read);
@@ -222,7 +223,7 @@ impl BgpService {
         }
     }
 
-    /// Does what the speaker asks for, and writes down what it tells.
+    /// Carries out the speaker's requests, and logs its events.
     fn tell(&mut self, reactor: &mut Reactor, now: Instant) {
         let mut asked = false;
         while let Some(event) = self.speaker.poll_event() {
@@ -231,7 +232,7 @@ impl BgpService {
                 Some(event) => self.log(&event, now),
             }
         }
-        // A connection that could not even be begun is to be tried again later.
+        // A connection that could not be started is tried again later.
         self.has_work |= asked && self.speaker.poll_timeout().is_some_and(|(at, _)| at <= now);
     }
 
@@ -272,7 +273,7 @@ impl BgpService {
         }
     }
 
-    /// Tells every peer that we go.
+    /// Notifies every peer of our end.
     pub(super) fn shut_down(&mut self, now: Instant) {
         if !self.ending {
             self.ending = true;
@@ -295,7 +296,7 @@ impl BgpService {
         }
     }
 
-    /// Somebody changes something: there is work to be looked for.
+    /// Something has changed, so there may be work.
     pub(super) fn touch(&mut self) {
         self.has_work = true;
     }
@@ -305,7 +306,7 @@ impl BgpService {
         self.peering.counts()
     }
 
-    /// What is shown beside the speaker's own.
+    /// Fields that the speaker does not know.
     pub(super) fn aside(&self) -> Aside {
         let installed = self.installed.as_ref();
         Aside {

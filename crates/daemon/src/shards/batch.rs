@@ -1,20 +1,20 @@
-//! What a thread gives to the first: one piece of memory for all octets.
+//! A batch of frames that a shard hands to the first thread, in one piece of memory.
 
 use base::Route;
 use edge::{Logged, Passed, TapId, Tapped};
 use l2tp::SessionKey;
 
-/// Octets in a batch; what comes then is dropped.
+/// Bytes in a batch; further frames are dropped.
 const OCTETS_MAX: usize = 512 << 10;
 
-/// Of what is small, so many wait for another try.
+/// Number of small frames that may wait for another try.
 const SMALL_MAX: usize = 4_096;
 
 /// What one turn of a thread left over.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     octets: Vec<u8>,
-    /// Each with where its octets end.
+    /// Each with the end of its bytes.
     datagrams: Vec<(Route, Span)>,
     packets: Vec<Span>,
     tapped: Vec<(Tapped, Span)>,
@@ -33,7 +33,7 @@ impl Batch {
             && self.logged.is_empty()
     }
 
-    /// How many datagrams and packets there are.
+    /// Number of datagrams and packets.
     pub(crate) fn len(&self) -> u64 {
         (self.datagrams.len() + self.packets.len()) as u64
     }
@@ -93,7 +93,7 @@ impl Batch {
         room
     }
 
-    /// A copy for who looks, or that it is lost.
+    /// A copy for a capture, or the note that a copy was lost.
     pub(crate) fn push_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
         match self.append(octets) {
             Some(span) => self.tapped.push((tapped, span)),
@@ -117,7 +117,7 @@ impl Batch {
     }
 }
 
-/// One copy that is lost, inside or outside.
+/// One lost copy, inside or outside.
 fn lost_one(tapped: &Tapped) -> (TapId, [u64; 2]) {
     let is_inside = tapped.passed == Passed::Inside;
     (tapped.tap, [u64::from(is_inside), u64::from(!is_inside)])

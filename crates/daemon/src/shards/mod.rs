@@ -1,14 +1,14 @@
-//! Packets on further cores: each has a thread with its own sockets of the same addresses, its own queue of the TUN
-//! device and its own copy of the edge's path. All else stays with the first thread.
+//! Packet forwarding on several cores. Each shard is a thread with its own sockets of the same addresses, its own queue
+//! of the TUN device, and its own copy of the edge's path. Everything else stays with the first thread.
 //!
-//! Of the first thread they take changes, in order; to it they give what is no packet of theirs, batch by batch, and no
-//! more than it takes: what comes then is dropped and counted, as at a full socket.
+//! Shards receive state changes from the first thread in order, and hand it every frame that is not subscriber data, in
+//! batches. If the first thread's queue is full, the batch is dropped and counted, as at a full socket.
 //!
-//! | file | what happens there |
+//! | file | purpose |
 //! |---|---|
-//! | `steer` | which thread gets a datagram |
-//! | `worker` | the loop of a thread |
-//! | `batch` | what a thread gives to the first |
+//! | `steer` | chooses the thread for a datagram |
+//! | `worker` | the event loop of a shard |
+//! | `batch` | frames that a shard hands to the first thread |
 
 mod batch;
 mod steer;
@@ -35,13 +35,13 @@ use worker::Worker;
 /// Batches that wait for the first thread, of all threads together.
 const BATCHES_MAX: usize = 64;
 
-/// Batches that it takes in a turn, before others have theirs.
+/// Batches processed per turn, before other work.
 pub(super) const PART: usize = 4;
 
-/// What a thread did so far.
+/// The counters of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stats {
-    /// Its number for the kernel.
+    /// The kernel's id of the thread.
     pub(super) thread: i32,
     pub(super) udp: SocketStats,
     pub(super) written: Written,
@@ -53,17 +53,17 @@ pub(super) struct Stats {
     pub(super) nowhere: u64,
 }
 
-/// A thread that passes packets.
+/// A thread that forwards packets.
 struct Shard {
     changes: Sender<Change>,
-    /// How many of them it has taken.
+    /// Number of these that were accepted.
     applied: Arc<AtomicU64>,
     waker: Arc<Waker>,
     stats: Arc<Mutex<Stats>>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-/// The further threads, seen from the first.
+/// The further threads, as the first thread sees them.
 pub(super) struct Shards {
     shards: Vec<Shard>,
     batches: Receiver<Batch>,
@@ -74,7 +74,7 @@ pub(super) struct Shards {
     first: i32,
 }
 
-/// What a thread has of the kernel's: opened while there are privileges.
+/// The kernel objects of a thread, opened while the process has privileges.
 pub(super) struct Seat {
     reactor: Reactor,
     sockets: Sockets,
@@ -193,7 +193,7 @@ impl Shards {
         })
     }
 
-    /// What each thread did, those of the first being given.
+    /// The counters of each thread, with those of the first thread as argument.
     pub(super) fn stats(&self, first: Stats) -> impl Iterator<Item = Stats> + '_ {
         let first = Stats {
             thread: self.first,
@@ -203,7 +203,7 @@ impl Shards {
         core::iter::once(first).chain(self.shards.iter().map(read))
     }
 
-    /// What all further threads did together.
+    /// The sum of the counters of all further threads.
     pub(super) fn sum(&self) -> Stats {
         let read = |shard: &Shard| *shard.stats.lock().unwrap_or_else(PoisonError::into_inner);
         let add = |sum: Stats, one: Stats| Stats {
@@ -217,7 +217,7 @@ impl Shards {
         self.shards.iter().map(read).fold(Stats::default(), add)
     }
 
-    /// Tells every thread what changed.
+    /// Sends the changes to every shard.
     pub(super) fn tell(&mut self, edge: &mut Edge) {
         let mut told = false;
         while let Some(change) = edge.poll_change() {

@@ -1,8 +1,8 @@
-//! Which thread gets a datagram: a program of the classic packet filter that the kernel runs over L2TP's header.
+//! Chooses the thread for a datagram: a classic BPF program that the kernel runs on the L2TP header.
 //!
-//! Control messages and the frames of links (RFC 1661: protocol numbers from 8000 on) go to the first thread, whose they
-//! are; packets go by their session's id, or as the kernel spreads flows. What is steered wrongly is not lost: a thread
-//! hands on what is not its own.
+//! Control messages and PPP control frames (RFC 1661: protocol numbers from 8000 on) go to the first thread. Packets go
+//! by their session id, or as the kernel spreads flows. A thread hands on a datagram that is not its own, so wrong
+//! steering loses nothing.
 
 use reactor::Instruction;
 
@@ -23,7 +23,7 @@ const JUMP: u16 = 0x05;
 const RETURN: u16 = 0x06;
 const RETURN_A: u16 = 0x16;
 
-/// No socket has this place: the kernel chooses by the flow.
+/// No socket has this index: the kernel chooses by flow.
 const BY_FLOW: u32 = u32::MAX;
 
 /// A target of jumps, resolved when the program is complete.

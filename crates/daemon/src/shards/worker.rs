@@ -1,4 +1,4 @@
-//! The loop of a thread that passes packets.
+//! The event loop of a shard.
 
 use std::io;
 use std::sync::atomic::Ordering::Release;
@@ -17,10 +17,10 @@ use crate::rest::Rest;
 use crate::sockets::{Outside, Sockets};
 use crate::source::Source;
 
-/// Batches read from one socket in a turn, before others have theirs.
+/// Batches read from one socket per turn, before the other sockets are read.
 const READS: usize = 8;
 
-/// What a thread is made of.
+/// The parts of a thread.
 pub(super) struct Parts {
     pub(super) path: Path,
     pub(super) sockets: Sockets,
@@ -35,18 +35,18 @@ pub(super) struct Parts {
     /// Wakes the first.
     pub(super) first: Arc<Waker>,
     pub(super) stats: Arc<Mutex<Stats>>,
-    /// How many changes it has taken.
+    /// Number of changes accepted.
     pub(super) applied: Arc<AtomicU64>,
     /// Set when a thread ends.
     pub(super) ended: Arc<AtomicBool>,
 }
 
-/// A thread that passes packets.
+/// A thread that forwards packets.
 pub(super) struct Worker {
     parts: Parts,
     received: RecvBatch,
     left: Batch,
-    /// A datagram about a packet that did not go on.
+    /// A datagram about a packet that was not forwarded.
     composed: Vec<u8>,
     stats: Stats,
     now: Instant,
@@ -56,7 +56,7 @@ pub(super) struct Worker {
     is_over: bool,
 }
 
-/// Tells the first thread that this one ends, however it does.
+/// Notifies the first thread when this one ends, also by a panic.
 struct Farewell(Arc<AtomicBool>, Arc<Waker>);
 
 impl Drop for Farewell {
@@ -81,7 +81,7 @@ impl Worker {
         }
     }
 
-    /// Runs until the first thread lets go.
+    /// Runs until the first thread stops it.
     pub(super) fn run(mut self) -> io::Result<()> {
         let parts = &self.parts;
         let _farewell = Farewell(Arc::clone(&parts.ended), Arc::clone(&parts.first));
@@ -126,7 +126,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes the changes that are there; without a first thread this one is over.
+    /// Applies pending changes; if the first thread has ended, this one ends too.
     fn change(&mut self) {
         let parts = &mut self.parts;
         parts.waker.clear();
@@ -204,7 +204,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends what goes to peers, and tells the inside what became of its packets.
+    /// Sends datagrams to peers, and reports the result of each packet to the inside.
     fn send(&mut self) {
         let Parts {
             path,
@@ -236,7 +236,7 @@ impl Worker {
         }
     }
 
-    /// Gives the first thread what is its own.
+    /// Hands the first thread its frames.
     fn hand_over(&mut self) {
         let Self {
             parts,

@@ -1,4 +1,4 @@
-//! Rows of the event loop's accounts and of the process.
+//! Rows of the event loop and of the process.
 
 use base::{Duration, Instant};
 use reactor::{DescriptorInfo, SysCounts, usage};

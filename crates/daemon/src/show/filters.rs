@@ -1,4 +1,4 @@
-//! Rows of filters and of their lines, with how often each decided.
+//! Rows of filters and of their rules.
 
 use filter::{Direction, Filter};
 
@@ -6,7 +6,7 @@ use super::{Rows, Step};
 use crate::core::Core;
 use control::rows;
 
-/// Lines in a step: to go on from one would walk over those before it.
+/// Lines per step. Continuing from a line costs a walk over the lines before it.
 const LINES: usize = 256;
 
 /// The filter at the cursor.

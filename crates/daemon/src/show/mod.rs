@@ -1,5 +1,5 @@
-//! The rows of a `show`, a bounded number at a time: a place in the endpoint's
-//! tables is all that is kept between two turns.
+//! The rows of a `show`, a bounded number per turn. Between two turns it keeps only a position in the endpoint's
+//! tables.
 
 mod accounts;
 mod filters;
@@ -19,7 +19,7 @@ use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
 use peering::show::BgpShow;
 
-/// A `show` and how far it is.
+/// A `show` and its position.
 pub(super) struct Show {
     what: What,
     cursor: u32,
@@ -32,7 +32,7 @@ pub(super) enum What {
     Sessions,
     Peers,
     Subscribers(SubscriberFilter),
-    /// These, and then the last `history` of this name that are not on line any more.
+    /// These, and then the last `history` ended sessions of this name.
     Details {
         keys: Vec<SubscriberKey>,
         name: Box<[u8]>,
@@ -59,15 +59,15 @@ pub(super) enum What {
     Server {
         clients: usize,
     },
-    /// Routes, and who they come from; none once it is shown.
+    /// Routes and their peers; none once they are shown.
     Bgp(Option<BgpShow>),
 }
 
-/// What a step has left to do.
+/// The rest of a step.
 enum Step {
-    /// Go on from here.
+    /// Continue from here.
     From(u32),
-    /// Go on with the next part.
+    /// Continue with the next part.
     Then(What),
     End,
 }
@@ -213,7 +213,7 @@ fn micros(span: Duration) -> f64 {
     rounded(span.as_nanos() as f64 / 1000.0)
 }
 
-/// To three decimals, which is all that anyone reads.
+/// Rounded to three decimals.
 fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }

@@ -1,4 +1,4 @@
-//! Rows of the pools that subscribers get addresses from.
+//! Rows of address pools.
 
 use super::{Rows, Step};
 use crate::core::Core;

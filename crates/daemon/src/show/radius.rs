@@ -1,4 +1,4 @@
-//! Rows of RADIUS servers, of records on their way to them, and of their requests.
+//! Rows of RADIUS servers, and of accounting records in delivery.
 
 use aaa::radius::Discard;
 

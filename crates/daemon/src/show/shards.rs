@@ -1,4 +1,4 @@
-//! Rows of the cores that packets pass on.
+//! Rows of the threads that forward packets.
 
 use super::{Rows, rounded};
 use crate::core::Core;

@@ -1,4 +1,4 @@
-//! Rows of subscribers, on line and not any more.
+//! Rows of subscribers, connected and disconnected.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use crate::core::Core;
 use control::request::{State, SubscriberFilter};
 use control::rows;
 
-/// The subscriber at or behind the cursor, if it is wanted.
+/// The subscriber at or after the cursor, if it matches.
 pub(super) fn next(core: &Core, filter: &SubscriberFilter, cursor: u32, out: &mut Rows) -> Step {
     let Some((next, view)) = core.edge.next_subscriber(cursor) else {
         return Step::End;
@@ -76,7 +76,7 @@ fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
     });
 }
 
-/// Everything about one, if it is still there.
+/// Everything about one subscriber, if it still exists.
 pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
     let Some(view) = core.edge.subscriber(key) else {
         return;

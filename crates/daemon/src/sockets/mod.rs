@@ -1,6 +1,6 @@
-//! The UDP sockets: those that many tunnels share, and those of one tunnel each.
+//! The UDP sockets: some are shared by many tunnels, others belong to one tunnel.
 //!
-//! A socket's number is what `Route::socket` holds: shared ones have the lowest.
+//! `Route::socket` holds a socket's number; shared sockets have the lowest numbers.
 
 mod outside;
 mod traffic;
@@ -155,7 +155,7 @@ impl Sockets {
         Ok(copy)
     }
 
-    /// Has a program say which socket of each shared address gets a datagram.
+    /// Attaches the program that chooses the socket of each shared address for a datagram.
     pub(super) fn steer(&self, program: &[Instruction]) -> io::Result<()> {
         let mut shared = self.shared.iter();
         shared.try_for_each(|shared| shared.socket.steer(program))
@@ -178,7 +178,7 @@ impl Sockets {
         }
     }
 
-    /// How many there are.
+    /// Their number.
     pub(super) fn len(&self) -> usize {
         self.shared.len() + self.own.len()
     }
@@ -323,7 +323,7 @@ impl Sockets {
     }
 }
 
-/// What became of a socket's buffers.
+/// The buffer sizes that a socket got.
 fn reports(socket: &UdpSocket) -> impl Iterator<Item = BufferReport> {
     let reports = [socket.receive_buffer(), socket.send_buffer()];
     reports.into_iter().flatten()

@@ -1,4 +1,4 @@
-//! Datagrams that carry packets, written where they leave from.
+//! Datagrams to tunnels, composed in the send batch.
 
 use base::Route;
 use reactor::Reactor;

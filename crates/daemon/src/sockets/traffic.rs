@@ -1,4 +1,4 @@
-//! Datagrams in, and out in batches.
+//! Receives datagrams, and sends them in batches.
 
 use std::io;
 use std::net::SocketAddr;
@@ -50,7 +50,7 @@ impl Sockets {
         }
     }
 
-    /// Sends what stands in the way of a datagram for socket `number`.
+    /// Sends queued datagrams that must go before one for socket `number`.
     pub(crate) fn make_room(&mut self, number: u32, reactor: &mut Reactor) {
         if (number as usize) < self.shared.len() {
             self.flush_shared(number as usize, reactor);
@@ -95,7 +95,7 @@ impl Sockets {
         !self.spare.is_empty() || self.shared.iter().any(waits)
     }
 
-    /// Sends what is queued on every socket that is not blocked.
+    /// Sends queued datagrams on every socket that is not blocked.
     pub(crate) fn flush(&mut self, reactor: &mut Reactor) {
         self.flush_spare();
         for number in 0..self.shared.len() {

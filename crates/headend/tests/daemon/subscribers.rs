@@ -64,7 +64,7 @@ fn rows_of(daemon: &Daemon, line: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Waits until nobody of the name is on line.
+/// Waits until no subscriber of the name is connected.
 fn await_end(daemon: &Daemon, name: &str) {
     let started = Instant::now();
     while daemon
@@ -144,9 +144,11 @@ fn everything_about_a_subscriber_is_shown_by_name_address_network_and_session() 
         "10.64.0.1",
         "9.9.9.9",
         "10.77.0.0/16",
-        "1h00m in all",
-        "LCP           Opened",
-        "its proof by chap-md5",
+        "session timeout  1h00m, ",
+        "idle timeout     none",
+        "authenticated    chap-md5, 1 attempt",
+        "LCP              Opened",
+        "requires chap-md5",
         "host name headend",
     ] {
         assert!(page.contains(part), "{part}: {page}");

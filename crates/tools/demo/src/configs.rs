@@ -1,4 +1,4 @@
-//! What the demo's daemons are told: their configurations, and the users file.
+//! The configurations of the demo's daemons, and the users file.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;

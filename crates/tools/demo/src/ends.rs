@@ -1,5 +1,5 @@
-//! LNS and LAC as two processes of this binary: started in a directory of their
-//! own, always ended, be it by the end of the experiment, a signal or a panic.
+//! LNS and LAC as two processes of this binary, started in a temporary directory. They are always stopped: at the end
+//! of the demo, on a signal, and on a panic.
 
 use std::collections::HashMap;
 use std::fs;
@@ -58,7 +58,7 @@ impl End {
         self.client.one(&Do::ServerStats(Nothing {}))
     }
 
-    /// What the daemon has used so far.
+    /// Resources that the daemon has used so far.
     ///
     /// # Errors
     /// The daemon does not answer.
@@ -72,7 +72,7 @@ impl End {
         Ok(Measured { stats, handlers })
     }
 
-    /// Everything that it counts, by name.
+    /// All its counters, by name.
     pub fn counters(&mut self) -> Result<HashMap<String, u64>> {
         let mut counters = HashMap::new();
         self.client.rows(&Do::ShowCounters(Nothing {}), |row| {
@@ -91,13 +91,13 @@ struct Counter {
     value: u64,
 }
 
-/// What both daemons are started with, LNS first.
+/// The configurations of both daemons, LNS first.
 pub struct Setup<'a> {
     /// Their sections beside `[control]` and `[log]`.
     pub configs: [&'a str; 2],
     /// Name and content of a file beside the configurations, readable by its owner alone.
     pub file: Option<(&'a str, &'a str)>,
-    /// Where they run, if not here.
+    /// The place where they run, if not this namespace.
     pub namespaces: Option<[&'a Namespace; 2]>,
 }
 
@@ -106,7 +106,7 @@ pub struct Ends {
     home: Arc<Mutex<Home>>,
 }
 
-/// What must not outlive the experiment.
+/// Processes that must not outlive the demo.
 struct Home {
     directory: PathBuf,
     children: Vec<Child>,
@@ -183,10 +183,10 @@ impl Ends {
         }
     }
 
-    /// Ends both in good order.
+    /// Stops both cleanly.
     ///
     /// # Errors
-    /// One did not end, or not well.
+    /// One did not end, or ended with an error.
     pub fn stop(&self) -> Result<()> {
         let mut home = lock(&self.home);
         let children = std::mem::take(&mut home.children);
@@ -246,7 +246,7 @@ impl Home {
         Ok(())
     }
 
-    /// Fails with what it said if a daemon has ended.
+    /// Fails with a daemon's last output if it has ended.
     fn check(&mut self, name: &str) -> Result<()> {
         for child in &mut self.children {
             if let Some(status) = child.try_wait()? {
@@ -313,13 +313,13 @@ fn end_of(child: &mut Child) -> Result<bool> {
     }
 }
 
-/// What a signal has to clean up.
+/// The processes that a signal must stop.
 static HOMES: Mutex<Vec<Weak<Mutex<Home>>>> = Mutex::new(Vec::new());
 
 /// Whether a signal asked for the end.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on a signal that asks for the end ends the daemons first.
+/// From now on, SIGINT and SIGTERM stop the daemons first.
 fn watch_signals() -> Result<()> {
     static WATCHED: Mutex<bool> = Mutex::new(false);
     let mut watched = lock(&WATCHED);
@@ -331,7 +331,7 @@ fn watch_signals() -> Result<()> {
     std::thread::spawn(move || {
         if await_signal(&signals) {
             INTERRUPTED.store(true, Ordering::SeqCst);
-            // Held to the end, so that no more daemons are started.
+            // Held until the end, so that no further daemons are started.
             let homes = lock(&HOMES);
             for home in homes.iter().filter_map(Weak::upgrade) {
                 lock(&home).clean_up();

@@ -1,13 +1,14 @@
-//! `headend demo`: LNS and LAC as two processes of this binary, ten thousand tunnels between them, created through the
-//! LAC's control socket as the published benchmark did it, a subscriber in each, and traffic of some of them.
+//! `headend demo`: LNS and LAC as two processes of this binary, with 10,000 tunnels between them. The tunnels are
+//! created through the LAC's control socket, as in the published benchmark. Each has a subscriber, and some subscribers
+//! send traffic.
 //!
-//! | file | what is there |
+//! | file | purpose |
 //! |---|---|
-//! | `place` | where the daemons run: two network namespaces and a wire |
-//! | `configs` | what they are told |
-//! | `ends` | the processes, and their ends |
-//! | `traffic` | TCP and UDP of some subscribers, and what it cost |
-//! | `report` | what is said at the end |
+//! | `place` | where the daemons run: two network namespaces and a link |
+//! | `configs` | their configurations |
+//! | `ends` | starts and stops the processes |
+//! | `traffic` | TCP and UDP of some subscribers, and its cost |
+//! | `report` | the report at the end |
 #![forbid(unsafe_code)]
 
 mod configs;
@@ -39,8 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two questions to a daemon.
 const NAP: Duration = Duration::from_millis(5);
 
-/// Bring up ten thousand subscribers in as many tunnels between two daemons on this machine, carry traffic of some of
-/// them, and report what it took.
+/// Connect 10,000 subscribers in 10,000 tunnels between two daemons on this machine, carry traffic of some of
+/// them, and report the cost.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Number of tunnels, with a session each
@@ -285,7 +286,7 @@ impl End {
     }
 }
 
-/// Asks until the answer is yes; `false` if patience ends.
+/// Asks until the answer is yes; `false` after the time limit.
 fn until(mut is_so: impl FnMut() -> Result<bool>) -> Result<bool> {
     let started = Instant::now();
     while !is_so()? {

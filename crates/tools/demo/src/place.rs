@@ -1,5 +1,5 @@
-//! Where the demo's daemons run: in two network namespaces with a wire between them, or, where that may not be, both
-//! on the loopback interface.
+//! Where the demo's daemons run: in two network namespaces with a link between them, or, if namespaces are not
+//! permitted, both on the loopback interface.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr};
@@ -40,7 +40,7 @@ impl Place {
             lns,
             lac: Namespace::new()?,
         };
-        // Whether there may be TUN devices is better known before anything runs.
+        // Checks whether TUN devices are permitted before anything runs.
         place.lns.run(|| Tun::open("probe%d"))??;
         veth((&place.lns, WIRE), (&place.lac, WIRE))?;
         let ends = [(&place.lns, LNS), (&place.lac, LAC)];
@@ -56,7 +56,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Both, the LNS's first.
+    /// Both, the LNS first.
     pub(super) fn both(&self) -> [&Namespace; 2] {
         [&self.lns, &self.lac]
     }

@@ -1,4 +1,4 @@
-//! What the demo says at its end.
+//! The report at the end of the demo.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(super) struct Report {
     pub(super) listed: u64,
 }
 
-/// Subscribers on line.
+/// Connected subscribers.
 pub(super) struct Online {
     /// On both sides.
     pub(super) count: u64,
@@ -41,7 +41,7 @@ pub(super) struct Online {
     pub(super) took: Duration,
     /// LCP Echo-Requests of the LNS that were answered.
     pub(super) echo_replies: u64,
-    /// On line at the end.
+    /// Connected at the end.
     pub(super) left: u64,
 }
 
@@ -125,7 +125,7 @@ impl Side {
 
 impl Report {
     /// # Errors
-    /// What did not go as it should.
+    /// Problems of the run.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let all = u64::from(self.wanted);
         if !self.up {
@@ -248,7 +248,7 @@ impl Report {
         self.print_sides(&mut out)
     }
 
-    /// What traffic of some subscribers got, and what it cost the LNS.
+    /// The throughput of some subscribers' traffic, and its cost for the LNS.
     fn print_traffic(&self, out: &mut impl Write) -> io::Result<()> {
         if self.traffic.is_empty() {
             return Ok(());
@@ -280,7 +280,7 @@ impl Report {
         Ok(())
     }
 
-    /// What each side used, and where its loop's time went.
+    /// CPU time and memory of each side, and the time of its event loop by handler.
     fn print_sides(&self, out: &mut impl Write) -> io::Result<()> {
         let sides = [&self.lns, &self.lac];
         writeln!(out, "\n{:<24}{:>10}{:>10}", "PER TUNNEL", "LNS", "LAC")?;

@@ -1,4 +1,4 @@
-//! What a running emulation answers: how far it is, what happens next, and `show` of any of its routers.
+//! The control protocol of a running emulation: progress, events to inject, and `show` of any router.
 
 use std::time::Instant as Moment;
 
@@ -14,14 +14,14 @@ use ::control::rows::{EmulateHandler, EmulateInjected, EmulateProgress, EmulateW
 use ::control::service::Answer;
 use peering::show::{Aside, BgpShow};
 
-/// What it can be asked.
+/// The requests of an emulation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "do")]
 pub(super) enum Verb {
-    /// How far it is.
+    /// Its progress.
     #[serde(rename = "emulate.progress")]
     Progress(Nothing),
-    /// Lets an event happen.
+    /// Injects an event.
     #[serde(rename = "emulate.inject")]
     Inject(Event),
     #[serde(rename = "show.bgp.summary")]
@@ -44,14 +44,14 @@ pub(super) enum Verb {
     Timers(BgpWhose),
 }
 
-/// An event as scenarios write it, without its heading.
+/// An event as in a scenario, without its heading.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Event {
     pub(super) event: String,
 }
 
-/// What is left of an answer.
+/// The rest of a reply.
 pub(super) struct Rest {
     id: u64,
     router: String,
@@ -59,7 +59,7 @@ pub(super) struct Rest {
     rows: u64,
 }
 
-/// Who answers.
+/// Answers the requests of an emulation.
 pub(super) struct Desk<'e> {
     pub(super) running: &'e mut Running,
     pub(super) started: Moment,
@@ -110,7 +110,7 @@ impl Answer for Desk<'_> {
                 let count = part.count;
                 (left, written, count)
             };
-            // A router that has failed meanwhile has nothing more to show.
+            // A router that has failed in the meantime has no further rows.
             let found = self.running.with_router(&router, step);
             let (left, written, count) = found.unwrap_or_default();
             out.extend(written);
@@ -131,7 +131,7 @@ impl Answer for Desk<'_> {
 }
 
 impl Desk<'_> {
-    /// Answers, or says which router is to show what.
+    /// Replies, or returns the router and its `show`.
     fn begin(
         &mut self,
         id: u64,
@@ -225,7 +225,7 @@ impl Desk<'_> {
         reply::end(out, id, 1);
     }
 
-    /// What the threads' loops wait for, and what that costs.
+    /// The waits of the threads' event loops, and their cost.
     fn poll(&self, id: u64, out: &mut Vec<u8>) {
         let mut rows = Rows::new(out, id);
         for (stats, thread) in self.running.loops().iter().zip(1..) {
@@ -249,7 +249,7 @@ impl Desk<'_> {
         reply::end(out, id, count);
     }
 
-    /// Where the threads' time went.
+    /// The time of the threads by handler.
     fn cpu(&self, id: u64, out: &mut Vec<u8>) {
         let mut rows = Rows::new(out, id);
         for (stats, thread) in self.running.loops().iter().zip(1..) {

@@ -1,4 +1,5 @@
-//! What a run leaves: results as JSON, CSV, pictures and a page, routes as MRT, a summary on standard output.
+//! The files that a run writes: results as JSON, CSV, charts and a page; routes as MRT; and the summary on standard
+//! output.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +11,7 @@ use emulate::Results;
 
 use super::running::Running;
 
-/// Writes all of it.
+/// Writes all files.
 pub(super) fn write(
     running: Running,
     directory: &Path,
@@ -55,7 +56,7 @@ fn summary(results: &Results, directory: &Path, out: &mut impl Write) -> Result<
     )?;
     writeln!(
         out,
-        "  {} ends of sessions up, {} lost; {} messages, {} UPDATEs",
+        "  {} session endpoints up, {} lost; {} messages, {} UPDATEs",
         results.endpoints_up, results.sessions_lost, results.messages, results.updates
     )?;
     let seconds = |span: Option<f64>| span.map_or("-".into(), |span| format!("{span:.3}"));

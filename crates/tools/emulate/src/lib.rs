@@ -1,6 +1,6 @@
 //! `headend emulate`: thousands of BGP routers in one process, and the spread of their routes.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | `run` | a run with its pacing, its clients and its progress bar |
 //! | `control` | replies of a running emulation |

@@ -1,4 +1,4 @@
-//! A run: as fast as it can or by the clock, with a bar that says how far it is, and clients that look in.
+//! A run at full speed or by the real clock, with a progress bar and clients of the control socket.
 
 use std::path::Path;
 use std::time::{Duration as Wall, Instant as Moment};
@@ -13,17 +13,17 @@ use super::control::{Desk, Rest};
 use super::running::Running;
 use ::control::service::{Service, Socket};
 
-/// Instants that are gone through before anything else is looked at.
+/// Instants that are processed before clients and signals are served.
 const TURNS: usize = 256;
 /// How long clients and signals may have to wait.
 const SLICE: Wall = Wall::from_millis(20);
-/// How often a run by the clock is looked at.
+/// How often a run by the real clock is checked.
 const LOOK: Duration = Duration::from_millis(50);
 /// What a watched descriptor is; those of clients have the tag.
 const SIGNALS: u64 = 0;
 const CLIENTS: u64 = 1 << 32;
 
-/// Who looks in from outside.
+/// Clients, signals and the progress bar beside the run.
 struct Outside {
     reactor: Reactor,
     signals: Signals,
@@ -58,7 +58,7 @@ pub(super) fn run(
     Ok(running)
 }
 
-/// Goes on as fast as it can, for a slice.
+/// Runs at full speed for a time slice.
 fn hurry(emulation: &mut Emulation) -> bool {
     let end = Moment::now() + SLICE;
     let mut more = true;
@@ -87,7 +87,7 @@ impl Outside {
         })
     }
 
-    /// Serves clients and signals for so long, and tells how far it is.
+    /// Serves clients and signals for this time, and updates the progress bar.
     fn look(&mut self, running: &mut Running, patience: Duration) -> Result<()> {
         let end = reactor::clock::now() + patience;
         self.reactor
@@ -125,7 +125,7 @@ impl Outside {
         self.bar.set_length(progress.run.as_millis());
         self.bar.set_position(progress.now.as_millis());
         self.bar.set_message(format!(
-            "{:.1} s of {:.0} s, {rate:.1} x real time; {} of {} sessions' ends up, {} messages",
+            "{:.1} s of {:.0} s, {rate:.1} x real time; {} of {} session endpoints up, {} messages",
             progress.now.as_secs_f64(),
             progress.run.as_secs_f64(),
             progress.endpoints_up,

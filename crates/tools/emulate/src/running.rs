@@ -1,4 +1,4 @@
-//! A run, in virtual or in real time, as commands see it.
+//! One interface to a run in virtual time and to a run in real time.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use emulate::{
 };
 use reactor::PollerKind;
 
-/// A run under way.
+/// A run in progress.
 pub(super) enum Running {
     Virtual(Box<Emulation>),
     Real {
@@ -20,7 +20,7 @@ pub(super) enum Running {
 }
 
 impl Running {
-    /// Starts a scenario by the clock that it names.
+    /// Starts a scenario with the clock that it names.
     pub(super) fn start(scenario: Scenario, poller: PollerKind) -> io::Result<Self> {
         Ok(match scenario.clock {
             ClockKind::Virtual => Self::Virtual(Box::new(Emulation::new(scenario))),
@@ -69,7 +69,7 @@ impl Running {
         }
     }
 
-    /// What the loops of threads with sockets cost.
+    /// The cost of the event loops of threads with sockets.
     pub(super) fn loops(&self) -> Vec<LoopStats> {
         match self {
             Self::Virtual(_) => Vec::new(),

@@ -1,6 +1,6 @@
 //! `headend filter`: the rules of subscribers' filters. docs/filter.md is the page.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | `check` | faults and unwise rules in a file of filters |
 //! | `explain` | which rule decides on a packet, and why |

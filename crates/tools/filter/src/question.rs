@@ -1,4 +1,4 @@
-//! The packet that is asked about.
+//! Reads the packet that `explain` is asked about.
 
 use std::fs::File;
 use std::path::Path;

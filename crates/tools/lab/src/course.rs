@@ -1,4 +1,4 @@
-//! What is measured, in which order.
+//! The order of the measurements.
 
 use std::sync::mpsc::Sender;
 
@@ -19,9 +19,9 @@ const FAIRNESS: [Treatment; 3] = [Treatment::Fair, Treatment::FqCodel, Treatment
 
 /// A step of the course.
 pub(super) enum Step {
-    /// What begins now.
+    /// The step that starts now.
     Begins(String),
-    /// The first half of a row is there.
+    /// The first half of a row is done.
     Probed(u8, Box<rows::Result>),
     /// The second half of the last row.
     Shared {
@@ -138,7 +138,7 @@ fn last(rows: &mut [RowOutcome], number: u8) -> Option<&mut rows::Result> {
     row.and_then(|row| row.runs.last_mut())
 }
 
-/// Measures all of it; ends early when it is stopped, with what there is of what was under way.
+/// Runs all measurements; if stopped, it ends early with the data of the current one.
 pub(super) fn run(task: &Task, steps: &Sender<Step>) -> Result<(), Error> {
     match (Course { task, steps }).all() {
         Err(Error::Stopped) => Ok(()),
@@ -170,7 +170,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Nobody takes the steps any more after a second signal.
+    /// After a second signal, no thread receives the steps.
     fn say(&self, step: Step) -> Result<(), Error> {
         self.steps.send(step).map_err(|_| Error::Stopped)
     }

@@ -1,11 +1,11 @@
 //! `headend lab`: experiments with hosts and links of their own.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
-//! | `args` | what was typed, and what it means |
-//! | `course` | what is measured, in which order, on a thread of its own |
+//! | `args` | the flags |
+//! | `course` | the measurements in their order, on a thread of their own |
 //!
-//! Exit status: 0 done, or stopped by a signal with something measured, which is written; 2 something was wrong.
+//! Exit status: 0 done, or stopped by a signal with something measured, which is written; 2 failure.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -42,11 +42,11 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Two hosts behind a slow link: what one's load does to the other, without and with a policy
+    /// Measure two hosts behind a slow link: how the load of one delays the other, without and with a policy
     HomeGateway(GatewayArgs),
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let Verb::HomeGateway(args) = &args.verb;
     let done = Task::new(args).and_then(|task| home_gateway(&task));
@@ -66,7 +66,7 @@ fn home_gateway(task: &Task) -> Result<()> {
     if task.plan.place == Place::Namespaces {
         may_make_namespaces()?;
     }
-    // Said now, not when all is measured.
+    // Reported now, not after all measurements.
     std::fs::create_dir_all(&task.directory)
         .with_context(|| format!("cannot make {}", task.directory.display()))?;
     let witness = CoreWitness::start();
@@ -95,7 +95,7 @@ fn home_gateway(task: &Task) -> Result<()> {
             if outcome.interrupted {
                 break false;
             }
-            // What is under way ends with what it has. Whoever does not want to wait for that says so once more.
+            // The current measurement ends with the data that it has. A second signal ends the wait for it.
             outcome.interrupted = true;
             outcome.cut_short = under_way.take();
             task.plan.stop.set();
@@ -150,7 +150,7 @@ fn progress(parts: u64) -> ProgressBar {
     bar
 }
 
-/// Writes the files, and prints what was asked for.
+/// Writes the files, and prints the requested output.
 fn publish(task: &Task, outcome: &Outcome) -> Result<()> {
     let json = outcome.to_json();
     let tables = report::tables(outcome);

@@ -1,4 +1,4 @@
-//! What came: replies, the kernel's times of what was sent, errors of the network, and signals.
+//! Collects input: replies, the kernel's transmit times, network errors, and signals.
 
 use anyhow::Result;
 use ping::{Protocol, Reply, text};

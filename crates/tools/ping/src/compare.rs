@@ -1,4 +1,4 @@
-//! Streams of several results side by side: each with the stream of the same name in the first.
+//! Compares the streams of several results: each with the stream of the same name in the first result.
 
 use std::io::{self, Write};
 

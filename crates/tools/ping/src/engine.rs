@@ -1,7 +1,7 @@
-//! The loop: what is due is sent first, then the kernel's times and what came are booked, then it waits.
+//! The event loop: it first sends packets that are due, then records transmit times and replies, then waits.
 //!
-//! It waits for an absolute time with a precision of nanoseconds (`epoll_pwait2`), without timer slack and, where that is
-//! permitted, as a real-time thread. Text and pictures are other threads'.
+//! It waits for an absolute time with nanosecond precision (`epoll_pwait2`), without timer slack and, if permitted, as
+//! a real-time thread. Other threads write text and charts.
 
 use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Writes each file completely or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};

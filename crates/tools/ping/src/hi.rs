@@ -1,4 +1,4 @@
-//! What the command line means.
+//! Turns the flags into a plan.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;

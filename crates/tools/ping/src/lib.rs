@@ -1,15 +1,15 @@
-//! `headend ping`: several ping streams at once, kept and compared.
+//! `headend ping`: several ping streams at once, whose results can be saved and compared.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
-//! | `low`, `hi` | the command line: what was typed, what it means |
-//! | `spec`, `streams` | one stream as it is typed, and a file of them |
+//! | `low`, `hi` | the flags, and the plan made of them |
+//! | `spec`, `streams` | the settings of one stream, and a file of streams |
 //! | `resolve` | hosts to addresses, streams to a plan |
-//! | `sockets`, `packets` | who sends what, and whose a reply is |
-//! | `engine`, `collect` | the loop: sends when due; books what came, and what the kernel says |
-//! | `paper`, `screen` | ping's text, and the live view of a terminal; both written by threads of their own |
-//! | `save`, `files` | result files by name: plain, gzip, zstd; all files whole or not at all |
-//! | `plots`, `draw`, `words` | which plots are wanted; results as charts; what those call streams |
+//! | `sockets`, `packets` | the socket of each stream, and the stream of each reply |
+//! | `engine`, `collect` | the event loop: sends packets when due; records replies and transmit times |
+//! | `paper`, `screen` | ping's text, and the live view on a terminal, each with its own thread |
+//! | `save`, `files` | result files: plain, gzip, zstd; each written completely or not at all |
+//! | `plots`, `draw`, `words` | values of `--plot`; results as charts; labels of streams |
 //! | `show`, `compare` | `headend ping show` |
 //! | `respond` | `headend ping --responder` |
 //!
@@ -49,7 +49,7 @@ pub use low::Args;
 use paper::Paper;
 use plots::Files;
 
-/// Does what the command line says.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let done = match HiArgs::new(args) {
         Ok(HiArgs::Ping(task)) => measure(*task),
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// Sends, and shows and keeps what comes of it.
+/// Runs the streams, and prints and saves the result.
 fn measure(task: Task) -> Result<ExitCode> {
     let wishes = Wishes::new()?;
     let files = Files::open(task.output.as_deref(), &task.plots)?;
@@ -75,7 +75,7 @@ fn measure(task: Task) -> Result<ExitCode> {
     engine.open()?;
     let ended = engine.run();
     let (outcome, paper) = engine.finish();
-    // What was measured is kept whatever has happened; the first fault is the one that is told.
+    // The result is saved even after an error; the first error is reported.
     let kept = files.write(&[("", &outcome)]);
     let printed = print(&task, &outcome, paper).context("cannot print");
     ended.and(kept).and(printed)?;
@@ -120,7 +120,7 @@ fn print(task: &Task, outcome: &Outcome, paper: Paper) -> Result<()> {
     Ok(())
 }
 
-/// Whether results go to somebody who watches.
+/// Whether standard output is a terminal.
 fn is_watched() -> bool {
     io::stdout().is_terminal()
 }

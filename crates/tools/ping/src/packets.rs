@@ -1,4 +1,4 @@
-//! From a stream's packet to octets, and from what came back to the stream.
+//! Composes a stream's packets, and matches replies to their stream.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,5 +1,4 @@
-//! Text on its way to standard output, written by a thread of its own, so that a slow reader does not make packets
-//! late.
+//! Text for standard output. A thread of its own writes it, so that a slow reader does not delay packets.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Which plots are wanted, and the files that they become.
+//! Values of `--plot`, and the files that they name.
 
 use std::ffi::OsStr;
 use std::io::Write;

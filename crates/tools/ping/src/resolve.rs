@@ -1,4 +1,4 @@
-//! From hosts to addresses, and from what was typed to streams with names of their own.
+//! Resolves hosts to addresses, and gives each stream a unique name.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

@@ -1,4 +1,4 @@
-//! `headend ping --responder`: answers the UDP streams of others until a signal ends it.
+//! `headend ping --responder`: answers UDP streams until a signal ends it.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Result files by name: as they are, `.gz`, `.zst`. What is read is told by content.
+//! Result files, plain or compressed. The suffix decides when writing, the content when reading.
 
 use std::fs::File;
 use std::io::{self, Read};

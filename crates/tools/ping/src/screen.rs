@@ -1,4 +1,4 @@
-//! The live view: a line for each stream, redrawn ten times a second by a thread of its own.
+//! The live view: one line per stream. A thread of its own redraws it ten times a second.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,7 +1,8 @@
-//! Which socket sends which stream, and what the kernel has yet to say of what was sent.
+//! Assigns streams to sockets, and tracks the transmit times that the kernel has not reported yet.
 //!
-//! ICMP streams of a family share a socket, since their data carry a tag; those without room for one get another where
-//! they go to the same address. Each UDP stream has its own socket, and so is a flow of its own on the way.
+//! ICMP streams of a family share a socket, because their data carries a tag. Streams whose packets are too small for
+//! the tag get separate sockets if they go to the same address. Each UDP stream has its own socket, so it is a flow of
+//! its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

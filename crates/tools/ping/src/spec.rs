@@ -1,4 +1,4 @@
-//! A stream as it is typed: what was said of it, and what the whole experiment says of all.
+//! The settings of one stream, and the defaults for all streams.
 
 use anyhow::{Context, Result, anyhow, bail};
 use base::Duration;

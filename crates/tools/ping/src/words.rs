@@ -1,4 +1,4 @@
-//! What plots call streams and results, so that somebody who did not type them can read it.
+//! Labels of streams and results in plots, in words.
 
 use std::path::{Component, Path};
 

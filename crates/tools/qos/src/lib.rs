@@ -1,13 +1,13 @@
 //! `headend qos`: the operator's policy file and the queues of interfaces. docs/qos.md is the page.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | `check` | faults and unwise settings in a policy |
 //! | `run` | a policy in force between two interfaces |
-//! | `show` | the queues of a running one as text |
+//! | `show` | the queues of a running shaper as text |
 //! | `graph` | trees of queues as text, pictures and pages |
 //! | `running`, `rows` | requests to a running shaper, and its rows |
-//! | `rates` | how fast counters rise |
+//! | `rates` | rates from the counters of two readings |
 //! | `screen` | text that is redrawn at intervals |
 //! | `system` | the state of an interface in Linux |
 //!

@@ -1,4 +1,4 @@
-//! How fast counters rise between two looks, and how that is written.
+//! Rates from the counters of two readings, and their text.
 
 use std::time::Duration;
 

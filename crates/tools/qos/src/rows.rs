@@ -1,4 +1,4 @@
-//! What a running shaper tells over its control socket, and what it is asked. docs/qos.md has the fields.
+//! The requests and rows of a running shaper's control socket. docs/qos.md describes the fields.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) const NODE: &str = "qos.node/1";
 pub(super) const RELOADED: &str = "qos.reload/1";
 pub(super) const SHOWN: &str = "qos/1";
 
-/// What it can be asked.
+/// The requests of an emulation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do")]
 pub(super) enum Verb {

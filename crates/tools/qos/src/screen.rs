@@ -1,4 +1,4 @@
-//! Text that is shown again and again: drawn over on a terminal, one block after the other elsewhere.
+//! Text that is shown repeatedly: redrawn on a terminal, printed one block after the other elsewhere.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};

@@ -1,4 +1,4 @@
-//! What Linux says of an interface: whether it is there, its speed and its longest packet.
+//! The state of an interface in Linux: whether it exists and is up, its speed, its MTU.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Traffic of some subscribers: from their addresses on the LAC's TUN device through tunnels to the LNS's, and back.
-//! Senders and receivers are threads of the demo.
+//! Traffic of some subscribers, from their addresses on the LAC's TUN device through tunnels to the LNS's TUN device,
+//! and back. Senders and receivers are threads of the demo.
 
 mod tcp;
 mod udp;
@@ -20,7 +20,7 @@ pub(super) const SUBSCRIBERS: usize = 16;
 /// From the first octet to the beginning of the measurement.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// Which way the data goes.
+/// The direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// From subscribers.
@@ -38,7 +38,7 @@ impl Way {
     }
 }
 
-/// What threads of a load share with who measures it.
+/// State that the threads of a load share with the measuring thread.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
@@ -56,7 +56,7 @@ impl Shared {
     }
 }
 
-/// What one load got.
+/// The result of one load.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) protocol: &'static str,
@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-/// Where loads run, and who is asked what they cost.
+/// Where loads run, and the daemon that reports their cost.
 pub(super) struct Traffic<'a> {
     pub(super) place: &'a Place,
     pub(super) lns: &'a mut End,

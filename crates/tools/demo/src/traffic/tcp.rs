@@ -1,4 +1,4 @@
-//! A TCP connection of each subscriber, full all the time.
+//! One bulk TCP connection per subscriber.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use crate::configs::GATEWAY;
 /// Octets of one write, and of one read at most.
 const PART: usize = 256 * 1024;
 
-/// How long a connection may take to be there.
+/// Time limit of a connection's setup.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Traffic<'_> {
@@ -63,7 +63,7 @@ fn connect(from: Ipv4Addr, to: SocketAddrV4) -> io::Result<TcpStream> {
     let flags = SocketFlags::CLOEXEC;
     let fd = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
     rustix::net::bind(&fd, &SocketAddrV4::new(from, 0))?;
-    // Bounds connecting as well.
+    // This limits the time of connecting too.
     set_socket_timeout(&fd, Timeout::Send, Some(PATIENCE))?;
     rustix::net::connect(&fd, &to)?;
     set_socket_timeout(&fd, Timeout::Send, None)?;

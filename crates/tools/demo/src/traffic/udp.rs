@@ -1,4 +1,4 @@
-//! Small datagrams of all subscribers, as many as arrive: no more are under way than a window.
+//! Small datagrams of all subscribers at the highest rate that arrives: a window limits the datagrams in flight.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -78,7 +78,7 @@ fn send(socket: &mut UdpSocket, flows: &[(Ipv4Addr, Ipv4Addr)], port: u16, share
             let from = IpAddr::V4(*from);
             batch.push(&payload, (*to, port).into(), Some(from));
         }
-        // What the kernel has no room for is as lost as on the way.
+        // Datagrams that the kernel has no room for count as lost.
         socket.send(&mut batch);
         batch.clear();
         window.sent += RUN as u64;
@@ -121,7 +121,7 @@ impl Window {
 /// Counts what arrives.
 fn receive(socket: &mut UdpSocket, shared: &Shared) -> io::Result<()> {
     let mut batch = RecvBatch::new(64);
-    // Looks now and then whether it is to end.
+    // Wakes up regularly to check whether it must end.
     let limit = Timespec {
         tv_sec: 0,
         tv_nsec: 50_000_000,
@@ -158,7 +158,7 @@ mod tests {
             assert!(window.await_room(&shared));
             window.sent += RUN as u64;
         }
-        // Nothing arrives: that is lost, and more may go.
+        // Nothing arrives: the datagrams are lost, and more may be sent.
         assert!(window.await_room(&shared));
         assert_eq!(shared.lost.load(Ordering::Relaxed), WINDOW);
         shared.stop.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Asks tc for everything at an interface.
+//! Asks tc for all queues and filters of an interface.
 
 use std::process::{Command, Stdio};
 

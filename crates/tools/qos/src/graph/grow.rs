@@ -1,4 +1,4 @@
-//! Records of tc -> a tree of what stands below what.
+//! Builds the tree of disciplines and classes from records of tc.
 
 use std::collections::HashMap;
 

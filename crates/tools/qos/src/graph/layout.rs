@@ -1,5 +1,5 @@
-//! Where the boxes stand: what holds is on the left of what it holds, in columns, and many leaves of one node stand in a
-//! grid. No two boxes touch.
+//! Positions of the boxes: a parent is to the left of its children, in columns, and many leaves of one node form a
+//! grid. No two boxes overlap.
 
 use super::model::{Kind, SLOTS, Tree};
 use crate::printable;

@@ -1,4 +1,4 @@
-//! Looking again and again: at a shaper that runs, or at an interface's queues.
+//! Reads a running shaper or an interface's queues again and again.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,16 +1,16 @@
-//! `headend qos graph`: trees of queues, of a policy or of an interface.
+//! `headend qos graph`: draws the queues of a policy, an interface or a running shaper.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | `ask` | runs tc |
 //! | `loose` | reads JSON as tc writes it |
-//! | `record` | one record for each thing that tc printed, from JSON or text |
+//! | `record` | one record for each qdisc, class and filter of tc, from JSON or text |
 //! | `grow` | records -> tree |
 //! | `ours` | policy -> tree |
 //! | `model` | the tree |
 //! | `text` | terminal, dot, JSON |
-//! | `layout`, `svg`, `page` | boxes and where they stand; picture; page |
-//! | `live`, `serve` | looking again and again; the page over HTTP |
+//! | `layout`, `svg`, `page` | positions of boxes; SVG; page |
+//! | `live`, `serve` | repeated readings; the page over HTTP |
 
 mod ask;
 mod grow;

@@ -1,4 +1,4 @@
-//! What is drawn: nodes, the lines that hold them together, and the arrows of packets and filters.
+//! The drawing as data: nodes, the lines between parents and children, and the arrows of packets and filters.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! An operator's policy, or a shaper that runs by one -> the trees that it shapes by.
+//! The trees of a policy file, or of a running shaper.
 
 use anyhow::Result;
 use base::Instant;

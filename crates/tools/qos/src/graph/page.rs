@@ -1,4 +1,4 @@
-//! Trees as a page, which may ask for rates again and again.
+//! Trees as a page, which may fetch rates repeatedly.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

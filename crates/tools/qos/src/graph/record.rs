@@ -1,4 +1,4 @@
-//! What tc prints, one record for each qdisc, class and filter, from JSON or text or both in one file.
+//! Records of tc, one for each qdisc, class and filter, from JSON, from text, or from both in one file.
 
 use super::loose::{self, Item};
 use super::model::Numbers;

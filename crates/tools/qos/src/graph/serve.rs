@@ -1,7 +1,7 @@
-//! The page and its rates over HTTP (RFC 9112), on this machine only: `GET /` and `GET /rates.json`, one request a
-//! connection, everything bounded.
+//! Serves the page and its rates over HTTP (RFC 9112) on a loopback address: `GET /` and `GET /rates.json`, one request
+//! per connection, with limits on everything.
 //!
-//! Left out: everything else that HTTP has.
+//! Left out: all other features of HTTP.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

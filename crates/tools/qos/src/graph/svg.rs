@@ -1,4 +1,4 @@
-//! Trees as pictures.
+//! Trees as SVG.
 
 use std::fmt::Write;
 

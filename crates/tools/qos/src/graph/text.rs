@@ -1,4 +1,4 @@
-//! Trees for the terminal, for graphviz and for programs.
+//! Trees as text for the terminal, for graphviz, and as JSON.
 
 use std::fmt::Write;
 

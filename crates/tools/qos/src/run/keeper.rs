@@ -1,7 +1,8 @@
-//! Offloads off while packets are shaped, and back on afterwards.
+//! Turns offloads off while packets are shaped, and back on afterwards.
 //!
-//! A process of its own turns them off, and on again when its standard input ends: that is when the shaper ends, which
-//! has no privilege left by then, or was killed. It reads nothing else, and signals from the terminal do not reach it.
+//! A separate process does both. It turns offloads on again when its standard input ends, which happens when the shaper
+//! ends or is killed; the shaper itself has no privilege left by then. The process reads nothing else, and signals from
+//! the terminal do not reach it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;

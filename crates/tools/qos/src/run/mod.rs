@@ -1,9 +1,9 @@
 //! `headend qos run`: a policy in force between two interfaces.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
-//! | `keeper` | a process of its own that puts offloads back, however this one ends |
-//! | `shaping` | what is in force: asked, and read anew |
+//! | `keeper` | a separate process that restores offloads, however this one ends |
+//! | `shaping` | the policy in force: its rows, its reload |
 //! | `service` | signals and control clients, on the main thread |
 //!
 //! The engine has a thread of its own. Interfaces and the control socket are opened first, all at once or none; then

@@ -1,4 +1,4 @@
-//! The main thread: signals, and control clients as docs/control-protocol.md has them.
+//! The main thread: signals, and clients of the control socket (docs/control-protocol.md).
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! The policy in force: what is told of it, and how it changes.
+//! The policy in force: its rows, and its reload.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! `headend qos show`: the queues of a running shaper.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
-//! | `text` | as `tc -s` prints |
+//! | `text` | the format of `tc -s` |
 //! | `table` | a line for each queue, for `--watch` |
 
 mod table;

@@ -1,4 +1,4 @@
-//! A line for each queue, below what it stands in.
+//! A table with a line for each queue, indented below its parent.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;

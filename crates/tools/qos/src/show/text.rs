@@ -1,4 +1,4 @@
-//! As `tc -s` prints qdiscs and classes.
+//! Qdiscs and classes in the format of `tc -s`.
 
 use std::fmt::Write;
 

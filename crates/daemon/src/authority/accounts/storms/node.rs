@@ -129,7 +129,7 @@ impl Node {
         node
     }
 
-    /// That accounting ends.
+    /// Accounting-Off.
     pub(super) fn note_off(&mut self, now: Instant) {
         self.work(now);
         self.accounts.on_or_off(false, wall_s(now));
