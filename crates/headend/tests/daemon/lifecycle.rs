@@ -115,6 +115,12 @@ fn check_and_run_refuse_a_wrong_configuration_before_anything_is_opened() {
         run(&["check"], &bad),
         (Some(2), String::new(), faults.clone())
     );
+    let (code, printed, _) = run(&["check", "--json"], &bad);
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, &document["usable"]), (Some(2), &false.into()));
+    assert_eq!(document["schema"], "check/1");
+    let said: Vec<_> = faults.lines().collect();
+    assert_eq!(document["faults"], serde_json::json!(said));
     let (code, _, said) = run(&["run", "--config"], &bad);
     assert_eq!(code, Some(2));
     assert!(

@@ -92,6 +92,25 @@ fn results_are_compressed_by_name_loaded_and_compared() {
 }
 
 #[test]
+fn json_is_the_plan_and_summary_of_each_stream_and_nothing_else() {
+    let peer = Peer::new(|_| vec![When::Now]);
+    let args = ["--json", "-c", "3", "-i", "0.01", "-s", "48"];
+    let done = ping(&[&args[..], &["--udp", &peer.port(), "127.0.0.1"]].concat());
+    peer.end();
+    assert_eq!(done.status.code(), Some(0));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let printed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(printed["schema"], "ping.summary/1");
+    let stream = &printed["streams"][0];
+    assert_eq!(
+        (&stream["plan"]["count"], &stream["summary"]["received"]),
+        (&3.into(), &3.into())
+    );
+    assert_eq!(stream["loss"], 0.0);
+}
+
+#[test]
 fn files_that_are_cut_short_foreign_or_newer_are_refused() {
     let peer = Peer::new(|_| vec![When::Now]);
     let directory = Directory::new();
@@ -109,7 +128,7 @@ fn files_that_are_cut_short_foreign_or_newer_are_refused() {
         (String::new(), "cut short"),
         ("{\"pings\":[]}".to_owned(), "not a result of headend ping"),
         (
-            text.replace("\"version\":1", "\"version\":9"),
+            text.replace("\"version\":2", "\"version\":9"),
             "made by a newer version",
         ),
         (
