@@ -22,6 +22,8 @@
 //! | `client` | one client's lines in and out, both bounded |
 //! | `jobs` | the work of a request, in bounded steps |
 //! | `show` | the rows of a `show`, in bounded steps |
+//! | `left` | batches that further cores leave to the first |
+//! | `waiting` | clients that wait for a tunnel, a session or a subscriber |
 //! | `log` | the destination of log lines |
 #![forbid(unsafe_code)]
 
