@@ -201,11 +201,13 @@ fn in_docs(takes: Takes) -> String {
         ];
         scaled(ns, &units)
     };
-    let size = |octets| {
-        scaled(
-            octets,
-            &[(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")],
-        )
+    let size = |bytes: u64| {
+        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        let text = scaled(bytes, &units);
+        match bytes < 1 << 10 {
+            true => format!("{text} bytes"),
+            false => text,
+        }
     };
     match takes {
         Takes::Flag => "true, false".to_owned(),

@@ -1,5 +1,5 @@
 //! `docs/l2tp-avps.md` is printed from the table of attributes. To write it
-//! anew: `REWRITE_DOCS=1 cargo test -p wire`.
+//! anew: `REWRITE_DOCS=1 cargo test -p headend-wire`.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ const HEAD: &str = "\
 
 This page lists every attribute of RFC 2661 (L2TPv2) and RFC 3931 (L2TPv3) with vendor id 0 that headend reads and
 writes. It is generated from the table in `crates/wire/src/l2tp/attribute.rs`, and a test compares the two. To
-regenerate the page, run `REWRITE_DOCS=1 cargo test -p wire`.
+regenerate the page, run `REWRITE_DOCS=1 cargo test -p headend-wire`.
 
 - M in v2, M in v3: the mandatory bit that we send in that version. `-` means that the version's RFC does not define the
   attribute. A receiver checks the bit only if it does not recognise the attribute, or if the value's length is wrong.
