@@ -1,4 +1,8 @@
-//! Addresses of our own clients: the host has an address while the client's session holds it.
+//! Addresses of the daemon's own client sessions. While a session has an address, the daemon adds
+//! it to the host through netlink.
+//!
+//! Start with [`Addresses::set`], which queues a change, and [`Addresses::work`], which applies the
+//! queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,13 +13,13 @@ use edge::SubscriberKey;
 use hashbrown::HashMap;
 use reactor::netlink::{LOCAL_MAX, Netlink};
 
-/// Changes that may be queued; further changes are dropped and counted.
+/// Limit of queued changes; further changes are dropped and counted.
 const WAITING_MAX: usize = 1 << 20;
 
-/// The addresses, and the changes that the kernel has not yet received.
+/// The addresses, and the changes not yet sent to the kernel.
 pub(super) struct Addresses {
     netlink: Netlink,
-    /// The number of the TUN device.
+    /// The interface index of the TUN device.
     interface: u32,
     held: HashMap<SubscriberKey, Ipv4Addr>,
     waiting: VecDeque<(IpAddr, bool)>,
@@ -24,7 +28,8 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// None yet, of the device of this name. Where a metric is given, one of them has the default route.
+    /// Opens netlink for the device of this name, with no addresses yet. With a metric, one client
+    /// also gets the host's default route.
     pub(super) fn open(device: &str, default_metric: Option<u32>) -> io::Result<Self> {
         let netlink = Netlink::open()?;
         let interface = netlink.index(device)?;
@@ -39,7 +44,7 @@ impl Addresses {
         })
     }
 
-    /// A client has this address from now on, or none.
+    /// Sets or removes a client's address.
     pub(super) fn set(&mut self, client: SubscriberKey, has: Option<Client>) {
         if let Some(default_route) = &mut self.default_route {
             default_route.set(client, has);
@@ -63,18 +68,18 @@ impl Addresses {
         }
     }
 
-    /// Whether changes wait for their turn.
+    /// Whether changes are queued.
     pub(super) fn has_changes(&self) -> bool {
         let of_default = self.default_route.as_ref();
         !self.waiting.is_empty() || of_default.is_some_and(DefaultRoute::has_changes)
     }
 
-    /// Sends the kernel a turn's share of changes.
+    /// Sends one turn's share of the queued changes to the kernel.
     pub(super) fn work(&mut self) {
         if !self.waiting.is_empty() {
             self.change_addresses();
         }
-        // Packets through this route need a source address, which must exist first.
+        // The default route needs a source address, so the addresses are added first.
         if let Some(default_route) = &mut self.default_route
             && self.waiting.is_empty()
         {
@@ -97,17 +102,17 @@ impl Addresses {
         self.refused += u64::from(refused);
     }
 
-    /// How many the host has.
+    /// Number of addresses on the host.
     pub(super) fn len(&self) -> u64 {
         (self.held.len() as u64).saturating_sub(self.waiting.len() as u64)
     }
 
-    /// Changes that were refused.
+    /// Number of changes the kernel refused.
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Whether the host's default route is by one of them.
+    /// Whether one of our clients has the host's default route.
     pub(super) fn has_default_route(&self) -> bool {
         let route = self.default_route.as_ref();
         route.is_some_and(DefaultRoute::is_there)
@@ -115,7 +120,7 @@ impl Addresses {
 }
 
 impl Drop for Addresses {
-    /// All other routes go with the device.
+    /// The kernel removes all other routes together with the device.
     fn drop(&mut self) {
         if let Some(default_route) = &mut self.default_route {
             default_route.remove(&mut self.netlink);

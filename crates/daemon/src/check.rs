@@ -1,4 +1,4 @@
-//! `headend check FILE`.
+//! `headend check FILE`: reads a configuration file, reports its faults and opens nothing.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Prints "FILE: ok", after advice if there is any; or prints every fault, and the exit status is 2.
+/// Prints "FILE: ok", after any advice. If the file has faults, prints every one and fails.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.json {
         return run_json(args);

@@ -1,4 +1,5 @@
-//! One control client: lines in, lines out, both bounded, and its pending requests.
+//! One control client: its input and output lines, both bounded, and the requests it has sent. It
+//! knows nothing of the socket, which [`super::server`] owns.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -10,13 +11,11 @@ use control::lines::{Heard, Lines};
 use control::reply::{self, Created, Refusal};
 use control::request;
 
-/// Creations of one client that may be in progress; further ones wait.
+/// Limit of tunnels and sessions that one client may be creating at a time; further ones wait.
 const WAITING_MAX: u32 = 16 * 1024;
 
-/// Requests read and not started; the lines after them stay unread.
 const QUEUE_MAX: usize = 256;
 
-/// A client's state in the daemon. The socket itself is elsewhere.
 pub(super) struct Client<J> {
     lines: Lines,
     queue: VecDeque<J>,
@@ -24,7 +23,7 @@ pub(super) struct Client<J> {
     waiting: u32,
 }
 
-/// A request whose creations report when they are up.
+/// A request that replies once for each creation that finishes.
 #[derive(Debug)]
 pub(super) struct Ticket {
     id: u64,
@@ -57,7 +56,7 @@ impl<J> Client<J> {
         self.lines.has_output()
     }
 
-    /// Whether a request can go on now.
+    /// Whether a request can continue now.
     pub(super) fn can_work(&self) -> bool {
         let has_work = !self.queue.is_empty() || self.lines.has_line();
         !self.is_full() && !self.lines.is_closing() && has_work
@@ -69,17 +68,17 @@ impl<J> Client<J> {
         self.lines.is_done() && (idle || self.lines.is_closing())
     }
 
-    /// Reads pending input, up to the bound.
+    /// Reads pending input, up to the limit.
     pub(super) fn read(&mut self, stream: &mut impl Read) -> Heard {
         self.lines.read(stream)
     }
 
-    /// Writes as much as the other side accepts.
+    /// Writes as much output as the socket takes.
     pub(super) fn write(&mut self, stream: &mut impl Write) -> Heard {
         self.lines.write(stream)
     }
 
-    /// Parses complete lines into requests, as many as may be queued.
+    /// Parses complete lines into requests, up to the queue's limit.
     pub(super) fn take_lines(&mut self)
     where
         J: From<request::Request>,
@@ -95,12 +94,12 @@ impl<J> Client<J> {
         {}
     }
 
-    /// Replies with the reason, and closes once the reply is written.
+    /// Sends the reason, and closes once it is written.
     pub(super) fn close_with(&mut self, refusal: &Refusal) {
         self.lines.close_with(refusal);
     }
 
-    /// The request in turn, to go on with.
+    /// Takes the next request to work on.
     pub(super) fn next_job(&mut self) -> Option<J> {
         if self.can_work() {
             self.queue.pop_front()
@@ -114,22 +113,22 @@ impl<J> Client<J> {
         self.queue.push_front(job);
     }
 
-    /// Where replies are appended.
+    /// The buffer that replies are appended to.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         self.lines.out()
     }
 
-    /// Bytes of replies that wait to be written.
+    /// Bytes of replies waiting to be written.
     pub(super) fn out_len(&self) -> usize {
         self.lines.out_len()
     }
 
-    /// Whether the replies have reached the bound.
+    /// Whether the replies have reached the limit.
     pub(super) fn is_full(&self) -> bool {
         self.lines.is_full() || self.waiting >= WAITING_MAX
     }
 
-    /// Opens the account of a request whose creations report later.
+    /// Opens a ticket for a request whose creations report later.
     pub(super) fn open_ticket(&mut self, id: u64) -> Key {
         self.tickets.insert(Ticket {
             id,
@@ -139,7 +138,7 @@ impl<J> Client<J> {
         })
     }
 
-    /// One creation of `ticket` is in progress.
+    /// One creation of `ticket` has started.
     pub(super) fn begin(&mut self, ticket: Key) {
         if let Some(ticket) = self.tickets.get_mut(ticket) {
             ticket.left += 1;
@@ -147,8 +146,8 @@ impl<J> Client<J> {
         }
     }
 
-    /// One creation of `ticket` has come to nothing before it began, or nobody
-    /// waits for it.
+    /// Reports a creation of `ticket` that failed before it started, or that the client does not
+    /// wait for.
     pub(super) fn report(&mut self, ticket: Key, created: Created<'_>) {
         if let Some(ticket) = self.tickets.get_mut(ticket) {
             ticket.rows += 1;
@@ -156,7 +155,7 @@ impl<J> Client<J> {
         }
     }
 
-    /// One creation of `ticket` that was in progress is up or has failed.
+    /// Reports a creation of `ticket` that is now up or has failed.
     pub(super) fn settle(&mut self, ticket: Key, created: Created<'_>) {
         self.report(ticket, created);
         if let Some(open) = self.tickets.get_mut(ticket) {
@@ -185,7 +184,7 @@ impl<J> Client<J> {
     }
 }
 
-/// Milliseconds from `start` to `end`, to the microsecond.
+/// Milliseconds from `start` to `end`, with microsecond precision.
 pub(super) fn ms(start: Instant, end: Instant) -> f64 {
     (end.since(start).as_nanos() / 1000) as f64 / 1000.0
 }

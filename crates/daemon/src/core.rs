@@ -1,5 +1,5 @@
-//! State that the event loop shares with everything it serves: the reactor, the endpoint, the sockets, and the accounts
-//! of CPU time.
+//! State that the loop shares with everything it serves: the reactor, the endpoint, the sockets,
+//! and the accounts that the loop's time is booked to.
 
 use base::Instant;
 use edge::Edge;
@@ -12,7 +12,7 @@ use super::routes::BgpService;
 use super::shards::Shards;
 use super::sockets::Sockets;
 
-/// The accounts of the loop's time.
+/// The accounts that the loop's time is booked to.
 pub(super) struct Handlers {
     pub(super) read: HandlerId,
     pub(super) input: HandlerId,
@@ -55,19 +55,19 @@ pub(super) struct Core {
     pub(super) edge: Edge,
     pub(super) sockets: Sockets,
     pub(super) inside: Inside,
-    /// Further threads that forward packets.
+    /// The additional packet threads.
     pub(super) shards: Shards,
     pub(super) authority: Authority,
     /// The BGP speaker.
     pub(super) routes: Option<Box<BgpService>>,
-    /// Names of protocols and services, read once.
+    /// Names of protocols and services, read once at start.
     pub(super) names: filter::Names,
-    /// Name and secret of sessions that we open as a client.
+    /// User name and password of sessions that we open as a client.
     pub(super) client: Option<Dialler>,
-    /// The turn's time.
+    /// The time at which the turn started.
     pub(super) now: Instant,
     pub(super) started: Instant,
-    /// The deadline of the shutdown; set once a signal asks for it.
+    /// The latest time of the shutdown; set once a signal requested it.
     pub(super) stop_at: Option<Instant>,
     pub(super) timers: base::timer::TimerKind,
 }

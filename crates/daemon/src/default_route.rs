@@ -1,7 +1,8 @@
-//! The host's default route through one of our own clients, and a route to the client's LNS through the previous
-//! default route. Without the second route, the tunnel's datagrams would be routed into the tunnel.
+//! The host's default route through one of our own clients. It also adds a host route to the
+//! client's LNS through the previous gateway; without that route, the tunnel's own packets would be
+//! routed into the tunnel.
 //!
-//! Left out: IPv6, and routes to other LNSs, which the operator configures.
+//! Left out: IPv6, and routes to other LNSs, which the operator has to add.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,9 +15,9 @@ use reactor::netlink::{Netlink, Route, Way};
 /// A client's address, and the address of its LNS.
 pub(super) type Client = (Ipv4Addr, IpAddr);
 
-/// The client that has the default route.
+/// The connected clients, and which of them has the default route.
 pub(super) struct DefaultRoute {
-    /// The number of the TUN device.
+    /// The interface index of the TUN device.
     interface: u32,
     metric: u32,
     clients: HashMap<SubscriberKey, Client>,
@@ -24,7 +25,7 @@ pub(super) struct DefaultRoute {
     changed: bool,
 }
 
-/// The client that has it, and the routes that were added.
+/// The client that has the route, and the routes that were added for it.
 struct Active {
     key: SubscriberKey,
     client: Client,
@@ -42,7 +43,7 @@ impl DefaultRoute {
         }
     }
 
-    /// A client has this address from now on, or none.
+    /// Sets or removes a client.
     pub(super) fn set(&mut self, key: SubscriberKey, client: Option<Client>) {
         match client {
             Some(client) => self.clients.insert(key, client),
@@ -55,12 +56,13 @@ impl DefaultRoute {
         self.changed
     }
 
-    /// Whether it is in use.
+    /// Whether a client has the route.
     pub(super) fn is_there(&self) -> bool {
         self.active.is_some()
     }
 
-    /// Has the kernel know whose it is. Who has it keeps it; when that one goes, another gets it.
+    /// Updates the kernel's routes. The client that has the default route keeps it; when it
+    /// disconnects, another client gets it.
     pub(super) fn work(&mut self, netlink: &mut Netlink) {
         if !core::mem::take(&mut self.changed) {
             return;
@@ -91,7 +93,7 @@ impl DefaultRoute {
     /// Removes the routes that were added.
     pub(super) fn remove(&mut self, netlink: &mut Netlink) {
         for route in self.active.take().iter().flat_map(|one| &one.routes).rev() {
-            // An address that is missing was removed by another program.
+            // If the route does not exist any more, another program removed it.
             if let Err(error) = netlink.remove(route) {
                 tracing::debug!(%error, "a route that was gone");
             }
@@ -125,9 +127,10 @@ impl DefaultRoute {
         Ok(routes)
     }
 
-    /// Has packets to the LNS go on as they do; the route for that, if it was not there.
+    /// Keeps packets to the LNS on their present route. Returns the host route this needed, if it
+    /// did not exist.
     fn keep_way(&self, lns: IpAddr, netlink: &mut Netlink) -> Result<Option<Route>> {
-        // A default route of IPv4 catches no others, and none to the host itself.
+        // An IPv4 default route does not affect IPv6 packets, nor packets to the host itself.
         if lns.is_ipv6() {
             return Ok(None);
         }

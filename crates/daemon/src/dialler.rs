@@ -1,4 +1,4 @@
-//! Sessions in which we are the PPP client: names and passwords.
+//! User names and passwords of the sessions in which we are the client.
 
 use base::Redacted;
 use edge::Dial;
@@ -6,10 +6,10 @@ use ppp::Credentials;
 
 use crate::config::Client;
 
-/// The credentials of sessions that we open.
+/// The credentials that our client sessions authenticate with.
 pub(super) struct Dialler {
     client: Client,
-    /// Their number.
+    /// Number of sessions opened so far.
     number: u64,
 }
 
@@ -18,7 +18,7 @@ impl Dialler {
         Self { client, number: 0 }
     }
 
-    /// The next one's.
+    /// Credentials of the next session.
     pub(super) fn next(&mut self) -> Dial {
         self.number += 1;
         let name = self.client.name.replace("{n}", &self.number.to_string());

@@ -1,4 +1,5 @@
-//! Passes the endpoint's events to waiting clients, to the sockets, and to the log.
+//! Passes the endpoint's events on: to waiting control clients, to the sockets, and to the log.
+//! Start with [`tell`].
 
 use base::{Duration, Instant};
 use l2tp::{Event, SessionEnd};
@@ -7,22 +8,22 @@ use super::core::Core;
 use super::server::Server;
 use super::waiting::WaitFor;
 
-/// Shortest time between two log lines about tunnels that opened and closed.
+/// Minimum interval between log lines about opened and closed tunnels.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// The first line waits so long, so that it does not tell of the first tunnel alone.
+/// Delay before the first such line, so that it covers more than the first tunnel.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// Counts tunnels opened and closed, for an occasional log line.
+/// Counts opened and closed tunnels and sessions, for a summary line in the log.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     up: u64,
     down: u64,
     own_refused: u64,
-    /// Datagrams that could not be sent, up to the last line.
+    /// Number of unsendable datagrams at the last line.
     dropped: u64,
     last: Option<Instant>,
-    /// When the next line is due, if there is something to log.
+    /// When the next line is due, if there is anything to report.
     due: Option<Instant>,
 }
 
@@ -37,7 +38,7 @@ impl Summary {
         self.due.get_or_insert(quiet.max(now + GATHER));
     }
 
-    /// Logs the line if it is due.
+    /// Logs the summary if it is due.
     pub(super) fn write(&mut self, core: &Core) {
         let dropped = core.sockets.dropped;
         if dropped != self.dropped {
@@ -74,12 +75,12 @@ impl Summary {
     }
 }
 
-/// Whether packets that filter rules want logged are written down.
+/// Whether the log level includes packets that a filter rule asks to log.
 pub(super) fn logs_packets() -> bool {
     tracing::enabled!(target: "filter", tracing::Level::INFO)
 }
 
-/// Logs a packet that a filter rule logs. Only here is it formatted as text.
+/// Logs a packet that a filter rule asks to log. This is the only place that formats text for it.
 pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
     let name = core.edge.subscriber(logged.subscriber);
     let name = name.map(|view| String::from_utf8_lossy(view.name).into_owned());
@@ -96,7 +97,7 @@ pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
     );
 }
 
-/// Delivers one event.
+/// Passes one event on.
 pub(super) fn tell(
     event: edge::Event,
     core: &mut Core,
@@ -149,7 +150,7 @@ pub(super) fn tell(
             reason,
             ..
         } => {
-            // Why a session ended is told by its own end, or its tunnel's.
+            // The session's own end, or its tunnel's, reports why it ended.
             if !matches!(reason, edge::End::Session(_)) {
                 server.down(WaitFor::Line(session), &reason, core.now);
             }
@@ -185,7 +186,7 @@ pub(super) fn tell(
         } => {
             tracing::debug!(session = id, %reason, "session down");
             for what in [WaitFor::Session(session), WaitFor::Line(session)] {
-                // The end of the tunnel follows, with the reason.
+                // The end of the tunnel follows, and reports the reason.
                 let later = reason == SessionEnd::TunnelEnded && server.defer(what, tunnel);
                 if !later {
                     server.down(what, &reason, core.now);
@@ -231,7 +232,7 @@ pub(super) fn tell(
     }
 }
 
-/// Opens a socket for a tunnel that a peer opened, if it is to have its own.
+/// Opens a socket for a tunnel that a peer opened, if tunnels get their own sockets.
 fn give_socket(tunnel: l2tp::TunnelKey, core: &mut Core, summary: &mut Summary) {
     let Some(mut route) = core
         .edge

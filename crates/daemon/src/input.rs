@@ -1,8 +1,9 @@
-//! Datagrams from the sockets to the endpoint.
+//! Passes datagrams from the sockets to the endpoint.
 //!
-//! Most turns pass a batch to the endpoint directly. A full batch means that more datagrams may wait than the socket's
-//! buffer can hold while replies are composed and sent. Then pending input is read into memory first, and processed a
-//! part per turn: reading costs a fraction of replying.
+//! In most turns the endpoint gets a batch as it was read. A full batch means that the socket's
+//! buffer may overflow while replies are made and sent. In that case all pending datagrams are
+//! first read into memory and then handled in parts, one part a turn; reading a datagram costs a
+//! fraction of answering it.
 
 use std::io;
 
@@ -11,16 +12,16 @@ use reactor::{Interest, Ready, RecvBatch};
 
 use super::core::{Core, Handlers};
 
-/// Batches read from one socket per turn, before the other sockets are read.
+/// Batches read from one socket in a turn before other sockets get theirs.
 const READS: usize = 64;
 
-/// Datagrams kept at most; beyond, they wait in the socket's buffer.
+/// Limit of datagrams kept; further ones wait in the socket's buffer.
 const KEPT_MAX: usize = 32_768;
 
-/// Octets of datagrams kept at most.
+/// Limit in bytes of datagrams kept.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Datagrams processed per turn while more are waiting.
+/// Datagrams handled in a turn while more are kept.
 const PART: usize = 64;
 
 /// A datagram that was read and not yet handled.
@@ -35,9 +36,9 @@ pub(super) struct Input {
     received: RecvBatch,
     bytes: Vec<u8>,
     kept: Vec<Kept>,
-    /// Number of `kept` that were handled.
+    /// How many of `kept` are already handled.
     handled: usize,
-    /// Datagrams read since the last look.
+    /// Datagrams read since the last [`Input::take_count`].
     count: u64,
 }
 
@@ -53,7 +54,7 @@ impl Input {
         }
     }
 
-    /// Datagrams read since this was asked last.
+    /// Datagrams read since the last call.
     pub(super) fn take_count(&mut self) -> u64 {
         core::mem::take(&mut self.count)
     }
@@ -83,7 +84,8 @@ impl Input {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(error) => {
-                    // A socket that cannot be read would be ready for ever.
+                    // A socket that fails to read would stay ready, and the loop would never wait
+                    // again.
                     tracing::error!(%error, socket = number, "a socket failed; it is not read any more");
                     return core.reactor.set_interest(ready.token, Interest::NONE);
                 }
@@ -145,7 +147,7 @@ impl Input {
         }
     }
 
-    /// Handles a part of the queued datagrams.
+    /// Handles a part of the kept datagrams.
     pub(super) fn work(&mut self, core: &mut Core, handlers: &Handlers) {
         if !self.has_kept() {
             return;

@@ -1,4 +1,5 @@
-//! The TUN device, through which the host exchanges packets with subscribers.
+//! The inside: the TUN device by which subscribers' packets leave to, and arrive from, the host's
+//! network. Without a device, packets are counted and dropped.
 
 use std::io;
 
@@ -14,25 +15,25 @@ use super::addresses::Addresses;
 use super::source::Source;
 use crate::config;
 
-/// Packets read per turn, before other work.
+/// Packets read in a turn before other sources get theirs.
 const READS: usize = 256;
 
-/// Octets of the largest packet, with the header before it.
+/// Size in bytes of the largest packet, with the header in front of it.
 const PACKET_MAX: usize = virtio::LENGTH + forward::join::PACKET_MAX;
 
 /// The device, if there is one.
 pub(super) struct Inside {
     device: Option<Device>,
-    /// Packets for a device that is not there.
+    /// Packets dropped because there is no device.
     pub(super) nowhere: u64,
-    /// Addresses of our own clients, if they are kept on the device.
+    /// Addresses of our own clients, if they are set on the device.
     pub(super) clients: Option<Addresses>,
 }
 
 /// A queue of the device, for another thread.
 pub(super) struct Queue {
     tun: Tun,
-    /// Whether UDP datagrams may be put together.
+    /// Whether UDP datagrams may be joined into one larger packet (GSO).
     udp: bool,
 }
 
@@ -44,7 +45,7 @@ struct Device {
     written: Written,
 }
 
-/// The result of packets that were written.
+/// Counters of written packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Written {
     pub(super) read: u64,
@@ -53,8 +54,8 @@ pub(super) struct Written {
 }
 
 impl Inside {
-    /// Makes the device, gives it addresses and routes, and has its first queue watched. The other queues, one for each
-    /// further path, come with it.
+    /// Creates the device, sets its addresses and routes, and watches its first queue. Returns the
+    /// other queues too, one for each further data path.
     pub(super) fn open(
         settings: &config::Subscribers,
         reactor: &mut Reactor,
@@ -86,7 +87,7 @@ impl Inside {
         Ok((inside, queues))
     }
 
-    /// A queue of the device, watched.
+    /// Wraps a queue of the device and watches it.
     pub(super) fn of_queue(queue: Queue, reactor: &mut Reactor) -> Result<Self> {
         let Queue { tun, udp } = queue;
         let token = reactor.add(&tun, "tun", Source::Tun(0).to_bits(), Interest::READ)?;
@@ -106,7 +107,7 @@ impl Inside {
         })
     }
 
-    /// Without a device.
+    /// An inside without a device.
     pub(super) fn nowhere() -> Self {
         Self {
             device: None,
@@ -115,20 +116,20 @@ impl Inside {
         }
     }
 
-    /// What was read and written.
+    /// Counters of packets read and written.
     pub(super) fn written(&self) -> Written {
         let device = self.device.as_ref();
         device.map_or_else(Written::default, |device| device.written)
     }
 
-    /// Reports the result of each packet to the inside.
+    /// Reports to the edge what became of its packets.
     pub(super) fn tell(&mut self, edge: &mut Edge) {
         while let Some(packet) = edge.poll_inside() {
             edge::Inside::packet(self, &packet);
         }
     }
 
-    /// Writes packets that were held for joining.
+    /// Writes packets that were held to be joined with later ones.
     pub(super) fn flush(&mut self) -> bool {
         let Some(device) = &mut self.device else {
             return false;
@@ -144,7 +145,7 @@ impl Inside {
         device.written.calls > before
     }
 
-    /// Reads packets that are there, up to a turn's share; each goes to `take`. Returns how many.
+    /// Reads pending packets, up to one turn's share, and passes each to `take`. Returns how many.
     pub(super) fn read(
         &mut self,
         reactor: &mut Reactor,
@@ -170,7 +171,7 @@ impl Inside {
 }
 
 impl Written {
-    /// With another's.
+    /// The sum of two sets of counters.
     pub(super) fn with(self, other: Self) -> Self {
         Self {
             read: self.read + other.read,
@@ -199,7 +200,7 @@ impl edge::Inside for Inside {
 
 fn write(tun: &Tun, octets: &[u8], written: &mut Written) {
     written.calls += 1;
-    // The kernel refuses when the device is down, or its queue is full.
+    // The kernel refuses a packet when the device is down or its queue is full.
     written.refused += u64::from(tun.send(octets).is_err());
 }
 
@@ -227,8 +228,8 @@ fn set_up(tun: &Tun, wanted: &config::Tun, settings: &config::Subscribers) -> Re
     Ok(())
 }
 
-/// ICMP errors of ours come in by the device from an address that is the host's own, which a kernel takes only where it
-/// is told to.
+/// Lets the kernel accept ICMP errors from us. They arrive through the device with one of the
+/// host's own addresses as source, which the kernel rejects by default.
 fn take_errors(name: &str) {
     let key = format!("/proc/sys/net/ipv4/conf/{name}/accept_local");
     if let Err(error) = std::fs::write(&key, "1") {

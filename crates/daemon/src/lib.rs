@@ -1,30 +1,32 @@
-//! `headend run`: one thread with one event loop over the sockets, the L2TP endpoint and the control socket. With
-//! `[event] shards`, further threads forward packets.
+//! `headend run`, the daemon. By default one thread runs one event loop that connects the sockets,
+//! the L2TP endpoint, RADIUS, BGP and the control socket. If configured, further threads carry
+//! packets only. The protocols are in crates of their own and do no I/O; this crate does it for
+//! them.
 //!
-//! | file | purpose |
+//! Start with `start`, then read `turn`, which is the loop.
+//!
+//! | file | contents |
 //! |---|---|
 //! | `start` | opens sockets, drops privileges |
-//! | `core` | state that the loop and everything it serves share |
+//! | `core` | state shared by the loop and everything it serves |
 //! | `turn` | one turn of the loop |
 //! | `input` | datagrams from the sockets to the edge |
 //! | `inside` | packets from and to the TUN device |
 //! | `addresses` | addresses of our own clients |
-//! | `default_route` | the host's default route through one of them |
+//! | `default_route` | the host's default route through one of our clients |
 //! | `authority` | authentication and accounting of subscribers |
-//! | `dialler` | sessions in which we are the PPP client |
-//! | `reload` | the reload at SIGHUP |
-//! | `routes` | the BGP speaker: announced networks, routes in the kernel |
-//! | `shards` | packet forwarding on several cores |
-//! | `rest` | a short delay that gathers single datagrams |
+//! | `dialler` | credentials of sessions in which we are the client |
+//! | `reload` | what SIGHUP reloads |
+//! | `routes` | the BGP speaker, its announcements, routes for the kernel |
+//! | `shards` | packets on further cores |
+//! | `rest` | whether to wait a moment for more datagrams |
 //! | `sockets` | datagrams in and out, on shared sockets or one per tunnel |
-//! | `events` | events of the endpoint |
+//! | `events` | passes the endpoint's events on |
 //! | `server` | the control socket and its clients |
-//! | `client` | one client's lines in and out, both bounded |
-//! | `jobs` | the work of a request, in bounded steps |
-//! | `show` | the rows of a `show`, in bounded steps |
-//! | `left` | batches that further cores leave to the first |
-//! | `waiting` | clients that wait for a tunnel, a session or a subscriber |
-//! | `log` | the destination of log lines |
+//! | `client` | input and output of one client, both bounded |
+//! | `jobs` | carries out requests in bounded steps |
+//! | `show` | writes the rows of a `show` in bounded steps |
+//! | `log` | where log lines go |
 #![forbid(unsafe_code)]
 
 mod addresses;
@@ -99,10 +101,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-/// Has the kernel end this process when `parent` ends.
+/// Asks the kernel to end this process when `parent` ends.
 fn end_with(parent: i32) -> Result<()> {
     set_parent_process_death_signal(Some(Signal::TERM))?;
-    // It may have ended before.
+    // The parent may have ended before the call above.
     if getppid() != Pid::from_raw(parent) {
         bail!("the parent process {parent} has ended");
     }

@@ -1,4 +1,4 @@
-//! The destination of log lines: standard error as text or JSON, or the journal with its fields.
+//! Sets up logging: to standard error, as text or JSON, or to the systemd journal with its fields.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -12,7 +12,7 @@ use crate::config::{Faults, Log, LogFormat, LogTo};
 /// Sets up logging for the process.
 ///
 /// # Errors
-/// The journal was asked for and is not there.
+/// The journal is configured and not available.
 pub(super) fn start(log: &Log) -> Result<()> {
     let journal = match log.to {
         LogTo::Stderr => false,
@@ -41,12 +41,11 @@ pub(super) fn start(log: &Log) -> Result<()> {
     Ok(())
 }
 
-/// Whether the value of `NO_COLOR` asks for no colour (<https://no-color.org>): any text but the empty one.
+/// Logs advice: settings that are valid and may not be intended.
 fn is_colour_refused(value: Option<OsString>) -> bool {
     value.is_some_and(|value| !value.is_empty())
 }
 
-/// Logs advice: settings that are allowed and perhaps not intended.
 pub(super) fn advice(advice: &Faults) {
     for line in advice.lines() {
         tracing::warn!("{line}");

@@ -1,5 +1,5 @@
-//! SIGHUP: reloads users, pools, filters and BGP peers. If a file has a fault, the fault is logged and the old version
-//! stays in use.
+//! SIGHUP: reads users, pools, filters and BGP settings again. A part with faults is reported and
+//! keeps its old state.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use super::core::Core;
 use super::log;
 use crate::config;
 
-/// The files that the daemon was configured from.
+/// The files that the configuration was read from.
 pub(super) struct Files {
     pub(super) config: PathBuf,
 }
 
 impl Files {
-    /// Reloads everything that may change while the daemon runs.
+    /// Reads again every setting that may change while the daemon runs.
     pub(super) fn reload(&self, core: &mut Core) {
         tracing::info!(
             "SIGHUP: users, pools, filters and BGP peers are read anew; all else at a start only"
@@ -60,7 +60,7 @@ impl Files {
     }
 }
 
-/// The BGP speaker's peers, policies and announcements.
+/// Applies the BGP speaker's peers, policies and announcements.
 fn routes(settings: &config::Settings, core: &mut Core) {
     match (&mut core.routes, &settings.bgp) {
         (Some(routes), Some(bgp)) => {
@@ -74,7 +74,7 @@ fn routes(settings: &config::Settings, core: &mut Core) {
     }
 }
 
-/// The networks that pools are made of.
+/// The networks that the pools cover.
 pub(super) fn pool_networks(pools: &[aaa::pools::Spec]) -> Vec<Prefix> {
     let ranges = pools.iter().flat_map(|pool| &pool.ranges);
     let networks = ranges.flat_map(|range| range.networks());
@@ -83,7 +83,7 @@ pub(super) fn pool_networks(pools: &[aaa::pools::Spec]) -> Vec<Prefix> {
         .collect()
 }
 
-/// Reloads the filters; subscribers with a removed filter keep the old version.
+/// Reads the filters. A connected subscriber keeps its filter as it is now.
 pub(super) fn filters(path: &Path, core: &mut Core) {
     match config::load_filters(path, core.edge.filters().set()) {
         Ok(set) => {

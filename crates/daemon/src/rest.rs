@@ -1,32 +1,33 @@
-//! Delays the next wait briefly while single datagrams arrive at a high rate, so that one turn answers several. Network
-//! cards moderate interrupts in the same way.
+//! Rests a moment before the next wait while datagrams arrive one by one at a high rate, so that
+//! one turn answers several. Network cards moderate interrupts in the same way.
 //!
-//! This must not slow down peers that send only after a reply. So the delay is tried, and kept only while as many
-//! datagrams arrive with it as without. A failed try is repeated after a second at the earliest, then ever more rarely.
+//! Resting must not slow down peers that send only after a reply. It is therefore tried first, and
+//! kept only while the arrival rate is as high as without it. A failed try is repeated after one
+//! second at the earliest, then with growing intervals.
 
 use base::{Duration, Instant};
 
-/// How long a rest takes.
+/// Length of one rest.
 const SPAN: Duration = Duration::from_micros(500);
-/// Turns closer together than this, with few datagrams each, are a trickle.
+/// Turns closer together than this, with few datagrams each, count as a trickle.
 const GAP: Duration = Duration::from_micros(300);
 const FEW: u64 = 4;
-/// Turns of a trickle before a try, and turns of a try before it is judged.
+/// Number of turns of a trickle before a try, and of turns in a try before it is judged.
 const STREAK: u32 = 64;
 const TRIAL: u32 = 8;
-/// Waits before the next try.
+/// Wait before the next try.
 const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_MAX: Duration = Duration::from_secs(64);
 
-/// Whether to rest, learned from turn to turn.
+/// Decides whether to rest, from measurements of past turns.
 pub(super) struct Rest {
     resting: bool,
-    /// Counts of the turns that are being measured.
+    /// Start of the stretch of turns being measured.
     began: Instant,
     turns: u32,
     datagrams: u64,
     last: Instant,
-    /// Datagrams in a second before the try.
+    /// Datagrams per second before the try.
     rate_before: f64,
     not_before: Instant,
     again: Duration,
@@ -46,14 +47,13 @@ impl Rest {
         }
     }
 
-    /// How long to rest now, if something else is due at `deadline`.
+    /// How long to rest now, if the next other work is due at `deadline`.
     pub(super) fn span(&self, now: Instant, deadline: Option<Instant>) -> Option<Duration> {
         let free = deadline.is_none_or(|deadline| deadline.since(now) >= SPAN);
         (self.resting && free).then_some(SPAN)
     }
 
-    /// Takes note of a turn: the datagrams that came, and whether it had anything
-    /// else to do.
+    /// Records a turn: how many datagrams arrived, and whether it had other work.
     pub(super) fn note(&mut self, now: Instant, datagrams: u64, other_work: bool) {
         let gap = now.since(core::mem::replace(&mut self.last, now));
         if other_work || datagrams == 0 {
@@ -95,8 +95,8 @@ impl Rest {
 mod tests {
     use super::*;
 
-    /// Turns until `seconds` have passed; each asks `arrive` what came since the
-    /// one before. Returns how many turns rested and how many there were.
+    /// Runs turns until `seconds` have passed. In each turn, `arrive` returns the datagrams that
+    /// arrived since the previous turn. Returns how many turns rested, and how many turns ran.
     fn run(seconds: u64, mut arrive: impl FnMut(Duration) -> (Duration, u64)) -> (u64, u64) {
         let (mut rest, mut now) = (Rest::new(), Instant::ZERO);
         let (mut rested, mut turns) = (0, 0);
@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn a_peer_that_waits_for_answers_is_not_slowed_down() {
-        // The next datagram comes 30 us after the reply, so each turn has one.
+        // The next datagram arrives 30 us after the reply, so there is one in each turn.
         let mut answered = 0;
         let (rested, _) = run(10, |span| {
             answered += 1;
             (span + Duration::from_micros(30), 1)
         });
-        // Without rests it would be 333,333.
+        // Without rests there would be 333,333.
         assert!(answered > 330_000, "{answered}");
         assert!(rested < 100, "{rested}");
     }

@@ -1,4 +1,6 @@
-//! The control socket: accepts clients and serves them in turn. A client that does not read costs only its own buffers.
+//! The control socket: accepts clients and serves them in turn. A client that does not read fills
+//! its own buffers and delays no other client. The requests themselves are in `jobs`; start with
+//! [`Server::serve`].
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
@@ -21,7 +23,7 @@ use crate::config;
 use control::lines::{Heard, is_shortage};
 use control::reply::{Code, Created, Refusal};
 
-/// Steps of requests done in one turn, over all clients.
+/// Request steps done in one turn, over all clients.
 const STEPS: usize = 512;
 
 /// Mode of the socket's file: its owner and group may use it.
@@ -33,7 +35,7 @@ struct Connection {
     /// `None` only until it is watched.
     token: Option<Token>,
     client: Client,
-    /// Whether the client is in the list of clients to serve.
+    /// Whether the client is in `work`, the list of clients to serve.
     listed: bool,
 }
 
@@ -85,7 +87,7 @@ impl Server {
         self.connections.len()
     }
 
-    /// Whether a client has something to be done now.
+    /// Whether a client has work to do now.
     pub(super) fn has_work(&self) -> bool {
         !self.work.is_empty()
     }
@@ -117,7 +119,7 @@ impl Server {
         if self.len() >= self.clients_max {
             let message = format!("{} control clients are connected already", self.len());
             client.close_with(&Refusal::new(Code::Limit, message));
-            // A line that does not fit into an empty socket buffer is not worth a wait.
+            // An empty socket buffer has room for the refusal; if it does not fit, it is dropped.
             client.write(&mut stream);
             return;
         }
@@ -168,8 +170,7 @@ impl Server {
         }
     }
 
-    /// Goes on with the requests of every client that has any, each in its turn
-    /// and no further than its share.
+    /// Continues the requests of every client, in turn, each up to its share.
     pub(super) fn serve(&mut self, core: &mut Core) {
         let work = std::mem::take(&mut self.work);
         let share = (STEPS / work.len().max(1)).max(16);
@@ -206,7 +207,7 @@ impl Server {
         }
     }
 
-    /// Writes the pending output of the listed clients.
+    /// Writes the output of listed clients.
     pub(super) fn flush(&mut self, core: &mut Core) {
         let work = std::mem::take(&mut self.work);
         for key in work {
@@ -217,7 +218,7 @@ impl Server {
         }
     }
 
-    /// Writes, watches for what is wanted next, lists again what can go on.
+    /// Writes output, updates what is watched, and lists the client again if it has more work.
     fn settle(&mut self, key: Key, core: &mut Core) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
@@ -244,7 +245,7 @@ impl Server {
         }
     }
 
-    /// Delivers captured packets; returns whether there were any.
+    /// Passes captured packets on; returns whether there were any.
     pub(super) fn hand_out(&mut self, core: &mut Core) -> bool {
         if !core.edge.has_tapped() {
             return false;
@@ -274,7 +275,7 @@ impl Server {
 
     fn close(&mut self, key: Key, core: &mut Core) {
         self.captures.gone(key, core);
-        // A descriptor is closed only after the poller has stopped watching it.
+        // A connection is closed only after the reactor no longer watches it.
         let gone = self.connections.remove(key);
         if let Some(token) = gone.as_ref().and_then(|gone| gone.token) {
             core.reactor.remove(token);
@@ -285,7 +286,7 @@ impl Server {
         }
     }
 
-    /// Something is up: notifies the waiting clients.
+    /// Something is up: notifies the client that waits for it.
     pub(super) fn up(&mut self, what: WaitFor, now: Instant) {
         if let Some(waiter) = self.take_waiter(what) {
             let Waiter {
@@ -308,7 +309,7 @@ impl Server {
         }
     }
 
-    /// Something failed or ended: notifies the waiting clients.
+    /// Something failed or ended: notifies the client that waits for it.
     pub(super) fn down(&mut self, what: WaitFor, reason: &dyn Display, now: Instant) {
         if let Some(waiter) = self.take_waiter(what) {
             let Waiter {
@@ -332,8 +333,8 @@ impl Server {
         }
     }
 
-    /// Lets who waits for `what` hear of the end of `tunnel` instead; `false` if
-    /// somebody else waits for that.
+    /// Makes the client that waits for `what` wait for the end of `tunnel` instead. Returns `false`
+    /// if that already has a waiter.
     pub(super) fn defer(&mut self, what: WaitFor, tunnel: TunnelKey) -> bool {
         let tunnel = WaitFor::Tunnel(tunnel);
         if self.waiters.contains_key(&tunnel) {
@@ -354,7 +355,7 @@ impl Server {
     }
 
     fn tell(&mut self, waiter: &Waiter, created: Created<'_>) {
-        // The client may have disconnected in the meantime.
+        // The client may have disconnected meanwhile.
         if let Some(connection) = self.connections.get_mut(waiter.client) {
             connection.client.settle(waiter.ticket, created);
             self.list(waiter.client);

@@ -1,23 +1,23 @@
-//! What a watched descriptor belongs to.
+//! Identifies a watched descriptor.
 
-/// What a watched descriptor belongs to, in the 64 bits that the reactor keeps for it.
+/// What a watched descriptor is, packed into the 64 bits that the reactor keeps for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Signals,
     Listener,
-    /// A UDP socket by its number.
+    /// A UDP socket, by its number.
     Udp(u32),
     /// A queue of the TUN device.
     Tun(u32),
-    /// A socket to a RADIUS server by its place.
+    /// A socket to a RADIUS server, by its index.
     Radius(u32),
-    /// Where Disconnect-Requests come in.
+    /// The socket for Disconnect-Requests.
     Disconnect,
-    /// The reasons why other threads wake this one.
+    /// The event by which other threads wake this one.
     Shards,
-    /// A connection or listener of the BGP speaker's, which numbers them.
+    /// A connection or listener of the BGP speaker, by the speaker's own number.
     Bgp,
-    /// A control client by its place.
+    /// A control client, by its index.
     Client(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Opens everything that the configuration names, then drops all privileges.
+//! Opens everything the configuration names, then drops all privileges.
 
 use std::fs::File;
 use std::io::Read;
@@ -52,7 +52,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
     let routes = routes(settings, &mut reactor)?;
     let seats = shards::seats(event, &sockets, queues).context("event.shards")?;
-    // Addresses of clients come and go.
+    // Netlink stays open, since clients' addresses change while the daemon runs.
     let installs = settings
         .bgp
         .as_ref()

@@ -1,4 +1,5 @@
-//! One turn of the event loop: wait, read, fire timers, serve control clients, send, deliver events.
+//! One turn of the loop: wait, read, fire timers, serve control clients, send, pass events on.
+//! Start with [`Daemon::run`].
 
 use std::io;
 
@@ -27,12 +28,12 @@ pub(super) struct Daemon {
     pub(super) handlers: Handlers,
     pub(super) shutdown_wait: Duration,
     pub(super) files: Files,
-    /// Why it ends, if nobody asked for that.
+    /// The error that ends the daemon, if no signal did.
     pub(super) failure: Option<io::Error>,
 }
 
 impl Daemon {
-    /// Runs until a signal asks for the end and the peers are notified.
+    /// Runs until a signal requested the end and the peers were notified.
     pub(super) fn run(&mut self) -> io::Result<()> {
         while !self.is_over() {
             self.turn()?;
@@ -124,7 +125,7 @@ impl Daemon {
             .min()
     }
 
-    /// Serves ready descriptors; returns whether any was not a datagram socket.
+    /// Serves a ready descriptor. Returns whether it was something other than incoming datagrams.
     fn ready(&mut self, ready: Ready) -> io::Result<bool> {
         match Source::from_bits(ready.user) {
             Source::Udp(number) => {
@@ -190,7 +191,7 @@ impl Daemon {
         }
     }
 
-    /// Answers subscribers that authenticate.
+    /// Answers authentication requests.
     fn answer(&mut self) {
         let Core {
             edge,
@@ -209,7 +210,7 @@ impl Daemon {
         }
     }
 
-    /// Hands packets of the inside to the edge.
+    /// Passes packets from the inside to the edge.
     fn forward(&mut self) -> io::Result<()> {
         let Core {
             edge,
@@ -228,7 +229,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Sends the endpoint's datagrams, as far as the send buffers have room.
+    /// Sends the endpoint's datagrams, as far as the send buffers take them.
     fn send(&mut self) {
         let Self {
             core,
@@ -260,7 +261,7 @@ impl Daemon {
         }
     }
 
-    /// Delivers the endpoint's events; returns whether there were any.
+    /// Passes the endpoint's events on; returns whether there were any.
     fn tell(&mut self) -> bool {
         let Self {
             core,
@@ -307,7 +308,7 @@ impl Daemon {
         }
     }
 
-    /// Removes the control socket and closes all connections.
+    /// Removes the control socket and sends the last messages.
     pub(super) fn finish(&mut self) {
         self.server.remove_socket();
         self.core.shards.end();

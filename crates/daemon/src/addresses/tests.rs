@@ -21,21 +21,22 @@ fn key(token: u64) -> SubscriberKey {
     SubscriberKey::from_token(token)
 }
 
-/// The LNS, behind the router of the host.
+/// The LNS, which the host reaches through its router.
 const LNS: &str = "203.0.113.9";
 
-/// A host with a router at 192.0.2.2, and clients of `device`, which may be its default route.
+/// A host with a router at 192.0.2.2, and client sessions on `device`, which may carry the default
+/// route.
 struct Host {
     netlink: Netlink,
     clients: Addresses,
     router: Way,
     device: Way,
-    /// It, and where its wires end.
+    /// The host's namespace, and the one at the far end of its links.
     _namespaces: [Namespace; 2],
 }
 
 impl Host {
-    /// `default` is the metric of the default route by the router.
+    /// `default` is the metric of the default route through the router.
     fn new(default: u32, metric: Option<u32>) -> Self {
         let namespaces = [(); 2].map(|()| Namespace::new().unwrap());
         let [here, there] = &namespaces;
@@ -100,7 +101,7 @@ fn an_address_is_the_hosts_own_until_its_client_has_it_no_more() {
         host.set(2, Some(v4(2)));
         assert!(host.is_own(v4(1)) && host.is_own(v4(2)));
         assert_eq!(host.clients.len(), 2);
-        // Another one, by which the first is gone.
+        // The new address replaces the first.
         host.set(1, Some(v4(3)));
         assert!(!host.is_own(v4(1)) && host.is_own(v4(3)));
         host.set(1, None);
@@ -143,7 +144,7 @@ fn one_client_has_the_default_route_and_the_lns_is_reached_as_before() {
         host.set(1, Some(v4(1)));
         assert_eq!(host.way_to("198.51.100.1").unwrap(), Some(device));
         assert_eq!(host.way_to(LNS).unwrap(), Some(router));
-        // Another one does not take it over, but when the first goes.
+        // A second client does not take the route over until the first one disconnects.
         host.set(2, Some(v4(2)));
         host.set(1, None);
         assert!(host.clients.has_default_route());
@@ -154,7 +155,7 @@ fn one_client_has_the_default_route_and_the_lns_is_reached_as_before() {
         assert_eq!(host.way_to("198.51.100.1").unwrap(), Some(router));
         host.set(3, Some(v4(3)));
         assert!(host.clients.has_default_route());
-        // It goes with the daemon.
+        // The route is removed when the daemon ends.
         let Host {
             mut netlink,
             clients,
@@ -180,7 +181,7 @@ fn a_default_route_of_the_same_metric_stays() {
         host.set(1, Some(v4(1)));
         assert!(!host.clients.has_default_route() && host.is_own(v4(1)));
         assert_eq!(host.way_to("198.51.100.1").unwrap(), Some(router));
-        // Nor is a route to the LNS left.
+        // The route to the LNS is removed too.
         let kept = Route {
             to: (address(LNS), 32),
             way: router,

@@ -1,5 +1,8 @@
-//! Accounting records in delivery. Each record goes to the disk and to a server at the same time, and is deleted when a
-//! server acknowledges it. Records that do not fit into memory are read back from the disk, oldest first.
+//! Accounting records on their way to a RADIUS server (RFC 2866). Each record is written to disk
+//! and sent to a server at the same time, and is forgotten once a server has acknowledged it.
+//! Records that do not fit into memory are read back from disk, oldest first.
+//!
+//! Start with [`Accounts::take`], which makes a record, and [`Accounts::work`], which sends them.
 
 #[cfg(test)]
 mod storms;
@@ -18,28 +21,29 @@ use ledger::{Ledger, Options, RecordId, Stats};
 
 use super::line::Place;
 
-/// Interval for reading records back while some are only on disk.
+/// Interval at which the disk is read while some records are only there.
 const LOOK: Duration = Duration::from_millis(100);
-/// Records read back at a time.
+/// Number of records read back at a time.
 const READ_BACK: usize = 1_024;
 
-/// Records and their places.
+/// All accounting records that no server has acknowledged, in memory or on disk.
 pub(super) struct Accounts {
     ledger: Option<Ledger>,
     delivery: Delivery,
     nas: Nas,
     boot: u32,
-    /// The newest record there is, and the newest that was handed to the delivery.
+    /// The newest record, and the newest one handed to the delivery.
     newest: u64,
     handed: u64,
-    /// Records that are neither on disk nor handed over, for want of room.
+    /// Records that had no room on disk or in the delivery, and are lost.
     pub(super) lost: u64,
     look_at: Option<Instant>,
     record: Vec<u8>,
 }
 
 impl Accounts {
-    /// Opens the store, if there is one; records of earlier runs are delivered first.
+    /// Opens the store if one is configured. Records left in it by earlier runs are delivered
+    /// first.
     pub(super) fn open(
         store: Option<&Path>,
         options: Options,
@@ -78,24 +82,24 @@ impl Accounts {
         })
     }
 
-    /// The start of ours that sessions are known by.
+    /// The number of this start of the daemon; session ids in records contain it.
     pub(super) fn boot(&self) -> u32 {
         self.boot
     }
 
-    /// What is held and counted.
+    /// Counters of the delivery, and of the store if there is one.
     pub(super) fn totals(&self) -> (DeliveryTotals, Option<Stats>) {
         let stats = self.ledger.as_ref().map(Ledger::stats);
         (self.delivery.totals(), stats)
     }
 
-    /// Accounting-On or Accounting-Off.
+    /// Queues an Accounting-On or Accounting-Off record.
     pub(super) fn on_or_off(&mut self, on: bool, wall_s: u64) {
         let report = if on { Report::On } else { Report::Off };
         self.note(0, wall_s, report);
     }
 
-    /// An entry of a subscriber's account.
+    /// Makes a record for an entry of a subscriber's account.
     pub(super) fn take(&mut self, account: &Account, edge: &Edge, wall_s: u64) {
         let place = Place::new(
             edge,
@@ -173,7 +177,7 @@ impl Accounts {
         }
     }
 
-    /// Passes records to the RADIUS client as far as both have room.
+    /// Hands records to the RADIUS client, as far as both have room.
     pub(super) fn work(&mut self, client: &mut Client, now: Instant, wall_s: u64) {
         if self.look_at.is_some_and(|at| at <= now) {
             self.read_back(now);
@@ -192,7 +196,7 @@ impl Accounts {
         }
     }
 
-    /// Reads records back that are on disk alone.
+    /// Reads back records that are only on disk.
     fn read_back(&mut self, now: Instant) {
         self.look_at = Some(now + LOOK);
         let room = self.delivery.want_more().min(READ_BACK);
@@ -203,7 +207,7 @@ impl Accounts {
         if room == 0 {
             return;
         }
-        // Asked first, because records committed while the file is read must still be found.
+        // This is read before the file: records committed during the read are looked for next time.
         let committed = ledger.stats().committed.0;
         let records = match ledger.waiting(RecordId(self.handed), room) {
             Ok(records) => records,
@@ -221,7 +225,7 @@ impl Accounts {
             self.newest = self.newest.max(*id);
         }
         if records.is_empty() && committed >= self.newest {
-            // All behind the last one handed over were acknowledged before.
+            // Every record after the last one handed over was acknowledged earlier.
             self.handed = self.newest;
             self.look_at = None;
         } else if more {
@@ -231,7 +235,7 @@ impl Accounts {
         }
     }
 
-    /// A server has acknowledged the record.
+    /// A server acknowledged the record.
     pub(super) fn recorded(&mut self, token: u64) {
         self.delivery.recorded(token);
     }
@@ -250,12 +254,12 @@ impl Accounts {
         delivery.into_iter().chain(self.look_at).min()
     }
 
-    /// Whether nothing waits.
+    /// Whether no record waits.
     pub(super) fn is_idle(&self) -> bool {
         self.delivery.totals().held == 0 && self.handed == self.newest
     }
 
-    /// Commits records that are not on disk yet.
+    /// Commits all records that are not on disk yet.
     pub(super) fn close(&mut self) {
         let Some(ledger) = self.ledger.take() else {
             return;

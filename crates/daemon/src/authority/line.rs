@@ -1,9 +1,9 @@
-//! The attributes that tell a server where a subscriber is connected.
+//! The line a subscriber connects by, as reported to RADIUS servers.
 
 use aaa::radius::{Line, Tunnel};
 use edge::{Access, Edge, Numbers, SubscriberKey};
 
-/// Where a subscriber is, held while a request is made of it.
+/// A subscriber's line, borrowed while a request is built.
 pub(super) struct Place<'a> {
     port: u32,
     port_id: String,

@@ -1,10 +1,12 @@
-//! Authentication and accounting of subscribers: the users file, then RADIUS servers.
+//! Decides which subscribers are accepted, and keeps their accounts: first by the users file, then
+//! by RADIUS servers (RFC 2865, 2866, 5176). The edge speaks PPP authentication; this module only
+//! answers its questions. Start with [`Authority::answer`].
 //!
-//! | file | purpose |
+//! | file | contents |
 //! |---|---|
 //! | `radius` | requests to servers and their replies; Disconnect-Requests |
-//! | `accounts` | accounting records in delivery, on disk and to a server |
-//! | `line` | attributes of a subscriber's connection |
+//! | `accounts` | accounting records: to the disk, to a server, deleted |
+//! | `line` | the line of a subscriber, as reported to a server |
 //! | `sockets` | sockets to servers |
 
 mod accounts;
@@ -19,39 +21,39 @@ use edge::{Admission, Edge, Question};
 
 pub(super) use radius::Radius;
 
-/// The sources that authenticate subscribers.
+/// The users file and the RADIUS client of the daemon.
 pub(super) struct Authority {
     users: Option<Users>,
     radius: Option<Radius>,
 }
 
 impl Authority {
-    /// The users file decides first, then servers; without both, every subscriber is accepted.
+    /// The users file is asked first, then the servers. Without both, every user is accepted.
     pub(super) fn new(users: Option<Users>, radius: Option<Radius>) -> Self {
         Self { users, radius }
     }
 
-    /// The client of RADIUS servers, if there are any.
+    /// The client of RADIUS servers, if any are configured.
     pub(super) fn radius(&self) -> Option<&Radius> {
         self.radius.as_ref()
     }
 
-    /// The same, mutable.
+    /// Mutable access to [`Authority::radius`].
     pub(super) fn radius_mut(&mut self) -> Option<&mut Radius> {
         self.radius.as_mut()
     }
 
-    /// The id of an account in records, if accounting is on.
+    /// The Acct-Session-Id of an account, if accounting is configured.
     pub(super) fn account(&self, number: u64) -> Option<String> {
         self.radius.as_ref().map(|radius| radius.account(number))
     }
 
-    /// Uses other users from now on; connected subscribers stay connected.
+    /// Replaces the users file; connected subscribers stay connected.
     pub(super) fn set_users(&mut self, users: Users) {
         self.users = Some(users);
     }
 
-    /// Answers subscribers that authenticate. Returns their number.
+    /// Answers pending authentication requests of the edge. Returns how many.
     pub(super) fn answer(&mut self, edge: &mut Edge, now: Instant) -> u64 {
         let mut count = 0;
         while let Some(question) = edge.poll_question() {
@@ -91,9 +93,9 @@ impl Authority {
     }
 }
 
-/// The message to an accepted user, unless a RADIUS server sends another.
+/// The message an accepted user is sent, unless a RADIUS server supplies another.
 const WELCOME: &[u8] = b"access granted";
-/// The message to a rejected user, for every reason.
+/// The message a rejected user is sent, whatever the reason.
 const REFUSAL: &[u8] = b"authentication failed";
 
 fn ask(users: &Users, question: &Question) -> Verdict {

@@ -1,4 +1,8 @@
-//! Requests to RADIUS servers and their replies, and Disconnect-Requests from servers (RFC 2865, 2866, 5176).
+//! Requests to RADIUS servers and their replies, and Disconnect-Requests from servers (RFC 2865,
+//! 2866, 5176).
+//!
+//! The protocol is in the `aaa` crate; this module owns the sockets and connects it to the edge.
+//! Start with [`Radius::work`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,9 +24,9 @@ use super::{REFUSAL, WELCOME};
 use crate::config;
 use crate::source::Source;
 
-/// Datagrams read at a time.
+/// Number of datagrams read at a time.
 const BATCH: usize = 64;
-/// Replies to Disconnect-Requests that wait.
+/// Limit of queued replies to Disconnect-Requests.
 const REPLIES: usize = 64;
 
 /// The client of RADIUS servers.
@@ -34,25 +38,26 @@ pub(crate) struct Radius {
     received: RecvBatch,
     composed: Vec<u8>,
     door: Option<Door>,
-    /// Replies that were ignored, with those of the doors.
+    /// Ignored replies, including those that were not for a known socket.
     ignored: u64,
 }
 
-/// Where Disconnect-Requests come in.
+/// The socket that receives Disconnect-Requests.
 struct Door {
     dynauth: Dynauth,
     socket: UdpSocket,
     out: SendBatch,
 }
 
-/// The time of the day, in seconds since 1970.
+/// Wall-clock time, in seconds since 1970.
 pub(super) fn wall_s() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
 
 impl Radius {
-    /// Opens the store of records and the door for Disconnect-Requests; sockets to servers are opened when needed.
+    /// Opens the record store and the socket for Disconnect-Requests. Sockets to servers are opened
+    /// when they are first needed.
     pub(crate) fn open(
         settings: &config::Radius,
         seed: [u8; 32],
@@ -89,34 +94,34 @@ impl Radius {
         })
     }
 
-    /// Whether there is a server for authentication.
+    /// Whether a server is configured for authentication.
     pub(super) fn authenticates(&self) -> bool {
         self.authenticates
     }
 
-    /// The id of an account in records: its Acct-Session-Id.
+    /// The Acct-Session-Id of an account.
     pub(super) fn account(&self, number: u64) -> String {
         let boot = self.accounts.boot();
         SessionId { boot, number }.to_string()
     }
 
-    /// The client below.
+    /// The protocol client.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Records held and counted, and those on disk.
+    /// Counters of the delivery and of the records on disk.
     pub(crate) fn totals(&self) -> (aaa::accounting::DeliveryTotals, Option<ledger::Stats>, u64) {
         let (delivery, stored) = self.accounts.totals();
         (delivery, stored, self.accounts.lost)
     }
 
-    /// What is counted of Disconnect-Requests, if any may come.
+    /// Counters of Disconnect-Requests, if they are enabled.
     pub(crate) fn disconnects(&self) -> Option<DynauthCounters> {
         self.door.as_ref().map(|door| door.dynauth.counters())
     }
 
-    /// Asks a server to authenticate a subscriber.
+    /// Sends an Access-Request for a subscriber.
     pub(super) fn ask(&mut self, question: &Question, edge: &mut Edge, now: Instant) {
         ask(&mut self.client, self.accounts.boot(), question, edge, now);
     }
@@ -154,14 +159,15 @@ impl Radius {
         Ok(())
     }
 
-    /// When [`Radius::work`] is due even without input.
+    /// When [`Radius::work`] is due if no datagram arrives.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let client = self.client.poll_timeout().map(|(at, _)| at);
         let accounts = self.accounts.poll_timeout();
         client.into_iter().chain(accounts).min()
     }
 
-    /// Does the work that is due: timeouts, accounts, replies, datagrams.
+    /// Does all due work: time-outs, accounting records, replies to authentication requests,
+    /// datagrams.
     pub(crate) fn work(&mut self, edge: &mut Edge, reactor: &mut Reactor, now: Instant) {
         if self.client.poll_timeout().is_some_and(|(at, _)| at <= now) {
             self.client.handle_timeout(now);
@@ -183,7 +189,7 @@ impl Radius {
         }
     }
 
-    /// Disconnects the subscribers that servers want disconnected.
+    /// Disconnects the subscribers that servers asked to disconnect.
     fn disconnect(&mut self, edge: &mut Edge, now: Instant) {
         let Some(door) = &mut self.door else { return };
         while let Some(wanted) = door.dynauth.poll_event() {
@@ -225,7 +231,7 @@ impl Radius {
         }
     }
 
-    /// Accounting-Off.
+    /// Whether no record is on its way.
     pub(crate) fn end(&mut self) {
         self.accounts.on_or_off(false, wall_s());
     }
@@ -241,7 +247,7 @@ impl Radius {
     }
 }
 
-/// Asks a server to authenticate a subscriber.
+/// Sends an Access-Request for a subscriber.
 pub(super) fn ask(
     client: &mut Client,
     boot: u32,
@@ -284,7 +290,7 @@ pub(super) fn ask(
     }
 }
 
-/// Handles the events of the RADIUS client.
+/// Handles an event of the RADIUS client.
 pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: Instant) {
     match event {
         Event::Accepted {
@@ -348,7 +354,8 @@ impl Door {
     }
 }
 
-/// The subscribers that a request selects: by name if it has one, else among all.
+/// The sessions that a request names. With a user name, they are found by it; otherwise all
+/// sessions are compared.
 fn meant(wanted: &Disconnect, edge: &Edge, boot: u32) -> Vec<SubscriberKey> {
     let is_meant = |key: SubscriberKey| {
         let Some(view) = edge.subscriber(key).filter(|view| !view.is_client) else {
@@ -389,7 +396,7 @@ fn meant(wanted: &Disconnect, edge: &Edge, boot: u32) -> Vec<SubscriberKey> {
     }
 }
 
-/// The thread that writes the store needs none: it may begin before the others have given them up.
+/// The thread that writes the store needs no privileges, so it may start before they are dropped.
 fn give_up_privileges() {
     if let Err(error) = reactor::drop_capabilities() {
         tracing::warn!(%error, "the thread of the accounting store keeps its privileges");

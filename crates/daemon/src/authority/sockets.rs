@@ -1,4 +1,5 @@
-//! Sockets to RADIUS servers: one for each 256 requests outstanding at a server, opened on first use.
+//! Sockets to RADIUS servers. A request's identifier has 8 bits (RFC 2865, section 3), so each 256
+//! requests outstanding at a server need a socket of their own; it is opened when first needed.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,9 +10,9 @@ use reactor::{Interest, Reactor, RecvBatch, SendBatch, UdpOptions, UdpSocket};
 
 use crate::source::Source;
 
-/// Datagrams that wait on a socket at most: more than the identifiers that it has.
+/// Limit of datagrams queued on a socket; larger than its number of identifiers.
 const QUEUE: usize = 512;
-/// A reply has at most 4,096 octets; so many of them may wait.
+/// Receive buffer. A reply has at most 4,096 bytes, so this is room for 256 replies.
 const BUFFER_BYTES: usize = 1 << 20;
 
 struct One {
@@ -21,11 +22,11 @@ struct One {
     out: SendBatch,
 }
 
-/// All of them.
+/// All sockets to servers.
 #[derive(Default)]
 pub(super) struct Sockets {
     all: Vec<One>,
-    /// By the server's address and the client's number.
+    /// Index of a socket by the server's address and the client's socket number.
     places: HashMap<(SocketAddr, u32), usize>,
     queued: Vec<usize>,
     /// Datagrams that could not be sent.
@@ -85,7 +86,8 @@ impl Sockets {
         Ok(place)
     }
 
-    /// Sends what is queued. A server's socket that is full loses what does not fit; it is sent again.
+    /// Sends queued datagrams. When a socket's buffer is full the rest is dropped, and the client
+    /// retransmits it.
     pub(super) fn flush(&mut self) {
         for place in self.queued.drain(..) {
             let one = &mut self.all[place];
@@ -94,7 +96,7 @@ impl Sockets {
         }
     }
 
-    /// Reads pending datagrams of a socket; each is passed to `take`.
+    /// Reads all pending datagrams of a socket and passes each to `take`.
     pub(super) fn receive(
         &mut self,
         place: u32,

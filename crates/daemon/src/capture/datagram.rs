@@ -1,5 +1,5 @@
-//! The IP and UDP headers of a tunnel's datagrams. The kernel does not pass them on, so they are rebuilt from the
-//! addresses.
+//! Rebuilds the IP and UDP headers of a tunnel's datagram for a capture. The kernel does not pass
+//! these headers to the daemon, so they are made from the addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +10,8 @@ const UDP_OCTETS: usize = 8;
 const UDP: u8 = 17;
 const TTL: u8 = 64;
 
-/// Appends the packet of a datagram. Addresses of two families, which no datagram has, give nothing.
+/// Appends the packet of a datagram. Appends nothing if the addresses are of different families,
+/// which no datagram has.
 pub(super) fn append(out: &mut Vec<u8>, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
     let start = out.len();
     let length = UDP_OCTETS + datagram.len();
@@ -19,7 +20,7 @@ pub(super) fn append(out: &mut Vec<u8>, from: SocketAddr, to: SocketAddr, datagr
             let total = (IPV4_OCTETS + length) as u16;
             out.extend_from_slice(&[0x45, 0]);
             out.extend_from_slice(&total.to_be_bytes());
-            // Identification 0 and no fragment, as RFC 6864 has it for whole packets.
+            // Identification 0 and Don't Fragment, as RFC 6864 recommends for unfragmented packets.
             out.extend_from_slice(&[0, 0, 0x40, 0, TTL, UDP, 0, 0]);
             out.extend_from_slice(&source.octets());
             out.extend_from_slice(&destination.octets());
@@ -45,7 +46,7 @@ pub(super) fn append(out: &mut Vec<u8>, from: SocketAddr, to: SocketAddr, datagr
     out.extend_from_slice(datagram);
     let pseudo = checksum::pseudo_sum(&out[addresses], UDP, length);
     let (sum, carry) = checksum::sum(&out[header..]).overflowing_add(pseudo);
-    // Zero says that there is none (RFC 768).
+    // Zero means that there is no checksum (RFC 768).
     let sum = match !(sum + u16::from(carry)) {
         0 => 0xffff,
         sum => sum,
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_sum_of_zero_is_written_as_all_ones() {
-        // Found by trying: one of the two-byte datagrams has this checksum.
+        // Searches for a payload of two bytes that gives a checksum of zero.
         let zero = (0..=u16::MAX).find(|octets| {
             let packet = of("0.0.0.0:1", "0.0.0.0:2", &octets.to_be_bytes());
             packet[26..28] == [0xff, 0xff]

@@ -1,7 +1,11 @@
-//! `capture.subscriber`: sends copies of a subscriber's packets as pcapng to a client of the control socket.
+//! `capture.subscriber`: copies a subscriber's packets to a control client, as pcapng over the
+//! control socket.
 //!
-//! The edge makes the copies ([`edge::Edge::tap`]). They are handed out at the end of each turn, with the turn's time.
-//! A client that does not read loses copies, and the file counts them; nothing waits for the client.
+//! The edge makes the copies ([`edge::Edge::tap`]). At the end of each turn they are sent to the
+//! clients, with the turn's time as timestamp. If a client does not read, its copies are dropped
+//! and the file records how many. The daemon never waits for a client.
+//!
+//! `datagram` rebuilds outer headers. Start with [`Captures::begin`].
 
 mod datagram;
 
@@ -20,34 +24,35 @@ use super::sockets::Sockets;
 use control::reply::{self, Code, Refusal};
 use control::rows;
 
-/// Unread bytes per client; further copies are dropped.
+/// Limit in bytes of output waiting for a client; further copies are dropped.
 const BACKLOG_MAX: usize = 4 << 20;
 
 /// The file's interfaces.
 const INSIDE: usize = 0;
 const OUTSIDE: usize = 1;
 
-/// The captures and their results.
+/// One running capture and its counters.
 struct Capture {
     client: Key,
     /// The request's id.
     id: u64,
     tap: TapId,
-    /// Packets left to be captured, both interfaces together.
+    /// Packets left to capture, both interfaces together.
     left: u64,
-    /// Octets of a packet that are kept.
+    /// Bytes kept of each packet.
     snap: usize,
     file: PcapngWriter<Vec<u8>>,
     received: [u64; 2],
     lost: [u64; 2],
-    /// Our address where the way out does not name it: the one that was sent to last.
+    /// Our own address where the route does not name it: the destination address of the last packet
+    /// received.
     local: Option<IpAddr>,
 }
 
-/// What is wanted.
+/// A client's request.
 pub(super) struct Wanted<'a> {
     pub(super) keys: Vec<SubscriberKey>,
-    /// Subscribers that connect with this name later are captured too.
+    /// If set, later sessions of this user name are captured too.
     pub(super) name: Option<&'a [u8]>,
     pub(super) count: Option<u64>,
     pub(super) snap: Option<u32>,
@@ -99,7 +104,7 @@ impl Captures {
         Ok(())
     }
 
-    /// Stops the capture of this request, if there is one.
+    /// Stops the client's capture with this request id, if there is one.
     pub(super) fn stop(
         &mut self,
         client: Key,
@@ -115,7 +120,7 @@ impl Captures {
         true
     }
 
-    /// A client has gone.
+    /// Stops the captures of a client that disconnected.
     pub(super) fn gone(&mut self, client: Key, core: &mut Core) {
         self.captures.retain(|capture| {
             let is_its = capture.client == client;
@@ -126,7 +131,8 @@ impl Captures {
         });
     }
 
-    /// Passes waiting copies to their clients; each client that gets some is passed to `got`.
+    /// Writes waiting copies to their clients. `got` is called for each client that received
+    /// something.
     pub(super) fn hand_out<T, J>(
         &mut self,
         core: &mut Core,
@@ -210,7 +216,8 @@ impl Capture {
             Passed::Outside(_) => OUTSIDE,
         };
         self.received[interface] += 1;
-        // Seen from here: what goes to the subscriber leaves the edge outside, and came to it inside.
+        // Directions are the edge's: a packet to the subscriber goes in on the inside interface and
+        // out on the outside one.
         let way = if tapped.is_to {
             Way::Outbound
         } else {
@@ -230,7 +237,7 @@ impl Capture {
         }
     }
 
-    /// Moves the part of the file that was written to the client.
+    /// Moves finished output of the file to the client.
     fn write_out(&mut self, out: &mut Vec<u8>) {
         let octets = self.file.get_mut();
         reply::octets(out, self.id, octets);
@@ -244,7 +251,7 @@ impl Capture {
         for interface in [INSIDE, OUTSIDE] {
             self.received[interface] += early[interface];
             self.lost[interface] += early[interface];
-            // It is written to memory.
+            // Writing to memory cannot fail.
             let _ = self.file.statistics(
                 interface as u32,
                 time_ns,
@@ -265,7 +272,7 @@ impl Capture {
     }
 }
 
-/// A file's head.
+/// Writes the pcapng section header and interfaces.
 fn file(snap: u32) -> std::io::Result<PcapngWriter<Vec<u8>>> {
     let application = concat!("headend ", env!("CARGO_PKG_VERSION"));
     let mut file = PcapngWriter::new(Vec::new(), application)?;
@@ -276,7 +283,7 @@ fn file(snap: u32) -> std::io::Result<PcapngWriter<Vec<u8>>> {
     Ok(file)
 }
 
-/// The turn's time, in ns since 1970.
+/// The turn's wall-clock time, in ns since 1970.
 fn wall_clock(core: &Core) -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = since.map_or(0, |since| since.as_nanos() as u64);

@@ -1,4 +1,5 @@
-//! Creates thousands of tunnels and sessions: a bounded number per turn, and at most the client's share in progress.
+//! Creates tunnels and sessions by the thousand: a bounded number in each turn, and no more in
+//! progress than one client's share.
 
 use std::net::IpAddr;
 
@@ -213,7 +214,7 @@ impl Context<'_> {
     }
 }
 
-/// A client's session is up when a network protocol is open.
+/// Chooses what to wait for: a session in which we are the client is up only once PPP is.
 fn wait_for(session: l2tp::SessionKey, dials: bool) -> WaitFor {
     if dials {
         WaitFor::Line(session)

@@ -1,4 +1,5 @@
-//! The work of a request, done in a bounded number of steps per turn.
+//! Carries out control requests, a bounded number of steps at a time. `create` opens tunnels and
+//! sessions, `subscribers` finds and disconnects subscribers. Start with [`Job::work`].
 
 mod create;
 mod subscribers;
@@ -49,7 +50,7 @@ enum Work {
     Show(Show),
 }
 
-/// The state that a step works with.
+/// What a step needs.
 struct Context<'a> {
     key: Key,
     client: &'a mut Client,
@@ -67,12 +68,10 @@ impl From<Request> for Job {
     }
 }
 
-/// A client whose requests are jobs.
+    /// Does up to `steps` steps and subtracts those it did. Returns the job if it is not finished.
 pub(super) type Client = client::Client<Job>;
 
 impl Job {
-    /// Does up to `steps` of it, each of which is taken off; hands it back if it is
-    /// not done.
     pub(super) fn work(
         self,
         steps: &mut usize,
@@ -124,7 +123,7 @@ impl Job {
 }
 
 impl Context<'_> {
-    /// Starts a request: does it, or returns the work that remains.
+    /// Starts a request: does it at once, or returns the work left.
     fn begin(&mut self, id: u64, request: Do, clients: usize) -> Result<Option<Work>, Refusal> {
         let show = |what| Ok(Some(Work::Show(Show::new(what))));
         match request {

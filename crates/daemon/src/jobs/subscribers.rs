@@ -1,4 +1,4 @@
-//! Finds the subscribers that a request selects, and disconnects them.
+//! Finds the subscribers that a request names, and disconnects them.
 
 use edge::{End, SubscriberKey};
 
@@ -10,7 +10,7 @@ use control::request::{CaptureSubscriber, SessionName, ShowSubscriber, Who};
 use control::rows;
 
 impl Context<'_> {
-    /// The rows of a subscriber, connected or not.
+    /// Details of one subscriber, including one that has already disconnected.
     pub(super) fn subscriber(&self, request: &ShowSubscriber) -> Result<What, Refusal> {
         let keys = self.find(&request.of)?;
         let edge = &self.core.edge;
@@ -32,7 +32,7 @@ impl Context<'_> {
         })
     }
 
-    /// The lines of a filter that is there.
+    /// The rules of the filter with this name.
     pub(super) fn filter(&self, name: String) -> Result<What, Refusal> {
         if self.core.edge.filters().set().find(&name).is_some() {
             return Ok(What::FilterLines(name));
@@ -68,7 +68,7 @@ impl Context<'_> {
         Some(Work::Drop { keys, rows })
     }
 
-    /// `false`: it has disconnected, or is being disconnected already.
+    /// Returns `false` if the subscriber is gone or is already being disconnected.
     fn drop_subscriber(&mut self, id: u64, key: SubscriberKey) -> bool {
         let now = self.core.now;
         let Some(view) = self.core.edge.subscriber(key) else {
@@ -122,7 +122,7 @@ impl Context<'_> {
         Ok(None)
     }
 
-    /// All subscribers that match; none if no subscriber of the name or address is connected.
+    /// All subscribers that match; empty if no connected subscriber has the name or address.
     fn find(&self, who: &Who) -> Result<Vec<SubscriberKey>, Refusal> {
         let edge = &self.core.edge;
         match (&who.who, who.tunnel, who.session) {

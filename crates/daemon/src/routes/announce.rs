@@ -1,21 +1,22 @@
-//! Networks that this daemon announces: fixed networks, pools, and routes to subscribers, optionally under aggregates.
+//! The networks that we originate in BGP: configured networks, pools, and routes to subscribers,
+//! which are replaced by aggregates where those are configured.
 
 use hashbrown::{HashMap, HashSet};
 use wire::bgp::Prefix;
 
 use crate::config::Announce;
 
-/// Announced networks, by the reason for the announcement.
+/// Announced networks, with a count of the reasons for each.
 #[derive(Debug, Default)]
 pub(super) struct Announced {
     aggregates: Vec<Prefix>,
-    /// How many reasons there are for each.
+    /// Number of reasons to announce each network.
     reasons: HashMap<Prefix, u32>,
     /// Networks that are routed to subscribers.
     leading: HashSet<Prefix>,
 }
 
-/// The effect of a change on the peers.
+/// A change to announce to the peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Originate(Prefix),
@@ -30,7 +31,7 @@ impl Announced {
         }
     }
 
-    /// A network is routed to a subscriber from now on, or no longer.
+    /// Records that a network leads to a subscriber, or no longer does.
     pub(super) fn leads(&mut self, network: Prefix, leads: bool) -> Option<Step> {
         let is_new = match leads {
             true => self.leading.insert(network),
@@ -46,14 +47,14 @@ impl Announced {
         }
     }
 
-    /// A network is announced until it is withdrawn.
+    /// Adds a reason to announce a network.
     pub(super) fn add(&mut self, network: Prefix) -> Option<Step> {
         let reasons = self.reasons.entry(network).or_insert(0);
         *reasons += 1;
         (*reasons == 1).then_some(Step::Originate(network))
     }
 
-    /// Removes what was added.
+    /// Removes one reason added before.
     pub(super) fn remove(&mut self, network: Prefix) -> Option<Step> {
         let reasons = self.reasons.get_mut(&network)?;
         *reasons -= 1;
@@ -64,7 +65,7 @@ impl Announced {
         Some(Step::Retract(network))
     }
 
-    /// Uses other aggregates from now on.
+    /// Replaces the aggregates.
     pub(super) fn set_aggregates(&mut self, aggregates: &[Prefix]) -> Vec<Step> {
         if self.aggregates == aggregates {
             return Vec::new();
@@ -76,7 +77,8 @@ impl Announced {
             .collect();
         self.aggregates = aggregates.to_vec();
         let mut steps = Vec::new();
-        // Additions come first, so that no prefix is without a route in between.
+        // New networks are announced before old ones are withdrawn, so that peers always have a
+        // route.
         for &network in &leading {
             let shown = self.shown_as(network);
             steps.extend(self.add(shown));
@@ -90,7 +92,7 @@ impl Announced {
         self.reasons.len()
     }
 
-    /// The longest aggregate that contains a network, or the network itself.
+    /// The longest aggregate that contains the network, or the network itself.
     fn shown_as(&self, network: Prefix) -> Prefix {
         let fits = |aggregate: &&Prefix| aggregate.contains(network);
         let longest = self

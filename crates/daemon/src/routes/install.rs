@@ -1,4 +1,5 @@
-//! Installs best routes in the kernel: a share per turn, and only the latest state of each prefix.
+//! Installs best routes in the kernel, a bounded number in each turn. Only the newest change of a
+//! prefix is sent.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,18 +10,18 @@ use wire::bgp::Prefix;
 
 use crate::config::Install;
 
-/// Our routes in the kernel, and the changes that are not yet made.
+/// Our routes in the kernel, and changes not sent yet.
 pub(super) struct Installed {
     netlink: Netlink,
     place: LearnedTable,
-    /// The state that the kernel has.
+    /// The routes as last sent to the kernel.
     told: HashMap<Prefix, IpAddr>,
-    /// The wanted state, if it differs.
+    /// The wanted route of each prefix, where it differs from `told`.
     waiting: HashMap<Prefix, Option<IpAddr>>,
-    /// The order in which they wait.
+    /// The order in which prefixes wait.
     order: Vec<Prefix>,
     refused: u64,
-    /// Refused addresses; they are not tried again until the wanted address changes.
+    /// Prefixes the kernel refused. They are not tried again until their route changes.
     missing: HashSet<Prefix>,
 }
 
@@ -40,7 +41,7 @@ impl Installed {
         })
     }
 
-    /// A prefix is routed through this router from now on, or no longer.
+    /// Sets the next hop of a prefix, or removes its route.
     pub(super) fn set(&mut self, prefix: Prefix, via: Option<IpAddr>) {
         if self.waiting.insert(prefix, via).is_none() {
             self.order.push(prefix);
@@ -51,7 +52,7 @@ impl Installed {
         !self.order.is_empty()
     }
 
-    /// Sends the kernel a turn's share of changes.
+    /// Sends one turn's share to the kernel.
     pub(super) fn work(&mut self) {
         let mut changes = Vec::with_capacity(LOCAL_MAX);
         while changes.len() < LOCAL_MAX
@@ -90,7 +91,8 @@ impl Installed {
         self.refused += refused;
     }
 
-    /// Finds those of a batch that the kernel does not take: it is asked for each again, which changes nothing for the others.
+    /// Finds the routes of a batch that the kernel refuses, by sending each again; for the others
+    /// that changes nothing.
     fn one_by_one(
         &mut self,
         changes: &[LearnedRoute],
@@ -116,12 +118,12 @@ impl Installed {
         self.told.len()
     }
 
-    /// Number of refusals so far.
+    /// Number of routes refused since the start.
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Withdraws all of them.
+    /// Removes all our routes.
     pub(super) fn withdraw_all(&mut self) {
         let told: Vec<Prefix> = self.told.keys().copied().collect();
         for prefix in told {

@@ -1,5 +1,6 @@
-//! The BGP speaker in the daemon's event loop: its connections, the networks that it announces for the edge, and the
-//! routes that the kernel gets.
+//! The BGP speaker as part of the daemon: its connections, the networks it originates for the edge,
+//! and the routes it installs in the kernel. The protocol is in the `bgp` crate. `announce` decides
+//! what to originate, `install` writes to the kernel; start with [`BgpService::turn`].
 
 mod announce;
 mod install;
@@ -20,10 +21,11 @@ use super::source::Source;
 use crate::config::{Announce, Bgp};
 use peering::show::Aside;
 
-/// Work on routes in one turn, in steps of some hundred nanoseconds: nobody waits for longer than some milliseconds.
+/// Work on routes in one turn, in steps of some hundred nanoseconds each, so that other work waits
+/// a few milliseconds at most.
 const BUDGET: usize = 8_192;
 
-/// The account of the loop's time on routes.
+/// The accounts that the loop's time on routes is booked to.
 pub(super) struct Accounts {
     read: HandlerId,
     timers: HandlerId,
@@ -57,15 +59,15 @@ pub(super) struct BgpService {
     has_work: bool,
     was_read: bool,
     ending: bool,
-    /// Whether the kernel forwards by our routes after we have ended (RFC 4724).
+    /// Whether packets keep being forwarded by our routes after the daemon ends (RFC 4724).
     preserves: bool,
 }
 
 impl BgpService {
-    /// Opens the listeners and starts the peers. `pools` are their networks.
+    /// Opens the listeners and starts the peers. `pools` are the networks of the address pools.
     ///
     /// # Errors
-    /// What could not be opened.
+    /// The listener that could not be opened.
     pub(super) fn open(
         bgp: &Bgp,
         pools: Vec<Prefix>,
@@ -111,7 +113,7 @@ impl BgpService {
         Ok(routes)
     }
 
-    /// Announces the networks of a configuration, in place of those of the previous one.
+    /// Replaces the announced networks by those of a new configuration.
     fn announce(&mut self, announce: &Announce, pools: Vec<Prefix>, now: Instant) {
         let pools = if announce.pools { pools } else { Vec::new() };
         let mut steps = self.announced.set_aggregates(&announce.aggregates);
@@ -139,14 +141,14 @@ impl BgpService {
         self.has_work = true;
     }
 
-    /// A network is routed to a subscriber from now on, or no longer.
+    /// Records that a network leads to a subscriber, or no longer does.
     pub(super) fn leads(&mut self, address: IpAddr, length: u8, leads: bool, now: Instant) {
         if let Some(step) = self.announced.leads(Prefix::of(address, length), leads) {
             self.step(step, now);
         }
     }
 
-    /// Another configuration: sessions whose settings stay go on.
+    /// Applies another configuration. Sessions whose settings are unchanged stay up.
     pub(super) fn reload(&mut self, bgp: &Bgp, pools: Vec<Prefix>, now: Instant) {
         if let Err(error) = self.peering.set_signatures(bgp.signatures()) {
             tracing::error!(%error, "bgp: keys of signatures could not be set");
@@ -164,12 +166,12 @@ impl BgpService {
         );
     }
 
-    /// A new turn of the loop.
+    /// Starts a turn of the loop.
     pub(super) fn begin(&mut self) {
         self.buffers.begin();
     }
 
-    /// Serves one of its descriptors.
+    /// Serves one of the speaker's descriptors.
     pub(super) fn ready(&mut self, ready: Ready, reactor: &mut Reactor, now: Instant) {
         let Self {
             speaker,
@@ -181,20 +183,20 @@ impl BgpService {
         self.was_read = true;
     }
 
-    /// When it has to be called again, if nothing happens.
+    /// When [`BgpService::turn`] must run again if no descriptor becomes ready.
     pub(super) fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let parting = self.peering.poll_timeout().map(|at| (at, "parting"));
         let due = self.speaker.poll_timeout();
         [due, parting].into_iter().flatten().min()
     }
 
-    /// Whether there is something to do at once.
+    /// Whether there is work to do at once.
     pub(super) fn has_work(&self) -> bool {
         let kernel = self.installed.as_ref().is_some_and(Installed::has_changes);
         self.has_work || kernel || self.peering.has_work() || self.speaker.wants_drained()
     }
 
-    /// The work of a turn after its input.
+    /// Does a turn's work, after its input was read.
     pub(super) fn turn(&mut self, reactor: &mut Reactor, now: Instant) {
         if core::mem::take(&mut self.was_read) {
             reactor.lap(self.accounts.read);
@@ -223,7 +225,7 @@ impl BgpService {
         }
     }
 
-    /// Carries out the speaker's requests, and logs its events.
+    /// Carries out the speaker's requests and logs its events.
     fn tell(&mut self, reactor: &mut Reactor, now: Instant) {
         let mut asked = false;
         while let Some(event) = self.speaker.poll_event() {
@@ -232,7 +234,7 @@ impl BgpService {
                 Some(event) => self.log(&event, now),
             }
         }
-        // A connection that could not be started is tried again later.
+        // A connection that failed at once is tried again later.
         self.has_work |= asked && self.speaker.poll_timeout().is_some_and(|(at, _)| at <= now);
     }
 
@@ -263,7 +265,7 @@ impl BgpService {
             return;
         };
         while let Some(change) = self.speaker.poll_change() {
-            // What is ours leads where the kernel knows.
+            // The kernel already has routes to our own networks.
             let learned = change.best.filter(|best| best.peer.is_some());
             installed.set(change.prefix, learned.and_then(|best| best.next_hop));
         }
@@ -273,7 +275,7 @@ impl BgpService {
         }
     }
 
-    /// Notifies every peer of our end.
+    /// Sends every peer a NOTIFICATION that we shut down.
     pub(super) fn shut_down(&mut self, now: Instant) {
         if !self.ending {
             self.ending = true;
@@ -282,12 +284,13 @@ impl BgpService {
         }
     }
 
-    /// Whether every peer was told.
+    /// Whether every peer was sent its NOTIFICATION.
     pub(super) fn is_quiet(&self) -> bool {
         self.peering.counts().connections == 0 && !self.has_work()
     }
 
-    /// Takes back what the kernel has of us, unless a peer was told that our forwarding state outlives us.
+    /// Removes our routes from the kernel, unless a peer was promised that our forwarding state
+    /// outlives the daemon.
     pub(super) fn finish(&mut self) {
         if let Some(installed) = &mut self.installed
             && !self.preserves
@@ -296,17 +299,17 @@ impl BgpService {
         }
     }
 
-    /// Something has changed, so there may be work.
+    /// Notes that a caller changes the speaker, so the next turn looks for work.
     pub(super) fn touch(&mut self) {
         self.has_work = true;
     }
 
-    /// What is counted of the sockets.
+    /// Counters of the sockets.
     pub(super) fn counts(&self) -> Counts {
         self.peering.counts()
     }
 
-    /// Fields that the speaker does not know.
+    /// State that is shown beside the speaker's own.
     pub(super) fn aside(&self) -> Aside {
         let installed = self.installed.as_ref();
         Aside {
@@ -315,13 +318,13 @@ impl BgpService {
         }
     }
 
-    /// Where it listens.
+    /// The addresses it listens on.
     pub(super) fn listening(&self) -> Vec<SocketAddr> {
         self.peering.listening().collect()
     }
 }
 
-/// How long the daemon waits for peers to read that it goes.
+/// How long the daemon waits at shutdown for peers to read the NOTIFICATION.
 pub(super) fn patience(bgp: Option<&Bgp>) -> Duration {
     bgp.map_or(Duration::ZERO, |bgp| bgp.shutdown_wait)
 }

@@ -1,20 +1,20 @@
-//! A batch of frames that a shard hands to the first thread, in one piece of memory.
+//! What a packet thread passes to the first thread in one turn, with one buffer for all bytes.
 
 use base::Route;
 use edge::{Logged, Passed, TapId, Tapped};
 use l2tp::SessionKey;
 
-/// Bytes in a batch; further frames are dropped.
+/// Limit of bytes in a batch; later items are dropped.
 const OCTETS_MAX: usize = 512 << 10;
 
-/// Number of small frames that may wait for another try.
+/// Limit of small items kept for another try.
 const SMALL_MAX: usize = 4_096;
 
-/// What one turn of a thread left over.
+/// What one turn of a thread leaves for the first thread.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     octets: Vec<u8>,
-    /// Each with the end of its bytes.
+    /// Each datagram with the range of its bytes.
     datagrams: Vec<(Route, Span)>,
     packets: Vec<Span>,
     tapped: Vec<(Tapped, Span)>,
@@ -38,7 +38,6 @@ impl Batch {
         (self.datagrams.len() + self.packets.len()) as u64
     }
 
-    /// What of a batch that nobody took is worth another try: small things, as many as one batch may have.
     pub(crate) fn remains(self) -> Self {
         let Self {
             tapped,
@@ -77,7 +76,7 @@ impl Batch {
         Some(start..self.octets.len())
     }
 
-    /// A datagram of a peer; `false`: there is no room.
+    /// Adds a peer's datagram; `false` if there is no room.
     pub(crate) fn push_datagram(&mut self, route: Route, octets: &[u8]) -> bool {
         let span = self.append(octets);
         let room = span.is_some();
@@ -85,7 +84,7 @@ impl Batch {
         room
     }
 
-    /// What the TUN device gave; `false`: there is no room.
+    /// Adds a packet of the TUN device; `false` if there is no room.
     pub(crate) fn push_packet(&mut self, octets: &[u8]) -> bool {
         let span = self.append(octets);
         let room = span.is_some();
@@ -93,7 +92,7 @@ impl Batch {
         room
     }
 
-    /// A copy for a capture, or the note that a copy was lost.
+    /// Adds a copy for a capture. Without room, records that one was lost.
     pub(crate) fn push_tapped(&mut self, tapped: Tapped, octets: &[u8]) {
         match self.append(octets) {
             Some(span) => self.tapped.push((tapped, span)),
@@ -117,7 +116,7 @@ impl Batch {
     }
 }
 
-/// One lost copy, inside or outside.
+/// The count for one lost copy, inside or outside.
 fn lost_one(tapped: &Tapped) -> (TapId, [u64; 2]) {
     let is_inside = tapped.passed == Passed::Inside;
     (tapped.tap, [u64::from(is_inside), u64::from(!is_inside)])

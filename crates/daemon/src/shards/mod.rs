@@ -1,14 +1,18 @@
-//! Packet forwarding on several cores. Each shard is a thread with its own sockets of the same addresses, its own queue
-//! of the TUN device, and its own copy of the edge's path. Everything else stays with the first thread.
+//! Packets on further cores. Each core has a thread with its own sockets on the same addresses, its
+//! own queue of the TUN device and its own copy of the edge's data path. All other work stays on
+//! the first thread.
 //!
-//! Shards receive state changes from the first thread in order, and hand it every frame that is not subscriber data, in
-//! batches. If the first thread's queue is full, the batch is dropped and counted, as at a full socket.
+//! Shards receive state changes from the first thread in order, and hand it, in batches, every
+//! frame that is not subscriber data. If the first thread falls behind, further batches are dropped
+//! and counted, as with a full socket.
 //!
-//! | file | purpose |
+//! Start with [`Shards::start`].
+//!
+//! | file | contents |
 //! |---|---|
-//! | `steer` | chooses the thread for a datagram |
-//! | `worker` | the event loop of a shard |
-//! | `batch` | frames that a shard hands to the first thread |
+//! | `steer` | which thread gets a datagram |
+//! | `worker` | the loop of a thread |
+//! | `batch` | what a thread passes to the first |
 
 mod batch;
 mod steer;
@@ -32,56 +36,54 @@ use crate::config::Event;
 pub(crate) use batch::Batch;
 use worker::Worker;
 
-/// Batches that wait for the first thread, of all threads together.
+/// Limit of batches waiting for the first thread, of all threads together.
 const BATCHES_MAX: usize = 64;
 
-/// Batches processed per turn, before other work.
+/// Batches that the first thread takes in a turn before it does other work.
 pub(super) const PART: usize = 4;
 
-/// The counters of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stats {
-    /// The kernel's id of the thread.
     pub(super) thread: i32,
     pub(super) udp: SocketStats,
     pub(super) written: Written,
-    /// Datagrams and packets for the first thread that it could not take.
+    /// Datagrams and packets dropped because the first thread was behind.
     pub(super) dropped: u64,
     /// Datagrams that could not be sent.
     pub(super) send_dropped: u64,
-    /// Packets for a device that is not there.
+    /// Packets dropped because there is no device.
     pub(super) nowhere: u64,
 }
 
-/// A thread that forwards packets.
+/// A packet thread, seen from the first.
 struct Shard {
     changes: Sender<Change>,
-    /// Number of these that were accepted.
+    /// Number of changes it has applied.
     applied: Arc<AtomicU64>,
     waker: Arc<Waker>,
     stats: Arc<Mutex<Stats>>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-/// The further threads, as the first thread sees them.
+/// All further threads, seen from the first.
 pub(super) struct Shards {
     shards: Vec<Shard>,
     batches: Receiver<Batch>,
     waker: Arc<Waker>,
-    /// Whether any has ended, which it only does when it cannot go on.
+    /// Whether a thread has ended, which it does only if it cannot continue.
     ended: Arc<AtomicBool>,
-    /// Number of the first thread for the kernel.
+    /// The kernel's thread id of the first thread.
     first: i32,
 }
 
-/// The kernel objects of a thread, opened while the process has privileges.
+/// A thread's descriptors, opened while the daemon still has privileges.
 pub(super) struct Seat {
     reactor: Reactor,
     sockets: Sockets,
     inside: Inside,
 }
 
-/// A seat for each further thread.
+/// Opens a seat for each further thread.
 pub(super) fn seats(event: &Event, sockets: &Sockets, queues: Vec<Queue>) -> Result<Vec<Seat>> {
     let mut queues = queues.into_iter();
     let seat = |_| {
@@ -193,7 +195,7 @@ impl Shards {
         })
     }
 
-    /// The counters of each thread, with those of the first thread as argument.
+    /// Counters of each thread; those of the first are given.
     pub(super) fn stats(&self, first: Stats) -> impl Iterator<Item = Stats> + '_ {
         let first = Stats {
             thread: self.first,
@@ -203,7 +205,7 @@ impl Shards {
         core::iter::once(first).chain(self.shards.iter().map(read))
     }
 
-    /// The sum of the counters of all further threads.
+    /// Sums of the counters of all further threads.
     pub(super) fn sum(&self) -> Stats {
         let read = |shard: &Shard| *shard.stats.lock().unwrap_or_else(PoisonError::into_inner);
         let add = |sum: Stats, one: Stats| Stats {
@@ -217,12 +219,12 @@ impl Shards {
         self.shards.iter().map(read).fold(Stats::default(), add)
     }
 
-    /// Sends the changes to every shard.
+    /// Sends changes to every thread.
     pub(super) fn tell(&mut self, edge: &mut Edge) {
         let mut told = false;
         while let Some(change) = edge.poll_change() {
             for shard in &self.shards {
-                // A thread that has ended is noticed by `work`.
+                // `work` notices a thread that has ended.
                 let _ = shard.changes.send(change.clone());
             }
             told = true;

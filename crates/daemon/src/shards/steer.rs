@@ -1,8 +1,9 @@
-//! Chooses the thread for a datagram: a classic BPF program that the kernel runs on the L2TP header.
+//! Chooses the thread that gets a datagram: a classic BPF program that the kernel runs over the
+//! L2TP header.
 //!
-//! Control messages and PPP control frames (RFC 1661: protocol numbers from 8000 on) go to the first thread. Packets go
-//! by their session id, or as the kernel spreads flows. A thread hands on a datagram that is not its own, so wrong
-//! steering loses nothing.
+//! Control messages and link frames (RFC 1661: protocol numbers from 8000 on) go to the first
+//! thread, which handles them. Packets go by their session id, or as the kernel spreads flows. A
+//! wrongly steered datagram is not lost: a thread passes on frames that it does not handle.
 
 use reactor::Instruction;
 
@@ -23,24 +24,26 @@ const JUMP: u16 = 0x05;
 const RETURN: u16 = 0x06;
 const RETURN_A: u16 = 0x16;
 
-/// No socket has this index: the kernel chooses by flow.
+/// No socket has this index, so the kernel chooses by flow.
 const BY_FLOW: u32 = u32::MAX;
 
-/// A target of jumps, resolved when the program is complete.
+/// A jump target, resolved when the program is complete.
 #[derive(Clone, Copy, PartialEq)]
 enum To {
     Next,
     Edge,
     V3,
     Whole,
-    /// Over two instructions, to the third.
+    /// Skips two instructions.
     Third,
 }
 
-/// The program for so many threads. `cookie` is the length of the cookies that we assign (RFC 3931, section 4.1).
+/// The program for `threads` threads. `cookie` is the length of the cookies that we assign (RFC
+/// 3931, section 4.1).
 ///
-/// Where L2TPv2 has numbers or an offset, or L2TPv3 a sublayer, the first octets of a frame are elsewhere: the former go
-/// to the first thread, the latter by their session.
+/// The first bytes of a frame are at another offset if an L2TPv2 header has sequence numbers or an
+/// offset field, or an L2TPv3 one has a sublayer. The former go to the first thread, the latter by
+/// their session.
 pub(super) fn program(steer: Steer, threads: u32, cookie: u8) -> Vec<Instruction> {
     let mut code: Vec<(u16, To, To, u32)> = Vec::new();
     let mut labels: Vec<(To, usize)> = Vec::new();
@@ -52,7 +55,7 @@ pub(super) fn program(steer: Steer, threads: u32, cookie: u8) -> Vec<Instruction
         (AND, next, next, 0x000f),
         (IF_EQUAL, To::V3, next, 3),
         (IF_EQUAL, next, To::Edge, 2),
-        // L: what comes then is two octets further on.
+        // L: all later fields are two bytes further on.
         (LOAD_BYTE, next, next, 0),
         (SET_X, next, next, 2),
         (IF_SET, To::Whole, next, 0x40),
@@ -83,8 +86,8 @@ pub(super) fn program(steer: Steer, threads: u32, cookie: u8) -> Vec<Instruction
     code.iter().enumerate().map(resolve).collect()
 }
 
-/// The first octet of a frame's protocol number, behind address and control or without (RFC 1661, section 6.6): from
-/// 0x80 on it is a link's.
+/// The first byte of a frame's protocol number, with or without address and control fields in front
+/// (RFC 1661, section 6.6). From 0x80 on the frame belongs to the link.
 fn frame(at: u32) -> [(u16, To, To, u32); 6] {
     let next = To::Next;
     [

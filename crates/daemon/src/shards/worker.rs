@@ -1,4 +1,4 @@
-//! The event loop of a shard.
+//! The loop of a thread that carries packets. Start with [`Worker::run`].
 
 use std::io;
 use std::sync::atomic::Ordering::Release;
@@ -17,10 +17,10 @@ use crate::rest::Rest;
 use crate::sockets::{Outside, Sockets};
 use crate::source::Source;
 
-/// Batches read from one socket per turn, before the other sockets are read.
+/// Batches read from one socket in a turn before other sources get theirs.
 const READS: usize = 8;
 
-/// The parts of a thread.
+/// What a thread is built from.
 pub(super) struct Parts {
     pub(super) path: Path,
     pub(super) sockets: Sockets,
@@ -32,31 +32,31 @@ pub(super) struct Parts {
     /// Wakes this thread.
     pub(super) waker: Arc<Waker>,
     pub(super) batches: SyncSender<Batch>,
-    /// Wakes the first.
+    /// Wakes the first thread.
     pub(super) first: Arc<Waker>,
     pub(super) stats: Arc<Mutex<Stats>>,
-    /// Number of changes accepted.
+    /// Number of changes it has applied.
     pub(super) applied: Arc<AtomicU64>,
     /// Set when a thread ends.
     pub(super) ended: Arc<AtomicBool>,
 }
 
-/// A thread that forwards packets.
+/// A thread that carries packets.
 pub(super) struct Worker {
     parts: Parts,
     received: RecvBatch,
     left: Batch,
-    /// A datagram about a packet that was not forwarded.
+    /// A reply to a packet that was not forwarded, such as an ICMP error.
     composed: Vec<u8>,
     stats: Stats,
     now: Instant,
     rest: Rest,
-    /// Datagrams that came in this turn.
+    /// Datagrams received in this turn.
     came: u64,
     is_over: bool,
 }
 
-/// Notifies the first thread when this one ends, also by a panic.
+/// Notifies the first thread when this one ends, for any reason.
 struct Farewell(Arc<AtomicBool>, Arc<Waker>);
 
 impl Drop for Farewell {
@@ -81,7 +81,7 @@ impl Worker {
         }
     }
 
-    /// Runs until the first thread stops it.
+    /// Runs until the first thread ends it.
     pub(super) fn run(mut self) -> io::Result<()> {
         let parts = &self.parts;
         let _farewell = Farewell(Arc::clone(&parts.ended), Arc::clone(&parts.first));
@@ -126,7 +126,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Applies pending changes; if the first thread has ended, this one ends too.
+    /// Applies pending changes. If the first thread is gone, this one ends.
     fn change(&mut self) {
         let parts = &mut self.parts;
         parts.waker.clear();
@@ -159,7 +159,8 @@ impl Worker {
         } = self;
         for _ in 0..READS {
             if let Err(error) = parts.sockets.receive(number, received) {
-                // A socket that cannot be read would be ready for ever.
+                // A socket that fails to read would stay ready, and the loop would never wait
+                // again.
                 tracing::error!(%error, socket = number, "a socket failed; it is not read any more");
                 return parts.reactor.set_interest(ready.token, Interest::NONE);
             }
@@ -204,7 +205,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends datagrams to peers, and reports the result of each packet to the inside.
+    /// Sends datagrams to peers, and reports to the inside what became of its packets.
     fn send(&mut self) {
         let Parts {
             path,
@@ -236,7 +237,7 @@ impl Worker {
         }
     }
 
-    /// Hands the first thread its frames.
+    /// Passes to the first thread everything this one does not handle.
     fn hand_over(&mut self) {
         let Self {
             parts,

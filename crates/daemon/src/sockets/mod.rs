@@ -1,6 +1,7 @@
 //! The UDP sockets: some are shared by many tunnels, others belong to one tunnel.
 //!
-//! `Route::socket` holds a socket's number; shared sockets have the lowest numbers.
+//! `Route::socket` holds a socket's number; shared sockets have the lowest numbers. `traffic` reads
+//! and writes them.
 
 mod outside;
 mod traffic;
@@ -19,10 +20,10 @@ use crate::config::{Event, Listen, Role, Sockets as Mode, Steer};
 
 pub(super) use outside::Outside;
 
-/// Datagrams that wait on a shared socket at most.
+/// Limit of datagrams queued on a shared socket.
 const QUEUE: usize = 2048;
 
-/// Which end a shared socket serves.
+/// The end of a tunnel that a shared socket serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Lns,
@@ -47,20 +48,20 @@ struct Own {
     parent: u32,
 }
 
-/// All of them.
+/// All sockets.
 pub(super) struct Sockets {
     shared: Vec<Shared>,
     own: Slab<Own>,
-    /// Datagrams of one of the tunnels' own sockets.
+    /// Datagrams queued for one of the tunnels' own sockets.
     spare: SendBatch,
     spare_for: u32,
     per_tunnel: [bool; 2],
-    /// Where the search for a socket to originate from begins.
+    /// Index where the search for a socket for an outgoing tunnel starts.
     next_lac: usize,
     blocked: usize,
-    /// What went through sockets that are closed.
+    /// Counters of sockets that are closed.
     closed: SocketStats,
-    /// Datagrams that could not be sent, and the last error.
+    /// Number of datagrams that could not be sent, and the last error.
     pub(super) dropped: u64,
     pub(super) last_error: Option<io::Error>,
 }
@@ -82,8 +83,8 @@ impl Sockets {
         }
     }
 
-    /// Opens a shared socket; `false` where it is optional and this host has not
-    /// that address family.
+    /// Opens a shared socket. Returns `false` if it is optional and the host lacks that address
+    /// family.
     pub(super) fn open_shared(
         &mut self,
         end: End,
@@ -95,8 +96,9 @@ impl Sockets {
         let options = options(event, shared || event.shards > 1);
         let bound = match event.shards {
             1 => UdpSocket::bind(listen.addr, &options),
-            // Alone, so that another daemon's address is not shared but refused; and with the port that this found, since
-            // the kernel may choose one that others share.
+            // Bound alone first, so that an address in use by another daemon is refused and not
+            // shared. The port comes from this socket too, since the kernel may otherwise choose
+            // one that others share.
             _ => UdpSocket::bind(listen.addr, &UdpOptions::default())
                 .map(|alone| alone.local_addr())
                 .and_then(|address| UdpSocket::bind(address, &options)),
@@ -133,12 +135,13 @@ impl Sockets {
         Ok(true)
     }
 
-    /// Shared sockets of the same addresses and numbers, for another thread.
+    /// Opens shared sockets of the same addresses and numbers, for another thread.
     pub(super) fn copy(&self, event: &Event, reactor: &mut Reactor) -> io::Result<Self> {
         let mut copy = Self::new(None, None);
         for (number, shared) in self.shared.iter().enumerate() {
             let socket = UdpSocket::bind(shared.socket.local_addr(), &options(event, true))?;
-            // The first one's were told; no other may be shorter without a word.
+            // The buffer sizes of the first socket were reported; no other may silently have
+            // smaller ones.
             if reports(&socket).ne(reports(&shared.socket)) {
                 tracing::warn!(address = %socket.local_addr(), "a further thread's buffers differ from the first one's");
             }
@@ -155,7 +158,7 @@ impl Sockets {
         Ok(copy)
     }
 
-    /// Attaches the program that chooses the socket of each shared address for a datagram.
+    /// Installs the program that chooses the socket for a datagram to a shared address.
     pub(super) fn steer(&self, program: &[Instruction]) -> io::Result<()> {
         let mut shared = self.shared.iter();
         shared.try_for_each(|shared| shared.socket.steer(program))
@@ -178,13 +181,12 @@ impl Sockets {
         }
     }
 
-    /// Their number.
+    /// Number of sockets.
     pub(super) fn len(&self) -> usize {
         self.shared.len() + self.own.len()
     }
 
-    /// What went through all sockets that are open now and the tunnels' own that are
-    /// not any more.
+    /// Counters of all open sockets, and of the tunnels' own sockets that are closed.
     pub(super) fn stats(&self) -> SocketStats {
         let shared = self.shared.iter().map(|shared| shared.socket.stats());
         let own = self.own.iter().map(|(_, own)| own.socket.stats());
@@ -196,9 +198,8 @@ impl Sockets {
         self.per_tunnel[usize::from(end == End::Lac)]
     }
 
-    /// The shared socket that a tunnel accepted on socket `number` belongs to, if it
-    /// is to have its own. It may have come in on another tunnel's own socket, where
-    /// both have the same peer.
+    /// The shared socket of a tunnel accepted on socket `number`, if the tunnel is to get its own.
+    /// The tunnel may have been opened on another tunnel's own socket, if both have the same peer.
     pub(super) fn to_be_parted(&self, number: u32) -> Option<u32> {
         let parent = match number.checked_sub(self.shared.len() as u32) {
             None => number,
@@ -208,8 +209,8 @@ impl Sockets {
         (shared.end == End::Lns && self.per_tunnel(End::Lns)).then_some(parent)
     }
 
-    /// A way to `peer` for a tunnel that we open, from the address `from` if that is
-    /// given. `Err` is for the operator.
+    /// A route to `peer` for a tunnel that we open, from the address `from` if given. `Err` is a
+    /// message for the operator.
     pub(super) fn originate(
         &mut self,
         peer: SocketAddr,
@@ -256,8 +257,7 @@ impl Sockets {
         }
     }
 
-    /// Opens the socket of one tunnel that a peer opened on the shared socket that
-    /// `route` names.
+    /// Opens the own socket of a tunnel that a peer opened on the shared socket of `route`.
     pub(super) fn accept(&mut self, route: Route, reactor: &mut Reactor) -> Result<u32, AddError> {
         let local = self.shared[route.socket as usize].socket.local_addr();
         let bind = SocketAddr::new(route.local.unwrap_or(local.ip()), local.port());
@@ -302,7 +302,7 @@ impl Sockets {
         Ok(number)
     }
 
-    /// Closes a tunnel's own socket; nothing happens to a shared one.
+    /// Closes a tunnel's own socket; does nothing for a shared one.
     pub(super) fn close(&mut self, number: u32, reactor: &mut Reactor) {
         let Some(index) = number.checked_sub(self.shared.len() as u32) else {
             return;
@@ -323,20 +323,20 @@ impl Sockets {
     }
 }
 
-/// The buffer sizes that a socket got.
+/// What the kernel granted for the socket's buffers.
 fn reports(socket: &UdpSocket) -> impl Iterator<Item = BufferReport> {
     let reports = [socket.receive_buffer(), socket.send_buffer()];
     reports.into_iter().flatten()
 }
 
-/// How a shared socket is set up.
+/// Options of a shared socket.
 fn options(event: &Event, reuse_port: bool) -> UdpOptions {
     UdpOptions {
         recv_buffer_bytes: Some(event.receive_buffer_bytes),
         send_buffer_bytes: Some(event.send_buffer_bytes),
         reuse_port,
         connect: None,
-        // Joined datagrams may be of many sessions, and go to one socket.
+        // Joined datagrams may belong to many sessions, and all go to one socket.
         gro: event.shards == 1 || event.steer == Steer::Peer,
     }
 }

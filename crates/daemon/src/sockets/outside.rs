@@ -1,11 +1,11 @@
-//! Datagrams to tunnels, composed in the send batch.
+//! Writes datagrams that carry packets directly into the send buffers.
 
 use base::Route;
 use reactor::Reactor;
 
 use super::Sockets;
 
-/// The sockets, and what watches them.
+/// The sockets, and the reactor that watches them.
 pub(crate) struct Outside<'a> {
     pub(crate) sockets: &'a mut Sockets,
     pub(crate) reactor: &'a mut Reactor,

@@ -1,4 +1,4 @@
-//! Receives datagrams, and sends them in batches.
+//! Reads datagrams, and sends them in batches.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,10 +22,10 @@ impl Sockets {
         Ok(true)
     }
 
-    /// The number that a datagram from `peer` on socket `number` is booked under.
+    /// The number of the socket that a datagram from `peer` on socket `number` belongs to.
     ///
-    /// A tunnel's own socket has the address of the shared one, so before it was
-    /// connected it may have got what was meant for that.
+    /// A tunnel's own socket has the address of the shared one. Before it was connected, it may
+    /// have received datagrams for the shared one.
     pub(crate) fn number_for(&self, number: u32, peer: SocketAddr) -> u32 {
         match number
             .checked_sub(self.shared.len() as u32)
@@ -36,13 +36,13 @@ impl Sockets {
         }
     }
 
-    /// Whether a send buffer is full, so that nothing more should be composed.
+    /// Whether a send buffer is full, so that no more datagrams should be composed.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked > 0
     }
 
-    /// Whether something has to be sent before a datagram for socket `number` can be
-    /// queued: see [`Sockets::make_room`].
+    /// Whether queued datagrams must be sent before one for socket `number` can be queued; see
+    /// [`Sockets::make_room`].
     pub(crate) fn needs_room(&self, number: u32) -> bool {
         match self.shared.get(number as usize) {
             Some(shared) => shared.out.is_full(),
@@ -50,7 +50,7 @@ impl Sockets {
         }
     }
 
-    /// Sends queued datagrams that must go before one for socket `number`.
+    /// Sends queued datagrams to make room for one for socket `number`.
     pub(crate) fn make_room(&mut self, number: u32, reactor: &mut Reactor) {
         if (number as usize) < self.shared.len() {
             self.flush_shared(number as usize, reactor);
@@ -59,7 +59,7 @@ impl Sockets {
         }
     }
 
-    /// Queues a datagram, for which there is room.
+    /// Queues a datagram; there must be room.
     pub(crate) fn push(&mut self, route: Route, bytes: &[u8]) {
         match self.shared.get_mut(route.socket as usize) {
             Some(shared) => shared.out.push(bytes, route.peer, route.local),
@@ -70,7 +70,7 @@ impl Sockets {
         }
     }
 
-    /// Begins a datagram, for which there is room: its octets are to be appended.
+    /// Starts a datagram, for which there must be room. The caller appends its bytes.
     pub(super) fn begin(&mut self, number: u32) -> &mut Vec<u8> {
         match self.shared.get_mut(number as usize) {
             Some(shared) => shared.out.begin(),
@@ -78,7 +78,7 @@ impl Sockets {
         }
     }
 
-    /// Ends the datagram begun.
+    /// Finishes the started datagram.
     pub(super) fn commit(&mut self, route: &Route) {
         match self.shared.get_mut(route.socket as usize) {
             Some(shared) => shared.out.commit(route.peer, route.local),
@@ -89,7 +89,7 @@ impl Sockets {
         }
     }
 
-    /// Whether anything is queued that could be sent.
+    /// Whether any queued datagram could be sent now.
     pub(crate) fn has_queued(&self) -> bool {
         let waits = |shared: &Shared| !shared.blocked && !shared.out.is_empty();
         !self.spare.is_empty() || self.shared.iter().any(waits)
@@ -138,8 +138,8 @@ impl Sockets {
         self.note(outcome);
     }
 
-    /// A tunnel's own socket that is full loses what does not fit; the tunnel
-    /// sends it again.
+    /// Sends the queue of a tunnel's own socket. Datagrams that do not fit are dropped; the tunnel
+    /// retransmits them.
     pub(super) fn flush_spare(&mut self) {
         if self.spare.is_empty() {
             return;

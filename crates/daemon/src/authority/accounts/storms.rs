@@ -1,9 +1,11 @@
-//! Subscribers who come and go while servers lose, delay, repeat and damage what they say, die and come back, and while
-//! the edge itself is killed: afterwards nobody was on line whom no server let in, and servers have every record that was
-//! on disk or on its way.
+//! Seeded simulations of accounting. Subscribers connect and disconnect while servers lose, delay,
+//! repeat and corrupt packets, crash and restart, and while the edge itself is killed. Afterwards
+//! every connected subscriber had been accepted by a server, and servers have every record that was
+//! on disk or in flight.
 //!
-//! The edge, the client of the servers, the delivery and the store are the daemon's own, with their glue; the sockets,
-//! and the time, are simulated. The store commits when the simulation says so, and a kill is a copy of its file.
+//! The edge, the RADIUS client, the delivery and the store are the daemon's own, with their glue;
+//! only sockets and time are simulated. The store commits when the simulation says so, and a kill
+//! is a copy of its file.
 
 mod books;
 mod node;
@@ -30,7 +32,7 @@ const SERVERS: usize = 3;
 /// The start of the virtual time, in seconds since 1970.
 const EPOCH_S: u64 = 1_700_000_000;
 
-/// What one seed is about.
+/// The state of the run of one seed.
 struct Storm {
     world: World,
     lns: NodeHandle<Node>,
@@ -43,12 +45,13 @@ struct Storm {
     seed: u64,
 }
 
-/// Half of the seeds have no store, as the daemon may: what is with no server then is lost when it is killed.
+/// Half of the seeds run without a store. Records that no server has are then lost when the edge is
+/// killed.
 fn has_store(seed: u64) -> bool {
     seed.is_multiple_of(2)
 }
 
-/// A directory for stores, removed at the end.
+/// A directory for stores, removed after the run.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -70,7 +73,7 @@ impl Drop for Directory {
     }
 }
 
-/// A concentrator whose sessions are clients.
+/// A LAC whose sessions are clients.
 struct Client {
     edge: Edge,
 }
@@ -137,7 +140,7 @@ fn open(client: &mut Client, now: base::Instant) -> TunnelKey {
     tunnel.expect("nothing is full")
 }
 
-/// A way to the servers, mostly a bad one.
+/// A network path to the servers, in most cases a bad one.
 fn link(rng: &mut Rng) -> Link {
     Link {
         loss: [0.0, 0.05, 0.2, 0.4][rng.below(4) as usize],
@@ -259,7 +262,7 @@ impl Storm {
         });
     }
 
-    /// The edge is gone without a word; another begins with what its store had.
+    /// The edge crashes without sending anything; a new one starts from the committed store.
     fn kill(&mut self) {
         let life = self.books.borrow_mut().killed();
         let store = has_store(self.seed).then(|| self.directory.store(life));
@@ -273,7 +276,8 @@ impl Storm {
         self.tunnel = self.world.with(self.lac, open);
     }
 
-    /// Servers are well again, everybody goes, and what waits has time to arrive.
+    /// Ends the storm: servers recover, every subscriber disconnects, and waiting records have time
+    /// to arrive.
     fn finish(mut self) {
         for &server in &self.servers {
             self.world
@@ -320,7 +324,7 @@ fn run(seed: u64) -> books::Seen {
     seen
 }
 
-/// Runs so many seeds from this one on, and says what they saw.
+/// Runs `count` seeds starting at `first`, and prints what they covered.
 fn storms(first: u64, count: u64) {
     let seen = RefCell::new(books::Seen::default());
     sim::seeds(count, |seed| seen.borrow_mut().add(run(first + seed)));

@@ -1,4 +1,5 @@
-//! What was asked, answered, noted, sent and received, over all lives of the edge.
+//! The test's own record of every request, reply and accounting record, over all lives of the edge.
+//! It asserts that none is lost and that identifiers are unique.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -7,27 +8,27 @@ use aaa::accounting::SessionId;
 use wire::radius::attribute::{ACCT_SESSION_ID, ACCT_STATUS_TYPE, status};
 use wire::radius::{Attributes, Packet, code};
 
-/// An identifier in flight: server, socket, number.
+/// Where an identifier is in flight: server, socket, identifier.
 type Place = (SocketAddr, u32, u8);
 
 /// One record.
 #[derive(Default)]
 struct Noted {
-    /// In which life it was noted.
+    /// The life of the edge that made it.
     life: u32,
-    /// The store has committed it.
+    /// Whether the store has committed it.
     on_disk: bool,
-    /// Servers got it so often.
+    /// How many times servers received it.
     received: u32,
-    /// A server's answer came.
+    /// Whether a server's acknowledgement arrived.
     acknowledged: bool,
-    /// The store has committed that.
+    /// Whether the store has committed the acknowledgement.
     forgotten: bool,
-    /// The edge was killed before it was on disk.
+    /// Whether the edge was killed before the record was on disk.
     may_be_lost: bool,
 }
 
-/// What happened, for who wants to know whether it did.
+/// What happened in a run, so that a test can check its coverage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) starts: u64,
@@ -55,13 +56,13 @@ impl Seen {
 pub(super) struct Books {
     pub(super) seen: Seen,
     life: u32,
-    /// Sessions for which a server said yes.
+    /// Sessions that a server accepted.
     accepted: HashSet<Vec<u8>>,
-    /// By the record's octets, of which no two are alike.
+    /// Records by their bytes; no two records are alike.
     noted: HashMap<Vec<u8>, Noted>,
-    /// By the store's number, which may come again once its record is gone.
+    /// Records by the store's number, which the store may reuse once the record is gone.
     numbers: HashMap<u64, Vec<u8>>,
-    /// What is outstanding, where it is, and who has an identifier.
+    /// Outstanding requests with their places, and the request that holds each identifier.
     open: HashMap<Vec<u8>, Option<Place>>,
     holders: HashMap<Place, Vec<u8>>,
 }
@@ -77,13 +78,13 @@ fn is_of(record: &[u8], kind: u32) -> bool {
 }
 
 impl Books {
-    /// A server says yes.
+    /// A server accepts a user.
     pub(super) fn accepted(&mut self, request: &Packet<'_>) {
         let session = request.find(ACCT_SESSION_ID).expect("it has one");
         self.accepted.insert(session.value.to_vec());
     }
 
-    /// Somebody is on line.
+    /// A subscriber is connected.
     pub(super) fn up(&mut self, session: SessionId) {
         self.seen.starts += 1;
         let is_accepted = self.accepted.contains(&session.text()[..]);
@@ -102,7 +103,7 @@ impl Books {
         self.numbers.insert(number, record.to_vec());
     }
 
-    /// A server got a record.
+    /// A server received a record.
     pub(super) fn received(&mut self, request: &Packet<'_>) {
         let record = request.attributes().octets();
         let noted = self.noted.get_mut(record);
@@ -111,7 +112,7 @@ impl Books {
         noted.received += 1;
     }
 
-    /// What was noted and acknowledged until now is on disk.
+    /// All records and acknowledgements so far are on disk.
     pub(super) fn committed(&mut self) {
         let life = self.life;
         for noted in self.noted.values_mut() {
@@ -136,7 +137,8 @@ impl Books {
         self.life
     }
 
-    /// A request leaves for a server: its identifier is nobody else's there, and it is none that has been answered.
+    /// A request leaves for a server. Asserts that no other request holds its identifier there, and
+    /// that it has not been answered before.
     pub(super) fn sent(&mut self, peer: SocketAddr, socket: u32, octets: &[u8]) {
         let request = Packet::parse(octets).expect("a request");
         let place = (peer, socket, request.identifier());
@@ -174,12 +176,12 @@ impl Books {
         assert!(start.acknowledged, "a Stop before its Start");
     }
 
-    /// A request about a session has its answer, or none.
+    /// A request about a session was answered or timed out.
     pub(super) fn answered(&mut self, session: SessionId) {
         self.open.remove(&session.text()[..]);
     }
 
-    /// A server has a record, as the client says.
+    /// The client reports that a server has a record.
     pub(super) fn recorded(&mut self, number: u64) {
         let record = &self.numbers[&number];
         self.open.remove(record);
@@ -192,7 +194,8 @@ impl Books {
         self.open.remove(&self.numbers[&number]);
     }
 
-    /// Every record is with a server, but for what a kill took; every Start has its Stop, but for whom a kill took.
+    /// Asserts that servers have every record and every Start has its Stop, except those a kill may
+    /// have lost.
     pub(super) fn assert_whole(&self) {
         for (record, noted) in &self.noted {
             assert!(

@@ -1,4 +1,4 @@
-//! The edge and its owner: what the daemon does in a turn, with simulated sockets.
+//! The edge and its owner in a storm: does what the daemon does in a turn, with simulated sockets.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::{EPOCH_S, Nothing, SECRET, SERVERS, endpoint};
 use crate::authority::accounts::Accounts;
 use crate::authority::radius::{ask, heed};
 
-/// Sockets to servers; the first of the node is L2TP's.
+/// Sockets to servers. Socket 0 of the node is L2TP's.
 pub(super) const RADIUS_SOCKETS: u32 = 2;
 
 pub(super) struct Node {
@@ -31,9 +31,9 @@ pub(super) struct Node {
     rng: Rng,
     /// When the store commits next.
     commit_at: Option<Instant>,
-    /// The longest that it waits for that.
+    /// The longest delay before a commit.
     commit_after: Duration,
-    /// Sessions by the token of their questions.
+    /// Sessions by the token of their authentication request.
     asked: HashMap<u64, SessionId>,
 }
 
@@ -85,7 +85,7 @@ fn edge(seed: [u8; 32], boot: u32, rechallenge: u64) -> Edge {
 }
 
 impl Node {
-    /// A life of the edge, with what is in the store if it has one.
+    /// Starts one life of the edge, from the store's contents if it has one.
     pub(super) fn new(
         seed: u64,
         life: u32,
@@ -97,14 +97,14 @@ impl Node {
         let mut octets = [0; 32];
         rng.fill(&mut octets);
         let boot = 1_000 + life;
-        // Its thread commits only when it is told to.
+        // The store's thread commits only on request.
         let options = Options {
             commit_interval: std::time::Duration::from_secs(86_400),
             ..Options::default()
         };
         let mut accounts = Accounts::open(store, options, nas(), boot, now).unwrap();
         if store.is_some() && rng.chance(0.5) {
-            // So that some have to be read back from the disk.
+            // Small limits, so that some records have to be read back from disk.
             accounts.delivery = Delivery::new(DeliveryConfig {
                 window: 2,
                 held_max: 4,
@@ -129,14 +129,14 @@ impl Node {
         node
     }
 
-    /// Accounting-Off.
+    /// Reports that accounting ends (Accounting-Off).
     pub(super) fn note_off(&mut self, now: Instant) {
         self.work(now);
         self.accounts.on_or_off(false, wall_s(now));
         self.noted(now);
     }
 
-    /// Takes note of the record that was made last.
+    /// Adds the newest record to the books.
     fn noted(&mut self, now: Instant) {
         assert_eq!(self.accounts.lost, 0);
         let Accounts { newest, record, .. } = &self.accounts;
@@ -206,7 +206,7 @@ impl Node {
         }
     }
 
-    /// The store commits what there is.
+    /// Commits all records in the store.
     fn commit(&mut self) {
         self.commit_at = None;
         if let Some(ledger) = &mut self.accounts.ledger {
@@ -215,7 +215,7 @@ impl Node {
         }
     }
 
-    /// Nothing waits anywhere.
+    /// Asserts that nothing waits in any queue.
     pub(super) fn assert_idle(&self) {
         let totals = self.client.totals();
         assert_eq!((totals.outstanding, totals.waiting), (0, 0));
@@ -255,7 +255,7 @@ impl Machine for Node {
             None => self.edge.receive(route, bytes, now, &mut Nothing),
             Some(socket) => {
                 let route = Route { socket, ..route };
-                // What is wrong with a reply, the client counts.
+                // The client counts invalid replies itself.
                 let _ = self.client.handle(Datagram { route, bytes }, now);
             }
         }

@@ -1,4 +1,4 @@
-//! A RADIUS server that behaves as its mood is.
+//! A simulated RADIUS server whose faults depend on its current mood.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,20 +20,20 @@ pub(super) const SECRET: &[u8] = b"a secret of the test";
 pub(super) enum Mood {
     Good,
     Dead,
-    /// Answers after some seconds, maybe after it was asked again.
+    /// Answers after some seconds, possibly after the request was retransmitted.
     Slow,
-    /// Loses half of the requests, and half of its replies.
+    /// Loses half of the requests and half of its own replies.
     Lossy,
-    /// Half of its replies have a wrong octet.
+    /// Half of its replies have a corrupted byte.
     Corrupt,
-    /// Does not know our secret, and takes nothing.
+    /// Does not know the shared secret, and accepts nothing.
     Stranger,
-    /// Says everything up to four times, over seconds.
+    /// Sends every reply up to four times, over several seconds.
     Again,
 }
 
 impl Mood {
-    /// Good ones and dead ones are the most frequent.
+    /// Good and dead servers are the most frequent.
     pub(super) const ALL: [Self; 10] = [
         Self::Good,
         Self::Good,
@@ -56,7 +56,7 @@ pub(super) struct Server {
     pub(super) mood: Mood,
     rng: Rng,
     books: Rc<RefCell<Books>>,
-    /// Replies, by when they leave.
+    /// Replies, by the time at which they leave.
     replies: BTreeMap<(Instant, u64), (Route, Vec<u8>)>,
     count: u64,
 }
@@ -130,7 +130,7 @@ impl Server {
     }
 }
 
-/// Users whose number ends in 5 are not let in, nor is who says a wrong secret.
+/// Rejects users whose number ends in 5, and users with a wrong password.
 fn lets_in(request: &Packet<'_>) -> bool {
     let authenticator = request.authenticator();
     assert_eq!(signature(request, &authenticator, SECRET), Signature::Right);
@@ -163,7 +163,7 @@ impl Machine for Server {
     }
 
     fn handle_timeout(&mut self, _: Instant) {
-        // What is due leaves with the next transmits.
+        // Due replies leave with the next transmits.
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
