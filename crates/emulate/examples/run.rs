@@ -1,5 +1,5 @@
-//! Runs a scenario and says what it came to and what it cost: `run SCENARIO.toml [FOLDER]` writes the results into the
-//! folder, if one is given.
+//! Runs a scenario, and prints its outcome and its cost: `run SCENARIO.toml [FOLDER]` writes the
+//! results into the folder, if one is given.
 
 use std::error::Error;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scenario = Scenario::load(&text, &file)?;
     let loaded_s = start.elapsed().as_secs_f64();
     let mut emulation = Emulation::new(scenario);
-    // The time at which the last end came up, and what it took.
+    // The emulated time at which the last session came up, and the real time that took.
     let mut up = (0.0, 0.0, 0);
     while emulation.step(1_000) {
         let progress = emulation.progress();
@@ -80,7 +80,7 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The most memory that the process ever had, in octets; 0 where the kernel does not say.
+/// Peak memory of the process, in bytes; 0 where the kernel does not report it.
 fn memory_peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! A run of a scenario, from outside: going on, looking in, stepping in, and what comes out.
+//! The public interface of a run: advance it, inspect it, inject events, and collect results.
 
 use std::io;
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::results::{Notes, Results};
 use crate::scenario::{ClockKind, Scenario};
 use crate::world::{Tcp, World};
 
-/// A scenario that is being run.
+/// A running scenario.
 ///
-/// It goes on only while it is told to, so whoever owns it paces it: as fast as it can, or by a clock, with
+/// It advances only when called, so its owner paces it: as fast as possible, or by a clock, with
 /// [`Emulation::next_due`] and [`Emulation::run_until`].
 pub struct Emulation {
     scenario: Arc<Scenario>,
@@ -28,45 +28,46 @@ pub struct Emulation {
     is_over: bool,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The time in the emulation, since its start.
+    /// Emulated time since the start.
     pub now: Duration,
-    /// How long it is at most.
+    /// The longest the run may take, in emulated time.
     pub run: Duration,
     /// Messages sent so far.
     pub messages: u64,
     /// UPDATEs among them.
     pub updates: u64,
-    /// Ends of sessions that are up.
+    /// Session ends that are up; a session between two emulated routers has two.
     pub endpoints_up: u64,
-    /// Ends of sessions that could be up.
+    /// All session ends, up or not.
     pub endpoints: u64,
-    /// Sessions that were lost, each counted at both ends.
+    /// Sessions that were lost, counted at each end.
     pub sessions_lost: u64,
-    /// Steps of events that were not taken yet.
+    /// Steps of events that are still to come.
     pub steps_left: usize,
 }
 
 /// An event that was injected, as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Injection {
-    /// The time in the emulation, in nanoseconds since its start.
+    /// Emulated time, in nanoseconds since the start.
     at_ns: u64,
     /// The event as it was written.
     event: String,
 }
 
-/// What a run can be repeated from: the scenario, seed included, and what was injected when.
+/// What is needed to repeat a run: the scenario with its seed, and each injected event with its
+/// time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// The file of the scenario, beside which the files that it names are looked for.
+    /// The path of the scenario; files that it names are relative to it.
     file: String,
     /// The scenario.
     scenario: String,
     injected: Vec<Injection>,
-    /// Where the recorded run was when the recording was taken, in nanoseconds since its start.
+    /// The emulated time of the recording, in nanoseconds since the start.
     until_ns: u64,
 }
 
@@ -107,14 +108,14 @@ impl Recording {
     /// Reads what [`Recording::to_json`] wrote.
     ///
     /// # Errors
-    /// Where the text is not that.
+    /// The text is not a recording.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 }
 
 impl Emulation {
-    /// The routers of `scenario` at the start: switched on, no session yet.
+    /// The routers of `scenario` at the start: running, with no session yet.
     #[must_use]
     pub fn new(scenario: Scenario) -> Self {
         let scenario = Arc::new(scenario);
@@ -126,7 +127,8 @@ impl Emulation {
         }
     }
 
-    /// Those of the routers that are `owned`, with sockets for their links over TCP; `waker` ends a wait for them.
+    /// Only the routers marked in `owned`, with sockets for their TCP links. `waker` ends a wait
+    /// for these sockets.
     pub(crate) fn part(
         scenario: Arc<Scenario>,
         owned: Vec<bool>,
@@ -142,12 +144,12 @@ impl Emulation {
         })
     }
 
-    /// What could not be opened.
+    /// Sockets that could not be opened.
     pub(crate) fn faults(&self) -> Vec<String> {
         self.world.faults.clone()
     }
 
-    /// Descriptors that are watched.
+    /// Number of watched descriptors.
     pub(crate) fn watched(&self) -> usize {
         self.world
             .tcp
@@ -155,7 +157,7 @@ impl Emulation {
             .map_or(0, |tcp| tcp.reactor.watched())
     }
 
-    /// Waits for sockets; says whether the waker ended it.
+    /// Waits for sockets; returns whether the waker ended the wait.
     pub(crate) fn wait(
         &mut self,
         deadline: Instant,
@@ -168,19 +170,19 @@ impl Emulation {
         self.world.wait(deadline, |now| Instant::ZERO + at(now))
     }
 
-    /// How long nothing was heard, once all events are over.
+    /// Time since the last UPDATE; none before all events are over.
     pub(crate) fn quiet_since_events(&self) -> Option<Duration> {
         self.world.is_over().then(|| self.world.quiet_for())
     }
 
-    /// An event that somebody else reads and records.
+    /// Injects an event that the caller has parsed and recorded.
     pub(crate) fn inject_event(&mut self, event: &Event) {
         self.world.observer.watch(&self.scenario.topology, event);
         self.world.look_again();
         self.world.schedule(event);
     }
 
-    /// What the loop cost.
+    /// Cost of the event loop.
     pub(crate) fn loop_stats(&self) -> Option<LoopStats> {
         let reactor = &self.world.tcp.as_ref()?.reactor;
         Some(LoopStats {
@@ -191,7 +193,7 @@ impl Emulation {
         })
     }
 
-    /// What was noted, at the end.
+    /// Observations of the run, taken at its end.
     pub(crate) fn take_notes(&mut self) -> Notes {
         self.world.count_received();
         let topology = &self.scenario.topology;
@@ -203,10 +205,11 @@ impl Emulation {
         }
     }
 
-    /// Runs a recording again, up to where it was taken.
+    /// Runs a recording again, up to the time at which it was taken.
     ///
     /// # Errors
-    /// Every fault of the scenario or of an injected event, as when a file that it names is not there any more.
+    /// Every fault of the scenario or of an injected event, for example a file that no longer
+    /// exists.
     pub fn replay(recording: &Recording) -> Result<Self, Faults> {
         let scenario = Scenario::load(&recording.scenario, &recording.file)?;
         if scenario.clock == ClockKind::Real {
@@ -222,7 +225,7 @@ impl Emulation {
         Ok(emulation)
     }
 
-    /// What it takes to run this again.
+    /// What is needed to repeat this run.
     #[must_use]
     pub fn recording(&self) -> Recording {
         Recording {
@@ -239,13 +242,13 @@ impl Emulation {
         &self.scenario
     }
 
-    /// The time in the emulation, since its start.
+    /// Emulated time since the start.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.world.now.since(Instant::ZERO)
     }
 
-    /// When something happens next; none once the run is over.
+    /// Time of the next activity; none once the run is over.
     pub fn next_due(&mut self) -> Option<Duration> {
         if self.is_over {
             return None;
@@ -254,12 +257,13 @@ impl Emulation {
         Some(next.unwrap_or(self.scenario.run).min(self.scenario.run))
     }
 
-    /// Goes through at most `turns` instants at which something happens; says whether there are more.
+    /// Advances through at most `turns` instants that have activity; returns whether there are
+    /// more.
     pub fn step(&mut self, turns: usize) -> bool {
         self.go(turns, self.scenario.run)
     }
 
-    /// Goes on until the time `until`, or the end of the run if that is earlier.
+    /// Advances to the time `until`, or to the end of the run if that is earlier.
     pub fn run_until(&mut self, until: Duration) {
         let until = until.min(self.scenario.run);
         while !self.is_over && self.now() < until {
@@ -267,7 +271,7 @@ impl Emulation {
         }
     }
 
-    /// Goes on until the run is over.
+    /// Advances to the end of the run.
     pub fn run(&mut self) {
         while self.step(usize::MAX) {}
     }
@@ -293,7 +297,7 @@ impl Emulation {
         !self.is_over
     }
 
-    /// How far the run is.
+    /// The progress of the run.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
@@ -308,14 +312,14 @@ impl Emulation {
         }
     }
 
-    /// Lets an event happen that the scenario does not have: `text` is one of its `[[event]]` sections without the
-    /// heading; without `at_s` it happens now.
+    /// Injects an event that the scenario does not have. `text` is one `[[event]]` section without
+    /// its heading; without `at_s` the event takes place now.
     ///
     /// # Errors
     /// Every fault of the section.
     pub fn inject(&mut self, text: &str) -> Result<Event, Faults> {
         let event = self.scenario.read_event(text, self.now())?;
-        // What else is due at this instant comes before, so that a replay finds the same order.
+        // All other activity of this instant comes first, so that a replay finds the same order.
         while !self.is_over && self.world.next().is_some_and(|at| at <= self.world.now) {
             self.go(1, self.scenario.run);
         }
@@ -329,37 +333,38 @@ impl Emulation {
         Ok(event)
     }
 
-    /// The speaker of the router called `name`; none if there is no such router, or it has failed.
+    /// The speaker of the router called `name`; none if there is no such router, or if it has
+    /// failed.
     #[must_use]
     pub fn router(&self, name: &str) -> Option<&Speaker> {
         self.world.speaker(self.scenario.topology.find(name)?)
     }
 
-    /// As [`Emulation::router`], for [`Speaker::walk_sent`]: what would change the speaker goes by
-    /// [`Emulation::inject`], which is recorded.
+    /// Like [`Emulation::router`], for [`Speaker::walk_sent`]. Changes to a speaker must go through
+    /// [`Emulation::inject`], which records them.
     pub fn router_to_show(&mut self, name: &str) -> Option<&mut Speaker> {
         self.world.speaker_mut(self.scenario.topology.find(name)?)
     }
 
-    /// Writes the routes that the router called `name` has into `out`, as an MRT table (RFC 6396) whose time is that of
-    /// the emulation in seconds.
+    /// Writes the routes of the router called `name` into `out` as an MRT table (RFC 6396). The
+    /// table's timestamp is the emulated time in seconds.
     ///
     /// # Errors
-    /// Where it cannot be written, or there is no such router.
+    /// `out` cannot be written, or there is no such router.
     pub fn write_mrt(&self, name: &str, out: impl std::io::Write) -> std::io::Result<()> {
         let router = self.scenario.topology.find(name);
         let router = router.ok_or_else(|| std::io::Error::other(format!("no router {name}")))?;
         self.world.write_table(router, out)
     }
 
-    /// What the run has come to so far.
+    /// The results so far.
     #[must_use]
     pub fn results(&self) -> Results {
         let world = &self.world;
         Results::new(&self.scenario, &world.observer, world.totals, world.now)
     }
 
-    /// Ends the run, and says what it came to.
+    /// Ends the run and returns its results.
     #[must_use]
     pub fn finish(self) -> Results {
         self.results()

@@ -1,4 +1,5 @@
-//! What happens in an emulation, as data.
+//! The events that a scenario may contain, as data. `world::steps` turns each into the steps that
+//! carry it out.
 
 use std::path::PathBuf;
 
@@ -10,13 +11,13 @@ use crate::topology::Topology;
 /// One event of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When it happens, since the start of the run.
+    /// The time of the event, since the start of the run.
     pub at: Duration,
-    /// What happens.
+    /// What the event does.
     pub action: Action,
 }
 
-/// What happens in an event. Routers and links are indices into the topology.
+/// What an event does. Routers and links are indices into the topology.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A router announces a prefix.
@@ -33,54 +34,55 @@ pub enum Action {
         /// The prefix.
         prefix: Prefix,
     },
-    /// A router announces a victim's prefix, or a part of it.
+    /// A router announces a victim's prefix, or a more specific part of it.
     Hijack {
         /// The hijacker.
         router: u32,
-        /// Whose prefix it is.
+        /// The owner of the prefix.
         victim: u32,
-        /// What is announced.
+        /// The announced prefix.
         prefix: Prefix,
-        /// Whether the victim's autonomous system stands at the path's end, so that the origin looks right.
+        /// Whether the path ends in the victim's autonomous system, so that the origin looks right.
         forged_origin: bool,
-        /// How long it lasts; to the end if not given.
+        /// How long it lasts; to the end of the run if not given.
         lasts: Option<Duration>,
     },
-    /// A router passes every route on to everyone, whoever it has it from.
+    /// A router advertises every route to every neighbour, whichever neighbour it learned the route
+    /// from.
     Leak {
         /// The router.
         router: u32,
-        /// How long it lasts; to the end if not given.
+        /// How long it lasts; to the end of the run if not given.
         lasts: Option<Duration>,
     },
     /// Prefixes are withdrawn and announced again, several times.
     Flap {
         /// The routers, each with the prefix that it flaps.
         who: Vec<(u32, Prefix)>,
-        /// How often.
+        /// Number of flaps.
         times: u32,
-        /// From one withdrawal to the next; the prefix is away for half of it.
+        /// Time from one withdrawal to the next; the prefix is withdrawn for half of it.
         period: Duration,
-        /// Most by which each router starts later than the event, drawn by seed.
+        /// Largest delay by which a router starts after the event, drawn by seed.
         spread: Duration,
     },
     /// A session is reset by one of its ends.
     Reset {
-        /// The link that it runs over.
+        /// The link of the session.
         link: u32,
     },
     /// A link fails.
     LinkFailure {
         /// The link.
         link: u32,
-        /// After how long it is repaired; never if not given.
+        /// Time until it is repaired; never if not given.
         lasts: Option<Duration>,
     },
-    /// A router fails and loses all it knew.
+    /// A router fails and loses all its state.
     RouterFailure {
         /// The router.
         router: u32,
-        /// After how long it starts again; never if not given.
+        /// Time until it starts again; never if not given.
         lasts: Option<Duration>,
     },
     /// A router announces the routes of a table in an MRT file.
@@ -89,14 +91,14 @@ pub enum Action {
         router: u32,
         /// The file.
         file: PathBuf,
-        /// Routes at most.
+        /// Limit of routes.
         routes_max: usize,
     },
-    /// A router sends a neighbour an UPDATE that is wrong.
+    /// A router sends a malformed UPDATE to a neighbour.
     Malformed {
-        /// Who sends it.
+        /// The sender.
         router: u32,
-        /// Who gets it.
+        /// The receiver.
         neighbour: u32,
         /// The message with its header.
         message: Vec<u8>,
@@ -104,7 +106,7 @@ pub enum Action {
 }
 
 impl Event {
-    /// The event in a few words, with the routers' names.
+    /// A short description of the event, with the routers' names.
     #[must_use]
     pub fn label(&self, topology: &Topology) -> String {
         let name = |router: u32| topology.name(router);
@@ -155,7 +157,7 @@ impl Event {
         }
     }
 
-    /// The kind of the event, as a scenario writes it.
+    /// The kind of the event, in the word that scenarios use.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.action {

@@ -1,4 +1,4 @@
-//! Files that scenarios name, their compression taken off.
+//! Opens the files that scenarios name, and decompresses them.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -7,10 +7,10 @@ use std::path::Path;
 use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 
-/// Opens the file at `path`; one that begins as gzip or bzip2 does is decompressed.
+/// Opens the file at `path`, and decompresses it if it starts as a gzip or bzip2 file does.
 ///
 /// # Errors
-/// Of the file itself; what is wrong further on is told by reading.
+/// The file cannot be opened. Faults further on in the file are reported by the reads.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut start = [0; 3];

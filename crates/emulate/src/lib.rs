@@ -1,17 +1,20 @@
-//! Routers by the thousand in one process, each a speaker of `bgp`, in real or in virtual time.
+//! Emulates thousands of BGP routers in one process, each a speaker of the `bgp` crate, in real or
+//! in virtual time.
 //!
-//! | module | what it is |
+//! Start with [`Emulation`], then read `world`, where the routers run.
+//!
+//! | module | contents |
 //! |---|---|
-//! | `scenario` | a TOML file becomes a [`Scenario`], or the list of its faults |
+//! | `scenario` | reads a TOML file into a [`Scenario`], or lists its [`Fault`]s |
 //! | [`topology`] | routers and links: mesh, ring, tree, fabric, random graph, AS relationships |
-//! | `event` | the events of a scenario; `world::steps` are the changes that an event makes |
-//! | `world` | the routers, and a calendar of the messages under way between them |
-//! | `observer` | the counts and shares recorded during a run |
+//! | `event` | the events that a scenario may contain; `world::steps` carries them out |
+//! | `world` | the routers and the messages in flight between them, driven by a calendar |
+//! | `observer` | what is recorded during a run |
 //! | `results` | JSON, CSV, SVG, one HTML page |
-//! | `emulation` | the public entry point: an [`Emulation`] |
+//! | `emulation` | the public interface: an [`Emulation`] |
 //!
-//! The state machines and the bytes of messages are the real ones. In memory TCP is left out, with its segments,
-//! retransmissions and windows. The same scenario and seed give a bit-identical run.
+//! The state machines and the encoded messages are the real ones. Links in memory leave out TCP
+//! only: segments, retransmissions, windows. The same scenario and seed give a bit-identical run.
 //!
 //! ```
 //! use emulate::{Emulation, Scenario};

@@ -1,7 +1,9 @@
-//! What is noted while a run goes on: who sent what, when a best route last changed, and who believes whom.
+//! Records a run: UPDATEs sent by each router, the time of the last best-route change, and which
+//! routers have accepted a hijacked or leaked route.
 //!
-//! What happens belongs to the event that a step was last taken for. Share of routers over time is kept for a bounded
-//! number of addresses, each with a bounded number of points, no two nearer than a millionth of the run.
+//! Activity is attributed to the event whose step was taken last. The shares of routers over time
+//! are kept for a bounded number of addresses, each with a bounded number of points. Two points are
+//! at least a millionth of the run apart.
 
 use std::net::IpAddr;
 
@@ -11,19 +13,19 @@ use wire::bgp::Prefix;
 use crate::event::{Action, Event};
 use crate::topology::Topology;
 
-/// Addresses that are watched at most, the first ones that events are about.
+/// Limit of watched addresses; the first ones that events mention are watched.
 const WATCHES_MAX: usize = 32;
-/// Spans of the run whose UPDATEs are counted apart.
+/// Number of equal spans into which a run is divided to count its UPDATEs.
 const SPANS: u64 = 2_000;
-/// Longest path that is counted apart.
+/// Longest path length counted separately.
 const PATH_MAX: usize = 31;
 
-/// An event as it went.
+/// What is recorded about one event.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) label: String,
     pub(crate) kind: &'static str,
-    /// When its first and its last step were taken; none if it has not begun.
+    /// When its first and its last step were taken; none if it has not started.
     pub(crate) steps: Option<(Instant, Instant)>,
     pub(crate) last_change: Option<Instant>,
     pub(crate) last_update: Option<Instant>,
@@ -31,19 +33,19 @@ pub(crate) struct Record {
     pub(crate) changes: u64,
 }
 
-/// What a router's best route to a watched address is.
+/// Where a router's best route to a watched address leads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Belief {
-    /// There is none.
+    /// There is no route.
     #[default]
     Nothing,
     /// It leads to the owner.
     Owner,
-    /// It leads to a hijacker, or through one who leaks.
+    /// It leads to a hijacker, or through a router that leaks.
     Other,
 }
 
-/// The share of routers by what they believe, as counts.
+/// Number of routers with each belief.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) owner: u32,
@@ -53,19 +55,19 @@ pub(crate) struct Tally {
 /// An address that is watched.
 pub(crate) struct Watch {
     pub(crate) address: IpAddr,
-    /// What is announced around it, the longest first.
+    /// Announced prefixes that contain the address, the longest first.
     pub(crate) prefixes: Vec<Prefix>,
     pub(crate) owner_asn: u32,
-    /// Who hijacks, and whether behind a forged origin.
+    /// The hijackers, each with whether it forges the origin.
     pub(crate) hijackers: Vec<(u32, bool)>,
-    /// Who leaks.
+    /// The routers that leak.
     pub(crate) leakers: Vec<u32>,
     beliefs: Vec<(Belief, u8)>,
     tally: Tally,
     pub(crate) series: Vec<(Instant, Tally)>,
 }
 
-/// What one router did.
+/// Counters of one router.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Doings {
     pub(crate) updates_sent: u32,
@@ -73,7 +75,7 @@ pub(crate) struct Doings {
     pub(crate) changes: u32,
 }
 
-/// All notes of a run.
+/// All observations of a run.
 pub(crate) struct Observer {
     pub(crate) records: Vec<Record>,
     current: usize,
@@ -89,7 +91,8 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Notes of a run of `events` over `topology`; the first record is that of the sessions' coming up.
+    /// Starts observing a run of `events` over `topology`. The first record covers the start-up,
+    /// while sessions come up.
     pub(crate) fn new(topology: &Topology, events: &[Event], run: Duration) -> Self {
         let mut observer = Self {
             records: Vec::new(),
@@ -114,7 +117,7 @@ impl Observer {
         observer
     }
 
-    /// The number of a new record.
+    /// Adds a record and returns its number.
     pub(crate) fn record(&mut self, label: String, kind: &'static str) -> u32 {
         self.records.push(Record {
             label,
@@ -124,7 +127,7 @@ impl Observer {
         self.records.len() as u32 - 1
     }
 
-    /// Watches what `event` is about.
+    /// Watches the addresses that `event` concerns.
     pub(crate) fn watch(&mut self, topology: &Topology, event: &Event) {
         let asn = |router: u32| topology.routers[router as usize].asn;
         match &event.action {
@@ -184,7 +187,7 @@ impl Observer {
         if known || self.watches.len() == WATCHES_MAX {
             return;
         }
-        // Prefixes seen before that the new address lies in belong to it too.
+        // Earlier prefixes that contain the new address belong to its watch too.
         let address = prefix.address();
         let mut prefixes: Vec<Prefix> = self
             .watches
@@ -206,21 +209,21 @@ impl Observer {
         self.watches.push(watch);
     }
 
-    /// Whether `prefix` lies around a watched address.
+    /// Whether `prefix` contains a watched address.
     pub(crate) fn is_watched(&self, prefix: Prefix) -> bool {
         self.watches
             .iter()
             .any(|watch| watch.prefixes.contains(&prefix))
     }
 
-    /// A step is taken for the event with this record.
+    /// Notes that a step is taken for the event with this record.
     pub(crate) fn begin(&mut self, record: u32, now: Instant) {
         self.current = record as usize;
         let steps = &mut self.records[self.current].steps;
         *steps = Some((steps.map_or(now, |(first, _)| first), now));
     }
 
-    /// `router` sent so many UPDATEs.
+    /// `router` sent `updates` UPDATEs.
     pub(crate) fn sent(&mut self, router: u32, updates: u32, now: Instant) {
         if updates == 0 {
             return;
@@ -234,12 +237,12 @@ impl Observer {
         self.span_of(now).0 += updates;
     }
 
-    /// `router` was handed so many UPDATEs.
+    /// `router` received `updates` UPDATEs.
     pub(crate) fn received(&mut self, router: u32, updates: u32) {
         self.routers[router as usize].updates_received += updates;
     }
 
-    /// So many best routes of `router` changed.
+    /// `changes` best routes of `router` changed.
     pub(crate) fn changed(&mut self, router: u32, changes: u32, now: Instant) {
         if changes == 0 {
             return;
@@ -251,7 +254,8 @@ impl Observer {
         self.span_of(now).1 += changes;
     }
 
-    /// What `router` believes of the watched address number `watch`, and how long its path is.
+    /// Records where the route of `router` to the watched address number `watch` leads, and the
+    /// length of its path.
     pub(crate) fn believes(
         &mut self,
         watch: usize,
@@ -281,7 +285,7 @@ impl Observer {
         }
     }
 
-    /// Takes over what another part of the same run noted of its routers.
+    /// Adds what another part of the same run observed.
     pub(crate) fn absorb(&mut self, other: Self) {
         for (own, its) in self.records.iter_mut().zip(other.records) {
             own.steps = match (own.steps, its.steps) {
@@ -312,7 +316,7 @@ impl Observer {
         }
     }
 
-    /// How long the run has been without an UPDATE.
+    /// Time since the last UPDATE.
     pub(crate) fn quiet_for(&self, now: Instant) -> Duration {
         now - self.last_update
     }
@@ -327,7 +331,7 @@ impl Observer {
 }
 
 impl Watch {
-    /// Adds up what other routers believed, at each time.
+    /// Adds the beliefs of other routers, at each time.
     fn absorb(&mut self, other: Self) {
         for (own, its) in self.beliefs.iter_mut().zip(other.beliefs) {
             if its.0 != Belief::Nothing {
@@ -359,7 +363,7 @@ impl Watch {
         }
     }
 
-    /// Notes that `prefix` is announced around the address.
+    /// Notes that `prefix`, which contains the address, is announced.
     fn around(&mut self, prefix: Prefix) {
         if !self.prefixes.contains(&prefix) {
             self.prefixes.push(prefix);
@@ -368,8 +372,8 @@ impl Watch {
         }
     }
 
-    /// What a router believes whose best path has these autonomous systems, the nearest first; `local` if the route is
-    /// its own, and it `asn`.
+    /// Where a best route leads whose path has these autonomous systems, the nearest first. `local`
+    /// means that the router `asn` originates the route itself.
     pub(crate) fn judge(
         &self,
         asn: u32,
@@ -397,7 +401,7 @@ impl Watch {
         (belief, length)
     }
 
-    /// How many routers have a path of each length, from 0 to 31 and more.
+    /// Number of routers with each path length, from 0 to 31; the last includes longer paths.
     pub(crate) fn path_lengths(&self) -> Vec<u32> {
         let mut counts = vec![0; PATH_MAX + 1];
         for (belief, length) in &self.beliefs {

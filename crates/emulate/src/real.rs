@@ -1,8 +1,11 @@
-//! A run by the machine's clock: routers on threads of their own, over TCP where their links say so, beside daemons
-//! outside of the emulation.
+//! Runs a scenario in real time: routers run on several threads, use TCP where their links ask for
+//! it, and can peer with daemons outside of the emulation.
 //!
-//! A process may have so many descriptors, a thread with a table of its own as many again: routers are dealt out to
-//! threads so that each has room for its sockets. Routers with links in memory between them stay together.
+//! The kernel limits the descriptors of a process, but a thread with a descriptor table of its own
+//! has the same limit again. Routers are therefore spread over threads so that each thread has room
+//! for its sockets. Routers connected by links in memory share a thread.
+//!
+//! Start with [`Fleet`].
 
 use std::io;
 use std::os::fd::AsFd;
@@ -21,21 +24,21 @@ use crate::results::Results;
 use crate::scenario::Scenario;
 use crate::topology::{Topology, Transport};
 
-/// Descriptors of a thread that are not for connections.
+/// Descriptors of a thread that are not available for connections.
 const RESERVE: u64 = 300;
-/// Ends over TCP from which on a second core is used.
+/// Number of TCP ends from which on a second core is used.
 const ENDS_FOR_TWO: usize = 2_000;
-/// A thread looks up at least so often.
+/// Longest time for which a thread waits.
 const LOOK: Duration = Duration::from_millis(50);
-/// Where many connections are served, what comes is gathered for so long before it is read.
+/// With many connections, the time for which input is gathered before it is read.
 const GATHER: Duration = Duration::from_millis(4);
-/// Connections that are many.
+/// Number of connections that counts as many.
 const MANY: usize = 256;
 
-/// What a thread is asked to do with its part.
+/// A function that a thread runs on its part.
 type Request = Box<dyn FnOnce(&mut Part) + Send>;
 
-/// Some of the routers.
+/// The routers of one thread.
 pub(crate) struct Part {
     emulation: Emulation,
     is_stopped: bool,
@@ -49,7 +52,7 @@ struct Worker {
     is_here: Vec<bool>,
 }
 
-/// A run by the machine's clock.
+/// A run in real time.
 pub struct Fleet {
     scenario: Arc<Scenario>,
     workers: Vec<Worker>,
@@ -57,30 +60,31 @@ pub struct Fleet {
     injected: Vec<(Duration, String)>,
 }
 
-/// What a thread's loop cost.
+/// Cost of one thread's loop.
 #[derive(Clone, Debug)]
 pub struct LoopStats {
-    /// What it waits with.
+    /// The poller it waits with.
     pub poller: PollerKind,
-    /// Descriptors that are watched.
+    /// Number of watched descriptors.
     pub watched: usize,
-    /// What waiting cost.
+    /// Cost of waiting.
     pub waits: WaitStats,
-    /// Where its time went.
+    /// How its time was spent.
     pub handlers: Vec<HandlerStats>,
 }
 
 impl Fleet {
-    /// Starts the routers. With `poller` the threads wait for sockets.
+    /// Starts the routers. The threads wait for sockets with `poller`.
     ///
     /// # Errors
-    /// What could not be opened, or that routers which have to stay together have more sockets than a thread may have.
+    /// A socket that could not be opened, or routers that must share a thread and need more sockets
+    /// than a thread may have.
     pub fn start(scenario: Scenario, poller: PollerKind) -> io::Result<Self> {
         let _ = reactor::limits::raise_descriptor_limit();
         let room = reactor::limits::descriptor_limit().saturating_sub(RESERVE) as usize;
         let parts = deal(&scenario.topology, room).map_err(io::Error::other)?;
         let scenario = Arc::new(Scenario {
-            // When it is quiet is asked of all parts together.
+            // The owner asks all parts together whether they are quiet.
             quiet: None,
             ..scenario
         });
@@ -108,7 +112,7 @@ impl Fleet {
         &self.scenario
     }
 
-    /// Threads that have routers.
+    /// Number of threads that run routers.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.workers.len()
@@ -120,7 +124,7 @@ impl Fleet {
         clock::now().since(self.started).min(self.scenario.run)
     }
 
-    /// How far the run is.
+    /// The progress of the run.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let parts = self.ask_all(|part| part.emulation.progress());
@@ -137,7 +141,8 @@ impl Fleet {
         }
     }
 
-    /// Whether the run is over: its time, or all events with nothing more to hear for `quiet`.
+    /// Whether the run is over: its time has passed, or all events have ended and no UPDATE was
+    /// sent for `quiet`.
     #[must_use]
     pub fn is_over(&self, quiet: Option<Duration>) -> bool {
         let end = self.started + self.scenario.run;
@@ -150,7 +155,7 @@ impl Fleet {
         clock::now() >= end || quiet.is_some_and(is_quiet)
     }
 
-    /// Lets an event happen that the scenario does not have; as [`Emulation::inject`].
+    /// Injects an event that the scenario does not have, as [`Emulation::inject`] does.
     ///
     /// # Errors
     /// Every fault of the section.
@@ -162,7 +167,8 @@ impl Fleet {
         Ok(event)
     }
 
-    /// What `look` finds in the speaker of a router and its time; none if there is no such router here, or it failed.
+    /// Calls `look` with the speaker of a router and its time; none if there is no such router
+    /// here, or if it failed.
     pub fn with_router<R: Send + 'static>(
         &self,
         name: &str,
@@ -181,7 +187,7 @@ impl Fleet {
         found.flatten()
     }
 
-    /// The routes of a router as an MRT table; as [`Emulation::write_mrt`].
+    /// The routes of a router as an MRT table, as [`Emulation::write_mrt`] writes it.
     ///
     /// # Errors
     /// There is no such router here.
@@ -198,7 +204,7 @@ impl Fleet {
         written.ok_or_else(missing)?
     }
 
-    /// What the threads' loops cost.
+    /// Costs of the threads' loops.
     #[must_use]
     pub fn loops(&self) -> Vec<LoopStats> {
         self.ask_all(|part| part.emulation.loop_stats())
@@ -207,13 +213,13 @@ impl Fleet {
             .collect()
     }
 
-    /// What it takes to run this again: by the machine's clock that is not to come out the same.
+    /// What is needed to run this again. In real time, the outcome will differ.
     #[must_use]
     pub fn recording(&self) -> Recording {
         Recording::of(&self.scenario, &self.injected, self.now())
     }
 
-    /// Ends the run, and says what it came to.
+    /// Ends the run and returns its results.
     #[must_use]
     pub fn finish(mut self) -> Results {
         let scenario = Arc::clone(&self.scenario);
@@ -223,14 +229,14 @@ impl Fleet {
         });
         for worker in &mut self.workers {
             if let Some(thread) = worker.thread.take() {
-                // A thread that has ended by a fault has told nothing: it is missed in what was noted.
+                // A thread that panicked returned no observations; the results lack them.
                 let _ = thread.join();
             }
         }
         Results::of_parts(&scenario, notes)
     }
 
-    /// What every part says to the same question; one whose thread has ended says nothing.
+    /// Asks every part the same question. A part whose thread has ended does not answer.
     fn ask_all<R: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Part) -> R + Clone + Send + 'static,
@@ -271,7 +277,8 @@ impl Worker {
         let thread = reactor::spawn_apart("routers", &[waker.as_fd()], move || {
             let opened = Emulation::part(scenario, owned, &woken, poller);
             let done = opened.and_then(|emulation| run(emulation, started, &woken, &asked));
-            // The descriptor of this thread's table goes with the table; the other one is the owner's.
+            // The descriptor in this thread's table is freed with the table; the other one is the
+            // owner's.
             std::mem::forget(woken);
             done
         })?;
@@ -289,7 +296,7 @@ impl Worker {
     ) -> Receiver<R> {
         let (answer, answered) = channel();
         let request: Request = Box::new(move |part| {
-            // Who asked may not wait any more.
+            // The caller may no longer be waiting.
             let _ = answer.send(question(part));
         });
         let _ = self.requests.send(request);
@@ -337,10 +344,11 @@ fn run(
     Ok(())
 }
 
-/// Deals the routers out to threads that have room for so many sockets each: for each thread, who is there.
+/// Spreads the routers over threads, each with room for `room` sockets. Returns, for each thread,
+/// which routers it runs.
 ///
 /// # Errors
-/// Routers that are tied together by links in memory have more.
+/// Routers connected by links in memory need more than one thread has.
 fn deal(topology: &Topology, room: usize) -> Result<Vec<Vec<bool>>, String> {
     let count = topology.routers.len();
     let mut parent: Vec<u32> = (0..count as u32).collect();
@@ -379,7 +387,7 @@ fn deal(topology: &Topology, room: usize) -> Result<Vec<Vec<bool>>, String> {
     let mut groups: Vec<(usize, Vec<u32>)> = groups.into_values().collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.0));
     for (size, routers) in groups {
-        // The emptiest one has room, or a new one is made.
+        // They go to the emptiest thread that has room, or to a new one.
         let place = (0..threads.len())
             .min_by_key(|&at| threads[at].0)
             .unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Runs by the machine's clock, over TCP on loopback.
+//! Runs in real time, over TCP on loopback.
 
 use std::time::{Duration as Wall, Instant as Moment};
 
@@ -7,7 +7,7 @@ use bgp::{DynamicConfig, PeerSettings, RemoteAsn, Speaker, SpeakerConfig};
 use emulate::{Fleet, Scenario};
 use reactor::PollerKind;
 
-/// Each test has a network of its own, so that they may run at once.
+/// Each test has an address range of its own, so that tests may run at the same time.
 fn scenario(rest: &str, port: u16) -> Scenario {
     let text = format!(
         "clock = \"real\"\nrun_s = 600\nseed = 5\n[routers]\nhold_time_s = 3\nport = {port}\nconnect_retry_s = 0.2\n{rest}"
@@ -15,7 +15,7 @@ fn scenario(rest: &str, port: u16) -> Scenario {
     Scenario::load(&text, "test.toml").unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
-/// Far more than it takes: only a fault comes near it.
+/// Waits far longer than needed: only a fault makes it time out.
 fn until(what: &str, mut is_done: impl FnMut() -> bool) {
     let end = Moment::now() + Wall::from_secs(60);
     while !is_done() {
@@ -103,7 +103,7 @@ fn links_in_memory_and_over_tcp_stand_side_by_side_and_both_fail_and_are_mended(
 
 #[test]
 fn a_daemon_outside_is_a_router_of_the_graph() {
-    // The daemon: a speaker of our own on a thread, driven as the real one is.
+    // The daemon is a speaker of our own on a thread, driven as in the real daemon.
     let address: std::net::SocketAddr = "127.61.7.9:17903".parse().unwrap();
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let outside = std::thread::spawn(move || serve(address, &stopped));
@@ -116,13 +116,13 @@ fn a_daemon_outside_is_a_router_of_the_graph() {
     fleet
         .inject("kind = \"announce\"\nrouter = \"r3\"\nprefix = \"198.51.100.0/24\"")
         .unwrap();
-    // It ends when it has heard of it.
+    // The thread ends when it has received the withdrawal or announcement it waits for.
     until("the end of the daemon", || outside.is_finished());
     assert!(outside.join().unwrap(), "it heard of the route");
     drop((fleet, stop));
 }
 
-/// Announces 203.0.113.0/24, and serves until 198.51.100.0/24 was heard of.
+/// Announces 203.0.113.0/24, and serves until it has received 198.51.100.0/24.
 fn serve(address: std::net::SocketAddr, stopped: &std::sync::mpsc::Receiver<()>) -> bool {
     let mut config = SpeakerConfig::new(64_999, std::net::Ipv4Addr::new(127, 61, 7, 9));
     let accept = Some(bgp::policy::Policy::accept());

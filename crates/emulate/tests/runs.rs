@@ -1,4 +1,4 @@
-//! Whole runs: what routers come to believe, and that a run is its seed's.
+//! Whole runs: which routes routers end with, and that the same seed gives the same run.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ fn run(text: &str) -> Results {
     emulation.finish()
 }
 
-/// A graph of 120 networks; as100 announces at 2 s.
+/// A graph of 120 networks; as100 announces its prefix at 2 s.
 fn graph(seed: u64, more: &str) -> String {
     format!(
         "seed = {seed}\nrun_s = 60\nstop_when_quiet_s = 3\n[topology]\nkind = \"random\"\nrouters = 120\n{more}\n\
@@ -48,8 +48,8 @@ fn a_full_mesh_at_one_and_three_seconds_keeps_every_session() {
     );
 }
 
-/// Class and length of the best route of each router to `owner`, as Gao and Rexford's preferences have it: by customers
-/// first, then by peers, then by providers, each by the shortest way.
+/// Class and length of each router's best route to `owner` by Gao and Rexford's preferences: routes
+/// from customers first, then from peers, then from providers, each by the shortest path.
 fn stable_state(topology: &Topology, owner: u32) -> Vec<Option<(u8, usize)>> {
     let routers = topology.routers.len();
     let mut sides = vec![Vec::new(); routers];
@@ -79,7 +79,8 @@ fn stable_state(topology: &Topology, owner: u32) -> Vec<Option<(u8, usize)>> {
             best[at] = lengths.min().map(|length| (2, length));
         }
     }
-    // Down to customers, the shortest first: providers tell of their best, whatever it is.
+    // Next come routes from providers, the shortest first: a provider advertises its best route,
+    // whatever its class.
     let mut done = vec![false; routers];
     loop {
         let next = (0..routers)
@@ -136,11 +137,12 @@ fn a_longer_prefix_takes_all_whom_origin_validation_does_not_save() {
         last.deceived
     };
     assert_eq!(deceived("", ""), 1.0);
-    // Only the hijacker itself believes it then.
+    // Then only the hijacker itself uses the hijacked route.
     assert_eq!(deceived("[routers]\nrov_share = 1.0", ""), 1.0 / 120.0);
     let half = deceived("[routers]\nrov_share = 0.5", "");
     assert!(half > 1.0 / 120.0 && half < 0.5, "{half}");
-    // An authorisation is for the whole prefix alone, so a forged origin does not make a part of it valid.
+    // An authorisation covers only the whole prefix, so a forged origin does not make a more
+    // specific prefix valid.
     let forged = deceived("[routers]\nrov_share = 1.0", "forged_origin = true\n");
     assert_eq!(forged, 1.0 / 120.0);
 }
@@ -169,7 +171,7 @@ fn a_hijack_that_ends_leaves_nobody_deceived() {
     assert!(results.events[3].label.ends_with("(end)"));
 }
 
-/// Two tops with a customer each, and one between them that should carry nothing.
+/// Two top networks with a customer each, and one network between them that should carry nothing.
 fn two_sides(roles: &str) -> String {
     let mut text = String::from("run_s = 60\nstop_when_quiet_s = 3\n");
     text.push_str(&format!("[routers]\nroles_share = {roles}\n"));
@@ -193,7 +195,7 @@ fn two_sides(roles: &str) -> String {
 
 #[test]
 fn a_leak_draws_a_provider_until_somebody_has_roles() {
-    // The right one prefers what its customer leaks to what its peer says.
+    // The right top network prefers the route its customer leaks to the route from its peer.
     assert_eq!(run(&two_sides("0.0")).addresses[0].deceived_max, 0.25);
     assert_eq!(run(&two_sides("1.0")).addresses[0].deceived_max, 0.0);
 }
@@ -207,7 +209,7 @@ fn a_leaker_without_roles_is_stopped_by_those_who_have_them() {
     assert_eq!(run(&text).addresses[0].deceived_max, 0.0);
 }
 
-/// A ring of five; r1 announces, then something happens at 5 s.
+/// A ring of five; r1 announces, then `event` takes place at 5 s.
 fn ring(event: &str) -> String {
     format!(
         "run_s = 40\n[topology]\nkind = \"ring\"\nrouters = 5\n[routers]\nhold_time_s = 3\nkeepalive_s = 1\n\
@@ -308,7 +310,7 @@ fn a_rate_puts_a_message_behind_those_before_it() {
         "[[event]]\nkind = \"announce\"",
         "[links]\nrate_mbps = 0.0008\ndelay_ms = 1\n[[event]]\nkind = \"announce\"",
     );
-    // 100 octets a second: an UPDATE of some 60 octets takes half a second to leave.
+    // At 100 bytes per second, an UPDATE of some 60 bytes takes about half a second to leave.
     let results = run(&text);
     let announced_s = results.events[1].convergence_s.unwrap();
     assert!(announced_s > 0.4, "{announced_s}");

@@ -1,16 +1,17 @@
-//! Results as pictures.
+//! Charts of the results.
 
 use plot::{Axis, Chart, Kind, Series};
 
 use super::{AddressResult, EventResult, Results, Share};
 
-/// Events of one address that are looked at closely, at most.
+/// Limit of events of one address that get a close-up chart.
 const CLOSE_UPS_MAX: usize = 4;
-/// Spans in which the picture of activity counts, at most.
+/// Limit of spans in the activity chart.
 const SPANS_MAX: usize = 150;
 
 impl Results {
-    /// Every picture of the results: shares over time by address, path lengths, activity, and UPDATEs by router.
+    /// All charts of the results: shares over time by address, path lengths, activity, and UPDATEs
+    /// by router.
     #[must_use]
     pub fn charts(&self) -> Vec<Chart> {
         let mut charts: Vec<Chart> = Vec::new();
@@ -30,7 +31,7 @@ impl Results {
         charts
     }
 
-    /// The pictures as SVG, each with a name for its file that no other has.
+    /// The charts as SVG, each with a unique file name.
     #[must_use]
     pub fn svgs(&self) -> Vec<(String, String)> {
         let mut svgs: Vec<(String, String)> = Vec::new();
@@ -48,7 +49,7 @@ impl Results {
         svgs
     }
 
-    /// From when on there is something to see: a second before the first event that is not the start.
+    /// Where a chart starts: a second before the first event after the start-up.
     fn first_s(&self) -> f64 {
         let events = self.events.iter().filter(|event| event.kind != "start");
         let first = events.map(|event| event.at_s).fold(f64::INFINITY, f64::min);
@@ -77,7 +78,8 @@ impl Results {
         chart
     }
 
-    /// The shares from an event on, until nothing changes any more or the next event begins; none if it changes nothing.
+    /// The shares from an event until the last change or the next event; none if the event changes
+    /// nothing.
     fn after(&self, address: &AddressResult, event: &EventResult) -> Option<Chart> {
         let converged_s = event.last_step_s + event.convergence_s?;
         let longer_s = event.at_s + 1.1 * (converged_s - event.at_s);
@@ -163,7 +165,7 @@ impl Results {
         chart.log_if_crushed()
     }
 
-    /// When which event was, for below a picture.
+    /// The times of the events, for the text below a chart.
     fn marks(&self) -> Vec<String> {
         let events = self.events.iter().filter(|event| event.kind != "start");
         let mut marks: Vec<String> = events
@@ -178,7 +180,8 @@ impl Results {
     }
 }
 
-/// The shares of an address from `from_s` to `to_s`, at times since `zero_s` in units of which a second has `units`.
+/// The shares of an address from `from_s` to `to_s`, with time counted from `zero_s` in units of
+/// 1/`units` of a second.
 fn series(address: &AddressResult, from_s: f64, to_s: f64, zero_s: f64, units: f64) -> Vec<Series> {
     let mut all = Vec::new();
     let mut add = |name: String, colour: usize, value: fn(&Share) -> f64| {
@@ -206,7 +209,8 @@ fn series(address: &AddressResult, from_s: f64, to_s: f64, zero_s: f64, units: f
     all
 }
 
-/// The values from `first_s` to `end_s`, each where it starts to hold; a change at `end_s` is left out.
+/// The values from `first_s` to `end_s`, each at the time from which it holds. A change at `end_s`
+/// is left out.
 fn steps(
     address: &AddressResult,
     value: fn(&Share) -> f64,
@@ -231,8 +235,8 @@ fn steps(
     points
 }
 
-/// Counts in spans of `span_s` as rates a second, `joined` spans at a time: each where its spans start, and the last
-/// again where they end.
+/// Converts counts in spans of `span_s` to rates per second, `joined` spans at a time. Each rate is
+/// at the start of its spans; the last is repeated at their end.
 pub(super) fn rates(counts: &[u32], joined: usize, span_s: f64) -> Vec<(f64, f64)> {
     let edge_s = |span: usize| span as f64 * span_s;
     let steps = counts.chunks(joined).zip((0..).step_by(joined));
@@ -248,7 +252,7 @@ pub(super) fn rates(counts: &[u32], joined: usize, span_s: f64) -> Vec<(f64, f64
     steps
 }
 
-/// At most three digits behind the point.
+/// Rounds to at most three decimals.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

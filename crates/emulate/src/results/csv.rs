@@ -1,4 +1,4 @@
-//! Results as tables, RFC 4180.
+//! Results as CSV tables (RFC 4180).
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ impl Results {
         text
     }
 
-    /// A row for each address and time at which the shares changed.
+    /// A row for each address and each time at which its shares changed.
     #[must_use]
     pub fn shares_csv(&self) -> String {
         let mut text = String::from("address,at_s,owner,deceived,without\r\n");
@@ -72,7 +72,7 @@ fn line(text: &mut String, cells: &[String]) {
     text.push_str("\r\n");
 }
 
-/// A cell in quotes where it needs them.
+/// Quotes a cell if it needs quotes.
 fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\r', '\n']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

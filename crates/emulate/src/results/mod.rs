@@ -1,7 +1,7 @@
-//! What a run came to: figures for programs, pictures for people.
+//! The results of a run: figures for programs, charts for people.
 //!
-//! Everything here is of virtual time or counts, so it is the same each time a scenario is run with its seed; how long
-//! the machine took is not in it.
+//! All figures are virtual times or counts, so the same scenario and seed always give the same
+//! results. The real time that a run took is not among them.
 
 mod charts;
 mod csv;
@@ -15,25 +15,25 @@ use serde::Serialize;
 use crate::observer::{Observer, Record};
 use crate::scenario::Scenario;
 
-/// Routers that are listed one by one in the page at most; JSON and CSV have all.
+/// Limit of routers listed in the HTML page; JSON and CSV list all.
 const LISTED_MAX: usize = 50;
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
-    /// What the scenario is called.
+    /// The scenario's title.
     pub title: String,
-    /// Where its chance came from.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// How many routers there are.
+    /// Number of routers.
     pub routers: usize,
-    /// How many links.
+    /// Number of links.
     pub links: usize,
-    /// Ends of sessions that are up at the end.
+    /// Session ends that are up when the run ends.
     pub endpoints_up: u64,
-    /// Sessions that were lost, each counted at both ends.
+    /// Sessions that were lost, counted at each end.
     pub sessions_lost: u64,
-    /// UPDATEs that a router called malformed (RFC 7606).
+    /// UPDATEs that a router found malformed (RFC 7606).
     pub malformed: u64,
     /// When the run ended, in seconds.
     pub end_s: f64,
@@ -41,30 +41,31 @@ pub struct Results {
     pub messages: u64,
     /// UPDATEs among them.
     pub updates: u64,
-    /// Each event in the order in which they began.
+    /// All events, in the order in which they started.
     pub events: Vec<EventResult>,
-    /// Each address that events were about.
+    /// All addresses that events concern.
     pub addresses: Vec<AddressResult>,
     /// UPDATEs and changes over time.
     pub activity: Activity,
-    /// Each router.
+    /// Figures of each router.
     pub per_router: Vec<RouterResult>,
 }
 
-/// How an event went.
+/// The course of one event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventResult {
-    /// What happened.
+    /// A description of the event.
     pub label: String,
-    /// Its kind as scenarios write it, or `start`.
+    /// Its kind in the word that scenarios use, or `start`.
     pub kind: &'static str,
-    /// When it began, in seconds.
+    /// When it started, in seconds.
     pub at_s: f64,
     /// When its last step was taken, in seconds.
     pub last_step_s: f64,
-    /// From the last step to the last change of any best route, in seconds; none if there was no change after it.
+    /// Seconds from the last step to the last change of any best route; none if none changed after
+    /// it.
     pub convergence_s: Option<f64>,
-    /// From the last step to the last UPDATE, in seconds; none if there was none after it.
+    /// Seconds from the last step to the last UPDATE; none if there was none after it.
     pub quiet_after_s: Option<f64>,
     /// UPDATEs sent until the next event.
     pub updates: u64,
@@ -72,24 +73,24 @@ pub struct EventResult {
     pub changes: u64,
 }
 
-/// Who believed whom about one address.
+/// Where the routers' best routes to one address lead.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AddressResult {
     /// The address.
     pub address: String,
-    /// Prefixes around it that were announced, the longest first.
+    /// Announced prefixes that contain it, the longest first.
     pub prefixes: Vec<String>,
     /// The owner's autonomous system.
     pub owner_asn: u32,
-    /// Those who hijacked it.
+    /// The hijackers.
     pub hijackers: Vec<u32>,
-    /// Those who leaked.
+    /// The routers that leaked.
     pub leakers: Vec<u32>,
     /// Share of routers over time.
     pub shares: Vec<Share>,
-    /// Routers with a path of 0, 1, 2... autonomous systems at the end.
+    /// Number of routers with a path of 0, 1, 2... autonomous systems when the run ends.
     pub path_lengths: Vec<u32>,
-    /// The largest share that ever believed a hijacker or went through a leaker.
+    /// The largest share of routers whose route ever led to a hijacker or through a leaker.
     pub deceived_max: f64,
 }
 
@@ -98,26 +99,26 @@ pub struct AddressResult {
 pub struct Share {
     /// Seconds since the start.
     pub at_s: f64,
-    /// Whose best route leads to the owner.
+    /// Routers whose best route leads to the owner.
     pub owner: f64,
-    /// Whose best route leads to a hijacker or through a leaker.
+    /// Routers whose best route leads to a hijacker or through a leaker.
     pub deceived: f64,
-    /// Who has no route.
+    /// Routers without a route.
     pub without: f64,
 }
 
 /// UPDATEs and changes in equal spans of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Activity {
-    /// How long a span is, in seconds.
+    /// Length of a span, in seconds.
     pub span_s: f64,
-    /// UPDATEs sent in each.
+    /// UPDATEs sent in each span.
     pub updates: Vec<u32>,
-    /// Best routes changed in each.
+    /// Best routes changed in each span.
     pub changes: Vec<u32>,
 }
 
-/// What one router did.
+/// Counters of one router.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterResult {
     /// Its name.
@@ -141,7 +142,7 @@ pub(crate) struct Totals {
     pub(crate) malformed: u64,
 }
 
-/// What one of several parts of a run noted.
+/// The observations of one part of a run.
 pub(crate) struct Notes {
     pub(crate) observer: Observer,
     pub(crate) totals: Totals,
@@ -149,7 +150,7 @@ pub(crate) struct Notes {
 }
 
 impl Results {
-    /// The results of a run whose parts had some of the routers each.
+    /// Results of a run whose parts ran some of the routers each.
     pub(crate) fn of_parts(scenario: &Scenario, parts: Vec<Notes>) -> Self {
         let mut parts = parts.into_iter();
         let nothing = || Notes {
@@ -169,7 +170,7 @@ impl Results {
         Self::new(scenario, &all.observer, all.totals, all.end)
     }
 
-    /// The results of a run of `scenario` that ended at `end`.
+    /// Results of a run of `scenario` that ended at `end`.
     pub(crate) fn new(
         scenario: &Scenario,
         observer: &Observer,
@@ -213,7 +214,7 @@ impl Results {
         }
     }
 
-    /// All of it as JSON, ending in a newline.
+    /// All results as JSON, ending in a newline.
     #[must_use]
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]

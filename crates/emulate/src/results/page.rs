@@ -1,4 +1,4 @@
-//! Results as one HTML page that needs no other file.
+//! Results as one self-contained HTML page.
 
 use plot::number::grouped;
 use plot::{Block, Page};
@@ -7,7 +7,7 @@ use super::charts::rounded;
 use super::{LISTED_MAX, Results};
 
 impl Results {
-    /// The page with the time line, the pictures and the tables.
+    /// The page with the timeline, the charts and the tables.
     #[must_use]
     pub fn to_html(&self) -> String {
         let mut page = Page::new(self.title.clone());

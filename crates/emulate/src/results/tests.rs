@@ -99,7 +99,7 @@ fn what_an_event_did_is_shown_closely() {
 #[test]
 fn what_is_shown_closely_ends_before_the_next_event() {
     let mut results = results();
-    // Both ends of a picture: when nothing changes any more, and when the next event begins.
+    // A chart may end when nothing changes any more, or when the next event starts.
     for convergence_s in [0.6, 4.0] {
         results.events[1].convergence_s = Some(convergence_s);
         let charts = results.charts();
@@ -140,7 +140,7 @@ fn activity_is_drawn_as_steps_of_few_spans() {
 fn a_step_of_a_rate_begins_where_the_one_before_ends() {
     let steps = charts::rates(&[3; 1_000], 7, 0.03);
     assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0));
-    // A step for each seven spans, and the end of the last one, which has six.
+    // One step for every seven spans, and the end of the last one, which has six spans.
     assert_eq!(steps.len(), 143 + 1);
     assert_eq!((steps[142].0, steps[143].0), (994.0 * 0.03, 1000.0 * 0.03));
     assert_eq!(steps[142].1, steps[143].1);

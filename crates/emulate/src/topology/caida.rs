@@ -1,14 +1,15 @@
-//! AS relationships as CAIDA publishes them: `a|b|-1`, `a|b|0`, each perhaps with a source behind it.
+//! Reads AS relationships in the format that CAIDA publishes: lines of `a|b|-1` or `a|b|0`, each
+//! optionally followed by a source.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 
 use super::{LINKS_MAX, ROUTERS_MAX, Relation, RouterSettings, Tier, Topology};
 
-/// Why a file of AS relationships was refused.
+/// Why a file of AS relationships was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum CaidaFault {
-    /// A line is not of the format.
+    /// A line has another format.
     #[error("line {line}: {what}")]
     Line {
         /// The line, from 1.
@@ -21,8 +22,8 @@ pub enum CaidaFault {
     Io(#[from] std::io::Error),
 }
 
-/// Adds the networks and links of the file to `topology`; networks are called as1, as2 and so on by their numbers, in
-/// the order in which the file has them.
+/// Adds the networks and links of the file to `topology`. Networks are named as1, as2 and so on by
+/// their AS numbers, in the order of the file.
 pub(super) fn read(
     topology: &mut Topology,
     text: impl Read,
@@ -83,7 +84,7 @@ fn parse(line: &str) -> Result<(u32, u32, Relation), &'static str> {
     Ok((a, b, relation))
 }
 
-/// Says of each network where it stands: with customers or without, with providers or without.
+/// Sets the tier of each network, from whether it has customers and providers.
 fn rank(topology: &mut Topology) {
     let mut sides = vec![(false, false); topology.routers.len()];
     for link in &topology.links {

@@ -1,30 +1,34 @@
-//! A random graph of autonomous systems: a clique at the top, transit below it, stubs at the edge.
+//! A random graph of autonomous systems: a clique at the top, transit networks below it, stubs at
+//! the edge.
 //!
-//! Who needs a provider takes those that have many customers already (preferential attachment), so a few become very
-//! large and most stay small, as in the measured graph. Providers always come earlier in the order than their
-//! customers: there is no cycle of payment. Left out: geography, siblings, exchanges as places.
+//! A network chooses its providers in proportion to the customers that they already have
+//! (preferential attachment). A few networks therefore become very large and most stay small, as in
+//! the measured Internet. Providers always precede their customers in the order, so the provider
+//! relation has no cycles.
+//!
+//! Left out: geography, siblings, exchange points as places.
 
 use sim::Rng;
 
 use super::{Relation, RouterSettings, Tier, Topology, nth_asn};
 
-/// How a random graph looks.
+/// Parameters of a random graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GraphShape {
-    /// Autonomous systems.
+    /// Number of autonomous systems.
     pub routers: usize,
-    /// Of these, how many form the clique at the top.
+    /// How many of them form the clique at the top.
     pub top: usize,
     /// Share of stubs, 0 to 1.
     pub stub_share: f64,
     /// Mean number of providers of a network below the top, at least 1.
     pub providers_mean: f64,
-    /// Mean number of peers that a transit network takes besides.
+    /// Mean number of peers that a transit network chooses, besides its providers.
     pub peers_mean: f64,
 }
 
 impl GraphShape {
-    /// Shares and means like those of the Internet of the 2020s, for `routers` networks.
+    /// Shares and means close to those of the Internet of the 2020s, for `routers` networks.
     #[must_use]
     pub fn internet(routers: usize) -> Self {
         Self {
@@ -37,14 +41,15 @@ impl GraphShape {
     }
 }
 
-/// Chance that a provider or peer is taken evenly and not by its customers: it keeps the small ones growing.
+/// Probability that a provider or peer is drawn uniformly and not by its number of customers, so
+/// that small networks grow too.
 const EVEN: f64 = 0.15;
-/// Providers that one network has at most.
+/// Limit of providers of one network.
 const PROVIDERS_MAX: usize = 8;
-/// Peers that one network takes at most, besides those that take it.
+/// Limit of peers that one network chooses, not counting peers that choose it.
 const PEERS_MAX: usize = 64;
 
-/// Adds the networks of `shape` to `topology`, as1, as2 and so on.
+/// Adds the networks of `shape` to `topology`, named as1, as2 and so on.
 pub(super) fn grow(
     topology: &mut Topology,
     shape: &GraphShape,
@@ -70,7 +75,8 @@ pub(super) fn grow(
             topology.join(a, b, Relation::Peer);
         }
     }
-    // Each customer's link puts its provider here once more: an even draw from it is a draw by degree.
+    // Each customer link adds its provider once more, so a uniform draw from this list is a draw by
+    // degree.
     let mut drawn: Vec<u32> = (0..top as u32).collect();
     let mut chosen = Vec::new();
     for customer in top..n {
@@ -91,7 +97,7 @@ pub(super) fn grow(
     peer(topology, &mut rng, shape, [top, carriers], &drawn);
 }
 
-/// Peerings among transit networks, none of them beside a link that is there already.
+/// Adds peerings among transit networks that have no link with each other yet.
 fn peer(
     topology: &mut Topology,
     rng: &mut Rng,
@@ -108,7 +114,7 @@ fn peer(
     }
     let mut chosen = Vec::new();
     for a in top..carriers {
-        // Half of the mean, since others take this one as well.
+        // Half of the mean, since other networks choose this one as well.
         let wanted = geometric(rng, shape.peers_mean / 2.0).min(PEERS_MAX);
         choose(rng, drawn, carriers, wanted, &mut chosen);
         for &b in &chosen {
@@ -122,10 +128,11 @@ fn peer(
     }
 }
 
-/// Up to `wanted` different numbers below `candidates`, most of them by how often they were drawn before.
+/// Up to `wanted` different numbers below `candidates`, most of them weighted by how often they
+/// were drawn before.
 fn choose(rng: &mut Rng, drawn: &[u32], candidates: usize, wanted: usize, chosen: &mut Vec<u32>) {
     chosen.clear();
-    // Twice as many draws as wanted, so that this ends where few can be had.
+    // Two draws for each number wanted, so that the loop ends even if few candidates exist.
     for _ in 0..2 * wanted {
         if chosen.len() == wanted {
             break;
@@ -144,7 +151,7 @@ fn choose(rng: &mut Rng, drawn: &[u32], candidates: usize, wanted: usize, chosen
     }
 }
 
-/// A number from 0 on with the given mean, each further one as likely as the one before.
+/// A random number from 0 up with the given mean, geometrically distributed.
 fn geometric(rng: &mut Rng, mean: f64) -> usize {
     let further = mean.max(0.0) / (1.0 + mean.max(0.0));
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! Who is there and who speaks to whom: routers, links, and the shapes they are laid out in.
+//! Routers, the links between them, and the shapes they are arranged in. Start with [`Topology`].
 
 mod caida;
 mod graph;
@@ -16,46 +16,46 @@ use wire::bgp::Prefix;
 pub use caida::CaidaFault;
 pub use graph::GraphShape;
 
-/// Routers of one topology at most.
+/// Limit of routers in one topology.
 pub const ROUTERS_MAX: usize = 200_000;
-/// Links of one topology at most.
+/// Limit of links in one topology.
 pub const LINKS_MAX: usize = 4_000_000;
 
-/// The first address of routers whose links are all in memory.
+/// The first router address where all links are in memory.
 const ADDRESS_BASE: u32 = 0x0a00_0001;
-/// The first address of routers where some links are TCP: loopback.
+/// The first router address where some links use TCP: a loopback address.
 const LOOPBACK_BASE: u32 = 0x7f40_0001;
-/// The first of the prefixes that routers own, a /24 each.
+/// The first of the prefixes that routers own; each is a /24.
 const PREFIX_BASE: u32 = 0x1000_0000;
 
-/// Where in the hierarchy of providers a router stands.
+/// A router's place in the hierarchy of providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// It has no provider and peers with all others like it.
+    /// It has no provider, and peers with all other routers of this tier.
     Top,
     /// It has customers.
     Transit,
-    /// It has none.
+    /// It has providers only.
     Stub,
     /// The topology has no roles.
     Flat,
 }
 
-/// What the other end of a link is to this end.
+/// What the router at the other end of a link is to this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// It pays this end.
+    /// It pays this router.
     Customer,
-    /// This end pays it.
+    /// This router pays it.
     Provider,
     /// They exchange their customers' routes.
     Peer,
-    /// They exchange everything.
+    /// They exchange all routes.
     Open,
 }
 
 impl Relation {
-    /// The same link from its other end.
+    /// The same link seen from its other end.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -67,7 +67,7 @@ impl Relation {
     }
 }
 
-/// How a router behaves.
+/// Settings of a router.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RouterSettings {
     /// Hold time that its OPEN proposes, in seconds: 0 or at least 3 (RFC 4271 section 4.2).
@@ -76,24 +76,24 @@ pub struct RouterSettings {
     pub keepalive_s: Option<u16>,
     /// Least time between advertisements to a peer (MinRouteAdvertisementIntervalTimer); zero for none.
     pub advertisement_interval: Duration,
-    /// How long it waits before it dials again.
+    /// Delay before it connects again after a failure.
     pub connect_retry: Duration,
-    /// Whether IPv6 unicast is negotiated beside IPv4.
+    /// Whether it negotiates IPv6 unicast in addition to IPv4.
     pub ipv6: bool,
     /// Whether it announces a prefix of its own from the start.
     pub originates: bool,
-    /// Whether it drops routes that route origin validation (RFC 6811) calls invalid.
+    /// Whether it drops routes that are invalid by route origin validation (RFC 6811).
     pub validates: bool,
-    /// Whether it has the roles of RFC 9234 on its links.
+    /// Whether it uses the roles of RFC 9234 on its links.
     pub roles: bool,
-    /// Whether it is a daemon outside of the emulation, which is reached over TCP.
+    /// Whether it is a daemon outside of the emulation, connected over TCP.
     pub outside: bool,
-    /// The port at its address where it is reached over TCP.
+    /// The port at its address on which it accepts TCP connections.
     pub port: u16,
 }
 
 impl RouterSettings {
-    /// RFC 4271's suggested times, IPv4 only, no origin validation, no roles.
+    /// The timers suggested by RFC 4271, IPv4 only, no origin validation, no roles.
     pub const DEFAULT: Self = Self {
         hold_time_s: 90,
         keepalive_s: None,
@@ -113,53 +113,53 @@ impl RouterSettings {
 pub struct Router {
     /// Its name, unique in the topology.
     pub name: String,
-    /// Its autonomous system.
+    /// Its autonomous system number.
     pub asn: u32,
-    /// Its address, which is its identifier too.
+    /// Its address, which is also its BGP identifier.
     pub address: Ipv4Addr,
-    /// Where it stands.
+    /// Its place in the hierarchy.
     pub tier: Tier,
-    /// How it behaves.
+    /// Its settings.
     pub settings: RouterSettings,
 }
 
 /// What carries a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Octets handed over in this process.
+    /// Messages are passed in memory within this process.
     Memory,
-    /// A TCP connection on loopback, in real time only.
+    /// A TCP connection over loopback; in real time only.
     Tcp,
 }
 
-/// How the ends of a link learn that it failed.
+/// How the ends of a link detect that it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
     /// Both connections close at once.
     AtOnce,
-    /// Octets vanish until a hold timer expires.
+    /// Bytes are lost until a hold timer expires.
     HoldTimer,
 }
 
-/// How a link behaves.
+/// Settings of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSettings {
     /// One-way delay.
     pub delay: Duration,
-    /// Most that a message is late beyond the delay, drawn by seed; order is kept.
+    /// Largest additional delay of a message, drawn by seed; messages stay in order.
     pub jitter: Duration,
-    /// Octets a second in each direction; zero for no limit.
+    /// Bytes per second in each direction; zero for no limit.
     pub rate_octets_s: u64,
     /// Mean time between losses of the session, drawn by seed; zero for none.
     pub mean_life: Duration,
-    /// What carries it.
+    /// The transport.
     pub transport: Transport,
-    /// How its failure is noticed.
+    /// How its failure is detected.
     pub detection: Detection,
 }
 
 impl LinkSettings {
-    /// In memory, 10 ms, nothing lost.
+    /// In memory, 10 ms, no session losses.
     pub const DEFAULT: Self = Self {
         delay: Duration::from_millis(10),
         jitter: Duration::ZERO,
@@ -186,34 +186,35 @@ pub struct Link {
 /// The shape in which routers are laid out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Only what is listed router by router.
+    /// Only the routers and links that the scenario lists.
     Explicit,
-    /// Each with each.
+    /// A link between every two routers.
     Mesh {
-        /// Routers.
+        /// Number of routers.
         routers: usize,
     },
-    /// Each with the next, the last with the first.
+    /// Each router linked with the next, the last with the first.
     Ring {
-        /// Routers.
+        /// Number of routers.
         routers: usize,
     },
-    /// A tree in the order of its levels.
+    /// A tree, numbered level by level.
     Tree {
-        /// Routers.
+        /// Number of routers.
         routers: usize,
-        /// Children of each.
+        /// Number of children of each router.
         fanout: usize,
     },
-    /// Leaves below spines in pods, pods below cores, with autonomous systems as RFC 7938 section 5.2 has them.
+    /// Pods of leaves below spines, and cores above the pods, with autonomous systems as in RFC
+    /// 7938 section 5.2.
     Clos {
-        /// Pods.
+        /// Number of pods.
         pods: usize,
-        /// Leaves of a pod.
+        /// Number of leaves in a pod.
         leaves: usize,
-        /// Spines of a pod.
+        /// Number of spines in a pod.
         spines: usize,
-        /// Cores above all pods; none with a single pod that needs none.
+        /// Number of cores above all pods; zero if a single pod needs none.
         cores: usize,
     },
     /// A random graph of autonomous systems with roles.
@@ -223,17 +224,17 @@ pub enum Shape {
 /// Routers and links.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
-    /// Every router; links and events name them by index.
+    /// All routers; links and events refer to them by index.
     pub routers: Vec<Router>,
-    /// Every link.
+    /// All links.
     pub links: Vec<Link>,
-    /// The settings that links have.
+    /// The distinct settings of the links.
     pub link_settings: Vec<LinkSettings>,
     names: HashMap<String, u32>,
 }
 
 impl Topology {
-    /// The topology of `shape`, whose chance comes from `seed`; all routers and links behave as given.
+    /// The topology of `shape`, drawn from `seed`; all routers and links have the given settings.
     #[must_use]
     pub fn new(shape: &Shape, seed: u64, router: RouterSettings, link: LinkSettings) -> Self {
         let mut topology = Self {
@@ -244,10 +245,11 @@ impl Topology {
         topology
     }
 
-    /// The topology of a file of AS relationships in CAIDA's format, `a|b|-1` (a is b's provider) or `a|b|0` (peers).
+    /// The topology of a file of AS relationships in CAIDA's format, `a|b|-1` (a is b's provider)
+    /// or `a|b|0` (peers).
     ///
     /// # Errors
-    /// The first line that is not of that form, or one too many.
+    /// The first line that has another format or exceeds a limit.
     pub fn from_caida(
         text: impl Read,
         router: RouterSettings,
@@ -316,13 +318,13 @@ impl Topology {
         u16::try_from(index).expect("a scenario has fewer sections of links than 65,536")
     }
 
-    /// How the link behaves.
+    /// The settings of the link.
     #[must_use]
     pub fn settings_of(&self, link: &Link) -> LinkSettings {
         self.link_settings[usize::from(link.settings)]
     }
 
-    /// The link between two routers, whichever way round: its index.
+    /// The index of the link between two routers, in either order.
     #[must_use]
     pub fn link_between(&self, a: u32, b: u32) -> Option<u32> {
         let joins = |link: &Link| (link.a, link.b) == (a, b) || (link.a, link.b) == (b, a);
@@ -335,12 +337,12 @@ impl Topology {
         Prefix::v4(PREFIX_BASE + (index << 8), 24)
     }
 
-    /// The next hop that routers outside are told: the address that the router has in memory.
+    /// The next hop sent to routers outside: the address that the router has in memory.
     pub(crate) fn next_hop(router: u32) -> Ipv4Addr {
         Ipv4Addr::from(ADDRESS_BASE + router)
     }
 
-    /// Gives every router without an address of its own one of 127/8, for links over TCP.
+    /// Gives every router without an address of its own one in 127/8, for TCP links.
     pub(crate) fn use_loopback(&mut self) {
         for (index, router) in self.routers.iter_mut().enumerate() {
             if u32::from(router.address) == ADDRESS_BASE + index as u32 {
@@ -350,8 +352,8 @@ impl Topology {
     }
 }
 
-/// The `index`th autonomous system number from `first` on, without those that mean something else (RFC 7607, RFC 6793,
-/// RFC 7300).
+/// The `index`th autonomous system number from `first` on, leaving out reserved numbers (RFC 7607,
+/// RFC 6793, RFC 7300).
 pub(crate) fn nth_asn(first: u32, index: usize) -> u32 {
     let mut asn = first.saturating_add(index as u32);
     for reserved in [23_456, 65_535] {

@@ -2,7 +2,7 @@
 
 use super::{Relation, RouterSettings, Shape, Tier, Topology, graph, nth_asn};
 
-/// The first autonomous system of shapes without numbers of their own.
+/// The first AS number in shapes that do not define their own.
 const ASN_FIRST: u32 = 10_001;
 
 /// Adds the routers and links of `shape`.
@@ -20,7 +20,7 @@ pub(super) fn lay_out(topology: &mut Topology, shape: &Shape, seed: u64, setting
         Shape::Ring { routers } => {
             line_up(topology, routers, settings);
             let n = routers as u32;
-            // Two routers are a line: their second link would be the first again.
+            // Two routers form a line: a second link would duplicate the first.
             let links = if n == 2 { 1 } else { n };
             for a in 0..links {
                 topology.join(a, (a + 1) % n, Relation::Open);
@@ -43,7 +43,7 @@ pub(super) fn lay_out(topology: &mut Topology, shape: &Shape, seed: u64, setting
     }
 }
 
-/// Routers r1, r2 and so on, each an autonomous system.
+/// Adds routers r1, r2 and so on, each an autonomous system.
 fn line_up(topology: &mut Topology, routers: usize, settings: RouterSettings) {
     for index in 0..routers {
         let asn = nth_asn(ASN_FIRST, index);
@@ -51,8 +51,9 @@ fn line_up(topology: &mut Topology, routers: usize, settings: RouterSettings) {
     }
 }
 
-/// RFC 7938 section 5.2.1: one autonomous system for the cores, one for the spines of a pod, one for each leaf; a path
-/// that went down and up again would have one of them twice.
+/// RFC 7938 section 5.2.1: one AS number for all cores, one for the spines of a pod, one for each
+/// leaf. A path that goes down and up again would contain one of them twice, and is rejected as a
+/// loop.
 fn clos(
     topology: &mut Topology,
     [pods, leaves, spines, cores]: [usize; 4],
@@ -72,7 +73,7 @@ fn clos(
         let spine: Vec<u32> = (0..spines)
             .map(|s| add(format!("spine{}-{}", pod + 1, s + 1), 1 + pod))
             .collect();
-        // Core c is above the spine whose number it has, counted around.
+        // Core c connects to spine c modulo the number of spines.
         let above = core.iter().enumerate().map(|(c, &core)| (core, c));
         links.extend(
             above

@@ -16,7 +16,7 @@ fn degrees(topology: &Topology) -> Vec<usize> {
     degrees
 }
 
-/// Whether every router is reached from the first.
+/// Whether every router can be reached from the first.
 fn is_connected(topology: &Topology) -> bool {
     let mut group: Vec<usize> = (0..topology.routers.len()).collect();
     fn root(group: &mut [usize], mut at: usize) -> usize {
@@ -104,7 +104,8 @@ fn a_random_graph_has_a_clique_on_top_and_every_other_network_a_provider() {
         .filter(|r| r.tier == Tier::Stub)
         .count();
     assert_eq!(stubs, 2_550);
-    // Few are very large, most are small: the largest has a hundred times the median's links.
+    // Few networks are very large and most are small: the largest has a hundred times the links of
+    // the median.
     let mut degrees = degrees(&graph);
     degrees.sort_unstable();
     assert!(degrees[1_500] <= 3 && degrees[2_999] >= 200, "{degrees:?}");

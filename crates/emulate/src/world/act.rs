@@ -1,4 +1,4 @@
-//! The steps of events, taken.
+//! Carries out the steps of events.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::post::{Lane, What};
 use super::steps::{Step, Timed};
 use crate::topology::Topology;
 
-/// What a reset tells the peer.
+/// The text that a reset sends to the peer.
 const RESET: &str = "reset by the scenario";
 
 impl World {
@@ -44,7 +44,7 @@ impl World {
         self.wake(router);
     }
 
-    /// A router fails: its connections break, and all that it knew is gone.
+    /// A router fails: its connections break, and it loses all its state.
     fn switch_off(&mut self, router: u32) {
         let node = &mut self.nodes[router as usize];
         if node.speaker.take().is_none() {
@@ -76,7 +76,7 @@ impl World {
         self.forget_beliefs(router);
     }
 
-    /// Draws when each link whose sessions have a mean life loses its session for the first time.
+    /// Draws the first loss of each session whose link has a mean life.
     pub(super) fn lose_sessions_later(&mut self) {
         let scenario = Arc::clone(&self.scenario);
         let links = scenario.topology.links.iter().zip(0..);
@@ -100,7 +100,7 @@ impl World {
         self.steps.add(at, timed);
     }
 
-    /// Takes a step.
+    /// Carries out a step.
     pub(super) fn take_step(&mut self, timed: Timed) {
         if let Some(event) = timed.event {
             self.observer.begin(event, self.now);
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// Does something with the speaker of a router, if it runs.
+    /// Calls `act` with the speaker of a router, if it runs.
     pub(super) fn with(&mut self, router: u32, act: impl FnOnce(&mut bgp::Speaker, Instant)) {
         if let Some(speaker) = &mut self.nodes[router as usize].speaker {
             act(speaker, self.now);
@@ -161,11 +161,11 @@ impl World {
         }
     }
 
-    /// One end of the link resets the session.
+    /// Resets the session of a link at one end.
     fn reset(&mut self, link: u32) {
         let ends = self.scenario.topology.links[link as usize];
         let routers = &self.scenario.topology.routers;
-        // Who is outside is not ours to be told.
+        // A router outside of the emulation cannot be made to reset its session.
         let (from, to) = match routers[ends.a as usize].settings.outside {
             true => (ends.b, ends.a),
             false => (ends.a, ends.b),
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// A router begins or ends to pass on all that it has.
+    /// A router starts or stops leaking.
     fn leak(&mut self, router: u32, on: bool) {
         let scenario = Arc::clone(&self.scenario);
         let near = self.lines.near(router);
@@ -207,7 +207,7 @@ impl World {
         });
     }
 
-    /// Hands `neighbour` a message as if `router` had sent it over their session.
+    /// Delivers a message to `neighbour` as if `router` had sent it over their session.
     fn send_as(&mut self, router: u32, neighbour: u32, message: &[u8]) {
         let over = |end: &&End| end.peer == neighbour && end.is_far_up;
         let conn = self.nodes[router as usize]

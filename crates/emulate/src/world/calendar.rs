@@ -1,7 +1,7 @@
-//! What is due when: a ring of short days for the near future, a heap for the far one.
+//! A calendar queue: a ring of short days for the near future, and a heap for later times.
 //!
-//! Adding and taking cost the same however much is waiting. Of two things that are due together the one that was added
-//! first comes first, so a run depends on nothing but its seed.
+//! The cost of adding and taking does not depend on how much is waiting. Of two entries with the
+//! same time, the one added first comes first, so a run depends only on its seed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ const DAY_SHIFT: u32 = 20;
 /// Days in the ring, about four seconds.
 const DAYS: u64 = 4096;
 
-/// A thing with its time and its turn among all.
+/// An entry with its time and its number in the order of additions.
 struct Due<T> {
     at: Instant,
     turn: u64,
@@ -37,17 +37,17 @@ impl<T> Ord for Due<T> {
     }
 }
 
-/// Things by time.
+/// Entries ordered by time.
 pub(super) struct Calendar<T> {
-    /// What is due on the day that is going on, or before.
+    /// Entries due on the present day or before.
     today: BinaryHeap<Reverse<Due<T>>>,
-    /// Each day after it, for as long as the ring goes.
+    /// A list for each later day that the ring covers.
     days: Vec<Vec<Due<T>>>,
-    /// One bit for each day of the ring that has something.
+    /// One bit for each day of the ring that has an entry.
     marks: Vec<u64>,
-    /// What is due later than that.
+    /// Entries due after the days of the ring.
     later: BinaryHeap<Reverse<Due<T>>>,
-    /// The day that is going on.
+    /// The present day.
     day: u64,
     turn: u64,
 }
@@ -64,7 +64,7 @@ impl<T> Calendar<T> {
         }
     }
 
-    /// Puts `thing` down for `at`.
+    /// Adds `thing` at the time `at`.
     pub(super) fn add(&mut self, at: Instant, thing: T) {
         let due = Due {
             at,
@@ -75,7 +75,7 @@ impl<T> Calendar<T> {
         self.put(due);
     }
 
-    /// When the next thing is due.
+    /// The time of the next entry.
     pub(super) fn next(&mut self) -> Option<Instant> {
         if self.today.is_empty() {
             self.turn_over();
@@ -83,7 +83,7 @@ impl<T> Calendar<T> {
         self.today.peek().map(|Reverse(due)| due.at)
     }
 
-    /// Takes the next thing if it is due at `now` or before.
+    /// Takes the next entry if it is due at `now` or before.
     pub(super) fn take(&mut self, now: Instant) -> Option<T> {
         if self.next()? > now {
             return None;
@@ -91,7 +91,7 @@ impl<T> Calendar<T> {
         self.today.pop().map(|Reverse(due)| due.thing)
     }
 
-    /// Every thing that waits, to be changed in its place.
+    /// Calls `change` for every waiting entry.
     pub(super) fn change(&mut self, mut change: impl FnMut(&mut T)) {
         for heap in [&mut self.today, &mut self.later] {
             let mut list = std::mem::take(heap).into_vec();
@@ -118,7 +118,7 @@ impl<T> Calendar<T> {
         }
     }
 
-    /// Goes on to the next day that has something.
+    /// Moves on to the next day that has an entry.
     fn turn_over(&mut self) {
         let far = self
             .later
@@ -134,12 +134,12 @@ impl<T> Calendar<T> {
             self.marks[place / 64] &= !(1 << (place % 64));
             let mut list = std::mem::take(&mut self.days[place]);
             self.today.extend(list.drain(..).map(Reverse));
-            // The room is used again by the day that takes this place, unless it is far too much.
+            // The next day in this place reuses the memory, unless it is far too much.
             if list.capacity() <= 1024 {
                 self.days[place] = list;
             }
         }
-        // What was far moves into the ring as the ring moves on.
+        // As the ring moves on, entries of the heap move into it.
         while let Some(Reverse(due)) = self.later.peek() {
             if (due.at.as_nanos() >> DAY_SHIFT) - day.min(due.at.as_nanos() >> DAY_SHIFT) >= DAYS {
                 break;
@@ -150,7 +150,7 @@ impl<T> Calendar<T> {
         }
     }
 
-    /// The first day after the present one that has something in the ring.
+    /// The first day after the present one that has an entry in the ring.
     fn next_marked(&self) -> Option<u64> {
         let start = ((self.day + 1) % DAYS) as usize;
         let words = self.marks.len();

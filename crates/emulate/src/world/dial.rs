@@ -1,4 +1,5 @@
-//! Connections between routers in memory: asked for, granted, refused. One way of the link each, as TCP needs it.
+//! Opens connections between routers in memory: request, acceptance, refusal. Each takes one
+//! one-way delay of the link, as with TCP.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,11 +11,11 @@ use super::World;
 use super::links::End;
 use super::post::{Lane, Parcel, What};
 
-/// The first of the ports that diallers have.
+/// The first ephemeral port.
 const PORT_FIRST: u16 = 49_152;
 
 impl World {
-    /// A router asks for a connection.
+    /// A router requests a connection.
     pub(super) fn dial(&mut self, router: u32, conn: ConnId, remote: IpAddr) {
         let peer = match remote {
             IpAddr::V4(address) => self.by_address.get(&address).copied(),
@@ -36,7 +37,7 @@ impl World {
                 is_far_up: false,
             },
         );
-        // Over a cut link nothing comes back: the dialler's own timer ends it.
+        // Over a cut link no answer arrives; the dialler's own timer ends the attempt.
         if self.lines.is_up[link as usize] {
             let what = What::Dial(link);
             let parcel = Parcel {
@@ -48,7 +49,7 @@ impl World {
         }
     }
 
-    /// Somebody asked `parcel.router` for a connection.
+    /// A connection request has arrived at a router.
     pub(super) fn dialled(&mut self, link: u32, parcel: Parcel) {
         let scenario = Arc::clone(&self.scenario);
         let topology = &scenario.topology;
@@ -96,7 +97,7 @@ impl World {
         self.send_over(link, lane, router, answer);
     }
 
-    /// The dialler has its connection.
+    /// The dialler's request was accepted.
     pub(super) fn granted(&mut self, parcel: Parcel) {
         let router = parcel.router;
         let address = self.scenario.topology.routers[router as usize].address;
@@ -107,7 +108,7 @@ impl World {
         }
     }
 
-    /// Ends a connection whose other end was gone before it was there.
+    /// Ends a connection whose other end disappeared before it was established.
     fn hear_nothing(&mut self, router: u32, conn: ConnId) {
         if let Some(end) = self.end_mut(router, conn) {
             end.far = None;

@@ -1,4 +1,4 @@
-//! Links and the connections over them: which way a parcel takes, and when it is due.
+//! Links and the connections over them. Determines how a message travels and when it arrives.
 
 use base::{Duration, Instant};
 use bgp::ConnId;
@@ -8,40 +8,40 @@ use super::World;
 use super::post::{Lane, Parcel, Post, What};
 use crate::topology::{Detection, Topology, Transport};
 
-/// One end of a connection, at the place of its index.
+/// One end of a connection, stored at the connection's index.
 #[derive(Clone, Copy)]
 pub(super) struct End {
-    /// The connection that the place is for now; another one is not known here.
+    /// The connection now stored at this index; messages for another one are ignored.
     pub(super) conn: ConnId,
     /// The router at the other end.
     pub(super) peer: u32,
-    /// The connection there, once there is one.
+    /// The connection at the other end, once it exists.
     pub(super) far: Option<ConnId>,
-    /// The link that it is over.
+    /// Its link.
     pub(super) link: u32,
     pub(super) lane: Lane,
     /// Whether the other end is up.
     pub(super) is_far_up: bool,
 }
 
-/// What a direction of a link with jitter or a rate remembers.
+/// State of one direction of a link that has jitter or a rate.
 #[derive(Clone, Copy, Default)]
 struct Pace {
-    /// When the last octet sent will have left.
+    /// When the last byte sent will have left.
     left: Instant,
-    /// When the last parcel sent will be there.
+    /// When the last message sent will arrive.
     there: Instant,
 }
 
-/// Every link's state, and who is whose neighbour.
+/// The state of every link, and the neighbours of every router.
 pub(super) struct Lines {
     lanes: Vec<Lane>,
     pub(super) is_up: Vec<bool>,
-    /// Where each router's neighbours begin in `near`.
+    /// Where each router's neighbours start in `near`.
     starts: Vec<u32>,
-    /// Neighbours and links, by router, then by neighbour.
+    /// Pairs of neighbour and link, sorted by router, then by neighbour.
     near: Vec<(u32, u32)>,
-    /// Both directions of a link whose lane is [`Lane::SINGLE`]; empty if there is none.
+    /// Both directions of each link whose lane is [`Lane::SINGLE`]; empty if there is no such link.
     paces: Vec<[Pace; 2]>,
     rng: Rng,
 }
@@ -93,7 +93,7 @@ impl Lines {
     }
 }
 
-/// Who is next to whom, by router and then by neighbour.
+/// The neighbours of each router, sorted by router and then by neighbour.
 fn neighbours(topology: &Topology) -> (Vec<u32>, Vec<(u32, u32)>) {
     let mut starts = vec![0_u32; topology.routers.len() + 1];
     for link in &topology.links {
@@ -119,7 +119,7 @@ fn neighbours(topology: &Topology) -> (Vec<u32>, Vec<(u32, u32)>) {
 }
 
 impl World {
-    /// The end of a connection, if it is one that is known here.
+    /// The end of a connection, if it is still known here.
     #[inline]
     fn end(&self, router: u32, conn: ConnId) -> Option<&End> {
         let end = self.nodes[router as usize]
@@ -134,7 +134,7 @@ impl World {
         (end.conn == conn).then_some(end)
     }
 
-    /// Puts an end in the place of its connection.
+    /// Stores an end at the index of its connection.
     pub(super) fn place(&mut self, router: u32, end: End) {
         let ends = &mut self.nodes[router as usize].ends;
         let index = end.conn.index() as usize;
@@ -142,7 +142,7 @@ impl World {
             if ends.capacity() <= index {
                 ends.reserve_exact((index / 4).max(2));
             }
-            // A hole is filled before it is looked at: what stands there for now is of this connection.
+            // A gap is always filled before it is read; until then it holds a copy of this end.
             ends.resize(
                 index + 1,
                 End {
@@ -178,7 +178,7 @@ impl World {
         self.post.send(end.lane, self.now, parcel);
     }
 
-    /// Sends something that counts `octets` on the line.
+    /// Sends something that takes `octets` bytes on the link.
     pub(super) fn send(&mut self, router: u32, conn: ConnId, what: What, octets: usize) {
         let end = self.end(router, conn).copied();
         let parcel = |end: End| {
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// Sends over a link before there is a connection, or where both ways are the same.
+    /// Sends over a link without a connection, or where both directions are the same.
     pub(super) fn send_over(&mut self, link: u32, lane: Lane, from: u32, parcel: Parcel) {
         if lane == Lane::SINGLE {
             return self.send_single(from, link, parcel, 40);
@@ -205,7 +205,8 @@ impl World {
         self.post.send(lane, self.now, parcel);
     }
 
-    /// A parcel of a link with jitter or a rate: due behind all that was sent before it.
+    /// Sends over a link with jitter or a rate. The message arrives after everything sent before
+    /// it.
     fn send_single(&mut self, from: u32, link: u32, parcel: Parcel, octets: usize) {
         let topology = &self.scenario.topology;
         let ends = topology.links[link as usize];
@@ -223,7 +224,7 @@ impl World {
         self.post.send_at(pace.there, parcel);
     }
 
-    /// An end is up: KEEPALIVEs to it need no answer from now on.
+    /// An end is up. From now on a KEEPALIVE to it needs no reply.
     pub(super) fn came_up(&mut self, router: u32, conn: ConnId) {
         let Some(&End { peer, far, .. }) = self.end(router, conn) else {
             return;
@@ -233,7 +234,7 @@ impl World {
         }
     }
 
-    /// A router gives a connection up: the other end hears of it behind all that was sent.
+    /// A router closes a connection. The other end learns of it after everything sent before.
     pub(super) fn hang_up(&mut self, router: u32, conn: ConnId) {
         self.send(router, conn, What::Closed, 40);
         if let Some(end) = self.end_mut(router, conn) {
@@ -242,7 +243,7 @@ impl World {
         }
     }
 
-    /// Cuts every connection over a link, as its ends come to notice.
+    /// Cuts every connection over a link; the ends notice by its `detection`.
     pub(super) fn cut(&mut self, link: u32, detection: Detection) {
         let ends = self.scenario.topology.links[link as usize];
         for router in [ends.a, ends.b] {

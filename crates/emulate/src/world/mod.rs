@@ -1,9 +1,14 @@
-//! The routers and all that goes on between them, in virtual time.
+//! The routers and the messages between them, in virtual time.
 //!
-//! Time jumps to whatever is due next: parcels under way (`post`), routers that want to be woken (`calendar`), steps of
-//! events. All of one instant is handed over before anybody answers, so that the order among routers does not matter
-//! more than their numbers say. A KEEPALIVE between two ends that are both up is a parcel of sixteen octets that
-//! touches its sender's and its receiver's hot record, and nothing else.
+//! Time jumps to whatever is due next: messages in flight (`post`), routers that asked for a
+//! wake-up (`calendar`), steps of events. All messages of one instant are delivered before any
+//! router replies, so that the outcome depends on the routers' order as little as possible.
+//!
+//! Most traffic is KEEPALIVEs between two ends that are up. Such a message takes 16 bytes and
+//! touches only the hot record of its sender and that of its receiver.
+//!
+//! Start with `World::turn`. `act` carries out steps, `links` and `dial` connect routers, `tcp` has
+//! the sockets of links over TCP.
 
 mod act;
 mod calendar;
@@ -36,28 +41,29 @@ use post::{Parcel, Post, What};
 use steps::Timed;
 pub(crate) use tcp::Tcp;
 
-/// Units of work that a router is given at a time, until it has no more.
+/// Units of work that a router does at a time, until it has none left.
 const BUDGET: usize = 4_096;
-/// Parcels and connections whose memory is read ahead together: about as many as a processor waits for at once.
+/// Messages and connections whose memory is prefetched together: about as many cache misses as a
+/// processor keeps outstanding.
 const AHEAD: usize = 32;
-/// Octets that are taken from a connection at a time.
+/// Bytes taken from a connection at a time.
 const FILL_MAX: usize = 65_536;
 
 /// One router with its connections.
 struct Node {
-    /// None while it has failed.
+    /// None while the router has failed.
     speaker: Option<Box<Speaker>>,
-    /// By the index of the connection.
+    /// Connections by index.
     ends: Vec<End>,
-    /// Its sessions that are up.
+    /// Number of its sessions that are up.
     up: u32,
 }
 
-/// Everything that moves.
+/// All mutable state of a run.
 pub(crate) struct World {
     pub(crate) now: Instant,
     nodes: Vec<Node>,
-    /// When each router wants to be woken.
+    /// When each router asked to be woken.
     wakes: Vec<Instant>,
     /// How often each router was started.
     starts: Vec<u32>,
@@ -71,14 +77,15 @@ pub(crate) struct World {
     by_address: HashMap<Ipv4Addr, u32>,
     pub(crate) observer: Observer,
     pub(crate) totals: Totals,
-    /// Sockets, where links go over TCP.
+    /// Sockets, if any link uses TCP.
     pub(crate) tcp: Option<Box<Tcp>>,
-    /// Of the routers, those that are here; all of them where nothing is said.
+    /// Which routers run here; all of them if none.
     owned: Option<Vec<bool>>,
-    /// What could not be opened.
+    /// Sockets that could not be opened.
     pub(crate) faults: Vec<String>,
     rng: Rng,
-    /// Routers that have something to say at this instant, and whether one is among them.
+    /// Routers that have something to send at this instant, and a flag for each router that is
+    /// listed.
     awake: Vec<u32>,
     is_awake: Vec<bool>,
     due: Vec<Parcel>,
@@ -93,7 +100,7 @@ impl World {
         Self::part(scenario, None, None)
     }
 
-    /// Those of the routers that are `owned`, with sockets for what is over TCP.
+    /// Only the routers marked in `owned`, with sockets for TCP links.
     pub(crate) fn part(
         scenario: Arc<Scenario>,
         owned: Option<Vec<bool>>,
@@ -150,7 +157,7 @@ impl World {
         world
     }
 
-    /// Puts the steps of an event down.
+    /// Schedules the steps of an event.
     pub(crate) fn schedule(&mut self, event: &Event) {
         let scenario = Arc::clone(&self.scenario);
         let topology = &scenario.topology;
@@ -166,7 +173,7 @@ impl World {
         }
     }
 
-    /// When something happens next.
+    /// Time of the next activity.
     pub(crate) fn next(&mut self) -> Option<Instant> {
         let times = [self.post.next(), self.alarms.next(), self.steps.next()];
         times.into_iter().flatten().min()
@@ -177,12 +184,13 @@ impl World {
         self.steps_left == 0
     }
 
-    /// Steps of events that were not taken yet.
+    /// Steps of events that are still to come.
     pub(crate) fn steps_left(&self) -> usize {
         self.steps_left
     }
 
-    /// Does all that is due at `now`, the time that [`World::next`] said or one between.
+    /// Does everything that is due at `now`, which is the time from [`World::next`] or an earlier
+    /// one.
     pub(crate) fn turn(&mut self, now: Instant) {
         self.now = now;
         while let Some(timed) = self.steps.take(now) {
@@ -214,7 +222,8 @@ impl World {
         self.answer();
     }
 
-    /// Fires the timers of a router. With nobody outside, lone KEEPALIVEs go past its queues.
+    /// Fires the timers of a router. If every router is emulated, single KEEPALIVEs bypass its
+    /// queues.
     fn wake_up(&mut self, router: u32) {
         let now = self.now;
         let drained = self.tcp.as_ref().map_or(now, |tcp| tcp.drained);
@@ -234,7 +243,7 @@ impl World {
     #[inline]
     fn deliver(&mut self, parcel: Parcel) {
         if let What::Keepalive = parcel.what {
-            // Both ends are up: all that it does is to be heard.
+            // Both ends are up, so a KEEPALIVE only restarts the hold timer.
             if let Some(speaker) = &mut self.nodes[parcel.router as usize].speaker {
                 let _ = speaker.receive(parcel.conn, &KEEPALIVE, self.now);
             }
@@ -243,7 +252,7 @@ impl World {
         self.deliver_slowly(parcel);
     }
 
-    /// Everything that is no KEEPALIVE between ends that are up.
+    /// Delivers everything except a KEEPALIVE between ends that are up.
     #[cold]
     fn deliver_slowly(&mut self, parcel: Parcel) {
         let (router, now) = (parcel.router, self.now);
@@ -252,7 +261,7 @@ impl World {
                 let octets = self.post.take_octets(number);
                 if let Some(speaker) = &mut self.nodes[router as usize].speaker {
                     self.observer.received(router, updates_in(&octets));
-                    // What is ignored is counted by the speaker itself.
+                    // The speaker counts ignored messages itself.
                     let _ = speaker.receive(parcel.conn, &octets, now);
                     self.wake(router);
                 }
@@ -282,14 +291,14 @@ impl World {
         }
     }
 
-    /// Notes that a router has something to say.
+    /// Notes that a router has something to send.
     fn wake(&mut self, router: u32) {
         if !std::mem::replace(&mut self.is_awake[router as usize], true) {
             self.awake.push(router);
         }
     }
 
-    /// Lets every router that is awake say what it has to say.
+    /// Lets every noted router send.
     fn answer(&mut self) {
         let mut awake = std::mem::take(&mut self.awake);
         for router in awake.drain(..) {
@@ -304,7 +313,7 @@ impl World {
             }
             self.nodes[router as usize].speaker = Some(speaker);
         }
-        // An answer is a parcel, due at another instant: it wakes nobody at this one.
+        // A reply arrives at a later instant, so it wakes no router at this one.
         debug_assert!(self.awake.is_empty());
         self.awake = awake;
     }
@@ -312,13 +321,13 @@ impl World {
     fn wake_at(&mut self, router: u32, at: Instant) {
         let wake = &mut self.wakes[router as usize];
         if at < *wake {
-            // What is due already is due at once, yet never in the past.
+            // A deadline that has passed is due at once; time must not go backwards.
             *wake = at.max(self.now);
             self.alarms.add(*wake, router);
         }
     }
 
-    /// Takes all that a router has: octets and events, until its work is done.
+    /// Takes all messages and events from a router until its work is done.
     fn drain(&mut self, router: u32, speaker: &mut Speaker) {
         if let Some(tcp) = &self.tcp {
             speaker.drained(tcp.drained);
@@ -344,7 +353,7 @@ impl World {
         }
     }
 
-    /// Sends all that is ready.
+    /// Sends everything that is ready.
     #[inline]
     fn send_ready(&mut self, router: u32, speaker: &mut Speaker) {
         let mut ready = std::mem::take(&mut self.ready);
@@ -365,7 +374,7 @@ impl World {
         self.ready = ready;
     }
 
-    /// Sends all that a connection has.
+    /// Sends everything that a connection has.
     #[inline]
     fn send_all(&mut self, router: u32, speaker: &mut Speaker, conn: ConnId) {
         if self.is_over_tcp(router, conn) {
@@ -388,7 +397,7 @@ impl World {
         }
     }
 
-    /// Sends the KEEPALIVEs of connections that have nothing else to send.
+    /// Sends KEEPALIVEs on connections that have nothing else to send.
     fn send_keepalives(&mut self, router: u32) {
         let mut keepalives = std::mem::take(&mut self.keepalives);
         self.totals.messages += keepalives.len() as u64;
@@ -414,7 +423,7 @@ impl World {
         self.send(router, conn, What::Octets(number), octets.len());
     }
 
-    /// Does what a speaker asks its owner for.
+    /// Does what a speaker asks of its owner.
     fn happened(&mut self, router: u32, event: SpeakerEvent) {
         match event {
             SpeakerEvent::Connect { conn, remote, .. } => {
@@ -446,24 +455,25 @@ impl World {
         self.nodes[router as usize].speaker.as_deref()
     }
 
-    /// To be looked at: what a peer is told is made while one looks.
+    /// Mutable, because a speaker builds what it advertises to a peer only when that is inspected.
     pub(crate) fn speaker_mut(&mut self, router: u32) -> Option<&mut Speaker> {
         self.nodes[router as usize].speaker.as_deref_mut()
     }
 
-    /// How long there was no UPDATE.
+    /// Time since the last UPDATE.
     pub(crate) fn quiet_for(&self) -> Duration {
         self.observer.quiet_for(self.now)
     }
 }
 
-/// Reads all of the values with nothing between, so that the processor waits for their memory once.
+/// Reads all values with nothing in between, so that the processor waits for their memory only
+/// once.
 #[inline]
 fn read_ahead(values: impl Iterator<Item = u32>) {
     std::hint::black_box(values.fold(0, u32::wrapping_add));
 }
 
-/// Messages in `octets`, which are whole ones, and UPDATEs among them.
+/// Number of messages in `octets`, which holds only complete ones, and of UPDATEs among them.
 fn count(mut octets: &[u8]) -> (u32, u32) {
     let (mut messages, mut updates) = (0, 0);
     while let [.., kind] = octets.get(..19).unwrap_or_default() {

@@ -1,7 +1,8 @@
-//! Octets under way between routers in memory.
+//! Messages in flight between routers in memory.
 //!
-//! Links of equal delay share a ring: what is sent now is due after all that was sent before, so nothing is sorted. A
-//! KEEPALIVE under way is an address and nothing else. Links with jitter or a rate go through the calendar.
+//! Links of equal delay share a ring: a message sent now is due after all those sent before, so no
+//! sorting is needed. A KEEPALIVE in flight is only an address. Links with jitter or a rate use the
+//! calendar.
 
 use std::collections::VecDeque;
 
@@ -10,73 +11,74 @@ use bgp::ConnId;
 
 use super::calendar::Calendar;
 
-/// Something under way to a connection's end.
+/// A message in flight to one end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parcel {
-    /// The router that it goes to.
+    /// The receiving router.
     pub(super) router: u32,
-    /// What it is.
+    /// Its contents.
     pub(super) what: What,
-    /// The connection there; of a [`What::Dial`], the one at the dialler.
+    /// The receiver's connection; for [`What::Dial`], the dialler's.
     pub(super) conn: ConnId,
 }
 
-/// What is under way.
+/// The contents of a message in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
-    /// The nineteen octets of a KEEPALIVE, to an end that is up.
+    /// A KEEPALIVE (19 bytes) to an end that is up.
     Keepalive,
-    /// The same to an end that may not be.
+    /// A KEEPALIVE to an end that may not be up.
     First,
-    /// The octets kept under this number.
+    /// The bytes kept under this number.
     Octets(u32),
     /// A request for a connection over the link with this number.
     Dial(u32),
-    /// It was granted.
+    /// The request was accepted.
     Granted,
-    /// It was refused.
+    /// The request was refused.
     Refused,
-    /// The other end is gone.
+    /// The other end closed the connection.
     Closed,
-    /// Nothing: who it went to is no more.
+    /// Nothing: the receiver no longer exists.
     Nothing,
 }
 
-/// Which way a parcel takes.
+/// How a message travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lane(u16);
 
 impl Lane {
-    /// Where everything is lost.
+    /// Every message is lost.
     pub(super) const LOST: Self = Self(u16::MAX);
-    /// Where each parcel has a time of its own.
+    /// Every message has an arrival time of its own.
     pub(super) const SINGLE: Self = Self(u16::MAX - 1);
 }
 
-/// Parcels of links with one delay, in the order in which they are due.
+/// Messages of links with one delay, in the order in which they are due.
 struct Ring {
     delay: Duration,
-    /// Those of one time together.
+    /// Messages of the same time, together.
     batches: VecDeque<(Instant, Vec<Parcel>)>,
 }
 
-/// Empty lists whose room is kept, and the most parcels that one of them has room for.
+/// Limit of empty lists kept for reuse, and limit of their capacity.
 const SPARE_MAX: usize = 1_024;
 const SPARE_PARCELS_MAX: usize = 256;
 
-/// All that is under way.
+/// All messages in flight.
 pub(super) struct Post {
     rings: Vec<Ring>,
-    /// Empty lists, for new batches.
+    /// Empty lists for new batches.
     spare: Vec<Vec<Parcel>>,
     single: Calendar<Parcel>,
     kept: Vec<Kept>,
     free: Vec<u32>,
-    /// The number that was given last.
+    /// The last number assigned.
     last: u32,
 }
 
-/// Octets under way, and how many parcels they are in: what a router tells all its neighbours is kept once.
+/// Bytes in flight, with the number of messages that share them: an UPDATE that a router sends to
+/// all its neighbours is kept once.
 struct Kept {
     octets: Box<[u8]>,
     parcels: u32,
@@ -104,11 +106,11 @@ impl Post {
             });
             self.rings.len() - 1
         });
-        // A scenario has fewer kinds of links than that, and each has one delay.
+        // A scenario has fewer kinds of links than a `u16` can count, and each has one delay.
         Lane(index as u16)
     }
 
-    /// Sends a parcel over a lane of one delay.
+    /// Sends a message over a lane of one delay.
     #[inline]
     pub(super) fn send(&mut self, lane: Lane, now: Instant, parcel: Parcel) {
         let Some(ring) = self.rings.get_mut(usize::from(lane.0)) else {
@@ -125,12 +127,12 @@ impl Post {
         }
     }
 
-    /// Sends a parcel that is due at a time of its own.
+    /// Sends a message that has an arrival time of its own.
     pub(super) fn send_at(&mut self, at: Instant, parcel: Parcel) {
         self.single.add(at, parcel);
     }
 
-    /// Keeps octets for one parcel; the number names them until they are taken.
+    /// Keeps bytes for one message; the number identifies them until they are taken.
     pub(super) fn keep(&mut self, octets: &[u8]) -> u32 {
         if let Some(last) = self.kept.get_mut(self.last as usize)
             && last.parcels > 0
@@ -151,12 +153,13 @@ impl Post {
         self.last
     }
 
-    /// Takes the octets kept under `number` out for one parcel, to be [given back](Self::give_back) after that.
+    /// Takes the bytes kept under `number` for one message. They must be [given
+    /// back](Self::give_back) afterwards.
     pub(super) fn take_octets(&mut self, number: u32) -> Box<[u8]> {
         std::mem::take(&mut self.kept[number as usize].octets)
     }
 
-    /// Gives back what was taken: other parcels may have the same octets.
+    /// Gives back taken bytes, since other messages may share them.
     pub(super) fn give_back(&mut self, number: u32, octets: Box<[u8]>) {
         let kept = &mut self.kept[number as usize];
         kept.parcels -= 1;
@@ -167,7 +170,7 @@ impl Post {
         }
     }
 
-    /// When the next parcel is due.
+    /// Arrival time of the next message.
     pub(super) fn next(&mut self) -> Option<Instant> {
         let rings = self.rings.iter();
         let first = rings
@@ -176,7 +179,7 @@ impl Post {
         first.chain(self.single.next()).min()
     }
 
-    /// Takes all that is due at `now`, in the place of `due`, which is empty.
+    /// Takes all messages due at `now` in exchange for `due`, which is empty.
     pub(super) fn take(&mut self, now: Instant, due: &mut Vec<Parcel>) {
         for ring in &mut self.rings {
             while ring.batches.front().is_some_and(|(at, _)| *at <= now)
@@ -197,7 +200,7 @@ impl Post {
         }
     }
 
-    /// Makes nothing of all that is under way to `router`.
+    /// Voids all messages in flight to `router`.
     pub(super) fn forget(&mut self, router: u32) {
         let mut gone = Vec::new();
         let mut clear = |parcel: &mut Parcel| {
@@ -219,7 +222,7 @@ impl Post {
         }
     }
 
-    /// Gives back what something holds that goes nowhere.
+    /// Releases the bytes of a message that is not delivered.
     pub(super) fn discard(&mut self, what: What) {
         if let What::Octets(number) = what {
             let octets = self.take_octets(number);

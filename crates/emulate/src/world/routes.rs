@@ -1,4 +1,5 @@
-//! Routes: what routers announce of their own, and what each believes of the addresses that are watched.
+//! Routes: those that routers originate, and where each router's routes to the watched addresses
+//! lead.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use wire::bgp::{Prefix, SegmentKind};
 use super::World;
 use crate::observer::{Belief, Observer};
 
-/// Announces a prefix, behind the autonomous system `origin` if one is given.
+/// Originates a prefix, with the AS `origin` behind the router's own if one is given.
 pub(super) fn originate(speaker: &mut Speaker, prefix: Prefix, origin: Option<u32>, now: Instant) {
     let mut route = LocalRoute::default();
     if let Some(origin) = origin {
@@ -25,7 +26,8 @@ pub(super) fn originate(speaker: &mut Speaker, prefix: Prefix, origin: Option<u3
 }
 
 impl World {
-    /// Notes which best routes of a router have changed, and what it believes now of what is watched.
+    /// Notes which best routes of a router have changed, and where its routes to watched addresses
+    /// lead now.
     pub(super) fn look(&mut self, router: u32, speaker: &mut Speaker) {
         let now = self.now;
         let (mut changes, mut watched) = (0, false);
@@ -40,7 +42,7 @@ impl World {
         }
     }
 
-    /// Looks at what every router believes, since there is more to be watched.
+    /// Looks at every router again, since more addresses are watched.
     pub(crate) fn look_again(&mut self) {
         let routers = self.scenario.topology.routers.iter().zip(0..);
         for (own, router) in routers {
@@ -50,7 +52,7 @@ impl World {
         }
     }
 
-    /// A router that has failed believes nothing.
+    /// Notes that a router that has failed has no routes.
     pub(super) fn forget_beliefs(&mut self, router: u32) {
         for watch in 0..self.observer.watches.len() {
             self.observer
@@ -60,8 +62,8 @@ impl World {
 
     /// A router announces the routes of a table.
     ///
-    /// Of several routes of a prefix the first is taken; one that cannot be read is left out. The file was there when
-    /// the scenario was read: what is wrong with it now ends the replay.
+    /// The first route of each prefix is taken; unreadable routes are left out. The file existed
+    /// when the scenario was read. If it has a fault now, the replay ends there.
     pub(super) fn replay(&mut self, router: u32, file: &Path, routes_max: usize) {
         let now = self.now;
         let Some(speaker) = &mut self.nodes[router as usize].speaker else {
@@ -87,7 +89,7 @@ impl World {
     }
 }
 
-/// Notes what a router believes of every watched address: where its longest match leads.
+/// Notes where a router's longest match leads, for every watched address.
 fn believe(observer: &mut Observer, router: u32, asn: u32, rib: &Rib, now: Instant) {
     for number in 0..observer.watches.len() {
         let watch = &observer.watches[number];

@@ -1,8 +1,9 @@
-//! What routers are told of themselves and their peers, and the policies that roles come to.
+//! Settings of routers and their peers, and the policies that implement roles.
 //!
-//! With roles, a route from a customer is preferred to one from a peer, and that to one from a provider; peers and
-//! providers are told of own and customers' routes only (Gao and Rexford, "Stable Internet Routing Without Global
-//! Coordination"). Where a route came from is a community of the router's own, which no other router sees.
+//! With roles, a router prefers routes from customers to those from peers, and those to routes from
+//! providers. It advertises only its own and its customers' routes to peers and providers (Gao and
+//! Rexford, "Stable Internet Routing Without Global Coordination"). A community of the router's own
+//! marks where a route came from; no other router sees it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,14 +17,14 @@ use wire::bgp::{Families, Role};
 use crate::scenario::Scenario;
 use crate::topology::{Relation, RouterSettings, Topology, Transport};
 
-/// The community that marks what a router has from a customer.
+/// The community that marks routes from customers.
 const FROM_CUSTOMER: &str = "64512:1";
-/// RecentEvents that each router remembers, to be shown.
+/// Number of recent events that each router keeps.
 const RECENT_EVENTS_MAX: u32 = 16;
 /// Local preference of routes from customers, peers and providers.
 const PREFERENCES: [(&str, u32); 3] = [("customer", 300), ("peer", 200), ("provider", 100)];
 
-/// Which settings a peer has: what they depend on.
+/// The properties that determine a peer's settings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     relation: u8,
@@ -33,7 +34,7 @@ struct Kind {
     flags: [bool; 3],
 }
 
-/// The settings that peers have, each kind made once.
+/// The settings of peers; each distinct kind is stored once.
 pub(super) struct Kinds {
     policies: Policies,
     made: HashMap<Kind, Arc<PeerSettings>>,
@@ -54,7 +55,7 @@ impl Kinds {
         }
     }
 
-    /// What a router is told of itself and its neighbours.
+    /// The configuration of a router and its neighbours.
     pub(super) fn config(
         &mut self,
         topology: &Topology,
@@ -71,7 +72,7 @@ impl Kinds {
             let other = &topology.routers[peer as usize];
             let mut settings = self.settings(topology, router, link, leaks);
             if other.settings.outside {
-                // Daemons do not take next hops of loopback's network.
+                // Daemons do not accept next hops in the loopback network.
                 settings = Arc::new(PeerSettings {
                     next_hop_v4: Some(Topology::next_hop(router)),
                     ..(*settings).clone()
@@ -99,7 +100,8 @@ impl Kinds {
     ) -> Arc<PeerSettings> {
         let ends = topology.links[link as usize];
         let own = topology.routers[router as usize].settings;
-        // Of two routers in one process one waits, so that their connections do not collide.
+        // Of two routers in one process only one connects, so that their connections do not
+        // collide.
         let dials = if (ends.a + ends.b).is_multiple_of(2) {
             ends.a
         } else {
@@ -110,7 +112,8 @@ impl Kinds {
         } else {
             ends.relation.reversed()
         };
-        // Who is outside may wait, too: both dial then, and of two connections one stays.
+        // A router outside may be passive, so both ends connect there, and one of two connections
+        // survives.
         let is_outside = |of: u32| topology.routers[of as usize].settings.outside;
         let kind = Kind {
             relation: relation as u8,

@@ -1,4 +1,4 @@
-//! The plain steps that an event comes down to.
+//! The elementary steps into which an event is broken down.
 
 use std::path::PathBuf;
 
@@ -8,22 +8,22 @@ use wire::bgp::Prefix;
 use crate::event::{Action, Event};
 use crate::topology::Topology;
 
-/// What an event comes down to at one time.
+/// What an event does at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// A router announces a prefix, behind `origin` if that is given.
+    /// A router announces a prefix, with the AS `origin` behind its own if that is given.
     Originate {
         router: u32,
         prefix: Prefix,
         origin: Option<u32>,
     },
-    /// A router withdraws it.
+    /// A router withdraws a prefix.
     Retract { router: u32, prefix: Prefix },
-    /// A router begins or ends to pass on everything.
+    /// A router starts or stops leaking.
     Leak { router: u32, on: bool },
     /// A session is reset.
     Reset { link: u32 },
-    /// A session breaks, as sessions over this link do now and then.
+    /// A session breaks, as sessions over a link with a mean life do.
     Lose { link: u32 },
     /// A link is cut or repaired.
     Link { link: u32, up: bool },
@@ -35,7 +35,7 @@ pub(crate) enum Step {
         file: PathBuf,
         routes_max: usize,
     },
-    /// A message goes to a neighbour as if the router had made it.
+    /// A message is sent to a neighbour as if the router had made it.
     Send {
         router: u32,
         neighbour: u32,
@@ -43,17 +43,17 @@ pub(crate) enum Step {
     },
 }
 
-/// A step, when it is taken, and for which event.
+/// A step, its time, and its event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Timed {
     pub(crate) at: Duration,
-    /// The record of the event; none of what happens by itself.
+    /// The record of the event; none for steps that no event caused.
     pub(crate) event: Option<u32>,
     pub(crate) step: Step,
 }
 
 impl Event {
-    /// Whether there is an end to it that is worth a record of its own.
+    /// Whether the end of this action deserves a record of its own.
     pub(crate) fn ends(&self) -> bool {
         match &self.action {
             Action::Hijack { lasts, .. }
@@ -69,8 +69,8 @@ impl Event {
         }
     }
 
-    /// The steps of the event, the first of them for the record `first`, an end for `last`; a flap's spread is drawn
-    /// from `rng`.
+    /// The steps of an event. The first ones belong to the record `first`, those that end it to
+    /// `last`. A flap's spread is drawn from `rng`.
     pub(crate) fn steps(
         &self,
         first: u32,

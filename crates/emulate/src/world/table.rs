@@ -1,4 +1,5 @@
-//! Tables of routes in MRT files (RFC 6396): read to be announced, written as a router has them.
+//! Tables of routes in MRT files (RFC 6396): read to be announced, and written from a router's
+//! routes.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,10 +12,11 @@ use wire::bgp::{FamilyId, PeerKind, Prefix, Update, UpdateContext, Verdict};
 
 use super::World;
 
-/// Places of a table that are walked over at a time.
+/// Entries of a table visited at a time.
 const STEPS: u32 = 4_096;
 
-/// The first route of a record of a table: its prefix, and its attributes without what is for one neighbour alone.
+/// The first route of a table record: its prefix, and its attributes without those meant for a
+/// single neighbour.
 pub(super) fn route(body: &Body<'_>) -> Option<(Prefix, LocalRoute)> {
     let (prefix, attributes, four_octet) = match body {
         Body::Rib(rib) if !rib.is_multicast => (rib.prefix, rib.entries().next()?.attributes, true),
@@ -48,7 +50,8 @@ pub(super) fn route(body: &Body<'_>) -> Option<(Prefix, LocalRoute)> {
 }
 
 impl World {
-    /// Writes all routes that a router has, as an MRT table; its own come from itself.
+    /// Writes all routes of a router as an MRT table. For its own routes, the peer is the router
+    /// itself.
     pub(crate) fn write_table(&self, router: u32, out: impl Write) -> io::Result<()> {
         let Some(speaker) = self.speaker(router) else {
             return Ok(());

@@ -1,8 +1,8 @@
-//! Links over TCP: each router with one has sockets at an address of its own, and who is at the other end, a router of
-//! this process or a daemon outside of it, makes no difference.
+//! Links over TCP. Each router that has one opens sockets at an address of its own. The router at
+//! the other end may be in this process or a daemon outside of it.
 //!
-//! A link that fails is one whose connection breaks at both ends, and that neither takes up until it is repaired; the
-//! delays and rates of links in memory are the kernel's here.
+//! When a link fails, its connection breaks at both ends, and neither end connects again until the
+//! link is repaired. The delays and rates configured for links in memory do not apply here.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,28 +15,28 @@ use reactor::{HandlerId, Interest, PollerKind, Reactor, Ready, StoreKind, Waker}
 use super::{World, count};
 use crate::topology::Transport;
 
-/// In a descriptor's number: what wakes the loop from another thread.
+/// Descriptor number of the waker, by which another thread wakes the loop.
 const WAKER: u64 = u64::MAX;
-/// Connections of a router are numbered behind the router's number in so many bits.
+/// A connection's number contains the router's number above this bit.
 const ROUTER_SHIFT: u32 = 32;
 
-/// Waits in one turn, as long as each finds as much as it may find.
+/// Waits in one turn, as long as each returns as many descriptors as it can.
 const ROUNDS_MAX: usize = 64;
 
 /// The sockets of a world.
 pub(crate) struct Tcp {
     pub(crate) reactor: Reactor,
     buffers: Buffers,
-    /// By router.
+    /// Indexed by router.
     peerings: Vec<Option<Box<Peering>>>,
-    /// Routers with more to be written.
+    /// Routers that have more to write.
     more: Vec<u32>,
     accounts: Accounts,
-    /// The world's time when all that was there had been read.
+    /// The world's time when all input had been read.
     pub(super) drained: Instant,
 }
 
-/// What the loop's time is booked on.
+/// The accounts that the loop's time is booked to.
 #[derive(Clone, Copy)]
 struct Accounts {
     read: HandlerId,
@@ -44,10 +44,10 @@ struct Accounts {
 }
 
 impl Tcp {
-    /// No sockets yet, for so many routers; `waker` ends a wait.
+    /// Sockets for `routers` routers, none of them open yet. `waker` ends a wait.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(crate) fn open(routers: usize, waker: &Waker, poller: PollerKind) -> io::Result<Self> {
         let mut reactor = Reactor::new(poller, StoreKind::default())?;
         reactor.add(waker, "waker", WAKER, Interest::READ)?;
@@ -72,7 +72,7 @@ impl Tcp {
 }
 
 impl World {
-    /// Opens the sockets of a router that has links over TCP.
+    /// Opens the sockets of a router that has TCP links.
     pub(super) fn listen(&mut self, router: u32) {
         let Some(tcp) = &mut self.tcp else { return };
         let topology = &self.scenario.topology;
@@ -99,8 +99,8 @@ impl World {
         }
     }
 
-    /// Waits until a socket is ready or `deadline`, by the machine's clock, has come, and serves what is ready, at the
-    /// world's time `at` for that moment. Says whether something else woke it.
+    /// Waits until a socket is ready or until `deadline` in real time. Serves ready sockets at the
+    /// world's time `at`. Returns whether the waker ended the wait.
     ///
     /// # Errors
     /// The event loop failed.
@@ -111,7 +111,8 @@ impl World {
     ) -> io::Result<bool> {
         let mut woken = false;
         let mut deadline = deadline;
-        // All that is there is read before any timer fires: a peer is not given up because we were late.
+        // All pending input is read before timers fire, so that no peer times out because we were
+        // late.
         for _ in 0..ROUNDS_MAX {
             let Some(tcp) = &mut self.tcp else {
                 return Ok(false);
@@ -124,7 +125,7 @@ impl World {
                 return Ok(woken);
             };
             if !tcp.reactor.was_full() {
-                // A wait that a signal ended has not looked.
+                // A wait that a signal interrupted has not looked at the sockets.
                 if tcp.reactor.complete_until() == now {
                     tcp.drained = self.now;
                 }
@@ -141,7 +142,7 @@ impl World {
         Ok(woken)
     }
 
-    /// Serves what the last wait found; says whether the waker was among it.
+    /// Serves the sockets that the last wait returned; returns whether the waker was among them.
     fn serve_ready(&mut self) -> bool {
         let mut woken = false;
         let mut served = 0;
@@ -178,7 +179,7 @@ impl World {
         self.wake(router);
     }
 
-    /// Goes on with what was left over.
+    /// Continues unfinished writes.
     fn go_on_writing(&mut self) {
         let Some(tcp) = &mut self.tcp else { return };
         for router in std::mem::take(&mut tcp.more) {
@@ -207,7 +208,7 @@ impl World {
         self.observer.sent(router, updates, self.now);
     }
 
-    /// Writes what was left over of a router's last turn, a share for each of its peers.
+    /// Continues a router's unfinished writes, a share for each of its peers.
     pub(super) fn write_more(&mut self, router: u32, speaker: &mut Speaker) {
         let left = |world: &mut Self| {
             let tcp = world.tcp.as_mut()?;
@@ -222,7 +223,7 @@ impl World {
         }
     }
 
-    /// Does what a speaker asks of its sockets; what is not theirs is handed back.
+    /// Does what a speaker asks of its sockets. Returns an event that does not concern sockets.
     pub(super) fn act_on_tcp(
         &mut self,
         router: u32,
@@ -245,7 +246,7 @@ impl World {
         peering.act(event, speaker, &mut tcp.reactor, self.now)
     }
 
-    /// The link to a peer, if TCP carries it.
+    /// The link to a peer, if it uses TCP.
     fn link_over_tcp(&self, router: u32, remote: IpAddr) -> Option<u32> {
         let IpAddr::V4(remote) = remote else {
             return None;
@@ -255,14 +256,15 @@ impl World {
         self.carries(link).then_some(link)
     }
 
-    /// Whether TCP carries the link.
+    /// Whether the link uses TCP.
     pub(super) fn carries(&self, link: u32) -> bool {
         let topology = &self.scenario.topology;
         let settings = topology.settings_of(&topology.links[link as usize]);
         self.tcp.is_some() && settings.transport == Transport::Tcp
     }
 
-    /// Breaks the connection of a link at those of its ends that are here; `stays` it so until it is mended.
+    /// Breaks the connection of a link at those ends that are here. With `stays` it is not opened
+    /// again until the link is repaired.
     pub(super) fn cut_tcp(&mut self, link: u32, stays: bool) {
         let ends = self.scenario.topology.links[link as usize];
         for (router, other) in [(ends.a, ends.b), (ends.b, ends.a)] {
@@ -290,7 +292,7 @@ impl World {
         }
     }
 
-    /// A link that failed is there again.
+    /// A failed link is repaired.
     pub(super) fn mend_tcp(&mut self, link: u32) {
         let ends = self.scenario.topology.links[link as usize];
         for (router, other) in [(ends.a, ends.b), (ends.b, ends.a)] {
@@ -303,7 +305,7 @@ impl World {
         }
     }
 
-    /// Books the UPDATEs that came by sockets, which the speakers count.
+    /// Counts UPDATEs that arrived by sockets, from the speakers' counters.
     pub(crate) fn count_received(&mut self) {
         let Some(tcp) = &self.tcp else { return };
         for (router, _) in (0..)
@@ -329,7 +331,7 @@ impl World {
         }
     }
 
-    /// A router failed: its sockets are gone.
+    /// A router failed: closes its sockets.
     pub(super) fn close_tcp(&mut self, router: u32) {
         if let Some(tcp) = &mut self.tcp
             && let Some(mut peering) = tcp.peerings[router as usize].take()
@@ -338,7 +340,8 @@ impl World {
         }
     }
 
-    /// Sends a message over the session with a neighbour as it is; whether that goes by TCP.
+    /// Sends a raw message over the session with a neighbour; returns whether that session uses
+    /// TCP.
     pub(super) fn send_raw_tcp(&mut self, router: u32, neighbour: u32, message: &[u8]) -> bool {
         let address = self.scenario.topology.routers[neighbour as usize].address;
         let Some(tcp) = &mut self.tcp else {
