@@ -36,7 +36,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// The kind of that name, or which there are.
+/// The kind of that name; the error lists all kinds.
 pub(super) fn kind(name: &str) -> Result<&'static Kind, String> {
     named(name).ok_or_else(|| {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
@@ -44,7 +44,7 @@ pub(super) fn kind(name: &str) -> Result<&'static Kind, String> {
     })
 }
 
-/// Writes what was asked for, and says what it wrote.
+/// Writes the captures asked for, and prints what it wrote.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let kinds: Vec<&Kind> = if args.only.is_empty() {
         KINDS.iter().collect()
@@ -113,7 +113,7 @@ fn write(kind: &Kind, scale: Scale, path: &Path) -> io::Result<Written> {
     written
 }
 
-/// What there is, in words.
+/// A list of all kinds, as text.
 fn list(kinds: &[&Kind], scale: Scale) -> String {
     let mut text = format!("At scale {scale}:\n");
     for kind in kinds {

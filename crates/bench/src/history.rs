@@ -1,4 +1,5 @@
-//! `headend bench history`: published scaling failures, re-run here, as one HTML page.
+//! `headend bench history`: re-runs published scaling failures on this machine, and writes one HTML
+//! page about them.
 
 mod capture;
 mod filter;
@@ -20,7 +21,7 @@ use super::bringup::build::Build;
 use super::bringup::drive::Wanted;
 use super::{bringup, poll};
 
-/// The designs of the first chapter.
+/// The designs in the first chapter.
 const BUILDS: [&str; 6] = ["r2929", "r3031", "r3125", "r3158", "r3181", "default"];
 
 /// Re-run published scaling failures here, and write one HTML page about it.
@@ -115,7 +116,7 @@ fn bringup_chapter(quick: bool) -> Result<Chapter> {
     let wanted = if quick {
         Wanted::QUICK
     } else {
-        // Half a minute, even where every build is stopped.
+        // All runs together take less than two minutes, even if every build hits its limit.
         Wanted {
             tunnels: 10_000,
             cap: Duration::from_secs(5),

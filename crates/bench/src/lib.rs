@@ -1,22 +1,22 @@
-//! `headend bench`: measures curves on this machine, next to baselines and other programs, and writes text, JSON, CSV and
-//! SVG files.
+//! `headend bench`: benchmarks that compare this program with bare loops, with other programs or
+//! with published results. Each prints text and writes JSON, CSV and SVG files.
 //!
-//! `harness` is what they share.
+//! To read one benchmark, start with its module head.
 //!
-//! | module | what it measures |
+//! | module | subject |
 //! |---|---|
-//! | `timers` | what a timer costs in each store |
-//! | `poll` | what a wait costs with each poller |
-//! | `bringup` | tunnels against time, by the published benchmark's builds and by ours |
-//! | `tunnels` | what a tunnel costs an LNS, beside bare loops and other LNSs |
-//! | `subscribers` | what a subscriber costs an LNS from nothing to IP, beside a bare loop |
-//! | `bgp` | what sessions and tables cost a BGP daemon, beside bare loops and other daemons |
-//! | `forward` | what a packet costs an LNS from a tunnel to the TUN device and back, beside bare loops |
-//! | `qos` | what a packet costs in classifiers and queues, how well a rate is kept, how late pings leave |
-//! | `filter` | what a packet costs in a subscriber's filter, and what names for the log cost |
-//! | `segments` | the lists of segments of 2005, and ours |
-//! | `captures` | nothing: it writes the captures that others measure with |
-//! | `trace` | what a packet and a connection cost the analyser, beside bare loops and other analysers |
+//! | `timers` | the cost of a timer in each store |
+//! | `poll` | the cost of a wait with each poller |
+//! | `bringup` | number of tunnels against time, for the published benchmark's builds and for ours |
+//! | `tunnels` | the cost of a tunnel in an LNS, beside bare loops and other LNSs |
+//! | `subscribers` | the cost of a subscriber in an LNS from nothing to IP, beside a bare loop |
+//! | `bgp` | the cost of sessions and tables in a BGP daemon, beside bare loops and other daemons |
+//! | `forward` | the cost of a packet in an LNS from a tunnel to the TUN device and back, beside bare loops |
+//! | `qos` | the cost of a packet in classifiers and queues, the accuracy of shaped rates, the lateness of pings |
+//! | `filter` | the cost of a packet in a subscriber's filter, and of names in log lines |
+//! | `segments` | the segment lists of 2005, and ours |
+//! | `captures` | writes the captures that other benchmarks read; measures nothing |
+//! | `trace` | the cost of a packet and of a connection in the analyser, beside bare loops and other analysers |
 //! | `history` | the page that re-runs published scaling failures |
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! `headend bench poll`: what a wait costs with each poller and descriptor store, as
-//! the number of watched descriptors grows.
+//! `headend bench poll`: the cost of a wait with each poller and descriptor store, as the number of
+//! watched descriptors grows.
 
 use std::process::ExitCode;
 
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
 pub(super) fn sizes() -> Result<Vec<usize>> {
     let room = limits::raise_descriptor_limit()?.saturating_sub(2 * limits::DESCRIPTOR_RESERVE);
     let mut sizes = vec![64, 250, 384, 1_000, 4_000, 10_000];
-    // Far larger ones would say nothing new, and take their time.
+    // Far larger sizes take long and show nothing new.
     sizes.push(usize::try_from(room).unwrap_or(usize::MAX).min(40_000));
     sizes.retain(|&size| size as u64 <= room);
     sizes.sort_unstable();
@@ -69,7 +69,7 @@ pub(super) fn sizes() -> Result<Vec<usize>> {
     Ok(sizes)
 }
 
-/// Measures, and says so.
+/// Measures, and reports progress.
 ///
 /// # Errors
 /// The kernel refuses a descriptor, or a wait fails.
@@ -82,7 +82,7 @@ pub(super) fn measure(config: &Config) -> Result<PollReport> {
     Ok(measured?)
 }
 
-/// The rows that the history's chapter takes: those of one store, that pollers alone differ.
+/// The rows for the history's chapter: one store, so that only the pollers differ.
 pub(super) fn rows(measured: &PollReport) -> Vec<PollRow> {
     let taken = |row: &&Row| row.poller == FLOOR || row.store == StoreKind::Slab.name();
     let row = |row: &Row| PollRow {
@@ -93,7 +93,8 @@ pub(super) fn rows(measured: &PollReport) -> Vec<PollRow> {
         cpu_ns_per_wait: row.cpu_ns_per_wait,
     };
     let mut rows: Vec<PollRow> = measured.rows.iter().filter(taken).map(row).collect();
-    // The floor watches what is ready, whatever else is watched: the least of it is it.
+    // The floor watches only ready descriptors and does not depend on the number watched, so its
+    // minimum is taken.
     let mut floors: Vec<PollRow> = rows.extract_if(.., |row| row.poller == FLOOR).collect();
     floors.sort_by(|a, b| {
         (a.ready, a.ns_per_wait)
@@ -105,7 +106,7 @@ pub(super) fn rows(measured: &PollReport) -> Vec<PollRow> {
     rows
 }
 
-/// How the waits were measured, a sentence each.
+/// How the waits were measured, one sentence each.
 pub(super) fn method(config: &Config) -> Vec<String> {
     vec![
         "A turn makes a few descriptors ready, waits for them, finds whose they are, and reads them. The idle ones are UDP sockets; the ready ones lie in the middle of them."
@@ -148,7 +149,7 @@ fn table(measured: &PollReport) -> Table {
     table
 }
 
-/// System calls by name, of the largest size.
+/// System calls by name, for the largest size.
 fn table_calls(measured: &PollReport) -> Table {
     let largest = measured
         .rows
@@ -186,7 +187,7 @@ fn table_calls(measured: &PollReport) -> Table {
     table
 }
 
-/// What the descriptor store adds, with epoll, where most are ready.
+/// The cost that the descriptor store adds to epoll when most descriptors are ready.
 fn chart_stores(measured: &PollReport) -> Chart {
     let ready = measured.rows.iter().map(|row| row.ready).max().unwrap_or(0);
     let mut chart = Chart::new(

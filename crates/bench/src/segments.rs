@@ -1,4 +1,5 @@
-//! `headend bench segments`: the 2005 harness of segment lists, and the look-up that made a capture take 7 hours.
+//! `headend bench segments`: the 2005 test harness for segment lists, and the look-up that made the
+//! analysis of one capture take 7 hours.
 
 use std::process::ExitCode;
 
@@ -15,10 +16,11 @@ use reactor::clock;
 use super::Out;
 use cli::progress::spinner;
 
-/// So many segments of each case are held against each other first: the old lists walk far more for more.
+/// Limit of segments of each case on which the lists are compared first; the old lists are too slow
+/// for more.
 const AGREE_ON_MAX: usize = 3_000;
 
-/// Seeds the segments at random among those.
+/// Seed of the segments placed at random.
 const SEED: u64 = 2005;
 
 /// Measure the segment lists of 2005 and ours.
@@ -57,7 +59,7 @@ impl Args {
     }
 }
 
-/// Holds the lists against each other, measures and publishes.
+/// Compares the lists, measures and publishes.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let config = args.config();
     let witness = CoreWitness::start();
@@ -107,7 +109,7 @@ fn method(config: &Config, held: usize) -> Vec<String> {
     ]
 }
 
-/// `1.5` milliseconds of a row, marked if that was not measured.
+/// A row's time like `1.5`, in milliseconds; marked if it was extrapolated.
 fn milliseconds(row: &Row) -> Cell {
     match row.seconds {
         None => "not run".into(),
@@ -126,7 +128,7 @@ fn headings(config: &Config) -> Vec<String> {
     config.sizes.iter().map(heading).collect()
 }
 
-/// Adds the row of a subject, which begins with `cells`.
+/// Adds the row of a subject, which starts with `cells`.
 fn add(table: &mut Table, subject: &Subject, cells: Vec<Cell>) {
     if subject.name == FLOOR {
         table.floor(cells);
@@ -199,7 +201,7 @@ fn chart(measured: &SegmentsReport, case: Case) -> Chart {
         let (known, guessed) = (points(false), points(true));
         if !guessed.is_empty() {
             let name = format!("{}, extrapolated", subject.name);
-            // The line goes on from the last that was measured.
+            // The extrapolated line starts at the last measured point.
             let line = known.last().copied().into_iter().chain(guessed).collect();
             let series = Series::new(name, Style::Dotted, colour, line);
             chart.series.push(series);
@@ -208,7 +210,7 @@ fn chart(measured: &SegmentsReport, case: Case) -> Chart {
         chart
             .series
             .push(if is_ours { series.bold() } else { series });
-        // The recovery's published figures are of a whole capture.
+        // The published figures for recovery are for a whole capture.
         if let Some(seconds) = subject.published_s.filter(|_| case != Case::Recovery) {
             let name = format!("{}, published", subject.name);
             let point = vec![(SEGMENTS_PUBLISHED as f64, seconds)];

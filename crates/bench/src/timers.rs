@@ -1,4 +1,4 @@
-//! `headend bench timers`: what a timer costs in each store, as n grows.
+//! `headend bench timers`: the cost of a timer in each timer store, as the number of timers grows.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use reactor::clock;
 use super::Out;
 use cli::progress::spinner;
 
-/// The operations, and what each is called in a heading.
+/// The operations, and the heading of each.
 const OPERATIONS: [(&str, &str); 4] = [
     ("insert", "Inserting a timer"),
     ("cancel", "Cancelling a timer"),
@@ -89,7 +89,7 @@ fn method(config: &Config) -> Vec<String> {
     ]
 }
 
-/// The stores of a report, each once, with their rows of one operation.
+/// The stores of a report, each once, with their rows for one operation.
 fn stores<'a>(measured: &'a TimersReport, operation: &str) -> Vec<(&'static str, Vec<&'a Row>)> {
     let mut stores: Vec<(&'static str, Vec<&Row>)> = Vec::new();
     for row in measured.rows.iter().filter(|r| r.operation == operation) {

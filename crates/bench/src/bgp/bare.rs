@@ -1,5 +1,6 @@
-//! The floor: loops over TCP connections that know no BGP. They run as a process of their own, `headend bench
-//! bgp-bare`, so that they are booked as a daemon is.
+//! The floor of `headend bench bgp`: loops over TCP connections that implement no BGP. They run as
+//! a process of their own, `headend bench bgp-bare`, so that their processor time is measured in
+//! the same way as a daemon's.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
@@ -15,13 +16,13 @@ use rustix::time::Timespec;
 
 use super::octets::KEEPALIVE;
 
-/// Octets read at a time.
+/// Bytes read at a time.
 const BUFFER: usize = 1 << 16;
 
-/// Connections that wait to be accepted.
+/// Backlog of connections waiting to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// The places of what is no connection.
+/// Descriptor numbers of the sources that are not connections.
 const STDIN: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
 
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let listener = TcpListener::bind(args.address)?;
-    // Listening again sets the number of those who may wait.
+    // A second listen call raises the backlog.
     rustix::net::listen(&listener, BACKLOG)?;
     match args.kind {
         Kind::Echo => echo(&listener)?,
@@ -79,7 +80,7 @@ fn watch(epoll: impl AsFd, fd: impl AsFd, place: u64) -> Result<()> {
     Ok(epoll::add(epoll, fd, data, EventFlags::IN)?)
 }
 
-/// Answers every connection with its own octets, until standard input ends.
+/// Returns every connection's own bytes, until standard input ends.
 fn echo(listener: &TcpListener) -> Result<()> {
     listener.set_nonblocking(true)?;
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -129,7 +130,7 @@ fn echo(listener: &TcpListener) -> Result<()> {
     }
 }
 
-/// Passes octets between the first two connections, until standard input ends.
+/// Passes bytes between the first two connections, until standard input ends.
 fn relay(listener: &TcpListener) -> Result<()> {
     let (first, _) = listener.accept()?;
     let (second, _) = listener.accept()?;
@@ -157,7 +158,8 @@ fn relay(listener: &TcpListener) -> Result<()> {
             let (Some(from), Some(to)) = (ends.get(place), ends.get(1 - place.min(1))) else {
                 return Ok(());
             };
-            // They block: whoever reads slowly holds the other up, as a relay must.
+            // Both sockets block: a slow reader holds the sender up, as in a BGP daemon that
+            // relays.
             let (mut from, mut to) = (from, to);
             match from.read(&mut buffer) {
                 Ok(0) | Err(_) => return Ok(()),
@@ -167,11 +169,11 @@ fn relay(listener: &TcpListener) -> Result<()> {
     }
 }
 
-/// Connections over which a KEEPALIVE goes out in each second, the phases spread evenly.
+/// Connections that each carry a KEEPALIVE per second, at evenly spread times.
 struct Beat {
     epoll: OwnedFd,
     streams: Vec<TcpStream>,
-    /// When the first one's turn was, and the turns since.
+    /// The time of the first KEEPALIVE, and the number sent since.
     start: Instant,
     turn: u64,
 }
@@ -188,7 +190,7 @@ impl Beat {
         })
     }
 
-    /// With `count` connections from the address of `local` to `remote`.
+    /// Opens `count` connections from the address of `local` to `remote`.
     fn dial(local: SocketAddr, remote: SocketAddr, count: usize) -> Result<Self> {
         let mut beat = Self::new()?;
         for _ in 0..count {
@@ -209,12 +211,12 @@ impl Beat {
         sockopt::set_tcp_nodelay(&stream, true)?;
         watch(&self.epoll, &stream, self.streams.len() as u64)?;
         self.streams.push(stream);
-        // The turns are spread anew over those that there are.
+        // The KEEPALIVEs are spread again over the present connections.
         (self.start, self.turn) = (Instant::now(), 0);
         Ok(())
     }
 
-    /// When the turn `turn` is.
+    /// When KEEPALIVE number `turn` is due.
     fn due(&self, turn: u64) -> Instant {
         let count = self.streams.len().max(1) as u64;
         self.start + Duration::from_nanos(turn.saturating_mul(1_000_000_000) / count)
@@ -234,7 +236,8 @@ impl Beat {
             let mut now = Instant::now();
             while !self.streams.is_empty() && self.due(self.turn) <= now {
                 let place = (self.turn % self.streams.len() as u64) as usize;
-                // A peer that is gone or full is the peer's loss: nobody counts here.
+                // A peer that is gone or whose buffer is full misses its KEEPALIVE; this loop
+                // counts nothing.
                 let _ = (&self.streams[place]).write(&KEEPALIVE);
                 self.turn += 1;
                 now = Instant::now();

@@ -1,11 +1,11 @@
-//! The pictures of the report.
+//! The charts of the BGP report.
 
 use lab::plot::{Axis, COLOUR_OURS, Chart, Figure, Series, Style};
 
 use super::Results;
 use super::daemons::Who;
 
-/// Whoever it is has one colour in all pictures.
+/// Each subject has the same colour in all charts.
 fn colour(who: &Who) -> usize {
     match who {
         Who::Headend => COLOUR_OURS,
@@ -16,7 +16,7 @@ fn colour(who: &Who) -> usize {
     }
 }
 
-/// All of them; those without a line are left out.
+/// All charts that have at least one line.
 pub(super) fn all(results: &Results) -> Vec<Figure> {
     let whole = |all: &[super::Kept]| -> Vec<super::Kept> {
         all.iter().filter(|k| k.up > 0).cloned().collect()
@@ -82,7 +82,7 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
     charts.map(Into::into).collect()
 }
 
-/// A line for everybody who has a point.
+/// A line for every subject that has a point.
 fn chart<'a>(
     title: &str,
     subtitle: &str,

@@ -1,4 +1,5 @@
-//! The order of a run: who is compared with each other is measured in turns, size by size.
+//! The order of a run: for each size, the subjects that are compared are measured one after
+//! another.
 
 use std::fmt;
 
@@ -12,10 +13,10 @@ use super::plan::{Part, Plan};
 use super::{Results, bare, emulated, load, passive, relay, whole};
 use crate::harness::Bench;
 
-/// What takes longer than this is measured once.
+/// A measurement that takes longer than this is not repeated.
 const REPEATED_MAX_S: f64 = 3.0;
 
-/// Measures what is planned. What fails of anybody is noted, and the rest goes on.
+/// Measures everything in the plan. A failure of one subject is noted and the others continue.
 pub(super) fn measure(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
     for part in &plan.parts {
         match part {
@@ -29,14 +30,15 @@ pub(super) fn measure(bench: &Bench, plan: &Plan, others: &[Who], results: &mut 
     }
 }
 
-/// The floor, ours, and the others.
+/// The floor, our daemon, and the others.
 fn everybody(floor: bare::Kind, others: &[Who]) -> Vec<Who> {
     let mut all = vec![Who::Bare(floor), Who::Headend];
     all.extend(others.iter().cloned());
     all
 }
 
-/// Measures everybody at each size in turn. Whoever fails is noted and, in this part, asked no more.
+/// Measures all subjects at each size. A subject that fails is noted and left out of the rest of
+/// this part.
 fn at_each_size<W: fmt::Display, T>(
     bench: &Bench,
     sizes: &[u32],
@@ -63,7 +65,7 @@ fn at_each_size<W: fmt::Display, T>(
     all
 }
 
-/// The lines of a text as one.
+/// Joins the lines of a text.
 fn one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("; ")
@@ -76,7 +78,7 @@ fn keep(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
     results.kept = at_each_size(bench, &plan.kept, all, "passive peers", notes, once);
 }
 
-/// Measures up to `rounds` times, unless it takes long, and keeps the one of median time.
+/// Measures up to `rounds` times, unless one takes long, and keeps the result of median time.
 fn median<T>(
     rounds: u32,
     seconds: impl Fn(&T) -> f64,
@@ -105,7 +107,7 @@ fn pass(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
     let all = everybody(bare::Kind::Relay, others);
     let mut feed = None;
     let once = |who: &Who, prefixes| {
-        // Everybody of one size gets the same one.
+        // All subjects of one size get the same table.
         let feed = match feed.take() {
             Some(found @ Feed { .. }) if found.prefixes == prefixes => feed.insert(found),
             _ => feed.insert(Feed::new(prefixes, load::ASN)),

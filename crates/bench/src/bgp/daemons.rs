@@ -1,5 +1,6 @@
-//! Who is measured: this program's daemon, a bare loop, and other BGP daemons, each a process on the server's core that
-//! takes any peer of 127.0.0.0/8 and accepts and passes on all routes.
+//! The subjects of the BGP benchmark: our daemon, a bare loop, and other BGP daemons. Each is a
+//! process on the server's core that accepts any peer from 127.0.0.0/8, accepts all routes and
+//! advertises them to all peers.
 
 use std::fmt;
 use std::fs;
@@ -16,16 +17,16 @@ use crate::harness::Bench;
 use crate::harness::home::find_program;
 use crate::harness::server::{Server, write_private};
 
-/// How long a daemon may take until it listens.
+/// Longest time a daemon may take until it listens.
 const START_MAX: Duration = Duration::from_secs(15);
 
-/// The AS of whoever is measured.
+/// The AS number of the subject.
 pub(super) const ASN: u32 = 65_000;
 
-/// Where Debian has FRR's daemons.
+/// Where Debian installs FRR's daemons.
 const FRR_PLACE: &str = "/usr/lib/frr/bgpd";
 
-/// A daemon to be measured in the same run.
+/// A daemon to measure in the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Peer {
     Frr,
@@ -33,13 +34,13 @@ pub(super) enum Peer {
     Gobgp,
 }
 
-/// Who is measured.
+/// A subject of the benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Headend,
-    /// A loop over TCP connections that knows no BGP.
+    /// A loop over TCP connections that implements no BGP.
     Bare(bare::Kind),
-    /// FRRouting's bgpd: where it is, and what it calls itself.
+    /// FRRouting's bgpd: its path, and its version as it reports it.
     Frr(PathBuf, String),
     Bird,
     Gobgp,
@@ -57,7 +58,7 @@ impl fmt::Display for Who {
     }
 }
 
-/// Everybody whom the command line names and who is here; and what is not, in words.
+/// All daemons named on the command line that are installed, and a note for each that is not.
 pub(super) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<Who>, Vec<String>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for peer in peers {
@@ -82,7 +83,7 @@ pub(super) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<Who>, Vec<Str
     (found, missing)
 }
 
-/// A bgpd, by its own word.
+/// A bgpd, with the version it prints.
 fn frr(path: &Path) -> Option<Who> {
     let output = Command::new(path).arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -92,14 +93,14 @@ fn frr(path: &Path) -> Option<Who> {
     Some(Who::Frr(path.to_owned(), version.to_owned()))
 }
 
-/// How a daemon is set up.
+/// Settings of a daemon.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
     pub(super) hold_s: u16,
 }
 
 impl Setup {
-    /// As the published mesh has it: KEEPALIVEs each second, and a peer is lost after three.
+    /// As in the published mesh: a KEEPALIVE every second, and a hold time of three.
     pub(super) const TIGHT: Self = Self { hold_s: 3 };
     /// As RFC 4271 suggests.
     pub(super) const USUAL: Self = Self { hold_s: 90 };
@@ -124,7 +125,7 @@ impl Who {
             Who::Gobgp => ("gobgp", gobgp(bench, setup, address)?),
         };
         let mut running = bench.spawn(name, command)?;
-        // Nobody reads what it prints, which must not stop it.
+        // Its output is read and dropped, so that a full pipe does not stop it.
         if let Some(mut out) = running.stdout.take() {
             std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
         }
@@ -143,13 +144,14 @@ impl Who {
     }
 }
 
-/// A port that nobody listens on now.
+/// A port that is not in use.
 pub(super) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?.port())
 }
 
-/// Whether somebody in the process's network listens there. To ask by connecting would make a peer of who asks.
+/// Whether a socket in the process's network namespace listens there. A test by connecting would
+/// create a peer.
 pub(super) fn listens(pid: u32, address: SocketAddr) -> bool {
     let table = fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
     has_listener(&table, address)
@@ -195,7 +197,8 @@ fn bare_loop(kind: bare::Kind, address: SocketAddr) -> Result<Command> {
     Ok(command)
 }
 
-/// FRR without zebra, so that nothing reaches the kernel, and with the limit on dynamic neighbours at its highest.
+/// FRR without zebra, so that no route reaches the kernel, and with its highest limit on dynamic
+/// neighbours.
 fn bgpd(bench: &Bench, path: &Path, setup: Setup, address: SocketAddr) -> Result<Command> {
     let config = bench.home.path("bgpd.conf");
     let text = format!(
@@ -247,7 +250,7 @@ fn bird(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
     Ok(command)
 }
 
-/// Its dynamic neighbours are of one AS for each peer group.
+/// GoBGP's dynamic neighbours need one peer group for each AS.
 fn gobgp(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
     let config = bench.home.path("gobgp.toml");
     let mut text = format!(
@@ -273,7 +276,7 @@ fn gobgp(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
     }
     fs::write(&config, text)?;
     let socket = bench.home.path("gobgp.sock");
-    // The one before has left it, and was not asked to end.
+    // An earlier process left the file, since it was killed.
     let _ = fs::remove_file(&socket);
     let mut command = Command::new(find_program("gobgpd").context("gobgpd")?);
     command.arg("-f").arg(&config);

@@ -1,33 +1,35 @@
-//! A table as a feeder sends it: prefixes with the attribute sets that they share, as octets, built beforehand.
+//! A table as a feeder sends it: UPDATEs with prefixes that share attribute sets, encoded in
+//! advance.
 //!
-//! A set has an AS path of three to six, up to eight communities in most, a MED in a quarter, and one to eighteen
-//! prefixes, six in the mean. Half of the prefixes are /24, the others /20 to /23. All of it follows from the numbers
-//! alone, so that everybody gets the same octets.
+//! An attribute set has an AS path of three to six; most have up to eight communities, and a
+//! quarter have a MED. One to eighteen prefixes share a set, six on average. Half of the prefixes
+//! are /24, the others /20 to /23. The table is a fixed function of its size, so that every subject
+//! gets the same bytes.
 
 use std::net::Ipv4Addr;
 
 use super::octets::{HEADER_LEN, MESSAGE_MAX, prefix, update};
 
-/// The first prefix's address; the others follow in steps of a /24.
+/// The first prefix; the others follow in steps of a /24.
 const BASE: u32 = 0x1000_0000;
 
-/// Prefixes at most: up to 127.0.0.0, which nobody would take.
+/// Limit of prefixes: the table ends at 127.0.0.0, which daemons reject.
 pub(super) const PREFIXES_MAX: u32 = (0x7f00_0000 - BASE) >> 8;
 
-/// The next hop of all routes; nobody has to reach it.
+/// The next hop of all routes; no subject has to reach it.
 const NEXT_HOP: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 
-/// A table, ready to be sent.
+/// An encoded table.
 pub(super) struct Feed {
     pub(super) prefixes: u32,
     pub(super) sets: u32,
-    /// UPDATEs that announce all of it, one for each set.
+    /// UPDATEs that announce the whole table, one for each attribute set.
     pub(super) announce: Vec<u8>,
-    /// UPDATEs that withdraw all of it, each as full as it goes.
+    /// UPDATEs that withdraw the whole table, each as full as possible.
     pub(super) withdraw: Vec<u8>,
 }
 
-/// Numbers that look drawn, from a seed (xorshift).
+/// Pseudo-random numbers from a seed (xorshift).
 struct Draws(u64);
 
 impl Draws {
@@ -43,24 +45,24 @@ impl Draws {
     }
 }
 
-/// How long the prefix is that begins at the place `n` of the table: as short as its address allows, down to /20.
+/// The length of prefix number `n` of the table: as short as its address allows, down to /20.
 fn bits(n: u32) -> u8 {
     24 - n.trailing_zeros().min(4) as u8
 }
 
-/// The address and length of the prefix at a place of the table.
+/// Address and length of prefix number `n`.
 pub(super) fn at(n: u32) -> (u32, u8) {
     (BASE + (n << 8), bits(n))
 }
 
-/// The place of a prefix in a table of so many; `None` if it is none of the table's.
+/// The number of a prefix in a table of that size; `None` if it is not in the table.
 pub(super) fn place((address, length): (u32, u8), prefixes: u32) -> Option<u32> {
     let n = address.checked_sub(BASE)? >> 8;
     (n < prefixes && at(n) == (address, length)).then_some(n)
 }
 
 impl Feed {
-    /// A table of `prefixes` (at most [`PREFIXES_MAX`]) as the AS `feeder` sends it.
+    /// A table of `prefixes` prefixes (at most [`PREFIXES_MAX`]) as the AS `feeder` sends it.
     pub(super) fn new(prefixes: u32, feeder: u32) -> Self {
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
         let (mut announce, mut withdraw) = (Vec::new(), Vec::new());
@@ -98,7 +100,7 @@ impl Feed {
     }
 }
 
-/// One to eighteen, six in the mean, and few of them many.
+/// A number from one to eighteen, six on average; large numbers are rare.
 fn members(draws: &mut Draws) -> u32 {
     match draws.below(100) {
         0..30 => 1,
@@ -108,7 +110,7 @@ fn members(draws: &mut Draws) -> u32 {
     }
 }
 
-/// A step through the table that meets each place once, and no two neighbours in turn.
+/// A step that visits every entry of the table once, and no two neighbours in succession.
 fn stride(prefixes: u32) -> u32 {
     let is_coprime = |step: u32| {
         let (mut a, mut b) = (step, prefixes);
@@ -126,9 +128,9 @@ fn scattered(n: u32, step: u32, prefixes: u32) -> u32 {
     (u64::from(n) * u64::from(step) % u64::from(prefixes)) as u32
 }
 
-/// The attributes of the set `number`, which no other set has.
+/// The attributes of set `number`; no other set has the same.
 fn set(number: u32, feeder: u32, draws: &mut Draws, out: &mut Vec<u8>) {
-    // ORIGIN: mostly IGP, else incomplete.
+    // ORIGIN: IGP in most sets, otherwise INCOMPLETE.
     out.extend([0x40, 1, 1, if draws.below(8) == 0 { 2 } else { 0 }]);
     let hops = 3 + draws.below(4) as u8;
     out.extend([0x40, 2, 2 + 4 * hops, 2, hops]);
@@ -137,7 +139,7 @@ fn set(number: u32, feeder: u32, draws: &mut Draws, out: &mut Vec<u8>) {
         let transit = 1_000 + draws.below(60) as u32;
         out.extend(transit.to_be_bytes());
     }
-    // These two tell it from all others.
+    // These two AS numbers make the set unique.
     out.extend((200_000 + number / 500).to_be_bytes());
     out.extend((300_000 + number % 500).to_be_bytes());
     out.extend([0x40, 3, 4]);
@@ -157,15 +159,15 @@ fn set(number: u32, feeder: u32, draws: &mut Draws, out: &mut Vec<u8>) {
     }
 }
 
-/// Which prefixes of a table somebody has, and what changed how often.
+/// The prefixes of a table that a receiver has, and counts of redundant messages.
 pub(super) struct Tally {
     prefixes: u32,
     have: Vec<u64>,
-    /// Prefixes had now.
+    /// Prefixes present now.
     pub(super) count: u32,
-    /// Announcements of what was had already, and withdrawals of what was not.
+    /// Announcements of prefixes already present, and withdrawals of absent ones.
     pub(super) again: u64,
-    /// Prefixes that the table does not have.
+    /// Prefixes that are not in the table.
     pub(super) strange: u64,
 }
 
@@ -205,7 +207,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Each message's body.
+    /// The body of each message.
     fn bodies(octets: &[u8]) -> Vec<&[u8]> {
         let (mut rest, mut all) = (octets, Vec::new());
         while let Some((length, kind)) = frame(rest).unwrap() {

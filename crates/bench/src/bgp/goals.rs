@@ -1,4 +1,4 @@
-//! What is to be reached, and whether this run reached it.
+//! The goals of the BGP benchmark, and whether this run reached them.
 
 use lab::plot::number::grouped;
 use lab::report::{Cell, Table};
@@ -8,25 +8,28 @@ use super::mesh::Member;
 use super::plan::{Part, Plan};
 use super::{Results, whole};
 
-/// Passive peers, and the percent of a core that they may take.
+/// Numbers of passive peers, each with the percentage of a core that they may take.
 const KEPT: [(u32, f64); 2] = [(1_000, 2.5), (5_000, 12.0)];
-/// Memory of an idle peer, in octets.
+/// Memory of an idle peer, in bytes.
 const MEMORY_BYTES: f64 = 8_000.0;
-/// Peers at once, and the seconds that they may take.
+/// Number of peers that connect at once, and the seconds that may take.
 const RISEN: (u32, f64) = (2_500, 2.0);
-/// The table, the seconds to the sink, and those of the withdrawal.
+/// Prefixes of the table, seconds until the sink has it, and seconds until it is withdrawn.
 const TABLE: (u32, f64, f64) = (1_000_000, 0.8, 0.3);
-/// The most memory meanwhile, in octets.
+/// Peak memory meanwhile, in bytes.
 const TABLE_BYTES: f64 = 110e6;
 
-/// Routers of a mesh over TCP, and processor time of an endpoint in a second, in microseconds.
+/// Routers of a mesh over TCP, and microseconds of processor time that an endpoint may take per
+/// second.
 const MESH: (u32, f64) = (300, 16.0);
-/// Routers of a mesh in memory, percent of a core at the machine's pace, virtual over real time, memory of an endpoint.
+/// Routers of a mesh in memory, percent of a core in real time, virtual time over real time, memory
+/// of an endpoint in bytes.
 const MEMORY: (u32, f64, f64, f64) = (1_000, 10.0, 10.0, 1_000.0);
-/// Systems of a hijack, and the seconds of wall time.
+/// Autonomous systems of a hijack, and its wall time in seconds.
 const HIJACK: [(u32, f64); 2] = [(10_000, 1.0), (75_000, 10.0)];
 
-/// Whether every session of ours came up and stayed and every prefix arrived and left, once, in each part of the plan.
+/// Whether, in each part of the plan, every session of ours came up and stayed up, and every prefix
+/// arrived and left exactly once.
 pub(super) fn all_is_whole(plan: &Plan, results: &Results) -> bool {
     let is_ours = |who: &Who| *who == Who::Headend;
     let mut kept = results.kept.iter().filter(|k| is_ours(&k.who)).peekable();
@@ -87,7 +90,7 @@ impl Rows {
     }
 }
 
-/// Each goal beside what was measured of ours, where it was measured at that size.
+/// Each goal beside our result, for the sizes that were measured.
 pub(super) fn table(results: &Results) -> Table {
     let columns = [
         ("what", ""),

@@ -1,5 +1,5 @@
-//! Passive peers: many sessions from addresses of their own, each with a KEEPALIVE in a second, their phases spread
-//! evenly.
+//! Passive peers: many sessions from addresses of their own. Each sends a KEEPALIVE per second, at
+//! evenly spread times.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,43 +12,44 @@ use reactor::{PollerKind, Reactor, StoreKind, clock};
 use super::octets::KEEPALIVE;
 use super::session::{Session, Stage};
 
-/// The first address that sessions come from.
+/// The first source address of the sessions.
 const FIRST: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
 
-/// The AS of all of them.
+/// The AS number of all peers.
 pub(super) const ASN: u32 = 65_001;
 
 /// Time between two KEEPALIVEs of a session.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sessions that are on their way at a time, unless all are wanted at once.
+/// Limit of sessions being opened at a time, unless all are opened at once.
 const WINDOW: u32 = 128;
 
-/// Sessions come up over at least this time, so that the other side's phases are spread too.
+/// Least time over which sessions are opened, so that the subject's KEEPALIVE timers are spread
+/// too.
 const SPREAD: Duration = Duration::from_secs(2);
 
-/// How sessions are begun.
+/// How sessions are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// All before anything is read.
+    /// All connect before any input is read.
     AtOnce,
     /// One by one over two seconds or longer, few at a time.
     Spread,
 }
 
-/// What the sessions saw.
+/// Counters of the sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) keepalives: u64,
     pub(super) updates: u64,
     pub(super) octets: u64,
-    /// Sessions that were established and are no more.
+    /// Sessions that were established and no longer are.
     pub(super) lost: u32,
-    /// Sessions that never came to be.
+    /// Sessions that never got established.
     pub(super) failed: u32,
     /// NOTIFICATIONs by code and subcode.
     pub(super) notifications: BTreeMap<(u8, u8), u32>,
-    /// The most by which a KEEPALIVE of ours was late.
+    /// Largest delay of one of our KEEPALIVEs.
     pub(super) late_max: Duration,
 }
 
@@ -61,16 +62,16 @@ pub(super) struct Load {
     wanted: u32,
     up: u32,
     pub(super) seen: Seen,
-    /// The moment of the first KEEPALIVE's turn, and the turns since.
+    /// Time of the first KEEPALIVE, and the number sent since.
     beat: (Instant, u64),
     buffer: Vec<u8>,
 }
 
 impl Load {
-    /// Nothing is begun yet.
+    /// No session is opened yet.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn new(server: SocketAddr, wanted: u32, hold_s: u16) -> io::Result<Self> {
         Ok(Self {
             server,
@@ -85,16 +86,16 @@ impl Load {
         })
     }
 
-    /// Sessions that are established now.
+    /// Number of established sessions.
     pub(super) fn up(&self) -> u32 {
         self.up
     }
 
-    /// Brings all up, or as many as are up when `cap` has passed. Returns the time to the last one, from the first
-    /// connect on.
+    /// Opens all sessions, or as many as are up when `cap` has passed. Returns the time from the
+    /// first connect to the last session established.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn open(&mut self, pace: Pace, cap: Duration) -> io::Result<Duration> {
         let start = clock::now();
         self.beat = (start, 0);
@@ -125,10 +126,10 @@ impl Load {
         Ok(last.since(start))
     }
 
-    /// Keeps the sessions for so long.
+    /// Keeps the sessions for `span`.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn keep(&mut self, span: Duration) -> io::Result<()> {
         let end = clock::now() + span;
         while self.turn(end)? < end {}
@@ -143,7 +144,7 @@ impl Load {
         Ok(())
     }
 
-    /// Says what is due, waits until more is or something came, and reads that.
+    /// Sends what is due, waits until more is due or input arrives, and reads it.
     fn turn(&mut self, until: Instant) -> io::Result<Instant> {
         let due = self.say_due(clock::now());
         let now = self.reactor.wait(Some(due.min(until)))?;
@@ -181,7 +182,7 @@ impl Load {
         }
     }
 
-    /// Says KEEPALIVE for each session whose turn has come. Returns when the next one's does.
+    /// Sends the KEEPALIVEs that are due. Returns when the next one is.
     fn say_due(&mut self, now: Instant) -> Instant {
         let wanted = u64::from(self.wanted);
         let due = |turn: u64| {

@@ -1,16 +1,17 @@
-//! `headend bench bgp`: what sessions and tables cost a BGP daemon, beside bare loops over as many TCP connections, and
-//! beside other daemons.
+//! `headend bench bgp`: what sessions and tables cost a BGP daemon, compared with bare loops over
+//! as many TCP connections, and with other daemons. The load generators have no code in common with
+//! the daemon's codec. Start with `course`.
 //!
-//! | file | what happens there |
+//! | file | contents |
 //! |---|---|
 //! | `plan`, `course` | what is measured for how long, and in which order |
-//! | `passive` | sessions that only have to be kept, and many that come up at once |
+//! | `passive` | idle established sessions, and many sessions that come up at once |
 //! | `mesh` | a full mesh over TCP, of many processes or one |
 //! | `emulated` | a full mesh in memory, and a hijack over a graph of autonomous systems |
 //! | `relay` | a table from a feeder to a sink, and its withdrawal |
-//! | `daemons` | who is measured, each with its configuration |
+//! | `daemons` | the subjects, each with its configuration |
 //! | `bare` | the bare loops |
-//! | `octets`, `session`, `load`, `feed`, `usage` | the load, which has no codec of this program's |
+//! | `octets`, `session`, `load`, `feed`, `usage` | the load generators |
 //! | `tables`, `goals`, `charts` | the report |
 
 pub(super) mod bare;
@@ -83,7 +84,7 @@ pub(super) struct Args {
     out: Out,
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Debug, Default)]
 struct Results {
     kept: Vec<Kept>,
@@ -96,7 +97,8 @@ struct Results {
     notes: Vec<String>,
 }
 
-/// Measures and publishes. Fails unless every session of ours came up and stayed, and every prefix arrived.
+/// Measures and publishes. Fails unless every session of ours came up and stayed up, and every
+/// prefix arrived.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let (others, missing) = daemons::others(&args.against, args.frr.as_deref());
     if !others.is_empty() && args.inside.is_none() {
@@ -181,7 +183,7 @@ fn method(bench: &Bench, plan: &Plan, others: &[Who], results: &Results) -> Vec<
     lines
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 fn whole(n: u32) -> String {
     grouped(n.into(), 0)
 }

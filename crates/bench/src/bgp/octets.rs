@@ -1,15 +1,15 @@
-//! Messages of BGP as octets (RFC 4271, section 4), written and read without any of this program's own codec, so that
-//! what is measured is not also what measures.
+//! A minimal BGP codec (RFC 4271, section 4) for the load generators. It is independent of the
+//! codec under test, so that a fault there cannot hide itself.
 
 use std::net::Ipv4Addr;
 
-/// The whole of a KEEPALIVE.
+/// A complete KEEPALIVE.
 pub(super) const KEEPALIVE: [u8; 19] = header(19, KIND_KEEPALIVE);
 
-/// Octets of a header.
+/// Bytes of a header.
 pub(super) const HEADER_LEN: usize = 19;
 
-/// Octets of a message at most.
+/// Limit of a message, in bytes.
 pub(super) const MESSAGE_MAX: usize = 4096;
 
 pub(super) const KIND_OPEN: u8 = 1;
@@ -17,7 +17,7 @@ pub(super) const KIND_UPDATE: u8 = 2;
 pub(super) const KIND_NOTIFICATION: u8 = 3;
 pub(super) const KIND_KEEPALIVE: u8 = 4;
 
-/// The AS number of who has one of four octets (RFC 6793).
+/// The two-octet AS number of a speaker whose AS number has four octets (RFC 6793).
 const AS_TRANS: u16 = 23_456;
 
 const fn header(length: u16, kind: u8) -> [u8; HEADER_LEN] {
@@ -29,7 +29,7 @@ const fn header(length: u16, kind: u8) -> [u8; HEADER_LEN] {
     octets
 }
 
-/// An OPEN that offers IPv4 unicast (RFC 4760) and AS numbers of four octets.
+/// An OPEN that offers IPv4 unicast (RFC 4760) and four-octet AS numbers.
 pub(super) fn open(asn: u32, router_id: Ipv4Addr, hold_time_s: u16) -> Vec<u8> {
     let mut capabilities = vec![1, 4, 0, 1, 0, 1, 65, 4];
     capabilities.extend(asn.to_be_bytes());
@@ -46,14 +46,14 @@ pub(super) fn open(asn: u32, router_id: Ipv4Addr, hold_time_s: u16) -> Vec<u8> {
     message(KIND_OPEN, &body)
 }
 
-/// A whole message.
+/// A complete message.
 pub(super) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut octets = header((HEADER_LEN + body.len()) as u16, kind).to_vec();
     octets.extend(body);
     octets
 }
 
-/// Appends a whole UPDATE. What it holds must fit into [`MESSAGE_MAX`].
+/// Appends a complete UPDATE. Its content must fit into [`MESSAGE_MAX`].
 pub(super) fn update(withdrawn: &[u8], attributes: &[u8], announced: &[u8], out: &mut Vec<u8>) {
     let length = HEADER_LEN + 4 + withdrawn.len() + attributes.len() + announced.len();
     debug_assert!(length <= MESSAGE_MAX);
@@ -71,10 +71,11 @@ pub(super) fn prefix(address: u32, bits: u8, out: &mut Vec<u8>) {
     out.extend(&address.to_be_bytes()[..usize::from(bits.div_ceil(8))]);
 }
 
-/// The length of the message that `octets` begin with, and its kind; `None` if its header is not all there.
+/// The length and kind of the message that `octets` starts with; `None` if its header is
+/// incomplete.
 ///
 /// # Errors
-/// The length cannot be one.
+/// The length is not valid.
 pub(super) fn frame(octets: &[u8]) -> Result<Option<(usize, u8)>, ()> {
     let Some(header) = octets.first_chunk::<HEADER_LEN>() else {
         return Ok(None);
@@ -86,7 +87,8 @@ pub(super) fn frame(octets: &[u8]) -> Result<Option<(usize, u8)>, ()> {
     Ok(Some((length, header[18])))
 }
 
-/// The withdrawn prefixes and the announced ones of an UPDATE's body, as octets; `None` if its lengths do not fit.
+/// The withdrawn and the announced prefixes of an UPDATE's body, still encoded; `None` if its
+/// lengths do not fit.
 pub(super) fn routes(body: &[u8]) -> Option<(&[u8], &[u8])> {
     let (withdrawn, rest) = counted(body)?;
     let (_, announced) = counted(rest)?;
@@ -98,7 +100,7 @@ fn counted(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
 }
 
-/// Each IPv4 prefix in turn; ends early where one does not fit.
+/// Each IPv4 prefix in turn; stops at the first that is not valid.
 pub(super) fn prefixes(mut octets: &[u8]) -> impl Iterator<Item = (u32, u8)> {
     std::iter::from_fn(move || {
         let (&bits, rest) = octets.split_first()?;

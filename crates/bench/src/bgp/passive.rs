@@ -1,5 +1,5 @@
-//! Passive peers: what an established session costs that only has to be kept, and how long many take to come up at
-//! once.
+//! Passive peers: the cost of keeping established sessions, and the time until many sessions that
+//! start at once are up.
 
 use anyhow::Result;
 use base::Duration;
@@ -11,32 +11,32 @@ use super::load::{Load, Pace, Seen};
 use crate::harness::Bench;
 use crate::harness::others_of;
 
-/// Longest that sessions may take to come up.
+/// Longest time that sessions may take to come up.
 pub(super) const UP_MAX: Duration = Duration::from_secs(60);
 
-/// From the last session on until the measurement begins.
+/// Pause between the last session and the measurement.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// Sessions that are kept.
+/// Results for sessions that are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) who: Who,
     pub(super) peers: u32,
-    /// Established at the end.
+    /// Sessions established at the end.
     pub(super) up: u32,
-    /// Of one core, of whoever is measured.
+    /// Of the subject, in percent of one core.
     pub(super) cpu_percent: f64,
-    /// Processor time for a session in a second.
+    /// Processor time of one session per second.
     pub(super) each_us: f64,
-    /// Times that it went to sleep, in a second.
+    /// Waits (voluntary context switches) per second.
     pub(super) waits: f64,
-    /// Resident memory gained for a session.
+    /// Resident memory gained per session.
     pub(super) memory_bytes: f64,
     pub(super) empty_bytes: u64,
-    /// KEEPALIVEs that a session got in a second.
+    /// KEEPALIVEs that a session received per second.
     pub(super) keepalives: f64,
     pub(super) seen: Seen,
-    /// Of one core, of the load.
+    /// Of the load generator, in percent of one core.
     pub(super) load_percent: f64,
     pub(super) others_percent: Option<f64>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Kept {
 /// Brings sessions up and keeps them for `span`.
 ///
 /// # Errors
-/// It does not start, or what the kernel said of a socket.
+/// The subject does not start, or the kernel's error for a socket.
 pub(super) fn keep(bench: &Bench, who: &Who, peers: u32, span: Duration) -> Result<Kept> {
     let setup = Setup::TIGHT;
     let server = who.start(bench, setup)?;
@@ -80,24 +80,24 @@ pub(super) fn keep(bench: &Bench, who: &Who, peers: u32, span: Duration) -> Resu
     })
 }
 
-/// Sessions that all begin at once.
+/// Results for sessions that all start at once.
 #[derive(Clone, Debug)]
 pub(super) struct Risen {
     pub(super) who: Who,
     pub(super) peers: u32,
     pub(super) up: u32,
-    /// From the first connect to the last session that was established.
+    /// From the first connect to the last session established.
     pub(super) seconds: f64,
-    /// Of whoever is measured, for a session.
+    /// Processor time of the subject, per session.
     pub(super) cpu_us: f64,
     pub(super) seen: Seen,
     pub(super) others_percent: Option<f64>,
 }
 
-/// Begins all sessions before anything is read.
+/// Starts all sessions before any input is read.
 ///
 /// # Errors
-/// It does not start, or what the kernel said of a socket.
+/// The subject does not start, or the kernel's error for a socket.
 pub(super) fn rise(bench: &Bench, who: &Who, peers: u32) -> Result<Risen> {
     let setup = Setup::USUAL;
     let server = who.start(bench, setup)?;

@@ -1,4 +1,5 @@
-//! What is measured, and for how long: small and quick, or as asked for.
+//! What the BGP benchmark measures, and for how long: a quick run, a full one, or the sizes asked
+//! for.
 
 use base::Duration;
 
@@ -39,26 +40,26 @@ pub(super) struct Plan {
     pub(super) kept: Vec<u32>,
     pub(super) risen: Vec<u32>,
     pub(super) prefixes: Vec<u32>,
-    /// Routers of a mesh with a process each.
+    /// Routers of meshes with one process for each router.
     pub(super) meshes: Vec<u32>,
-    /// Routers of a mesh over TCP in one process.
+    /// Routers of meshes over TCP in one process.
     pub(super) emulated: Vec<u32>,
-    /// Routers of a mesh in memory.
+    /// Routers of meshes in memory.
     pub(super) in_memory: Vec<u32>,
-    /// Virtual time that such a mesh is kept, in seconds.
+    /// Virtual time for which a mesh in memory is kept, in seconds.
     pub(super) virtual_s: u64,
     /// Autonomous systems of a hijack.
     pub(super) hijacks: Vec<u32>,
     /// How long sessions are kept.
     pub(super) keep: Duration,
-    /// How often that is measured which takes little time.
+    /// How often a short measurement is repeated.
     pub(super) rounds: u32,
-    /// Longest that a table may take.
+    /// Longest time that a table may take.
     pub(super) table_max: Duration,
 }
 
 impl Args {
-    /// What was typed, as what is measured.
+    /// The plan for the command line's options.
     pub(super) fn plan(&self) -> Plan {
         let or = |given: &[u32], default: &[u32]| {
             let sizes = if given.is_empty() { default } else { given };
@@ -67,7 +68,7 @@ impl Args {
             sizes.dedup();
             sizes
         };
-        // Each of these lists is small in a quick run.
+        // Each of these lists is short in a quick run.
         let either = |quick: &'static [u32], full: &'static [u32]| {
             if self.quick { quick } else { full }
         };

@@ -1,5 +1,5 @@
-//! A table from a feeder through whoever is measured to a sink: how long until the sink has every prefix, and how long
-//! until it has none again.
+//! A table sent from a feeder through the subject to a sink. Measures the time until the sink has
+//! every prefix, and the time until all are withdrawn.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,50 +20,50 @@ use crate::harness::Bench;
 use crate::harness::others_of;
 use crate::harness::server::Server;
 
-/// The sink's AS.
+/// The sink's AS number.
 pub(super) const SINK_ASN: u32 = 65_002;
 
 const FEEDER: Ipv4Addr = Ipv4Addr::new(127, 2, 0, 1);
 const SINK: Ipv4Addr = Ipv4Addr::new(127, 2, 0, 2);
 
-/// Longest that the sessions may take to come up.
+/// Longest time that the sessions may take to come up.
 const UP_MAX: Duration = Duration::from_secs(15);
 
 /// Time between two KEEPALIVEs.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
 
-/// Octets read at a time.
+/// Bytes read at a time.
 const BUFFER: usize = 1 << 18;
 
-/// Room in the kernel for what the sink has not read and the feeder has written.
+/// Size of the socket buffers of feeder and sink.
 const KERNEL_BUFFER: usize = 1 << 20;
 
-/// A table, there and back.
+/// Results for one table.
 #[derive(Clone, Debug)]
 pub(super) struct Passed {
     pub(super) who: Who,
     pub(super) prefixes: u32,
     pub(super) sets: u32,
-    /// Prefixes that reached the sink, and those of them that it was rid of in the end.
+    /// Prefixes that reached the sink, and how many of them were withdrawn in the end.
     pub(super) arrived: u32,
     pub(super) left: u32,
     pub(super) announce: Part,
     pub(super) withdraw: Part,
-    /// Prefixes that the sink was told of again, and those that were never sent.
+    /// Prefixes that the sink received again, and prefixes that were never sent.
     pub(super) again: u64,
     pub(super) strange: u64,
     pub(super) empty_bytes: u64,
-    /// The most memory that the process had.
+    /// Peak memory of the process.
     pub(super) peak_bytes: u64,
     pub(super) others_percent: Option<f64>,
 }
 
-/// One way of it.
+/// The announcement or the withdrawal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Part {
     pub(super) seconds: f64,
     pub(super) cpu_s: f64,
-    /// UPDATEs that the sink got.
+    /// UPDATEs that the sink received.
     pub(super) updates: u64,
 }
 
@@ -121,7 +121,8 @@ fn part(
     let before = server.booked()?;
     let updates = ends.updates;
     let seconds = ends.send(octets, tally, goal, cap)?.as_secs_f64();
-    // Who has done its work goes to sleep, and only then does the kernel book what it used.
+    // The kernel updates a process's counters when it goes to sleep, so the subject gets time to do
+    // so.
     ends.turn(clock::now() + Duration::from_millis(20), tally)?;
     Ok(Part {
         seconds,
@@ -141,7 +142,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Both sessions, established.
+    /// Opens both sessions and waits until they are established.
     fn open(server: SocketAddr) -> Result<Self> {
         let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab)?;
         let options = TcpOptions {
@@ -169,7 +170,7 @@ impl Ends {
         Ok(ends)
     }
 
-    /// Waits until `until` or for something to come, and reads it.
+    /// Waits until `until` or for input, and reads the input.
     fn turn(&mut self, until: Instant, tally: &mut Tally) -> Result<Instant> {
         let now = self.reactor.wait(Some(until))?;
         while let Some(ready) = self.reactor.next_ready() {
@@ -197,8 +198,8 @@ impl Ends {
         Ok(now)
     }
 
-    /// Writes all of `octets` as the feeder, and reads as the sink until it has `goal` prefixes or `cap` has passed.
-    /// Returns the time from the first octet on.
+    /// Writes `octets` as the feeder, and reads as the sink until it has `goal` prefixes or `cap`
+    /// has passed. Returns the time since the first byte.
     fn send(
         &mut self,
         octets: &[u8],
@@ -237,7 +238,7 @@ impl Ends {
         }
     }
 
-    /// Writes what the kernel takes now.
+    /// Writes what the socket's buffer takes now.
     fn write(&self, octets: &[u8]) -> io::Result<usize> {
         Ok(self.sessions[0].stream.write(octets)?.unwrap_or(0))
     }

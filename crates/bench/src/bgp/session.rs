@@ -1,4 +1,5 @@
-//! One end of a session on the load's side: it connects, says OPEN, confirms, and then hands on what comes.
+//! One BGP session on the load's side: it connects, sends OPEN, confirms, and then passes received
+//! messages on.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,7 +11,7 @@ use super::octets::{
     HEADER_LEN, KEEPALIVE, KIND_KEEPALIVE, KIND_NOTIFICATION, KIND_OPEN, KIND_UPDATE, frame, open,
 };
 
-/// How far a session has come.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Connecting,
@@ -20,7 +21,7 @@ pub(super) enum Stage {
     Closed,
 }
 
-/// What came over a session, beside its stage.
+/// What was received over a session, apart from its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Came {
     pub(super) octets: u64,
@@ -35,15 +36,15 @@ pub(super) struct Session {
     pub(super) stream: TcpStream,
     pub(super) token: Token,
     pub(super) stage: Stage,
-    /// The beginning of a message whose rest has not come.
+    /// The start of an incomplete message.
     partial: Vec<u8>,
 }
 
 impl Session {
-    /// Begins to connect; `user` comes back with each event.
+    /// Starts to connect; the reactor returns `user` with each event.
     ///
     /// # Errors
-    /// What the kernel said at once.
+    /// The kernel's immediate error.
     pub(super) fn begin(
         reactor: &mut Reactor,
         from: Ipv4Addr,
@@ -63,10 +64,10 @@ impl Session {
         })
     }
 
-    /// It is writable for the first time: says OPEN, or learns that nobody is there.
+    /// The socket is writable for the first time: sends OPEN, or finds that the connection failed.
     ///
     /// # Errors
-    /// What the kernel said of the reactor.
+    /// The kernel's error from the reactor.
     pub(super) fn connected(
         &mut self,
         reactor: &mut Reactor,
@@ -89,7 +90,8 @@ impl Session {
         Ok(())
     }
 
-    /// Writes something short, which a peer that reads leaves room for; one that does not is given up.
+    /// Writes a short message. A peer that reads leaves room for it; if there is none, the session
+    /// is closed.
     pub(super) fn say(&mut self, reactor: &mut Reactor, octets: &[u8]) {
         match self.stream.write(octets) {
             Ok(Some(count)) if count == octets.len() => {}
@@ -97,14 +99,14 @@ impl Session {
         }
     }
 
-    /// Ends it here; the connection itself goes with the session.
+    /// Stops watching the session; dropping it closes the connection.
     pub(super) fn close(&mut self, reactor: &mut Reactor) {
         reactor.remove(self.token);
         self.stage = Stage::Closed;
         self.partial = Vec::new();
     }
 
-    /// Reads once, into `buffer`, and hands each UPDATE's body to `on_update`.
+    /// Reads once, into `buffer`, and passes each UPDATE's body to `on_update`.
     pub(super) fn read(
         &mut self,
         reactor: &mut Reactor,
@@ -138,7 +140,7 @@ impl Session {
         came
     }
 
-    /// Takes every whole message; returns the octets that were used.
+    /// Handles every complete message; returns the number of bytes used.
     fn messages(
         &mut self,
         reactor: &mut Reactor,

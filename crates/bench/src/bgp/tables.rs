@@ -1,4 +1,4 @@
-//! The tables of the report.
+//! The tables of the BGP report.
 
 use lab::report::{Cell, Table};
 
@@ -8,7 +8,7 @@ use super::mesh::Member;
 use super::relay::Passed;
 use super::{Results, goals};
 
-/// All of them, what is to be reached first; those without a row are left out.
+/// All tables that have rows, the goals first.
 pub(super) fn all(results: &Results) -> Vec<Table> {
     let tables = [
         goals::table(results),
@@ -33,7 +33,7 @@ fn add(table: &mut Table, who: &Who, cells: Vec<Cell>) {
     }
 }
 
-/// NOTIFICATIONs that came, in words.
+/// Received NOTIFICATIONs as text.
 fn notifications(seen: &Seen) -> Cell {
     let all = seen.notifications.iter();
     let words: Vec<String> = all
@@ -283,7 +283,7 @@ fn hijacked(results: &Results) -> Table {
     table
 }
 
-/// Processor time for a prefix that arrived.
+/// Processor time for each prefix that arrived.
 fn each_ns(passed: &Passed) -> f64 {
     passed.announce.cpu_s * 1e9 / f64::from(passed.arrived.max(1))
 }

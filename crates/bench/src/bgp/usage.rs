@@ -1,11 +1,11 @@
-//! What the kernel tells of a process beyond its processor time.
+//! Peak memory of a process, as the kernel reports it.
 
 use anyhow::{Context, Result};
 
-/// The most memory that a process had resident so far, in octets.
+/// The peak resident memory of a process so far, in bytes.
 ///
 /// # Errors
-/// The process is gone, or `/proc` is not to be read.
+/// The process is gone, or `/proc` cannot be read.
 pub(super) fn peak_of(pid: u32) -> Result<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib = peak_in(&text).context("a process without a peak of memory")?;

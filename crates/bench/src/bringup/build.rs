@@ -1,25 +1,25 @@
-//! What is compared: the five builds of the published benchmark, made by switching
-//! this program's parts, and our own designs.
+//! The designs that are compared: the five builds of the published benchmark, imitated by switching
+//! parts of this program, and our own designs.
 
 use std::io;
 
 use reactor::{PollerKind, Reactor, StoreKind};
 
-/// A design, as parts of this program's configuration.
+/// A design, as a choice of parts in this program's configuration.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Build {
-    /// The published build's name, or our own.
+    /// The published build's name, or a name of our own.
     pub(crate) name: &'static str,
     timers: &'static str,
     descriptors: &'static str,
     poller: &'static str,
     config_ids: &'static str,
     peer_lookup: &'static str,
-    /// Whether each tunnel has a connected socket, which takes a descriptor.
+    /// Whether each tunnel has a connected socket, and thus needs a descriptor.
     pub(crate) socket_each: bool,
 }
 
-/// headend as it comes.
+/// headend with its default settings.
 pub(crate) const DEFAULT: Build = Build {
     name: "default",
     timers: "wheel",
@@ -30,7 +30,7 @@ pub(crate) const DEFAULT: Build = Build {
     socket_each: false,
 };
 
-/// The five published builds, then ours, then ours with one part changed.
+/// The five published builds, then ours, then ours with one part changed at a time.
 pub(crate) const BUILDS: [Build; 10] = [
     published("r2929", "list", "list", "poll-rebuilt", "probe", "list"),
     published("r3031", "list", "list", "poll-rebuilt", "off", "list"),
@@ -90,7 +90,7 @@ impl Build {
     /// Whether this kernel can run it.
     ///
     /// # Errors
-    /// What it lacks.
+    /// What the kernel lacks.
     pub(crate) fn check(&self) -> io::Result<()> {
         let poller = PollerKind::ALL
             .into_iter()
@@ -99,7 +99,7 @@ impl Build {
         Reactor::new(poller, StoreKind::Slab).map(drop)
     }
 
-    /// What it is made of, for people.
+    /// A description of its parts.
     pub(crate) fn label(&self) -> String {
         let sockets = if self.socket_each {
             "a socket per tunnel"
@@ -116,7 +116,7 @@ impl Build {
         label
     }
 
-    /// The configuration of one end, `lns` or `lac`, beside its `[control]` and `[log]`.
+    /// The configuration of one end, `lns` or `lac`, without its `[control]` and `[log]` sections.
     pub(crate) fn config(&self, role: &str) -> String {
         let Self {
             timers,

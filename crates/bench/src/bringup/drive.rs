@@ -1,5 +1,5 @@
-//! One bring-up: two daemons, and one request per tunnel through the LAC's control
-//! socket, with the rate watched.
+//! One bring-up: two daemons, and one request per tunnel through the LAC's control socket, while
+//! the rate is sampled.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,28 +15,28 @@ use control::pace::Pace;
 use control::request::{Do, Nothing, TunnelCreate, Wait};
 use tool_demo::ends::{End, Ends};
 
-/// Creations under way at most: what a daemon queues for one client.
+/// Limit of creations in progress: what a daemon queues for one client.
 const WINDOW_MAX: u32 = 256;
 
-/// How long a daemon may take to say how it fares after the run.
+/// How long a daemon may take to answer after the run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Points kept of a curve, about.
+/// Approximate number of points kept of a curve.
 const POINTS: u64 = 400;
 
-/// What is asked of a run.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) tunnels: u32,
     pub(crate) cap: Duration,
-    /// How often each build that gets through is run, at most.
+    /// Limit of rounds for each build that finishes.
     pub(crate) rounds: u32,
-    /// No further round begins after so long.
+    /// No further round starts after this time.
     pub(crate) budget: Duration,
 }
 
 impl Wanted {
-    /// Some seconds for all of it.
+    /// Parameters for a run of some seconds.
     pub(crate) const QUICK: Self = Self {
         tunnels: 400,
         cap: Duration::from_secs(2),
@@ -45,15 +45,15 @@ impl Wanted {
     };
 }
 
-/// A run as measured.
+/// Results of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) build: &'static Build,
     /// Seconds since the first request, and tunnels up by then.
     pub(crate) samples: Vec<(f64, u64)>,
-    /// Whether all came up within the cap, on both sides.
+    /// Whether all tunnels came up within the time limit, on both sides.
     pub(crate) finished: bool,
-    /// Creations that failed, and were asked for again, by reason.
+    /// Creations that failed and were repeated, by reason.
     pub(crate) failures: BTreeMap<String, u64>,
     pub(crate) lns: Side,
     pub(crate) lac: Side,
@@ -63,7 +63,7 @@ pub(crate) struct Run {
 #[derive(Debug, Default)]
 pub(crate) struct Side {
     pub(crate) cpu_s: f64,
-    /// Tunnels established; absent if it did not answer any more, as all below.
+    /// Tunnels established; absent, like all fields below, if the daemon no longer answered.
     pub(crate) established: Option<u64>,
     pub(crate) rss_bytes: Option<u64>,
     pub(crate) waits: Option<Waits>,
@@ -71,39 +71,39 @@ pub(crate) struct Side {
     pub(crate) calls: Vec<(String, f64)>,
 }
 
-/// What the waits of a daemon found.
+/// Counters of a daemon's waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waits {
     pub(crate) count: f64,
     pub(crate) ready: f64,
-    /// Of the descriptors watched, the share that was ready, in the mean of all waits.
+    /// Mean share of the watched descriptors that were ready, over all waits.
     pub(crate) ready_to_watched: f64,
 }
 
 impl Run {
-    /// Tunnels up at the end, as the LAC tells.
+    /// Tunnels up at the end, as the LAC reports.
     pub(crate) fn up(&self) -> u64 {
         self.samples.last().map_or(0, |sample| sample.1)
     }
 
-    /// Seconds to the last sample.
+    /// Seconds until the last sample.
     pub(crate) fn seconds(&self) -> f64 {
         self.samples.last().map_or(0.0, |sample| sample.0)
     }
 
-    /// Whether it is the better of two runs of one build.
+    /// Whether this is the better of two runs of one build.
     pub(crate) fn is_faster_than(&self, other: &Self) -> bool {
         (self.finished, -self.seconds()) > (other.finished, -other.seconds())
     }
 
-    /// Seconds until so many tunnels were up.
+    /// Seconds until `tunnels` tunnels were up.
     pub(crate) fn seconds_to(&self, tunnels: u64) -> Option<f64> {
         let reached = self.samples.iter().find(|(_, up)| *up >= tunnels);
         reached.map(|sample| sample.0)
     }
 }
 
-/// Runs one build; `progress` hears how many tunnels are up.
+/// Runs one build; `progress` is called with the number of tunnels that are up.
 pub(crate) fn run(
     build: &'static Build,
     wanted: Wanted,
@@ -111,7 +111,7 @@ pub(crate) fn run(
 ) -> Result<Run> {
     let ends = Ends::start([&build.config("lns"), &build.config("lac")])?;
     let (mut lns, mut lac) = (ends.lns()?, ends.lac()?);
-    // A client's requests are served in order, and those that ask must not stand behind.
+    // A client's requests are served in order, so status queries use a second client.
     let mut creator = ends.lac()?.client;
     let peer = lns.address()?;
     let before = [Account::open(&mut lns)?, Account::open(&mut lac)?];
@@ -159,7 +159,7 @@ impl Drive {
         }
     }
 
-    /// Until all are up, or time has run out.
+    /// Creates tunnels until all are up or time has run out.
     fn all(&mut self, lac: &mut Client, progress: &mut dyn FnMut(u64)) -> Result<()> {
         let started = Instant::now();
         let all = u64::from(self.wanted.tunnels);
@@ -177,7 +177,7 @@ impl Drive {
             progress(self.up);
         }
         if self.up < all {
-            // The rate is that of the whole time, also if nothing came up in its last part.
+            // The rate covers the whole time, even if no tunnel came up at the end of it.
             self.samples
                 .push((started.elapsed().as_secs_f64(), self.up));
         }
@@ -206,7 +206,7 @@ impl Drive {
         lac.flush()
     }
 
-    /// Waits for a line, then takes all that are there.
+    /// Waits for a line, then handles all pending lines.
     fn take(&mut self, lac: &mut Client, limit: Duration, started: Instant) -> Result<()> {
         let mut next = lac.next(Some(limit))?;
         let at = started.elapsed();
@@ -235,7 +235,7 @@ impl Drive {
     }
 }
 
-/// Whether the LNS too comes to have all of them established; the LAC knows first.
+/// Waits until the LNS also has all tunnels established; the LAC knows first.
 fn await_established(lns: &mut End, all: u64) -> Result<bool> {
     let started = Instant::now();
     while lns.stats()?.established < all {
@@ -247,7 +247,7 @@ fn await_established(lns: &mut End, all: u64) -> Result<bool> {
     Ok(true)
 }
 
-/// A daemon's accounts at the begin of a run.
+/// A daemon's counters at the start of a run.
 struct Account {
     pid: u32,
     cpu_s: f64,
@@ -265,12 +265,12 @@ impl Account {
         })
     }
 
-    /// Processor time since.
+    /// Processor time since the start.
     fn cpu_s(&self) -> f64 {
         process_cpu_s(self.pid) - self.cpu_s
     }
 
-    /// What the daemon used since; asks no longer than it has patience.
+    /// What the daemon used since the start. Gives up if the daemon does not answer in time.
     fn close(&self, end: &mut End, cpu_s: f64) -> Result<Side> {
         let mut side = Side {
             cpu_s,
@@ -304,7 +304,7 @@ impl Account {
     }
 }
 
-/// The system calls of `show event cpu`.
+/// The system calls in `show event cpu`.
 fn calls(rows: &[Value]) -> Vec<(String, f64)> {
     let is_call = |row: &&Value| row["schema"] == "event.syscall/1";
     rows.iter()
@@ -313,8 +313,8 @@ fn calls(rows: &[Value]) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// The rows of a `show`, behind whatever is still under way; `None` if they are not
-/// there in time.
+/// The rows of a `show`, after all replies to earlier requests; `None` if they do not arrive in
+/// time.
 fn ask(client: &mut Client, what: &Do, by: Instant) -> Result<Option<Vec<Value>>> {
     let id = client.queue(what);
     client.flush()?;
@@ -339,8 +339,8 @@ fn ask(client: &mut Client, what: &Do, by: Instant) -> Result<Option<Vec<Value>>
     }
 }
 
-/// Processor time of a process with one thread, in seconds; it can be read of a daemon
-/// that does not answer (proc(5): `schedstat` in nanoseconds, else `stat` in ticks).
+/// Processor time in seconds of a process with one thread. This works even if the daemon does not
+/// answer (proc(5): `schedstat` in nanoseconds, else `stat` in ticks).
 fn process_cpu_s(pid: u32) -> f64 {
     let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let exact = read("schedstat");
@@ -362,7 +362,7 @@ fn process_cpu_s(pid: u32) -> f64 {
     ticks / 100.0
 }
 
-/// A curve with fewer points, evenly spread over the tunnels, and its last.
+/// A curve with fewer points, evenly spread over the tunnels, that keeps its last point.
 fn thinned(samples: Vec<(f64, u64)>, all: u64) -> Vec<(f64, u64)> {
     let step = (all / POINTS).max(1);
     let last = samples.len().saturating_sub(1);

@@ -1,8 +1,8 @@
-//! `headend bench bringup`: tunnels against time, by the five builds of the published
-//! benchmark and by our own designs.
+//! `headend bench bringup`: number of tunnels against time, for imitations of the five builds of
+//! the published benchmark and for our own designs.
 //!
-//! Each design is this program with other parts: two daemons of it, LAC and LNS, and
-//! one request per tunnel through the LAC's control socket.
+//! Each design is this program with other parts: two daemons, LAC and LNS, and one request per
+//! tunnel through the LAC's control socket. Start with `drive`.
 
 pub(super) mod build;
 pub(super) mod drive;
@@ -25,7 +25,7 @@ use build::{BUILDS, Build};
 use cli::values::seconds;
 use drive::{Run, Wanted};
 
-/// Descriptors of a daemon beside its tunnels' sockets, with room to spare.
+/// Descriptors of a daemon besides its tunnels' sockets, with a margin.
 const DESCRIPTORS: u64 = 16;
 
 /// Draw tunnels against time by the published builds and by ours.
@@ -88,18 +88,18 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was run.
+/// The builds that were run.
 pub(super) struct Measured {
     /// The best run of each build.
     pub(super) runs: Vec<Run>,
-    /// What this kernel cannot run, and why: a sentence each.
+    /// One sentence for each build that this kernel cannot run, with the reason.
     pub(super) left_out: Vec<String>,
 }
 
-/// Runs the builds one after the other, and those that get through again.
+/// Runs the builds one after another, and repeats those that finish.
 ///
 /// # Errors
-/// One needs more descriptors than the process may have, or could not be run.
+/// A build needs more descriptors than the process may have, or could not be run.
 pub(super) fn measure(builds: &[&'static Build], wanted: Wanted) -> Result<Measured> {
     let room =
         limits::raise_descriptor_limit()?.saturating_sub(limits::DESCRIPTOR_RESERVE + DESCRIPTORS);
@@ -152,7 +152,7 @@ fn bar(wanted: Wanted, name: String) -> ProgressBar {
     bar
 }
 
-/// A run as the history's chapter takes it.
+/// A run in the form that the history's chapter uses.
 pub(super) fn as_chapter(run: &Run, wanted: Wanted) -> BringupRun {
     let target = u64::from(wanted.tunnels);
     let extrapolated = (!run.finished)

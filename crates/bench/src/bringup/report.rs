@@ -1,4 +1,4 @@
-//! Bring-ups as tables and charts.
+//! Tables and charts of bring-ups.
 
 use lab::fit;
 use lab::history::{BringupRun, Claim, Verdict, chapter_bringup};
@@ -10,13 +10,14 @@ use super::as_chapter;
 use super::build::DEFAULT;
 use super::drive::{Run, Side, Waits, Wanted};
 
-/// What others may use of the cores before the order of the builds is in doubt.
+/// Percentage of the cores that other processes may use before the ranking of the builds is in
+/// doubt.
 const OTHERS_PERCENT_MAX: f64 = 10.0;
 
-/// Everything about the runs.
+/// The whole report of the runs.
 pub(super) fn report(runs: &[Run], wanted: Wanted, machine: MachineInfo) -> Report {
     let curves: Vec<BringupRun> = runs.iter().map(|run| as_chapter(run, wanted)).collect();
-    // The chapter draws our own design as it comes; what we vary has a picture of its own.
+    // The history chapter draws only our default design; its variants have a chart of their own.
     let told: Vec<BringupRun> = curves
         .iter()
         .filter(|run| is_published(run) || run.build == DEFAULT.name)
@@ -41,7 +42,7 @@ fn is_published(run: &BringupRun) -> bool {
     lab::history::published::build(&run.build).is_some()
 }
 
-/// What the runs say beside the published claims, a sentence each.
+/// Our results beside the published claims, one sentence each.
 pub(crate) fn remarks(runs: &[Run]) -> Vec<String> {
     let waits = |name: &str| {
         let run = runs.iter().find(|run| run.build.name == name)?;
@@ -72,7 +73,7 @@ pub(crate) fn remarks(runs: &[Run]) -> Vec<String> {
     remarks
 }
 
-/// That other work on the machine had its part in the times, if it had.
+/// A sentence if other work on the machine affected the times.
 pub(crate) fn company(machine: &MachineInfo) -> Option<String> {
     let others = machine.others?.others_percent;
     (others > OTHERS_PERCENT_MAX).then(|| {
@@ -83,7 +84,7 @@ pub(crate) fn company(machine: &MachineInfo) -> Option<String> {
     })
 }
 
-/// How the runs were made, a sentence each.
+/// How the runs were made, one sentence each.
 pub(crate) fn method(wanted: Wanted) -> Vec<String> {
     vec![
         format!(
@@ -104,12 +105,12 @@ pub(crate) fn method(wanted: Wanted) -> Vec<String> {
     ]
 }
 
-/// What the runs cost.
+/// The costs of the runs.
 pub(crate) fn tables(runs: &[Run]) -> [Table; 2] {
     [table_costs(runs), table_calls(runs)]
 }
 
-/// When a half, a quarter and all were up, the rate, and how the time grows.
+/// When a quarter, half and all of the tunnels were up, the rate, and how the time grows.
 fn table_times(runs: &[Run], wanted: Wanted) -> Table {
     let all = u64::from(wanted.tunnels);
     let sizes = [all / 4, all / 2, all];
@@ -149,7 +150,7 @@ fn table_times(runs: &[Run], wanted: Wanted) -> Table {
     table
 }
 
-/// What a tunnel cost on each side.
+/// The cost of a tunnel on each side.
 fn table_costs(runs: &[Run]) -> Table {
     let columns = [
         ("build", ""),
@@ -186,7 +187,7 @@ fn table_costs(runs: &[Run]) -> Table {
     table
 }
 
-/// In percent; the daemon tells it to a thousandth.
+/// In percent; the daemon reports it to a thousandth.
 fn ready_of_watched(waits: Waits) -> Cell {
     if waits.ready_to_watched < 0.001 {
         "< 0.1".into()
@@ -195,7 +196,7 @@ fn ready_of_watched(waits: Waits) -> Cell {
     }
 }
 
-/// The system calls of each side by name.
+/// The system calls of each side, by name.
 fn table_calls(runs: &[Run]) -> Table {
     let mut names: Vec<&str> = Vec::new();
     for (.., side) in sides(runs) {
@@ -225,7 +226,7 @@ fn sides(runs: &[Run]) -> impl Iterator<Item = (&Run, &'static str, &Side)> {
         .flat_map(|run| [(run, "LNS", &run.lns), (run, "LAC", &run.lac)])
 }
 
-/// Whether the published account held, claim by claim.
+/// Whether each published claim was reproduced.
 fn table_verdict(verdict: &Verdict) -> Table {
     let title = format!(
         "Bring-up: the published account is: {}",
@@ -246,7 +247,7 @@ fn table_verdict(verdict: &Verdict) -> Table {
     table
 }
 
-/// Our own design beside what it is with one part changed.
+/// Our own design beside variants with one part changed.
 fn chart_ours(curves: &[BringupRun]) -> Option<Chart> {
     let ours: Vec<&BringupRun> = curves.iter().filter(|run| !is_published(run)).collect();
     if ours.len() < 2 {

@@ -1,4 +1,5 @@
-//! The filter of 2004 that looks a protocol's name up in a file for each packet, its fix, and ours.
+//! The filter of 2004 that looks up a protocol's name in a file for each packet, the fix for it,
+//! and our filter.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -20,7 +21,7 @@ const PROTOCOLS: &str = "/etc/protocols";
 pub(crate) struct Rounds {
     /// Packets of a round.
     packets: u32,
-    /// Rounds of each way, in turn.
+    /// Rounds of each variant, in turn.
     rounds: u32,
 }
 
@@ -34,7 +35,7 @@ impl Rounds {
         rounds: 3,
     };
 
-    /// How it was done.
+    /// How the measurement was done, as text.
     pub(crate) fn method(self) -> String {
         format!(
             "Names: {} packets a round, {} rounds of each way in turn, of which the one with the least user and system time is kept.",
@@ -44,7 +45,7 @@ impl Rounds {
     }
 }
 
-/// What was measured.
+/// Results.
 pub(crate) struct Measured {
     pub(crate) runs: Vec<FilterRun>,
     /// Nanoseconds of a function call.
@@ -53,7 +54,7 @@ pub(crate) struct Measured {
     pub(crate) system_call_ns: f64,
 }
 
-/// The rules of a household, none of which needs a look at most of the others.
+/// The rules of a household. Most packets match early rules, and few rules need more than one look.
 const RULES: &str = "filter x
 in
     deny tcp from any to any port 25 log
@@ -79,7 +80,7 @@ in
     default deny
 ";
 
-/// A packet's octets, but for what is told to vary.
+/// A packet's bytes; callers change some of them.
 const PACKET: [u8; 100] = {
     let mut octets = [0; 100];
     octets[0] = 0x45;
@@ -101,7 +102,7 @@ const PACKET: [u8; 100] = {
     octets
 };
 
-/// Seven of ten are TCP, two UDP, one ICMP, in an order that does not repeat soon.
+/// Seven of ten packets are TCP, two UDP, one ICMP, in an order that takes long to repeat.
 fn protocol(number: u32) -> u8 {
     match number.wrapping_mul(2_654_435_761) >> 16 & 0x3ff {
         0..717 => 6,
@@ -110,23 +111,23 @@ fn protocol(number: u32) -> u8 {
     }
 }
 
-/// What one way of judging packets and telling them to a log needs.
+/// One variant of matching packets and logging them.
 struct Way<'f> {
     names: Names,
     log: bool,
     filter: &'f Filter,
     hits: Hits,
     table: &'f Table,
-    /// The name that was looked up last, and whose it is.
+    /// The protocol looked up last, and its name.
     kept: Option<(u8, String)>,
-    /// Where the log goes.
+    /// The file that the log goes to.
     sink: File,
-    /// System calls made.
+    /// Number of system calls made.
     calls: u64,
 }
 
 impl Way<'_> {
-    /// Judges a packet.
+    /// Matches a packet.
     fn judge(&mut self, packet: &Header) -> Result<()> {
         match self.names {
             Names::None => {}
@@ -166,14 +167,15 @@ impl Way<'_> {
         Ok(())
     }
 
-    /// One rule after another, as in 2004.
+    /// Tries one rule after another, as the filter of 2004 did.
     fn walk(&self, packet: &Header) -> usize {
         let rules = self.filter.rules(Direction::In);
         let found = rules.iter().position(|rule| rule.matches(packet));
         black_box(found).unwrap_or(rules.len())
     }
 
-    /// As getprotobynumber() does: the file is opened, read until there is the protocol's line, and closed.
+    /// Works as getprotobynumber() does: opens the file, reads until it finds the protocol's line,
+    /// and closes it.
     fn look_up(&mut self, protocol: u8) -> Result<String> {
         let mut file = File::open(PROTOCOLS)?;
         self.calls += 1;
@@ -203,7 +205,7 @@ impl Way<'_> {
     }
 }
 
-/// A protocol's name in what was read of the file, of which the last line may be cut.
+/// A protocol's name in a part of the file whose last line may be incomplete.
 fn name_in(text: &str, protocol: u8, is_all: bool) -> Option<&str> {
     let lines = text.split_inclusive('\n');
     let mut lines = lines.filter(|line| is_all || line.ends_with('\n'));
@@ -216,7 +218,7 @@ fn name_in(text: &str, protocol: u8, is_all: bool) -> Option<&str> {
     })
 }
 
-/// A log line with a name that is there already.
+/// A log line with a known name.
 fn old_text(packet: &Header, name: &str, rule: usize) -> String {
     format!(
         "{name} {}:{} > {}:{} rule {rule}\n",
@@ -227,7 +229,7 @@ fn old_text(packet: &Header, name: &str, rule: usize) -> String {
     )
 }
 
-/// Measures all ways.
+/// Measures all variants.
 ///
 /// # Errors
 /// No /etc/protocols, or no sockets.
@@ -280,7 +282,7 @@ pub(crate) fn measure(rounds: Rounds) -> Result<Measured> {
     })
 }
 
-/// Sends packets through one way.
+/// Sends packets through one variant.
 fn round(mut way: Way<'_>, packets: u32) -> Result<FilterRun> {
     let (near, far) = UnixDatagram::pair().context("a pair of sockets")?;
     let mut packet = PACKET;
@@ -313,7 +315,7 @@ fn function(number: u32) -> u32 {
     black_box(number) + 1
 }
 
-/// Nanoseconds of a call, the least of five times.
+/// Nanoseconds of a call, the minimum of five measurements.
 fn per_call(count: u32, mut call: impl FnMut()) -> f64 {
     let times = (0..5).map(|_| {
         let start = clock::now();

@@ -1,9 +1,10 @@
-//! `headend bench filter`: what a packet costs in a subscriber's filter, and what names for the log cost.
+//! `headend bench filter`: the cost of a packet in a subscriber's filter, and the cost of names in
+//! log lines.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `rules` | rules of many kinds, and packets for them |
-//! | `speed` | nanoseconds a packet against the number of rules |
+//! | `rules` | rules of many kinds, and packets that match them |
+//! | `speed` | nanoseconds per packet against the number of rules |
 //! | `lookups` | the filter of 2004 that opens a file per packet, its fix, and ours |
 
 pub(super) mod lookups;

@@ -1,11 +1,11 @@
-//! Rules of many kinds at random, and packets that they are for.
+//! Random rules of many kinds, and packets that match them.
 
 use std::net::Ipv4Addr;
 
 use filter::{Direction, Filter, FilterSet, Names};
 use wire::ip::Header;
 
-/// A sequence without end, the same every time.
+/// An endless pseudo-random sequence, the same every time.
 struct Random(u64);
 
 impl Random {
@@ -18,36 +18,36 @@ impl Random {
         (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
     }
 
-    /// An address of those that rules speak of: 10.0.0.0 to 189.255.255.255.
+    /// An address in the range that rules use: 10.0.0.0 to 189.255.255.255.
     fn address(&mut self) -> u32 {
         (10 + self.below(180)) << 24 | self.below(1 << 24)
     }
 }
 
-/// What a packet that a rule is for has.
+/// The properties of a packet that matches a rule.
 #[derive(Clone, Copy)]
 struct Sample {
     is_v6: bool,
     protocol: u8,
-    /// Of IPv6 the third and fourth octet pair of an address in 2001:db8::/32.
+    /// For IPv6, the third and fourth pair of octets of an address in 2001:db8::/32.
     source: u32,
     destination: u32,
     ports: [u16; 2],
     flags: u8,
 }
 
-/// Which packets are sent through.
+/// The packets to send.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Traffic {
-    /// Each for one of the rules, at random, IPv4 only.
+    /// Each matches one of the rules, chosen at random; IPv4 only.
     V4,
-    /// The same with IPv6.
+    /// The same, with IPv6.
     Mixed,
-    /// IPv4 that no rule is for.
+    /// IPv4 packets that match no rule.
     Strange,
 }
 
-/// Rules and packets for them.
+/// Rules, and packets for them.
 pub(super) struct Course {
     text: String,
     samples: Vec<Sample>,
@@ -56,11 +56,11 @@ pub(super) struct Course {
 
 /// Packets of a course.
 pub(super) const PACKETS: usize = 1_024;
-/// Octets that a packet has room in.
+/// Size of a packet's buffer, in bytes.
 const ROOM: usize = 128;
 
 impl Course {
-    /// So many rules.
+    /// Makes `rules` rules.
     pub(super) fn new(rules: usize) -> Self {
         let mut random = Random(2_004);
         let mut text = "filter x\nin\n".to_owned();
@@ -75,7 +75,7 @@ impl Course {
         }
     }
 
-    /// The rules, and `last` behind them, as a set with one filter.
+    /// The rules followed by `last`, as a set with one filter.
     pub(super) fn set(&self, last: &str) -> anyhow::Result<FilterSet> {
         let text = format!("{}{last}\n", self.text);
         match FilterSet::parse(&text, &Names::well_known()) {
@@ -86,7 +86,7 @@ impl Course {
         }
     }
 
-    /// The packets, one behind the other.
+    /// The packets, one after another in one buffer.
     pub(super) fn packets(&mut self, traffic: Traffic) -> Packets {
         let strange = Sample {
             is_v6: false,
@@ -123,7 +123,7 @@ impl Course {
     }
 }
 
-/// The filter of a set that a course made.
+/// The only filter of a set.
 pub(super) fn only(set: &FilterSet) -> anyhow::Result<&Filter> {
     let first = set.iter().next();
     first
@@ -131,7 +131,7 @@ pub(super) fn only(set: &FilterSet) -> anyhow::Result<&Filter> {
         .ok_or_else(|| anyhow::anyhow!("a course has a filter"))
 }
 
-/// Adds a rule of one of ten kinds.
+/// Adds a rule of one of ten kinds, and returns a packet that matches it.
 fn add_rule(kind: usize, random: &mut Random, text: &mut String) -> Sample {
     let mut sample = Sample {
         is_v6: matches!(kind, 7 | 8),
@@ -151,7 +151,7 @@ fn add_rule(kind: usize, random: &mut Random, text: &mut String) -> Sample {
     sample
 }
 
-/// The rule of a kind that a packet is for.
+/// The text of a rule of that kind that matches a packet.
 fn rule_text(kind: usize, sample: &Sample) -> String {
     let ip = |address: u32| Ipv4Addr::from_bits(address);
     let net = |address: u32, length: u32| {
@@ -184,7 +184,7 @@ fn rule_text(kind: usize, sample: &Sample) -> String {
     }
 }
 
-/// Writes a packet to octets that are all 0; says how long it is.
+/// Writes a packet to zeroed bytes; returns its length.
 fn write_packet(sample: &Sample, octets: &mut [u8]) -> u8 {
     let content: u8 = 24;
     let start = if sample.is_v6 {
@@ -214,7 +214,7 @@ fn write_packet(sample: &Sample, octets: &mut [u8]) -> u8 {
     start as u8 + content
 }
 
-/// Packets in buffers of equal size, one after the other.
+/// Packets in buffers of equal size, one after another.
 pub(super) struct Packets {
     octets: Vec<u8>,
     lengths: Vec<u8>,
@@ -226,7 +226,7 @@ impl Packets {
         buffers.map(|(octets, &length)| &octets[..usize::from(length)])
     }
 
-    /// How many of them each rule decides on, in the order of the rules, the default last.
+    /// How many packets each rule decides, in the order of the rules, the default last.
     pub(super) fn decided(&self, filter: &Filter) -> Vec<usize> {
         let mut decided = vec![0; filter.rules(Direction::In).len() + 1];
         for packet in self.iter().flat_map(Header::read) {

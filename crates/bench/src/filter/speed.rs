@@ -1,4 +1,4 @@
-//! Nanoseconds a packet, against the number of rules and where the one stands that decides.
+//! Nanoseconds per packet, against the number of rules and the position of the rule that decides.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ use wire::ip::Header;
 
 use super::rules::{Course, PACKETS, Packets, Traffic, only};
 
-/// Numbers of rules, with what a packet may take in nanoseconds where something is set.
+/// Numbers of rules; where there is a goal, with the nanoseconds that a packet may take.
 const SIZES: [(usize, Option<u32>); 8] = [
     (1, Some(20)),
     (4, None),
@@ -25,10 +25,10 @@ const SIZES: [(usize, Option<u32>); 8] = [
     (4_000, None),
 ];
 
-/// Rules that a walk one after another is measured for, at most.
+/// Largest number of rules for which the linear search is measured.
 const WALK_MAX: usize = 1_000;
 
-/// What a packet costs in a filter of so many rules, in nanoseconds over the floor.
+/// Cost of a packet in a filter of that many rules, in nanoseconds above the floor.
 pub(super) struct Row {
     rules: usize,
     reach: Option<u32>,
@@ -41,19 +41,19 @@ pub(super) struct Row {
     octets: usize,
 }
 
-/// Everything measured.
+/// All results.
 pub(super) struct Measured {
     rows: Vec<Row>,
-    /// The bare loop: packets are read, and no filter is asked.
+    /// The bare loop: packets are read, without a filter.
     floor_v4: f64,
     floor_mixed: f64,
-    /// A filter may be there, and is not.
+    /// A subscriber may have a filter but has none.
     off: f64,
 }
 
-/// Nanoseconds a packet, the least of all times.
+/// Nanoseconds per packet, the minimum of all repetitions.
 fn least(repeat: Duration, mut work: impl FnMut()) -> f64 {
-    // Once without the clock, so that the memory is there.
+    // One unmeasured pass, so that the memory is mapped.
     work();
     let begun = clock::now();
     let mut least = u64::MAX;
@@ -68,7 +68,7 @@ fn least(repeat: Duration, mut work: impl FnMut()) -> f64 {
     }
 }
 
-/// Packets read, and nothing more.
+/// Reads packets and does nothing else.
 fn floor(repeat: Duration, packets: &Packets) -> f64 {
     least(repeat, || {
         for packet in packets.iter() {
@@ -77,7 +77,7 @@ fn floor(repeat: Duration, packets: &Packets) -> f64 {
     })
 }
 
-/// Packets read, judged if there is a filter, and counted.
+/// Reads packets, matches them if there is a filter, and counts them.
 fn judged(repeat: Duration, packets: &Packets, set: &FilterSet, filter: Option<&Filter>) -> f64 {
     let hits = Hits::new(set);
     let filter = black_box(filter);
@@ -96,7 +96,7 @@ fn judged(repeat: Duration, packets: &Packets, set: &FilterSet, filter: Option<&
     spent
 }
 
-/// Packets read, and held against one rule after another.
+/// Reads packets and tries one rule after another.
 fn walked(repeat: Duration, packets: &Packets, filter: &Filter) -> f64 {
     let rules = filter.rules(Direction::In);
     least(repeat, || {
@@ -133,7 +133,7 @@ fn row(repeat: Duration, rules: usize, reach: Option<u32>) -> Result<Row> {
     let load_us = clock::now().since(start).as_nanos() as f64 / 1e3;
     let filter = only(&set)?;
     let strange = course.packets(Traffic::Strange);
-    // The last of as many rules decides on everything.
+    // The last of all these rules matches every packet.
     let matched = Course::new(rules - 1).set("accept ip")?;
     let last = only(&matched)?;
     ensure!(
@@ -141,7 +141,7 @@ fn row(repeat: Duration, rules: usize, reach: Option<u32>) -> Result<Row> {
         "the last rule does not decide"
     );
     let [v4, mixed] = [Traffic::V4, Traffic::Mixed].map(|traffic| course.packets(traffic));
-    // The floor of these very packets, taken in turn.
+    // The floor is measured with the same packets, in alternation.
     let over = |packets: &Packets, set: &FilterSet, filter: &Filter| {
         let floor = floor(repeat, packets);
         (judged(repeat, packets, set, Some(filter)) - floor).max(0.0)
@@ -163,7 +163,7 @@ fn row(repeat: Duration, rules: usize, reach: Option<u32>) -> Result<Row> {
     })
 }
 
-/// How it was done.
+/// How the measurement was done.
 pub(super) fn method(repeat: Duration) -> Vec<String> {
     vec![
         format!(
@@ -181,7 +181,7 @@ pub(super) fn method(repeat: Duration) -> Vec<String> {
     ]
 }
 
-/// The figures.
+/// The table of results.
 pub(super) fn table(measured: &Measured) -> Table {
     let mut table = Table::new(
         "A packet in a filter, over reading its header, against the number of rules",
@@ -227,7 +227,7 @@ pub(super) fn table(measured: &Measured) -> Table {
 /// A column of the chart.
 type Column = fn(&Row) -> Option<f64>;
 
-/// The curves.
+/// The chart.
 pub(super) fn chart(measured: &Measured) -> Chart {
     let mut chart = Chart::new(
         "A packet in a filter",

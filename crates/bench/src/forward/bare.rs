@@ -1,4 +1,5 @@
-//! The bare loops: a process of its own in the LNS's place, which receives and writes, or reads and sends.
+//! The bare loops of `headend bench forward`: a process in the LNS's place that receives and
+//! writes, or reads and sends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -17,7 +18,7 @@ use crate::harness::Bench;
 use crate::harness::home::Running;
 use crate::harness::server::Server;
 
-/// Octets of the socket's buffers.
+/// Size of the socket's buffers, in bytes.
 const ROOM: usize = 64 << 20;
 
 /// Run a bare loop until standard input ends.
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     peer: SocketAddr,
 }
 
-/// Starts one in the LNS's namespace.
+/// Starts a bare loop in the LNS's namespace.
 ///
 /// # Errors
 /// It does not start.
@@ -55,12 +56,12 @@ pub(super) fn start(
     })
 }
 
-/// Runs one in this process.
+/// Runs a bare loop in this process.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
     std::thread::spawn(move || {
-        // Whether it ends or fails, nobody wants us any more.
+        // The parent is gone when standard input ends or fails.
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
         told.store(true, Ordering::Relaxed);
     });
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     netlink.add_route(POOL.0.into(), POOL.1, None, TUN)?;
     let socket = UdpSocket::bind(LNS)?;
     socket.set_nonblocking(true)?;
-    // As much room as the LNS asks for; what the kernel does not grant, it does not grant either.
+    // The same buffer size as the LNS asks for; the kernel applies the same limit to both.
     let _ = sockopt::set_socket_recv_buffer_size_force(&socket, ROOM);
     let _ = sockopt::set_socket_send_buffer_size(&socket, ROOM);
     let mut out = std::io::stdout().lock();

@@ -1,4 +1,4 @@
-//! TCP in bulk through one session, between a LAC of ours with a client in it and the LNS.
+//! Bulk TCP through one session, between a LAC of ours that has a client session and the LNS.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -24,30 +24,30 @@ use crate::subscribers::lns as users;
 /// The client's device.
 const DEVICE: &str = "outside";
 
-/// Octets of one write or read.
+/// Bytes of one write or read.
 const CHUNK: usize = 256 << 10;
 
-/// Until a connection has found its rate.
+/// Time until a connection has reached its rate.
 const WARM: Duration = Duration::from_millis(500);
 
-/// Longest that a client may take to come on line.
+/// Longest time that a client may take to connect.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What was measured.
+/// Results.
 #[derive(Clone, Debug)]
 pub(super) struct Bulk {
     pub(super) way: Way,
     pub(super) bits: f64,
     pub(super) seconds: f64,
-    /// Of the LNS.
+    /// Processor time of the LNS.
     pub(super) cpu_us: f64,
     pub(super) others_percent: Option<f64>,
 }
 
-/// One connection each way.
+/// Measures one connection in each direction.
 ///
 /// # Errors
-/// A daemon does not start, or has ended, or what the kernel said.
+/// A daemon does not start or has ended, or the kernel's error.
 pub(super) fn measure(
     bench: &Bench,
     place: &Place,
@@ -81,7 +81,7 @@ pub(super) fn measure(
     Ok(all)
 }
 
-/// A LAC of ours on the load's core, with a client that is on line.
+/// Starts a LAC on the load's core, with one connected client.
 fn client(bench: &Bench, place: &Place) -> Result<Running> {
     let socket = bench.home.path("lac.sock");
     let config = bench.home.path("lac.toml");
@@ -129,13 +129,13 @@ fn client(bench: &Bench, place: &Place) -> Result<Running> {
     Ok(lac)
 }
 
-/// The address that a client of ours logs that it got.
+/// The address that our client got, from its log.
 fn address_in(log: &str) -> Option<Ipv4Addr> {
     let (_, rest) = log.split_once("addresses=Some((")?;
     rest.split(',').next()?.parse().ok()
 }
 
-/// A connection on which one end sends as fast as it can.
+/// A connection on which one end sends as fast as possible.
 struct Flow {
     received: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -169,7 +169,7 @@ impl Flow {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Lets the sender close, and waits for what is still on its way.
+    /// Closes the sending end, and waits for data in flight.
     fn end(self) -> Result<()> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads {

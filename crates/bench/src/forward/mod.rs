@@ -1,10 +1,10 @@
-//! `headend bench forward`: what a packet of 100 octets costs the LNS on its way from a tunnel to the TUN device, and
-//! back, beside bare loops that do nothing but receive and write, or read and send; and what bulk TCP through one
-//! session costs.
+//! `headend bench forward`: the cost in the LNS of a packet of 100 bytes from a tunnel to the TUN
+//! device, and back. It is compared with bare loops that only receive and write, or read and send.
+//! A second part measures bulk TCP through one session. Start with `ways`.
 //!
-//! | file | what happens there |
+//! | file | contents |
 //! |---|---|
-//! | `place` | namespaces, the LNS in one of them, what interfaces count |
+//! | `place` | namespaces, the LNS in one of them, interface counters |
 //! | `packets` | the packets and their sender |
 //! | `bare` | the bare loops |
 //! | `ways` | one measurement |
@@ -51,7 +51,7 @@ pub(super) struct Args {
     out: Out,
 }
 
-/// Which way packets go.
+/// The direction of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub(super) enum Way {
     /// From the tunnel to the TUN device.

@@ -1,4 +1,4 @@
-//! The packets that are measured, and who sends them.
+//! The packets that are measured, and their sender.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -6,16 +6,16 @@ use base::Duration;
 use reactor::{SendBatch, UdpSocket, clock};
 use wire::checksum;
 
-/// Octets of a packet, from its IP header on.
+/// Bytes of a packet, from its IP header on.
 pub(super) const LENGTH: usize = 100;
 
-/// Octets of its headers, IPv4's and UDP's.
+/// Bytes of its IPv4 and UDP headers.
 pub(super) const HEADERS: usize = 28;
 
-/// Packets that leave together.
+/// Packets sent together.
 const BURST: u64 = 64;
 
-/// A datagram of UDP in IPv4 of [`LENGTH`] octets, with its checksums.
+/// An IPv4 UDP datagram of [`LENGTH`] bytes, with its checksums.
 pub(super) fn udp(source: Ipv4Addr, destination: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, LENGTH as u8, 0, 0, 0x40, 0, 64, 17, 0, 0];
     packet.extend(source.octets());
@@ -33,7 +33,7 @@ pub(super) fn udp(source: Ipv4Addr, destination: Ipv4Addr, ports: (u16, u16)) ->
     packet
 }
 
-/// A datagram to be sent, again and again.
+/// A datagram that is sent repeatedly.
 pub(super) struct Shot {
     pub(super) octets: Vec<u8>,
     pub(super) peer: SocketAddr,
@@ -48,7 +48,7 @@ pub(super) struct Sender {
     next: usize,
 }
 
-/// What was sent, and how long it took.
+/// What was sent, and how long that took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
     pub(super) packets: u64,
@@ -56,7 +56,7 @@ pub(super) struct Sent {
 }
 
 impl Sender {
-    /// Who sends these by that socket.
+    /// A sender of these datagrams over that socket.
     pub(super) fn new(socket: UdpSocket, shots: Vec<Shot>) -> Self {
         Self {
             socket,
@@ -66,7 +66,7 @@ impl Sender {
         }
     }
 
-    /// Sends `rate` packets a second, [`BURST`] at a time, for `span`, without a pause in between.
+    /// Sends `rate` packets a second, [`BURST`] at a time, for `span`, without pauses.
     pub(super) fn send(&mut self, rate: u64, span: Duration) -> Sent {
         let start = clock::now();
         let mut sent = 0;
@@ -89,7 +89,7 @@ impl Sender {
                 self.batch.push(&shot.octets, shot.peer, shot.local);
             }
             sent += self.socket.send(&mut self.batch).sent as u64;
-            // What the kernel did not take is not sent later.
+            // Datagrams that the kernel did not take are dropped.
             self.batch.clear();
         }
     }

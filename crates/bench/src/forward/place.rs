@@ -1,5 +1,5 @@
-//! Where packets are measured: a namespace for the LNS and one for its peers, a wire between them, and what the
-//! kernel counts on their interfaces.
+//! The test network: a namespace for the LNS and one for its peers, a veth pair between them, and
+//! the kernel's interface counters.
 
 use base::Duration;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,25 +12,25 @@ use crate::harness::Bench;
 use crate::harness::server::{Lns, write_private};
 use crate::subscribers::lns as users;
 
-/// Where the LNS listens.
+/// The address of the LNS.
 pub(super) const LNS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 200, 0, 1)), 1701);
 
-/// The first of the peers' addresses.
+/// The first address of the peers.
 pub(super) const PEER: Ipv4Addr = Ipv4Addr::new(10, 200, 1, 0);
 
-/// The LNS's own address, inside.
+/// The LNS's own inside address.
 pub(super) const OWN: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
 
 /// Networks of subscribers.
 pub(super) const POOL: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 0, 0), 13);
 
-/// The device inside, the LNS's or the bare loop's.
+/// The TUN device, of the LNS or of the bare loop.
 pub(super) const TUN: &str = "inside";
 
-/// The peers' end of the wire.
+/// The peers' end of the veth pair.
 pub(super) const WIRE: &str = "peers";
 
-/// Octets that the kernel counts of a packet on the wire before UDP's content: Ethernet, IPv4, UDP.
+/// Bytes that the kernel counts for a packet before the UDP payload: Ethernet, IPv4, UDP.
 const BEFORE_CONTENT: u64 = 14 + 20 + 8;
 
 /// The two namespaces.
@@ -39,11 +39,11 @@ pub(super) struct Place {
     pub(super) peers: Namespace,
 }
 
-/// What an interface counts.
+/// Counters of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Count {
     octets: u64,
-    /// What the kernel passes as one counts as one.
+    /// Packets that the kernel passes as one (GSO) count as one.
     packets: u64,
 }
 
@@ -55,29 +55,31 @@ impl Count {
         }
     }
 
-    /// How many packets of `length` octets from IP on, with `front` octets of headers that those passed as one share.
+    /// Number of packets of `length` bytes from IP on. Packets that were passed as one share
+    /// `front` bytes of headers.
     pub(super) fn ip_packets(self, length: u64, front: u64) -> u64 {
         self.octets.saturating_sub(self.packets * front) / (length - front)
     }
 
-    /// How many datagrams of `content` octets.
+    /// Number of datagrams with `content` bytes of payload.
     pub(super) fn datagrams(self, content: u64) -> u64 {
         self.octets.saturating_sub(self.packets * BEFORE_CONTENT) / content
     }
 }
 
 impl Place {
-    /// Makes both, with `peers` addresses on the peers' side.
+    /// Makes both namespaces, with `peers` addresses on the peers' side.
     ///
     /// # Errors
-    /// What the kernel said, for example that it takes root.
+    /// The kernel's error, for example that root is required.
     pub(super) fn new(peers: u32) -> Result<Self> {
         let place = Self {
             lns: Namespace::new()?,
             peers: Namespace::new()?,
         };
         for namespace in [&place.lns, &place.peers] {
-            // What nobody sends is not counted; a kernel without IPv6 is quiet already.
+            // Without IPv6 the kernel sends no packets of its own. A kernel that lacks IPv6 sends
+            // none anyway.
             let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");
         }
         veth((&place.peers, WIRE), (&place.lns, "wire"))?;
@@ -95,7 +97,7 @@ impl Place {
         Ok(place)
     }
 
-    /// What came in by an interface of a namespace.
+    /// What an interface of a namespace has received.
     ///
     /// # Errors
     /// There is no such interface.
@@ -104,7 +106,7 @@ impl Place {
         received_in(&text, name).with_context(|| format!("no interface {name}"))
     }
 
-    /// Starts an LNS of ours for so many subscribers.
+    /// Starts our LNS for that many subscribers.
     ///
     /// # Errors
     /// It does not start.
@@ -119,7 +121,7 @@ impl Place {
     }
 }
 
-/// The `n`th peer's address.
+/// The address of peer `n`.
 pub(super) fn peer(n: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(PEER) + n)
 }
@@ -135,7 +137,7 @@ fn text(socket: &str, offloads: bool) -> String {
     )
 }
 
-/// Octets and packets received (proc_net_dev(5)).
+/// Bytes and packets received (proc_net_dev(5)).
 fn received_in(text: &str, name: &str) -> Option<Count> {
     let mut lines = text.lines();
     let counts = lines.find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
@@ -155,7 +157,8 @@ mod tests {
         let text =
             "Inter-|   Receive\n face |bytes    packets\n    lo: 1 1 0\ninside: 4636 2 0 0\n";
         let count = received_in(text, "inside").unwrap();
-        // 64 packets of 100 octets as one of 28 octets of headers and 64 times 72; one alone of 100 octets is left out.
+        // 64 packets of 100 bytes joined into one with 28 bytes of headers and 64 times 72 of
+        // payload. A single packet of 100 bytes is not counted.
         assert_eq!(count.ip_packets(100, 28), (4_636 - 56) / 72);
         assert_eq!(received_in(text, "in"), None);
         let wire = Count {

@@ -1,20 +1,20 @@
-//! The tables of the report.
+//! The tables of the forwarding report.
 
 use lab::report::{Cell, Table};
 
 use super::bulk::Bulk;
 use super::ways::{Flows, Measured, words};
 
-/// What a packet in a run of one flow may take, in nanoseconds.
+/// Goal for a packet in a run of one flow, in nanoseconds.
 const RUN_GOAL_NS: f64 = 1_500.0;
 
-/// How much more than the bare loop a packet of mixed flows may take.
+/// Goal for a packet of mixed flows, relative to the bare loop.
 const MIXED_GOAL: f64 = 1.25;
 
-/// What a second of the LNS's processor is to carry.
+/// Goal for bulk TCP, in Gbit per second of the LNS's processor time.
 const BULK_GOAL_GBIT: f64 = 5.0;
 
-/// All of them, what is to be reached first.
+/// All tables, the goals first.
 pub(super) fn all(measured: &[Measured], bulk: &[Bulk]) -> Vec<Table> {
     vec![goals(measured), costs(measured), tcp(bulk)]
 }

@@ -1,4 +1,5 @@
-//! One measurement: packets sent at a rate one way, and what they cost whoever passes them on.
+//! One measurement: packets sent at a rate in one direction, and what they cost the process that
+//! forwards them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -16,16 +17,16 @@ use crate::harness::others_of;
 use crate::harness::server::Server;
 use crate::subscribers::load::{self, Load, Options};
 
-/// Subscribers that mixed flows are of.
+/// Number of subscribers in mixed flows.
 pub(super) const PEERS: u32 = 64;
 
-/// An address that packets from subscribers go to, which nobody has.
+/// Destination of subscribers' packets; no host has it.
 const BEYOND: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 
-/// Until all that was sent has come out, and whoever passed it on is asleep.
+/// Time until all packets have come out and the forwarding process sleeps.
 const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// Whose packets follow each other.
+/// The order of the packets' subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flows {
     One,
@@ -48,7 +49,7 @@ impl Flows {
     }
 }
 
-/// The way in words.
+/// The direction as text.
 pub(super) fn words(way: Way) -> &'static str {
     match way {
         Way::In => "tunnel to TUN",
@@ -56,43 +57,43 @@ pub(super) fn words(way: Way) -> &'static str {
     }
 }
 
-/// What was measured.
+/// Results.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) is_bare: bool,
     pub(super) way: Way,
     pub(super) flows: Flows,
-    /// Packets a second that were asked for.
+    /// Packets per second that were to be sent.
     pub(super) offered: u64,
     pub(super) sent: Sent,
     /// Packets that came out.
     pub(super) passed: u64,
-    /// Processor time of whoever passed them on.
+    /// Processor time of the forwarding process.
     pub(super) cpu_us: f64,
-    /// Times it went to sleep.
+    /// Number of times it went to sleep.
     pub(super) waits: f64,
     pub(super) others_percent: Option<f64>,
 }
 
 impl Measured {
-    /// Of whoever passed them on, for a packet.
+    /// Processor time of the forwarding process per packet.
     pub(super) fn ns(&self) -> f64 {
         self.cpu_us * 1e3 / self.passed.max(1) as f64
     }
 }
 
-/// Everything about subscribers that a sender needs.
+/// A subscriber, as its sender needs it.
 struct Line {
     address: Ipv4Addr,
-    /// What stands before a packet in the tunnel.
+    /// The bytes before a packet in the tunnel.
     head: Vec<u8>,
     local: Option<IpAddr>,
 }
 
-/// The LNS at each of the rates.
+/// Measures our LNS at each of the rates.
 ///
 /// # Errors
-/// It does not start, or has ended, or what the kernel said.
+/// It does not start or has ended, or the kernel's error.
 pub(super) fn ours(
     bench: &Bench,
     place: &Place,
@@ -115,7 +116,7 @@ pub(super) fn ours(
     scene.at_rates(rates, span, socket, &lines)
 }
 
-/// The bare loop at each of the rates.
+/// Measures the bare loop at each of the rates.
 ///
 /// # Errors
 /// As of [`ours`].
@@ -152,7 +153,7 @@ pub(super) fn bare(
     scene.at_rates(rates, span, socket, &lines)
 }
 
-/// Lets so many subscribers come on line.
+/// Connects `count` subscribers.
 fn on_line(count: u32) -> Result<(UdpSocket, Vec<Line>)> {
     let mut load = Load::new(Options {
         servers: vec![LNS],
@@ -185,7 +186,7 @@ fn on_line(count: u32) -> Result<(UdpSocket, Vec<Line>)> {
     ))
 }
 
-/// Who passes packets on, and which.
+/// The forwarding process, and the packets' direction and order.
 struct Scene<'a> {
     bench: &'a Bench,
     place: &'a Place,
@@ -196,7 +197,7 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Sends at each of the rates; `socket` is the peers', which sends or is sent to.
+    /// Sends at each of the rates. `socket` is the peers' socket, which sends or receives.
     fn at_rates(
         &self,
         rates: &[u64],
@@ -209,7 +210,7 @@ impl Scene<'_> {
             Way::In => (from_peers(socket, lines), None),
             Way::Out => (from_inside(self.place, lines)?, Some(socket)),
         };
-        // What is touched for the first time is not measured.
+        // A first burst is not measured, so that caches and memory are warm.
         sender.send(20_000, Duration::from_millis(20));
         std::thread::sleep(SETTLE);
         rates
@@ -257,7 +258,7 @@ impl Scene<'_> {
     }
 }
 
-/// Who sends packets in tunnels, from where the tunnels are.
+/// A sender of packets in tunnels, from the peers' side.
 fn from_peers(socket: UdpSocket, lines: &[Line]) -> Sender {
     let shots = lines.iter().map(|line| {
         let packet = udp(line.address, BEYOND, (4_000, 9));
@@ -270,7 +271,7 @@ fn from_peers(socket: UdpSocket, lines: &[Line]) -> Sender {
     Sender::new(socket, shots.collect())
 }
 
-/// Who sends packets to subscribers.
+/// A sender of packets to subscribers.
 fn from_inside(place: &Place, lines: &[Line]) -> Result<Sender> {
     let shots = lines.iter().map(|line| Shot {
         octets: vec![0x5a; LENGTH - HEADERS],

@@ -1,16 +1,15 @@
-//! Which core the load runs on and which one the server: the same ones for everyone
-//! who is measured.
+//! The cores of load and server, the same for every subject.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Two cores of those we may use, or none if there is only one.
+/// Two of the cores we may use, or none if there is only one.
 pub(crate) struct Cores {
     allowed: CpuSet,
     pair: Option<(usize, usize)>,
 }
 
 impl Cores {
-    /// Takes the last two, and puts this thread on the first of them.
+    /// Takes the last two, and binds this thread to the first of them.
     pub(crate) fn take() -> Self {
         let allowed = sched_getaffinity(None).unwrap_or_default();
         let mut last = (0..CpuSet::MAX_CPU).rev().filter(|&n| allowed.is_set(n));
@@ -20,7 +19,7 @@ impl Cores {
         cores
     }
 
-    /// Does `work` on the server's core: what it starts inherits that.
+    /// Calls `work` on the server's core; processes that it starts inherit the core.
     pub(crate) fn at_server<T>(&self, work: impl FnOnce() -> T) -> T {
         self.stay(true);
         let done = work();
@@ -33,9 +32,9 @@ impl Cores {
         self.pair.is_some()
     }
 
-    /// Lets this thread run where it could before.
+    /// Lets this thread run on all its former cores.
     pub(crate) fn leave(&self) {
-        // What was allowed once is allowed again.
+        // These cores were permitted before.
         let _ = sched_setaffinity(None, &self.allowed);
     }
 
@@ -43,7 +42,7 @@ impl Cores {
         if let Some((load, server)) = self.pair {
             let mut set = CpuSet::new();
             set.set(if at_server { server } else { load });
-            // Refused, it runs where the kernel puts it, as without us.
+            // If refused, the thread runs on any core.
             let _ = sched_setaffinity(None, &set);
         }
     }

@@ -1,5 +1,5 @@
-//! The processes that a run starts, and the directory they keep their files in: both
-//! go when the run ends, whichever way it ends.
+//! The processes that a run starts, and the directory of their files. Both are removed when the run
+//! ends, also after a signal.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use reactor::{Signal, Signals};
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// Longest that any run may take before it is cut off.
+/// Time limit of a run.
 const RUN_MAX: Duration = Duration::from_secs(1800);
 
 /// The directory and the processes of a run.
@@ -26,10 +26,9 @@ struct Shared {
 }
 
 impl Home {
-    /// Makes the directory, and sees to it that a signal ends everything, and so does
-    /// the end of [`RUN_MAX`].
+    /// Makes the directory. A signal, or the end of [`RUN_MAX`], ends all processes and removes it.
     pub(crate) fn new(directory: PathBuf) -> Result<Self> {
-        // Blocks the signals before there is a second thread to get them.
+        // Signals are blocked before a second thread exists that could get them.
         let signals = Signals::new().context("cannot take signals")?;
         fs::DirBuilder::new()
             .mode(0o700)
@@ -49,11 +48,11 @@ impl Home {
         Ok(home)
     }
 
-    /// Ends everything when whoever holds the other end of standard input has gone.
+    /// Ends everything when the process at the other end of standard input is gone.
     pub(crate) fn end_with_stdin(&self) {
         let shared = Arc::clone(&self.shared);
         std::thread::spawn(move || {
-            // Whether it ends or fails, nobody holds it.
+            // End of input and a read error both mean that it is gone.
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
             end(&shared, "", 130);
         });
@@ -106,7 +105,7 @@ impl Shared {
     }
 }
 
-/// A process of the run; it ends when this goes.
+/// A process of the run; it is killed when this is dropped.
 pub(crate) struct Running {
     shared: Arc<Mutex<Shared>>,
     pub(crate) pid: u32,
@@ -122,7 +121,7 @@ impl Running {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Fails with what it said if it has ended.
+    /// Fails with its log if it has ended.
     pub(crate) fn check(&self) -> Result<()> {
         let mut shared = lock(&self.shared);
         let child = shared.children.iter_mut().find(|c| c.id() == self.pid);
@@ -147,18 +146,18 @@ impl Drop for Running {
     }
 }
 
-/// Where a run's files go if it makes its directory itself.
+/// The directory of a run that makes its own.
 pub(crate) fn temporary() -> PathBuf {
     std::env::temp_dir().join(format!("headend-bench-{}", std::process::id()))
 }
 
-/// The daemons' directories are not on everyone's path.
+/// The search path with the directories of daemons, which users may lack.
 pub(crate) fn path_with_daemons() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{path}:/usr/local/sbin:/usr/sbin:/sbin")
 }
 
-/// Where a program is, if it is there at all.
+/// The path of a program, if it is installed.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = path_with_daemons();
     let places = path.split(':').filter(|place| !place.is_empty());
@@ -168,7 +167,7 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
 
 /// Ends every process, removes the directory, and ends this process.
 fn end(shared: &Mutex<Shared>, why: &str, code: i32) -> ! {
-    // Held until the end, so that nothing more is started.
+    // The lock is kept to the end, so that no more processes are started.
     let mut shared = lock(shared);
     shared.clean_up();
     if !why.is_empty() {
@@ -177,8 +176,8 @@ fn end(shared: &Mutex<Shared>, why: &str, code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Waits for a signal that asks for the end, or until `limit` has passed, which is
-/// `false`; `None` if neither can be known.
+/// Waits for a signal that asks for the end; `false` if `limit` passed first, `None` if waiting
+/// failed.
 pub(crate) fn await_signal(signals: &Signals, limit: Option<Duration>) -> Option<bool> {
     let end = limit.map(|limit| Instant::now() + limit);
     loop {

@@ -1,5 +1,5 @@
-//! The namespaces that peers run in, so that this machine stays as it is: a network
-//! with nothing but a loopback, mounts and process ids of their own.
+//! The namespaces that peers run in, so that they do not change this machine: network with only a
+//! loopback interface, mounts, and process ids.
 
 use std::fs;
 use std::path::Path;
@@ -11,16 +11,15 @@ use reactor::Signals;
 
 use super::home::{self, Home, await_signal, find_program};
 
-/// The option that says that we are inside, and where the files go.
+/// The option that marks the inner process and names its directory.
 pub(crate) const INSIDE: &str = "--inside";
 
-/// The interface that l2tpns announces itself on, to nobody.
 pub(crate) const CLUSTER_INTERFACE: &str = "cluster0";
 
-/// Runs this same command line inside new namespaces.
+/// Runs the same command line again inside new namespaces.
 ///
 /// # Errors
-/// They cannot be made here.
+/// The namespaces cannot be made here.
 pub(crate) fn outside() -> Result<ExitCode> {
     for (program, package) in [("unshare", "util-linux"), ("ip", "iproute2")] {
         ensure!(
@@ -42,7 +41,7 @@ pub(crate) fn outside() -> Result<ExitCode> {
         .args(std::env::args_os().skip(1))
         .arg(INSIDE)
         .arg(home::temporary())
-        // The inside ends when this pipe does, and that is when we end, however we do.
+        // The inner process ends when this pipe is closed, which the kernel does however we end.
         .stdin(Stdio::piped())
         .spawn()
         .context("cannot start unshare")?;
@@ -60,10 +59,10 @@ pub(crate) fn outside() -> Result<ExitCode> {
     }
 }
 
-/// Readies the namespaces, once inside.
+/// Prepares the namespaces, from inside.
 ///
 /// # Errors
-/// What `ip` or `mount` printed.
+/// The output of `ip` or `mount`.
 pub(crate) fn ready(home: &Home) -> Result<()> {
     home.end_with_stdin();
     ip("link set lo up")?;
@@ -73,7 +72,7 @@ pub(crate) fn ready(home: &Home) -> Result<()> {
     ip(&format!("address add 10.77.0.1/24 dev {CLUSTER_INTERFACE}"))?;
     ip(&format!("link set {CLUSTER_INTERFACE} up"))?;
     ip("link set cluster1 up")?;
-    // l2tpns reads these from where it was built to.
+    // l2tpns reads these files from the path compiled into it.
     let etc = Path::new("/etc/l2tpns");
     if etc.exists() {
         let ours = home.path("etc-l2tpns");
@@ -85,10 +84,10 @@ pub(crate) fn ready(home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// Runs `ip` with these words.
+/// Runs `ip` with these arguments.
 ///
 /// # Errors
-/// What it printed.
+/// Its output.
 pub(crate) fn ip(arguments: &str) -> Result<()> {
     run(Command::new("ip").args(arguments.split(' ')))
 }

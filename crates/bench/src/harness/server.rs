@@ -1,5 +1,5 @@
-//! Who answers: this program as LNS, a peer, or a bare loop. A process each, on the
-//! server's core, and the accounts that the kernel keeps of it.
+//! The measured processes: this program as LNS, a peer, or a bare loop. Each is a process on the
+//! server's core; its costs are read from the kernel's counters.
 
 use std::fs;
 use std::io::Write;
@@ -20,14 +20,14 @@ use control::client::Client;
 use control::request::{Do, Nothing};
 use control::rows;
 
-/// How long a process may take until it listens.
+/// Longest time until a process listens.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(15);
 
-/// Who is measured.
+/// A subject of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Who {
     Headend,
-    /// A loop of receive and send calls that knows no protocol.
+    /// A loop of receive and send calls without a protocol.
     Bare,
     Xl2tpd,
     L2tpns,
@@ -44,22 +44,22 @@ impl Who {
     }
 }
 
-/// A process that answers.
+/// A measured process.
 pub(crate) struct Server {
     pub(crate) running: Running,
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
-/// What the kernel has booked on a process at one moment.
+/// The kernel's counters of a process at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Booked {
     pub(crate) cpu: Duration,
-    /// Times it went to sleep.
+    /// Number of times it went to sleep.
     pub(crate) waits: u64,
     at: Instant,
 }
 
-/// What it booked between two moments.
+/// The difference of the counters between two moments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     pub(crate) cpu_us: f64,
@@ -68,7 +68,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// The same, where the work took `span` and what came after it was rest.
+    /// The same counters attributed to `span`, if the process was idle after it.
     pub(crate) fn over(self, span: Duration) -> Self {
         Self {
             seconds: span.as_secs_f64(),
@@ -76,7 +76,7 @@ impl Spent {
         }
     }
 
-    /// Of one core.
+    /// Percent of one core.
     pub(crate) fn percent(&self) -> f64 {
         self.cpu_us / 1e4 / self.seconds.max(1e-9)
     }
@@ -105,7 +105,7 @@ impl Server {
         resident_of(self.running.pid).context("the server's memory")
     }
 
-    /// Datagrams that found its buffers full.
+    /// Datagrams dropped because its buffers were full.
     pub(crate) fn drops(&self) -> u64 {
         let drops = self.addresses.iter();
         drops
@@ -114,13 +114,12 @@ impl Server {
     }
 }
 
-/// How our LNS is set up, where that differs from what an operator gets who writes
-/// nothing about it.
+/// Settings of our LNS that differ from the defaults.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
-    /// Addresses to listen on: 127.0.0.1 and the next ones.
+    /// Number of listen addresses, from 127.0.0.1 up.
     pub(crate) listen: u8,
-    /// Silence after which it says HELLO, in seconds; 0 never.
+    /// Idle time in seconds after which it sends HELLO; 0 means never.
     pub(crate) hello_s: f64,
     pub(crate) receive_buffer_bytes: Option<u64>,
 }
@@ -129,7 +128,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             listen: 1,
-            // Nothing is measured for so long, so none is due meanwhile.
+            // Longer than any measurement, so no HELLO is due meanwhile.
             hello_s: 3600.0,
             receive_buffer_bytes: None,
         }
@@ -155,7 +154,7 @@ impl Setup {
     }
 }
 
-/// Writes a file that nobody else may read.
+/// Writes a file that other users cannot read.
 ///
 /// # Errors
 /// It cannot be written.
@@ -176,7 +175,7 @@ pub(crate) struct Lns {
     client: Client,
 }
 
-/// What its loop counts: system calls by name, and microseconds by kind of work.
+/// The loop's counters: system calls by name, and microseconds by kind of work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Accounts {
     pub(crate) calls: Vec<(String, f64)>,
@@ -184,7 +183,7 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// What was counted since `earlier`, for each of `n`.
+    /// The increase since `earlier`, divided by `n`.
     pub(crate) fn per(&self, n: f64, earlier: &Self) -> Self {
         let each = |now: &[(String, f64)], then: &[(String, f64)]| {
             let before = |name: &str| {
@@ -213,8 +212,8 @@ impl Lns {
         Self::start_with(bench, "lns", &text, |_| Ok(()))
     }
 
-    /// As [`Lns::start`], with this configuration, whose control socket is the run's file `name.sock`; `place` may say
-    /// where the process is to run.
+    /// As [`Lns::start`], with this configuration, whose control socket is the run's file
+    /// `name.sock`. `place` may change where the process runs.
     ///
     /// # Errors
     /// It does not start.
@@ -273,19 +272,19 @@ impl Lns {
         Ok(accounts)
     }
 
-    /// Tunnels that it counts as established.
+    /// Number of tunnels that it counts as established.
     pub(crate) fn established(&mut self) -> Result<u64> {
         let stats: rows::Server = self.client.one(&Do::ServerStats(Nothing {}))?;
         Ok(stats.established)
     }
 
-    /// Sessions that it counts as established.
+    /// Number of sessions that it counts as established.
     pub(crate) fn sessions(&mut self) -> Result<u64> {
         let stats: rows::Server = self.client.one(&Do::ServerStats(Nothing {}))?;
         Ok(stats.sessions_established)
     }
 
-    /// What became of its wish for a receive buffer, in its own words.
+    /// The receive buffer that it got, as it reports.
     pub(crate) fn buffer(&self) -> String {
         let log = self.server.running.log();
         let found = log.lines().find_map(|line| {

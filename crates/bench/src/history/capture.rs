@@ -1,4 +1,5 @@
-//! The measurements of the fourth chapter: the lists of 2005, and the whole way of a capture like the published one.
+//! The measurements of the fourth chapter: the segment lists of 2005, and the full analysis of a
+//! capture like the published one.
 
 use std::io::Cursor;
 
@@ -13,17 +14,17 @@ use trace::{Captures, Options};
 
 use cli::progress::spinner;
 
-/// The capture that is like the published one.
+/// The capture that resembles the published one.
 const LIKE: &str = "oneway-loss";
 
-/// The lists are held against each other on so many segments of each case first.
+/// Number of segments of each case on which the lists are first compared.
 const AGREE_ON: usize = 1_000;
 const SEED: u64 = 2005;
 
-/// The chapter, measured.
+/// The chapter's measurements.
 ///
 /// # Errors
-/// Lists that tell different things of the same segments, or a capture that cannot be read.
+/// Lists that give different results for the same segments, or a capture that cannot be read.
 pub(super) fn chapter(quick: bool) -> Result<Chapter> {
     let (sizes, budget_ms, factor): (&[usize], _, _) = if quick {
         (&[500, 1_000, 2_000, 4_000], 100, 0.01)
@@ -66,7 +67,7 @@ fn method(config: &Config, whole: &Whole) -> Vec<String> {
     ]
 }
 
-/// Takes a capture like the published one from its octets to its connections.
+/// Analyses a capture like the published one, from its bytes to its connections.
 fn whole(scale: Scale) -> Result<Whole> {
     let kind = named(LIKE).context(LIKE)?;
     let mut file = Vec::new();

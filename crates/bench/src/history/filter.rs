@@ -1,4 +1,5 @@
-//! The measurements of the fifth chapter: packets through a filter whose log wants a protocol's name.
+//! The measurements of the fifth chapter: packets through a filter whose log lines contain a
+//! protocol's name.
 
 use anyhow::Result;
 use lab::history::{Chapter, chapter_filter};
@@ -6,7 +7,7 @@ use lab::history::{Chapter, chapter_filter};
 use crate::filter::lookups::{self, Rounds};
 use cli::progress::spinner;
 
-/// The chapter, measured.
+/// The chapter's measurements.
 ///
 /// # Errors
 /// No /etc/protocols, or no sockets.

@@ -1,4 +1,4 @@
-//! The measurements of the third chapter: the home gateway in virtual time.
+//! The measurements of the third chapter: the home gateway, in virtual time.
 
 use anyhow::Result;
 use lab::gateway::outcome::{Fairness, Outcome, RowOutcome, SCHEMA};
@@ -11,16 +11,16 @@ use lab::report::MachineInfo;
 
 use cli::progress::spinner;
 
-/// The first of the seeds; those after it follow by one.
+/// The first seed; further seeds follow by one.
 const SEED: u64 = 1;
 
-/// Connections of A that one of B is held against.
+/// Number of A's connections that compete with one of B.
 const NINE: usize = 9;
 
-/// The chapter, computed.
+/// The chapter's results.
 ///
 /// # Errors
-/// Disciplines that do not fit together.
+/// Disciplines that cannot be combined.
 pub(super) fn chapter(quick: bool) -> Result<Chapter> {
     let (seconds, seeds) = if quick { (10, 1) } else { (20, 5) };
     let outcome = outcome(seconds, seeds)?;

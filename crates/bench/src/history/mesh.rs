@@ -1,4 +1,5 @@
-//! The measurements of the sixth chapter: full meshes, of a daemon for each router, and of routers in memory.
+//! The measurements of the sixth chapter: full meshes with a daemon for each router, and with all
+//! routers in one process.
 
 use std::time::Duration;
 
@@ -13,13 +14,13 @@ use crate::harness::cores::Cores;
 use crate::harness::home::{Home, temporary};
 use cli::progress::spinner;
 
-/// Beyond this share of all cores, larger meshes with the same poller only take longer to fail.
+/// Above this use of all cores, a larger mesh with the same poller would only take longer to fail.
 const FULL_PERCENT: f64 = 97.0;
 
-/// A mesh that is measured in memory alone, in a full run.
+/// Size of the mesh measured only in memory, in a full run.
 const IN_MEMORY: u32 = 1_000;
 
-/// The chapter, measured.
+/// The chapter's measurements.
 ///
 /// # Errors
 /// A daemon of ours that does not start.
@@ -34,7 +35,7 @@ pub(super) fn chapter(quick: bool) -> Result<Chapter> {
     };
     let largest = &sizes[sizes.len() - 1..];
     let span = spans[1];
-    // Counted before this thread keeps to one of them.
+    // Counted before this thread is bound to one core.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let bench = Bench {
         home: Home::new(temporary())?,

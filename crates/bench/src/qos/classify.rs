@@ -1,4 +1,4 @@
-//! What it costs to read a packet's keys and to find its class.
+//! The cost of reading a packet's keys and finding its class.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use wire::flow::Keys;
 use super::packets::{self, HEADERS, Kind, Random};
 use super::{Config, least};
 
-/// Packets of one kind, or of several mixed.
+/// Packets of one kind, or a mix of several.
 pub(super) struct Mix {
     pub(super) name: &'static str,
     kinds: &'static [Kind],
@@ -27,7 +27,7 @@ const fn mix(name: &'static str, kinds: &'static [Kind], reach_ns: f64) -> Mix {
 const PLAIN_NS: f64 = 15.0;
 const TUNNEL_NS: f64 = 30.0;
 
-/// Everything that is read.
+/// All mixes that are measured.
 pub(super) const MIXES: [Mix; 9] = [
     mix("IPv4, UDP", &[Kind::Udp4], PLAIN_NS),
     mix("IPv4, TCP", &[Kind::Tcp4], PLAIN_NS),
@@ -48,7 +48,7 @@ pub(super) const MIXES: [Mix; 9] = [
     ),
 ];
 
-/// What is done to each packet, the floor first.
+/// The steps that are measured for each packet, the floor first.
 pub(super) const STEPS: [&str; 4] = [
     "floor: its first 64 octets copied",
     "keys",
@@ -56,7 +56,7 @@ pub(super) const STEPS: [&str; 4] = [
     "keys and hash",
 ];
 
-/// Packets in buffers of equal size, one after the other.
+/// Packets in buffers of equal size, one after another.
 struct Buffers {
     octets: Vec<u8>,
     stride: usize,
@@ -86,7 +86,7 @@ impl Buffers {
         }
     }
 
-    /// Nanoseconds a packet of each of [`STEPS`].
+    /// Nanoseconds per packet for each of [`STEPS`].
     fn measure(&self, config: &Config) -> [f64; 4] {
         let map = Map::new(Key::InnermostSrc).and(15);
         let hash = Hash::new(KeySet::FLOW, 1024, 2005, 1);
@@ -125,7 +125,8 @@ impl Buffers {
     }
 }
 
-/// Nanoseconds a packet of each of [`STEPS`]: for each number of flows, then in a ring beyond the cache.
+/// Nanoseconds per packet for each of [`STEPS`]: for each number of flows, then for a ring of
+/// buffers larger than the cache.
 pub(super) fn run(config: &Config, mix: &Mix) -> Vec<[f64; 4]> {
     let hot = config.flows.iter().map(|&flows| {
         let buffers = Buffers::new(mix.kinds, flows as usize, flows, HEADERS);

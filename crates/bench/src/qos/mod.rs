@@ -1,6 +1,7 @@
-//! `headend bench qos`: what a packet costs in the queues, and how well they keep their rate.
+//! `headend bench qos`: the cost of a packet in the queues, and how accurately they keep their
+//! rate.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `packets` | packets of many hosts and flows, plain and in tunnels |
 //! | `classify` | reading of keys, map and hash |
@@ -8,7 +9,7 @@
 //! | `rate` | a shaped rate, in virtual time and in real time |
 //! | `late` | how late pings leave |
 //! | `page` | the page of ten million pings |
-//! | `scheduled` | who had the cores |
+//! | `scheduled` | scheduler statistics and busy cores |
 //! | `tables` | tables and chart of packets and pages |
 
 mod classify;
@@ -33,10 +34,10 @@ pub(super) use rate::between;
 use super::Out;
 use cli::progress::spinner;
 
-/// What the bare loop is called.
+/// The name of the bare loop in reports.
 const FLOOR: &str = "floor";
 
-/// Octets of a packet's buffer in the ring beyond the cache.
+/// Size in bytes of a buffer in the ring that is larger than the cache.
 const BUFFER: usize = 2_048;
 
 /// Measure classifiers, queues, shaped rates, how late pings leave, and a page of pings.
@@ -71,15 +72,15 @@ enum Part {
 struct Config {
     /// Numbers of flows.
     flows: [u32; 3],
-    /// How long each is measured again.
+    /// Time for which each measurement is repeated.
     repeat: Duration,
-    /// Buffers in the ring beyond the cache.
+    /// Number of buffers in the ring that is larger than the cache.
     ring: usize,
-    /// How long a rate is kept up.
+    /// How long a rate is measured.
     span: Duration,
     /// Packets of each stream of pings.
     packets: u32,
-    /// Pings on the page.
+    /// Number of pings on the page.
     pings: u64,
 }
 
@@ -107,9 +108,9 @@ impl Config {
     }
 }
 
-/// Nanoseconds that one of `count` takes, the least of all times that `work` was done.
+/// Nanoseconds for each of `count` items, the minimum of all repetitions of `work`.
 fn least(config: &Config, count: u64, mut work: impl FnMut()) -> f64 {
-    // Once without the clock, so that the memory is there.
+    // One unmeasured pass, so that the memory is mapped.
     work();
     let begun = clock::now();
     let mut least = u64::MAX;

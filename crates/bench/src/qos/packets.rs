@@ -1,14 +1,14 @@
-//! Packets of many hosts and flows, by what carries them.
+//! Packets of many hosts and flows, in several encapsulations.
 
 use wire::flow::Keys;
 
-/// Hosts that the flows are spread over, in turn.
+/// Number of hosts; flows are assigned to them in turn.
 pub(super) const HOSTS: u32 = 16;
 
-/// Octets that a header, a tunnel's included, has room in.
+/// Size of a header buffer in bytes, with room for a tunnel's headers.
 pub(super) const HEADERS: usize = 128;
 
-/// What a packet is.
+/// The encapsulation of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// UDP in IPv4.
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     L2tp,
 }
 
-/// A sequence without end, the same every time.
+/// An endless pseudo-random sequence, the same every time.
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
@@ -59,7 +59,7 @@ impl Writer<'_> {
         self.at += octets.len();
     }
 
-    /// An IPv4 header of a packet of `length` octets in all.
+    /// An IPv4 header of a packet of `length` bytes in total.
     fn ipv4(&mut self, length: usize, protocol: u8, source: u32, destination: u32) {
         let [high, low] = (length as u16).to_be_bytes();
         self.put(&[0x45, 0, high, low, 0, 0, 0x40, 0, 64, protocol, 0, 0]);
@@ -101,7 +101,8 @@ impl Writer<'_> {
 const SERVER: u32 = 0x0808_0808;
 const TUNNEL: (u32, u32) = (0xc000_0201, 0xc633_6401);
 
-/// Writes the packet of a flow to the first of `octets`, which has room for [`HEADERS`]; says how long it is.
+/// Writes the packet of a flow to the start of `octets`, which has room for [`HEADERS`]; returns
+/// its length.
 pub(super) fn write(kind: Kind, flow: u32, octets: &mut [u8]) -> usize {
     let host = 0x0a00_0000 | (flow % HOSTS);
     let port = 1024 + (flow / HOSTS) as u16;
@@ -133,7 +134,8 @@ pub(super) fn write(kind: Kind, flow: u32, octets: &mut [u8]) -> usize {
             to.ipv4(86, 17, near, far);
             to.ports(1701, 1701);
             to.put(&[0, 66, 0, 0]);
-            // A data message without a length (RFC 2661 3.1), PPP's address and control, and IPv4.
+            // An L2TP data message without a length (RFC 2661 3.1), PPP's address and control, and
+            // IPv4.
             to.put(&[0, 2, 0, 1, 0, 1, 0xff, 0x03, 0, 0x21]);
             to.udp4(host, port);
         }
@@ -141,7 +143,7 @@ pub(super) fn write(kind: Kind, flow: u32, octets: &mut [u8]) -> usize {
     to.at
 }
 
-/// The keys of TCP packets of so many flows.
+/// The keys of TCP packets of that many flows.
 pub(super) fn keys(flows: u32) -> Vec<Keys> {
     let mut octets = [0; HEADERS];
     let of = |flow| {

@@ -1,4 +1,4 @@
-//! What a page of many pings takes.
+//! The time and memory for a page of many pings.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use plot::{Axis, Chart, Kind, Page, Series, Thinner};
 
 use super::packets::Random;
 
-/// Names and the round-trip time without a queue, in ms.
+/// Names, with the round-trip time without a queue, in ms.
 const STREAMS: [(&str, f64); 4] = [
     ("a.example, 64 octets", 20.0),
     ("a.example, 1400 octets, EF", 24.0),
@@ -14,17 +14,17 @@ const STREAMS: [(&str, f64); 4] = [
     ("b.example over IPv6", 36.5),
 ];
 
-/// What a page took.
+/// Costs of a page.
 pub(super) struct Taken {
-    /// Until the samples were taken in.
+    /// Seconds until the samples were collected.
     pub(super) thin_s: f64,
-    /// Until the page was written, the samples included.
+    /// Seconds until the page was written, including the samples.
     pub(super) all_s: f64,
-    /// Octets of the page, in millions.
+    /// Size of the page, in megabytes.
     pub(super) megabytes: f64,
 }
 
-/// Makes a page of `count` pings: over time, their distribution, and each a dot.
+/// Makes a page of `count` pings: over time, as a distribution, and each as a dot.
 pub(super) fn run(count: u64) -> Taken {
     let start = Instant::now();
     let x = Axis::linear("time since the start", "s");
@@ -47,7 +47,7 @@ pub(super) fn run(count: u64) -> Taken {
     }
 }
 
-/// A queue that fills and empties, noise, rare spikes, and losses where the queue is full.
+/// A queue that fills and drains, noise, rare spikes, and losses where the queue is full.
 fn pings(name: &str, base: f64, count: u64) -> Series {
     let mut thinner = Thinner::new();
     let mut random = Random::new(base.to_bits());

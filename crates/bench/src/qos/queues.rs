@@ -1,4 +1,4 @@
-//! What a packet costs on its way through a discipline, or a tree of them.
+//! The cost of a packet in a discipline, or in a tree of disciplines.
 
 use std::collections::VecDeque;
 
@@ -14,26 +14,27 @@ use wire::flow::Keys;
 use super::packets::{self, Random};
 use super::{Config, FLOOR, least};
 
-/// Packets that wait all the time.
+/// Number of packets queued throughout.
 pub(super) const WAITING: usize = 2_048;
 
-/// Packets that come, and then leave, at once.
+/// Number of packets that are enqueued, and then dequeued, together.
 const BATCH: u64 = 32;
 
-/// Nanoseconds between two packets: few enough that none waits for as long as CoDel minds.
+/// Nanoseconds between two packets: short enough that no packet waits for longer than CoDel's
+/// target.
 const GAP_NS: u64 = 150;
 
-/// Packets between two looks at the clock.
+/// Packets between two readings of the clock.
 const ROUND: u64 = 1 << 15;
 
-/// More than leaves: no shaper ever holds a packet back.
+/// A rate above what leaves, so that no shaper ever holds a packet back.
 const RATE_BPS: u64 = 90_000_000_000;
 const BURST: u32 = 50_000_000;
 
-/// Flows that have sent one packet each, for each flow that goes on.
+/// Number of flows that have sent one packet, for each flow that continues.
 pub(super) const IDLE: u32 = 100;
 
-/// A tree, and its name; none for the floor.
+/// A tree and its name; the floor has no tree.
 pub(super) struct Subject {
     pub(super) name: &'static str,
     spec: Option<Spec>,
@@ -92,7 +93,7 @@ fn drr() -> Spec {
     })
 }
 
-/// The floor, each discipline alone, and the trees of an operator.
+/// The floor, each discipline alone, and trees as operators use them.
 pub(super) fn subjects() -> Vec<Subject> {
     let limit = 10_000;
     let specs = [
@@ -157,7 +158,7 @@ pub(super) fn subjects() -> Vec<Subject> {
 
 /// Where packets wait.
 enum Queue {
-    /// In a ring of their places.
+    /// In a ring of packet ids.
     Floor(VecDeque<qos::Id>),
     Tree(Box<Tree>),
 }
@@ -182,7 +183,7 @@ impl Queue {
     }
 }
 
-/// A queue, its packets, and the flows that they come of.
+/// A queue, its packets, and the flows that they belong to.
 struct Load {
     queue: Queue,
     pool: Pool,
@@ -234,7 +235,7 @@ impl Load {
         }
     }
 
-    /// Each of so many other flows sends a packet, which leaves.
+    /// Each of these other flows sends one packet, which leaves.
     fn pass(&mut self, others: &[Keys]) {
         for &keys in others {
             self.now += Duration::from_nanos(GAP_NS);
@@ -269,11 +270,11 @@ impl Load {
     }
 }
 
-/// Nanoseconds that a packet takes from its insertion to its leaving, among so many flows; with `idle`, after
-/// [`IDLE`] times as many others have come and gone.
+/// Nanoseconds from a packet's enqueue to its dequeue, with that many flows. With `idle`, [`IDLE`]
+/// times as many other flows have sent a packet before.
 ///
 /// # Errors
-/// When a packet was lost or held back: what was measured is something else then.
+/// A packet was lost or held back, so the measurement is not valid.
 pub(super) fn run(config: &Config, subject: &Subject, flows: u32, idle: bool) -> Result<f64> {
     let mut load = Load::new(subject, flows)?;
     if idle {

@@ -1,4 +1,5 @@
-//! Who had the cores: the scheduler's account of a thread, threads that keep cores busy, and threads kept to a core.
+//! CPU scheduling in measurements: the scheduler's counters of a thread, threads that keep cores
+//! busy, and binding a thread to a core.
 
 use std::fs;
 use std::hint::spin_loop;
@@ -9,20 +10,20 @@ use std::thread::JoinHandle;
 use base::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// What the scheduler counted of a thread so far (proc(5): `schedstat`).
+/// The scheduler's counters of a thread (proc(5): `schedstat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account {
-    /// It was ready to run, and others had the core.
+    /// Time in which it was ready to run while other threads had the core.
     waited: Duration,
 }
 
 impl Account {
-    /// The calling thread's; `None` where the kernel keeps no account.
+    /// Counters of the calling thread; `None` where the kernel has none.
     pub(super) fn of_this_thread() -> Option<Self> {
         Self::of("/proc/thread-self")
     }
 
-    /// That of the thread whose directory in `/proc` this is.
+    /// Counters of the thread with this directory in `/proc`.
     pub(super) fn of(directory: &str) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("{directory}/schedstat")).ok()?)
     }
@@ -58,15 +59,15 @@ pub(super) fn cores() -> Vec<usize> {
         .collect()
 }
 
-/// Keeps the calling thread to a core, where the kernel lets it.
+/// Binds the calling thread to a core, if the kernel permits.
 pub(super) fn stay_on(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);
-    // Refused, it runs where the kernel puts it.
+    // If refused, the thread runs on any core.
     let _ = sched_setaffinity(None, &set);
 }
 
-/// Threads that do nothing else than keep a core busy each, until this is dropped.
+/// Threads that each keep a core busy until this is dropped.
 pub(super) struct Busy {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -95,7 +96,7 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // It cannot have panicked.
+            // The thread cannot have panicked.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The tables and the chart of what was measured of packets and pages.
+//! Tables and chart of the results for packets and pages.
 
 use anyhow::Result;
 use lab::plot::number::grouped;
@@ -7,7 +7,7 @@ use lab::report::{Cell, Table};
 
 use super::{Config, FLOOR, classify, page, queues};
 
-/// Packets a second that a tree is to pass, in millions.
+/// Goal: packets per second through a tree, in millions.
 const REACH_MPPS: f64 = 6.0;
 
 /// `at 1,024` for each number of flows.
@@ -17,7 +17,7 @@ fn headings(config: &Config) -> [String; 3] {
         .map(|flows| format!("at {}", grouped(f64::from(flows), 0)))
 }
 
-/// What a packet's keys and class cost.
+/// The cost of a packet's keys and class.
 pub(super) fn classify_table(config: &Config, told: &mut dyn FnMut(String)) -> Table {
     let headings = headings(config);
     let mut columns = vec![("packets", ""), ("what", "")];
@@ -41,18 +41,18 @@ pub(super) fn classify_table(config: &Config, told: &mut dyn FnMut(String)) -> T
     table
 }
 
-/// What a packet costs in one of the queues, in nanoseconds.
+/// The cost of a packet in one of the queues, in nanoseconds.
 pub(super) struct Passed {
     name: &'static str,
     at: [f64; 3],
-    /// With the least flows, and many more that are idle.
+    /// With the smallest number of flows, and many more idle ones.
     idle: f64,
 }
 
-/// Passes packets through every queue.
+/// Measures every queue.
 ///
 /// # Errors
-/// A packet that did not pass.
+/// A packet that did not leave.
 pub(super) fn pass(config: &Config, told: &mut dyn FnMut(String)) -> Result<Vec<Passed>> {
     let mut passed = Vec::new();
     for subject in queues::subjects() {
@@ -71,12 +71,12 @@ pub(super) fn pass(config: &Config, told: &mut dyn FnMut(String)) -> Result<Vec<
     Ok(passed)
 }
 
-/// Millions a second, from nanoseconds each.
+/// Millions per second, from nanoseconds each.
 fn millions(ns: f64) -> f64 {
     1e3 / ns
 }
 
-/// What was passed, in packets a second.
+/// Results in packets per second.
 pub(super) fn queue_table(config: &Config, passed: &[Passed]) -> Table {
     let headings = headings(config);
     let mut columns = vec![("queue", "")];
@@ -107,7 +107,7 @@ pub(super) fn queue_table(config: &Config, passed: &[Passed]) -> Table {
     table
 }
 
-/// What a page of pings takes.
+/// The costs of a page of pings.
 pub(super) fn page_table(config: &Config) -> Table {
     let taken = page::run(config.pings);
     let columns = [

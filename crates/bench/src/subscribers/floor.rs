@@ -1,4 +1,5 @@
-//! The load on the bare loop: as many datagrams for a subscriber, of the mean length, with nothing in them.
+//! The load on the bare loop: as many datagrams per subscriber as an LNS exchanges, of the same
+//! mean length, without content.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,18 +11,18 @@ use reactor::{
 
 use super::load::Wave;
 
-/// What is exchanged for a subscriber.
+/// The datagrams of one subscriber.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shape {
-    /// Requests, each of which is answered before the next is sent.
+    /// Number of requests; each is answered before the next is sent.
     pub(super) rounds: u32,
     pub(super) request_octets: usize,
     pub(super) answer_octets: usize,
 }
 
 impl Shape {
-    /// What a subscriber of that wave had: the more of the datagrams that came and went, since the bare loop sends one
-    /// for each.
+    /// The datagrams of one subscriber in that wave. The larger of the two directions counts, since
+    /// the bare loop replies to every datagram.
     pub(super) fn of(wave: &Wave) -> Self {
         let up = u64::from(wave.up.max(1));
         let mean = |(count, octets): (u64, u64)| octets.div_ceil(count.max(1)).max(1) as usize;
@@ -34,22 +35,22 @@ impl Shape {
     }
 }
 
-/// What sends and counts.
+/// The sender.
 pub(super) struct Load {
     reactor: Reactor,
     socket: UdpSocket,
     received: RecvBatch,
     out: SendBatch,
     first: Ipv4Addr,
-    /// Answers that are still to come, for each address.
+    /// Replies still to come, for each address.
     left: Vec<u32>,
 }
 
 impl Load {
-    /// Opens a socket that sends from `count` addresses, `first` and the next ones.
+    /// Opens a socket that sends from `count` addresses, starting at `first`.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn new(first: Ipv4Addr, count: u32) -> io::Result<Self> {
         let options = UdpOptions {
             recv_buffer_bytes: Some(64 << 20),
@@ -70,11 +71,11 @@ impl Load {
         })
     }
 
-    /// Requests and answers, one after the other from each address, `window` addresses at a time. Returns how many got
-    /// all their answers within `cap`.
+    /// Sends requests from each address, each after the reply to the one before, `window` addresses
+    /// at a time. Returns how many addresses got all replies within `cap`.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub(super) fn exchange(
         &mut self,
         server: SocketAddr,

@@ -10,31 +10,31 @@ use super::radius::SECRET;
 use crate::harness::Bench;
 use crate::harness::server::{Lns, write_private};
 
-/// What every user knows.
+/// The password of every user.
 pub(crate) const PASSWORD: &str = "open sesame";
 
-/// L2TPv2 has 16 bits for the ids of the tunnels at one listen address.
+/// Number of tunnels at one listen address; L2TPv2's tunnel ids have 16 bits.
 const AT_ONE_ADDRESS: u32 = 60_000;
 
-/// How a peer shows who it is.
+/// How a subscriber authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub(super) enum Proof {
     Chap,
     Pap,
 }
 
-/// Who decides whether somebody may come in.
+/// What authenticates subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub(super) enum By {
     /// A users file.
     Users,
     /// A RADIUS server.
     Radius,
-    /// A RADIUS server, which also gets accounts out of a store on disk.
+    /// A RADIUS server that also gets accounting records, from a store on disk.
     Accounts,
 }
 
-/// What is done for a subscriber.
+/// The services of a subscriber in a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Kind {
     pub(super) proof: Proof,
@@ -58,16 +58,16 @@ impl Kind {
     }
 }
 
-/// The name of the `n`th user.
+/// The name of user `n`.
 pub(crate) fn user(n: u32) -> String {
     format!("user{n}@home.example")
 }
 
-/// The users file of so many.
+/// A users file with that many users.
 pub(crate) fn users(count: u32) -> String {
     let mut text = String::new();
     for n in 0..count {
-        // A string takes what is written.
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "[[user]]\nname = \"{}\"\npassword = \"{PASSWORD}\"\n",
@@ -77,7 +77,8 @@ pub(crate) fn users(count: u32) -> String {
     text
 }
 
-/// Its configuration; `servers` is where the RADIUS server takes requests, and where accounts.
+/// The LNS's configuration; `servers` are the RADIUS server's addresses for authentication and
+/// accounting.
 fn text(socket: &str, kind: Kind, subscribers: u32, [server, accounts]: [SocketAddr; 2]) -> String {
     let listen: Vec<String> = (1..=subscribers.div_ceil(AT_ONE_ADDRESS).clamp(1, 9))
         .map(|n| format!("\"127.0.0.{n}:0\""))
@@ -110,7 +111,7 @@ fn text(socket: &str, kind: Kind, subscribers: u32, [server, accounts]: [SocketA
     )
 }
 
-/// Starts it, ready for so many subscribers.
+/// Starts an LNS for that many subscribers.
 ///
 /// # Errors
 /// It does not start.
@@ -121,7 +122,7 @@ pub(super) fn start(
     servers: [SocketAddr; 2],
 ) -> Result<Lns> {
     write_private(&bench.home.path("users.toml"), &users(subscribers))?;
-    // One of an earlier wave's.
+    // The store may be left from an earlier wave.
     let _ = std::fs::remove_file(bench.home.path("accounts.redb"));
     let socket = bench.home.path("lns.sock");
     let text = text(&socket.to_string_lossy(), kind, subscribers, servers);

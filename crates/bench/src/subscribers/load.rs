@@ -1,4 +1,5 @@
-//! The load: subscribers who dial in, each through a tunnel of its own, as clients of this program's own edge.
+//! The load: subscribers that connect, each through a tunnel of its own, as clients of this
+//! program's own edge.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,31 +15,31 @@ use wire::l2tp::Version;
 
 use super::lns::PASSWORD;
 
-/// Datagrams that wait to be sent at most.
+/// Limit of datagrams waiting to be sent.
 const QUEUE: usize = 32_768;
 
-/// Who dials in, and how.
+/// Settings of the load.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Where the LNS listens; tunnels are spread over its addresses in turn.
+    /// Addresses of the LNS; tunnels use them in turn.
     pub(crate) servers: Vec<SocketAddr>,
-    /// Tunnels come from an address each: the first of them, and how many.
+    /// Source addresses, one for each tunnel: the first, and their number.
     pub(crate) sources: (Ipv4Addr, u32),
-    /// Whether IPv6 is asked for beside IPv4.
+    /// Whether the clients ask for IPv6 in addition to IPv4.
     pub(crate) ipv6: bool,
 }
 
-/// What became of a wave of subscribers.
+/// Results of a wave of subscribers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wave {
-    /// Who came on line, by our end's word.
+    /// Subscribers that connected, as seen by the clients.
     pub(crate) up: u32,
     pub(super) seconds: f64,
-    /// Messages of L2TP that had to be sent again.
+    /// L2TP messages that were retransmitted.
     pub(super) retransmissions: u64,
-    /// Datagrams that the LNS sent us, and their octets.
+    /// Datagrams received from the LNS, and their bytes.
     pub(super) received: (u64, u64),
-    /// Datagrams that we sent, and their octets.
+    /// Datagrams sent to the LNS, and their bytes.
     pub(super) sent: (u64, u64),
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Load {
     wave: Wave,
 }
 
-/// Packets of clients, which nobody takes.
+/// Discards packets for clients.
 pub(crate) struct Nowhere;
 
 impl edge::Inside for Nowhere {
@@ -65,10 +66,10 @@ impl edge::Inside for Nowhere {
 }
 
 impl Load {
-    /// Opens the socket; nothing is sent yet.
+    /// Opens the socket; sends nothing yet.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(crate) fn new(options: Options) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0).into(), &buffers())?;
         let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab)?;
@@ -88,7 +89,7 @@ impl Load {
         })
     }
 
-    /// The socket alone, whose tunnels stay as long as the LNS does not miss us.
+    /// Keeps only the socket. The LNS keeps its tunnels until their HELLOs time out.
     pub(crate) fn into_socket(self) -> UdpSocket {
         self.socket
     }
@@ -98,11 +99,11 @@ impl Load {
         self.socket.local_addr()
     }
 
-    /// Lets `count` subscribers dial in, `window` at a time, and waits until each is on line or failed, or `cap` has
-    /// passed.
+    /// Connects `count` subscribers, `window` at a time, and waits until each is connected or has
+    /// failed, or until `cap` has passed.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub(crate) fn open(&mut self, count: u32, window: u32, cap: Duration) -> io::Result<Wave> {
         let start = clock::now();
         let resent = self.retransmissions();
@@ -114,7 +115,7 @@ impl Load {
             while asked < count && asked - done < window {
                 self.dial(now)?;
                 asked += 1;
-                // What is due is sent in batches, not one by one.
+                // Sending in batches is cheaper than one by one.
                 if asked % 64 == 0 {
                     self.send(now);
                 }
@@ -133,13 +134,13 @@ impl Load {
         })
     }
 
-    /// Opens the next tunnel with a call in it.
+    /// Opens the next tunnel, with a call in it.
     fn dial(&mut self, now: Instant) -> io::Result<()> {
         let n = self.opened;
         self.opened += 1;
         let (first, count) = self.options.sources;
         let source = Ipv4Addr::from(u32::from(first).wrapping_add(n % count.max(1)));
-        // Each server's tunnels have ids of their own, as if each had a socket.
+        // Each server address has tunnel ids of its own, as if each had a socket.
         let server = n as usize % self.options.servers.len();
         let route = Route {
             peer: self.options.servers[server],
@@ -167,17 +168,17 @@ impl Load {
         Ok(())
     }
 
-    /// Answers whatever the LNS sends, for `span`.
+    /// Answers messages of the LNS for `span`.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub(crate) fn answer(&mut self, span: Duration) -> io::Result<()> {
         let end = clock::now() + span;
         while self.turn(Some(end))? < end {}
         Ok(())
     }
 
-    /// Clients that have all that they asked for.
+    /// Clients that have every address they asked for.
     pub(super) fn complete(&self) -> u32 {
         let (mut cursor, mut count) = (0, 0);
         while let Some((next, view)) = self.edge.next_subscriber(cursor) {
@@ -188,7 +189,7 @@ impl Load {
         count
     }
 
-    /// One turn: waits for `deadline` at the most, takes what came, sends what is due.
+    /// One turn: waits until `deadline` at most, reads input, sends what is due.
     fn turn(&mut self, deadline: Option<Instant>) -> io::Result<Instant> {
         let timer = self.edge.poll_timeout().map(|(at, _)| at);
         let until = [deadline, timer].into_iter().flatten().min();
@@ -257,7 +258,7 @@ impl Load {
     }
 }
 
-/// Room for what comes at once.
+/// Socket buffers large enough for a burst.
 pub(crate) fn buffers() -> UdpOptions {
     UdpOptions {
         recv_buffer_bytes: Some(64 << 20),
@@ -267,7 +268,7 @@ pub(crate) fn buffers() -> UdpOptions {
     }
 }
 
-/// An edge that has clients only, as many as are wanted.
+/// An edge that has only clients, as many as needed.
 fn clients() -> Edge {
     let config = l2tp::Config {
         host_name: "load".into(),

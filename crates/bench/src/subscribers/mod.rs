@@ -1,12 +1,13 @@
-//! `headend bench subscribers`: what a subscriber costs an LNS from nothing to an IP address, in time and in memory:
-//! L2TP's tunnel and session, LCP, CHAP or PAP, IPCP and IPv6CP; beside a bare loop with as many datagrams.
+//! `headend bench subscribers`: the cost of a subscriber in an LNS, in time and memory, from
+//! nothing to an IP address. This includes L2TP's tunnel and session, LCP, CHAP or PAP, IPCP and
+//! IPv6CP. A bare loop that exchanges as many datagrams is the comparison. Start with `wave`.
 //!
-//! | file | what happens there |
+//! | file | contents |
 //! |---|---|
 //! | `lns` | the LNS that is measured, and its users |
 //! | `load` | the clients |
 //! | `radius` | the RADIUS server that the LNS asks |
-//! | `wave` | one wave of them, and what it cost |
+//! | `wave` | one wave of subscribers, and its cost |
 //! | `floor` | the bare loop's load |
 //! | `tables` | the report |
 
@@ -85,7 +86,7 @@ impl Args {
         sizes
     }
 
-    /// What takes little time is repeated more often.
+    /// Number of rounds; short measurements are repeated more often.
     fn rounds(&self, subscribers: u32) -> u32 {
         match (self.quick, subscribers) {
             (true, _) => 1,
@@ -110,7 +111,7 @@ impl Args {
     }
 }
 
-/// Measures and publishes. Fails unless everybody came on line.
+/// Measures and publishes. Fails unless every subscriber connected.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let bench = Bench {
         home: Home::new(temporary())?,
@@ -139,7 +140,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// Waves of one size, the kinds in turn.
+/// Waves of one size, each kind in turn.
 fn measure(bench: &Bench, args: &Args, subscribers: u32, all: &mut Vec<Waves>) -> Result<()> {
     let rounds = args.rounds(subscribers);
     for round in 1..=rounds {
@@ -159,7 +160,7 @@ fn measure(bench: &Bench, args: &Args, subscribers: u32, all: &mut Vec<Waves>) -
     Ok(())
 }
 
-/// Adds a wave to those of its kind.
+/// Adds a wave to the others of its kind.
 fn file(all: &mut Vec<Waves>, kind: Option<Kind>, subscribers: u32, run: Run) {
     let same = |waves: &&mut Waves| waves.kind == kind && waves.subscribers == subscribers;
     match all.iter_mut().find(same) {

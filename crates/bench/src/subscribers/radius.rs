@@ -1,5 +1,5 @@
-//! The RADIUS server that the LNS asks: lets everybody in whose request is signed right, and acknowledges every
-//! account, from a thread on the load's core.
+//! The RADIUS server of the benchmark. It runs in a thread on the load's core, accepts every
+//! request with a valid authenticator, and acknowledges every accounting record.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,21 +13,21 @@ use rustix::time::Timespec;
 use wire::radius::secret::{Signature, signature, verify_request};
 use wire::radius::{Packet, Writer, code};
 
-/// What server and LNS share.
+/// The shared secret of server and LNS.
 pub(super) const SECRET: &str = "between us";
 
-/// Requests taken at a time.
+/// Requests read at a time.
 const BATCH: usize = 64;
 
-/// Looks at least so often whether it is to end.
+/// Longest wait before the thread checks whether it is to end.
 const LOOK_EVERY: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
 
-/// A server that runs until this goes.
+/// A server that runs until this is dropped.
 pub(super) struct Responder {
-    /// Where it takes Access-Requests, and where accounts.
+    /// Its addresses for authentication and accounting.
     pub(super) addresses: [SocketAddr; 2],
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -40,10 +40,10 @@ struct Shared {
 }
 
 impl Responder {
-    /// Starts one on two ports of the loopback, on the core of the calling thread.
+    /// Starts a server on two loopback ports, on the core of the calling thread.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn start() -> io::Result<Self> {
         let options = UdpOptions {
             recv_buffer_bytes: Some(16 << 20),
@@ -61,7 +61,7 @@ impl Responder {
         })
     }
 
-    /// Requests that were answered so far.
+    /// Number of requests answered so far.
     pub(super) fn answered(&self) -> u64 {
         self.shared.answered.load(Ordering::Relaxed)
     }
@@ -71,13 +71,14 @@ impl Drop for Responder {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It does not panic on anything that comes.
+            // The thread does not panic on any input.
             let _ = thread.join();
         }
     }
 }
 
-/// Answers until told to stop, or a socket fails; the LNS's requests are then seen to go unanswered.
+/// Answers requests until asked to end or until a socket fails. After a failure, the LNS's requests
+/// visibly go unanswered.
 fn serve(sockets: &mut [UdpSocket; 2], shared: &Shared) {
     let mut received = RecvBatch::new(BATCH);
     let mut out = SendBatch::new(BATCH);
@@ -103,13 +104,13 @@ fn serve(sockets: &mut [UdpSocket; 2], shared: &Shared) {
                 PollFd::new(one, PollFlags::IN),
                 PollFd::new(other, PollFlags::IN),
             ];
-            // A signal, too, is a reason to look again.
+            // After a signal the loop also looks again.
             let _ = poll(&mut fds, Some(&LOOK_EVERY));
         }
     }
 }
 
-/// Appends the answer to a request, if it deserves one.
+/// Appends the reply to a request; `false` if the request is not valid.
 fn answer(request: &[u8], out: &mut Vec<u8>) -> bool {
     let secret = SECRET.as_bytes();
     let Ok(packet) = Packet::parse(request) else {

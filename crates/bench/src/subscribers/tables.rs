@@ -1,20 +1,20 @@
-//! The tables of the report.
+//! The tables of the subscriber report.
 
 use lab::report::{Cell, Table};
 
 use super::lns::Kind;
 use super::wave::Waves;
 
-/// Subscribers a second that are to come on line.
+/// Goal: subscribers that connect per second.
 const RATE_GOAL: f64 = 20_000.0;
 
-/// Processor time that one may take, in microseconds.
+/// Goal: processor time of one subscriber, in microseconds.
 const COST_GOAL_US: f64 = 50.0;
 
-/// Memory that one may take with its tunnel, in octets.
+/// Goal: memory of one subscriber with its tunnel, in bytes.
 const MEMORY_GOAL: f64 = 2_000.0;
 
-/// All of them, what is to be reached first.
+/// All tables, the goals first.
 pub(super) fn all(waves: &[Waves]) -> Vec<Table> {
     vec![
         goals(waves),
@@ -47,7 +47,7 @@ fn add(table: &mut Table, waves: &Waves, cells: Vec<Cell>) {
     }
 }
 
-/// What was to be reached, and whether it was.
+/// The goals, and whether they were reached.
 fn goals(all: &[Waves]) -> Table {
     let mut table = Table::new(
         "To reach",
@@ -176,7 +176,7 @@ fn memory(all: &[Waves]) -> Table {
     table
 }
 
-/// What the LNS counted itself, by name.
+/// The LNS's own counters, by name.
 fn work(
     all: &[Waves],
     title: &str,

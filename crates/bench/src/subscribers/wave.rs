@@ -1,4 +1,5 @@
-//! Subscribers who come on line, so many at a time: what each costs the LNS, in time and in memory.
+//! A wave of subscribers that connect a given number at a time, and the cost of each to the LNS in
+//! time and memory.
 
 use std::net::Ipv4Addr;
 
@@ -17,36 +18,36 @@ use crate::harness::others_of;
 use crate::harness::server::Accounts;
 use crate::tunnels::bare::{self, Bare};
 
-/// The first address that tunnels come from.
+/// The first source address of the tunnels.
 pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
 
-/// Longest that one wave may take.
+/// Longest time that one wave may take.
 const WAVE_MAX: Duration = Duration::from_secs(60);
 
-/// Once all is answered, whoever answered goes to sleep, and only then does the kernel book what it used.
+/// Pause after the last reply. The kernel updates a process's counters when it goes to sleep.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// One wave, as it cost whoever answered.
+/// Results of one wave, for the LNS or the bare loop.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
     pub(super) wave: Wave,
-    /// On line with all that was asked for, by both ends' word.
+    /// Subscribers with everything they asked for, as reported by both ends.
     pub(super) complete: u32,
-    /// Of whoever answered, for a subscriber.
+    /// Processor time of the LNS or the bare loop, per subscriber.
     pub(super) cpu_us: f64,
-    /// Of the load, for a subscriber.
+    /// Processor time of the load, per subscriber.
     pub(super) load_us: f64,
-    /// Resident memory gained, for a subscriber with its tunnel.
+    /// Resident memory gained per subscriber with its tunnel.
     pub(super) memory_bytes: f64,
     /// Resident memory before the first subscriber.
     pub(super) empty_bytes: u64,
-    /// Datagrams lost at a full buffer, at both ends.
+    /// Datagrams dropped at a full buffer, at both ends.
     pub(super) drops: u64,
-    /// Counted by the daemon itself, for a subscriber.
+    /// The daemon's own counters, per subscriber.
     pub(super) accounts: Accounts,
-    /// Requests that the RADIUS server answered.
+    /// Requests answered by the RADIUS server.
     pub(super) asked: u64,
-    /// What other processes used of all cores.
+    /// Use of all cores by other processes.
     pub(super) others_percent: Option<f64>,
 }
 
@@ -67,17 +68,17 @@ impl Waves {
         runs.get(runs.len().saturating_sub(1) / 2).copied()
     }
 
-    /// The cheapest wave's cost and the dearest one's.
+    /// The lowest and the highest cost of a wave.
     pub(super) fn range_us(&self) -> Option<(f64, f64)> {
         let costs = || self.runs.iter().map(|run| run.cpu_us);
         Some((costs().reduce(f64::min)?, costs().reduce(f64::max)?))
     }
 }
 
-/// Lets `subscribers` come on line at a new LNS of ours.
+/// Connects `subscribers` to a new LNS of ours.
 ///
 /// # Errors
-/// It does not start, has ended, or what the kernel said of a socket.
+/// It does not start or has ended, or the kernel's error for a socket.
 pub(super) fn ours(bench: &Bench, kind: Kind, subscribers: u32, window: u32) -> Result<Run> {
     let responder = Responder::start()?;
     let mut lns = lns::start(bench, kind, subscribers, responder.addresses)?;
@@ -113,10 +114,11 @@ pub(super) fn ours(bench: &Bench, kind: Kind, subscribers: u32, window: u32) -> 
     })
 }
 
-/// A bare loop that receives and sends as many datagrams of the mean length as `like` had, for so many.
+/// A bare loop that exchanges as many datagrams, of the same mean length, as `like` did, for that
+/// many subscribers.
 ///
 /// # Errors
-/// It does not start, or what the kernel said of a socket.
+/// It does not start, or the kernel's error for a socket.
 pub(super) fn bare(bench: &Bench, subscribers: u32, window: u32, like: &Wave) -> Result<Run> {
     let shape = floor::Shape::of(like);
     let kind = bare::Kind::Batch {

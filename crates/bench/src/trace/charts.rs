@@ -1,4 +1,4 @@
-//! The pictures of the report.
+//! The charts of the analyser report.
 
 use lab::plot::number::short;
 use lab::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Figure, Series, Style};
@@ -7,7 +7,7 @@ use super::course::{Plan, Results};
 use super::tables::reached;
 use super::who::{Peer, Who};
 
-/// All of them, the rates first.
+/// All charts, the rates first.
 pub(super) fn all(plan: &Plan, results: &Results) -> Vec<Figure> {
     let mut figures = vec![rates(plan, results).into()];
     figures.extend(
@@ -28,7 +28,7 @@ fn colour(who: Who) -> usize {
     }
 }
 
-/// How many packets a second of a core is enough for.
+/// Packets per second that one core can handle.
 fn rates(plan: &Plan, results: &Results) -> BarChart {
     let group = |kind: &&'static str| {
         let mut bars = Vec::new();
@@ -75,7 +75,7 @@ fn rates(plan: &Plan, results: &Results) -> BarChart {
     }
 }
 
-/// Processor time against packets, of one capture.
+/// Processor time against the number of packets, for one capture.
 fn growth(plan: &Plan, results: &Results, kind: &'static str) -> Chart {
     let mut chart = Chart::new(
         format!("Time against packets: {kind}"),

@@ -1,6 +1,7 @@
-//! What is measured runs as a process, and that one as the child of another, `headend bench trace-child`: the
-//! kernel's account of children then is that of the one process alone, and this benchmark's own memory has no part in
-//! it. The bare loops are processes too, so that they are booked as an analyser is.
+//! Runs what is measured as the only child of a helper process, `headend bench trace-child`. The
+//! kernel's counters of children are then those of this one process, and the benchmark's own memory
+//! is not included. The bare loops are processes too, so that they are measured in the same way as
+//! an analyser.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -42,14 +43,14 @@ enum Kind {
     },
 }
 
-/// What a program used.
+/// Resources that a program used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Used {
-    /// From its start to its end.
+    /// Seconds from its start to its end.
     pub(super) seconds: f64,
-    /// Processor time in both modes, of all its threads.
+    /// Processor time in user and kernel mode, of all threads.
     pub(super) cpu_s: f64,
-    /// The most memory that it had resident.
+    /// Its peak resident memory.
     pub(super) resident_bytes: u64,
 }
 
@@ -57,9 +58,9 @@ pub(super) struct Used {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum End {
     Well,
-    /// It was stopped when the limit had passed.
+    /// It was killed when the limit had passed.
     Stopped,
-    /// In its own words or the kernel's.
+    /// It failed, with its own message or the kernel's.
     Badly(String),
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Kind::Parse { file } => drop(black_box(read(file, parse)?)),
         Kind::Run { limit_s, command } => {
             let limit = Duration::try_from_secs_f64(*limit_s)?;
-            // Nothing is ever written to standard input: it ends when who started us has gone.
+            // Nothing is written to standard input, so it ends when the parent is gone.
             let ran = run_here(limit, command, io::stdin().as_fd())?;
             println!("{}", serde_json::to_string(&ran)?);
         }
@@ -78,10 +79,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a file to its end, block by block. Returns its records.
+/// Reads a file to its end, block by block. Returns the number of records.
 ///
 /// # Errors
-/// It cannot be read, or something is wrong with it.
+/// The file cannot be read or is not valid.
 pub(super) fn read(file: &Path, mut each: impl FnMut(&Block)) -> Result<u64> {
     let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
     let mut reader = Reader::new(opened).with_context(|| file.display().to_string())?;
@@ -102,13 +103,13 @@ fn parse(block: &Block) {
     for record in block.records() {
         let frame = block.bytes(record);
         if packet::decode(record.link, frame, record.length, &mut packet).is_ok() {
-            // By reference, since copying what was just written costs as much as the rest.
+            // Passed by reference, since copying the result would cost as much as the parsing.
             let _ = black_box(Tcp::parse(black_box(&packet)).as_ref());
         }
     }
 }
 
-/// Runs `command` until it ends, `limit` has passed or `gone` has something to be read, its end included.
+/// Runs `command` until it ends, `limit` has passed, or `gone` becomes readable or is closed.
 fn run_here(limit: Duration, command: &[OsString], gone: BorrowedFd<'_>) -> Result<(Used, End)> {
     let (program, arguments) = command.split_first().context("no program")?;
     let started = Instant::now();
@@ -144,7 +145,8 @@ fn run_here(limit: Duration, command: &[OsString], gone: BorrowedFd<'_>) -> Resu
     Ok((used, end))
 }
 
-/// Runs `command` as a process and says what it used; `None` if it was stopped because it took longer than `limit`.
+/// Runs `command` as a process and returns what it used; `None` if it was killed because it took
+/// longer than `limit`.
 ///
 /// # Errors
 /// It cannot be started, or it ends with a status other than 0.
@@ -159,7 +161,7 @@ pub(super) fn measure(command: &[OsString], limit: Duration) -> Result<Option<Us
         .stderr(Stdio::piped())
         .spawn()
         .context("cannot start a process")?;
-    // Held until it has ended, lest it believe us gone.
+    // Kept open until the command has ended; closing it would mean that the parent is gone.
     let held = child.stdin.take();
     let output = child.wait_with_output()?;
     drop(held);

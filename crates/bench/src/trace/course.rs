@@ -1,4 +1,4 @@
-//! What is measured, in which order.
+//! What the analyser benchmark measures, and in which order.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -18,32 +18,32 @@ use super::who::{Peer, Who};
 
 /// The sizes of a capture, as multiples of the scale.
 const SIZES: [f64; 3] = [1.0, 2.0, 4.0];
-/// The sizes at which other analysers are measured until it takes them too long.
+/// Sizes at which other analysers are measured, until one takes too long.
 const PEER_SIZES: [f64; 7] = [1.0 / 64.0, 1.0 / 32.0, 0.0625, 0.125, 0.25, 0.5, 1.0];
-/// Others are not measured on fewer packets than that: it would be their start that is measured.
+/// Least number of packets for other analysers; with fewer, their start-up time would dominate.
 const PEER_PACKETS_MIN: u64 = 2_000;
-/// What takes longer is not repeated.
+/// A measurement that takes longer is not repeated.
 const REPEATED_UP_TO_S: f64 = 8.0;
-/// Ours may take so long; it never does.
+/// Time limit for our own analyser, which is never reached.
 const OURS_LIMIT: Duration = Duration::from_secs(1800);
-/// The capture of many connections, whose memory is divided by them.
+/// The capture with many connections, used for memory per connection.
 pub(super) const MANY: &str = "short";
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
     pub(super) kinds: Vec<&'static str>,
-    /// Of the smallest of the three sizes.
+    /// Factor of the smallest of the three sizes.
     pub(super) factor: f64,
     pub(super) rounds: u32,
     pub(super) threads: Vec<u32>,
     pub(super) peers: Vec<Peer>,
-    /// Longest that one of them may take for one capture.
+    /// Time limit of another analyser for one capture.
     pub(super) peer_limit: Duration,
 }
 
 impl Args {
-    /// What was typed, as what is measured.
+    /// The plan for the command line's options.
     pub(super) fn plan(&self) -> Plan {
         let kinds: Vec<&'static str> = if self.only.is_empty() {
             KINDS.iter().map(|kind| kind.name).collect()
@@ -93,17 +93,17 @@ impl Measured {
         self.median().cpu_s
     }
 
-    /// For each second of a core.
+    /// Packets per second of processor time.
     pub(super) fn packets_per_s(&self) -> f64 {
         self.packets as f64 / self.cpu_s().max(1e-9)
     }
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     pub(super) all: Vec<Measured>,
-    /// Memory with a capture of one connection.
+    /// Memory for a capture of one connection.
     pub(super) one_connection_bytes: Option<u64>,
     /// What could not be measured, and why.
     pub(super) notes: Vec<String>,
@@ -116,12 +116,13 @@ impl Results {
             .filter(move |one| one.who == who && one.kind == kind)
     }
 
-    /// At the smallest of the three sizes, which is that of the capture's description at scale 1.
+    /// The result at the smallest of the three sizes, which at scale 1 is the size that the
+    /// capture's description gives.
     pub(super) fn at(&self, who: Who, kind: &str, factor: f64) -> Option<&Measured> {
         self.of(who, kind).find(|one| one.factor == factor)
     }
 
-    /// How its processor time grows with the packets: 1 is in proportion.
+    /// How processor time grows with the number of packets; 1 means proportionally.
     pub(super) fn exponent(&self, who: Who, kind: &str) -> Option<f64> {
         exponent(self.of(who, kind))
     }
@@ -145,7 +146,7 @@ impl Results {
     }
 }
 
-/// Over the three largest sizes.
+/// Fitted over the three largest sizes.
 fn exponent<'a>(sizes: impl Iterator<Item = &'a Measured>) -> Option<f64> {
     let mut points: Vec<(f64, f64)> = sizes.map(|one| (one.packets as f64, one.cpu_s())).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -153,7 +154,7 @@ fn exponent<'a>(sizes: impl Iterator<Item = &'a Measured>) -> Option<f64> {
     fit::log_log(largest).map(|law| law.exponent)
 }
 
-/// How many connections we find in a capture: those that our report has a line of.
+/// Number of connections in a capture: the lines of our report.
 fn connections(capture: &Capture) -> Result<u64> {
     let words = Who::Brief.command(&capture.path, &capture.path)?;
     let mut child = Command::new(&words[0])
@@ -174,7 +175,7 @@ fn connections(capture: &Capture) -> Result<u64> {
     Ok(count)
 }
 
-/// Measures in order.
+/// Carries out the measurements.
 pub(super) struct Course<'a> {
     pub(super) home: &'a Home,
     pub(super) bar: &'a ProgressBar,
@@ -218,7 +219,7 @@ impl Course<'_> {
         }
         let first = captures.first().context("no capture")?;
         let mut asked = vec![Who::Brief, Who::Long];
-        // Two files for each connection would measure the file system.
+        // With two files per connection, the file system would dominate.
         if !["short", "mixed"].contains(&kind.name) {
             asked.extend([Who::Sequences, Who::Graphs]);
         }
@@ -234,7 +235,8 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// What one connection alone takes: what is held for many is divided by their number above that.
+    /// Measures the memory for one connection. What exceeds it in a capture of many is divided by
+    /// their number.
     fn one_connection(&mut self) -> Result<()> {
         let kind = named(MANY).context(MANY)?;
         let capture = self.capture(kind, 1e-7)?;
@@ -245,7 +247,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Each of the others at rising sizes, until the next one would take it too long.
+    /// Measures each of the other analysers at growing sizes, until the next would take too long.
     fn peers(&mut self, kind: &'static Kind) -> Result<()> {
         for &peer in &self.plan.peers {
             let who = Who::Peer(peer);
@@ -266,7 +268,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Whether it is worth trying twice the size.
+    /// Measures one size; returns whether twice the size is worth trying.
     fn peer(&mut self, who: Who, capture: &Capture) -> Result<bool> {
         let limit = self.plan.peer_limit;
         for _ in 0..self.plan.rounds {
@@ -293,7 +295,8 @@ impl Course<'_> {
         Ok(worth)
     }
 
-    /// One run, unless it is known to take long. False if it did not end within the limit.
+    /// Measures once, unless it is known to take too long. Returns false if it did not end within
+    /// the limit.
     fn once(&mut self, who: Who, capture: &Capture, limit: Duration) -> Result<bool> {
         let kind = capture.kind.name;
         if let Some(before) = self.results.at(who, kind, capture.factor)

@@ -1,11 +1,11 @@
-//! What is to be reached, and whether this run reached it.
+//! The goals of the analyser, and whether this run reached them.
 
 use lab::report::{Cell, Table};
 
 use super::course::{MANY, Measured, Plan, Results};
 use super::who::Who;
 
-/// Packets that a core is to take in a second, in millions, by capture.
+/// Goal: packets per second of one core, in millions, by capture.
 const RATES: [(&str, f64); 5] = [
     ("clean", 12.0),
     ("oneway-sack", 8.0),
@@ -13,16 +13,16 @@ const RATES: [(&str, f64); 5] = [
     (MANY, 3.0),
     ("mixed", 5.0),
 ];
-/// Processor time for the capture of which others were said to take hours, in seconds at scale 1.
+/// Goal: processor time in seconds, at scale 1, for the capture that was published as taking hours.
 const HOURS: (&str, f64) = ("oneway-loss", 0.4);
-/// Captures that are to cost the same for each packet however long they are, and what counts as that.
+/// Captures whose cost per packet must not depend on their length, and the tolerance for that.
 const FLAT: [&str; 3] = ["oneway-loss", "oneway-sack", "twoway-drops"];
 const FLAT_MAX: f64 = 1.1;
-/// Memory of a connection, in octets.
+/// Goal: memory of a connection, in bytes.
 const MEMORY_BYTES: f64 = 512.0;
-/// Two threads' speed in that of one.
+/// Goal: speed of two threads relative to one.
 const TWO_THREADS: f64 = 1.7;
-/// The rate with graphs in that without.
+/// Goal: rate with graphs relative to the rate without.
 const GRAPHS: f64 = 0.5;
 
 /// A row for each goal.
@@ -42,7 +42,7 @@ impl Rows {
     }
 }
 
-/// Each goal beside what was measured.
+/// Each goal beside our result.
 pub(super) fn table(plan: &Plan, results: &Results) -> Table {
     let columns = [
         ("capture", ""),
@@ -131,7 +131,7 @@ fn short(value: f64) -> String {
     lab::plot::number::short(value)
 }
 
-/// Memory of each connection of the capture of many.
+/// Memory per connection in the capture of many connections.
 pub(super) fn held_bytes(results: &Results, one: &Measured) -> Option<f64> {
     let connections = one.connections.filter(|n| *n > 1)?;
     let held = one

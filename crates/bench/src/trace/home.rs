@@ -1,4 +1,5 @@
-//! Where captures and graphs are kept: what the run made for itself goes when it ends, whichever way it ends.
+//! The directories for captures and graphs. Directories that the run made are removed when it ends,
+//! also after a signal.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -19,24 +20,24 @@ pub(super) struct Capture {
     pub(super) path: PathBuf,
     pub(super) packets: u64,
     pub(super) bytes: u64,
-    /// Where somebody has counted them.
+    /// Number of connections, once they were counted.
     pub(super) connections: Option<u64>,
 }
 
 /// The directories of a run.
 pub(super) struct Home {
     own: PathBuf,
-    /// Where captures are kept from run to run, if anywhere.
+    /// The directory where captures are kept between runs, if any.
     kept: Option<PathBuf>,
 }
 
 impl Home {
-    /// Makes a directory that a signal, too, removes.
+    /// Makes a directory that is removed also when a signal ends the run.
     ///
     /// # Errors
     /// A directory cannot be made.
     pub(super) fn new(kept: Option<&Path>) -> Result<Self> {
-        // Blocks the signals before there is a second thread to get them.
+        // Signals are blocked before a second thread exists that could get them.
         let signals = Signals::new().context("cannot take signals")?;
         let name = format!("headend-bench-trace-{}", std::process::id());
         let own = std::env::temp_dir().join(name);
@@ -61,16 +62,17 @@ impl Home {
         Ok(home)
     }
 
-    /// The capture of that kind and factor, written unless it is here, and read once, so that it is in memory.
+    /// The capture of that kind and factor. Writes it if it does not exist, and reads it once, so
+    /// that it is in the page cache.
     ///
     /// # Errors
-    /// It cannot be written, or not be read.
+    /// It cannot be written or read.
     pub(super) fn capture(&self, kind: &'static Kind, factor: f64) -> Result<Capture> {
         let scale = Scale::new(factor).context("a capture cannot be so large")?;
         let dir = self.kept.as_ref().unwrap_or(&self.own);
         let path = dir.join(format!("{}-{factor}.pcap", kind.name));
         if !path.exists() {
-            // Under another name until it is whole.
+            // It gets its final name once it is complete.
             let begun = dir.join("begun.pcap");
             File::create(&begun)
                 .and_then(|mut file| kind.write(scale, &mut file, &mut |_| {}))
@@ -90,15 +92,15 @@ impl Home {
     /// Removes a capture, unless it is to be kept.
     pub(super) fn done_with(&self, capture: &Capture) {
         if self.kept.is_none() {
-            // It goes with the directory at the latest.
+            // If this fails, it is removed with the directory.
             let _ = fs::remove_file(&capture.path);
         }
     }
 
-    /// Does `work` with an empty directory.
+    /// Calls `work` with an empty directory.
     ///
     /// # Errors
-    /// The directory cannot be made, or those of the work.
+    /// The directory cannot be made, or those of `work`.
     pub(super) fn with_directory<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
         let dir = self.own.join("graphs");
         fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
@@ -110,7 +112,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // What cannot be removed stays in the directory for temporary files.
+        // What cannot be removed stays in the system's directory for temporary files.
         let _ = fs::remove_dir_all(&self.own);
     }
 }

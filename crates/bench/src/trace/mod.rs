@@ -1,12 +1,13 @@
-//! `headend bench trace`: what a packet and a connection cost `headend trace`, beside bare loops that read and parse
-//! the same captures, and beside other analysers.
+//! `headend bench trace`: the cost of a packet and of a connection in `headend trace`, compared
+//! with bare loops that read and parse the same captures, and with other analysers. Start with
+//! `course`.
 //!
-//! | file | what happens there |
+//! | file | contents |
 //! |---|---|
-//! | `who` | who reads a capture: ours, bare loops, tcptrace and tshark |
+//! | `who` | the programs that read a capture: ours, bare loops, tcptrace and tshark |
 //! | `course` | what is measured, in which order |
-//! | `child` | a process, and what the kernel booked on it |
-//! | `home` | the captures, and the directory that always goes |
+//! | `child` | a measured process and its resource use |
+//! | `home` | the captures, and the temporary directory |
 //! | `tables`, `goals`, `charts` | the report |
 
 mod charts;
@@ -67,7 +68,7 @@ fn factor(text: &str) -> Result<f64, String> {
     factor.ok_or_else(|| format!("a scale is a number above 0, at most {SCALE_MAX}"))
 }
 
-/// Measures and publishes. Fails where a program that was asked for is missing.
+/// Measures and publishes. Fails if a requested program is missing.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let plan = args.plan();
     let missing: Vec<String> = plan.peers.iter().filter_map(|p| p.missing()).collect();

@@ -1,4 +1,4 @@
-//! The tables of the report.
+//! The tables of the analyser report.
 
 use lab::plot::number::grouped;
 use lab::report::{Cell, Table};
@@ -7,11 +7,11 @@ use super::course::{Measured, Plan, Results};
 use super::goals;
 use super::who::{Peer, Who};
 
-/// No growth above this is extrapolated: a walk over all segments for each packet. What was measured above it owes the
-/// rest to caches that no longer hold them.
+/// Largest exponent used to extrapolate: one pass over all segments for each packet. A larger
+/// measured exponent is caused by data that no longer fit into the caches.
 const GROWTH_MAX: f64 = 2.0;
 
-/// All of them, what is to be reached first.
+/// All tables, the goals first.
 pub(super) fn all(plan: &Plan, results: &Results) -> Vec<Table> {
     let mut tables = vec![
         goals::table(plan, results),
@@ -32,7 +32,7 @@ fn exponent(value: Option<f64>) -> Cell {
     value.map(|value| Cell::num(value, 2)).into()
 }
 
-/// What packets cost at each size, above the bare loops.
+/// Cost of packets at each size, beyond the bare loops.
 fn sizes(plan: &Plan, results: &Results) -> Table {
     let mut table = Table::new(
         "Time and memory by size, one thread",
@@ -86,7 +86,7 @@ fn sizes(plan: &Plan, results: &Results) -> Table {
     table
 }
 
-/// What reports and graphs add, and what threads take off.
+/// The extra cost of reports and graphs, and the gain from threads.
 fn asked(plan: &Plan, results: &Results) -> Table {
     let mut table = Table::new(
         "Reports, graphs and threads",
@@ -135,17 +135,17 @@ fn asked(plan: &Plan, results: &Results) -> Table {
     table
 }
 
-/// Another analyser at the size that ours is compared at.
+/// Another analyser at the size at which ours is compared.
 pub(super) struct Reached<'a> {
-    /// The largest size that ended.
+    /// The largest size that it finished.
     pub(super) largest: &'a Measured,
     pub(super) exponent: Option<f64>,
-    /// Processor time for as many packets as ours had.
+    /// Processor time for as many packets as ours read.
     pub(super) cpu_s: Option<f64>,
     pub(super) is_measured: bool,
 }
 
-/// What a peer takes for as many packets as `ours`, measured or else extrapolated.
+/// Processor time of a peer for as many packets as `ours`, measured or extrapolated.
 pub(super) fn reached<'a>(
     results: &'a Results,
     peer: Peer,
@@ -218,7 +218,7 @@ fn against(plan: &Plan, results: &Results) -> Table {
                 ),
             };
             let resident = found.largest.median().resident_bytes as f64;
-            // How memory grows is not assumed.
+            // Memory is not extrapolated.
             let memory_ratio = found.is_measured.then(|| Cell::num(resident / memory, 1));
             table.row([
                 (*kind).into(),

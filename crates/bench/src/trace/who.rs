@@ -1,26 +1,26 @@
-//! Who reads a capture: this program, asked for one thing or another; bare loops; other analysers.
+//! The programs that read a capture: this one, with several options; bare loops; other analysers.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Result;
 
-/// Who reads.
+/// A reader of captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
-    /// The records of the file, and nothing more.
+    /// A bare loop that reads the file's records.
     Read,
-    /// The same, each parsed down to its TCP header.
+    /// A bare loop that also parses each record down to its TCP header.
     Parse,
-    /// All that is counted, and no report of it.
+    /// Our analysis without its report.
     Quiet,
     Brief,
     Long,
-    /// A graph of time and sequence numbers for each direction.
+    /// Our analysis with a time-sequence graph for each direction.
     Sequences,
-    /// All graphs.
+    /// Our analysis with all graphs.
     Graphs,
-    /// As `Quiet`, on so many threads.
+    /// As `Quiet`, with that many threads.
     Threads(u32),
     Peer(Peer),
 }
@@ -40,7 +40,7 @@ impl Who {
         }
     }
 
-    /// Whether nothing that does more can be faster.
+    /// Whether this is a lower bound for the others.
     pub(super) fn is_floor(self) -> bool {
         matches!(self, Who::Read | Who::Parse)
     }
@@ -49,10 +49,10 @@ impl Who {
         matches!(self, Who::Sequences | Who::Graphs)
     }
 
-    /// How it is started to read `file`; graphs go to `dir`.
+    /// The command line to read `file`; graphs go to `dir`.
     ///
     /// # Errors
-    /// This program's own file is not known.
+    /// The path of this program is not known.
     pub(super) fn command(self, file: &Path, dir: &Path) -> Result<Vec<OsString>> {
         let threads = match self {
             Who::Threads(threads) => threads.to_string(),
@@ -82,7 +82,7 @@ impl Who {
     }
 }
 
-/// Another analyser. Each is called as its Debian package is.
+/// Another analyser. Each is named as its Debian package is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Peer {
     Tcptrace,
@@ -97,10 +97,10 @@ impl Peer {
         }
     }
 
-    /// The command line that comes nearest to a report with a line for each connection.
+    /// The options that come nearest to a report with one line for each connection.
     ///
-    /// The list of conversations makes tshark take each packet to its connection; that its dissector then
-    /// analyses sequence numbers is how it comes. Both look up no names.
+    /// tshark's list of conversations makes it assign each packet to its connection; by default its
+    /// dissector also analyses sequence numbers. Neither program looks up names.
     fn words(self) -> &'static [&'static str] {
         match self {
             Peer::Tcptrace => &["tcptrace", "-n"],
@@ -108,12 +108,12 @@ impl Peer {
         }
     }
 
-    /// The command line, for people.
+    /// The command line, for reports.
     pub(super) fn line(self) -> String {
         format!("{} FILE", self.words().join(" "))
     }
 
-    /// How to get it, if it is not here.
+    /// How to install it, if it is missing.
     pub(super) fn missing(self) -> Option<String> {
         let name = self.name();
         let path = std::env::var_os("PATH").unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The floor: loops that answer datagrams, or send them in time, and do nothing else.
-//! They run as a process of their own, `headend bench tunnels-bare`, so that they are
-//! booked as an LNS is.
+//! The floor of `headend bench tunnels`: loops that answer datagrams, or send them on time, and do
+//! nothing else. They run as a process of their own, `headend bench tunnels-bare`, so that they are
+//! measured in the same way as an LNS.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket as StdSocket};
@@ -18,10 +18,10 @@ use serde_json::Value;
 use crate::harness::Bench;
 use crate::harness::server::{Server, Who};
 
-/// Datagrams in one call, as in our LNS.
+/// Datagrams in one system call, as in our LNS.
 const BATCH: usize = 64;
 
-/// Looks at least so often whether it is to end.
+/// Longest wait before the loop checks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Time between two bursts of HELLOs: the tick of our LNS's timer wheel.
@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// A bare loop that runs.
+/// A running bare loop.
 pub(crate) struct Bare {
     pub(crate) server: Server,
 }
@@ -116,7 +116,7 @@ impl Bare {
         })
     }
 
-    /// Ends it. Returns the system calls that it made, by name.
+    /// Ends it. Returns its system calls by name.
     ///
     /// # Errors
     /// It has not counted them.
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
     std::thread::spawn(move || {
-        // Whether it ends or fails, nobody wants us any more.
+        // The parent is gone when standard input ends or fails.
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
         told.store(true, Ordering::Relaxed);
     });
@@ -182,7 +182,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a line and sends it off.
+/// Prints a line and flushes it.
 fn say(line: &dyn std::fmt::Display) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
@@ -224,7 +224,7 @@ fn answer(
     Ok(())
 }
 
-/// Sends what is due each tick, and takes what is answered.
+/// Sends what is due each tick, and reads the replies.
 fn hello(
     socket: &mut UdpSocket,
     peer: impl Fn(u64) -> SocketAddr,
@@ -256,7 +256,7 @@ fn hello(
     Ok(())
 }
 
-/// Waits until there is something to read, or `limit` has passed.
+/// Waits until input arrives, or `limit` has passed.
 fn wait(socket: &UdpSocket, limit: Duration) -> Result<()> {
     let limit = Timespec::try_from(limit)?;
     SysCounts::note(Call::Poll);

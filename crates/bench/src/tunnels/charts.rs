@@ -1,4 +1,4 @@
-//! The pictures of the report.
+//! The charts of the tunnels report.
 
 use lab::plot::number::grouped;
 use lab::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Figure, Series, Style};
@@ -9,7 +9,7 @@ use super::setup::{Run, SetUp, number};
 use super::tables::by_size;
 use crate::harness::server::Who;
 
-/// Each server has one colour in all pictures.
+/// Each subject has the same colour in all charts.
 fn colour(who: Who) -> usize {
     match who {
         Who::Headend => COLOUR_OURS,
@@ -19,12 +19,12 @@ fn colour(who: Who) -> usize {
     }
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 fn whole(n: u32) -> String {
     grouped(n.into(), 0)
 }
 
-/// All of them.
+/// All charts.
 pub(super) fn all(results: &Results) -> Vec<Figure> {
     let mut figures: Vec<Figure> = against(results).map(Into::into).into_iter().collect();
     figures.extend([
@@ -161,7 +161,7 @@ fn storm(results: &Results) -> Chart {
     chart
 }
 
-/// A staircase: no tunnel is known to come up between two samples.
+/// A step curve: nothing is known of the time between two samples.
 fn steps(samples: &[(f64, u64)]) -> Vec<(f64, f64)> {
     let mut points = vec![(0.0, 0.0)];
     let mut before = 0.0;

@@ -1,4 +1,4 @@
-//! The order of a run: what is compared with each other is measured in turns.
+//! The order of a run: subjects that are compared are measured in turns.
 
 use anyhow::{Context, Result};
 use base::Duration;
@@ -11,10 +11,10 @@ use super::setup::SetUp;
 use super::{Bench, Results, hello, setup, storm};
 use crate::harness::server::{Setup, Who};
 
-/// Measures what is planned, ourselves first.
+/// Measures everything in the plan, our LNS first.
 ///
 /// # Errors
-/// Something of ours failed; what fails of a peer is noted.
+/// A measurement of ours failed; a failure of a peer is only noted.
 pub(super) fn measure(bench: &Bench, plan: &Plan, results: &mut Results) -> Result<()> {
     bench.say("how long the datagrams are");
     let sizes = [Version::V2, Version::V3].map(|version| setup::sizes(bench, version));
@@ -48,8 +48,8 @@ pub(super) fn measure(bench: &Bench, plan: &Plan, results: &mut Results) -> Resu
     Ok(())
 }
 
-/// Waves of one size, in turn; over the last one's tunnels HELLOs are answered, and
-/// before that nothing is done.
+/// Waves of one size, in turn. The last wave's tunnels are then measured idle, and after that with
+/// HELLOs to answer.
 fn set_up(
     bench: &Bench,
     plan: &Plan,
@@ -89,8 +89,8 @@ fn set_up(
     Ok(())
 }
 
-/// A peer and ourselves, at the sizes that the peer manages. What goes wrong with a
-/// peer is noted, and the rest goes on.
+/// A peer and our LNS, at the sizes that the peer can handle. A failure of the peer is noted and
+/// the run continues.
 fn against(bench: &Bench, plan: &Plan, peer: Peer, results: &mut Results) {
     for &tunnels in peer.sizes() {
         if tunnels > plan.peer_size_max {
@@ -114,7 +114,7 @@ fn against(bench: &Bench, plan: &Plan, peer: Peer, results: &mut Results) {
     }
 }
 
-/// Whether the peer brought all up, but for a hundredth at most.
+/// Measures at one size; returns whether at least 99 % of the peer's tunnels came up.
 fn against_at(
     bench: &Bench,
     plan: &Plan,
@@ -135,7 +135,7 @@ fn against_at(
     let mut load = setup::generator(&server, version, tunnels)?;
     let cap = Duration::from_secs(60);
     let run = setup::wave(&server, &mut load, tunnels, setup::WINDOW, cap)?;
-    // A peer that draws one id twice loses that tunnel, and nothing else.
+    // A peer that assigns one id twice loses that tunnel only.
     let nearly_all_up = u64::from(run.wave.up) * 100 >= u64::from(tunnels) * 99;
     setup::file(&mut results.against, peer.who(), version, tunnels, run);
     if nearly_all_up {

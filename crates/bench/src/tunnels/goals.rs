@@ -1,4 +1,4 @@
-//! What is to be reached, and whether this run reached it.
+//! The goals for tunnels, and whether this run reached them.
 
 use lab::plot::number::grouped;
 use lab::report::{Cell, Table};
@@ -10,24 +10,24 @@ use super::setup::{Run, SetUp, number};
 use super::storm::Storm;
 use crate::harness::server::Who;
 
-/// SCCRQs of the storm that is to be weathered.
+/// Number of SCCRQs in the storm.
 const STORM: u32 = 10_000;
-/// Processor time for a tunnel, in microseconds.
+/// Goal: processor time of a tunnel, in microseconds.
 const SET_UP_US: f64 = 10.0;
-/// The dearest size's cost in the cheapest one's.
+/// Goal: cost at the slowest size relative to the fastest.
 const FLAT: f64 = 1.3;
-/// Memory of a tunnel, in bytes.
+/// Goal: memory of a tunnel, in bytes.
 const MEMORY_BYTES: f64 = 1000.0;
-/// Time for a storm, in seconds, with buffers forced and not.
+/// Goal: time of a storm in seconds, with and without forced buffers.
 const STORM_S: [f64; 2] = [0.5, 3.0];
-/// HELLOs answered, in the cost of a bare loop.
+/// Goal: cost of answered HELLOs relative to a bare loop.
 const ANSWERED: f64 = 1.3;
-/// HELLOs originated, in percent of a core.
+/// Goal: cost of originated HELLOs, in percent of a core.
 const ORIGINATED_PERCENT: f64 = 6.0;
-/// At rest, in percent of a core.
+/// Goal: cost when idle, in percent of a core.
 const IDLE_PERCENT: f64 = 0.1;
 
-/// Whether every tunnel that our LNS was asked for came up.
+/// Whether every tunnel to our LNS came up.
 pub(super) fn all_came_up(results: &Results) -> bool {
     let set_ups = results.set_ups.iter().chain(&results.against);
     let ours = set_ups.filter(|s| s.who == Who::Headend);
@@ -52,7 +52,7 @@ impl Rows {
     }
 }
 
-/// Each goal beside what was measured.
+/// Each goal beside our result.
 pub(super) fn table(results: &Results) -> Table {
     let columns = [
         ("what", ""),

@@ -1,4 +1,4 @@
-//! Tunnels that are up: HELLOs answered, HELLOs originated, and nothing at all.
+//! Measurements with established tunnels: HELLOs answered, HELLOs originated, and no traffic.
 
 use anyhow::Result;
 use base::Duration;
@@ -12,10 +12,10 @@ use super::setup::{self, SOURCE};
 use crate::harness::Bench;
 use crate::harness::server::{Accounts, Lns, Server, Setup, Spent, Who};
 
-/// The wheel's tick and more, once all tunnels are up.
+/// Pause once all tunnels are up: the wheel's tick and a margin.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// HELLOs over so many tunnels, as they cost whoever answered or sent them.
+/// Cost of HELLOs over that many tunnels, for the process that answered or sent them.
 #[derive(Clone, Debug)]
 pub(super) struct Hello {
     pub(super) who: Who,
@@ -23,16 +23,16 @@ pub(super) struct Hello {
     pub(super) rate: u32,
     /// HELLOs sent.
     pub(super) sent: u64,
-    /// And acknowledged.
+    /// HELLOs acknowledged.
     pub(super) answered: u64,
     pub(super) spent: Spent,
-    /// For a HELLO.
+    /// The daemon's counters, per HELLO.
     pub(super) accounts: Accounts,
     pub(super) others_percent: Option<f64>,
 }
 
 impl Hello {
-    /// Processor time for one.
+    /// Processor time per HELLO.
     pub(super) fn each_us(&self) -> f64 {
         self.spent.cpu_us / (self.sent.max(1) as f64)
     }
@@ -48,7 +48,7 @@ pub(super) fn median(mut runs: Vec<Hello>) -> Option<Hello> {
 /// HELLOs from `load`, evenly spaced, that `server` answers.
 ///
 /// # Errors
-/// The server has ended, or what the kernel said of a socket.
+/// The server has ended, or the kernel's error for a socket.
 pub(super) fn answered_by(
     who: Who,
     server: &Server,
@@ -74,7 +74,7 @@ pub(super) fn answered_by(
     })
 }
 
-/// As [`answered_by`], for our LNS, whose own counts are read too.
+/// As [`answered_by`], for our LNS, with the LNS's own counters.
 ///
 /// # Errors
 /// As there.
@@ -93,7 +93,7 @@ pub(super) fn answered(
 /// The same datagrams, answered by a bare loop.
 ///
 /// # Errors
-/// It does not start, or what the kernel said of a socket.
+/// It does not start, or the kernel's error for a socket.
 pub(super) fn answered_bare(
     bench: &Bench,
     tunnels: u32,
@@ -121,11 +121,11 @@ pub(super) fn answered_bare(
     })
 }
 
-/// HELLOs that our LNS sends over `tunnels`, `rate` in a second on the average,
-/// measured `windows` times.
+/// HELLOs that our LNS sends over `tunnels`, `rate` per second on average, measured `windows`
+/// times.
 ///
 /// # Errors
-/// It does not start, has ended, or what the kernel said of a socket.
+/// It does not start or has ended, or the kernel's error for a socket.
 pub(super) fn originated(
     bench: &Bench,
     tunnels: u32,
@@ -133,7 +133,7 @@ pub(super) fn originated(
     window_min: Duration,
     windows: u32,
 ) -> Result<Vec<Hello>> {
-    // Each tunnel's turn comes once in an interval, so whole intervals are measured.
+    // Each tunnel sends one HELLO per interval, so whole intervals are measured.
     let interval_s = f64::from(tunnels) / f64::from(rate);
     let intervals = (window_min.as_secs_f64() / interval_s).ceil().max(1.0);
     let window = Duration::from_nanos((interval_s * intervals * 1e9) as u64);
@@ -150,7 +150,7 @@ pub(super) fn originated(
             let sent = load.answer(window)?;
             let spent = lns.server.spent_since(&before)?;
             lns.server.running.check()?;
-            // A tunnel whose HELLO was not answered would be gone before long.
+            // A tunnel whose HELLO was not answered would soon be closed.
             let is_whole = lns.established()? == u64::from(tunnels);
             Ok(Hello {
                 who: Who::Headend,
@@ -169,7 +169,7 @@ pub(super) fn originated(
 /// As many datagrams, sent by a bare loop.
 ///
 /// # Errors
-/// It does not start, or what the kernel said of a socket.
+/// It does not start, or the kernel's error for a socket.
 pub(super) fn originated_bare(
     bench: &Bench,
     tunnels: u32,
@@ -204,7 +204,7 @@ pub(super) fn originated_bare(
     })
 }
 
-/// Tunnels that are up and have nothing to say.
+/// Established tunnels without traffic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Idle {
     pub(super) tunnels: u32,
@@ -212,10 +212,10 @@ pub(super) struct Idle {
     pub(super) others_percent: Option<f64>,
 }
 
-/// Leaves our LNS alone for `span`.
+/// Measures our idle LNS for `span`.
 ///
 /// # Errors
-/// It has ended, or what the kernel said of a socket.
+/// It has ended, or the kernel's error for a socket.
 pub(super) fn idle(lns: &Lns, load: &mut Generator, span: Duration) -> Result<Idle> {
     load.answer(SETTLE)?;
     let witness = CoreWitness::start();

@@ -1,5 +1,5 @@
-//! The load on a bare loop: datagrams as a LAC sends them, in their number, size,
-//! order and addresses, with no protocol behind them.
+//! The load on a bare loop: datagrams with the number, sizes, order and addresses of a LAC's,
+//! without a protocol.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,7 +10,7 @@ use reactor::{
     Interest, PollerKind, Reactor, RecvBatch, SendBatch, StoreKind, UdpOptions, UdpSocket, clock,
 };
 
-/// What sends and counts.
+/// The sender.
 pub(super) struct Load {
     reactor: Reactor,
     socket: UdpSocket,
@@ -22,10 +22,10 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Opens a socket that sends from `count` addresses, `first` and the next ones.
+    /// Opens a socket that sends from `count` addresses, starting at `first`.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn new(first: Ipv4Addr, count: u32) -> io::Result<Self> {
         let options = UdpOptions {
             recv_buffer_bytes: Some(64 << 20),
@@ -51,11 +51,11 @@ impl Load {
         self.socket.local_addr().port()
     }
 
-    /// Two requests and two answers from each address, `window` addresses at a time.
-    /// Returns how many were answered twice within `cap`.
+    /// Sends two requests from each address and reads two replies, `window` addresses at a time.
+    /// Returns how many addresses got both replies within `cap`.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub(super) fn set_up(
         &mut self,
         server: SocketAddr,
@@ -88,11 +88,11 @@ impl Load {
         Ok(done)
     }
 
-    /// Sends datagrams of `bytes`, evenly spaced, `rate` in a second for `span`.
-    /// Returns how many were sent and how many answered.
+    /// Sends datagrams of `bytes`, evenly spaced, `rate` per second for `span`. Returns how many
+    /// were sent and how many answered.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub(super) fn hello(
         &mut self,
         server: SocketAddr,
@@ -124,7 +124,7 @@ impl Load {
     /// Answers each datagram with one of `bytes`, for `span`. Returns how many.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub(super) fn answer(&mut self, span: Duration, bytes: usize) -> io::Result<u64> {
         let end = clock::now() + span;
         let mut answered = 0;

@@ -1,15 +1,17 @@
-//! `headend bench tunnels`: what tunnels cost an LNS to set up, to hold and to keep
-//! alive, beside bare loops that receive and send the same datagrams, and beside
-//! other LNSs.
+//! `headend bench tunnels`: the cost in an LNS of setting up, holding and keeping alive tunnels. It
+//! is compared with bare loops that receive and send the same datagrams, and with other LNSs. Start
+//! with `course`.
 //!
-//! | file | what happens there |
+//! | file | contents |
 //! |---|---|
 //! | `plan`, `course` | what is measured for how long, and in which order |
 //! | `setup` | tunnels set up 64 at a time: processor time and memory for each |
-//! | `storm` | every SCCRQ at once |
-//! | `hello` | HELLOs answered and originated, and idleness |
+//! | `storm` | all SCCRQs at once |
+//! | `hello` | HELLOs answered and originated, and idle tunnels |
+//! | `server` | our LNS, and the counters of any measured process |
 //! | `peers` | xl2tpd and l2tpns |
-//! | `bare`, `load` | the bare loops, and what drives them |
+//! | `bare`, `load` | the bare loops, and their load |
+//! | `home`, `sandbox`, `cores` | child processes, namespaces, binding to cores |
 //! | `tables`, `goals`, `charts` | the report |
 
 pub(super) mod bare;
@@ -61,13 +63,13 @@ pub(super) struct Args {
 /// All that was measured.
 #[derive(Debug, Default)]
 struct Results {
-    /// Ours and the bare loop's.
+    /// Results of our LNS and the bare loop.
     set_ups: Vec<SetUp>,
     storms: Vec<Storm>,
     answered: Vec<Hello>,
     originated: Vec<Hello>,
     idle: Vec<Idle>,
-    /// Ours and the peers', at the peers' sizes.
+    /// Results of our LNS and the peers, at the peers' sizes.
     against: Vec<SetUp>,
     against_hello: Vec<Hello>,
     /// What could not be measured, and why.

@@ -1,4 +1,4 @@
-//! The other LNSs: Debian's xl2tpd and l2tpns, each as it comes but for addresses.
+//! The other LNSs: Debian's xl2tpd and l2tpns, each with its default settings except for addresses.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,7 +15,7 @@ use crate::harness::home::find_program;
 use crate::harness::sandbox::CLUSTER_INTERFACE;
 use crate::harness::server::{Server, Who};
 
-/// l2tpns waits for other members of its cluster before it serves.
+/// Start-up limit; l2tpns waits for other members of its cluster before it serves.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// A peer that can be started.
@@ -33,12 +33,12 @@ impl Peer {
         }
     }
 
-    /// The Debian package is called as the program is.
+    /// Its name; the Debian package has the same.
     fn name(self) -> &'static str {
         self.who().name()
     }
 
-    /// How to get it, if it is not here.
+    /// How to install it, if it is missing.
     pub(super) fn missing(self) -> Option<String> {
         let name = self.name();
         find_program(name)
@@ -46,8 +46,8 @@ impl Peer {
             .then(|| format!("{name} is not installed: apt-get install {name}"))
     }
 
-    /// The sizes that it is measured at. l2tpns has room for 500 tunnels as Debian
-    /// builds it; xl2tpd's cost for a tunnel grows with their number.
+    /// The sizes at which it is measured. Debian's l2tpns is limited to 500 tunnels; xl2tpd's cost
+    /// per tunnel grows with their number.
     pub(super) fn sizes(self) -> &'static [u32] {
         match self {
             Peer::Xl2tpd => &[100, 490, 1_000, 10_000],
@@ -55,17 +55,17 @@ impl Peer {
         }
     }
 
-    /// Starts it, and waits until a tunnel to it has come up; that one is closed again.
+    /// Starts it, and waits until a test tunnel to it has come up; that tunnel is then closed.
     ///
     /// # Errors
-    /// It does not start, or answers nobody.
+    /// It does not start, or does not answer.
     pub(super) fn start(self, bench: &Bench) -> Result<Server> {
         let command = match self {
             Peer::Xl2tpd => xl2tpd(bench)?,
             Peer::L2tpns => l2tpns(bench)?,
         };
         let mut running = bench.spawn(self.name(), command)?;
-        // Nobody reads what it prints, which must not stop it.
+        // Its output is read and dropped, so that a full pipe does not stop it.
         if let Some(mut out) = running.stdout.take() {
             std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
         }

@@ -1,4 +1,5 @@
-//! What is measured, and for how long: small and quick, or as asked for.
+//! What the tunnels benchmark measures, and for how long: a quick run, a full one, or the sizes
+//! asked for.
 
 use base::Duration;
 
@@ -13,20 +14,20 @@ pub(super) struct Plan {
     pub(super) rounds: u32,
     pub(super) storms: Vec<u32>,
     pub(super) hello_rate: u32,
-    /// One measurement of HELLOs.
+    /// Length of one measurement of HELLOs.
     pub(super) hello_span: Duration,
-    /// How often they are measured.
+    /// Number of measurements of HELLOs.
     pub(super) hello_rounds: u32,
     pub(super) idle_span: Duration,
     pub(super) peers: Vec<Peer>,
-    /// Largest size that peers are measured at.
+    /// Largest size at which peers are measured.
     pub(super) peer_size_max: u32,
     pub(super) peer_hello_rate: u32,
     pub(super) peer_span: Duration,
 }
 
 impl Args {
-    /// What was typed, as what is measured.
+    /// The plan for the command line's options.
     pub(super) fn plan(&self) -> Plan {
         let (sizes, storms): (&[u32], &[u32]) = if self.quick {
             (&[50, 100, 200], &[200])
@@ -71,7 +72,7 @@ impl Args {
 }
 
 impl Plan {
-    /// Waves of each kind at a size: what takes little time is repeated more often.
+    /// Waves of each kind at a size; short ones are repeated more often.
     pub(super) fn rounds(&self, tunnels: u32) -> u32 {
         if tunnels <= 1_000 {
             6 * self.rounds - 5

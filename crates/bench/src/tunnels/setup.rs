@@ -1,5 +1,5 @@
-//! Tunnels set up, so many at a time from distinct addresses: what each costs whoever
-//! answers, in time and in memory.
+//! Sets up tunnels from distinct addresses, a given number at a time, and measures the cost of each
+//! in time and memory.
 
 use std::net::Ipv4Addr;
 
@@ -17,39 +17,38 @@ use crate::harness::Bench;
 use crate::harness::others_of;
 use crate::harness::server::{Accounts, Lns, Server, Setup, Who};
 
-/// The first address that tunnels come from.
+/// The first source address of the tunnels.
 pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
 
-/// Tunnels that are being set up at a time.
+/// Number of tunnels being set up at a time.
 pub(super) const WINDOW: u32 = 64;
 
-/// Once all is answered, whoever answered goes to sleep, and only then does the kernel
-/// book what it used.
+/// Pause after the last reply. The kernel updates a process's counters when it goes to sleep.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Longest that one wave may take.
+/// Longest time that one wave may take.
 const WAVE_MAX: Duration = Duration::from_secs(60);
 
-/// L2TPv2 has 16 bits for the ids of the tunnels at one listen address.
+/// Number of tunnels at one listen address; L2TPv2's tunnel ids have 16 bits.
 const V2_AT_ONE_ADDRESS: u32 = 60_000;
 
-/// One wave of tunnels, as it cost whoever answered.
+/// Results of one wave of tunnels, for the process that answered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
     pub(super) wave: Wave,
-    /// Of whoever answered, for a tunnel.
+    /// Processor time of the answering process, per tunnel.
     pub(super) cpu_us: f64,
-    /// Of the load, for a tunnel.
+    /// Processor time of the load, per tunnel.
     pub(super) load_us: f64,
-    /// Resident memory gained, for a tunnel that is up.
+    /// Resident memory gained per established tunnel.
     pub(super) memory_bytes: f64,
     /// Resident memory before the first tunnel.
     pub(super) empty_bytes: u64,
-    /// Datagrams lost at a full buffer, at both ends.
+    /// Datagrams dropped at a full buffer, at both ends.
     pub(super) drops: u64,
-    /// Counted by our daemon itself, for a tunnel.
+    /// Our daemon's own counters, per tunnel.
     pub(super) accounts: Accounts,
-    /// What other processes used of all cores.
+    /// Use of all cores by other processes.
     pub(super) others_percent: Option<f64>,
 }
 
@@ -70,14 +69,14 @@ impl SetUp {
         runs.get(runs.len().saturating_sub(1) / 2).copied()
     }
 
-    /// The cheapest wave's cost and the dearest one's.
+    /// The lowest and the highest cost of a wave.
     pub(super) fn range_us(&self) -> Option<(f64, f64)> {
         let costs = || self.runs.iter().map(|run| run.cpu_us);
         Some((costs().reduce(f64::min)?, costs().reduce(f64::max)?))
     }
 }
 
-/// Adds a wave to those of its kind.
+/// Adds a wave to the others of its kind.
 pub(super) fn file(all: &mut Vec<SetUp>, who: Who, version: Version, tunnels: u32, run: Run) {
     let same = |s: &&mut SetUp| s.who == who && s.version == version && s.tunnels == tunnels;
     match all.iter_mut().find(same) {
@@ -99,7 +98,7 @@ pub(super) fn number(version: Version) -> u8 {
     }
 }
 
-/// Addresses that our LNS needs for so many tunnels.
+/// Number of addresses that our LNS needs for that many tunnels.
 pub(super) fn listen(version: Version, tunnels: u32) -> u8 {
     match version {
         Version::V2 => tunnels.div_ceil(V2_AT_ONE_ADDRESS).clamp(1, 9) as u8,
@@ -107,10 +106,10 @@ pub(super) fn listen(version: Version, tunnels: u32) -> u8 {
     }
 }
 
-/// A LAC for `tunnels` from an address each.
+/// A LAC with an address for each of `tunnels`.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub(super) fn generator(server: &Server, version: Version, tunnels: u32) -> Result<Generator> {
     Ok(Generator::new(Options {
         servers: server.addresses.clone(),
@@ -124,7 +123,7 @@ pub(super) fn generator(server: &Server, version: Version, tunnels: u32) -> Resu
 /// Opens `tunnels` at `server`, `window` at a time, within `cap`.
 ///
 /// # Errors
-/// The server has ended, or what the kernel said of a socket.
+/// The server has ended, or the kernel's error for a socket.
 pub(super) fn wave(
     server: &Server,
     generator: &mut Generator,
@@ -161,7 +160,7 @@ pub(super) fn wave(
 /// Our LNS with `tunnels` set up, still running.
 ///
 /// # Errors
-/// It does not start, has ended, or what the kernel said of a socket.
+/// It does not start or has ended, or the kernel's error for a socket.
 pub(super) fn ours(
     bench: &Bench,
     version: Version,
@@ -178,8 +177,8 @@ pub(super) fn ours(
     Ok((lns, load, run))
 }
 
-/// As [`wave`], at our LNS: a tunnel counts as up once both ends say so, for an SCCCN
-/// may be lost whose sender takes the tunnel for up.
+/// As [`wave`], at our LNS. A tunnel counts as up once both ends report it: after a lost SCCCN,
+/// only its sender considers the tunnel established.
 ///
 /// # Errors
 /// As there.
@@ -205,10 +204,10 @@ pub(super) fn wave_at_ours(
     Ok(run)
 }
 
-/// A bare loop that receives and sends what an LNS does for so many tunnels.
+/// A bare loop that exchanges the datagrams that an LNS exchanges for that many tunnels.
 ///
 /// # Errors
-/// It does not start, or what the kernel said of a socket.
+/// It does not start, or the kernel's error for a socket.
 pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
     let kind = Kind::Batch {
         request: sizes.first_sent,
@@ -249,7 +248,7 @@ pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
     })
 }
 
-/// How long the datagrams of a version are: those of a set-up, and those of a HELLO.
+/// The sizes of a version's datagrams: those of a set-up, and those of a HELLO.
 ///
 /// # Errors
 /// Our LNS does not start, or a tunnel to it does not come up.

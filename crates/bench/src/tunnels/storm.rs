@@ -1,4 +1,4 @@
-//! Everyone calls at once: every SCCRQ is sent before the first answer is read.
+//! All peers connect at once: every SCCRQ is sent before the first reply is read.
 
 use anyhow::Result;
 use base::Duration;
@@ -8,25 +8,25 @@ use super::setup::{self, Run};
 use crate::harness::Bench;
 use crate::harness::server::{Lns, Setup};
 
-/// Longest that a storm may take.
+/// Longest time that a storm may take.
 const STORM_MAX: Duration = Duration::from_secs(30);
 
-/// A receive buffer that needs no privilege: Linux's `net.core.rmem_max` as it comes.
+/// A receive buffer that needs no privilege: Linux's default for `net.core.rmem_max`.
 pub(super) const MODEST_BYTES: u64 = 212_992;
 
 /// One storm.
 #[derive(Clone, Debug)]
 pub(super) struct Storm {
     pub(super) tunnels: u32,
-    /// Bytes of receive buffer that the configuration asks for, where it does.
+    /// Receive buffer in bytes that the configuration asks for, if it does.
     pub(super) asked_bytes: Option<u64>,
-    /// What became of that, in the LNS's words.
+    /// The receive buffer that the LNS got, as it reports.
     pub(super) buffer: String,
     pub(super) run: Run,
 }
 
 impl Storm {
-    /// Whether the LNS got its receive buffer past the kernel's own limit.
+    /// Whether the LNS got a receive buffer above the kernel's limit.
     pub(super) fn is_forced(&self) -> bool {
         self.buffer.contains("forced")
     }
@@ -35,7 +35,7 @@ impl Storm {
 /// Opens `tunnels` at our LNS, all at once.
 ///
 /// # Errors
-/// It does not start, has ended, or what the kernel said of a socket.
+/// It does not start or has ended, or the kernel's error for a socket.
 pub(super) fn storm(bench: &Bench, tunnels: u32, asked_bytes: Option<u64>) -> Result<Storm> {
     let setup = Setup {
         receive_buffer_bytes: asked_bytes,

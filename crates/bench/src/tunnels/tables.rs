@@ -1,4 +1,4 @@
-//! The tables of the report.
+//! The tables of the tunnels report.
 
 use lab::report::{Cell, Table};
 
@@ -8,7 +8,7 @@ use super::hello::Hello;
 use super::setup::{Run, SetUp, number};
 use crate::harness::server::{Accounts, Who};
 
-/// All of them, what is to be reached first.
+/// All tables, the goals first.
 pub(super) fn all(results: &Results) -> Vec<Table> {
     let mut tables = vec![
         goals::table(results),
@@ -62,7 +62,7 @@ fn percent(value: Option<f64>) -> Cell {
     value.map_or(Cell::Missing, |value| Cell::num(value, 1))
 }
 
-/// A ratio, where there is something to compare with.
+/// A ratio, if there is a base to compare with.
 fn ratio(value: f64, base: Option<f64>) -> Cell {
     match base.filter(|base| *base > 0.0) {
         Some(base) => Cell::num(value / base, 2),
@@ -70,7 +70,7 @@ fn ratio(value: f64, base: Option<f64>) -> Cell {
     }
 }
 
-/// Of the same version and size, what `who` needs for a tunnel.
+/// Median cost per tunnel of `who`, for the same version and size.
 pub(super) fn median_us(all: &[SetUp], who: Who, like: &SetUp) -> Option<f64> {
     let same = |s: &&SetUp| s.who == who && s.version == like.version && s.tunnels == like.tunnels;
     all.iter().find(same)?.median().map(|run| run.cpu_us)
@@ -132,7 +132,7 @@ fn add(table: &mut Table, is_floor: bool, cells: Vec<Cell>) {
     }
 }
 
-/// System calls by name; `rows` are a label, a size, the counts and whose they are.
+/// System calls by name; `rows` are a label, a size, the counts and the subject.
 fn calls<'a>(
     title: &str,
     rows: impl Iterator<Item = (String, u32, &'a Accounts, Who)> + Clone,
@@ -196,8 +196,8 @@ fn loop_time(results: &Results) -> Table {
     table
 }
 
-/// The run with the least memory is the one that says what tunnels need; the others
-/// had a fuller receive batch.
+/// The run with the least memory shows best what tunnels need; in the others the receive batch was
+/// fuller.
 fn lightest(set_up: &SetUp) -> Option<&Run> {
     let runs = set_up.runs.iter();
     runs.min_by(|a, b| a.memory_bytes.total_cmp(&b.memory_bytes))
@@ -338,7 +338,7 @@ fn idle(results: &Results) -> Table {
     table
 }
 
-/// By size, ourselves first in each.
+/// Sorted by size, our own results first for each.
 pub(super) fn by_size<T>(all: &[T], key: impl Fn(&T) -> (u32, Who)) -> Vec<&T> {
     let mut sorted: Vec<&T> = all.iter().collect();
     sorted.sort_by_key(|row| {

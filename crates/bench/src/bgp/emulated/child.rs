@@ -1,4 +1,5 @@
-//! What is measured of an emulation, as a process of its own: `headend bench bgp-emulate` runs it and prints one line.
+//! One measurement of an emulation, in a process of its own: `headend bench bgp-emulate` runs it
+//! and prints one line.
 
 use std::process::ExitCode;
 
@@ -12,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::usage::peak_of;
 
-/// The longest that a mesh may take to come up, in the emulation's time.
+/// The longest emulated time that a mesh may take to come up.
 const UP_MAX_S: u64 = 60;
 
-/// In real time nothing is looked for more often than this.
+/// In real time, the loop looks for work at most this often.
 const PACE: Duration = Duration::from_millis(1);
 
 /// Run an emulation and print what it took.
@@ -42,18 +43,19 @@ enum What {
 pub(crate) struct Mesh {
     pub(crate) endpoints: u64,
     pub(crate) up: u64,
-    /// Ends of sessions that were lost.
+    /// Session ends that were lost.
     pub(crate) lost: u64,
-    /// Wall time until all were up.
+    /// Wall time until all sessions were up.
     pub(crate) up_s: f64,
     /// Resident memory gained since before the first router.
     pub(crate) bytes: u64,
-    /// Time in the emulation, wall time and processor time, clock let loose and clock held to the machine's.
+    /// Emulated time, wall time and processor time: once as fast as possible, and once in real
+    /// time.
     pub(crate) loose: Span,
     pub(crate) held: Span,
 }
 
-/// A stretch of an emulation.
+/// One stretch of an emulation.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Span {
     pub(crate) inside_s: f64,
@@ -65,21 +67,22 @@ pub(crate) struct Span {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Hijack {
     pub(crate) links: u64,
-    /// Wall time of all of it: the graph, the sessions, both announcements and their convergence.
+    /// Wall time of the whole run: the graph, the sessions, both announcements and their
+    /// convergence.
     pub(crate) wall_s: f64,
     pub(crate) cpu_s: f64,
-    /// Of it, until the graph was built.
+    /// Wall time until the graph was built.
     pub(crate) built_s: f64,
     pub(crate) inside_s: f64,
     pub(crate) updates: u64,
-    /// Seconds in the emulation from the hijack to the last change.
+    /// Emulated seconds from the hijack to the last change.
     pub(crate) convergence_s: Option<f64>,
-    /// Share of the routers that believed the hijacker in the end.
+    /// Share of the routers whose route leads to the hijacker at the end.
     pub(crate) deceived: f64,
     pub(crate) peak_bytes: u64,
 }
 
-/// Runs one in this process.
+/// Runs one measurement in this process.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let line = match args.what {
         What::Mesh {
@@ -97,7 +100,7 @@ fn load(text: &str) -> Result<Scenario> {
     Ok(Scenario::load(text, "bench.toml")?)
 }
 
-/// Since when a stretch is measured.
+/// The start of a measured stretch.
 struct Since {
     inside: Duration,
     wall: Instant,
@@ -146,7 +149,7 @@ fn mesh(routers: u32, virtual_s: u64, real_s: u64) -> Result<Mesh> {
         progress = emulation.progress();
     }
     let up_s = clock::now().since(start).as_secs_f64();
-    // A second of rest, in which everything has been touched once.
+    // One second of rest after the start, so that all memory has been touched once.
     emulation.run_until(emulation.now() + Duration::from_secs(2));
     let bytes = resident_of(std::process::id())?.saturating_sub(empty);
     let since = Since::now(&emulation);
@@ -167,7 +170,7 @@ fn mesh(routers: u32, virtual_s: u64, real_s: u64) -> Result<Mesh> {
     })
 }
 
-/// Goes on for `span` at the pace of the machine's clock.
+/// Advances by `span` in real time.
 fn hold(emulation: &mut Emulation, span: Duration) {
     let (start, inside) = (clock::now(), emulation.now());
     loop {

@@ -1,5 +1,5 @@
-//! Routers in memory: a full mesh in virtual time and at the machine's pace, and a hijack over a graph of autonomous
-//! systems. Each runs in a process of its own, so that its memory is its own too.
+//! Emulated routers: a full mesh in virtual time and in real time, and a hijack over a graph of
+//! autonomous systems. Each runs in a process of its own, so that its memory can be measured.
 
 pub(crate) mod child;
 
@@ -14,7 +14,7 @@ use self::child::{Hijack, Mesh};
 use crate::harness::Bench;
 use crate::harness::others_of;
 
-/// A mesh in memory, as it was measured.
+/// Results of a mesh in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct InMemory {
     pub(crate) routers: u32,
@@ -23,34 +23,34 @@ pub(crate) struct InMemory {
 }
 
 impl InMemory {
-    /// Whether every session came up and stayed.
+    /// Whether every session came up and stayed up.
     pub(super) fn is_whole(&self) -> bool {
         self.mesh.up == self.mesh.endpoints && self.mesh.lost == 0
     }
 
-    /// Time in the emulation in the machine's.
+    /// Emulated time divided by real time.
     pub(super) fn times_real(&self) -> f64 {
         self.mesh.loose.inside_s / self.mesh.loose.wall_s.max(1e-9)
     }
 
-    /// Of one core, at the machine's pace.
+    /// Percent of one core, in real time.
     pub(crate) fn held_percent(&self) -> f64 {
         self.mesh.held.cpu_s * 100.0 / self.mesh.held.wall_s.max(1e-9)
     }
 
-    /// Processor time of an end of a session in a second of virtual time.
+    /// Processor time of one session end for one second of virtual time.
     pub(super) fn each_ns(&self) -> f64 {
         let end_seconds = self.mesh.loose.inside_s * self.mesh.up as f64;
         self.mesh.loose.cpu_s * 1e9 / end_seconds.max(1e-9)
     }
 
-    /// Memory of an end of a session.
+    /// Memory of one session end.
     pub(super) fn each_bytes(&self) -> f64 {
         self.mesh.bytes as f64 / self.mesh.endpoints.max(1) as f64
     }
 }
 
-/// A hijack, as it was measured.
+/// Results of a hijack.
 #[derive(Clone, Debug)]
 pub(super) struct Hijacked {
     pub(super) routers: u32,
@@ -58,7 +58,7 @@ pub(super) struct Hijacked {
     pub(super) others_percent: Option<f64>,
 }
 
-/// Keeps a mesh in memory for so long, on one core.
+/// Runs a mesh in memory for the given times, on one core.
 ///
 /// # Errors
 /// It does not come up.
@@ -74,7 +74,7 @@ pub(crate) fn mesh(bench: &Bench, routers: u32, virtual_s: u64, real_s: u64) -> 
     })
 }
 
-/// Runs a hijack over so many autonomous systems, on all cores.
+/// Runs a hijack over a graph of autonomous systems, on all cores.
 ///
 /// # Errors
 /// It does not end.

@@ -1,4 +1,4 @@
-//! Who the routers of a mesh are: their processes, and how each is set up.
+//! The processes that form a mesh, and the configuration of each.
 
 use std::fmt;
 use std::fs;
@@ -16,22 +16,22 @@ use crate::harness::Bench;
 use crate::harness::home::Running;
 use crate::harness::server::write_private;
 
-/// Connections of one bare loop at most: a process has so many descriptors.
+/// Limit of connections of one bare loop, because of the limit on descriptors of a process.
 const BARE_MAX: u32 = 9_000;
 
-/// The AS of the first router.
+/// The AS number of the first router.
 const ASN: u32 = 64_512;
 
-/// What a mesh is made of.
+/// What the routers of a mesh are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Member {
-    /// A daemon of ours for each router, with this poller.
+    /// One process of our daemon for each router, with this poller.
     Headend(PollerKind),
     /// One process of ours that emulates all routers.
     Emulated,
-    /// A bgpd for each router: where it is, and what it calls itself.
+    /// One bgpd for each router: its path and its version.
     Frr(PathBuf, String),
-    /// Bare loops over as many connections.
+    /// Bare loops over the same number of connections.
     Bare,
 }
 
@@ -46,21 +46,21 @@ impl fmt::Display for Member {
     }
 }
 
-/// A mesh that runs.
+/// A running mesh.
 pub(super) struct Mesh {
     pub(super) running: Vec<Running>,
     pub(super) pids: Vec<u32>,
-    /// Where its processes listen.
+    /// The ports on which its processes listen.
     pub(super) ports: Vec<u16>,
 }
 
-/// The address of a router.
+/// The address of router `n`.
 fn address(n: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 5, 0, 1)) + n)
 }
 
 impl Mesh {
-    /// Starts every process; they connect in their own time.
+    /// Starts every process. The processes connect by themselves.
     ///
     /// # Errors
     /// One does not start.
@@ -102,7 +102,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Loops in pairs, of which one connects to the other.
+    /// Pairs of bare loops; one of each pair connects to the other.
     fn bare(&mut self, bench: &Bench, routers: u32) -> Result<()> {
         let mut rest = routers * routers.saturating_sub(1) / 2;
         let loops = rest.div_ceil(BARE_MAX);
@@ -129,7 +129,7 @@ impl Mesh {
     }
 }
 
-/// A router's place in a mesh.
+/// One router of a mesh.
 #[derive(Clone, Copy)]
 struct Place {
     n: u32,
@@ -138,14 +138,14 @@ struct Place {
 }
 
 impl Place {
-    /// Everybody else: address, AS, and whether they connect to us.
+    /// All other routers: address, AS number, and whether they connect to this one.
     fn others(self) -> impl Iterator<Item = (Ipv4Addr, u32, bool)> {
         let others = (0..self.routers).filter(move |&other| other != self.n);
         others.map(move |other| (address(other), ASN + other, other < self.n))
     }
 }
 
-/// Longer than any measurement: it is ended when that is over.
+/// Longer than any measurement; the process is killed at the end.
 const RUN_S: u32 = 3_600;
 
 fn emulated(bench: &Bench, routers: u32, port: u16) -> Result<Command> {
@@ -209,7 +209,7 @@ fn bgpd(bench: &Bench, place: Place, path: &Path) -> Result<Command> {
     }
     let config = bench.home.path(&format!("router{n}.conf"));
     fs::write(&config, text)?;
-    // Each wants a directory of its own for its socket.
+    // Each process needs a directory of its own for its socket.
     let sockets = bench.home.path(&format!("router{n}"));
     fs::create_dir_all(&sockets)?;
     let mut command = Command::new(path);

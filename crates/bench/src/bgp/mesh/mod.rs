@@ -1,8 +1,8 @@
-//! A full mesh over real TCP on all cores: a daemon for each router, or one program that is all of them, or bare loops
-//! over as many connections.
+//! A full mesh over real TCP on all cores: a daemon for each router, or one program that emulates
+//! all routers, or bare loops over as many connections.
 //!
-//! What is up and what was lost is read off the kernel's table of connections, the same way for everybody: an endpoint
-//! counts as lost when its connection is no longer the one that it was.
+//! The kernel's table of connections shows which sessions are up or lost, for all subjects alike.
+//! An endpoint counts as lost when its connection has gone or was replaced by another.
 
 mod members;
 mod table;
@@ -21,30 +21,30 @@ pub(crate) use table::Endpoint;
 use crate::harness::Bench;
 use crate::harness::others_of;
 
-/// Longest that a mesh may take to come up.
+/// Longest time that a mesh may take to come up.
 const UP_MAX: Duration = Duration::from_secs(60);
 
-/// Once the connections are there, sessions have this long to be established, or to be given up.
+/// Time for sessions to get established, or fail, after their connections exist.
 pub(crate) const SETTLE: Duration = Duration::from_secs(4);
 
-/// A mesh that was kept.
+/// Results of a mesh.
 #[derive(Clone, Debug)]
 pub(crate) struct Meshed {
     pub(crate) member: Member,
     pub(crate) routers: u32,
-    /// Endpoints of a mesh of so many.
+    /// Number of endpoints of the mesh.
     pub(crate) endpoints: u64,
-    /// Endpoints that were there at the end.
+    /// Endpoints present at the end.
     pub(crate) up: u64,
-    /// Endpoints that were there at the beginning and not at the end.
+    /// Endpoints present at the start and not at the end.
     pub(crate) lost: u64,
-    /// From the first process's start to the last connection.
+    /// From the start of the first process to the last connection.
     pub(crate) up_s: f64,
-    /// Of one core, of all processes.
+    /// All processes together, in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// Processor time of an endpoint in a second.
+    /// Processor time of one endpoint per second.
     pub(crate) each_us: f64,
-    /// Times that the processes went to sleep, for each of them in a second.
+    /// Waits (voluntary context switches) of one process per second.
     pub(crate) waits: f64,
     /// Resident memory of all processes.
     pub(crate) memory_bytes: u64,
@@ -52,16 +52,16 @@ pub(crate) struct Meshed {
 }
 
 impl Meshed {
-    /// Whether every session was there all the time.
+    /// Whether every session was up all the time.
     pub(crate) fn is_whole(&self) -> bool {
         self.up == self.endpoints && self.lost == 0
     }
 }
 
-/// Brings a mesh up and, `settle` after its last connection, keeps it for `span`, on all cores.
+/// Brings a mesh up and, `settle` after its last connection, measures it for `span`, on all cores.
 ///
 /// # Errors
-/// A process does not start or ends.
+/// A process does not start, or it ends.
 pub(crate) fn keep(
     bench: &Bench,
     member: &Member,
@@ -87,7 +87,7 @@ fn keep_everywhere(
     let mut up = 0;
     let mut last = start;
     while up < endpoints && start.elapsed() < UP_MAX {
-        // Reading the table takes longer the longer it is.
+        // The time to read the table grows with its size.
         std::thread::sleep(Duration::from_millis(50 + endpoints / 500));
         mesh.check()?;
         let now = mesh.endpoints()?.len() as u64;
@@ -122,7 +122,7 @@ fn keep_everywhere(
     })
 }
 
-/// What the kernel has booked on all processes.
+/// Counters of the kernel, summed over all processes.
 struct Spent {
     cpu_ns: u64,
     waits: u64,

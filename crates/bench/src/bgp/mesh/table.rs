@@ -1,11 +1,12 @@
-//! The kernel's table of TCP connections.
+//! Reads the kernel's table of TCP connections.
 
 use std::collections::BTreeSet;
 
-/// One end of a connection: its own address and port, and the other's, as the kernel writes them.
+/// One end of a connection: local address and port, remote address and port, as the kernel writes
+/// them.
 pub(crate) type Endpoint = [u32; 4];
 
-/// The ends of all established connections of which either port is one of `ports`.
+/// The ends of all established connections with one of `ports` at either end.
 pub(super) fn established(table: &str, ports: &[u16]) -> BTreeSet<Endpoint> {
     let ends = table.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1);
@@ -18,7 +19,7 @@ pub(super) fn established(table: &str, ports: &[u16]) -> BTreeSet<Endpoint> {
     ends.collect()
 }
 
-/// `0100007F:06FE` as two numbers.
+/// Parses `0100007F:06FE` into two numbers.
 fn end(word: &str) -> Option<(u32, u32)> {
     let (address, port) = word.split_once(':')?;
     let number = |text| u32::from_str_radix(text, 16).ok();

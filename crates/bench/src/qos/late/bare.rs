@@ -1,5 +1,5 @@
-//! The floor: one thread that sleeps until the next packet is due, sends it to a socket that nobody reads, and looks at
-//! the clock.
+//! The floor for late pings: one thread that sleeps until the next packet is due, sends it to a
+//! socket that nobody reads, and reads the clock.
 
 use std::net::UdpSocket;
 
@@ -13,15 +13,16 @@ use rustix::time::{ClockId, Timespec};
 use super::super::scheduled::Account;
 use super::{INTERVAL, Late, REAL_TIME_RATE_MAX};
 
-/// Octets of a packet's data, as `headend ping` has them.
+/// A packet's data, of the size that `headend ping` uses.
 const DATA: [u8; 56] = [0; 56];
 
 /// From the thread's start to its first packet.
 const AHEAD: Duration = Duration::from_millis(2);
 
-/// Sends `packets` of each of so many streams, spread over the interval; also says what the thread was permitted.
+/// Sends `packets` of each of `streams` streams, spread over the interval. Also returns the
+/// scheduling priority that the thread got.
 pub(super) fn run(streams: u32, packets: u32) -> Result<(Late, Urgency)> {
-    // A thread of its own, so that its urgency ends with it.
+    // A thread of its own, so that its priority ends with it.
     let sender = std::thread::spawn(move || send(streams, packets));
     sender
         .join()

@@ -1,6 +1,7 @@
-//! How late pings leave: streams of a hundred packets a second each, while nobody, one core or every core is busy.
+//! How late pings leave: streams of a hundred packets a second each, while no core, one core or
+//! every core is busy.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `bare` | the floor: a loop that sleeps until the next packet is due and sends it |
 //! | `pings` | `headend ping` with a responder, as processes |
@@ -16,17 +17,17 @@ use reactor::urgency::Urgency;
 use super::scheduled::{Busy, cores};
 use super::{Config, FLOOR};
 
-/// Between two packets of a stream.
+/// Time between two packets of a stream.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Packets a second up to which the floor asks for real time, as `headend ping` does.
+/// Packets per second up to which the floor asks for real-time scheduling, as `headend ping` does.
 const REAL_TIME_RATE_MAX: u64 = 20_000;
 
-/// How late 99 of 100 packets of [`GOAL_STREAMS`] may be beside one busy core.
+/// Goal: lateness that 99 of 100 packets of [`GOAL_STREAMS`] stay below beside one busy core.
 const GOAL_MS: f64 = 0.5;
 const GOAL_STREAMS: u32 = 100;
 
-/// How many cores have something else to do.
+/// How many cores are busy with other work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Company {
     None,
@@ -53,7 +54,7 @@ impl Company {
     }
 }
 
-/// Streams, and who else wants the cores.
+/// Number of streams, and the other work on the cores.
 const CASES: [(u32, Company); 5] = [
     (GOAL_STREAMS, Company::None),
     (GOAL_STREAMS / 4, Company::OneCore),
@@ -62,13 +63,13 @@ const CASES: [(u32, Company); 5] = [
     (GOAL_STREAMS, Company::AllCores),
 ];
 
-/// How late packets were.
+/// Results: how late the packets were.
 struct Late {
-    /// After they were due, in nanoseconds, the least first; not empty.
+    /// Delays after the due time in nanoseconds, in ascending order; not empty.
     sorted_ns: Vec<i64>,
-    /// Turns that were left out since the sender was too far behind.
+    /// Packets that were not sent because the sender was too far behind.
     skipped: u64,
-    /// The sending thread was ready to run, and others had the core.
+    /// Time in which the sending thread was ready to run while other threads had the core.
     waited: Option<Duration>,
 }
 
@@ -82,7 +83,7 @@ impl Late {
         }
     }
 
-    /// What a share of the packets did not exceed, in milliseconds.
+    /// The lateness that a share of the packets did not exceed, in milliseconds.
     fn percentile_ms(&self, share: f64) -> f64 {
         let last = self.sorted_ns.len().saturating_sub(1);
         let place = (share * self.sorted_ns.len() as f64).ceil() as usize;
@@ -91,7 +92,7 @@ impl Late {
     }
 }
 
-/// All cases, and a sentence on what the sender was permitted.
+/// Measures all cases, and returns a sentence on the priority that the sender got.
 ///
 /// # Errors
 /// `headend ping` cannot be started, or fails.

@@ -1,4 +1,5 @@
-//! `headend ping` and its responder as processes, and what the result file says of each packet.
+//! Runs `headend ping` and its responder as processes, and reads each packet's lateness from the
+//! result file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,7 +13,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use super::super::scheduled::Account;
 use super::{INTERVAL, Late};
 
-/// A process that is ended when this is dropped.
+/// A process that is killed when this is dropped.
 struct Process(Child);
 
 impl Drop for Process {
@@ -23,7 +24,7 @@ impl Drop for Process {
     }
 }
 
-/// A file that is gone when this is dropped.
+/// A file that is removed when this is dropped.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
@@ -32,10 +33,10 @@ impl Drop for Temporary {
     }
 }
 
-/// Sends `packets` of each of so many streams to a responder on loopback.
+/// Sends `packets` of each of `streams` streams to a responder on loopback.
 ///
 /// # Errors
-/// One of them cannot be started, or fails.
+/// One of the processes cannot be started, or fails.
 pub(super) fn run(streams: u32, packets: u32) -> Result<Late> {
     let program = std::env::current_exe()?;
     let responder = Command::new(&program)
@@ -81,16 +82,17 @@ fn port(responder: &mut Child) -> Result<u16> {
     }
 }
 
-/// Waits until it has ended well; how long its first thread, which sends, was ready and had no core.
+/// Waits until it ends successfully. Returns how long its first thread, which sends, was ready to
+/// run without a core.
 fn wait(pinger: &mut Child) -> Result<Option<Duration>> {
     let pid = Pid::from_child(pinger);
-    // Its account goes when its status is taken.
+    // The kernel's counters disappear when the exit status is collected.
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(pid), ended)?;
     let directory = format!("/proc/{0}/task/{0}", pid.as_raw_nonzero());
     let account = Account::of(&directory);
     let status = pinger.wait()?;
-    // 1: a stream had no reply, of which nothing is asked here.
+    // Status 1 means that a stream had no reply, which does not matter here.
     if !matches!(status.code(), Some(0 | 1)) {
         let said = pinger.stderr.take().map(std::io::read_to_string);
         let said = said.transpose()?.unwrap_or_default();

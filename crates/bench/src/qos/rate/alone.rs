@@ -1,5 +1,5 @@
-//! A shaped tree that is never empty: asked from one instant to the next in virtual time, or without a pause in real
-//! time.
+//! A shaped tree that is never empty. In virtual time it is polled at each instant at which a
+//! packet may leave; in real time, continuously.
 
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::super::packets::{self, Random};
 use super::super::scheduled::Account;
 use super::Kept;
 
-/// What holds the rate.
+/// The discipline that shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shaper {
     Htb,
@@ -30,7 +30,8 @@ impl Shaper {
         }
     }
 
-    /// How time passes for it: in real time one of them is enough to show what the machine does to a rate.
+    /// How time passes in its measurements. In real time, one discipline suffices to show the
+    /// machine's influence.
     pub(super) fn times(self) -> &'static [Time] {
         match self {
             Self::Htb => &[Time::Virtual, Time::Late, Time::Real],
@@ -39,20 +40,20 @@ impl Shaper {
     }
 }
 
-/// Octets of each packet on the line.
+/// Size of each packet on the line, in bytes.
 const LENGTH: u32 = 1_000;
 
-/// Packets that always wait.
+/// Number of packets always queued.
 const WAITING: u32 = 256;
 
 /// How time passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Time {
-    /// From one instant at which something may leave to the next.
+    /// Jumps to the next instant at which a packet may leave.
     Virtual,
-    /// As that, but each time up to a millisecond late.
+    /// The same, with each poll up to a millisecond late.
     Late,
-    /// As it does, looked at without a pause.
+    /// Real time, polled continuously.
     Real,
 }
 
@@ -66,7 +67,7 @@ impl Time {
     }
 }
 
-/// One rate, fair below.
+/// One rate, with fair queueing below it.
 pub(super) fn spec(shaper: Shaper, rate_bps: u64) -> Spec {
     let burst = burst_of(rate_bps, 1514);
     let fair = Spec::Fair(qos::fair::Options::default());
@@ -124,7 +125,7 @@ impl Shaped {
         }
     }
 
-    /// Octets that leave now.
+    /// Number of bytes that leave now.
     fn leave(&mut self, now: Instant) -> u64 {
         let mut octets = 0;
         while let Some(id) = self.tree.dequeue(&mut self.pool, now) {
@@ -137,7 +138,7 @@ impl Shaped {
     }
 }
 
-/// What left in `span`, from the first instant after the burst at which something left to the last.
+/// What left in `span`, measured from the first departure after the burst to the last.
 pub(super) fn run(shaper: Shaper, rate_bps: u64, time: Time, span: Duration) -> Result<Kept> {
     let before = Account::of_this_thread();
     let start = match time {

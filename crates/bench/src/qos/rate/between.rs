@@ -1,12 +1,12 @@
-//! The engine between two interfaces: a sender on one side that offers a quarter more than the rate, and on the other
-//! the kernel's own count of what arrived.
+//! The engine between two interfaces: a sender on one side offers a quarter more than the rate, and
+//! on the other side the kernel counts what arrives.
 //!
 //! ```text
-//! sender ---- [ engine ] ---- nobody, who counts
+//! sender ---- [ engine ] ---- an interface without a host
 //! ```
 //!
-//! It runs as a process of its own, in network namespaces that are gone afterwards; sender and engine have a core each
-//! where there are two.
+//! It runs as a process of its own, in temporary network namespaces. Sender and engine have a core
+//! each if there are two.
 
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use super::super::scheduled::{Account, cores, stay_on};
 use super::Kept;
 use super::alone::{Shaper, spec};
 
-/// Flows that the sender's frames are of.
+/// Number of flows of the sender.
 const FLOWS: u16 = 64;
 
-/// Octets of Ethernet's header, which counts for nothing here.
+/// Size of Ethernet's header in bytes, which does not count here.
 const ETHERNET: u64 = 14;
 
-/// Until the burst is over and the queue is full.
+/// Time until the burst is over and the queue is full.
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// Measure a rate between two interfaces of namespaces, and print it as JSON.
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 /// Measures one rate in a process of its own.
 ///
 /// # Errors
-/// Namespaces are not permitted here, or what that process said.
+/// Namespaces are not permitted here, or the error of that process.
 pub(super) fn measure(rate_bps: u64, span: Duration) -> Result<Kept> {
     let mut command = Command::new(std::env::current_exe()?);
     command
@@ -64,7 +64,7 @@ pub(super) fn measure(rate_bps: u64, span: Duration) -> Result<Kept> {
     }
 }
 
-/// That process.
+/// Runs the measurement in this process.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let span = Duration::from_millis(args.span_ms);
     let kept = between(args.rate_bps, span)?;
@@ -72,12 +72,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Octets of a frame: small ones at a low rate, so that one more or less is not seen.
+/// Size of a frame in bytes. Frames are small at a low rate, so that one frame more or less does
+/// not matter.
 fn frame_length(rate_bps: u64) -> usize {
     if rate_bps < 10_000_000 { 264 } else { 1_514 }
 }
 
-/// Where the sender is, where the engine is, and where nobody is.
+/// Namespaces of the sender, the engine and the far interface.
 struct Wires {
     near: Namespace,
     middle: Namespace,
@@ -93,7 +94,8 @@ impl Wires {
         };
         let Self { near, middle, far } = &wires;
         for namespace in [near, middle, far] {
-            // What nobody sends is not counted; a kernel without IPv6 is quiet already.
+            // Without IPv6 the kernel sends no packets of its own. A kernel that lacks IPv6 sends
+            // none anyway.
             let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");
         }
         veth((near, "eth0"), (middle, "left"))?;
@@ -149,7 +151,7 @@ fn between(rate_bps: u64, span: Duration) -> Result<Kept> {
         let stop = Arc::clone(&stop);
         move || {
             core_engine.into_iter().for_each(stay_on);
-            // Who asks for it waits.
+            // The receiver of this message waits for it.
             let _ = tell.send(gettid().as_raw_nonzero());
             engine.run(&stop)
         }
@@ -176,7 +178,7 @@ fn between(rate_bps: u64, span: Duration) -> Result<Kept> {
     Ok(Look::compare(&before?, &after?, rate_bps))
 }
 
-/// All counts at one moment.
+/// All counters at one moment.
 struct Look {
     account: Option<Account>,
     engine: Snapshot,
@@ -213,7 +215,7 @@ impl Look {
     }
 }
 
-/// What the kernel counted on the far side.
+/// Counters of the far interface.
 struct Arrived {
     at: Instant,
     /// Of IP packets.
@@ -227,7 +229,7 @@ fn arrived() -> Result<Arrived> {
     Ok(Arrived { at, octets })
 }
 
-/// Octets received by an interface, without Ethernet's headers (proc(5): `net/dev`).
+/// Bytes received by an interface, without Ethernet's headers (proc(5): `net/dev`).
 fn octets_of(name: &str, text: &str) -> Option<u64> {
     let line = text
         .lines()

@@ -1,6 +1,6 @@
-//! The rate that leaves a shaper, beside the one that it was told, and what kept it from it.
+//! The actual rate of a shaper beside the configured one, and the cause of any difference.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `alone` | the queue by itself, in virtual time and in real time |
 //! | `between` | the engine between two interfaces, with a sender, in real time |
@@ -16,41 +16,43 @@ use serde::{Deserialize, Serialize};
 use super::Config;
 use alone::{Shaper, Time};
 
-/// Rates that are shaped, in bits a second.
+/// The rates that are shaped, in bits per second.
 const RATES: [u64; 3] = [1_000_000, 32_000_000, 1_000_000_000];
 
-/// How far from its rate a shaper may be.
+/// Goal: largest deviation of a shaper from its rate.
 const GOAL: f64 = 0.01;
 
-/// What came of a rate.
+/// Results for one rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// What was asked for.
+    /// The configured rate.
     rate_bps: u64,
-    /// What left.
+    /// The rate that left.
     measured_bps: f64,
-    /// The time that was measured.
+    /// Duration of the measurement.
     #[serde(with = "nanos")]
     span: Duration,
-    /// What came to the shaper, read in time or not; `None` where packets wait all the time.
+    /// The rate that arrived at the shaper, including frames it did not read in time; `None` if
+    /// packets wait all the time.
     offered_bps: Option<f64>,
-    /// The shaper's thread was ready to run, and others had the core; `None` in virtual time or where it is not known.
+    /// Time in which the shaper's thread was ready to run while other threads had the core; `None`
+    /// in virtual time or if unknown.
     #[serde(with = "nanos_if_known")]
     waited: Option<Duration>,
-    /// The longest time between two looks at a queue that is looked at without a pause.
+    /// The longest time between two polls of a queue that is polled continuously.
     #[serde(with = "nanos_if_known")]
     absent: Option<Duration>,
-    /// Frames that the kernel dropped since the shaper did not read them in time.
+    /// Frames that the kernel dropped because the shaper did not read them in time.
     missed: u64,
 }
 
 impl Kept {
-    /// How much more than asked for has left, as a share of it.
+    /// How far the rate exceeded the configured one, as a fraction of it.
     fn error(&self) -> f64 {
         self.measured_bps / self.rate_bps as f64 - 1.0
     }
 
-    /// What the rate that left is due to.
+    /// The cause that determined the rate.
     fn held_by(&self) -> &'static str {
         let short = -self.error();
         let waited = self.waited.map_or(0.0, Duration::as_secs_f64) / self.span.as_secs_f64();
@@ -85,7 +87,7 @@ impl Kept {
     }
 }
 
-/// All rates, in virtual time and in real time.
+/// Measures all rates, in virtual time and in real time.
 ///
 /// # Errors
 /// A shaper that lets nothing pass.
@@ -108,7 +110,7 @@ pub(super) fn table(config: &Config, told: &mut dyn FnMut(String)) -> Result<Tab
             for &time in shaper.times() {
                 let (name, how) = (shaper.name(), time.name());
                 told(format!("{rate_bps} bit/s, {name}, {how}"));
-                // What is exact is so in less time too.
+                // A virtual-time result is exact, so a shorter span suffices.
                 let is_brief = rate_bps > 1_000_000 && time != Time::Real;
                 let tenth = Duration::from_nanos(config.span.as_nanos() / 10);
                 let span = if is_brief { tenth } else { config.span };
