@@ -1,12 +1,13 @@
-//! Power laws through measured curves: how fast a cost grows, and where a run
-//! that was stopped would have ended.
+//! Fits power laws to measured curves: how fast a cost grows, and when a run that was stopped would
+//! have ended.
 //!
-//! Left out: fits with a constant term and confidence intervals from residuals;
-//! benchmark samples are not independent, so such intervals would be too narrow.
+//! Left out: fits with a constant term, and confidence intervals from residuals. Benchmark samples
+//! are not independent, so such intervals would be too narrow.
 
 use serde::Serialize;
 
-/// Places at which a curve is read for a fit, evenly spread over the logarithm of the count.
+/// Number of points at which a curve is read for a fit, evenly spread over the logarithm of the
+/// count.
 const READINGS: usize = 16;
 
 /// `y = factor * x^exponent`, fitted by least squares over the logarithms.
@@ -61,12 +62,11 @@ pub fn log_log(points: &[(f64, f64)]) -> Option<PowerLaw> {
     })
 }
 
-/// Fits time against count over the last part of a run: from `share` of the last count onwards.
+/// Fits time against count over the last part of a run, from `share` of the last count onwards.
 ///
-/// `samples` are `(seconds, count)`, both never falling. The curve is read at
-/// places evenly spread over the logarithm of the count, so that it does not
-/// matter how often each part of it was sampled. `None` if there is too little
-/// of it: fewer than four distinct readings.
+/// `samples` are `(seconds, count)`, neither ever falling. The curve is read at points evenly
+/// spread over the logarithm of the count, so the sampling rate does not matter. `None` if there
+/// are fewer than four distinct readings.
 pub fn growth(samples: &[(f64, u64)], share: f64) -> Option<PowerLaw> {
     let last = samples.last()?.1 as f64;
     let first = (last * share.clamp(0.0, 1.0)).max(1.0);
@@ -89,27 +89,26 @@ pub fn growth(samples: &[(f64, u64)], share: f64) -> Option<PowerLaw> {
     }
 }
 
-/// Where a run that was stopped would have ended, if it went on as its last part did.
+/// The estimated end of a run that was stopped, assuming that it continues as in its last part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Extrapolation {
     /// Seconds to the target, by the exponent over the last three quarters of the run.
     pub seconds: f64,
-    /// The smallest and largest answer that three ways of choosing the last part give.
+    /// The smallest and the largest estimate from three choices of the last part.
     ///
     /// A wide span means that the curve still bends; it does not bound the truth.
     pub span: (f64, f64),
     /// The exponent of time against count that was used; never below 1.
     pub exponent: f64,
-    /// How many times further than the run the target is.
+    /// The target's count divided by the last measured count.
     pub reach: f64,
 }
 
-/// Extends a run's `(seconds, count)` samples to `target`, in proportion to a power of the count.
+/// Extends a run's `(seconds, count)` samples to `target` by a power law of the count.
 ///
-/// The law is anchored at the last sample. Exponents below 1 are taken as 1: no
-/// run is assumed to speed up beyond what was seen. `None` if nothing was
-/// counted or the run is too short to fit; a run that had already reached the
-/// target gives the time at which it did, with `reach` 1.
+/// The law starts at the last sample. Exponents below 1 are raised to 1, so a run never speeds up
+/// beyond what was measured. `None` if nothing was counted or the run is too short to fit. If the
+/// run had already reached the target, the result is the time at which it did, with `reach` 1.
 pub fn extrapolate(samples: &[(f64, u64)], target: u64) -> Option<Extrapolation> {
     if let Some(&(seconds, _)) = samples.iter().find(|(_, n)| *n >= target) {
         let span = (seconds, seconds);

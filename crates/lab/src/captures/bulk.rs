@@ -1,7 +1,7 @@
-//! The captures of a few long connections.
+//! Captures of a few long connections.
 //!
-//! Initial sequence numbers are low in the sequence space, since an analyser with a list for each quarter of it starts
-//! anew at each quarter.
+//! Initial sequence numbers are low in the sequence space, because an analyser that keeps a list
+//! for each quarter of the space starts a new list at each quarter.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,11 +12,11 @@ use super::frame::Address;
 use super::schedule::Load;
 use super::{EPOCH_NS, Scale, named};
 
-/// A segment's octets with and without time stamps, at an MTU of 1,500.
+/// Payload of a segment in bytes with and without timestamps, at an MTU of 1,500.
 pub(super) const MSS_STAMPED: u16 = 1_448;
 pub(super) const MSS: u16 = 1_460;
 
-/// So many connections alike, that begin a millisecond apart.
+/// A number of similar connections that start a millisecond apart.
 struct Alike {
     plan: Plan,
     connections: u16,
@@ -36,18 +36,18 @@ impl Load for Alike {
             0x10_0000 + rng.below(0x10_0000) as u32,
             rng.next_u64() as u32,
         );
-        // Not all at the same pace, or else they would come in turn.
+        // Different paces, since otherwise their packets would alternate regularly.
         plan.gap_ns += plan.gap_ns / 100 * u64::from(n);
         plan.tail = 1 + rng.below(u64::from(plan.mss)) as u16;
         Some((EPOCH_NS + u64::from(n) * 1_000_000, plan))
     }
 }
 
-/// `connections` that together make as many packets as the kind of that name has, if each segment of theirs makes
-/// `per_thousand` thousandths of a packet.
+/// `connections` that together make as many packets as the kind of that name has. Each of their
+/// segments makes `per_thousand` thousandths of a packet.
 fn alike(name: &str, scale: Scale, connections: u16, per_thousand: u64, plan: Plan) -> Box<Alike> {
     let packets = named(name).map_or(1, |kind| kind.packets_at(scale));
-    // Six packets are of the handshake and of the end.
+    // Six packets belong to the handshake and the close.
     let each = (packets / u64::from(connections)).saturating_sub(6);
     let segments = (each * 1_000 / per_thousand).max(1) as u32;
     Box::new(Alike {
@@ -57,7 +57,8 @@ fn alike(name: &str, scale: Scale, connections: u16, per_thousand: u64, plan: Pl
     })
 }
 
-/// Without a fault, SACK and time stamps agreed on, a segment each 100 microseconds over 20 milliseconds.
+/// A connection without faults, with SACK and timestamps: a segment every 100 microseconds, with a
+/// round trip of 20 milliseconds.
 fn plan() -> Plan {
     let address = |ip, port| Address {
         ip: IpAddr::V4(ip),
@@ -94,7 +95,7 @@ pub(super) fn oneway_loss(scale: Scale) -> Box<dyn Load> {
         round_trip_ns: 2_000_000,
         seen: Seen::Near,
         faults: Faults {
-            // It is sent again 24 segments later.
+            // It is retransmitted 24 segments later.
             first: 75,
             lost_after: 500,
             ..Faults::default()

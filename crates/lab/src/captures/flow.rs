@@ -1,10 +1,12 @@
-//! One TCP connection in virtual time: handshake, a request or none, a transfer with losses, and the end.
+//! One TCP connection in virtual time: handshake, an optional request, a transfer with losses, and
+//! the close.
 //!
-//! The capture is taken beside the sender of the transfer, the near end: its segments are seen as they are sent, and
-//! what the far end answers is seen a round trip later. The sender paces its segments evenly.
+//! The capture is taken next to the sender of the transfer, the near end. Its segments are captured
+//! when they are sent; replies of the far end are captured a round trip later. The sender spaces
+//! its segments evenly.
 //!
-//! Left out: congestion control, flow control, retransmission time-outs of data, and resent segments that are lost in
-//! turn.
+//! Left out: congestion control, flow control, retransmission time-outs of data, and the loss of
+//! retransmitted segments.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,32 +20,33 @@ const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// How long an end takes to answer what needs no thought.
+/// Time an end needs to send an immediate reply.
 const TURN: u64 = 20 * MICROSECOND;
-/// Wide enough for two round trips of the fastest sender here.
+/// Large enough for two round trips of the fastest sender here.
 const WINDOW_SCALE: u8 = 9;
 const WINDOW_SYN: u16 = 64_240;
 const WINDOW: u16 = 50_000;
-/// SYNs without an answer, the second and third after 1 and 2 seconds (RFC 6298 5.5).
+/// Number of unanswered SYNs; the second and third are sent after 1 and 2 seconds (RFC 6298 5.5).
 const SYNS: u32 = 3;
 
-/// What a connection is like.
+/// Parameters of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// The end beside the capture, which sends the transfer.
+    /// The end next to the capture, which sends the transfer.
     pub(super) near: Address,
-    /// The other.
+    /// The other end.
     pub(super) far: Address,
     pub(super) vlan: Option<u16>,
     /// Initial sequence numbers of the near and the far end.
     pub(super) isn: (u32, u32),
-    /// Octets that the far end, who then connects, asks with; at 0 the near end connects, and sends at once.
+    /// Bytes of the far end's request. The far end connects if there is a request; with 0 the near
+    /// end connects and sends at once.
     pub(super) request: u16,
-    /// Segments of the transfer, all of `mss` octets but the last, of `tail`.
+    /// Segments of the transfer, all of `mss` bytes except the last, which has `tail`.
     pub(super) segments: u32,
     pub(super) mss: u16,
     pub(super) tail: u16,
-    /// Between segments.
+    /// Time between segments.
     pub(super) gap_ns: u64,
     pub(super) round_trip_ns: u64,
     pub(super) sack: bool,
@@ -53,24 +56,25 @@ pub(super) struct Plan {
     pub(super) ending: Ending,
 }
 
-/// What goes wrong with segments of the transfer, in parts of a million.
+/// Probabilities of faults in segments of the transfer, in millionths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
-    /// The first segment that may be at fault; if it is not 0, it is lost beyond the capture.
+    /// The first segment that may have a fault; unless it is 0, that segment is lost after the
+    /// capture.
     pub(super) first: u32,
-    /// Lost beyond the capture, and sent again a round trip later.
+    /// Lost after the capture point, and retransmitted a round trip later.
     pub(super) lost_after: u32,
-    /// Lost before it was captured, and sent again a round trip later.
+    /// Lost before the capture point, and retransmitted a round trip later.
     pub(super) lost_before: u32,
-    /// Sent again a round trip later although it arrived.
+    /// Retransmitted a round trip later although it arrived.
     pub(super) spurious: u32,
-    /// Overtaken by three others before the capture.
+    /// Overtaken by three other segments before the capture point.
     pub(super) overtaken: u32,
-    /// Packets of either direction, but those of the handshake, that the capture missed.
+    /// Packets of either direction that the capture misses; never those of the handshake.
     pub(super) missed: u32,
 }
 
-/// Whose packets the capture holds.
+/// The ends whose packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     /// Both ends'.
@@ -88,11 +92,11 @@ pub(super) enum Ending {
     Fin,
     /// With an RST from the near end.
     Reset,
-    /// It never begins: no SYN is answered.
+    /// The connection is never established: no SYN is answered.
     NoAnswer,
 }
 
-/// What happens at some time at the capture, but a segment sent for the first time.
+/// What happens at the capture point at some time, other than the first transmission of a segment.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Syn(u32),
@@ -107,19 +111,19 @@ enum Event {
     LastAck,
 }
 
-/// One end as its packets show it.
+/// The state of one end that its packets show.
 #[derive(Debug)]
 struct End {
     template: Template,
     isn: u32,
     id: u16,
-    /// What its time stamps count from, in milliseconds.
+    /// Origin of its timestamps, in milliseconds.
     clock: u32,
     /// The other end's latest time stamp.
     echo: u32,
 }
 
-/// A moment at the capture.
+/// One moment at the capture point.
 pub(super) struct Moment<'a, 'b> {
     /// Nanoseconds since 1970.
     pub(super) now: u64,
@@ -127,23 +131,23 @@ pub(super) struct Moment<'a, 'b> {
     pub(super) capture: &'a mut Capture<'b>,
 }
 
-/// A connection under way.
+/// A connection in progress.
 #[derive(Debug)]
 pub(super) struct Flow {
     plan: Plan,
     near: End,
     far: End,
     receiver: Receiver,
-    /// The time of the next new segment; `u64::MAX` if there is none to send now.
+    /// When the next new segment is sent; `u64::MAX` if there is none to send now.
     send_at: u64,
     sent: u32,
-    /// Segments lost, or thought so, and not yet sent again.
+    /// Segments lost or presumed lost, and not retransmitted yet.
     resending: u32,
-    /// Octets that the far end has sent.
+    /// Bytes that the far end has sent.
     asked: u16,
-    /// When the far end's last packet passes the capture.
+    /// When the far end's last packet passes the capture point.
     far_at: u64,
-    /// In order of time.
+    /// Sorted by time.
     events: VecDeque<(u64, Event)>,
 }
 
@@ -173,14 +177,14 @@ impl Flow {
         flow
     }
 
-    /// The time of its next step; `None` if there will be none.
+    /// The time of its next step; `None` after the last.
     pub(super) fn next_at(&self) -> Option<u64> {
         let event = self.events.front().map_or(u64::MAX, |event| event.0);
         let next = event.min(self.send_at);
         (next != u64::MAX).then_some(next)
     }
 
-    /// Does what is due now: its next step.
+    /// Does the next step, which is due now.
     ///
     /// # Errors
     /// Those of the file.
@@ -254,7 +258,7 @@ impl Flow {
         }
     }
 
-    /// Sends the next segment of the transfer, or lets it be lost.
+    /// Sends the next segment of the transfer, or loses it.
     fn send_new(&mut self, at: &mut Moment<'_, '_>) -> io::Result<()> {
         let (faults, gap) = (self.plan.faults, self.plan.gap_ns);
         let index = self.sent;
@@ -306,7 +310,7 @@ impl Flow {
 
     fn close_when_done(&mut self, now: u64) {
         if self.sent == self.plan.segments && self.resending == 0 {
-            // After what was overtaken.
+            // After the segment that was overtaken.
             self.schedule(now + 4 * self.plan.gap_ns, Event::Close);
         }
     }
@@ -354,7 +358,8 @@ impl Flow {
         self.emit_far(segment, at)
     }
 
-    /// When the far end's answer to what passes now will pass: after a round trip, in order.
+    /// When the far end's reply to the present packet passes the capture point: a round trip later,
+    /// in order.
     fn far_answers(&mut self, at: &mut Moment<'_, '_>) -> u64 {
         let round_trip = self.plan.round_trip_ns;
         let jitter = at.rng.below(round_trip / 16 + 1);
@@ -362,13 +367,13 @@ impl Flow {
         self.far_at
     }
 
-    /// Puts an event in its place; most belong at the end, or near it.
+    /// Inserts an event by its time; most belong at or near the end.
     fn schedule(&mut self, then: u64, event: Event) {
         let later = self.events.iter().rev().take_while(|e| e.0 > then).count();
         self.events.insert(self.events.len() - later, (then, event));
     }
 
-    /// Octets of the transfer before segment `index`, modulo 2^32.
+    /// Bytes of the transfer before segment `index`, modulo 2^32.
     fn offset(&self, index: u32) -> u32 {
         let whole = index.wrapping_mul(u32::from(self.plan.mss));
         if index == self.plan.segments && index > 0 {
@@ -378,7 +383,7 @@ impl Flow {
         }
     }
 
-    /// A near end's packet that stands before segment `index`.
+    /// A packet of the near end with the sequence number of segment `index`.
     fn near_segment(&self, index: u32, flags: u8, payload: u16, now: u64) -> Segment {
         let seq = self
             .near
@@ -389,7 +394,7 @@ impl Flow {
         segment(seq, ack, flags, payload, self.stamps(&self.near, now))
     }
 
-    /// A far end's packet that acknowledges what is before segment `next`.
+    /// A packet of the far end that acknowledges everything before segment `next`.
     fn far_segment(&self, next: u32, flags: u8, payload: u16, now: u64) -> Segment {
         let seq = self.far.isn.wrapping_add(1 + u32::from(self.asked));
         let ack = self
@@ -437,7 +442,7 @@ impl Flow {
         at.capture.tcp(at.now, &self.far.template, &segment)
     }
 
-    /// A SYN, with an ACK if it answers one.
+    /// A SYN, with an ACK if it answers another.
     fn emit_syn(&mut self, by_near: bool, ack: u8, at: &mut Moment<'_, '_>) -> io::Result<()> {
         let (from, to) = if by_near {
             (&mut self.near, &mut self.far)
@@ -467,7 +472,7 @@ impl Flow {
         self.sent == 0
     }
 
-    /// Whether the capture misses a packet; never one of the handshake.
+    /// Whether the capture misses this packet; never one of the handshake.
     fn is_missed(&self, rng: &mut Rng) -> bool {
         let share = self.plan.faults.missed;
         share > 0 && !self.is_opening() && rng.below(1_000_000) < u64::from(share)
@@ -495,7 +500,7 @@ fn segment(seq: u32, ack: u32, flags: u8, payload: u16, stamps: Option<(u32, u32
     }
 }
 
-/// A clock of milliseconds that began at `zero`.
+/// A clock in milliseconds that started at `zero`.
 fn milliseconds(zero: u32, now: u64) -> u32 {
     zero.wrapping_add((now / MILLISECOND) as u32)
 }

@@ -1,8 +1,8 @@
-//! Packets as octets: Ethernet (IEEE 802.3, 802.1Q), IPv4 (RFC 791), IPv6 (RFC 8200), TCP (RFC 9293) with its
-//! options (RFC 2018, RFC 7323).
+//! Encodes packets: Ethernet (IEEE 802.3, 802.1Q), IPv4 (RFC 791), IPv6 (RFC 8200), TCP (RFC 9293)
+//! with its options (RFC 2018, RFC 7323).
 //!
-//! Every payload is of zeros. Zeros add nothing to an Internet checksum (RFC 1071), so that checksums are right for
-//! whole packets of which the file holds only the first octets.
+//! Every payload consists of zeros. Zeros do not change an Internet checksum (RFC 1071), so
+//! checksums are right for whole packets although the file holds only their first bytes.
 
 use std::io::{self, BufWriter, Write};
 use std::net::IpAddr;
@@ -30,14 +30,14 @@ const TEMPLATE_MAX: usize = 18 + 40 + 4;
 const TCP_HEADER: usize = 20;
 const OPTIONS_MAX: usize = 40;
 
-/// Octets of a pcap file before its records, and of a record before its packet.
+/// Bytes of a pcap file before its records, and of a record before its packet.
 const FILE_HEADER: u64 = 24;
 const RECORD_HEADER: u64 = 16;
 
-/// Octets gathered before they are written.
+/// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
 
-/// The longest part of a packet that any capture here holds; all headers fit in.
+/// Limit of the captured part of a packet; all headers fit in.
 pub(super) const SNAP_MAX: usize = 128;
 
 /// One end of a connection, as its packets name it.
@@ -47,19 +47,19 @@ pub(super) struct Address {
     pub(super) port: u16,
 }
 
-/// All that does not change in the packets of one direction.
+/// The constant parts of the packets of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     octets: [u8; TEMPLATE_MAX],
     ip_at: usize,
     tcp_at: usize,
-    /// Of addresses and protocol, for TCP's checksum.
+    /// Sum over addresses and protocol, for TCP's checksum.
     pseudo_sum: u32,
 }
 
 impl Template {
-    /// Packets from `source` to `destination`, both IPv4 or both IPv6; `upstream` says which of the link's two
-    /// Ethernet addresses is the source.
+    /// Packets from `source` to `destination`, both IPv4 or both IPv6; `upstream` chooses the
+    /// direction of the Ethernet addresses.
     pub(super) fn new(
         source: Address,
         destination: Address,
@@ -114,7 +114,7 @@ pub(super) fn ethernet(upstream: bool) -> Vec<u8> {
     [destination, source].concat()
 }
 
-/// What differs from packet to packet.
+/// The fields that differ from packet to packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Segment {
     pub(super) seq: u32,
@@ -144,7 +144,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Those of a SYN: the maximum segment size and a window scale, and what else was asked for.
+    /// The options of a SYN: the maximum segment size, a window scale, and those requested.
     pub(super) fn of_syn(mss: u16, scale: u8, sack: bool, timestamps: Option<(u32, u32)>) -> Self {
         let mut options = Self::default();
         let [high, low] = mss.to_be_bytes();
@@ -156,7 +156,7 @@ impl Options {
         options
     }
 
-    /// The time stamps option: value and echo.
+    /// The timestamps option: value and echo.
     pub(super) fn timestamps(&mut self, timestamps: Option<(u32, u32)>) {
         if let Some((value, echo)) = timestamps {
             self.push(&[1, 1, 8, 10]);
@@ -165,7 +165,7 @@ impl Options {
         }
     }
 
-    /// A SACK option of as many `blocks` (left and right edge) as there is room for.
+    /// A SACK option with as many `blocks` (left and right edge) as fit.
     pub(super) fn sack(&mut self, blocks: impl Iterator<Item = (u32, u32)>) {
         let room = (OPTIONS_MAX - self.len).saturating_sub(4) / 8;
         let at = self.len;
@@ -185,7 +185,7 @@ impl Options {
     }
 }
 
-/// A capture being written: pcap with microseconds, Ethernet.
+/// A capture file in progress: pcap with microseconds, Ethernet.
 pub(super) struct Capture<'a> {
     out: PcapWriter<BufWriter<&'a mut dyn Write>>,
     snap: usize,
@@ -193,7 +193,7 @@ pub(super) struct Capture<'a> {
 }
 
 impl<'a> Capture<'a> {
-    /// Begins a file that holds the first `snap` octets of each packet.
+    /// Starts a file that holds the first `snap` bytes of each packet.
     ///
     /// # Errors
     /// Those of `out`.
@@ -218,7 +218,7 @@ impl<'a> Capture<'a> {
         Ok(self.written)
     }
 
-    /// What the file holds by now.
+    /// Counters of the file so far.
     pub(super) fn written(&self) -> Written {
         self.written
     }
@@ -263,7 +263,7 @@ impl<'a> Capture<'a> {
         self.record(time_ns, &packet[..captured], tcp_at + tcp_len)
     }
 
-    /// Writes a packet of any other kind: `head` and zeros up to `len` octets.
+    /// Writes a packet of any other kind: `head`, and zeros up to `len` bytes.
     ///
     /// # Errors
     /// Those of the file.
@@ -282,7 +282,7 @@ impl<'a> Capture<'a> {
     }
 }
 
-/// The sum of 16-bit words that RFC 1071 folds and complements; `octets` are of even number.
+/// The unfolded sum of 16-bit words of RFC 1071; `octets` has an even length.
 pub(super) fn sum(octets: &[u8]) -> u32 {
     let words = octets.chunks_exact(2);
     words
@@ -290,7 +290,7 @@ pub(super) fn sum(octets: &[u8]) -> u32 {
         .sum()
 }
 
-/// The checksum that a sum gives.
+/// Folds and complements a sum into a checksum.
 pub(super) fn fold(sum: u32) -> u16 {
     let once = (sum & 0xffff) + (sum >> 16);
     !((once & 0xffff) + (once >> 16)) as u16

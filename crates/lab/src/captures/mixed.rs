@@ -1,4 +1,5 @@
-//! The capture of ordinary traffic: connections of all sizes, some faulty, over several networks, and other packets.
+//! The capture of ordinary traffic: connections of all sizes, some of them faulty, over several
+//! networks, and other packets.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -19,18 +20,18 @@ const PORT_FIRST: u64 = 10_000;
 const PORTS: [u16; 4] = [80, 443, 22, 25];
 const VLANS: [u16; 3] = [10, 20, 0x6000 | 30];
 
-/// Between the beginnings of two connections, on the average.
+/// Mean time between the starts of two connections.
 const BETWEEN_NS: u64 = 150_000;
 
-/// The largest transfers are of 2^16 segments and more.
+/// The largest transfers have at least 2^16 segments.
 const OCTAVE_MAX: u32 = 16;
-/// How long the largest may take.
+/// Longest duration of a transfer.
 const TRANSFER_NS_MAX: u64 = 20_000_000_000;
 
-/// UDP's port to which anything may be sent (RFC 863).
+/// UDP's discard port (RFC 863).
 const DISCARD: u16 = 9;
 
-/// Of a million packets, so many are not TCP's.
+/// Packets other than TCP, per million.
 const OTHERS: u64 = 30_000;
 
 struct Mixed {
@@ -79,7 +80,7 @@ fn plan(n: u64, rng: &mut Rng) -> Plan {
         ip: host(is_ipv6, 19, rng.below(SERVERS)),
         port: PORTS[rng.below(PORTS.len() as u64) as usize],
     };
-    // Most download, and the capture is taken beside the sender.
+    // Most connections download, and the capture is taken next to the sender.
     let downloads = rng.below(100) < 80;
     let (near, far) = if downloads {
         (server, client)
@@ -119,8 +120,8 @@ fn plan(n: u64, rng: &mut Rng) -> Plan {
     }
 }
 
-/// How many segments transfer `n` has: half of them up to seven, the others as many in each octave as the octave has
-/// room for fewer, so that each octave carries as much.
+/// Number of segments of transfer `n`. Half of the transfers have up to seven; the others are
+/// spread over the octaves so that each octave carries the same number of segments.
 fn segments(n: u64, rng: &mut Rng) -> u32 {
     if n.is_multiple_of(2) {
         return 1 + rng.below(7) as u32;
@@ -145,7 +146,7 @@ fn faults(rng: &mut Rng) -> Faults {
     faults
 }
 
-/// The host of that number in a network for benchmarks (RFC 2544 C.2.2, RFC 5180 8).
+/// Host number `number` in a network for benchmarks (RFC 2544 C.2.2, RFC 5180 8).
 fn host(is_ipv6: bool, network: u8, number: u64) -> IpAddr {
     let number = (number + 1) as u16;
     if is_ipv6 {
@@ -157,7 +158,7 @@ fn host(is_ipv6: bool, network: u8, number: u64) -> IpAddr {
     }
 }
 
-/// A packet that is not TCP's: its headers and its length.
+/// A packet other than TCP: its headers and its length.
 fn other(rng: &mut Rng) -> (Vec<u8>, usize) {
     let mut packet = ethernet(rng.below(2) == 0);
     let hosts = [
@@ -183,7 +184,7 @@ fn other(rng: &mut Rng) -> (Vec<u8>, usize) {
             (packet, 14 + 20 + 8 + 56)
         }
         _ => {
-            // A datagram of an even number of octets, its checksum left out as RFC 768 allows.
+            // A datagram of even length, without a checksum, as RFC 768 allows.
             let len = 2 * (20 + rng.below(500)) as usize;
             ipv4(&mut packet, 17, hosts, 8 + len as u16);
             packet.extend_from_slice(&(32_768 + rng.below(32) as u16).to_be_bytes());

@@ -1,18 +1,21 @@
-//! Captures made to be hard to analyse, the same octets for the same arguments on every machine.
+//! Captures that are hard to analyse. The same arguments give the same bytes on every machine.
 //!
-//! They are pcap files (microseconds, Ethernet) in which packets are held up to a few octets beyond their headers, as
-//! in the capture of 302 MB and 2.87 million packets whose account (tcptrace, 2005) is the reason for them. Each
-//! is of connections simulated in virtual time from [`SEED`]; checksums are right.
+//! They are pcap files (microseconds, Ethernet) that hold little more than each packet's headers.
+//! They resemble a published capture of 302 MB and 2.87 million packets (tcptrace, 2005). Each
+//! contains connections that are simulated in virtual time from [`SEED`]; checksums are right.
 //!
-//! | module | what it is |
+//! Start with [`KINDS`].
+//!
+//! | module | contents |
 //! |---|---|
-//! | `frame` | packets and records as octets |
-//! | `receiver` | what the receiving end acknowledges |
-//! | `flow` | one connection in time |
-//! | `schedule` | many of them in one file |
-//! | `bulk`, `short`, `mixed` | which connections each kind of capture has |
+//! | `frame` | encoding of packets and records |
+//! | `receiver` | acknowledgements of the receiving end |
+//! | `flow` | one connection over time |
+//! | `schedule` | many connections in one file |
+//! | `bulk`, `short`, `mixed` | the connections of each kind of capture |
 //!
-//! Left out: link layers other than Ethernet with a VLAN tag, tunnels, fragments; the tests of the readers have those.
+//! Left out: link layers other than Ethernet with a VLAN tag, tunnels, fragments; the tests of the
+//! readers cover those.
 
 mod bulk;
 mod flow;
@@ -34,10 +37,10 @@ use sim::Rng;
 use frame::Capture;
 use schedule::Load;
 
-/// Seeds every capture.
+/// The seed of every capture.
 pub const SEED: u64 = 2005;
 
-/// The largest [`Scale`]: above it, long connections would pass 2^32 octets.
+/// The largest [`Scale`]; above it, long connections would exceed 2^32 bytes.
 pub const SCALE_MAX: f64 = 8.0;
 
 /// The time of the first packet, in nanoseconds since 1970: 1 July 2005, midnight UTC.
@@ -45,15 +48,15 @@ const EPOCH_NS: u64 = 1_120_176_000 * 1_000_000_000;
 
 /// A kind of capture.
 pub struct Kind {
-    /// What it is asked for by, and what its file is called, without `.pcap`.
+    /// Its name on the command line, and the name of its file without `.pcap`.
     pub name: &'static str,
-    /// What is in it, as a sentence without its full stop.
+    /// Its contents, as a sentence without the full stop.
     pub what: &'static str,
-    /// What an analyser that is fast on it shows: "that ..." or "what ...".
+    /// What it tests in an analyser: "that ..." or "what ...".
     pub proves: &'static str,
-    /// How many packets there are at scale 1, to a hundredth part.
+    /// Number of packets at scale 1, to within a hundredth.
     pub packets: u64,
-    /// How much of each packet is held.
+    /// Captured bytes of each packet.
     snap: usize,
     load: fn(Scale) -> Box<dyn Load>,
 }
@@ -115,24 +118,25 @@ pub fn named(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 
-/// What a capture holds.
+/// The size of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Written {
-    /// Records.
+    /// Number of records.
     pub packets: u64,
-    /// Octets of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
 impl Kind {
-    /// About how many packets there are at `scale`.
+    /// Approximate number of packets at `scale`.
     pub fn packets_at(&self, scale: Scale) -> u64 {
         scale.of(self.packets)
     }
 
-    /// Writes the capture; `progress` hears now and then how many packets there are.
+    /// Writes the capture; `progress` is called at intervals with the number of packets so far.
     ///
-    /// The long connections of the first four kinds grow with the scale; of the others there are more.
+    /// In the first four kinds, the scale lengthens the connections; in the others it adds
+    /// connections.
     ///
     /// # Errors
     /// Those of `out`.
@@ -156,20 +160,20 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// How large a capture is, against the size it was described with: above 0, at most [`SCALE_MAX`].
+/// Size of a capture relative to its description: above 0, at most [`SCALE_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Scale(f64);
 
 impl Scale {
-    /// The size of the descriptions.
+    /// The size in the descriptions.
     pub const ONE: Self = Self(1.0);
 
-    /// The scale `factor`, if there is such.
+    /// The scale `factor`, if it is valid.
     pub fn new(factor: f64) -> Option<Self> {
         (factor > 0.0 && factor <= SCALE_MAX).then_some(Self(factor))
     }
 
-    /// So many times `count`, at least 1.
+    /// `count` times the scale, at least 1.
     pub fn of(self, count: u64) -> u64 {
         ((count as f64 * self.0).round() as u64).max(1)
     }
@@ -190,7 +194,7 @@ impl FromStr for Scale {
     }
 }
 
-/// What is no [`Scale`].
+/// The value is not a valid [`Scale`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a scale is a number above 0, at most {SCALE_MAX}")]
 pub struct ScaleError;

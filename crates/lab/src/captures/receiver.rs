@@ -1,22 +1,23 @@
-//! The receiving end of a transfer: what it acknowledges, and when (RFC 9293, RFC 5681 4.2, RFC 2018, RFC 2883).
+//! The receiving end of a transfer: what it acknowledges, and when (RFC 9293, RFC 5681 4.2, RFC
+//! 2018, RFC 2883).
 //!
-//! It counts in segments, not octets: every transfer here sends each segment again as it was. The window never
-//! closes, and no acknowledgement waits for a timer.
+//! It counts in segments, not bytes: in these transfers every retransmission repeats a whole
+//! segment. The window never closes, and no acknowledgement waits for a timer.
 
-/// Blocks of a SACK option, at most, beside time stamps.
+/// Limit of blocks in a SACK option, beside timestamps.
 const BLOCKS_MAX: usize = 3;
 
-/// What a receiver knows.
+/// The state of a receiver.
 #[derive(Debug, Default)]
 pub(super) struct Receiver {
     /// The first segment that is missing.
     next: u32,
-    /// What came beyond it, `from..to`, latest arrival first.
+    /// Segments received beyond it as `from..to`, latest arrival first.
     held: Vec<(u32, u32)>,
     /// Segments in order since the last acknowledgement.
     unacknowledged: u32,
     acknowledged: u32,
-    /// The time stamp to echo (RFC 7323 4.3).
+    /// The timestamp to echo (RFC 7323 4.3).
     timestamp: u32,
 }
 
@@ -25,21 +26,22 @@ pub(super) struct Receiver {
 pub(super) struct Acknowledgement {
     /// The first segment that is missing.
     pub(super) next: u32,
-    /// The time stamp to echo.
+    /// The timestamp to echo.
     pub(super) timestamp: u32,
     blocks: [(u32, u32); BLOCKS_MAX],
     count: usize,
 }
 
 impl Acknowledgement {
-    /// SACK blocks `from..to`, the latest first; a duplicate's before all (RFC 2883).
+    /// SACK blocks `from..to`, the latest first; a block for a duplicate precedes all others (RFC
+    /// 2883).
     pub(super) fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..self.count]
     }
 }
 
 impl Receiver {
-    /// Takes segment `index`; gives the acknowledgement that it causes, if any.
+    /// Receives segment `index`; returns the acknowledgement that it triggers, if any.
     pub(super) fn receive(&mut self, index: u32, timestamp: u32) -> Option<Acknowledgement> {
         if index <= self.acknowledged {
             self.timestamp = timestamp;
@@ -62,7 +64,7 @@ impl Receiver {
         (is_late || self.unacknowledged >= 2).then(|| self.acknowledge(None))
     }
 
-    /// Everything in order so far, said at the end.
+    /// Acknowledges everything in order so far, at the end of the transfer.
     pub(super) fn acknowledge(&mut self, duplicate: Option<(u32, u32)>) -> Acknowledgement {
         self.unacknowledged = 0;
         self.acknowledged = self.next;
@@ -81,7 +83,7 @@ impl Receiver {
         }
     }
 
-    /// Joins `index` with what it touches, and puts that first.
+    /// Merges `index` with adjacent blocks, and moves the result to the front.
     fn hold(&mut self, index: u32) {
         let mut joined = (index, index + 1);
         self.held.retain(|&(from, to)| {

@@ -1,4 +1,4 @@
-//! Many connections in one capture, in order of time.
+//! Interleaves many connections in one capture, in order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,15 +9,15 @@ use sim::Rng;
 use super::flow::{Flow, Moment, Plan};
 use super::frame::Capture;
 
-/// After how many packets progress is told.
+/// Number of packets between two progress reports.
 const TELL_EVERY: u64 = 1 << 16;
 
-/// Connections that begin one after the other, and what else is on the link.
+/// Connections that start one after another, and other traffic on the link.
 pub(super) trait Load {
-    /// The next connection and when it begins, never earlier than the one before; `None` after the last.
+    /// The next connection and its start time, which never decreases; `None` after the last.
     fn next(&mut self, rng: &mut Rng) -> Option<(u64, Plan)>;
 
-    /// What passes besides, right after a packet of a connection.
+    /// Writes other traffic right after a packet of a connection.
     ///
     /// # Errors
     /// Those of the file.
@@ -27,7 +27,7 @@ pub(super) trait Load {
     }
 }
 
-/// Writes all packets of `load`; `progress` hears now and then how many there are.
+/// Writes all packets of `load`; `progress` is called at intervals with the number so far.
 ///
 /// # Errors
 /// Those of the file.

@@ -1,4 +1,4 @@
-//! The capture of very many short connections.
+//! The capture with very many short connections.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -16,7 +16,7 @@ const CLIENTS: u64 = 4_096;
 const SERVERS: u64 = 250;
 const PORT_FIRST: u64 = 10_000;
 
-/// Between the beginnings of two connections, on the average.
+/// Mean time between the starts of two connections.
 const BETWEEN_NS: u64 = 20_000;
 
 struct Short {
@@ -76,7 +76,7 @@ impl Load for Short {
     }
 }
 
-/// The host of that number in a network of the range for benchmarks (RFC 2544 C.2.2).
+/// Host number `number` in a network of the range for benchmarks (RFC 2544 C.2.2).
 fn host(first: u8, second: u8, number: u64) -> IpAddr {
     let [.., high, low] = (number + 1).to_be_bytes();
     IpAddr::V4(Ipv4Addr::new(first, second, high, low))

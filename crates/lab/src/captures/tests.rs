@@ -1,4 +1,4 @@
-//! Each kind, small: right checksums, the counts it claims, the same octets each time.
+//! Small captures of each kind: right checksums, the promised counts, the same bytes each time.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,7 @@ struct Tcp {
 }
 
 impl Tcp {
-    /// The connection, whoever sent.
+    /// The connection, independent of the sender.
     fn connection(&self) -> Vec<u8> {
         let half = self.ends.len() / 2;
         let (from, to) = self.ends.split_at(half);
@@ -45,13 +45,13 @@ fn u16_at(octets: &[u8], at: usize) -> usize {
     usize::from(octets[at]) << 8 | usize::from(octets[at + 1])
 }
 
-/// Whether a checksum is right over `octets`, and what follows in zeros.
+/// Whether a checksum is right over `octets` and any number of zeros after them.
 fn is_right(octets: &[u8]) -> bool {
     let even = [octets, &[0][..octets.len() % 2]].concat();
     frame::fold(frame::sum(&even)) == 0
 }
 
-/// All packets that are TCP's, and how many are not; every length and checksum is checked on the way.
+/// All TCP packets, and the number of others; checks every length and checksum.
 fn parse(file: &[u8]) -> (Vec<Tcp>, usize) {
     let (mut packets, mut others) = (Vec::new(), 0);
     let mut rest = &file[24..];
@@ -96,7 +96,7 @@ fn parse_packet(packet: &[u8], len: usize, time_us: u64) -> Option<Tcp> {
     let tcp = &ip[header..];
     let tcp_len = len - at - header;
     let pseudo = [addresses, &[0, 6], &(tcp_len as u16).to_be_bytes()].concat();
-    // What is not held is zeros, as what is held of the payload is.
+    // The missing part of the payload consists of zeros, like the captured part.
     assert!(is_right(&[&pseudo, tcp].concat()));
     let data = usize::from(tcp[12] >> 4) * 4;
     assert!(tcp.len() >= data && tcp[data..].iter().all(|&octet| octet == 0));
@@ -122,7 +122,7 @@ fn tcp_of(name: &str) -> Vec<Tcp> {
     parse(&file(named(name).unwrap(), SMALL).0).0
 }
 
-/// The numbers, among its connection's packets, of those that send again what was sent before.
+/// For each connection, the indices of its packets that repeat earlier data.
 fn resent(packets: &[Tcp]) -> HashMap<Vec<u8>, Vec<usize>> {
     let mut seen = HashSet::new();
     let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
@@ -149,7 +149,7 @@ fn every_kind_is_the_same_each_time_and_counts_what_it_claims() {
         let (packets, others) = parse(&octets);
         assert_eq!((packets.len() + others) as u64, written.packets, "{kind:?}");
         let claimed = kind.packets_at(SMALL) as f64;
-        // The largest connections of `mixed` are not among so few.
+        // A small `mixed` capture lacks the largest connections.
         let share = if kind.name == "mixed" { 0.4 } else { 0.02 };
         let off = written.packets as f64 / claimed - 1.0;
         assert!(

@@ -13,10 +13,10 @@ use shaper::{Direction, Engine, EngineError};
 
 use super::treatment::Both;
 
-/// Packets that may wait in one direction, and be on their way in it.
+/// Limit of packets that are queued or in flight in one direction.
 const PACKETS_MAX: u32 = 16_384;
 
-/// What comes faster than the thread takes it waits in here, in octets.
+/// Receive buffer in bytes, for bursts that arrive faster than the thread reads.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// A box that runs until it is dropped.
@@ -27,11 +27,12 @@ pub(super) struct Bridge {
 }
 
 impl Bridge {
-    /// Starts one between two interfaces of `namespace`: `both.up` is for what comes from the first. What leaves a queue
-    /// arrives `delay` later. `prepare` may change the engine before.
+    /// Starts a box between two interfaces of `namespace`. `both.up` shapes packets that arrive at
+    /// the first one. A packet that leaves a queue arrives `delay` later. `prepare` may change the
+    /// engine before it starts.
     ///
     /// # Errors
-    /// The interfaces cannot be opened, or the disciplines do not fit together.
+    /// The interfaces cannot be opened, or the disciplines cannot be combined.
     pub(super) fn start(
         namespace: &Namespace,
         (lan, wan): (&str, &str),
@@ -61,7 +62,8 @@ impl Bridge {
         let stop = Arc::new(AtomicBool::new(false));
         let stops = Arc::clone(&stop);
         let thread = namespace.spawn(lan, move || {
-            // A box of its own would have a processor of its own.
+            // The thread gets a higher priority, since a real box would have a processor of its
+            // own.
             urgency::hasten(true);
             engine.run(&stops)
         })?;
@@ -74,7 +76,8 @@ impl Bridge {
     /// Ends it.
     ///
     /// # Errors
-    /// What it had ended with before: an interface has vanished, or the system failed.
+    /// The error with which it had already ended: an interface has vanished, or a system call
+    /// failed.
     pub(super) fn end(mut self) -> Result<(), EngineError> {
         match self.join() {
             None => Ok(()),
@@ -91,7 +94,7 @@ impl Bridge {
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        // Whoever drops it without asking has an error of its own to tell.
+        // A caller that drops it without `end` has an error of its own to report.
         let _ = self.join();
     }
 }

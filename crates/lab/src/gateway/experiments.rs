@@ -1,4 +1,4 @@
-//! Experiments beside the rows: pings of B in one setting and in another.
+//! Experiments besides the rows: B's pings in several settings.
 
 use std::time::{Duration, Instant};
 
@@ -17,18 +17,19 @@ use super::stage::{DRAIN, Error, Stage, join};
 use super::topology::{FAR, FARS};
 use super::treatment::{Both, ETHERNET, Treatment, shaped, share};
 
-/// Octets of data of a ping that fills a packet.
+/// Bytes of data in a ping that fills a packet.
 const FULL_PING: u16 = 1_472;
 
-/// Buckets of the SFQ that changes its hash: so few that some measurements show what is rare with Linux's 1,024.
+/// Buckets of the SFQ that changes its hash. They are so few that collisions, rare with Linux's
+/// 1,024 buckets, show in some measurements.
 const DIVISOR: u32 = 8;
 
-/// How often that one changes it.
+/// Interval at which that SFQ changes its hash.
 const PERIOD: base::Duration = base::Duration::from_secs(5);
 
-/// What goes on beside the pings, and what they are.
+/// The pings and the other traffic of a setting.
 struct Scene<'a> {
-    /// What the gateway asks for what goes up.
+    /// The gateway's queue for upstream traffic.
     queue: Spec,
     load: Load,
     beside: Beside,
@@ -151,7 +152,7 @@ impl Plan {
                 }),
                 load: Load::None,
                 beside: Beside {
-                    // Both together are one and a half times the link.
+                    // The two floods together are one and a half times the link's rate.
                     floods: [FARS[1], FARS[2]]
                         .map(|to| (to, self.link.up_bps / 4 * 3))
                         .to_vec(),
@@ -243,7 +244,7 @@ impl Plan {
         self.settle_until(from)?;
         let targets = scene.targets.iter();
         let targets = targets.map(|&(name, to, tos)| target(name, to, tos, 56));
-        // SFQ holds more than the modem does.
+        // SFQ queues more than the modem does.
         let wait = self.wait(Duration::from_secs(1));
         let pinger = stage.pings(self.pings(targets.collect(), wait))?;
         let trips = join(pinger)?;

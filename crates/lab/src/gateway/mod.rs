@@ -1,15 +1,16 @@
-//! The home gateway: two hosts behind a slow link, what they do to each other, and what a queue can do about it.
+//! The home-gateway experiment: two hosts behind a slow link, how they affect each other, and how
+//! queues change that. Start with `rows` for the six settings, then `run`.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `rows` | the six rows of the published table, and its figures |
 //! | `treatment` | the link, and queues by name |
 //! | `topology`, `bridge`, `stage` | the hosts in namespaces, the boxes between them, and a run of both |
 //! | `traffic`, `pinger` | loads and probes of hosts in namespaces |
 //! | `model` | the same hosts, loads and probes in virtual time |
-//! | `run`, `stop` | a row, here or there, and ending it early |
+//! | `run`, `stop` | a row in either place, and ending it early |
 //! | `experiments`, `tunnel` | tunnels, bands and SFQ's perturb |
-//! | `outcome`, `targets`, `report` | what came of it, as a value, against what is to be reached, and for people |
+//! | `outcome`, `targets`, `report` | the results as a value, compared with targets, and as a report |
 
 mod bridge;
 pub mod experiments;

@@ -1,4 +1,4 @@
-//! What came out of the experiment, as a value and as `results.json`.
+//! The results of the experiment, as a value and as `results.json`.
 
 use serde::Serialize;
 
@@ -6,10 +6,10 @@ use super::rows::{Published, Result, Row, jain, mean};
 use super::treatment::Link;
 use crate::report::MachineInfo;
 
-/// The schema of `results.json`; its version increases when a field changes its meaning.
+/// The version of `results.json`; it increases when a field changes its meaning.
 pub const SCHEMA: &str = "lab.home-gateway/1";
 
-/// All that was measured.
+/// All results.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// [`SCHEMA`].
@@ -20,35 +20,35 @@ pub struct Outcome {
     pub place: &'static str,
     /// The link.
     pub link: Link,
-    /// What the gateway did in the rows with a policy.
+    /// What the gateway did in the rows that have a policy.
     pub treatment: String,
     /// Seconds of each measurement.
     pub seconds: u64,
-    /// Chance of everything that has any.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Whether it was stopped before all was measured.
+    /// Whether it was stopped before everything was measured.
     pub interrupted: bool,
-    /// What was under way when it was stopped, which was measured in part at most.
+    /// The measurement that was in progress when it was stopped, if any.
     pub cut_short: Option<String>,
     /// The rows that were measured.
     pub rows: Vec<RowOutcome>,
-    /// Nine connections of A against one of B.
+    /// Results of nine connections of A against one of B.
     pub fairness: Vec<Fairness>,
     /// Further experiments.
     pub experiments: Vec<Experiment>,
     /// How it was measured, a sentence each.
     pub method: Vec<String>,
-    /// Where.
+    /// The machine of the run.
     pub machine: MachineInfo,
 }
 
-/// A row, as often as it was measured.
+/// A row, with all its measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowOutcome {
-    /// Which.
+    /// The row.
     #[serde(flatten)]
     pub row: Row,
-    /// What was published of it.
+    /// The published figures.
     pub published: &'static Published,
     /// Each measurement.
     pub runs: Vec<Result>,
@@ -61,12 +61,12 @@ pub struct Fairness {
     pub treatment: String,
     /// B's share of each measurement, 0 to 1.
     pub shares: Vec<f64>,
-    /// Jain's index of both hosts' shares, of each measurement.
+    /// Jain's index of both hosts' shares, for each measurement.
     pub jain: Vec<f64>,
 }
 
 impl Fairness {
-    /// That of these shares of B.
+    /// The result for these shares of B.
     #[must_use]
     pub fn new(treatment: String, shares: Vec<f64>) -> Self {
         let jain = shares.iter().map(|&b| jain(&[1.0 - b, b])).collect();
@@ -78,7 +78,7 @@ impl Fairness {
     }
 }
 
-/// An experiment beside the rows: pings in several settings.
+/// An experiment besides the rows: pings in several settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Experiment {
     /// `tunnel`, `bands` or `perturb`.
@@ -94,7 +94,7 @@ pub struct Experiment {
 /// One setting of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setting {
-    /// What is different in it.
+    /// What distinguishes it.
     pub name: String,
     /// Streams of pings.
     pub streams: Vec<Stream>,
@@ -103,14 +103,14 @@ pub struct Setting {
 /// A stream of pings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stream {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Round trips in milliseconds by when they were sent in seconds; null for one without reply.
+    /// Pairs of sending time in seconds and round-trip time in milliseconds; null without a reply.
     pub pings: Vec<(f64, Option<f64>)>,
 }
 
 impl Stream {
-    /// The round trip that a share `p` of the answered pings did not exceed, in milliseconds.
+    /// The round-trip time that a share `p` of the answered pings did not exceed, in milliseconds.
     #[must_use]
     pub fn percentile_ms(&self, p: f64) -> Option<f64> {
         self.as_result().ping_percentile_ms(p)
@@ -133,7 +133,7 @@ impl Stream {
 /// Several measurements of one figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// How many.
+    /// Number of measurements.
     pub count: usize,
     /// Their mean.
     pub mean: f64,
@@ -141,7 +141,7 @@ pub struct Spread {
     pub min: f64,
     /// The greatest.
     pub max: f64,
-    /// Half of the interval about the mean in which the true mean is with 95 % (Student's t); `None` of fewer than two.
+    /// Half of the 95 % confidence interval of the mean (Student's t); `None` for fewer than two.
     pub half_95: Option<f64>,
 }
 
@@ -153,7 +153,7 @@ const T_95: [f64; 30] = [
 ];
 
 impl Spread {
-    /// The spread of `values`; `None` of none.
+    /// The spread of `values`; `None` if there are none.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
@@ -174,7 +174,7 @@ impl Spread {
 }
 
 impl RowOutcome {
-    /// A row that was not measured yet.
+    /// A row without measurements.
     #[must_use]
     pub fn new(row: Row) -> Self {
         Self {
@@ -184,7 +184,7 @@ impl RowOutcome {
         }
     }
 
-    /// Whether one of its measurements was stopped before its time.
+    /// Whether one of its measurements was stopped early.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.runs.iter().any(|run| run.partial)
@@ -203,14 +203,14 @@ impl RowOutcome {
 }
 
 impl Outcome {
-    /// The row of this number, if it was measured.
+    /// The row with this number, if it was measured.
     #[must_use]
     pub fn row(&self, number: u8) -> Option<&RowOutcome> {
         let measured = |row: &&RowOutcome| row.row.number == number && !row.runs.is_empty();
         self.rows.iter().find(measured)
     }
 
-    /// What is to be said of its having been stopped; `None` when it was not.
+    /// A sentence that says that and when the run was stopped; `None` if it was not.
     #[must_use]
     pub fn stopped(&self) -> Option<String> {
         let during = self.cut_short.as_ref();
@@ -230,14 +230,14 @@ impl Outcome {
         })
     }
 
-    /// It as `results.json`.
+    /// The results as `results.json`.
     #[must_use]
     pub fn to_json(&self) -> String {
         let json = serde_json::to_string_pretty(self);
         json.expect("an outcome holds only strings, numbers and lists of them") + "\n"
     }
 
-    /// All pings as `pings.csv`: where they were sent, in which measurement, when, and their round trip.
+    /// All pings as `pings.csv`: setting, measurement, sending time and round-trip time.
     #[must_use]
     pub fn pings_csv(&self) -> String {
         let mut out = String::from("part,setting,stream,run,sent_s,rtt_ms\r\n");

@@ -1,4 +1,4 @@
-//! Pings from a namespace, with the kernel's time stamps.
+//! Sends pings from a namespace, with the kernel's timestamps.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,9 +16,9 @@ use super::stop::Stop;
 /// One stream of pings.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
-    /// What it is called.
+    /// Its name.
     pub(super) name: String,
-    /// Who is asked.
+    /// The destination.
     pub(super) to: Ipv4Addr,
     /// TOS octet.
     pub(super) tos: u8,
@@ -26,26 +26,27 @@ pub(super) struct Target {
     pub(super) size: u16,
 }
 
-/// Who is asked how often.
+/// Destinations and timing of pings.
 #[derive(Debug, Clone)]
 pub(super) struct Pings {
-    /// All at once.
+    /// All destinations, pinged at the same time.
     pub(super) targets: Vec<Target>,
     /// Between two pings of one target.
     pub(super) interval: Duration,
     /// Pings of each.
     pub(super) count: u64,
-    /// How long a reply is waited for.
+    /// How long to wait for a reply.
     pub(super) wait: Duration,
 }
 
-/// The longest wait after which it is looked whether it is stopped.
+/// Longest wait before checking whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Pings from the calling thread's namespace, until it is stopped at most. Returns the round trips of each target.
+/// Pings from the calling thread's namespace until all are sent or it is stopped. Returns the round
+/// trips of each target.
 ///
 /// # Errors
-/// What the kernel said of the sockets.
+/// The kernel's error for a socket.
 pub(super) fn run(pings: &Pings, stop: &Stop) -> io::Result<Vec<Trips>> {
     let streams = pings.targets.iter().map(|target| StreamPlan {
         name: target.name.clone(),
@@ -89,7 +90,7 @@ struct Lane {
     to: SocketAddr,
     tos: u8,
     data: Vec<u8>,
-    /// The kernel's numbers of what was sent, and ours.
+    /// Pairs of the kernel's number of a packet and ours.
     sent: VecDeque<(u32, u64)>,
 }
 
@@ -141,7 +142,7 @@ impl Pinger {
             Echo {
                 kind: Kind::Request,
                 identifier: lane.socket.identifier(),
-                // ICMP has the lower half of the number.
+                // ICMP carries the low 16 bits of the number.
                 sequence: due.sequence as u16,
                 data: &lane.data,
             }
@@ -162,7 +163,7 @@ impl Pinger {
                     lane.sent.drain(..=at);
                 }
             }
-            // Errors show as pings without reply.
+            // Errors appear as pings without a reply.
             lane.socket.errors().for_each(drop);
             loop {
                 lane.socket.recv(&mut self.batch)?;
@@ -180,7 +181,7 @@ impl Pinger {
                             tos: packet.traffic_class.unwrap_or(0),
                             far: None,
                         };
-                        // One that is nobody's is counted there.
+                        // The experiment counts a reply that belongs to no ping.
                         let _ = self.experiment.received(reply);
                     }
                 }

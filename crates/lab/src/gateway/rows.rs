@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What host A does to the link.
+/// Host A's load on the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
@@ -10,16 +10,16 @@ pub enum Load {
     None,
     /// Three bulk TCP connections, as `scp` three times.
     Bulk,
-    /// 8.2 Mbit/s of UDP in datagrams of 1,400 octets.
+    /// 8.2 Mbit/s of UDP in datagrams of 1,400 bytes.
     Flood,
 }
 
 /// A row: a load, without the policy or with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Row {
-    /// As published, 1 to 6.
+    /// The published number, 1 to 6.
     pub number: u8,
-    /// What A does.
+    /// A's load.
     pub load: Load,
     /// Whether the gateway shapes.
     pub shaped: bool,
@@ -36,7 +36,7 @@ impl Row {
         row(6, Load::Flood, true),
     ];
 
-    /// What was published of it.
+    /// The published figures of this row.
     #[must_use]
     pub fn published(&self) -> &'static Published {
         &PUBLISHED[usize::from(self.number.clamp(1, 6)) - 1]
@@ -93,28 +93,29 @@ const fn published(
     }
 }
 
-/// What a row amounts to, measured or computed.
+/// The figures of a row, measured or computed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Result {
     /// Loss of the 200 kbit/s stream, in per cent.
     pub loss_percent: f64,
     /// Its jitter in milliseconds, RFC 3550 6.4.1.
     pub jitter_ms: f64,
-    /// How long each page load took, in milliseconds.
+    /// The time of each page load, in milliseconds.
     pub page_ms: Vec<f64>,
-    /// Page loads that were given up.
+    /// Number of page loads that failed.
     pub page_failures: u32,
-    /// How long a browser took for each, in milliseconds.
+    /// The time of each page load in a browser, in milliseconds.
     pub browser_ms: Vec<f64>,
     /// Page loads that the browser did not finish.
     pub browser_failures: u32,
-    /// Round trips of B's pings, in milliseconds by when they were sent in seconds; `None` for one without reply.
+    /// B's pings, as pairs of sending time in seconds and round-trip time in milliseconds; `None`
+    /// without a reply.
     pub pings: Vec<(f64, Option<f64>)>,
     /// B's share of the bulk data through the link, with one connection against A's load.
     pub share: Option<f64>,
-    /// What went through in all while B's share was measured, in bits of payload a second.
+    /// Total throughput while B's share was measured, in bits of payload per second.
     pub goodput_bps: Option<f64>,
-    /// It was stopped before its time: the figures are of what was measured until then.
+    /// Whether it was stopped early, so that the figures cover only a part.
     pub partial: bool,
 }
 
@@ -131,7 +132,7 @@ impl Result {
         mean(&self.browser_ms)
     }
 
-    /// The round trip that a share `p` of the answered pings did not exceed.
+    /// The round-trip time that a share `p` of the answered pings did not exceed.
     #[must_use]
     pub fn ping_percentile_ms(&self, p: f64) -> Option<f64> {
         let mut answered: Vec<f64> = self.pings.iter().filter_map(|ping| ping.1).collect();
@@ -151,13 +152,13 @@ impl Result {
     }
 }
 
-/// The mean; `None` of nothing.
+/// The mean; `None` for an empty slice.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Jain's index of fairness of what each got: 1 when all got the same, 1/n when one got everything.
+/// Jain's fairness index: 1 if all shares are equal, 1/n if one has everything.
 #[must_use]
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();

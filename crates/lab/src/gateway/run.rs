@@ -1,4 +1,4 @@
-//! One row, in namespaces or in virtual time.
+//! Runs one row, in namespaces or in virtual time. Start with [`Plan::probe`].
 
 use std::io;
 use std::net::TcpListener;
@@ -17,46 +17,46 @@ use super::traffic::browser::{Browser, Profile};
 use super::traffic::page;
 use super::treatment::{Both, Link, Treatment};
 
-/// How often B pings.
+/// Interval between B's pings.
 pub(super) const PING_EVERY: base::Duration = base::Duration::from_millis(100);
 
-/// Wait between one page and the next.
+/// Pause between two page loads.
 const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
-/// The longest wait after which it is looked whether it is stopped.
+/// Longest wait before checking whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Seconds of which a share is told at least; in less there are few packets.
+/// Shortest measurement of a share in seconds; a shorter one has too few packets.
 const SHARE_LEAST_S: f64 = 1.0;
 
-/// Pages that a browser loads in a row.
+/// Number of consecutive page loads in a browser.
 const BROWSER_LOADS: usize = 3;
 
-/// Where the hosts are.
+/// Where the hosts run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In network namespaces, with the kernel's TCP, in real time.
     Namespaces,
-    /// In a model, with a TCP of its own, in virtual time: the same seed gives the same result.
+    /// In a model with a TCP of its own, in virtual time: the same seed gives the same result.
     Model,
 }
 
-/// What all rows have in common.
+/// The settings that all rows share.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Where the hosts are.
+    /// Where the hosts run.
     pub place: Place,
     /// The slow link.
     pub link: Link,
-    /// What the gateway does in the rows with a policy.
+    /// The gateway's policy in the rows that have one.
     pub treatment: Treatment,
     /// How long each row is measured, in seconds.
     pub seconds: u64,
-    /// How long the load has to settle before, in seconds; not in the model.
+    /// How long the load runs before the measurement, in seconds; not used in the model.
     pub settle: u64,
-    /// Chance of everything that has any.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Ends a measurement before its time.
+    /// Ends a measurement early.
     pub stop: Stop,
 }
 
@@ -65,7 +65,7 @@ impl Plan {
         Duration::from_secs(self.settle)
     }
 
-    /// Half of a measurement, 2 s at least.
+    /// Half the length of a measurement, at least 2 s.
     fn half(&self) -> Duration {
         Duration::from_secs((self.seconds / 2).max(2))
     }
@@ -94,7 +94,7 @@ impl Plan {
         Stage::new(&self.link, (&shaper, self.seed), false, &self.stop)
     }
 
-    /// How long a reply is waited for through a line of which `more` waits above the modem.
+    /// How long to wait for a reply, if `more` is the queueing time above the modem's.
     pub(super) fn wait(&self, more: Duration) -> Duration {
         Duration::from_millis(self.link.longest_ms() + 500) + more
     }
@@ -108,7 +108,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Pings of B for all of the measurement.
+    /// B's pings for the whole measurement.
     pub(super) fn pings(&self, targets: Vec<Target>, wait: Duration) -> Pings {
         Pings {
             targets,
@@ -118,10 +118,10 @@ impl Plan {
         }
     }
 
-    /// The first half of a row: stream, pings and pages of B beside the load of A.
+    /// The first half of a row: B's stream, pings and page loads beside A's load.
     ///
     /// # Errors
-    /// What the kernel said, or disciplines that do not fit together.
+    /// The kernel's error, or disciplines that cannot be combined.
     pub fn probe(&self, row: Row) -> Result<rows::Result, Error> {
         match self.place {
             Place::Model => {
@@ -178,9 +178,9 @@ impl Plan {
         Ok(result)
     }
 
-    /// The second half of a row: B's share of the link with one bulk connection against the load of A, of which there
-    /// are `bulk` if it is such, and what both got in bits of payload a second. In namespaces it is measured for half of
-    /// the time.
+    /// The second half of a row: B's share of the link with one bulk connection against A's load,
+    /// and the throughput of both in bits of payload per second. `bulk` is the number of A's
+    /// connections if its load is bulk. In namespaces this is measured for half of the time.
     ///
     /// # Errors
     /// As [`Plan::probe`].
@@ -203,7 +203,7 @@ impl Plan {
         };
         self.settle_until(from)?;
         let (before, since) = (both(&stage), Instant::now());
-        // A moment before the end, when all still send.
+        // Shortly before the end, while all still send.
         self.stop.sleep_until(end - Duration::from_millis(100));
         let (after, seconds) = (both(&stage), since.elapsed().as_secs_f64());
         stage.finish()?;
@@ -214,8 +214,8 @@ impl Plan {
         Ok((b / (a + b).max(1.0), (a + b) * 8.0 / seconds.max(0.001)))
     }
 
-    /// Page loads of a browser at B beside the load of A, in milliseconds, and how many did not end in time. Only in
-    /// namespaces.
+    /// Page loads of a browser on B beside A's load, in milliseconds, and the number that did not
+    /// finish in time. Only in namespaces.
     ///
     /// # Errors
     /// As [`Plan::probe`], and a browser that cannot be started.
@@ -252,7 +252,7 @@ impl Plan {
     }
 }
 
-/// Serves the page at the far side; what browsers say of their loads comes out.
+/// Serves the page at the far side. The receiver gets the load times that browsers report.
 fn serve(stage: &Stage, end: Instant) -> io::Result<(Job, Receiver<f64>)> {
     let far = &stage.topology.far;
     let listener = far.run(|| TcpListener::bind(web()))??;
@@ -270,8 +270,8 @@ fn far() -> Target {
     }
 }
 
-/// Loads pages one after the other until `end`, and says of each how long it took in milliseconds, or that it did not
-/// get there.
+/// Loads pages one after another until `end`. Sends each load's time in milliseconds, or that it
+/// failed.
 fn load_pages(end: Instant, loads: &Sender<Option<f64>>, stop: &Stop) {
     loop {
         let left = end.saturating_duration_since(Instant::now());
@@ -280,7 +280,7 @@ fn load_pages(end: Instant, loads: &Sender<Option<f64>>, stop: &Stop) {
         }
         let load = page::load(web(), left.min(page::LOAD_MAX));
         let load = load.map(|time| time.as_secs_f64() * 1e3);
-        // Nobody listens any more after a stop.
+        // After a stop the receiver may be gone.
         if load.is_some() || left >= page::CHANCE {
             let _ = loads.send(load);
         }

@@ -1,5 +1,5 @@
-//! A topology with its line running, and who sends and listens on it. Everything ends by itself at a given
-//! time, and what is measured when it is stopped.
+//! A running topology with its line, senders and receivers. Each sender and receiver ends by itself
+//! at a given time; measurements also end when stopped.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -22,28 +22,28 @@ use super::traffic::{Span, bulk, flood, stream};
 use super::treatment::{Both, Link};
 use super::tunnel;
 
-/// First port of the bulk connections of A, and the port of B's.
+/// First port of A's bulk connections, and the port of B's.
 const BULK_A: u16 = 2_200;
 const BULK_B: u16 = 2_199;
 const STREAM: u16 = 5_001;
 const FLOOD: u16 = 5_009;
 
-/// After the end, what is under way may still arrive, and connections may still be reset.
+/// Time after the end for packets in flight, and for connections to be reset.
 pub(super) const DRAIN: Duration = Duration::from_millis(700);
 
-/// How the congestion is controlled that the experiment is about; where the kernel has another one too, it is not asked.
+/// The congestion control of the experiment, whatever the kernel's default is.
 const CONTROL: &str = "cubic";
 
-/// What went wrong.
+/// Errors of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel's word on namespaces, interfaces or sockets.
+    /// The kernel's error for namespaces, interfaces or sockets.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Disciplines that do not fit together.
+    /// Disciplines that cannot be combined.
     #[error(transparent)]
     Spec(#[from] qos::tree::SpecError),
-    /// A box on the line could not be made, or ended.
+    /// A box on the line could not be started, or it ended.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// It was stopped before anything was measured.
@@ -54,24 +54,25 @@ pub enum Error {
 /// A thread in a namespace.
 pub(super) type Job = JoinHandle<io::Result<io::Result<()>>>;
 
-/// Namespaces, and shaper and modem between them.
+/// The namespaces, with shaper and modem between them.
 #[derive(Debug)]
 pub(super) struct Stage {
-    // In the order in which they go.
+    // In the order in which they are ended.
     boxes: [Bridge; 2],
     jobs: Vec<Job>,
     _offloads: Vec<OffloadsOff>,
     pub(super) topology: Topology,
-    /// Octets that arrived of the load of A.
+    /// Bytes received of A's load.
     pub(super) from_a: Arc<AtomicU64>,
-    /// Octets that arrived of the bulk connection of B.
+    /// Bytes received of B's bulk connection.
     pub(super) from_b: Arc<AtomicU64>,
     stop: Stop,
 }
 
 impl Stage {
-    /// Makes namespaces and starts the line, with `shaper` in the gateway. All that B sends goes through a tunnel from
-    /// before the shaper's queue to the far end of the line, if it is `tunnelled`.
+    /// Makes the namespaces and starts the line, with `shaper` in the gateway. If `tunnelled`, all
+    /// of B's packets go through a tunnel that starts before the shaper's queue and ends at the far
+    /// end of the line.
     pub(super) fn new(
         link: &Link,
         (shaper, seed): (&Both, u64),
@@ -119,7 +120,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Starts the load of A: `bulk` connections, or a flood.
+    /// Starts A's load: `bulk` connections, or a flood.
     pub(super) fn load(
         &mut self,
         load: Load,
@@ -149,7 +150,7 @@ impl Stage {
         }
     }
 
-    /// Starts pings of A.
+    /// Starts A's pings.
     pub(super) fn ping_flood(&mut self, pings: Pings) -> io::Result<()> {
         let stop = self.stop.clone();
         self.job(
@@ -158,7 +159,7 @@ impl Stage {
         )
     }
 
-    /// Starts pings of B; the round trips of each target are there when the thread ends.
+    /// Starts B's pings; the thread returns the round trips of each target.
     pub(super) fn pings(
         &self,
         pings: Pings,
@@ -170,7 +171,7 @@ impl Stage {
         })
     }
 
-    /// Starts a bulk connection of B.
+    /// Starts B's bulk connection.
     pub(super) fn bulk_of_b(&mut self, span: (Instant, Instant)) -> io::Result<()> {
         let octets = Arc::clone(&self.from_b);
         self.connect(|topology| &topology.b, BULK_B, octets, span)
@@ -193,7 +194,8 @@ impl Stage {
         self.job(host, move || bulk::send(span).map(drop))
     }
 
-    /// The thin stream of B from `begin` to `end`; what came of it, `wait` later too, is there when the thread ends.
+    /// Starts B's thin stream from `begin` to `end`; `wait` later the thread returns its
+    /// statistics.
     pub(super) fn stream(
         &self,
         (begin, end): (Instant, Instant),
@@ -223,14 +225,15 @@ impl Stage {
         })
     }
 
-    /// Waits until everyone has ended and the line is empty; the first error of who sent or listened, or of the line.
-    /// Nobody is waited for after a stop: they end by themselves at their time, or with the process.
+    /// Waits until all senders and receivers have ended and the line is empty. Returns the first
+    /// error of any of them. After a stop it does not wait: they end by themselves, or with the
+    /// process.
     pub(super) fn finish(self) -> Result<(), Error> {
         let mut done = Ok(());
         if !self.stop.is_set() {
             let each = self.jobs.into_iter().map(join);
             done = each.fold(done, |done, job| done.and(job));
-            // Connections that are cut off are reset through the line.
+            // Connections that are cut off send resets through the line.
             std::thread::sleep(DRAIN);
         }
         for one in self.boxes {
@@ -240,7 +243,7 @@ impl Stage {
     }
 }
 
-/// What a thread in a namespace returned.
+/// The return value of a thread in a namespace.
 pub(super) fn join<T>(thread: JoinHandle<io::Result<io::Result<T>>>) -> io::Result<T> {
     thread
         .join()
@@ -248,7 +251,7 @@ pub(super) fn join<T>(thread: JoinHandle<io::Result<io::Result<T>>>) -> io::Resu
         .and_then(|result| result)
 }
 
-/// Counts a flood's octets.
+/// Counts a flood's bytes.
 fn swallow(socket: &UdpSocket, octets: &AtomicU64, end: Instant) -> io::Result<()> {
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     let mut buffer = [0; 2_048];
@@ -260,7 +263,7 @@ fn swallow(socket: &UdpSocket, octets: &AtomicU64, end: Instant) -> io::Result<(
     Ok(())
 }
 
-/// Lets the wires carry what a line would: single packets with their checksums.
+/// Turns off offloads, so that the wires carry single packets with checksums as a line does.
 fn prepare(topology: &Topology) -> io::Result<Vec<OffloadsOff>> {
     let Topology {
         a,
@@ -289,13 +292,13 @@ fn prepare(topology: &Topology) -> io::Result<Vec<OffloadsOff>> {
     }
     for host in [a, b, far] {
         optional(host.set("ipv4/tcp_congestion_control", CONTROL))?;
-        // What a killed process leaves unsent is given up soon.
+        // Unsent data of a killed process is dropped early.
         optional(host.set("ipv4/tcp_orphan_retries", "1"))?;
     }
     Ok(offloads)
 }
 
-/// A setting that is well to have, where the kernel has it.
+/// Ignores the failure of a setting that the kernel may lack.
 fn optional(set: io::Result<()>) -> io::Result<()> {
     match set {
         Err(error)
@@ -310,7 +313,7 @@ fn optional(set: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Where the far side's page is served.
+/// The address of the web server.
 pub(super) fn web() -> SocketAddr {
     SocketAddr::from((FAR, 80))
 }

@@ -1,29 +1,29 @@
-//! Ending a measurement before its time.
+//! Ends a measurement early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The longest sleep after which it is looked at.
+/// Longest sleep before checking again.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Whether what is under way shall end now, with what it has. Clones are one.
+/// Whether to end now with the results so far. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends it, for good.
+    /// Sets the flag; it cannot be reset.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it shall end.
+    /// Whether it is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until then, or until it shall end.
+    /// Sleeps until `at`, or until the flag is set.
     pub(super) fn sleep_until(&self, at: Instant) {
         while !self.is_set() {
             let left = at.saturating_duration_since(Instant::now());

@@ -1,20 +1,20 @@
-//! What the rows are to reach.
+//! The targets of the rows.
 
 use super::outcome::Outcome;
 use super::rows::{Result, mean};
 
-/// What is to be reached, and whether it was; `None` where it was not measured.
+/// A target, and whether it was reached; `None` if it was not measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// In words.
+    /// The target as text.
     pub what: String,
-    /// What was found.
+    /// The result.
     pub found: String,
-    /// Whether that is enough.
+    /// Whether the result reaches it.
     pub reached: Option<bool>,
 }
 
-/// What is to be reached by the rows and by `fair` between the hosts.
+/// The targets of the rows, and of `fair` between the hosts.
 #[must_use]
 pub fn targets(outcome: &Outcome) -> Vec<Target> {
     let figure = |number: u8, figure: &dyn Fn(&Result) -> Option<f64>| {

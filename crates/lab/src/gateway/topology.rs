@@ -1,12 +1,12 @@
-//! The experiment's hosts and wires: network namespaces that are gone when this process is.
+//! The experiment's hosts and links: network namespaces that disappear with this process.
 //!
 //! ```text
 //! A ---- gateway ---- [shaper] ---- [modem] ---- far side
 //! B ----/            lan0 wan0     lan1 wan1
 //! ```
 //!
-//! The gateway forwards by the kernel. Shaper and modem are engines of ours between two packet ports each, in a
-//! namespace in which nobody has an address.
+//! The kernel forwards in the gateway. Shaper and modem are engines of ours between two packet
+//! sockets each, in a namespace without addresses.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,12 +16,12 @@ use reactor::namespace::{Namespace, veth};
 
 /// Host A, which loads the link.
 pub const A: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 10);
-/// Host B, which suffers from it.
+/// Host B, whose delay and loss are measured.
 pub const B: Ipv4Addr = Ipv4Addr::new(192, 168, 2, 20);
 /// The far side of the link.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
-/// All addresses of the far side, so that there are several to be asked.
+/// All addresses of the far side, so that several destinations can be pinged.
 pub const FARS: [Ipv4Addr; 3] = [
     FAR,
     Ipv4Addr::new(198, 51, 100, 3),
@@ -34,10 +34,10 @@ const GATEWAY_TO_FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
 
 /// Interfaces of the shaper and of the modem, in the namespace of the line: towards the hosts, and away from them.
 pub const SHAPER: (&str, &str) = ("lan0", "wan0");
-/// Likewise of the modem.
+/// The interfaces of the modem, in the same order.
 pub const MODEM: (&str, &str) = ("lan1", "wan1");
 
-/// How long a new wire may take until it carries packets.
+/// Longest time until a new veth pair carries packets.
 const WIRE_MAX: Duration = Duration::from_secs(10);
 
 /// The namespaces.
@@ -47,16 +47,17 @@ pub struct Topology {
     pub a: Namespace,
     /// Host B.
     pub b: Namespace,
-    /// What forwards between the hosts and the line.
+    /// The router between the hosts and the line.
     pub gateway: Namespace,
-    /// Where the shaper and the modem have their ports.
+    /// The namespace with the ports of shaper and modem.
     pub line: Namespace,
     /// The far side.
     pub far: Namespace,
 }
 
 impl Topology {
-    /// Makes all of it; every wire carries packets, and every interface but the line's has its address.
+    /// Makes all namespaces. Every link carries packets, and every interface except the line's has
+    /// its address.
     ///
     /// # Errors
     /// The privilege to make namespaces is missing, or the kernel has no virtual Ethernet.
@@ -68,7 +69,7 @@ impl Topology {
             line: Namespace::new()?,
             far: Namespace::new()?,
         };
-        // What nobody sends cannot get into the way of what is measured.
+        // Without IPv6 the hosts send no packets of their own that would disturb the measurement.
         for namespace in topology.all() {
             quiet(namespace)?;
         }
@@ -104,11 +105,11 @@ impl Topology {
     }
 }
 
-/// Turns IPv6 off, whose hosts look for neighbours and routers by themselves.
+/// Turns IPv6 off, because its hosts send neighbour and router solicitations by themselves.
 fn quiet(namespace: &Namespace) -> io::Result<()> {
     ["all", "default"].iter().try_for_each(|which| {
         match namespace.set(&format!("ipv6/conf/{which}/disable_ipv6"), "1") {
-            // A kernel without IPv6 is quiet already.
+            // A kernel without IPv6 sends none.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             result => result,
         }

@@ -1,4 +1,4 @@
-//! The link, and what the gateway does about it: queues by name, or those of a policy.
+//! The link, and the gateway's treatment of it: queues by name, or those of a policy.
 
 use base::Duration;
 use qos::classify::KeySet;
@@ -7,37 +7,39 @@ use qos::tree::{Overhead, Spec, TbfSpec};
 use qos::{fair, fq_codel, sfq, tbf};
 use serde::Serialize;
 
-/// Packets that the published modem's FIFO is taken to hold: 0.48 s at 2.5 Mbit/s, which a page of three round trips
-/// shows as its additional second. Limited in packets it loses 69 % of a flood of three times the link, of small and
-/// large ones alike; limited in octets it would let most small ones in.
+/// Assumed size of the published modem's FIFO, in packets. That is 0.48 s at 2.5 Mbit/s, which
+/// agrees with the published additional second for a page of three round trips. With a limit in
+/// packets, it loses 69 % of a flood of three times the link's rate, for small and large packets
+/// alike; a limit in bytes would favour small packets.
 pub const FIFO_DEFAULT: u32 = 100;
 
-/// Share of the link that a treatment uses, in per cent, so that packets wait in its queues and not in the modem's.
+/// Percentage of the link that a treatment uses, so that packets wait in its queues and not in the
+/// modem's.
 const SHAPED_PERCENT: u64 = 96;
 
-/// Octets on the line of a full packet.
+/// Size of a full packet on the line, in bytes.
 const FULL: u32 = 1_514;
 
-/// What counts on the line beside an IP packet: Ethernet's header.
+/// Bytes that the line adds to an IP packet: Ethernet's header.
 pub(super) const ETHERNET: Overhead = Overhead {
     per_packet: 14,
     mpu: 0,
     atm: false,
 };
 
-/// Packets that the gateway holds of what it does not shape.
+/// Limit of packets in the gateway in a direction that it does not shape.
 const OPEN: u32 = 1_000;
 
 /// The slow link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Towards the far side, in bits a second on the line.
+    /// Upstream rate, in bits per second on the line.
     pub up_bps: u64,
-    /// Towards the hosts.
+    /// Downstream rate.
     pub down_bps: u64,
-    /// Packets that the modem holds in each direction.
+    /// Limit of packets in the modem, in each direction.
     pub fifo_packets: u32,
-    /// Length of each way in nanoseconds.
+    /// One-way delay in nanoseconds.
     pub delay_ns: u64,
 }
 
@@ -54,13 +56,13 @@ impl Default for Link {
 }
 
 impl Link {
-    /// Length of each way.
+    /// One-way delay.
     #[must_use]
     pub fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay_ns)
     }
 
-    /// What the modem does: a rate and a FIFO for each direction.
+    /// The modem's disciplines: a rate and a FIFO for each direction.
     #[must_use]
     pub fn modem(&self) -> Both {
         let way = |rate_bps| shaped(rate_bps, Spec::Fifo(Limit::Packets(self.fifo_packets)));
@@ -71,7 +73,7 @@ impl Link {
         }
     }
 
-    /// The longest that a packet can take up and down, in milliseconds.
+    /// The longest round trip of a packet, in milliseconds.
     #[must_use]
     pub fn longest_ms(&self) -> u64 {
         let full = u64::from(self.fifo_packets) * u64::from(FULL) * 8_000;
@@ -82,15 +84,15 @@ impl Link {
 /// Disciplines of both directions, as plain data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Both {
-    /// Towards the far side.
+    /// Upstream.
     pub up: Spec,
-    /// Towards the hosts.
+    /// Downstream.
     pub down: Spec,
     /// What the link layer adds to each packet.
     pub overhead: Overhead,
 }
 
-/// What the gateway does in the rows with a policy.
+/// The gateway's treatment in the rows with a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Treatment {
     /// Nothing.
@@ -105,7 +107,7 @@ pub enum Treatment {
     Fair,
     /// An operator's policy.
     Policy {
-        /// What it is called.
+        /// Its name.
         name: String,
         /// Its disciplines.
         both: Box<Both>,
@@ -113,7 +115,7 @@ pub enum Treatment {
 }
 
 impl Treatment {
-    /// Those with a name, the least first.
+    /// The named treatments, the simplest first.
     pub const NAMED: [(&'static str, Treatment); 5] = [
         ("none", Treatment::None),
         ("pfifo", Treatment::Pfifo),
@@ -131,7 +133,7 @@ impl Treatment {
             .map(|(_, treatment)| treatment)
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         if let Self::Policy { name, .. } = self {
@@ -176,19 +178,19 @@ impl Treatment {
     }
 }
 
-/// What is shaped to, of a link.
+/// The rate to which a link's rate is shaped.
 pub(super) fn share(rate_bps: u64) -> u64 {
     (u128::from(rate_bps) * u128::from(SHAPED_PERCENT) / 100) as u64
 }
 
-/// RFC 8290 5.2.2: the target is no less than what one full packet takes.
+/// RFC 8290 5.2.2: the target is at least the transmission time of a full packet.
 fn target(rate_bps: u64) -> Duration {
     let packet_ns = u64::from(FULL) * 8 * 1_000_000_000 / rate_bps.max(1);
     Duration::from_nanos(packet_ns.max(5_000_000))
 }
 
-/// A rate above a queue. The bucket holds 4 ms, so that a thread that wakes late loses no octet of the rate, and two
-/// full packets at least.
+/// A rate limit above a queue. The bucket holds 4 ms, so that a thread that wakes up late loses no
+/// throughput, and at least two full packets.
 pub(super) fn shaped(rate_bps: u64, queue: Spec) -> Spec {
     let burst = u32::try_from(rate_bps / 8 / 250).unwrap_or(u32::MAX);
     Spec::Tbf(TbfSpec {

@@ -1,7 +1,8 @@
-//! IP in IP (RFC 2003), as much as the experiment needs: one tunnel for all that a host sends, to where it sends.
+//! IP in IP (RFC 2003), as far as the experiment needs it: one tunnel for all packets that a host
+//! sends, to their own destination.
 //!
-//! The kernel here may have none, so that packets get their outer header in user space. Left out: fragments, and the
-//! way back, which is not loaded.
+//! The kernel may lack it, so the outer header is added in user space. Left out: fragments, and the
+//! reverse direction, which carries no load.
 
 use std::net::Ipv4Addr;
 
@@ -18,12 +19,12 @@ const PROTOCOL: u8 = 4;
 /// The tunnel's near end.
 const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
 
-/// An IPv4 packet with an outer header, to the destination that it has.
+/// Adds an outer header to an IPv4 packet, with the packet's own destination.
 pub(super) fn wrapped(packet: &[u8]) -> Vec<u8> {
     let length = u16::try_from(HEADER + packet.len()).unwrap_or(u16::MAX);
     let mut out = vec![0; HEADER];
     out[0] = 0x45;
-    // RFC 2983 and RFC 6040: the octet as it is.
+    // RFC 2983 and RFC 6040: the octet is copied.
     out[1] = packet.get(1).copied().unwrap_or(0);
     out[2..4].copy_from_slice(&length.to_be_bytes());
     out[6] = 0x40;
@@ -39,19 +40,19 @@ pub(super) fn wrapped(packet: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The packet in a tunnel; `None` when it is in none.
+/// The inner packet; `None` if there is no tunnel header.
 pub(super) fn unwrapped(packet: &[u8]) -> Option<&[u8]> {
     (*packet.first()? == 0x45 && *packet.get(9)? == PROTOCOL).then(|| packet.get(HEADER..))?
 }
 
-/// A frame of B's with its packet in the tunnel; `None` of another's.
+/// B's frame with its packet tunnelled; `None` for another host's.
 pub(super) fn wrapped_frame(frame: &[u8]) -> Option<Vec<u8>> {
     let is_theirs =
         frame.get(12..15) == Some(&[0x08, 0x00, 0x45]) && frame.get(26..30) == Some(&B.octets());
     is_theirs.then(|| [&frame[..ETHERNET], &wrapped(&frame[ETHERNET..])].concat())
 }
 
-/// A frame with what was in the tunnel; `None` when its packet is in none.
+/// A frame with the inner packet; `None` if its packet is not tunnelled.
 pub(super) fn unwrapped_frame(frame: &[u8]) -> Option<Vec<u8>> {
     let (head, packet) = frame.split_at_checked(ETHERNET)?;
     let inner = unwrapped(packet).filter(|_| head[12..] == [0x08, 0x00])?;
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(unwrapped(&outer), Some(&packet[..]));
         assert_eq!(unwrapped(&packet), None);
         for cut in 0..HEADER {
-            // Cut short: no panic, whatever it is taken for.
+            // Truncated input must not panic.
             let _ = unwrapped(&outer[..cut.max(1)]).map(<[u8]>::len);
         }
     }

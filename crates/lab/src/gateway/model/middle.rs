@@ -1,4 +1,4 @@
-//! What stands between the hosts: a queue for each direction, in a router or in a modem.
+//! A router or modem between the hosts, with a queue for each direction.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use wire::flow::Keys;
 use super::packet;
 use crate::gateway::treatment::Both;
 
-/// Packets that may wait in both directions together.
+/// Limit of queued packets in both directions together.
 const PACKETS_MAX: u32 = 65_536;
 
 /// One direction.
@@ -76,25 +76,25 @@ impl Way {
     }
 }
 
-/// A box with a queue for each direction, and a way's length to the next box.
+/// A box with a queue for each direction and a delay to the next box.
 #[derive(Debug)]
 pub(super) struct Middle {
     up: Way,
     down: Way,
     overhead: Overhead,
-    /// Where what goes up goes next.
+    /// The next node upstream.
     above: SocketAddr,
-    /// Where what goes down to a host goes next.
+    /// The next node downstream for each host.
     below: BTreeMap<Ipv4Addr, SocketAddr>,
     delay: Duration,
-    /// What has left a queue and is on its way, by when it arrives.
+    /// Packets that have left a queue and are in flight, by arrival time.
     travelling: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
-    /// When a queue is to be asked again.
+    /// When a queue is to be polled again.
     wake: Option<Instant>,
 }
 
 impl Middle {
-    /// One with these queues; `seed` chooses what is hashed where.
+    /// A box with these queues; `seed` is the seed of their hashes.
     pub(super) fn new(
         (queues, seed): (&Both, u64),
         above: SocketAddr,
@@ -112,7 +112,7 @@ impl Middle {
         })
     }
 
-    /// The same, `delay` away from what is above it.
+    /// The same box with this delay to the next node upstream.
     pub(super) fn with_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self

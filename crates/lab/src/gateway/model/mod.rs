@@ -1,4 +1,5 @@
-//! The experiment in virtual time: the same topology, loads and probes, with our own queues, from one seed.
+//! The experiment in virtual time: the same topology, loads and probes, with our own queues, from
+//! one seed.
 //!
 //! ```text
 //! A --+
@@ -6,7 +7,8 @@
 //! B --+
 //! ```
 //!
-//! Every node is a machine in a [`sim::World`]; what travels are IPv4 packets with real headers.
+//! Every node is a machine in a [`sim::World`], and the packets have real IPv4 headers. Start with
+//! [`probe`] and [`share`], the two halves of a row.
 
 mod host;
 mod middle;
@@ -36,49 +38,49 @@ const ROUTER: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
 const MODEM: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
-/// Ports mean nothing to the nodes: a packet has its own.
+/// A placeholder: the nodes use the port in the packet.
 const PORT: u16 = 1;
 
-/// How often B pings.
+/// Interval between B's pings.
 const PING_EVERY: Duration = Duration::from_millis(100);
 
-/// Wait between one page and the next.
+/// Pause between two page loads.
 const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
-/// How much virtual time passes before it is looked whether it is stopped.
+/// Virtual time between two checks whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Before anything is measured, the load has this long to settle.
+/// Time for which the load runs before the measurement.
 const SETTLE_S: u64 = 5;
 const SETTLE: Duration = Duration::from_secs(SETTLE_S);
 
-/// What a run needs to know.
+/// Settings of a run.
 #[derive(Debug)]
 pub struct Setup {
-    /// Chance of everything that has any.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The gateway's queues.
+    /// The router's queues.
     pub router: Both,
-    /// The line's: rates and buffers of both directions.
+    /// The modem's rates and buffers in both directions.
     pub modem: Both,
-    /// From the modem to the far side.
+    /// Delay between the modem and the far side.
     pub delay: Duration,
-    /// Whether the hosts' TCP understands ECN (RFC 3168).
+    /// Whether the hosts' TCP supports ECN (RFC 3168).
     pub ecn: bool,
-    /// What A does.
+    /// A's load.
     pub load: Load,
-    /// Connections of [`Load::Bulk`].
+    /// Number of connections of [`Load::Bulk`].
     pub bulk: usize,
-    /// How long is measured.
+    /// Length of the measurement in seconds.
     pub seconds: u64,
-    /// Ends it before.
+    /// Ends the measurement early.
     pub stop: Stop,
 }
 
-/// Between hosts and boxes.
+/// The link between hosts and boxes.
 const WIRE: Link = Link {
     delay: Duration::from_micros(50),
-    // No two clocks keep step for ever.
+    // Jitter, so that no two senders stay in step.
     jitter: Duration::from_micros(100),
     ..Link::CLEAN
 };
@@ -130,7 +132,7 @@ impl Model {
         })
     }
 
-    /// Lets so much time pass, unless it is stopped.
+    /// Runs for `seconds`, unless stopped.
     fn run(&mut self, seconds: u64) {
         let end = self.world.now() + Duration::from_secs(seconds);
         while self.world.now() < end && !self.stop.is_set() {
@@ -147,10 +149,10 @@ impl Model {
     }
 }
 
-/// The first half of a row: stream, pings and pages of B beside the load of A.
+/// The first half of a row: B's stream, pings and page loads beside A's load.
 ///
 /// # Errors
-/// Disciplines that do not fit together.
+/// Disciplines that cannot be combined.
 pub fn probe(setup: &Setup) -> Result<rows::Result, SpecError> {
     let mut model = Model::new(setup)?;
     let end = Instant::ZERO + SETTLE + Duration::from_secs(setup.seconds);
@@ -162,7 +164,7 @@ pub fn probe(setup: &Setup) -> Result<rows::Result, SpecError> {
     });
     let page_failures = model.load_pages(end);
     model.world.with(model.b, |b, now| b.fall_silent(now));
-    // What is under way may still arrive.
+    // Packets in flight may still arrive.
     model.world.run_for(Duration::from_secs(5));
     let (b, far) = (&model.world[model.b], &model.world[model.far]);
     let mut account = far.account();
@@ -178,7 +180,7 @@ pub fn probe(setup: &Setup) -> Result<rows::Result, SpecError> {
 }
 
 impl Model {
-    /// Loads pages one after the other until `end`; how many did not get there.
+    /// Loads pages one after another until `end`; returns how many failed.
     fn load_pages(&mut self, end: Instant) -> u32 {
         let time = |time: std::time::Duration| Duration::from_millis(time.as_millis() as u64);
         let (longest, chance) = (time(page::LOAD_MAX), time(page::CHANCE));
@@ -200,14 +202,14 @@ impl Model {
         failures
     }
 
-    /// Octets that have arrived of A's load, and of B's upload.
+    /// Bytes of A's load and of B's upload that have arrived.
     fn arrived(&self) -> [u64; 2] {
         let far = &self.world[self.far];
         [far.bulk_from(A) + far.flooded(), far.bulk_from(B)]
     }
 }
 
-/// When a ping was sent in seconds of the measurement, and its round trip in milliseconds.
+/// When a ping was sent, in seconds of the measurement, and its round-trip time in milliseconds.
 fn trip(echo: &Echo) -> (f64, Option<f64>) {
     let sent = echo.sent.since(Instant::ZERO + SETTLE);
     (sent.as_secs_f64(), echo.round_trip.map(milliseconds))
@@ -217,11 +219,11 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// The second half of a row: B's share of the link with one bulk connection against the load of A, and what both got
-/// in bits a second.
+/// The second half of a row: B's share of the link with one bulk connection against A's load, and
+/// the throughput of both in bits per second.
 ///
 /// # Errors
-/// Disciplines that do not fit together.
+/// Disciplines that cannot be combined.
 pub fn share(setup: &Setup) -> Result<(f64, f64), SpecError> {
     let mut model = Model::new(setup)?;
     let end = Instant::ZERO + SETTLE + Duration::from_secs(setup.seconds);
@@ -236,24 +238,26 @@ pub fn share(setup: &Setup) -> Result<(f64, f64), SpecError> {
     Ok((b / (a + b).max(1.0), goodput))
 }
 
-/// What goes on beside pings.
+/// Other traffic beside pings.
 #[derive(Debug, Clone, Default)]
 pub struct Beside {
-    /// Floods of A: where to, and at which rate of payload.
+    /// A's floods, each with its destination and payload rate.
     pub floods: Vec<(Ipv4Addr, u64)>,
     /// Whether B has a bulk connection too.
     pub bulk_of_b: bool,
-    /// Whether what B sends goes through one tunnel.
+    /// Whether B's packets go through one tunnel.
     pub tunnelled: bool,
 }
 
-/// Round trips in milliseconds by when they were sent in seconds; `None` for a ping without reply.
+/// Pairs of sending time in seconds and round-trip time in milliseconds; `None` for a ping without
+/// a reply.
 pub type Trips = Vec<(f64, Option<f64>)>;
 
-/// Pings of B to several destinations with several traffic classes at once, beside the load and what else goes on.
+/// B's pings to several destinations with several traffic classes at once, beside the load and
+/// other traffic.
 ///
 /// # Errors
-/// Disciplines that do not fit together.
+/// Disciplines that cannot be combined.
 pub fn pings(
     setup: &Setup,
     beside: &Beside,

@@ -1,4 +1,5 @@
-//! The model's packets: real IPv4, TCP, UDP and ICMP headers, so that queues and classifiers read what they always read.
+//! The model's packets. They have real IPv4, TCP, UDP and ICMP headers, so that queues and
+//! classifiers work as usual.
 
 use std::net::SocketAddrV4;
 
@@ -14,7 +15,7 @@ pub(super) const ICMP: u8 = 1;
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 
-/// What a host has to say, before it is a packet.
+/// The contents of a packet before it is encoded.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segment {
     /// Offset of its first octet from the start of the connection; the SYN has offset 0.
@@ -26,7 +27,7 @@ pub(super) struct Segment {
     pub(super) length: u32,
     /// Blocks received beyond the acknowledgement (RFC 2018), at most three.
     pub(super) sack: Vec<(u64, u64)>,
-    /// Arrived marked "congestion experienced".
+    /// It arrived marked Congestion Experienced.
     pub(super) marked: bool,
 }
 
@@ -44,7 +45,7 @@ fn ipv4(from: SocketAddrV4, to: SocketAddrV4, protocol: u8, class: u8, content: 
     packet
 }
 
-/// Octets of a TCP header with its options.
+/// Bytes of a TCP header with its options.
 fn header_of(segment: &Segment) -> usize {
     let sack = if segment.sack.is_empty() {
         0
@@ -54,7 +55,7 @@ fn header_of(segment: &Segment) -> usize {
     20 + sack
 }
 
-/// A segment as a packet. `ecn` says that the sender understands ECN (RFC 3168), ECT(0) then.
+/// Encodes a segment. `ecn` means that the sender supports ECN (RFC 3168), so the packet is ECT(0).
 pub(super) fn tcp(from: SocketAddrV4, to: SocketAddrV4, segment: &Segment, ecn: bool) -> Vec<u8> {
     let header = header_of(segment);
     let class = if ecn && segment.length > 0 { 0b10 } else { 0 };
@@ -78,8 +79,8 @@ pub(super) fn tcp(from: SocketAddrV4, to: SocketAddrV4, segment: &Segment, ecn: 
     packet
 }
 
-/// Reads a segment; `sent` and `received` are offsets that the connection has come to, which say what the 32 bits of a
-/// sequence number mean.
+/// Parses a segment. `sent` and `received` are the connection's present offsets, which the 32-bit
+/// sequence numbers are relative to.
 pub(super) fn read_tcp(packet: &[u8], sent: u64, received: u64) -> Option<(Segment, u16, u16)> {
     let packet = decode(packet)?;
     let tcp = Tcp::parse(&packet).ok()?;
@@ -99,7 +100,7 @@ pub(super) fn read_tcp(packet: &[u8], sent: u64, received: u64) -> Option<(Segme
     Some((segment, tcp.source_port, tcp.destination_port))
 }
 
-/// A datagram whose payload opens with `head`.
+/// A datagram whose payload starts with `head`.
 pub(super) fn udp(from: SocketAddrV4, to: SocketAddrV4, payload: usize, head: &[u8]) -> Vec<u8> {
     let mut packet = ipv4(from, to, UDP, 0, 8 + payload);
     let out = &mut packet[IPV4..];
@@ -111,7 +112,7 @@ pub(super) fn udp(from: SocketAddrV4, to: SocketAddrV4, payload: usize, head: &[
     packet
 }
 
-/// An echo request; its number stands in its payload in full.
+/// An echo request; its payload contains its full number.
 pub(super) fn echo(from: SocketAddrV4, to: SocketAddrV4, class: u8, number: u64) -> Vec<u8> {
     let mut packet = ipv4(from, to, ICMP, class, 64);
     let out = &mut packet[IPV4..];
@@ -128,18 +129,18 @@ pub(super) fn decode(octets: &[u8]) -> Option<Packet<'_>> {
     Some(packet)
 }
 
-/// Sets "congestion experienced" in an IPv4 packet.
+/// Sets Congestion Experienced in an IPv4 packet.
 pub(super) fn mark(packet: &mut [u8]) {
     packet[1] |= 0b11;
 }
 
 fn low(offset: u64) -> [u8; 4] {
-    // The low half of an offset is its sequence number.
+    // The low 32 bits of an offset are its sequence number.
     #[allow(clippy::cast_possible_truncation)]
     (offset as u32).to_be_bytes()
 }
 
-/// The offset nearest to `reference` that has `sequence` for its low half.
+/// The offset nearest to `reference` whose low 32 bits are `sequence`.
 fn near(reference: u64, sequence: u32) -> u64 {
     #[allow(clippy::cast_possible_truncation)]
     let distance = sequence.wrapping_sub(reference as u32).cast_signed();

@@ -1,4 +1,4 @@
-//! Pictures of the outcome.
+//! Charts of the results.
 
 use plot::figure::{Bar, BarChart, BarGroup, Figure, Style};
 use plot::{Axis, Chart, Kind, Series};
@@ -32,7 +32,7 @@ fn over_time(title: String) -> Chart {
     .of_packets()
 }
 
-/// Of several measurements the first is drawn.
+/// Of several measurements, the first is drawn.
 fn which_is_drawn(outcome: &Outcome) -> String {
     match outcome.rows.iter().map(|row| row.runs.len()).max() {
         Some(runs) if runs > 1 => format!("The first of {runs} measurements"),
@@ -40,7 +40,8 @@ fn which_is_drawn(outcome: &Outcome) -> String {
     }
 }
 
-/// B's pings under one load, without and with the policy over one axis; `None` if neither was measured.
+/// B's pings under one load, without and with the policy in one chart; `None` if neither was
+/// measured.
 pub(super) fn ping_chart(outcome: &Outcome, load: Load) -> Option<Chart> {
     let title = match load {
         Load::None => "B's pings while A does nothing".to_owned(),
@@ -65,7 +66,7 @@ pub(super) fn ping_chart(outcome: &Outcome, load: Load) -> Option<Chart> {
     (!chart.series.is_empty()).then_some(chart)
 }
 
-/// The pings of the other loads, and how all are distributed.
+/// The pings of the other loads, and the distribution of all.
 pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
     let others = [Load::Flood, Load::None];
     let mut charts: Vec<Chart> = others
@@ -88,7 +89,7 @@ pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
     charts
 }
 
-/// Settings with one stream each share a picture; those with more have one each, on the same scale.
+/// Settings with one stream each share a chart; those with more have one each, on the same scale.
 pub(super) fn experiment_charts(experiment: &Experiment) -> Vec<Chart> {
     let settings = &experiment.settings;
     let streams = settings.iter().flat_map(|setting| &setting.streams);
@@ -131,7 +132,8 @@ fn group(row: &RowOutcome, bars: Vec<Bar>) -> BarGroup {
     }
 }
 
-/// A bar of the mean, and its spread in words where there is one; `missing` where there is no mean.
+/// A bar of the mean, labelled with its spread if there is one; `missing` is shown if there is no
+/// mean.
 fn bar(
     (name, colour): (&str, usize),
     spread: Option<Spread>,
@@ -229,7 +231,7 @@ fn groups(outcome: &Outcome, bars: impl Fn(&RowOutcome) -> Vec<Bar>) -> Vec<BarG
 }
 
 fn share_bars(row: &RowOutcome) -> Vec<Bar> {
-    // Without load, B shares the link with nobody.
+    // Without load, B does not share the link.
     if row.row.load == Load::None {
         return Vec::new();
     }
@@ -239,7 +241,7 @@ fn share_bars(row: &RowOutcome) -> Vec<Bar> {
     ]
 }
 
-/// The loads of all measurements together, so that their spread is that of single loads.
+/// The page loads of all measurements together, so their spread is that of single loads.
 fn page_bars(row: &RowOutcome, seconds: u64) -> Vec<Bar> {
     let missing = format!("no page within {seconds} s");
     let all = |loads: fn(&Result) -> &Vec<f64>| {

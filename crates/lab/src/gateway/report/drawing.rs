@@ -1,4 +1,5 @@
-//! The drawing at the top of the page: hosts, gateway, queue and link, and one sentence with the run's figures.
+//! The drawing at the top of the page: hosts, gateway, queue and link, and one sentence with the
+//! run's figures.
 
 use plot::{Block, escape};
 use std::fmt::Write as _;
@@ -6,7 +7,7 @@ use std::fmt::Write as _;
 use super::super::outcome::{Outcome, RowOutcome};
 use super::super::rows::{Load, Result, Row};
 
-/// B's ping without and with the policy under the first load of which both were measured.
+/// B's ping without and with the policy, for the first load with both measured.
 pub(super) fn sentence(outcome: &Outcome) -> Option<String> {
     let find = |load, shaped| {
         let is = |row: &Row| row.load == load && row.shaped == shaped;
@@ -27,7 +28,7 @@ pub(super) fn sentence(outcome: &Outcome) -> Option<String> {
     ))
 }
 
-/// Elements with the classes of plot's style sheet.
+/// SVG elements with the classes of plot's style sheet.
 #[derive(Default)]
 struct Drawing {
     elements: String,
@@ -123,7 +124,7 @@ impl Drawing {
     }
 }
 
-/// The words of the drawing.
+/// The labels of the drawing.
 struct Words {
     link: [String; 2],
     queue: [String; 2],
@@ -134,7 +135,7 @@ impl Words {
     fn of(outcome: &Outcome) -> Self {
         let link = outcome.link;
         let mbit = |bps: u64| plot::number::short(bps as f64 / 1e6);
-        // A frame of 1,514 octets, as in a full TCP segment's.
+        // A frame of 1,514 bytes, as for a full TCP segment.
         let full_ms = link.fifo_packets as f64 * 1514.0 * 8.0 / link.up_bps as f64 * 1e3;
         let does = |row: &RowOutcome| {
             (row.row.load != Load::None).then(|| super::load_words(row.row.load))

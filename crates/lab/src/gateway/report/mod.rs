@@ -1,4 +1,4 @@
-//! The outcome for people: tables, and one page with every picture.
+//! The results as a report: tables, and one page with all charts.
 
 mod charts;
 mod drawing;
@@ -14,10 +14,10 @@ pub use tables::tables;
 pub(crate) use tables::{experiment_table, fairness_table, rows_table, waits_table};
 use tables::{spread_table, targets_table};
 
-/// Octets of a table's entry that is not broken into lines.
+/// Length up to which a table entry is not broken into lines.
 const SHORT: usize = 20;
 
-/// What A does in a row, in words.
+/// A's load in a row, as text.
 #[must_use]
 pub fn load_words(load: Load) -> &'static str {
     match load {
@@ -27,7 +27,7 @@ pub fn load_words(load: Load) -> &'static str {
     }
 }
 
-/// All of it as one HTML file that needs nothing else.
+/// The report as one self-contained HTML file.
 #[must_use]
 pub fn page(outcome: &Outcome) -> String {
     let mut page = Page::new("The home gateway");

@@ -1,4 +1,4 @@
-//! Tables of the outcome, for the terminal, the page and CSV.
+//! Tables of the results, for the terminal, the page and CSV.
 
 use super::super::outcome::{Experiment, Outcome, RowOutcome, Spread};
 use super::super::rows::Result;
@@ -6,7 +6,7 @@ use super::super::targets::targets;
 use super::load_words;
 use crate::report::{Cell, Table};
 
-/// Tables of the outcome, for the terminal, the page and CSV.
+/// All tables of the results.
 #[must_use]
 pub fn tables(outcome: &Outcome) -> Vec<Table> {
     let mut tables = Vec::new();
@@ -23,7 +23,7 @@ pub fn tables(outcome: &Outcome) -> Vec<Table> {
     tables
 }
 
-/// Columns that say which row it is.
+/// The columns that identify a row.
 const ROW: [(&str, &str); 3] = [("row", ""), ("A does", ""), ("policy", "")];
 
 fn row_cells(row: &RowOutcome) -> [Cell; 3] {
@@ -104,7 +104,7 @@ pub(crate) fn waits_table(outcome: &Outcome) -> Table {
 /// A figure of one measurement.
 type Reading = fn(&Result) -> Option<f64>;
 
-/// Each row's figures that are spread over its measurements.
+/// Figures of each row that vary between measurements.
 const FIGURES: [(&str, Reading); 6] = [
     ("loss (%)", |run| Some(run.loss_percent)),
     ("jitter (ms)", |run| Some(run.jitter_ms)),
@@ -114,7 +114,7 @@ const FIGURES: [(&str, Reading); 6] = [
     ("B's share", |run| run.share),
 ];
 
-/// `None` where nothing was measured more than once.
+/// `None` if nothing was measured more than once.
 pub(super) fn spread_table(outcome: &Outcome) -> Option<Table> {
     if outcome.rows.iter().all(|row| row.runs.len() < 2) {
         return None;
@@ -205,7 +205,7 @@ pub(crate) fn experiment_table(experiment: &Experiment) -> Table {
     table
 }
 
-/// `None` where nothing was measured that has a target.
+/// `None` if nothing with a target was measured.
 pub(super) fn targets_table(outcome: &Outcome) -> Option<Table> {
     let targets = targets(outcome);
     if targets.iter().all(|target| target.reached.is_none()) {

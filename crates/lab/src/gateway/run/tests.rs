@@ -79,7 +79,8 @@ fn a_ping_waits_behind_an_upload_in_its_tunnel_until_queues_see_into_it() {
 fn ecn_bits_choose_no_band_and_expedited_forwarding_goes_first_as_dscp() {
     let bands = plan(Treatment::Fair).bands().expect("the experiment");
     for reading in 0..2 {
-        // 0x00 and 0x02, which differ in ECN bits alone, wait alike; they are not sent in the same moments.
+        // 0x00 and 0x02 differ only in ECN bits, so their waits are similar. They are not equal,
+        // since the pings are sent at different times.
         let [default, capable] = [0, 1].map(|stream| median(&bands, reading, stream));
         assert!(
             (default - capable).abs() < 0.1 * default,

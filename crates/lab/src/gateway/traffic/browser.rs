@@ -1,4 +1,4 @@
-//! The page in headless Chromium, where there is one.
+//! Loads the page in headless Chromium, if it is installed.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use reactor::namespace::Namespace;
 
-/// What Chromium is called.
+/// Names of the Chromium program.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -15,7 +15,7 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// What keeps it from doing anything but our page.
+/// Flags that keep it from doing anything but load our page.
 const FLAGS: [&str; 12] = [
     "--headless",
     "--disable-gpu",
@@ -31,7 +31,7 @@ const FLAGS: [&str; 12] = [
     "--mute-audio",
 ];
 
-/// A browser on this machine's path.
+/// The path of a browser, if one is installed.
 #[must_use]
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -40,15 +40,15 @@ pub fn find() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// A browser that shows the page; it is ended when this is dropped.
+/// A running browser; it is killed when this is dropped.
 #[derive(Debug)]
 pub struct Browser {
     child: Child,
 }
 
 impl Browser {
-    /// Starts `program` on the page of `server`, with its profile in `profile`, in `namespace`; it is ended when the
-    /// calling thread ends too. How long the page took, the page itself tells its server.
+    /// Starts `program` on the page of `server`, with its profile in `profile`, in `namespace`. It
+    /// also ends when the calling thread ends. The page itself reports its load time to the server.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -60,7 +60,7 @@ impl Browser {
     ) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.args(FLAGS);
-        // Its own sandbox needs namespaces that root, and we, may not make again.
+        // Its own sandbox needs namespaces that root, as which we run here, may not make again.
         command.arg("--no-sandbox");
         command.arg(format!("--user-data-dir={}", profile.path.display()));
         command.arg("--remote-debugging-port=0");
@@ -77,27 +77,29 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // One that has ended by itself needs no end.
+        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A directory for a browser's profile. It is gone when this is dropped, and soon after this process was killed.
+/// A directory for a browser's profile. It is removed when this is dropped, or soon after this
+/// process is killed.
 #[derive(Debug)]
 pub struct Profile {
     path: PathBuf,
-    /// A shell that removes it when it hears nothing from us any more.
+    /// A shell that removes the directory when our end of its input is closed.
     keeper: Child,
 }
 
-/// Waits for its input to end, as it does with us, and removes what it is told; again, while a browser that is about to
-/// end still writes there. What ends us from the terminal does not end it before.
+/// The shell's script. It waits for the end of its input, which is the end of this process, and
+/// removes the directory it was given. It repeats this while a browser that is ending still writes
+/// there. Signals from the terminal do not end it.
 const KEEPER: &str = "trap '' HUP INT TERM; read -r _; \
     for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- \"$0\" 2>/dev/null && exit; sleep 0.2; done";
 
 impl Profile {
-    /// Makes one among the system's temporary files.
+    /// Makes a directory among the system's temporary files.
     ///
     /// # Errors
     /// It cannot be made, or there is no shell.

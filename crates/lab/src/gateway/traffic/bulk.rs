@@ -1,4 +1,4 @@
-//! A TCP connection that sends as fast as it may, as `scp` of a large file does.
+//! A TCP connection that sends as fast as possible, as `scp` of a large file does.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::{LOOK_EVERY, Span};
 
-/// Longest wait for a connection through a link that is full.
+/// Longest wait for a connection to open through a full link.
 const CONNECT_MAX: Duration = Duration::from_secs(30);
 
 /// Longest time before the end at which the other end may close first.
 const CLOSING: Duration = Duration::from_millis(500);
 
-/// Sends until the span ends; returns the octets that the system took, none when no connection was there in time.
+/// Sends until the span ends. Returns the bytes that the kernel took, or zero if no connection was
+/// established in time.
 ///
 /// # Errors
 /// The connection is refused or breaks.
@@ -41,10 +42,11 @@ pub fn send(span: Span) -> std::io::Result<u64> {
     Ok(sent)
 }
 
-/// Takes one connection and counts what arrives into `octets`, until `end` or until its sender closes.
+/// Accepts one connection and adds received bytes to `octets`, until `end` or until the sender
+/// closes.
 ///
 /// # Errors
-/// No connection can be taken.
+/// No connection can be accepted.
 pub fn receive(listener: &TcpListener, octets: &AtomicU64, end: Instant) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let stream = loop {
@@ -73,14 +75,14 @@ fn count(mut stream: TcpStream, octets: &AtomicU64, end: Instant) -> std::io::Re
                 octets.fetch_add(read as u64, Ordering::Relaxed);
             }
             Err(error) if is_patience(&error) => {}
-            // A sender that was cut off is the experiment's doing.
+            // The experiment cuts senders off, so an error here is expected.
             Err(_) => break,
         }
     }
     Ok(())
 }
 
-/// Whether an error only says that nothing came in time.
+/// Whether an error only means that no data arrived in time.
 fn is_patience(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),

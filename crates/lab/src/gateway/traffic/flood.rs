@@ -1,15 +1,15 @@
-//! Datagrams at a rate, whatever becomes of them.
+//! Sends datagrams at a rate, without regard to loss.
 
 use std::net::UdpSocket;
 use std::time::Instant;
 
 use super::{Pace, Span};
 
-/// Octets of UDP payload in each datagram, as published.
+/// Bytes of UDP payload in each datagram, as published.
 pub const PAYLOAD: usize = 1_400;
 
-/// Sends at `rate_bps` of payload until the span ends; returns how many it sent. A datagram that the system has no room
-/// for is counted too: the sender does not care.
+/// Sends at `rate_bps` of payload until the span ends; returns how many datagrams it sent.
+/// Datagrams that the kernel has no room for are counted too.
 ///
 /// # Errors
 /// The socket cannot be made.
@@ -24,7 +24,7 @@ pub fn send(span: Span, rate_bps: u64) -> std::io::Result<u64> {
     let mut sent = 0;
     while Instant::now() < span.end {
         pace.wait();
-        // "Port unreachable" of an earlier one is no reason to stop.
+        // A "port unreachable" for an earlier datagram does not stop the flood.
         let _ = socket.send_to(&payload, span.to);
         sent += 1;
     }

@@ -1,14 +1,14 @@
-//! The traffic of the home-gateway experiment: what loads the link, and what is measured beside the load.
+//! The traffic of the home-gateway experiment: loads on the link, and measurements beside them.
 //!
-//! Everything here is blocking code over plain sockets, meant for threads of its own inside a network namespace, and
-//! ends by itself at the time it was given.
+//! All functions block on plain sockets and are meant for threads of their own in a network
+//! namespace. Each ends by itself at a given time.
 //!
-//! | file | takes the place of |
+//! | file | replaces |
 //! |---|---|
-//! | `bulk` | `scp`: one TCP connection that sends as fast as it may |
-//! | `flood` | `iperf -u -b 8M`: datagrams that do not care |
+//! | `bulk` | `scp`: one TCP connection that sends as fast as possible |
+//! | `flood` | `iperf -u -b 8M`: datagrams without regard to loss |
 //! | `stream` | `iperf -u -b 200k -l 500`: loss and jitter of a thin stream |
-//! | `page` | a web page with a dozen objects, its server and a loader of its own |
+//! | `page` | a web page with a dozen objects, with its server and loader |
 //! | `browser` | the same page in headless Chromium |
 
 pub mod browser;
@@ -20,28 +20,29 @@ pub mod stream;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Longest that a reader waits before it looks at the clock again.
+/// Longest that a reader waits before it reads the clock again.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Where, from when, and until when.
+/// A destination, a start and an end.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
-    /// Who is sent to.
+    /// The destination.
     pub to: SocketAddr,
-    /// When sending begins.
+    /// When sending starts.
     pub begin: Instant,
     /// When it ends.
     pub end: Instant,
 }
 
 impl Span {
-    /// Waits for the beginning.
+    /// Waits for the start.
     fn wait(&self) {
         std::thread::sleep(self.begin.saturating_duration_since(Instant::now()));
     }
 }
 
-/// Times at which packets of one size are due at a rate, without drift: each is reckoned from the first.
+/// Times at which packets of one size are due at a rate. Each is computed from the first, so there
+/// is no drift.
 struct Pace {
     begin: Instant,
     bits_per_packet: u64,

@@ -1,7 +1,9 @@
-//! A web page with a dozen objects: a server for it, and a loader that fetches it as a browser does.
+//! A web page with a dozen objects: a server for it, and a loader that fetches it as a browser
+//! does.
 //!
-//! HTTP/1.1 as far as one page needs it: GET, `Content-Length`, connections kept. The page tells the server how long a
-//! browser took for it: its script fetches `/loaded?ms=...` once everything is there.
+//! HTTP/1.1 as far as one page needs it: GET, `Content-Length`, persistent connections. The page
+//! reports a browser's load time to the server: its script fetches `/loaded?ms=...` once everything
+//! has loaded.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,28 +11,30 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Objects on the page, beside the page itself.
+/// Number of objects on the page, besides the page itself.
 pub const OBJECTS: usize = 12;
 
-/// Octets of each object: 150 kB in all, a small page of its day.
+/// Bytes of each object: 150 kB in all, a small page of its day.
 pub const OBJECT_OCTETS: usize = 12_500;
 
-/// Connections that browsers open to one server at most.
+/// Limit of a browser's connections to one server.
 const CONNECTIONS: usize = 6;
 
-/// Longest that a page may take before its load has failed, as published.
+/// Time after which a page load has failed, as published.
 pub const LOAD_MAX: Duration = Duration::from_secs(120);
 
-/// A page that is not there when the measurement ends has failed if it had this long.
+/// A page load that is unfinished at the end of the measurement counts as failed if it ran at least
+/// this long.
 pub const CHANCE: Duration = Duration::from_secs(5);
 
-/// Longest line of a request or an answer's head.
+/// Limit of a line in a request or in a response's header.
 const LINE_MAX: u64 = 8_192;
 
-/// Connections served at a time.
+/// Limit of connections served at a time.
 const SERVED_MAX: usize = 64;
 
-/// Serves the page until `end`. What browsers say of their loads goes to `loads`, in milliseconds.
+/// Serves the page until `end`. Load times that browsers report are sent to `loads`, in
+/// milliseconds.
 ///
 /// # Errors
 /// The listener cannot be used.
@@ -42,7 +46,7 @@ pub fn serve(listener: &TcpListener, loads: &Sender<f64>, end: Instant) -> std::
             Ok((stream, _)) if Arc::strong_count(&served) <= SERVED_MAX => {
                 let (loads, held) = (loads.clone(), Arc::clone(&served));
                 std::thread::spawn(move || {
-                    // A browser that closes in the middle is its own affair.
+                    // A browser that closes early is not an error.
                     let _ = answer_all(&stream, &loads, end);
                     drop(held);
                 });
@@ -65,7 +69,7 @@ fn answer_all(stream: &TcpStream, loads: &Sender<f64>, end: Instant) -> std::io:
             .strip_prefix("/loaded?ms=")
             .and_then(|ms| ms.parse().ok())
         {
-            // Nobody may be left to hear it.
+            // The receiver may be gone.
             let _ = loads.send(ms);
         }
         let (kind, body) = content(&path);
@@ -79,7 +83,7 @@ fn answer_all(stream: &TcpStream, loads: &Sender<f64>, end: Instant) -> std::io:
     Ok(())
 }
 
-/// The path of the next request; `None` when the client has closed.
+/// The path of the next request; `None` if the client has closed.
 fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<String>> {
     let mut path = None;
     loop {
@@ -97,7 +101,7 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<St
 
 fn content(path: &str) -> (&'static str, Vec<u8>) {
     if path.starts_with("/object/") {
-        // Not an image that could be shown, but of its size; browsers fetch it all the same.
+        // Not a valid image, but of its size; browsers fetch it all the same.
         ("image/png", vec![b'x'; OBJECT_OCTETS])
     } else if path.starts_with("/loaded") || path.starts_with("/favicon") {
         ("text/plain", Vec::new())
@@ -116,8 +120,8 @@ fn page() -> String {
     )
 }
 
-/// Fetches the page and its objects over up to six connections, and says how long that took; `None` when it was not
-/// there within `limit`.
+/// Fetches the page and its objects over up to six connections. Returns the time that took; `None`
+/// if it exceeded `limit`.
 #[must_use]
 pub fn load(server: SocketAddr, limit: Duration) -> Option<Duration> {
     let begin = Instant::now();
@@ -141,7 +145,7 @@ pub fn load(server: SocketAddr, limit: Duration) -> Option<Duration> {
             .map(|_| scope.spawn(|| Connection::open(server, deadline).and_then(fetch_all)))
             .collect();
         let own = fetch_all(first);
-        // Each is waited for, whatever became of the others.
+        // Waits for every connection, even if another failed.
         more.into_iter()
             .fold(own, |all, thread| thread.join().ok().flatten().and(all))
     });
@@ -162,7 +166,7 @@ impl Connection {
         })
     }
 
-    /// Fetches one path to its last octet.
+    /// Fetches one path completely.
     fn get(&mut self, path: &str, deadline: Instant) -> Option<()> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: gateway\r\n\r\n");
         self.reader.get_mut().write_all(request.as_bytes()).ok()?;

@@ -1,4 +1,5 @@
-//! A thin stream of datagrams, and what its receiver measures: loss, order, and jitter as RFC 3550 6.4.1 defines it.
+//! A thin stream of datagrams, and what its receiver measures: loss, order, and jitter as defined
+//! in RFC 3550 6.4.1.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -8,25 +9,25 @@ use serde::Serialize;
 use super::{LOOK_EVERY, Pace, Span};
 use crate::gateway::stop::Stop;
 
-/// Octets of UDP payload in each datagram, as published.
+/// Bytes of UDP payload in each datagram, as published.
 pub const PAYLOAD: usize = 500;
 
 /// Rate of the payload in bits a second, as published.
 pub const RATE_BPS: u64 = 200_000;
 
-/// Opens each datagram, so that nothing else is counted.
+/// The start of each datagram, by which the receiver recognises it.
 const MAGIC: [u8; 8] = *b"hd-strm1";
 
-/// What the receiver found.
+/// The receiver's statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Account {
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams that arrived, each counted once.
     pub received: u64,
-    /// Copies of ones that had arrived.
+    /// Duplicates.
     pub duplicates: u64,
-    /// Ones that arrived after a later one.
+    /// Datagrams that arrived after a later one.
     pub reordered: u64,
     /// Smoothed difference of transit times in milliseconds at the end, RFC 3550 6.4.1.
     pub jitter_ms: f64,
@@ -43,7 +44,7 @@ impl Account {
     }
 }
 
-/// Sends for the span, or until it is stopped; returns how many.
+/// Sends for the span, or until stopped; returns how many datagrams it sent.
 ///
 /// # Errors
 /// The socket cannot be made.
@@ -68,7 +69,8 @@ pub fn send(span: Span, stop: &Stop) -> std::io::Result<u64> {
     Ok(sent)
 }
 
-/// Receives until it is `over`; `begin` is the sender's, whose clock is ours. `sent` is left for the caller to fill in.
+/// Receives until `over` is set; `begin` is the sender's start, on the same clock. The caller fills
+/// in `sent`.
 ///
 /// # Errors
 /// The socket refuses a time-out.
@@ -92,7 +94,7 @@ fn parse(payload: &[u8]) -> Option<(u64, u64)> {
     (payload[..8] == MAGIC).then_some((word(8).ok()?, word(16).ok()?))
 }
 
-/// The account while it grows.
+/// The statistics while the stream runs.
 #[derive(Debug, Default)]
 pub(in crate::gateway) struct Receiver {
     pub(in crate::gateway) account: Account,
@@ -100,7 +102,7 @@ pub(in crate::gateway) struct Receiver {
     transit_ns: Option<i64>,
 }
 
-/// Datagrams of one stream that are told apart: a day of them.
+/// Limit of sequence numbers: a day of datagrams.
 const NUMBERS_MAX: u64 = 50 * 86_400;
 
 impl Receiver {

@@ -1,4 +1,4 @@
-//! A host: its connections, the pages it loads, what it sends by the clock.
+//! A model host: its connections, the pages it loads, and its scheduled traffic.
 
 mod page;
 mod schedule;
@@ -19,26 +19,26 @@ use page::Page;
 pub use schedule::Echo;
 use schedule::{Schedule, What};
 
-/// Where bulk data go.
+/// Port for bulk data.
 pub(super) const BULK: u16 = 22;
-/// Where the page is served.
+/// Port of the web server.
 pub(super) const WEB: u16 = 80;
-/// Where the thin stream goes.
+/// Port of the thin stream.
 const STREAM: u16 = 5_001;
-/// Where the flood goes; nobody listens.
+/// Port of the flood; no socket listens there.
 const FLOOD: u16 = 9;
-/// First port that connections are opened from.
+/// First ephemeral port.
 const EPHEMERAL: u16 = 32_768;
-/// Octets of a request for one object.
+/// Bytes of a request for one object.
 const REQUEST: u64 = 80;
 
-/// A connection, and what its application waits for.
+/// A connection, and the data its application waits for.
 #[derive(Debug)]
 struct Connection {
     tcp: Tcp,
-    /// Octets asked for that have not arrived yet, by the count at which they have.
+    /// The byte count at which the requested data has arrived, if it has not yet.
     wanted: Option<u64>,
-    /// Octets of requests that were answered, at the serving end.
+    /// Bytes of requests answered, at the server.
     served: u64,
 }
 
@@ -55,9 +55,9 @@ pub(super) struct Host {
     out: VecDeque<Vec<u8>>,
     receiver: Receiver,
     flooded: u64,
-    /// Whether all that it sends goes through a tunnel (RFC 2003).
+    /// Whether all its packets go through a tunnel (RFC 2003).
     pub(super) tunnelled: bool,
-    /// How long each page took that was loaded.
+    /// Load time of each loaded page.
     pub(super) loads: Vec<Duration>,
 }
 
@@ -91,7 +91,7 @@ impl Host {
         self.drain();
     }
 
-    /// Sends datagrams at a rate, whatever becomes of them.
+    /// Sends datagrams at a rate, without regard to loss.
     pub(super) fn flood(&mut self, to: Ipv4Addr, rate_bps: u64, span: (Instant, Instant)) {
         let interval = interval(flood::PAYLOAD, rate_bps);
         self.schedule.every(What::Flood, to, interval, span);
@@ -113,7 +113,7 @@ impl Host {
             .every(What::Ping { class }, to, interval, span);
     }
 
-    /// Sends nothing by the clock any more.
+    /// Stops all scheduled traffic.
     pub(super) fn fall_silent(&mut self, now: Instant) {
         self.schedule.end(now);
     }
@@ -123,7 +123,7 @@ impl Host {
         &self.schedule.echoes
     }
 
-    /// What arrived of the stream.
+    /// Receiver statistics of the stream.
     pub(super) fn account(&self) -> Account {
         self.receiver.account
     }
@@ -133,7 +133,7 @@ impl Host {
         self.schedule.stream_sent()
     }
 
-    /// Octets of bulk data that have arrived from a host.
+    /// Bytes of bulk data received from a host.
     pub(super) fn bulk_from(&self, host: Ipv4Addr) -> u64 {
         let theirs = |((port, remote), _): &(&(u16, SocketAddrV4), &Connection)| {
             *port == BULK && *remote.ip() == host
@@ -145,7 +145,7 @@ impl Host {
             .sum()
     }
 
-    /// Octets of the flood that have arrived.
+    /// Bytes of the flood received.
     pub(super) fn flooded(&self) -> u64 {
         self.flooded
     }
@@ -166,7 +166,7 @@ impl Host {
         port
     }
 
-    /// Tells the other end that there is no such connection, or none any more.
+    /// Sends a reset because the connection does not exist.
     fn reset(&mut self, port: u16, remote: SocketAddrV4) {
         let segment = Segment {
             flags: RST,
@@ -327,7 +327,7 @@ impl Machine for Host {
     }
 }
 
-/// Between datagrams of one size at a rate of payload.
+/// Interval between datagrams of one size at a payload rate.
 fn interval(octets: usize, rate_bps: u64) -> Duration {
     Duration::from_nanos(octets as u64 * 8 * 1_000_000_000 / rate_bps.max(1))
 }

@@ -1,4 +1,5 @@
-//! Loads of a page: six connections, the page itself first, then its objects, as `traffic::page` does it.
+//! Loads a page over six connections: the page itself first, then its objects, as `traffic::page`
+//! does.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -7,7 +8,7 @@ use base::Instant;
 use super::{EPHEMERAL, Host, REQUEST, WEB};
 use crate::gateway::traffic::page::{OBJECT_OCTETS, OBJECTS};
 
-/// Connections of a page's loader.
+/// Number of connections of a page load.
 const LOADERS: u16 = 6;
 
 /// A page being loaded.
@@ -20,7 +21,7 @@ pub(super) struct Page {
 }
 
 impl Host {
-    /// Loads a page, unless one is being loaded; true when it began.
+    /// Starts to load a page; false if one is already being loaded.
     pub(in super::super) fn load(&mut self, server: Ipv4Addr, now: Instant) -> bool {
         if self.page.is_some() {
             return false;
@@ -44,12 +45,12 @@ impl Host {
         true
     }
 
-    /// Closes the connections of a page, there or not.
+    /// Closes the connections of a page, whether it has loaded or not.
     pub(in super::super) fn give_up(&mut self) {
         if self.page.take().is_none() {
             return;
         }
-        // The last acknowledgements first.
+        // The last acknowledgements are sent first.
         self.drain();
         let keys = self.connections.keys().copied();
         let ours: Vec<_> = keys.filter(|(_, remote)| remote.port() == WEB).collect();
@@ -59,14 +60,15 @@ impl Host {
         }
     }
 
-    /// Asks for the next object on a connection that is idle: the page itself first, on the first connection.
+    /// Requests the next object on an idle connection; the page itself comes first, on the first
+    /// connection.
     fn ask(&mut self, port: u16, remote: SocketAddrV4, now: Instant) {
         let (Some(page), Some(connection)) =
             (&mut self.page, self.connections.get_mut(&(port, remote)))
         else {
             return;
         };
-        // The objects are known once the page is there.
+        // The objects are known only after the page has loaded.
         let may = page.asked == 0 && port == page.first_port || page.asked > 0 && page.done > 0;
         if may && connection.wanted.is_none() && page.asked <= OBJECTS {
             page.asked += 1;

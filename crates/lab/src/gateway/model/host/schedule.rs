@@ -1,4 +1,4 @@
-//! What a host sends by the clock: a flood, a thin stream, pings.
+//! Scheduled traffic of a host: a flood, a thin stream, pings.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -18,32 +18,32 @@ pub(super) enum What {
     Ping { class: u8 },
 }
 
-/// Something that sends on a schedule.
+/// A periodic sender.
 #[derive(Debug)]
 struct Periodic {
     what: What,
     to: Ipv4Addr,
-    /// When the next one would be due if each kept its time.
+    /// When the next packet is due without jitter.
     slot: Instant,
-    /// When the next one is sent.
+    /// When the next packet is sent.
     next: Instant,
     end: Instant,
     interval: Duration,
     sent: u64,
 }
 
-/// One echo request and what became of it.
+/// One echo request and its outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Echo {
-    /// Who it was sent to, and with which traffic class.
+    /// Its destination and traffic class.
     pub target: (Ipv4Addr, u8),
     /// When it was sent.
     pub sent: Instant,
-    /// How long its reply took; `None` for none.
+    /// Its round-trip time; `None` without a reply.
     pub round_trip: Option<Duration>,
 }
 
-/// All that one host sends so.
+/// All periodic traffic of one host.
 #[derive(Debug)]
 pub(super) struct Schedule {
     address: Ipv4Addr,
@@ -62,8 +62,9 @@ impl Schedule {
         }
     }
 
-    /// Sends `what` every `interval` from `now` to `end`. The first is sent at any time within the first interval: what
-    /// begins together would else arrive together for ever, and the same one always find the last free place taken.
+    /// Sends `what` every `interval` from `now` to `end`, starting at a random time within the
+    /// first interval. Senders that started together would otherwise stay in step, and the same one
+    /// would always get the last free place in a queue.
     pub(super) fn every(
         &mut self,
         what: What,
@@ -84,20 +85,20 @@ impl Schedule {
         });
     }
 
-    /// Nothing is sent from now on.
+    /// Stops sending.
     pub(super) fn end(&mut self, now: Instant) {
         for each in &mut self.all {
             each.end = each.end.min(now);
         }
     }
 
-    /// Datagrams of the stream that were sent.
+    /// Number of datagrams of the stream sent.
     pub(super) fn stream_sent(&self) -> u64 {
         let streams = self.all.iter().filter(|each| each.what == What::Stream);
         streams.map(|each| each.sent).sum()
     }
 
-    /// The reply to the request with this number is there.
+    /// Records the reply to the request with this number.
     pub(super) fn answered(&mut self, number: u64, now: Instant) {
         let echo = usize::try_from(number).ok();
         if let Some(echo) = echo.and_then(|number| self.echoes.get_mut(number)) {
@@ -105,7 +106,7 @@ impl Schedule {
         }
     }
 
-    /// When something is due.
+    /// When the next packet is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let going_on = self.all.iter().filter(|each| each.next < each.end);
         going_on.map(|each| each.next).min()
@@ -119,7 +120,8 @@ impl Schedule {
                 each.sent += 1;
                 each.slot += each.interval;
                 each.next = each.slot;
-                // Two clocks of the same machine would else stay in step, and a full queue hit always the same one.
+                // Jitter, since two senders on exact clocks would stay in step and a full queue
+                // would always drop the same one's packets.
                 if each.what == What::Flood {
                     each.next += self.chance.up_to(each.interval);
                 }

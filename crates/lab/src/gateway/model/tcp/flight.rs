@@ -1,7 +1,8 @@
-//! What is on its way, and what of it is lost: RACK, RFC 8985 section 6.
+//! Segments in flight, and detection of lost ones: RACK, RFC 8985 section 6.
 //!
-//! A segment is lost when one that was sent later has arrived, and a round trip has passed since it was sent. That finds
-//! segments lost again after they were sent again, too. Left out: reordering, which queues of one flow do not do.
+//! A segment is lost when one sent later has arrived and a round trip has passed since it was sent.
+//! This also detects lost retransmissions. Left out: reordering, which the queues of one flow do
+//! not cause.
 
 use std::collections::VecDeque;
 
@@ -9,36 +10,37 @@ use base::{Duration, Instant};
 
 use super::Span;
 
-/// Arrivals beyond a hole after which nothing is taken for reordered any more.
+/// Number of segments beyond a gap after which reordering is ruled out.
 const DUPLICATES: usize = 3;
 
-/// A segment that was sent and is not acknowledged.
+/// A segment that was sent and not acknowledged.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     from: u64,
     to: u64,
-    /// When it was sent the last time.
+    /// When it was last sent.
     at: Instant,
-    /// It was sent more than once.
+    /// Whether it was sent more than once.
     again: bool,
-    /// The other end has it, beyond a hole.
+    /// Whether the receiver reported it by SACK.
     sacked: bool,
-    /// It is believed lost, and was not sent again yet.
+    /// Whether it is considered lost and was not retransmitted yet.
     lost: bool,
 }
 
-/// All of them, in order.
+/// All segments in flight, in order.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
     segments: VecDeque<Sent>,
-    /// Of what has arrived, what was sent last: when, its end, and how long it took. `RACK.segment` and `RACK.rtt`.
+    /// The most recently sent segment that has arrived: sending time, end, and round-trip time.
+    /// `RACK.segment` and `RACK.rtt`.
     newest: Option<(Instant, u64, Duration)>,
-    /// The shortest round trip.
+    /// The shortest round-trip time.
     least: Option<Duration>,
 }
 
 impl Flight {
-    /// Books a new segment.
+    /// Adds a new segment.
     pub(super) fn push(&mut self, (from, to): Span, now: Instant) {
         self.segments.push_back(Sent {
             from,
@@ -54,12 +56,12 @@ impl Flight {
         self.segments.is_empty()
     }
 
-    /// The first octet that the other end has not acknowledged.
+    /// The first byte that is not acknowledged.
     pub(super) fn first(&self) -> Option<u64> {
         self.segments.front().map(|first| first.from)
     }
 
-    /// Octets that are believed to be on their way.
+    /// Estimated number of bytes in flight.
     pub(super) fn octets(&self) -> u64 {
         let on_its_way = self
             .segments
@@ -68,7 +70,7 @@ impl Flight {
         on_its_way.map(|sent| sent.to - sent.from).sum()
     }
 
-    /// Whether something beyond a hole has arrived.
+    /// Whether data beyond a gap has arrived.
     pub(super) fn has_holes(&self) -> bool {
         self.segments.iter().any(|sent| sent.sacked)
     }
@@ -77,8 +79,8 @@ impl Flight {
         self.segments.iter().any(|sent| sent.lost)
     }
 
-    /// Everything below `to` has arrived, and the blocks of `sack`. The round trip of the last of it that was sent only
-    /// once (RFC 6298 section 3).
+    /// Handles an acknowledgement of everything below `to` and of the blocks in `sack`. Returns the
+    /// round-trip time of the last of these that was sent only once (RFC 6298 section 3).
     pub(super) fn acknowledge(&mut self, to: u64, sack: &[Span], now: Instant) -> Option<Duration> {
         let mut sample = None;
         for at in 0..self.segments.len() {
@@ -94,7 +96,7 @@ impl Flight {
                 sample = Some(round_trip);
                 self.least = Some(self.least.map_or(round_trip, |least| least.min(round_trip)));
             } else if self.least.is_some_and(|least| round_trip < least) {
-                // The one that was sent before it has arrived.
+                // The segment sent before it has arrived.
                 continue;
             }
             if self
@@ -110,7 +112,7 @@ impl Flight {
         sample
     }
 
-    /// Finds what is lost. When to look again, if something may be.
+    /// Marks lost segments. Returns when to check again, if more may be lost.
     pub(super) fn find_losses(&mut self, now: Instant, in_recovery: bool) -> Option<Instant> {
         let (newest, end, round_trip) = self.newest?;
         let arrived = self.segments.iter().filter(|sent| sent.sacked).count();
@@ -134,7 +136,8 @@ impl Flight {
         look
     }
 
-    /// The timer ran out: what was sent first is lost, and what has had its time (RFC 8985 6.3).
+    /// The retransmission timer expired: the first segment is lost, and so is every segment whose
+    /// time has passed (RFC 8985 6.3).
     pub(super) fn time_out(&mut self, now: Instant) {
         let round_trip = self.newest.map_or(Duration::ZERO, |newest| newest.2);
         let mut is_first = true;
@@ -144,7 +147,7 @@ impl Flight {
         }
     }
 
-    /// The first that is lost, which is sent again now.
+    /// The first lost segment, which is now marked as retransmitted.
     pub(super) fn resend_lost(&mut self, now: Instant) -> Option<Span> {
         let sent = self.segments.iter_mut().find(|sent| sent.lost)?;
         sent.lost = false;
@@ -153,7 +156,7 @@ impl Flight {
         Some((sent.from, sent.to))
     }
 
-    /// The last, which is sent again now.
+    /// The last segment, which is now marked as retransmitted.
     pub(super) fn resend_last(&mut self, now: Instant) -> Option<Span> {
         let sent = self.segments.back_mut()?;
         sent.again = true;
@@ -170,7 +173,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// Segments of one octet, sent at these times.
+    /// One-byte segments sent at these times.
     fn flight(times: &[u64]) -> Flight {
         let mut flight = Flight::default();
         for (octet, &ms) in (0..).zip(times) {
@@ -189,7 +192,7 @@ mod tests {
         assert_eq!(flight.find_losses(at(41), false), Some(at(50)));
         assert!(!flight.has_losses());
         assert_eq!(flight.find_losses(at(50), false), None);
-        // The third was sent after what has arrived.
+        // The third was sent after the segment that has arrived.
         assert_eq!(flight.resend_lost(at(50)), Some((0, 1)));
         assert_eq!(flight.resend_lost(at(50)), None);
         assert_eq!(flight.octets(), 2);

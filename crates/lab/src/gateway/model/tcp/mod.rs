@@ -1,10 +1,11 @@
-//! One end of a TCP connection, as far as a queue can tell.
+//! One end of a TCP connection, as far as a queue can see it.
 //!
-//! RFC 9293 (handshake, acknowledgements), RFC 5681 and 6928 (slow start from ten segments, congestion avoidance), RFC
-//! 2018 (selective acknowledgements), RFC 8985 (losses found by time, probes of a tail), RFC 6298 (time-outs), RFC 3168
-//! (ECN).
+//! RFC 9293 (handshake, acknowledgements), RFC 5681 and 6928 (slow start from ten segments,
+//! congestion avoidance), RFC 2018 (selective acknowledgements), RFC 8985 (loss detection by time,
+//! tail loss probes), RFC 6298 (time-outs), RFC 3168 (ECN).
 //!
-//! Octets have no content and windows never close. Left out: delayed acknowledgements, FIN, time stamps, CUBIC, HyStart.
+//! Bytes have no content and receive windows never close. Left out: delayed acknowledgements, FIN,
+//! timestamps, CUBIC, HyStart.
 
 mod flight;
 mod sender;
@@ -17,16 +18,16 @@ use base::Instant;
 use super::packet::{self, ACK, CWR, ECE, SYN, Segment};
 use sender::Sender;
 
-/// Octets of payload in a full segment.
+/// Bytes of payload in a full segment.
 const MSS: u64 = 1_448;
 
-/// Blocks beyond a hole that an acknowledgement names.
+/// Limit of SACK blocks in an acknowledgement.
 const BLOCKS: usize = 3;
 
-/// Octets that lie between `.0` and `.1`.
+/// The bytes from `.0` up to `.1`.
 type Span = (u64, u64);
 
-/// A connection's end.
+/// One end of a connection.
 #[derive(Debug)]
 pub(super) struct Tcp {
     local: SocketAddrV4,
@@ -36,7 +37,7 @@ pub(super) struct Tcp {
     // Receiving.
     received: u64,
     beyond: Vec<Span>,
-    /// Where the last segment began that came.
+    /// Start of the last segment received.
     latest: u64,
     echo: bool,
     reply: bool,
@@ -44,7 +45,7 @@ pub(super) struct Tcp {
 }
 
 impl Tcp {
-    /// A connection's end; the one that opens it calls [`Tcp::connect`].
+    /// One end of a connection; the end that opens it calls [`Tcp::connect`].
     pub(super) fn new(local: SocketAddrV4, remote: SocketAddrV4, ecn: bool) -> Self {
         Self {
             local,
@@ -65,7 +66,7 @@ impl Tcp {
         self.send(now);
     }
 
-    /// Adds octets to what is to be sent.
+    /// Adds bytes to the data to send.
     pub(super) fn write(&mut self, octets: u64, now: Instant) {
         self.sender.write(octets);
         if self.sender.next() > 0 {
@@ -73,7 +74,7 @@ impl Tcp {
         }
     }
 
-    /// Octets of payload that have arrived in order.
+    /// Bytes of payload received in order.
     pub(super) fn delivered(&self) -> u64 {
         self.received.saturating_sub(1)
     }
@@ -83,17 +84,17 @@ impl Tcp {
         self.out.pop_front()
     }
 
-    /// When a timer runs out.
+    /// When the next timer expires.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.sender.deadline()
     }
 
-    /// Offsets by which a packet for this end is read.
+    /// The offsets needed to parse a packet for this end.
     pub(super) fn reference(&self) -> (u64, u64) {
         (self.sender.next(), self.received)
     }
 
-    /// Takes a segment.
+    /// Handles a received segment.
     pub(super) fn take(&mut self, segment: &Segment, now: Instant) {
         if segment.flags & ACK != 0 {
             let marked = self.ecn && segment.flags & ECE != 0;
@@ -122,7 +123,7 @@ impl Tcp {
         }
     }
 
-    /// Does what is due.
+    /// Handles expired timers.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.sender.deadline().is_some_and(|at| at <= now) {
             self.sender.handle_timeout(now);
@@ -164,7 +165,7 @@ impl Tcp {
             .push_back(packet::tcp(self.local, self.remote, &segment, self.ecn));
     }
 
-    /// What came beyond a hole: the block of the last segment first (RFC 2018 section 4), then the highest.
+    /// SACK blocks: the block of the last segment first (RFC 2018 section 4), then the highest.
     fn blocks(&self) -> Vec<Span> {
         let is_latest = |block: &&Span| (block.0..block.1).contains(&self.latest);
         let latest = self.beyond.iter().filter(is_latest);
@@ -173,7 +174,7 @@ impl Tcp {
     }
 }
 
-/// Adds a span to spans in order, joining what touches.
+/// Inserts a span into sorted spans and merges adjacent ones.
 fn insert(spans: &mut Vec<Span>, (mut left, mut right): Span) {
     let at = spans.partition_point(|span| span.1 < left);
     while let Some(&(l, r)) = spans.get(at) {

@@ -1,26 +1,28 @@
-//! The sending half: how much may be on its way, and when what was lost is sent again.
+//! The sending half of a connection: congestion window and retransmission.
 
 use base::{Duration, Instant};
 
 use super::flight::Flight;
 use super::{MSS, Span};
 
-/// Segments that a connection begins with (RFC 6928).
+/// Initial window in segments (RFC 6928).
 const INITIAL: u64 = 10;
 
-/// Bounds of the time-out: RFC 6298 asks for a second at the start, and Linux for a fifth at least.
+/// Limits of the time-out: RFC 6298 starts at one second, and Linux's minimum is a fifth of a
+/// second.
 const RTO_FIRST: Duration = Duration::from_secs(1);
 const RTO_MIN: Duration = Duration::from_millis(200);
 const RTO_MAX: Duration = Duration::from_secs(60);
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timer {
-    /// What may be reordered is lost then.
+    /// When it expires, segments that may have been reordered count as lost.
     Reordering,
-    /// Nothing has come for two round trips: a probe makes the other end speak (RFC 8985 section 7).
+    /// Nothing was received for two round trips: a probe makes the other end reply (RFC 8985
+    /// section 7).
     Probe,
-    /// RFC 6298.
+    /// The retransmission time-out of RFC 6298.
     Retransmission,
 }
 
@@ -29,24 +31,24 @@ enum Timer {
 pub(super) struct Sender {
     flight: Flight,
     next: u64,
-    /// Where the application's data end, the SYN's octet counted.
+    /// End of the application's data; the SYN counts as one byte.
     end: u64,
     window: u64,
     threshold: u64,
-    /// Loss recovery ends when this is acknowledged.
+    /// Loss recovery ends when this offset is acknowledged.
     recover: Option<u64>,
-    /// A probe is on its way: nothing beyond this was sent before it.
+    /// The end of the data sent before the probe in flight.
     probed: Option<u64>,
     timer: Option<(Instant, Timer)>,
-    /// From when the retransmission timer counts.
+    /// Start of the retransmission timer.
     since: Instant,
-    /// How often it ran out without anything new being acknowledged.
+    /// Number of consecutive expiries without new data being acknowledged.
     backoff: u32,
     /// RFC 6298's SRTT and RTTVAR in nanoseconds.
     smoothed: Option<(u64, u64)>,
-    /// The window was reduced since the other end saw a mark, and does not know it yet.
+    /// Set after the window was reduced for a mark, until the receiver is informed (CWR).
     pub(super) reduced: bool,
-    /// What is to be sent now.
+    /// Spans to be sent now.
     pub(super) due: Vec<Span>,
 }
 
@@ -69,17 +71,17 @@ impl Sender {
         }
     }
 
-    /// Adds octets to what is to be sent.
+    /// Adds bytes to the data to send.
     pub(super) fn write(&mut self, octets: u64) {
         self.end = self.end.saturating_add(octets);
     }
 
-    /// The next octet to be sent for the first time.
+    /// The first byte that was never sent.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// The first octet that the other end has not acknowledged.
+    /// The first byte that is not acknowledged.
     fn acknowledged(&self) -> u64 {
         self.flight.first().unwrap_or(self.next)
     }
@@ -89,7 +91,7 @@ impl Sender {
         self.timer.map(|(at, _)| at)
     }
 
-    /// Takes an acknowledgement; `marked` is its ECE.
+    /// Handles an acknowledgement; `marked` is its ECE flag.
     pub(super) fn take(&mut self, to: u64, sack: &[Span], marked: bool, now: Instant) {
         let before = self.acknowledged();
         let to = to.min(self.next);
@@ -115,7 +117,7 @@ impl Sender {
         if self.recover.is_some_and(|recover| to >= recover) {
             self.recover = None;
         }
-        // The SYN's octet is no data.
+        // The SYN's byte carries no data.
         if to == 1 {
             return;
         }
@@ -126,7 +128,7 @@ impl Sender {
         }
     }
 
-    /// Finds what is lost, answers for it once in a round trip, and sets the timer.
+    /// Detects losses, reduces the window at most once per round trip, and sets the timer.
     fn look_for_losses(&mut self, now: Instant) {
         let look = self.flight.find_losses(now, self.recover.is_some());
         if self.flight.has_losses() && self.recover.is_none() {
@@ -136,14 +138,14 @@ impl Sender {
         self.timer = look.or_else(|| self.quiet_timer(now));
     }
 
-    /// Half of what is on its way may be from now on.
+    /// Halves the window.
     fn reduce(&mut self) {
         self.threshold = ((self.next - self.acknowledged()) / 2).max(2 * MSS);
         self.window = self.threshold;
         self.recover = Some(self.next);
     }
 
-    /// The timer for when nothing comes any more.
+    /// The timer for the case that no more acknowledgements arrive.
     fn quiet_timer(&self, now: Instant) -> Option<(Instant, Timer)> {
         if self.flight.is_empty() {
             return None;
@@ -155,7 +157,7 @@ impl Sender {
         let retransmission = (self.since + rto, Timer::Retransmission);
         let may_probe = self.recover.is_none() && self.probed.is_none() && !self.flight.has_holes();
         match self.smoothed {
-            // Nobody delays acknowledgements here.
+            // Receivers here do not delay acknowledgements.
             Some((smoothed, _)) if may_probe => {
                 let probe = (now + Duration::from_nanos(2 * smoothed), Timer::Probe);
                 Some(if probe.0 < retransmission.0 {
@@ -168,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6298, in nanoseconds.
+    /// Updates the RTT estimate of RFC 6298, in nanoseconds.
     fn sample(&mut self, round_trip: Duration) {
         let sample = round_trip.as_nanos();
         self.smoothed = Some(match self.smoothed {
@@ -186,7 +188,7 @@ impl Sender {
         rto.clamp(RTO_MIN, RTO_MAX)
     }
 
-    /// Does what is due.
+    /// Handles expired timers.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some((_, timer)) = self.timer.filter(|(at, _)| *at <= now) else {
             return;
@@ -209,7 +211,7 @@ impl Sender {
         }
     }
 
-    /// Sends something new if there is something, or the last segment again.
+    /// Sends new data if there is any, otherwise the last segment again.
     fn probe(&mut self, now: Instant) {
         let probe = match self.take_new(now) {
             None => self.flight.resend_last(now),
@@ -221,7 +223,7 @@ impl Sender {
         self.timer = self.quiet_timer(now);
     }
 
-    /// Sends what the window lets: what was lost first, then new data.
+    /// Sends as much as the window permits: lost segments first, then new data.
     pub(super) fn fill(&mut self, now: Instant) {
         let mut octets = self.flight.octets();
         while octets + MSS <= self.window {
@@ -244,7 +246,7 @@ impl Sender {
         }
     }
 
-    /// The next new segment: the SYN first, and no data before that is acknowledged.
+    /// The next new segment. The SYN comes first, and no data is sent before it is acknowledged.
     fn take_new(&mut self, now: Instant) -> Option<Span> {
         let from = self.next;
         let to = match from {
@@ -269,7 +271,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// A connection over a path of 40 ms that has sent so many full segments at 40 ms, and what those were.
+    /// A connection with a round trip of 40 ms that sent that many full segments at 40 ms, and the
+    /// spans of these.
     fn opened(segments: u64) -> (Sender, Vec<Span>) {
         let mut sender = Sender::new();
         sender.fill(at(0));
@@ -293,7 +296,7 @@ mod tests {
         assert_eq!(sender.deadline(), Some(at(160)));
         sender.handle_timeout(at(160));
         assert_eq!(sender.due, [sent[2]]);
-        // The next is the time-out, from the probe on: only one probe in a row.
+        // Next is the time-out, counted from the probe: probes do not repeat.
         assert_eq!(sender.deadline(), Some(at(360)));
     }
 
