@@ -1,8 +1,8 @@
-//! The load that benchmarks put on an L2TP network server: one LAC, driven from
-//! this process, that opens tunnels from as many addresses as are asked for.
+//! The load that benchmarks put on an L2TP network server: one LAC in this process that opens
+//! tunnels from any number of addresses.
 //!
-//! It is the same machine as the daemon's, so what it sends is what a LAC sends,
-//! retransmissions included; what it costs is booked on this process.
+//! It uses the daemon's own L2TP endpoint, so it sends what a LAC sends, including retransmissions.
+//! Its processor time is that of this process.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,37 +14,37 @@ use reactor::{
 };
 use wire::l2tp::Version;
 
-/// Datagrams that wait to be sent at most.
+/// Limit of datagrams waiting to be sent.
 const QUEUE: usize = 32_768;
 
-/// The load to make.
+/// Settings of the load.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the server listens; tunnels are spread over them in turn.
+    /// Addresses of the server; tunnels use them in turn.
     pub servers: Vec<SocketAddr>,
     /// Protocol version.
     pub version: Version,
-    /// Source addresses: the first, and how many from there on. `None` is one
-    /// address that the kernel chooses.
+    /// Source addresses: the first, and their number. `None` means one address chosen by the
+    /// kernel.
     pub sources: Option<(Ipv4Addr, u32)>,
-    /// A session in each tunnel.
+    /// Whether to open a session in each tunnel.
     pub sessions: bool,
     /// Secret for tunnel authentication.
     pub secret: Option<Vec<u8>>,
 }
 
-/// What became of a wave of tunnels.
+/// Results of a wave of tunnels.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Wave {
-    /// Tunnels asked for.
+    /// Tunnels requested.
     pub asked: u32,
-    /// Tunnels that came up at our end, with their session where one was asked for.
+    /// Tunnels up at our end, each with its session if one was requested.
     pub up: u32,
     /// Tunnels that failed.
     pub failed: u32,
     /// Seconds until the last came up.
     pub seconds: f64,
-    /// Our retransmissions meanwhile.
+    /// Our retransmissions during the wave.
     pub retransmissions: u64,
     /// Tunnels up against time: seconds, tunnels.
     pub samples: Vec<(f64, u64)>,
@@ -63,7 +63,7 @@ pub struct Generator {
     opened: u32,
     up: u32,
     failed: u32,
-    /// Datagrams that came.
+    /// Number of datagrams received.
     datagrams: u64,
     sizes: Sizes,
 }
@@ -98,10 +98,10 @@ impl Sizes {
 }
 
 impl Generator {
-    /// Opens the socket; nothing is sent yet.
+    /// Opens the socket; sends nothing yet.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn new(options: Options) -> io::Result<Self> {
         let config = Config {
             host_name: "load".into(),
@@ -145,12 +145,12 @@ impl Generator {
         })
     }
 
-    /// Where it sends from; the address is that of all addresses.
+    /// The socket's port, with the unspecified address.
     pub fn local_addr(&self) -> SocketAddr {
         self.socket.local_addr()
     }
 
-    /// How long the datagrams have been.
+    /// Sizes of the datagrams.
     pub fn sizes(&self) -> Sizes {
         self.sizes
     }
@@ -160,11 +160,11 @@ impl Generator {
         self.endpoint.counts().established
     }
 
-    /// Opens `count` tunnels, `window` at a time, and waits until each is up or
-    /// failed, or `cap` has passed. A window of `count` is a storm.
+    /// Opens `count` tunnels, `window` at a time, and waits until each is up or has failed, or
+    /// until `cap` has passed. A window of `count` is a storm.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub fn open(&mut self, count: u32, window: u32, cap: Duration) -> io::Result<Wave> {
         let start = reactor::clock::now();
         let before = self.retransmissions();
@@ -180,7 +180,7 @@ impl Generator {
             while asked < count && asked - done < window {
                 self.open_one(now)?;
                 asked += 1;
-                // What is due is sent in batches, not one by one.
+                // Sending in batches is cheaper than one by one.
                 if asked % 64 == 0 {
                     self.send(now);
                 }
@@ -212,7 +212,7 @@ impl Generator {
                 u32::from(first).wrapping_add(n % count.max(1)),
             ))
         });
-        // Each server's tunnels have ids of their own, as if each had a socket.
+        // Each server address has tunnel ids of its own, as if each had a socket.
         let server = n as usize % self.options.servers.len();
         let route = Route {
             peer: self.options.servers[server],
@@ -236,12 +236,11 @@ impl Generator {
         Ok(())
     }
 
-    /// Sends HELLOs over the tunnels that are up, evenly spaced, `rate` in a
-    /// second for `span`. Returns how many were sent and how many of those the
-    /// server acknowledged.
+    /// Sends HELLOs over the established tunnels, evenly spaced, `rate` per second for `span`.
+    /// Returns how many were sent and how many of those the server acknowledged.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub fn hello(&mut self, rate: u32, span: Duration) -> io::Result<(u64, u64)> {
         let start = reactor::clock::now();
         let spacing_ns = 1_000_000_000 / u64::from(rate.max(1));
@@ -263,11 +262,10 @@ impl Generator {
         }
     }
 
-    /// Answers whatever the server sends, for `span`. Returns the datagrams that
-    /// came.
+    /// Answers messages of the server for `span`. Returns the number of datagrams received.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub fn answer(&mut self, span: Duration) -> io::Result<u64> {
         let end = reactor::clock::now() + span;
         let before = self.datagrams;
@@ -275,11 +273,11 @@ impl Generator {
         Ok(self.datagrams - before)
     }
 
-    /// Closes every tunnel and waits until the server has acknowledged, or `cap`
-    /// has passed. Returns whether all was acknowledged.
+    /// Closes every tunnel and waits until the server has acknowledged, or `cap` has passed.
+    /// Returns whether all was acknowledged.
     ///
     /// # Errors
-    /// What the kernel said of the socket.
+    /// The kernel's error for the socket.
     pub fn close(&mut self, cap: Duration) -> io::Result<bool> {
         let mut now = reactor::clock::now();
         let end = now + cap;
@@ -296,7 +294,7 @@ impl Generator {
         Ok(self.endpoint.is_quiet())
     }
 
-    /// One turn: waits for `deadline` at the most, takes what came, sends what is due.
+    /// One turn: waits until `deadline` at most, reads input, sends what is due.
     fn turn(&mut self, deadline: Option<Instant>) -> io::Result<Instant> {
         let timer = self.endpoint.poll_timeout().map(|(at, _)| at);
         let mut now = self
@@ -314,7 +312,7 @@ impl Generator {
                         local: datagram.local,
                         socket: server.unwrap_or(0) as u32,
                     };
-                    // What is ignored is counted by the endpoint.
+                    // The endpoint counts ignored messages itself.
                     let _ = self.endpoint.handle(
                         Datagram {
                             route,
@@ -360,7 +358,7 @@ impl Generator {
         }
     }
 
-    /// What had to be sent again so far.
+    /// Number of retransmissions so far.
     pub fn retransmissions(&self) -> u64 {
         self.counter("retransmissions")
     }
@@ -376,11 +374,11 @@ impl Generator {
     }
 }
 
-/// The processor time of a process, of all its threads, from the scheduler's own
-/// account in nanoseconds.
+/// The processor time of a process, over all its threads, from the scheduler's counters in
+/// nanoseconds.
 ///
 /// # Errors
-/// The process is gone, or `/proc` is not to be read.
+/// The process is gone, or `/proc` cannot be read.
 pub fn cpu_of(pid: u32) -> io::Result<Duration> {
     let mut total = 0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -397,38 +395,38 @@ pub fn cpu_of(pid: u32) -> io::Result<Duration> {
 /// The resident memory of a process in bytes, counted page by page.
 ///
 /// # Errors
-/// The process is gone, or `/proc` is not to be read.
+/// The process is gone, or `/proc` cannot be read.
 pub fn resident_of(pid: u32) -> io::Result<u64> {
-    // The figure in `status` and `statm` may be some hundred kilobytes behind, since
-    // each core counts for itself.
+    // The figure in `status` and `statm` may lag by some hundred kilobytes, since each core counts
+    // separately.
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     number_after(&text, "Rss:")
         .map(|kib| kib * 1024)
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// How often a process's first thread has given up the processor to wait: its
-/// wake-ups so far.
+/// The number of voluntary context switches of a process's first thread so far, which are its
+/// waits.
 ///
 /// # Errors
-/// The process is gone, or `/proc` is not to be read.
+/// The process is gone, or `/proc` cannot be read.
 pub fn waits_of(pid: u32) -> io::Result<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     number_after(&text, "voluntary_ctxt_switches:")
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// Datagrams that the kernel has dropped because the receive buffer of the IPv4
-/// socket at `address` was full, as `pid`'s network namespace counts them.
+/// Datagrams that the kernel has dropped because the receive buffer of the IPv4 socket at `address`
+/// was full, as counted in `pid`'s network namespace.
 ///
 /// # Errors
-/// There is no such socket, or `/proc` is not to be read.
+/// There is no such socket, or `/proc` cannot be read.
 pub fn drops_of(pid: u32, address: SocketAddr) -> io::Result<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/net/udp"))?;
     drops_in(&text, address).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// The number that follows `key` at the beginning of a line.
+/// The number after `key` at the start of a line.
 fn number_after(text: &str, key: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
@@ -439,7 +437,7 @@ fn drops_in(text: &str, address: SocketAddr) -> Option<u64> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;
     };
-    // The address is written as the processor reads its four bytes.
+    // The address is written in the processor's byte order.
     let ip = u32::from_ne_bytes(ip.octets());
     let wanted = format!("{ip:08X}:{:04X}", address.port());
     let line = text

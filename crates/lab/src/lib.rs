@@ -1,16 +1,18 @@
-//! Experiments: load on an L2TP server, the cost of timer stores and pollers, and reports that compare the results with
-//! published figures.
+//! Experiments: load on an L2TP server, costs of timer stores and pollers, the home gateway, and
+//! reports that compare results with published figures.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `generator` | a LAC in this process that opens tunnels by the thousand |
+//! | `generator` | a LAC in this process that opens thousands of tunnels |
 //! | `gateway` | the home-gateway experiment: loads and probes through one slow link |
-//! | `captures` | capture files whose connections are hard to analyse |
-//! | `segments` | the 2005 harness of segment lists |
-//! | `timers`, `poll` | curves of the timer stores and of the pollers |
-//! | `fit` | exponents of measured curves, and their extrapolation |
-//! | `report` | tables and charts as text, JSON, CSV and SVG, with the machine |
-//! | `history` | the page that re-runs published scaling failures |
+//! | `captures` | capture files that are hard to analyse |
+//! | `segments` | the 2005 test harness for segment lists |
+//! | `timers`, `poll` | costs of the timer stores and of the pollers |
+//! | `fit` | exponents of measured curves, and extrapolation |
+//! | `report` | tables and charts as text, JSON, CSV and SVG, with a description of the machine |
+//! | `history` | the page of published figures re-run here |
+//!
+//! Start with the module of the experiment you want.
 #![forbid(unsafe_code)]
 
 pub mod captures;

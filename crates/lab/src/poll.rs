@@ -1,13 +1,12 @@
-//! What a wait costs with each poller and descriptor store, as the number of watched
-//! descriptors grows while few of them are ready.
+//! The cost of a wait with each poller and descriptor store, as the number of watched descriptors
+//! grows while few of them are ready.
 //!
-//! A turn makes a few descriptors ready, waits for them, finds whose they are, and
-//! reads them. The idle ones are UDP sockets, as a daemon with a socket per tunnel
-//! has them. Beside the pollers stands a floor: epoll on the ready descriptors alone,
-//! without a store.
+//! A turn makes a few descriptors ready, waits for them, finds their owners, and reads them. The
+//! idle ones are UDP sockets, as in a daemon with a socket per tunnel. The floor is epoll on the
+//! ready descriptors only, without a store.
 //!
-//! Each row is measured several times, in turn with the others of its size, and the
-//! least of each figure is kept: other work on the machine only ever adds.
+//! Each row is measured several times, alternating with the others of its size. The minimum of each
+//! figure is kept, because other work on the machine only adds to it.
 
 use std::io;
 use std::net::UdpSocket;
@@ -24,19 +23,19 @@ pub const FLOOR: &str = "floor";
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How many descriptors are watched, one curve point each.
+    /// Numbers of watched descriptors, one curve point each.
     pub watched: Vec<usize>,
-    /// How many of them are ready in each turn.
+    /// Numbers of ready descriptors in each turn.
     pub ready: Vec<usize>,
     /// The pollers to compare.
     pub pollers: Vec<PollerKind>,
     /// The descriptor stores to compare.
     pub stores: Vec<StoreKind>,
-    /// How often each row is measured.
+    /// How many times each row is measured.
     pub rounds: usize,
-    /// When to end one measurement of a row.
+    /// Time limit of one measurement of a row.
     pub budget: Duration,
-    /// Turns in one measurement at least, whatever the budget.
+    /// Least number of turns in one measurement, whatever the time limit.
     pub turns_min: u64,
 }
 
@@ -55,13 +54,13 @@ impl Default for Config {
     }
 }
 
-/// What a wait cost.
+/// Results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PollReport {
-    /// One row per size, number of ready ones, poller and store, in that order; each
-    /// size begins with its floor.
+    /// One row per size, number of ready descriptors, poller and store, in that order; each size
+    /// starts with its floor.
     pub rows: Vec<Row>,
-    /// What was not measured, and why: a sentence each.
+    /// What was not measured, with the reason, one sentence each.
     pub left_out: Vec<String>,
 }
 
@@ -72,25 +71,24 @@ pub struct Row {
     pub poller: &'static str,
     /// The descriptor store, or `none`.
     pub store: &'static str,
-    /// Descriptors watched; the floor watches the ready ones only.
+    /// Descriptors watched; the floor watches only the ready ones.
     pub watched: usize,
     /// Descriptors ready in each turn.
     pub ready: usize,
-    /// Turns measured, in all rounds.
+    /// Turns measured, over all rounds.
     pub turns: u64,
     /// Nanoseconds from before the wait until the owner of each ready descriptor is
     /// known.
     pub ns_per_wait: f64,
-    /// Nanoseconds of processor time of a turn, less what it takes to make the
-    /// descriptors ready and to read them.
+    /// Nanoseconds of processor time per turn, without making the descriptors ready and reading
+    /// them.
     pub cpu_ns_per_wait: f64,
-    /// System calls of a turn by name, without those that make the descriptors ready
-    /// and read them.
+    /// System calls per turn by name, without those that make the descriptors ready and read them.
     pub calls_per_wait: Vec<(&'static str, f64)>,
 }
 
-/// Measures every poller with every store at every size; `on_row` hears each row as it
-/// is made. Raises the process's soft limit on descriptors.
+/// Measures every poller with every store at every size; `on_row` is called with each finished row.
+/// Raises the process's soft limit on descriptors.
 ///
 /// # Errors
 /// The kernel refuses a descriptor, or a wait fails.
@@ -125,8 +123,8 @@ fn measure_size(
         .iter()
         .filter(|&&ready| ready > 0 && ready <= watched)
     {
-        // The ready ones lie in the middle, by number and by order of adding: a list is
-        // walked half way to them, and poll(2) does less for what comes after them.
+        // The ready descriptors are in the middle, by number and by order of adding. A list is then
+        // searched halfway, and poll(2) does less for descriptors after the last ready one.
         let before = open_idle((watched - ready) / 2)?;
         let wakers: Vec<Waker> = (0..ready)
             .map(|_| Waker::new())
@@ -162,18 +160,18 @@ fn measure_size(
     Ok(())
 }
 
-/// Sockets that nobody sends to.
+/// Sockets that receive nothing.
 fn open_idle(count: usize) -> io::Result<Vec<UdpSocket>> {
     (0..count).map(|_| UdpSocket::bind("127.0.0.1:0")).collect()
 }
 
-/// Nanoseconds of processor time that a turn takes without its wait.
+/// Nanoseconds of processor time of a turn without its wait.
 fn unwaited_cpu(config: &Config, wakers: &[Waker]) -> f64 {
     let (end, before) = (clock::now() + config.budget, usage::thread_cpu());
     let mut turns = 0_u64;
     while turns < config.turns_min || clock::now() < end {
         wakers.iter().for_each(Waker::wake);
-        // As many readings of the clock as a turn with a wait makes.
+        // As many clock readings as in a turn with a wait.
         std::hint::black_box(clock::now());
         for waker in wakers {
             waker.clear();
@@ -184,7 +182,7 @@ fn unwaited_cpu(config: &Config, wakers: &[Waker]) -> f64 {
     took as f64 / turns as f64
 }
 
-/// What waits.
+/// A poller with its store.
 enum Waiter {
     Floor(bare::Epoll),
     Reactor(Box<Reactor>),
@@ -199,7 +197,7 @@ impl Waiter {
             Waiter::Reactor(reactor) => {
                 reactor.wait(None)?;
                 while let Some(ready) = reactor.next_ready() {
-                    // Each is read to its end below, before the next wait.
+                    // Each is read completely below, before the next wait.
                     reactor.drained(ready.token);
                     found.push(ready.user as usize);
                 }
@@ -209,8 +207,8 @@ impl Waiter {
     }
 }
 
-/// A row to be measured, and the least of its figures so far; its processor time is
-/// that of whole turns.
+/// A row being measured, with the minimum of its figures so far; its processor time covers whole
+/// turns.
 struct Bench {
     poller: &'static str,
     store: &'static str,
@@ -257,7 +255,7 @@ impl Bench {
         })
     }
 
-    /// Measures once and keeps what is less than before.
+    /// Measures once and keeps the minimum.
     fn round(&mut self, config: &Config, wakers: &[Waker]) -> io::Result<()> {
         let mut found = Vec::with_capacity(wakers.len());
         let (mut turns, mut waited) = (0_u64, Duration::ZERO);
@@ -268,7 +266,7 @@ impl Bench {
             let mut left = wakers.len();
             let mut after = end;
             while left > 0 {
-                // io_uring may hand them over in more than one wait.
+                // io_uring may return them over more than one wait.
                 let before = clock::now();
                 self.waiter.wait(&mut found)?;
                 after = clock::now();

@@ -1,16 +1,13 @@
-//! What arming, cancelling and expiring a timer costs in each timer store, as n
-//! grows.
+//! The cost of arming, cancelling and expiring a timer in each timer store, as n grows.
 //!
-//! Deadlines are uniform between 1 ms and 60 s, from a seed. Every store is first
-//! filled and emptied in a random order, so that it runs in memory as it is after
-//! long use. Beside the stores stands a floor: the same number of entries pushed
-//! to a `Vec` and popped from it.
+//! Deadlines are uniform between 1 ms and 60 s, from a seed. Every store is first filled and
+//! emptied in random order, so that its memory is as after long use. The floor is the same number
+//! of entries pushed to a `Vec` and popped from it.
 //!
-//! The sorted list's cost per insert grows with n, so that filling it grows with
-//! the square. A measurement that exceeds its budget ends where it is. If that was
-//! the filling, some inserts are timed with all n armed, and the mean is taken as
-//! half of that, since the walk is half as long on the average; such a figure
-//! is marked.
+//! The sorted list's cost per insert grows with n, so the cost of filling it grows with the square.
+//! A measurement ends at its time limit. If that happens while filling, some inserts are timed with
+//! all n armed, and half of their mean is reported, since the average walk while filling is half as
+//! long. Such a figure is marked.
 
 use std::hint::black_box;
 
@@ -28,16 +25,15 @@ const DEADLINE_MAX: Duration = Duration::from_secs(60);
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Seeds deadlines and the order of cancelling.
+    /// Seed of the deadlines and of the order of cancelling.
     pub seed: u64,
-    /// How many timers are armed at once, one curve point each.
+    /// Numbers of timers armed at once, one curve point each.
     pub sizes: Vec<usize>,
     /// The wheel's tick.
     pub tick: Duration,
-    /// When to end one measurement (one operation of one store at one size).
+    /// Time limit of one measurement (one operation of one store at one size).
     pub budget: Duration,
-    /// Small sizes are measured again until so many operations were timed, if the
-    /// budget lasts.
+    /// Small sizes are repeated until this many operations were timed or the time limit is reached.
     pub operations_min: usize,
 }
 
@@ -54,7 +50,7 @@ impl Default for Config {
     }
 }
 
-/// What each operation cost.
+/// Results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimersReport {
     /// The seed of the run.
@@ -70,21 +66,21 @@ pub struct TimersReport {
 pub struct Row {
     /// `list`, `tree`, `wheel`, or [`FLOOR`].
     pub store: &'static str,
-    /// `insert`: from empty to n; `cancel`: from n to empty, in random order;
-    /// `expire`: from n to empty, with a stop at each next deadline; `steady`: one
-    /// expires and one is armed, n are armed all the time.
+    /// `insert`: from empty to n; `cancel`: from n to empty, in random order; `expire`: from n to
+    /// empty, stopping at each deadline; `steady`: one expires and one is armed, with n armed
+    /// throughout.
     pub operation: &'static str,
-    /// Timers armed, at most.
+    /// Largest number of armed timers.
     pub n: usize,
     /// Nanoseconds per timer, a mean.
     pub ns_per_op: f64,
-    /// Whether the budget ended before all n were armed, so that the figure is half
-    /// of what an insert costs with all n armed.
+    /// Whether the time limit was reached before all n were armed, so that the figure is half the
+    /// cost of an insert with n armed.
     pub extrapolated: bool,
 }
 
-/// Measures every store at every size; `clock` is the real one, and `on_row` hears
-/// each row as it is made.
+/// Measures every store at every size; `clock` is the real one, and `on_row` is called with each
+/// finished row.
 pub fn run(
     config: &Config,
     clock: &mut dyn FnMut() -> Instant,
@@ -131,7 +127,7 @@ pub fn run(
 
 /// The same work for every store of one size.
 struct Plan {
-    /// Deadlines, from the time of arming, in the order of arming.
+    /// Time from arming to deadline, in the order of arming.
     spans: Vec<Duration>,
     /// Indices of `spans`, latest deadline first.
     latest_first: Vec<usize>,
@@ -168,7 +164,7 @@ struct Cost {
     extrapolated: bool,
 }
 
-/// Operations and the time they took.
+/// Number of operations, and their time.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     operations: usize,
@@ -176,7 +172,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Times `work`, which says how many operations it did.
+    /// Times `work`, which returns how many operations it did.
     fn time(&mut self, clock: &mut dyn FnMut() -> Instant, work: impl FnOnce() -> usize) {
         let begin = clock();
         self.operations += work();
@@ -196,8 +192,8 @@ impl Tally {
     }
 }
 
-/// Does `work(0)`, `work(1)`, ... up to `count` times or until the budget is spent,
-/// reading the clock between ever larger blocks.
+/// Calls `work(0)`, `work(1)`, ... up to `count` times or until the time limit, reading the clock
+/// between blocks of growing size.
 fn within_budget(
     budget: Duration,
     count: usize,
@@ -254,7 +250,7 @@ impl<'a> Bench<'a> {
         bench
     }
 
-    /// Arms all timers. The list gets them latest first, which it takes in O(1).
+    /// Arms all timers. The list gets them latest first, which it inserts in O(1).
     fn arm_all(&mut self) {
         let Self {
             timers,
@@ -326,7 +322,7 @@ impl<'a> Bench<'a> {
         [insert, cancel.cost(), expire.cost()]
     }
 
-    /// What the mean insert costs, judged from inserts with all n armed.
+    /// The mean cost of an insert, estimated from inserts with all n armed.
     fn insert_at_n(&mut self) -> Cost {
         self.arm_all();
         let Self {
@@ -354,7 +350,7 @@ impl<'a> Bench<'a> {
         tally.time_ns += (self.clock)().since(begin).as_nanos();
     }
 
-    /// Cost of one expiry and one insert, as long as all n are armed.
+    /// Cost of one expiry and one insert, with n timers armed throughout.
     fn steady(&mut self) -> Cost {
         self.arm_all();
         let Self {
@@ -379,7 +375,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The bare loop: entries of the same content in a `Vec`.
+/// The bare loop: the same entries in a `Vec`.
 struct Floor {
     push: Cost,
     pop: Cost,
@@ -395,7 +391,7 @@ impl Floor {
             at: Instant::ZERO + plan.spans[i],
         };
         let [mut push, mut pop, mut both] = [Tally::default(); 3];
-        // The first round touches the memory.
+        // The first round maps the memory.
         for round in 0.. {
             if round == 1 {
                 [push, pop, both] = [Tally::default(); 3];
@@ -467,8 +463,8 @@ mod tests {
 
     #[test]
     fn a_store_that_is_not_filled_within_the_budget_is_judged_from_inserts_at_n() {
-        // The clock moves 1 ms at each reading, and the first block of 16 inserts
-        // already spends the budget.
+        // The clock advances 1 ms at each reading, so the first block of 16 inserts already exceeds
+        // the limit.
         let config = config(&[1_600], Duration::from_micros(1));
         let report = run(&config, &mut stepping(1_000_000), &mut |_| {});
         for row in report.rows.iter().filter(|row| row.store != FLOOR) {

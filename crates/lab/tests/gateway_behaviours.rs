@@ -1,6 +1,7 @@
-//! What queues do on a whole link, in virtual time, with the figures that were seen of Linux's.
+//! Queues on a whole link in virtual time, compared with figures measured with Linux's queues.
 //!
-//! A link of 1 Mbit/s up whose FIFO takes two seconds, 10 ms each way: host A floods or uploads, host B pings.
+//! The link has 1 Mbit/s upstream with a FIFO of two seconds, and 10 ms each way. Host A floods or
+//! uploads, host B pings.
 
 use std::net::Ipv4Addr;
 
@@ -20,11 +21,11 @@ use wire::flow::{Flow, Keys};
 
 const SEED: u64 = 7;
 const UP_BPS: u64 = 1_000_000;
-/// Octets on the line of a full packet.
+/// Size of a full packet on the line, in bytes.
 const FULL: u32 = 1_514;
-/// Buckets of hosts in the script.
+/// Number of host buckets in the script.
 const BUCKETS: u16 = 64;
-/// Octets of data a second that a full packet's link carries at most.
+/// Share of payload in a full packet.
 const PAYLOAD_SHARE: f64 = 1_448.0 / 1_514.0;
 
 fn link() -> Link {
@@ -54,13 +55,14 @@ fn shaped(rate_bps: u64, child: Spec) -> Spec {
 
 fn fq_codel(rate_bps: u64) -> fq_codel::Options {
     let mut options = fq_codel::Options::default();
-    // RFC 8290 5.2.2: no less than what one full packet takes.
+    // RFC 8290 5.2.2: at least the transmission time of a full packet.
     let packet_ns = u64::from(FULL) * 8_000_000_000 / below(rate_bps);
     options.parameters.target = Duration::from_nanos(packet_ns.max(5_000_000));
     options
 }
 
-/// The published script: what is sensitive to delay first, then hosts over buckets, in each of them its flows.
+/// The published script: delay-sensitive traffic first, then hosts over buckets, with their flows
+/// in each bucket.
 fn script_way(rate_bps: u64, hosts: Key) -> Spec {
     let rate = below(rate_bps);
     let class = |minor, parent, rate_bps, priority| ClassOptions {
@@ -108,7 +110,7 @@ fn script_way(rate_bps: u64, hosts: Key) -> Spec {
             class(0x20, Some(1), rate / 5 * 4, 1),
         ],
         leaves: vec![(0x10, Spec::FqCodel(fq_codel(rate_bps))), (0x20, by_host)],
-        // SSH is what the uploads come over here, so names and telephony are what goes first.
+        // The uploads here use SSH's port, so the priority rules are for DNS and SIP.
         classifier: Some(Classifier::Rules(vec![first(17, 53), first(17, 5_060)])),
         default: Some(0x20),
         direct_limit: 10,
@@ -130,7 +132,7 @@ fn policy(both: Both) -> Treatment {
     }
 }
 
-/// What goes up through `queue` at 96 % of the link; what comes down as it comes.
+/// Upstream through `queue` at 96 % of the link; downstream unchanged.
 fn up_through(link: &Link, queue: Spec) -> Treatment {
     policy(Both {
         up: shaped(link.up_bps, queue),
@@ -152,7 +154,7 @@ fn setup(link: &Link, treatment: &Treatment, load: Load, bulk: usize, seconds: u
     }
 }
 
-/// Pings of B to one host.
+/// B's pings to one host.
 fn pings(setup: Setup, beside: &Beside, to: Ipv4Addr) -> Row {
     let mut streams = model::pings(&setup, beside, &[(to, 0)]).expect("it fits together");
     Row {
@@ -205,7 +207,7 @@ fn three_uploads_use_the_link_behind_the_script_and_a_ping_waits_for_a_packet_an
         );
         assert!(at(&row, 0.5) <= 35.0, "{} ms", at(&row, 0.5));
         assert_eq!(row.ping_loss_percent(), 0.0);
-        // Two of A and one of B.
+        // Two connections of A and one of B.
         let (_, goodput_bps) =
             model::share(&setup(&link, &treatment, Load::Bulk, 2, 30)).expect("it fits together");
         assert!(goodput_bps >= 0.7 * UP_BPS as f64, "{goodput_bps}");
@@ -247,7 +249,7 @@ fn a_flood_of_eight_times_the_link_comes_through_at_the_policys_rate() {
     for treatment in [script(&link), Treatment::Fair] {
         let (_, goodput_bps) =
             model::share(&setup(&link, &treatment, Load::Flood, 0, 30)).expect("it fits together");
-        // 1,428 octets of UDP's packets and Ethernet's header carry 1,400; TCP's a little more.
+        // 1,442 bytes on the line carry 1,400 bytes of UDP payload; TCP carries a little more.
         let most = below(UP_BPS) as f64 * 1_400.0 / 1_442.0;
         assert!(goodput_bps >= 0.97 * most, "{goodput_bps} of {most}");
         assert!(goodput_bps <= 1.01 * most, "{goodput_bps} of {most}");
@@ -255,10 +257,10 @@ fn a_flood_of_eight_times_the_link_comes_through_at_the_policys_rate() {
 }
 
 const PERIOD: Duration = Duration::from_secs(7);
-/// Changes of the hash in seconds after the first ping: the flood begins five seconds before.
+/// Changes of the hash, in seconds after the first ping; the flood starts five seconds earlier.
 const CHANGES: [f64; 3] = [2.0, 9.0, 16.0];
 
-/// SFQ whose pings and flood are apart at first and after the second change, and meet after the first.
+/// An SFQ in which pings and flood share a bucket only between the first and the second change.
 fn colliding(perturb: Perturb) -> sfq::Options {
     let keys = |to: Ipv4Addr| Keys {
         outer: Flow {
@@ -281,7 +283,7 @@ fn colliding(perturb: Perturb) -> sfq::Options {
     let wanted = [false, true, false, false];
     let found = options.find(|options| [0, 1, 2, 3].map(|n| meet(options, n)) == wanted);
     let found = found.expect("one in about a thousand");
-    // A tree's seed goes into that of each of its queues.
+    // The seed of each queue derives from the tree's seed.
     sfq::Options {
         seed: found.seed ^ SEED,
         ..found
@@ -313,12 +315,14 @@ fn where_buckets_are_shared_pings_spike_from_one_change_of_the_hash_to_the_next(
         let (from, to) = slow.fold((f64::MAX, 0.0_f64), |(from, to), (sent, _)| {
             (from.min(*sent), to.max(*sent))
         });
-        // The first slow one is the first that is sent after a change, but for what is on its way to the queue.
+        // The first slow ping is the first one sent after a change, except for pings in flight to
+        // the queue.
         assert!(
             (CHANGES[0] - 0.01..=CHANGES[0] + 0.11).contains(&from),
             "{from} s"
         );
-        // And the last one is sent before the next change, or waits behind what came before it.
+        // The last slow ping is sent before the next change, or waits behind packets that arrived
+        // before it.
         let after = if perturb == Perturb::Stay { 2.0 } else { 0.01 };
         assert!(
             (CHANGES[1] - 0.2..CHANGES[1] + after).contains(&to),

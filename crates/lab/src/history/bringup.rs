@@ -1,4 +1,4 @@
-//! Chapter 1: the tunnel daemon, five builds of one event library.
+//! Chapter 1: bring-up of tunnels by a daemon, with five builds of one event library.
 
 mod verdict;
 
@@ -9,33 +9,33 @@ use crate::report::{Cell, Table};
 use plot::figure::{Axis, COLOUR_OURS, Chart, Series, Style};
 use plot::number::{grouped, human_seconds};
 
-/// The part of a curve that its exponent is fitted over: from this share of its end onwards.
+/// The exponent of a curve is fitted from this share of its end onwards.
 const TAIL: f64 = 0.25;
 
 /// Where the chart that compares shapes ends, in multiples of the reference build's time.
 const SHAPES_END: f64 = 3.0;
 
-/// One bring-up as measured.
+/// Results of one bring-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BringupRun {
-    /// Which build was re-run, e.g. `r2929`; any other name means a design of our own.
+    /// The build that was imitated, e.g. `r2929`; any other name means a design of our own.
     pub build: String,
-    /// What it is made of, for people, e.g. `wheel, slab, epoll, one socket`.
+    /// A description of its parts, e.g. `wheel, slab, epoll, one socket`.
     pub label: String,
     /// `(seconds since the start, tunnels up)`, neither ever falling.
     pub samples: Vec<(f64, u64)>,
-    /// Tunnels asked for; runs are compared with those of the largest target.
+    /// Tunnels requested; only runs with the largest target are compared.
     pub target: u64,
-    /// Whether all of them came up within the cap on time.
+    /// Whether all came up within the time limit.
     pub finished: bool,
     /// Seconds to the target by extrapolation, if it did not finish; see [`fit::extrapolate`].
     pub extrapolated_s: Option<f64>,
-    /// CPU seconds that both sides used together.
+    /// CPU seconds of both sides together.
     pub cpu_s: f64,
 }
 
 impl BringupRun {
-    /// Seconds to the target, measured or else extrapolated.
+    /// Seconds to the target, measured or extrapolated.
     fn seconds(&self) -> Option<f64> {
         let reached = self.samples.iter().find(|(_, n)| *n >= self.target);
         match reached {
@@ -73,13 +73,13 @@ impl<'a> Runs<'a> {
         self.0.iter().find(|r| r.build == build).copied()
     }
 
-    /// How many times as long as `other` the build `build` took.
+    /// The time of `build` divided by the time of `other`.
     fn ratio(&self, build: &str, other: &str) -> Option<f64> {
         Some(self.get(build)?.seconds()? / self.get(other)?.seconds()?)
     }
 }
 
-/// The chapter on the five builds, from what was measured of them and of our own designs.
+/// The chapter on the five builds, from measurements of them and of our own designs.
 pub fn chapter_bringup(runs: &[BringupRun]) -> Chapter {
     let used = Runs::new(runs);
     let mut charts = vec![chart_times(&used).into()];
@@ -169,7 +169,7 @@ fn measured(run: &BringupRun, unit_s: f64) -> Series {
     }
 }
 
-/// The extrapolated part of a run, along the power law from its last sample to the target.
+/// The extrapolated part of a run: the power law from its last sample to the target.
 fn extension(run: &BringupRun, unit_s: f64) -> Option<Series> {
     let end = run.seconds().filter(|_| !run.finished)?;
     let &(from, reached) = run.samples.last()?;
@@ -199,7 +199,7 @@ fn chart_times(runs: &Runs<'_>) -> Chart {
     );
     for (i, build) in BUILDS.iter().enumerate() {
         if let Some(end) = build.end {
-            // On these axes a constant rate is a straight line of slope one, which begins at one tunnel.
+            // On these axes a constant rate is a straight line of slope one through one tunnel.
             let points = vec![
                 (end.seconds / end.tunnels as f64, 1.0),
                 (end.seconds, end.tunnels as f64),
@@ -220,7 +220,7 @@ fn chart_times(runs: &Runs<'_>) -> Chart {
     chart
 }
 
-/// The same curves with each machine's speed divided out, so that shapes can be compared.
+/// The same curves divided by each machine's speed, so that shapes can be compared.
 fn chart_shapes(runs: &Runs<'_>) -> Option<Chart> {
     let here = runs.get(BRINGUP_REFERENCE)?.seconds()?;
     let there = published::build(BRINGUP_REFERENCE)?.1.end?.seconds;
@@ -276,7 +276,7 @@ fn notes(chart: &mut Chart, runs: &Runs<'_>) {
     }
 }
 
-/// What each build is made of, and what was published of it.
+/// The parts of each build, and its published results.
 fn table_builds() -> Table {
     let columns = [
         ("build", ""),
@@ -300,7 +300,7 @@ fn table_builds() -> Table {
     table
 }
 
-/// What was measured of each build and of our own designs.
+/// The results of each build and of our own designs.
 fn table_runs(runs: &Runs<'_>) -> Table {
     let mut table = Table::new(
         format!("Times, also as multiples of {BRINGUP_REFERENCE}'s"),
@@ -340,7 +340,7 @@ fn table_runs(runs: &Runs<'_>) -> Table {
     table
 }
 
-/// A figure with three digits at least, where it has them.
+/// A figure with at least three significant digits.
 fn fine(value: f64) -> Cell {
     let decimals = match value {
         v if v < 0.1 => 4,
@@ -351,7 +351,7 @@ fn fine(value: f64) -> Cell {
     Cell::num(value, decimals)
 }
 
-/// What a run of our own is called.
+/// The name of a run of our own.
 fn own_name(run: &BringupRun) -> &str {
     if run.label.is_empty() {
         &run.build
@@ -360,7 +360,7 @@ fn own_name(run: &BringupRun) -> &str {
     }
 }
 
-/// Where the time of a run comes from.
+/// How a run's time was obtained.
 fn standing(run: Option<&BringupRun>) -> String {
     match run {
         None => "not run".into(),

@@ -1,4 +1,4 @@
-//! Chapter 4: the capture analyser that walks its whole history.
+//! Chapter 4: the capture analyser that searches its whole history for every packet.
 
 use super::published::{
     self, CAPTURE_CONNECTION_PACKETS as OF_CONNECTION, CAPTURE_PACKETS as OF_CAPTURE, WALKS, Walk,
@@ -12,26 +12,26 @@ use plot::number::{grouped, human_seconds, short};
 /// The name of our own structure among the lists.
 const OURS: &str = "ours";
 
-/// Exponents that count as a walk over all segments for each packet.
+/// Exponents that count as quadratic: one pass over all segments for each packet.
 const QUADRATIC: std::ops::RangeInclusive<f64> = 1.8..=2.6;
 
-/// A published gain has come about here from this factor on.
+/// Least factor that counts as the published gain.
 const GAIN_MIN: f64 = 1.2;
 
-/// A whole capture as `headend trace` takes it.
+/// Analysis of a whole capture by `headend trace`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Whole {
     /// Packets of the capture.
     pub packets: u64,
-    /// Octets of its file.
+    /// Size of its file in bytes.
     pub bytes: u64,
     /// Its connections.
     pub connections: u64,
-    /// Processor seconds of the whole way from file to statistics.
+    /// Processor seconds from file to statistics.
     pub cpu_s: f64,
 }
 
-/// What was measured of the recovery, in terms of the published capture.
+/// Measurements of the recovery case, scaled to the published capture.
 struct Walks<'a>(&'a SegmentsReport);
 
 impl Walks<'_> {
@@ -42,7 +42,7 @@ impl Walks<'_> {
         if let Some(seconds) = measured.and_then(|row| row.seconds) {
             return Some((seconds, false));
         }
-        // From the largest that was measured, with the exponent over all of them.
+        // From the largest measured size, with the exponent over all sizes.
         let (n, seconds) = rows()
             .filter(|row| !row.extrapolated)
             .filter_map(|row| Some((row.n as f64, row.seconds?)))
@@ -51,7 +51,7 @@ impl Walks<'_> {
         Some((seconds * (OF_CONNECTION as f64 / n).powf(exponent), true))
     }
 
-    /// Seconds for as many such connections as the capture's packets make.
+    /// Seconds for the number of such connections that have as many packets as the capture.
     fn capture(&self, subject: &str) -> Option<f64> {
         let (seconds, _) = self.connection(subject)?;
         Some(seconds * OF_CAPTURE as f64 / OF_CONNECTION as f64)
@@ -61,14 +61,14 @@ impl Walks<'_> {
         Some(self.0.law(Case::Recovery, subject)?.exponent)
     }
 
-    /// How many times as long as `fast` the walk `slow` takes for the capture.
+    /// The time of the walk `slow` for the capture, divided by that of `fast`.
     fn ratio(&self, slow: &str, fast: &str) -> Option<f64> {
         Some(self.capture(slow)? / self.capture(fast)?.max(1e-12))
     }
 }
 
-/// The chapter on the lists of segments, from what was measured of [`Case::Recovery`] and from the
-/// time that a capture like the published one takes us.
+/// The chapter on segment lists, from measurements of [`Case::Recovery`] and from our own time for
+/// a capture like the published one.
 pub fn chapter_capture(measured: &SegmentsReport, ours: Option<Whole>) -> Chapter {
     let walks = Walks(measured);
     Chapter {
@@ -132,7 +132,7 @@ fn method() -> Vec<String> {
     ]
 }
 
-/// A colour for each walk; ours has that of our own designs.
+/// A colour for each walk; ours has the colour of our own designs.
 fn colour(subject: &str) -> usize {
     let subjects = Case::Recovery.subjects();
     let place = subjects.iter().position(|other| other.name == subject);
@@ -194,7 +194,7 @@ fn chart_growth(walks: &Walks<'_>) -> Chart {
     chart
 }
 
-/// The released version's time for one connection, with the slope that was published.
+/// The released version's time for one connection, with the published slope.
 fn head_line(walks: &Walks<'_>) -> Option<Series> {
     let released = &WALKS[0];
     let from = walks
@@ -254,7 +254,7 @@ fn chart_capture(walks: &Walks<'_>, ours: Option<Whole>) -> BarChart {
     }
 }
 
-/// The versions of the account, and what their walks take here.
+/// The published versions, and the time of their walks here.
 fn table_capture(walks: &Walks<'_>, ours: Option<Whole>) -> Table {
     let mut table = Table::new(
         "The capture of 2.87 million packets, published and here, also as multiples of the look-up from the tail",
@@ -311,7 +311,7 @@ fn exponent(walks: &Walks<'_>, subject: &str) -> Cell {
     walks.exponent(subject).map(|e| Cell::num(e, 2)).into()
 }
 
-/// What was measured at each number of packets.
+/// The results at each number of packets.
 fn table_sizes(walks: &Walks<'_>) -> Table {
     let mut sizes: Vec<usize> = walks.0.rows.iter().map(|row| row.n).collect();
     sizes.sort_unstable();
@@ -336,8 +336,8 @@ fn table_sizes(walks: &Walks<'_>) -> Table {
     table
 }
 
-/// Weighs that the walk from the head is quadratic, and that walking from the tail, first to look up and then to
-/// insert, takes its time away.
+/// Judges the claims: the walk from the head is quadratic, and walking from the tail, first for
+/// look-ups and then for insertions, removes its cost.
 fn verdict(walks: &Walks<'_>, ours: Option<Whole>) -> Verdict {
     let [released, without, look_up, later, both] = &WALKS;
     let exponent = walks.exponent(released.subject);
@@ -369,7 +369,7 @@ fn verdict(walks: &Walks<'_>, ours: Option<Whole>) -> Verdict {
     verdict
 }
 
-/// That a change takes the time away that it was published to take.
+/// The claim that a change has the published gain.
 fn gain(walks: &Walks<'_>, what: &str, slow: &Walk, fast: &Walk) -> Claim {
     let published = short(slow.seconds / fast.seconds);
     let ratio = walks.ratio(slow.subject, fast.subject);
@@ -386,7 +386,7 @@ fn gain(walks: &Walks<'_>, what: &str, slow: &Walk, fast: &Walk) -> Claim {
     }
 }
 
-/// That once it walks from the tail the look-up is small against the rest.
+/// The claim that a look-up from the tail costs little compared with the rest.
 fn without_look_up(walks: &Walks<'_>, without: &Walk, with: &Walk) -> Claim {
     let share = walks.ratio(with.subject, without.subject);
     let published = with.seconds / without.seconds;
@@ -412,7 +412,7 @@ fn hours(walks: &Walks<'_>, released: &Walk) -> Option<String> {
     ))
 }
 
-/// What is left where insertion still walks from the head.
+/// The cost that remains while insertion still walks from the head.
 fn still_walks(walks: &Walks<'_>, walk: &Walk) -> Option<String> {
     let exponent = walks.exponent(walk.subject)?;
     QUADRATIC.contains(&exponent).then(|| {
@@ -423,7 +423,7 @@ fn still_walks(walks: &Walks<'_>, walk: &Walk) -> Option<String> {
     })
 }
 
-/// What we take for it.
+/// Our own time.
 fn our_own(walks: &Walks<'_>, ours: Option<Whole>) -> Option<String> {
     let mut words = format!(
         "headend's structure grows with the power {:.2}",

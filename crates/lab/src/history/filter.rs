@@ -1,4 +1,4 @@
-//! Chapter 5: the packet filter that opens a file per packet.
+//! Chapter 5: the packet filter that opens a file for every packet.
 
 use super::published::{self, FILTER_AFTER, FILTER_BEFORE, Spent};
 use super::{Chapter, Claim, Ratio, Verdict};
@@ -6,16 +6,17 @@ use crate::report::{Cell, Table};
 use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Style};
 use plot::number::grouped;
 
-/// A way to have a protocol's name for a log line.
+/// How a log line gets a protocol's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// No filter and no log: packets alone. The floor.
+    /// No filter and no log. The floor.
     None,
-    /// Looked up in the file for each packet, whether the log is on or not, as before the published fix.
+    /// Looked up in the file for each packet, even if the log is off, as before the published fix.
     PerPacket,
-    /// Looked up when the log is on, and kept while packets have the same protocol, as after it.
+    /// Looked up only if the log is on, and cached while packets have the same protocol, as after
+    /// the fix.
     Cached,
-    /// From a table read once when the rules were, and rules compiled: ours.
+    /// From a table read once with the rules, and compiled rules: ours.
     Table,
 }
 
@@ -23,7 +24,7 @@ impl Names {
     /// In the order of the page.
     pub const ALL: [Names; 4] = [Names::None, Names::PerPacket, Names::Cached, Names::Table];
 
-    /// In words.
+    /// As text.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -44,18 +45,18 @@ impl Names {
     }
 }
 
-/// What packets cost in one way.
+/// Costs of packets in one variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilterRun {
     /// Where names come from.
     pub names: Names,
     /// Whether each packet is logged.
     pub log: bool,
-    /// Nanoseconds of user time a packet.
+    /// Nanoseconds of user time per packet.
     pub user_ns: f64,
-    /// Nanoseconds of system time a packet.
+    /// Nanoseconds of system time per packet.
     pub system_ns: f64,
-    /// System calls a packet, those that move it included.
+    /// System calls per packet, including those that move it.
     pub calls: f64,
 }
 
@@ -65,11 +66,12 @@ impl FilterRun {
     }
 }
 
-/// A part of what was published that counts as the same: another machine's system calls weigh otherwise.
+/// Least fraction of a published saving that counts as reproduced; system calls cost differently on
+/// another machine.
 const PART_MIN: f64 = 0.7;
 
-/// The chapter on names for log lines, from what packets cost in each way, and from the nanoseconds of a function call
-/// and of a system call.
+/// The chapter on names in log lines, from the costs of packets in each variant, and from the
+/// nanoseconds of a function call and of a system call.
 #[must_use]
 pub fn chapter_filter(runs: &[FilterRun], call_ns: f64, system_call_ns: f64) -> Chapter {
     Chapter {
@@ -130,7 +132,7 @@ fn find(runs: &[FilterRun], names: Names, log: bool) -> Option<&FilterRun> {
     runs.iter().find(|run| run.names == names && run.log == log)
 }
 
-/// What is less, as a part of what was: system time, and all of it.
+/// The fraction saved of system time and of total time.
 fn saved(before: Option<&FilterRun>, after: Option<&FilterRun>) -> Option<[f64; 2]> {
     let (before, after) = (before?, after?);
     let part = |before: f64, after: f64| 1.0 - after / before.max(1e-9);

@@ -1,4 +1,4 @@
-//! Chapter 3: the home gateway whose queue belongs to whoever sends most.
+//! Chapter 3: the home gateway, where the host that sends most fills the queue.
 
 mod charts;
 mod verdict;
@@ -12,7 +12,7 @@ use crate::report::{Cell, Row, Table};
 /// Seconds between two changes of SFQ's hash in the experiment `perturb`.
 const PERIOD_S: f64 = 5.0;
 
-/// The chapter on the home gateway, from its rows and from the experiments beside them.
+/// The chapter on the home gateway, from its rows and from the other experiments.
 pub fn chapter_gateway(outcome: &Outcome) -> Chapter {
     let run = Run(outcome);
     let mut tables = vec![rows_table(outcome), with_figures(waits_table(outcome))];
@@ -32,7 +32,7 @@ pub fn chapter_gateway(outcome: &Outcome) -> Chapter {
     }
 }
 
-/// The table without columns in which nothing was measured: the model has no browser.
+/// The table without empty columns: the model has no browser.
 fn with_figures(mut table: Table) -> Table {
     for at in (0..table.columns.len()).rev() {
         let is_empty = |row: &Row| matches!(row.cells.get(at), None | Some(Cell::Missing));
@@ -46,7 +46,7 @@ fn with_figures(mut table: Table) -> Table {
     table
 }
 
-/// The outcome, asked as the chapter asks.
+/// The results, with the queries that the chapter needs.
 struct Run<'a>(&'a Outcome);
 
 impl<'a> Run<'a> {
@@ -65,7 +65,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The slowest reply among the streams of a setting at each time of sending; none where one had no reply.
+/// The slowest reply among a setting's streams at each sending time; none if one stream had no
+/// reply.
 fn slowest(setting: &Setting) -> Vec<(f64, Option<f64>)> {
     let Some((first, others)) = setting.streams.split_first() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Chapter 6: the full mesh of routers, of which the second chapter took the wait alone.
+//! Chapter 6: the full mesh of routers. Chapter 2 measures only the waits of such a router.
 
 use super::published::{self, DROPS_AT_PEERS, EPOLL_SAVED_PERCENT, QUADRATIC_UP_TO_PEERS};
 use super::{Chapter, Claim, Ratio, Verdict};
@@ -10,22 +10,23 @@ use plot::number::{grouped, short};
 /// Exponents that count as quadratic growth.
 const QUADRATIC: std::ops::RangeInclusive<f64> = 1.7..=2.5;
 
-/// Less than this is no saving, in percent.
+/// Least saving in percent that counts as one.
 const SAVING_MIN_PERCENT: f64 = 5.0;
 
-/// A fit takes at least so many sizes.
+/// Least number of sizes for a fit.
 const SIZES_MIN: usize = 3;
 
-/// How the routers of a mesh wait for each other.
+/// How the routers of a mesh wait for input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// A process for each router over TCP, which polls a set built anew for each call: the old design.
+    /// One process for each router over TCP, using poll on a set that is rebuilt for each call: the
+    /// old design.
     Poll,
-    /// A process for each router over TCP, with epoll.
+    /// One process for each router over TCP, with epoll.
     Epoll,
     /// All routers in one process, over links in memory.
     Memory,
-    /// No routers: loops over as many TCP connections.
+    /// No routers: bare loops over as many TCP connections.
     Bare,
 }
 
@@ -51,20 +52,20 @@ impl Waiting {
     }
 }
 
-/// A mesh that was kept for some time.
+/// Results of a mesh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshRow {
     /// How its routers wait.
     pub waiting: Waiting,
-    /// How many there are.
+    /// Number of routers.
     pub routers: u64,
-    /// Ends of sessions that were up at the end.
+    /// Session ends that were up at the end.
     pub up: u64,
-    /// Ends of sessions that were lost meanwhile.
+    /// Session ends that were lost during the measurement.
     pub lost: u64,
-    /// Processor time of all of it, in percent of one core.
+    /// Processor time of all processes, in percent of one core.
     pub cpu_percent: f64,
-    /// Times that a process went to sleep, in a second; `None` where nothing sleeps.
+    /// Waits of a process per second; `None` if no process waits.
     pub waits: Option<f64>,
 }
 
@@ -78,26 +79,26 @@ impl MeshRow {
         self.up == self.endpoints() && self.lost == 0
     }
 
-    /// Processor time of an end of a session in a second, in microseconds.
+    /// Processor time of one session end per second, in microseconds.
     fn each_us(&self) -> f64 {
         self.cpu_percent * 1e4 / self.up.max(1) as f64
     }
 
-    /// Processor time of a process from one sleep to the next, in microseconds.
+    /// Processor time of a process between two waits, in microseconds.
     fn wake_us(&self) -> Option<f64> {
         let all = self.waits? * self.routers as f64;
         (all > 0.0).then(|| self.cpu_percent * 1e4 / all)
     }
 }
 
-/// The rows of one kind, by rising number of routers.
+/// The rows of one kind, by number of routers.
 fn curve(rows: &[MeshRow], waiting: Waiting) -> Vec<&MeshRow> {
     let mut curve: Vec<_> = rows.iter().filter(|row| row.waiting == waiting).collect();
     curve.sort_by_key(|row| row.routers);
     curve
 }
 
-/// The exponent of processor time against routers, where all sessions stayed.
+/// The exponent of processor time against routers, over meshes whose sessions all stayed up.
 fn exponent(curve: &[&MeshRow]) -> Option<f64> {
     let whole = curve.iter().filter(|row| row.is_whole());
     let points: Vec<_> = whole
@@ -109,7 +110,7 @@ fn exponent(curve: &[&MeshRow]) -> Option<f64> {
     fit::log_log(&points).map(|law| law.exponent)
 }
 
-/// The chapter on the full mesh, from meshes of rising size on `cores` cores.
+/// The chapter on the full mesh, from meshes of growing size on `cores` cores.
 pub fn chapter_mesh(rows: &[MeshRow], cores: usize) -> Chapter {
     Chapter {
         title: "The full mesh on one machine".into(),
@@ -165,7 +166,7 @@ fn method() -> Vec<String> {
     .into()
 }
 
-/// A line for each kind that has a figure.
+/// A line for each kind that has results.
 fn lines(rows: &[MeshRow], figure: impl Fn(&MeshRow) -> Option<f64>) -> Vec<Series> {
     let all = Waiting::ALL.into_iter().map(|waiting| {
         let rows = curve(rows, waiting);
@@ -232,13 +233,13 @@ fn chart_wake(rows: &[MeshRow]) -> Chart {
     );
     chart.series = lines(rows, |row| match row.waiting {
         Waiting::Poll | Waiting::Epoll => row.wake_us(),
-        // Their processes are not one for each router.
+        // These have no process for each router.
         Waiting::Memory | Waiting::Bare => None,
     });
     chart
 }
 
-/// The largest mesh that was whole both with poll and with epoll.
+/// The largest mesh whose sessions all stayed up both with poll and with epoll.
 fn largest_pair(rows: &[MeshRow]) -> Option<(&MeshRow, &MeshRow)> {
     let whole = |waiting| {
         let rows = curve(rows, waiting).into_iter();
@@ -325,7 +326,7 @@ fn table(rows: &[MeshRow]) -> Table {
     table
 }
 
-/// Weighs that the CPU grows quadratically, that sessions drop in the end, and that epoll takes less.
+/// Judges the claims: CPU time grows quadratically, sessions drop in the end, and epoll takes less.
 fn verdict(rows: &[MeshRow], cores: usize) -> Verdict {
     let old = curve(rows, Waiting::Poll);
     let mut verdict = Verdict::from_claims(vec![growth(&old), drops(&old, cores), saving(rows)]);
@@ -409,7 +410,7 @@ fn saving(rows: &[MeshRow]) -> Claim {
     }
 }
 
-/// How much of it is work that any design over TCP has.
+/// The part of the work that any design over TCP has.
 fn work(rows: &[MeshRow]) -> Option<String> {
     let (_, new) = largest_pair(rows)?;
     let mut bare = curve(rows, Waiting::Bare).into_iter();
@@ -421,7 +422,7 @@ fn work(rows: &[MeshRow]) -> Option<String> {
     ))
 }
 
-/// What ours takes where all routers are in one process.
+/// Our cost with all routers in one process.
 fn memory(rows: &[MeshRow]) -> Option<String> {
     let last = *curve(rows, Waiting::Memory).last()?;
     let lost = match last.lost {

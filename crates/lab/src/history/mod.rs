@@ -1,11 +1,11 @@
-//! The page that re-runs published scaling failures: what was published, the
-//! old design here, ours beside it, and whether it was reproduced.
+//! The page that re-runs published scaling failures: the published account, the old design here,
+//! ours beside it, and a verdict whether the account was reproduced.
 //!
-//! A [`Chapter`] is one published account. Its builder takes measured data
-//! alone, so that every word of the verdict follows from figures and can be
-//! tested. [`page`] sets the chapters as one HTML file that needs no other.
+//! A [`Chapter`] is one published account. Its builder takes only measurements, so every word of
+//! the verdict follows from figures and can be tested. [`page`] puts the chapters into one
+//! self-contained HTML file.
 //!
-//! Left out: taking the measurements, which is the benchmarks' part.
+//! Left out: taking the measurements, which the benchmarks do.
 
 mod bringup;
 mod capture;
@@ -29,13 +29,11 @@ use crate::report::Table;
 use plot::figure::Figure;
 use serde::Serialize;
 
-/// Whether the central claim of a published account held here.
+/// Whether a published account was reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The central claim held.
     Reproduced,
-    /// The central claim did not hold.
     NotReproduced,
     /// The central claim could not be tested.
     NotTested,
@@ -58,17 +56,19 @@ impl Outcome {
 /// The outcome of a chapter, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Whether the central claim held.
+    /// Whether the account was reproduced.
     pub outcome: Outcome,
-    /// The central claim, and after it what else was measured.
+    /// The claims that the outcome follows from.
     pub claims: Vec<Claim>,
-    /// What a reader should know beside the claims, a sentence each.
+    /// Further remarks, one sentence each.
     pub remarks: Vec<String>,
 }
 
 impl Verdict {
-    /// Judges by the first claim, the account's central one. The others tell what was measured besides: on a noisy
-    /// machine one of many details differs in most runs, which says nothing about the account.
+    /// Judges claims: all must hold for [`Outcome::Reproduced`], at least one for
+    /// [`Outcome::PartlyReproduced`].
+    ///
+    /// A claim that could not be tested counts as one that did not hold.
     pub fn from_claims(claims: Vec<Claim>) -> Self {
         let outcome = match claims.first().and_then(|claim| claim.holds) {
             Some(true) => Outcome::Reproduced,
@@ -105,7 +105,7 @@ impl Verdict {
     }
 }
 
-/// One thing that an account claims.
+/// One claim of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Claim {
     /// Whether it held; `None` if it could not be tested.
@@ -137,19 +137,18 @@ impl Ratio {
 pub struct Chapter {
     /// The chapter's heading.
     pub title: String,
-    /// What is cited, e.g. `FRRouting issue 12852, 2023`.
+    /// The source, e.g. `FRRouting issue 12852, 2023`.
     pub source: String,
-    /// What was published, in our words, a paragraph each.
+    /// A summary of the publication, in paragraphs.
     pub account: Vec<String>,
-    /// Pictures: published dashed, re-run in full, ours thick.
+    /// Charts: published figures dashed, the re-run solid, ours thick.
     pub charts: Vec<Figure>,
-    /// The figures.
+    /// The tables.
     pub tables: Vec<Table>,
-    /// Whether it held, and why.
+    /// The verdict and its reasons.
     pub verdict: Verdict,
-    /// The old design against the new one, for the picture on top of the page.
+    /// How it was measured and drawn, one sentence each; the benchmark adds its own.
     pub ratio: Option<Ratio>,
-    /// How it was measured and drawn, a sentence each; the benchmark adds its own.
     pub method: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
-//! The chapters as one HTML file: styles and pictures inline, no script, no request.
+//! The chapters as one HTML file: styles and charts inline, no script, no request.
 
 use super::{Chapter, Outcome, Verdict, hero};
 use crate::report::MachineInfo;
 use plot::escape;
 use plot::figure::{Figure, STYLE_SHEET, WIDTH_DEFAULT, WIDTH_NARROW};
 
-/// Colours come as variables so that the dark scheme replaces them in one place.
+/// Colours are variables, so that the dark scheme replaces them in one place.
 const STYLES: &str = "\
 :root{color-scheme:light dark;--ground:#fff;--text:#1b1d20;--muted:#55595f;--line:#d8dbdf;
 --soft:#f3f5f7;--yes:#00694c;--partly:#8a5a00;--no:#a33b00;--link:#00598c}
@@ -46,7 +46,7 @@ h1{font-size:1.5rem}section .scroll table{min-width:560px}dl{grid-template-colum
 @media print{section{break-before:page}figure,.verdict{break-inside:avoid}}
 ";
 
-/// The history page: what was published, what was found here, and the verdicts, as one HTML file.
+/// The history page as one HTML file: the published accounts, our results, and the verdicts.
 pub fn page(chapters: &[Chapter], machine: &MachineInfo) -> String {
     let mut out = String::from(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -99,7 +99,7 @@ fn head(chapters: &[Chapter], machine: &MachineInfo) -> String {
     out
 }
 
-/// The outcome with a sign of its own, so that colour is not the only cue.
+/// The outcome with a symbol, so that colour is not the only cue.
 fn badge(outcome: Outcome) -> String {
     let (class, sign) = mark(outcome);
     format!(
@@ -143,7 +143,7 @@ fn section(number: usize, chapter: &Chapter) -> String {
     out + "</section>\n"
 }
 
-/// The outcome with its central claim; then, without signs, the other claims and the remarks.
+/// The outcome, then each claim with its symbol, then the remarks.
 fn verdict(verdict: &Verdict) -> String {
     let (class, _) = mark(verdict.outcome);
     let mut claims = verdict.claims.iter().map(|claim| claim.because.as_str());
@@ -166,8 +166,8 @@ fn verdict(verdict: &Verdict) -> String {
     out
 }
 
-/// The picture twice, of which the style sheet shows one: text scales with a picture, so that
-/// one drawn for a screen could not be read on a phone.
+/// The chart in two sizes, of which the style sheet shows one. Text scales with a chart, so one
+/// drawn for a desktop screen would be unreadable on a phone.
 fn figure(chart: &Figure) -> String {
     format!(
         "<figure><div class=\"wide\">{}</div><div class=\"narrow\">{}</div></figure>\n",

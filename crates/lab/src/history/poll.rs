@@ -7,29 +7,29 @@ use crate::report::{Cell, Table};
 use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Series, Style};
 use plot::number::{grouped, short};
 
-/// Exponents that count as linear growth at the top end.
+/// Exponents that count as linear growth.
 const LINEAR: std::ops::RangeInclusive<f64> = 0.8..=1.2;
 
-/// The largest exponent, either way, that counts as flat.
+/// Largest absolute exponent that counts as flat.
 const FLAT: f64 = 0.2;
 
-/// The top end of a curve: from this share of its largest count onwards.
+/// The exponent is fitted from this share of a curve's largest count onwards.
 const TOP: f64 = 0.125;
 
-/// A fit takes at least so many sizes.
+/// Least number of sizes for a fit.
 const SIZES_MIN: usize = 3;
 
-/// Sizes up to this are those that the published plot speaks of: hundreds of peers.
+/// Sizes up to this are in the range of the published plot: hundreds of peers.
 const PUBLISHED_SIZES_MAX: u64 = 1_000;
 
-/// Below this, what a wait costs besides its descriptors would be seen in the fit.
+/// Below this size, the fixed cost of a wait would distort the fit.
 const FITTED_SIZES_MIN: u64 = 64;
 
-/// One measured point: a poller waiting on descriptors few of which are ready.
+/// One measurement: a poller that waits on descriptors of which few are ready.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PollRow {
-    /// The poller's name: those that begin with `poll` are the old design, `epoll` is ours, and
-    /// `floor` is the bare loop, which the table alone shows.
+    /// The poller's name: names starting with `poll` are the old design, `epoll` is ours, and
+    /// `floor` is the bare loop, which only the table shows.
     pub poller: String,
     /// Descriptors watched.
     pub watched: u64,
@@ -51,7 +51,7 @@ impl PollRow {
     }
 }
 
-/// The measurements of one poller with the fewest descriptors ready, by rising count.
+/// The measurements of one poller with the fewest ready descriptors, by number watched.
 struct Curve<'a> {
     poller: &'a str,
     rows: Vec<&'a PollRow>,
@@ -66,7 +66,7 @@ impl Curve<'_> {
         self.poller == "epoll"
     }
 
-    /// The exponent of time per wait against descriptors watched, at the top end.
+    /// The exponent of time per wait against watched descriptors, over the largest sizes.
     fn exponent(&self) -> Option<f64> {
         let from = self.rows.last()?.watched as f64 * TOP;
         let top = self
@@ -78,7 +78,7 @@ impl Curve<'_> {
         exponent(&self.rows[skipped..])
     }
 
-    /// The exponent over the sizes that the published plot speaks of.
+    /// The exponent over the sizes of the published plot.
     fn exponent_as_published(&self) -> Option<f64> {
         let sizes = FITTED_SIZES_MIN..=PUBLISHED_SIZES_MAX;
         let rows: Vec<&PollRow> = self
@@ -91,7 +91,7 @@ impl Curve<'_> {
     }
 }
 
-/// The exponent of time per wait against descriptors watched.
+/// The exponent of time per wait against watched descriptors.
 fn exponent(rows: &[&PollRow]) -> Option<f64> {
     if rows.len() < SIZES_MIN {
         return None;
@@ -103,7 +103,7 @@ fn exponent(rows: &[&PollRow]) -> Option<f64> {
     fit::log_log(&points).map(|law| law.exponent)
 }
 
-/// One curve per poller, of the rows with the fewest ready at each size.
+/// One curve per poller, from the rows with the fewest ready descriptors at each size.
 fn curves(rows: &[PollRow]) -> Vec<Curve<'_>> {
     let mut curves: Vec<Curve<'_>> = Vec::new();
     for row in rows.iter().filter(|r| !r.is_floor()) {
@@ -125,7 +125,7 @@ fn curves(rows: &[PollRow]) -> Vec<Curve<'_>> {
     curves
 }
 
-/// The chapter on poll and epoll, from waits measured over rising numbers of descriptors.
+/// The chapter on poll and epoll, from waits measured over growing numbers of descriptors.
 pub fn chapter_poll(rows: &[PollRow]) -> Chapter {
     let curves = curves(rows);
     Chapter {
@@ -188,7 +188,7 @@ fn method() -> Vec<String> {
     .into()
 }
 
-/// A colour for each curve; epoll has that of our own design.
+/// A colour for each curve; epoll has the colour of our own design.
 fn colour(curves: &[Curve<'_>], index: usize) -> usize {
     if curves[index].is_epoll() {
         COLOUR_OURS
@@ -236,7 +236,7 @@ fn chart_time(curves: &[Curve<'_>]) -> Chart {
     chart
 }
 
-/// The rows of the size nearest to `wanted`, of the smallest ready count measured there.
+/// The rows of the size nearest to `wanted`, with the fewest ready descriptors measured there.
 fn at_size(rows: &[PollRow], wanted: u64) -> Vec<&PollRow> {
     let Some(size) = rows
         .iter()
@@ -335,7 +335,7 @@ fn table(rows: &[PollRow]) -> Table {
     table
 }
 
-/// Weighs that poll's wait grows linearly, that epoll's does not grow, and that it takes less CPU.
+/// Judges the claims: poll's wait grows linearly, epoll's does not grow, and epoll takes less CPU.
 fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
     let mut claims = Vec::new();
     for curve in curves.iter().filter(|c| c.is_old()) {
@@ -392,7 +392,7 @@ fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
     verdict
 }
 
-/// What a descriptor costs where far more are watched than in the published plot.
+/// The cost of a descriptor at sizes far above the published plot.
 fn beyond(curve: &Curve<'_>) -> Option<String> {
     let each = |row: &PollRow| row.ns_per_wait / row.watched as f64;
     let (first, last) = (curve.rows.first()?, curve.rows.last()?);
@@ -413,7 +413,7 @@ fn beyond(curve: &Curve<'_>) -> Option<String> {
     .filter(|_| each(last) > 1.5 * each(first))
 }
 
-/// The CPU that epoll saves where the published saving was seen.
+/// The CPU time that epoll saves at the sizes of the published saving.
 fn saving(rows: &[PollRow]) -> Claim {
     let here = at_size(rows, QUADRATIC_UP_TO_PEERS);
     let old = here.iter().find(|r| r.is_old() && r.cpu_ns_per_wait > 0.0);

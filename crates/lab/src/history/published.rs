@@ -1,23 +1,24 @@
-//! The published figures, as published: only what is said in words or tables.
+//! The published figures, taken only from text and tables.
 //!
-//! Of the curves only end points are known; nothing here is read off a picture.
+//! Of curves only the end points are known; nothing here is read off a picture.
 
-/// What the first chapter cites.
+/// The source of the first chapter.
 pub const BRINGUP_SOURCE: &str = "ProL2TP 1.5 benchmark, 2013";
 
-/// What the second chapter cites.
+/// The source of the second chapter.
 pub const POLL_SOURCE: &str = "FRRouting issue 12852, 2023";
 
-/// What the third chapter cites; its rows' figures are [`Row::published`](crate::gateway::rows::Row::published).
+/// The source of the third chapter; figures of its rows are in
+/// [`Row::published`](crate::gateway::rows::Row::published).
 pub const GATEWAY_SOURCE: &str = "Dan Siemon's blog, 2009 to 2014";
 
-/// What the fourth chapter cites.
+/// The source of the fourth chapter.
 pub const CAPTURE_SOURCE: &str = "tcptrace 6.6.7 and its patches, 2005";
 
-/// What the fifth chapter cites.
+/// The source of the fifth chapter.
 pub const FILTER_SOURCE: &str = "FreeBSD's user-space ppp, 2004";
 
-/// What a transfer took.
+/// The time of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
     /// Seconds of user time.
@@ -35,7 +36,7 @@ pub const FILTER_BEFORE: Spent = Spent {
     real_s: 120.31,
 };
 
-/// With the look-up behind the log's level, and the name kept.
+/// With the look-up only if the log is on, and the name cached.
 pub const FILTER_AFTER: Spent = Spent {
     user_s: 2.082,
     system_s: 1.173,
@@ -51,15 +52,16 @@ pub const FILTER_SYSTEM_CALL_NS: f64 = 651.0;
 /// Tunnels that the bring-up benchmark asked for.
 pub const BRINGUP_TARGET: u64 = 10_000;
 
-/// The build that the others are compared to here: the first that reached the target steadily.
+/// The build that the others are compared with: the first that reached the target at a steady rate.
 pub const BRINGUP_REFERENCE: &str = "r3125";
 
 /// The end of a published bring-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndPoint {
-    /// Seconds, as rounded in the account; see [`Build::wording`] for which side of it is meant.
+    /// Seconds, as rounded in the account; [`Build::wording`] says whether it is a lower or an
+    /// upper bound.
     pub seconds: f64,
-    /// Tunnels up by then, or where it stalled.
+    /// Tunnels up by then, or the number at which it stalled.
     pub tunnels: u64,
 }
 
@@ -78,11 +80,11 @@ pub struct Build {
     pub end: Option<EndPoint>,
     /// The result in words.
     pub wording: &'static str,
-    /// The time against the reference build's, in words.
+    /// Its time relative to the reference build's, as text.
     pub relative: &'static str,
 }
 
-/// The five builds, in the order of their making.
+/// The five builds, in chronological order.
 pub const BUILDS: [Build; 5] = [
     Build {
         name: "r2929",
@@ -143,7 +145,7 @@ pub const BUILDS: [Build; 5] = [
     },
 ];
 
-/// The build called `name`, and its place among the five.
+/// The build called `name`, and its index among the five.
 pub fn build(name: &str) -> Option<(usize, &'static Build)> {
     BUILDS.iter().enumerate().find(|(_, b)| b.name == name)
 }
@@ -174,31 +176,32 @@ pub const SLOWER_THAN: [(&str, &str); 4] = [
 /// r2929 took more than 3 h, r3181 24 min: at least this ratio between first and last build.
 pub const FIRST_TO_LAST_MIN: f64 = 7.5;
 
-/// Percent of the daemon's CPU that the epoll prototype took off.
+/// Percentage of the daemon's CPU time that the epoll prototype saved.
 pub const EPOLL_SAVED_PERCENT: f64 = 67.0;
 
-/// Peers up to which the box's CPU was seen to grow quadratically.
+/// Number of peers up to which the machine's CPU time grew quadratically.
 pub const QUADRATIC_UP_TO_PEERS: u64 = 250;
 
-/// Peers at which sessions dropped.
+/// Number of peers at which sessions dropped.
 pub const DROPS_AT_PEERS: u64 = 384;
 
 /// Packets of the capture that took 7 hours.
 pub const CAPTURE_PACKETS: u64 = 2_870_000;
 
-/// Packets of one of its connections, at least.
+/// Least number of packets in one of its connections.
 pub const CAPTURE_CONNECTION_PACKETS: u64 = 200_000;
 
-/// What one version of the analyser took for that capture.
+/// The time of one version of the analyser for that capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Walk {
-    /// How it walks its lists: the name of a subject of [`crate::segments::Case::Recovery`].
+    /// How it searches its lists: the name of a subject of [`crate::segments::Case::Recovery`].
     pub subject: &'static str,
     /// Seconds for the whole program.
     pub seconds: f64,
-    /// The same in words.
+    /// The same as text.
     pub wording: &'static str,
-    /// Measured with the file in memory and in precedence over other work, as the last two were.
+    /// Whether it was measured with the file in memory and with raised priority, as the last two
+    /// were.
     pub later: bool,
 }
 

@@ -24,7 +24,7 @@ fn run(build: &str, factor: f64, exponent: f64, cap: u64) -> BringupRun {
     }
 }
 
-/// Made-up runs that behave as published.
+/// Synthetic runs that behave as published.
 fn as_published() -> Vec<BringupRun> {
     vec![
         run("r2929", 1e-8, 2.6, 4_000),
@@ -36,7 +36,8 @@ fn as_published() -> Vec<BringupRun> {
     ]
 }
 
-/// Made-up waits: poll costs `slope` ns per descriptor over a fixed cost, epoll the fixed cost alone.
+/// Synthetic waits: poll costs `slope` ns per descriptor plus a fixed cost, epoll only the fixed
+/// cost.
 fn waits(slope: f64) -> Vec<PollRow> {
     let mut rows = Vec::new();
     for (poller, per_descriptor) in [("poll-rebuilt", slope), ("epoll", 0.0)] {

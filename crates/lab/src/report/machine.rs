@@ -1,15 +1,15 @@
-//! The machine that figures were taken on.
+//! Describes the machine on which a benchmark ran.
 
 use super::{CoreUse, CoreWitness};
 use serde::Serialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where and when figures were taken; what could not be read is `unknown` or absent.
+/// Machine and time of a run; what could not be read is `unknown` or absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MachineInfo {
     /// The processor's model name.
     pub cpu_model: String,
-    /// How many cores this process may use.
+    /// Number of cores this process may use.
     pub cores: usize,
     /// Main memory in bytes.
     pub memory_bytes: Option<u64>,
@@ -17,9 +17,9 @@ pub struct MachineInfo {
     pub virtualised: bool,
     /// The kernel's name and release.
     pub kernel: String,
-    /// Processes that wanted to run, as a mean over one, five and fifteen minutes.
+    /// The load average over one, five and fifteen minutes.
     pub load_average: Option<[f64; 3]>,
-    /// Who else used the cores during the run.
+    /// Use of the cores during the run, by this and other processes.
     pub others: Option<CoreUse>,
     /// When this was read, in seconds since 1970 in UTC.
     pub taken_unix_s: u64,
@@ -28,7 +28,7 @@ pub struct MachineInfo {
 }
 
 impl MachineInfo {
-    /// Describes this machine now, without a witness of its use.
+    /// Describes this machine now, without its use.
     pub fn read() -> Self {
         let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let cpu = file("/proc/cpuinfo");
@@ -52,7 +52,7 @@ impl MachineInfo {
         }
     }
 
-    /// Describes this machine now, and what `witness` saw.
+    /// Describes this machine now, with the use that `witness` measured.
     pub fn read_with(witness: CoreWitness) -> Self {
         Self {
             others: witness.finish(),
@@ -97,7 +97,7 @@ impl MachineInfo {
     }
 }
 
-/// What follows `key :` in the first such line of a file from `/proc`.
+/// The text after `key :` in the first such line of a file from `/proc`.
 fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))

@@ -1,8 +1,8 @@
-//! What a benchmark leaves behind: tables on the terminal, and JSON, CSV and
-//! SVG files that say how, where and in whose company the figures were taken.
+//! Reports of benchmarks: tables on the terminal, and JSON, CSV and SVG files that also record the
+//! method, the machine and other load on it.
 //!
-//! Left out: comparison with earlier runs, which is a reader's job: the JSON
-//! carries a schema version and every figure unrounded.
+//! Left out: comparison with earlier runs. The JSON carries a schema version and unrounded figures,
+//! so that other programs can compare them.
 
 mod machine;
 mod table;
@@ -18,8 +18,7 @@ use plot::figure::Figure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The version in the schema of the JSON that [`Report::write`] makes: `bench.NAME/VERSION`. It increases when a field
-/// changes its meaning.
+/// The version of the JSON from [`Report::write`]; it increases when a field changes its meaning.
 pub const SCHEMA: u32 = 1;
 
 /// The results of one benchmark.
@@ -27,18 +26,18 @@ pub const SCHEMA: u32 = 1;
 pub struct Report {
     /// The benchmark's name, e.g. `bringup`; also names the directory of its files.
     pub name: String,
-    /// How the figures were taken, a sentence each.
+    /// How the figures were measured, one sentence each.
     pub method: Vec<String>,
-    /// Where they were taken.
+    /// The machine on which they were measured.
     pub machine: MachineInfo,
-    /// The figures.
+    /// The tables.
     pub tables: Vec<Table>,
-    /// The pictures.
+    /// The charts.
     pub charts: Vec<Figure>,
 }
 
 impl Report {
-    /// A report without tables and charts yet; `machine` is best read once the work is done.
+    /// A report without tables and charts; `machine` is best read after the measurements.
     pub fn new(name: impl Into<String>, machine: MachineInfo) -> Self {
         Self {
             name: name.into(),
@@ -49,7 +48,7 @@ impl Report {
         }
     }
 
-    /// Where the files go unless the operator says otherwise: `bench-results/NAME`.
+    /// The default directory of the files: `bench-results/NAME`.
     pub fn default_dir(&self) -> PathBuf {
         Path::new("bench-results").join(slug(&self.name))
     }
@@ -61,7 +60,7 @@ impl Report {
     pub fn publish(&self, dir: Option<&Path>) -> Result<Written, WriteError> {
         let written = self.write(dir.unwrap_or(&self.default_dir()))?;
         let text = format!("{}\n{written}", self.to_text());
-        // A reader that went away, as `| head` does, is no failure of the benchmark.
+        // A closed pipe, as with `| head`, is not an error of the benchmark.
         let _ = std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes());
         Ok(written)
     }

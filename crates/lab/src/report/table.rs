@@ -30,13 +30,13 @@ impl Column {
 /// or infinite value is null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Words.
+    /// Text.
     Text(String),
-    /// A figure and how many digits after the point are shown to people.
+    /// A figure, with the number of decimals shown to people.
     Number {
         /// The figure as measured.
         value: f64,
-        /// Digits after the point in text and HTML; files hold the whole figure.
+        /// Decimals in text and HTML; files hold the unrounded figure.
         decimals: usize,
     },
     /// Not measured, or not published.
@@ -44,7 +44,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// A figure of which `decimals` digits after the point are shown.
+    /// A figure shown with `decimals` decimals.
     pub const fn num(value: f64, decimals: usize) -> Self {
         Self::Number { value, decimals }
     }
@@ -58,7 +58,7 @@ impl Cell {
         }
     }
 
-    /// The entry as a CSV field, quoted where RFC 4180 wants it.
+    /// The entry as a CSV field, quoted if RFC 4180 requires it.
     fn csv(&self) -> String {
         match self {
             Self::Text(text) => csv_field(text),
@@ -116,13 +116,13 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 /// A row of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// One entry per column; a short row is filled up with missing ones where it is shown.
+    /// One entry per column; missing entries at the end of a row are shown as missing.
     pub cells: Vec<Cell>,
-    /// Whether this is the bare loop of the same run, below which nothing can be.
+    /// Whether this is the bare loop of the same run, which is a lower bound.
     pub floor: bool,
 }
 
-/// Figures under headings.
+/// A table with a title and headings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
     /// What the table shows.
@@ -168,7 +168,7 @@ impl Table {
         row.cells.get(column).unwrap_or(&Cell::Missing).shown()
     }
 
-    /// Whether a column holds figures, which are set flush right.
+    /// Whether a column holds figures, which are right-aligned.
     fn is_numeric(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|r| r.cells.get(column));
         cells.any(|c| matches!(c, Cell::Number { .. }))
@@ -182,7 +182,7 @@ impl Table {
         self.rows.iter().any(|r| r.floor)
     }
 
-    /// The table with aligned columns; a floor row begins with `=`.
+    /// The table with aligned columns; a floor row starts with `=`.
     pub fn to_text(&self) -> String {
         let headings: Vec<String> = self.columns.iter().map(Column::heading).collect();
         let mut widths: Vec<usize> = headings.iter().map(|h| h.chars().count()).collect();
@@ -218,7 +218,7 @@ impl Table {
         out
     }
 
-    /// The table as CSV per RFC 4180; a last column `floor` is there if any row is one.
+    /// The table as CSV (RFC 4180), with a last column `floor` if any row is a floor.
     pub fn to_csv(&self) -> String {
         let floor = self.has_floor();
         let mut header: Vec<String> = self

@@ -21,7 +21,7 @@ fn report() -> Report {
     report
 }
 
-/// A directory of this test's own, removed at its end.
+/// A directory of this test, removed at its end.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,25 +1,24 @@
-//! Who else used the cores while a benchmark ran.
+//! Measures how much other processes used the cores while a benchmark ran.
 //!
-//! The kernel counts each core's time in `/proc/stat`, and each process's in
-//! `/proc/PID/stat`, in the same ticks (proc(5)). What was busy and was not
-//! ours was someone else's.
+//! The kernel counts each core's time in `/proc/stat`, and each process's in `/proc/PID/stat`, in
+//! the same ticks (proc(5)). Busy time that is not ours was used by other processes.
 
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
 
-/// How the cores' time was divided during a run, in percent of all cores together.
+/// How the cores' time was used during a run, in percent of all cores together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CoreUse {
-    /// This process, its children and those watched by id.
+    /// This process, its children and the processes watched by id.
     pub own_percent: f64,
     /// All other processes.
     pub others_percent: f64,
-    /// Taken by the hypervisor for other guests.
+    /// Time that the hypervisor gave to other guests.
     pub stolen_percent: f64,
-    /// How many cores there are.
+    /// Number of cores.
     pub cores: usize,
-    /// One tick of the kernel's count, in percent of the run: the error to expect.
+    /// One tick of the kernel's clock, in percent of the run: the expected error.
     pub tick_percent: f64,
 }
 
@@ -58,24 +57,24 @@ pub struct CoreWitness {
 }
 
 impl CoreWitness {
-    /// Begins to watch, counting this process and its children as our own.
+    /// Starts to watch; this process and its children count as our own.
     pub fn start() -> Self {
         let roots = vec![std::process::id()];
         let start = Sample::read(&roots);
         Self { roots, start }
     }
 
-    /// Counts process `pid` and its children as our own too, from its birth on.
+    /// Counts process `pid` and its children as our own too, from its start.
     ///
-    /// For a peer that detached itself from us and was started after the watch began.
+    /// This is for a peer that was started after the watch began and has detached itself from us.
     pub fn watch(&mut self, pid: u32) {
         self.roots.push(pid);
     }
 
-    /// What was used since the start; `None` where `/proc` cannot be read or no time has passed.
+    /// The use since the start; `None` if `/proc` cannot be read or no time has passed.
     ///
-    /// A child that was waited for is counted through its parent. One that ended
-    /// unseen after it detached itself is counted among the others.
+    /// A child that was waited for is counted through its parent. A process that detached itself
+    /// and ended unseen is counted among the others.
     pub fn finish(self) -> Option<CoreUse> {
         CoreUse::between(&self.start?, &Sample::read(&self.roots)?)
     }
@@ -93,7 +92,8 @@ struct Sample {
 
 impl Sample {
     fn read(roots: &[u32]) -> Option<Self> {
-        // The processes first: what they use while being read then counts as others', not as less than nothing.
+        // Processes are read first, so that their use during the reading counts as use by others;
+        // the reverse order could make it negative.
         let own = own_ticks(roots, &read_processes());
         parse_cores(&std::fs::read_to_string("/proc/stat").ok()?, own)
     }
@@ -135,7 +135,7 @@ fn parse_cores(text: &str, own: u64) -> Option<Sample> {
     if ticks.len() < 4 {
         return None;
     }
-    // Guest time, in the ninth and tenth field, is part of user and nice already.
+    // Guest time, in the ninth and tenth field, is already part of user and nice.
     let busy = at(0) + at(1) + at(2) + at(5) + at(6);
     Some(Sample {
         busy,
@@ -150,7 +150,7 @@ fn parse_cores(text: &str, own: u64) -> Option<Sample> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     parent: u32,
-    /// User and system time of its own and of the children it has waited for.
+    /// User and system time of the process, and of the children it has waited for.
     ticks: u64,
 }
 
@@ -166,7 +166,7 @@ fn read_processes() -> HashMap<u32, Process> {
 
 /// Reads parent (field 4), utime, stime, cutime and cstime (14 to 17) of `/proc/PID/stat`.
 fn parse_process(text: &str) -> Option<Process> {
-    // The name, in parentheses, may hold blanks and parentheses itself.
+    // The name, in parentheses, may itself contain spaces and parentheses.
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let ticks = fields
@@ -183,7 +183,8 @@ fn parse_process(text: &str) -> Option<Process> {
 /// The ticks of `roots` and all their living descendants.
 fn own_ticks(roots: &[u32], processes: &HashMap<u32, Process>) -> u64 {
     let is_own = |mut pid: u32| {
-        // Parents are read at slightly different moments, so a loop is conceivable.
+        // Parents are read at slightly different moments, so a loop is possible; the number of
+        // passes is limited.
         for _ in 0..64 {
             if roots.contains(&pid) {
                 return true;

@@ -1,4 +1,4 @@
-//! Reports as files.
+//! Writes reports as files.
 
 use super::{Report, SCHEMA};
 use serde::Serialize;
@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
 pub struct WriteError {
-    /// What was to be written.
+    /// The path that was to be written.
     pub path: PathBuf,
-    /// Why it was not.
+    /// The cause.
     #[source]
     pub source: std::io::Error,
 }
 
-/// The files that a report became, in the order of writing.
+/// The files of a report, in the order of writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// What each file holds, and where it is.
+    /// The contents of each file, and its path.
     pub files: Vec<(String, PathBuf)>,
 }
 
@@ -55,9 +55,10 @@ struct Document<'a> {
 }
 
 impl Report {
-    /// Writes `NAME.json`, a CSV file per table and an SVG file per chart into `dir`, which is made if need be.
+    /// Writes `NAME.json`, a CSV file per table and an SVG file per chart into `dir`, which is
+    /// created if necessary.
     ///
-    /// Files are named after titles and written over; others in `dir` are left alone.
+    /// Files are named after titles and overwritten; other files in `dir` are not changed.
     ///
     /// # Errors
     /// The first directory or file that cannot be written.
@@ -134,7 +135,7 @@ pub fn slug(title: &str) -> String {
     }
 }
 
-/// A file name after `title` that is not taken yet.
+/// A file name derived from `title` that is not used yet.
 fn free_name(taken: &mut HashSet<String>, title: &str, extension: &str) -> String {
     let stem = slug(title);
     let mut name = format!("{stem}.{extension}");

@@ -1,4 +1,4 @@
-//! Which segments come in which order, to which lists, and what was published of it.
+//! The cases of the harness: the segments, their order and the lists, with the published results.
 
 use sim::Rng;
 
@@ -7,78 +7,83 @@ use super::list::{Array, End, Linked, Ours, SegmentList};
 /// How many segments the published harness had.
 pub const SEGMENTS_PUBLISHED: usize = 30_000;
 
-/// Octets of a segment.
+/// Bytes of a segment.
 const LENGTH: u32 = 1_460;
 
-/// Nanoseconds from one packet to the next.
+/// Nanoseconds between two packets.
 const GAP_NS: i64 = 100_000;
 
-/// The packet that begins the recovery: the first retransmission.
+/// The packet that starts the recovery: the first retransmission.
 const RECOVERY_AT: usize = 99;
 
-/// In recovery a retransmission comes each so many packets.
+/// In recovery, one packet in this many is a retransmission.
 const RECOVERY_EVERY: usize = 500;
 
-/// It is of the segment so many packets before.
+/// A retransmission repeats the segment this many packets before.
 const RECOVERY_BACK: usize = 24;
 
 /// A packet with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Offset of its first octet.
+    /// Offset of its first byte.
     pub first: u64,
-    /// Octets, at least one.
+    /// Bytes, at least one.
     pub length: u32,
     /// When it was sent, in nanoseconds.
     pub time_ns: i64,
 }
 
-/// What comes to a list.
+/// The packets for a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// What is there before the clock starts.
+    /// Packets inserted before the clock starts.
     pub before: Vec<Packet>,
-    /// What is timed.
+    /// Packets whose insertion is timed.
     pub timed: Vec<Packet>,
-    /// From which of the timed packets on each is looked up too, by the subjects that do that.
+    /// Index of the first timed packet that is also looked up, by the subjects that do look-ups.
     pub look_up_from: usize,
 }
 
-/// The cases of the harness, as we read them, and the walk that made a capture take 7 hours.
+/// The cases of the harness, in our reading, and the walk that made the analysis of one capture
+/// take 7 hours.
 ///
-/// What is said of costs holds for a walk of one node at a time, and n segments.
+/// Costs are stated for a walk of one node at a time, and n segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// "No overlap": n segments in order to an empty list. Neither list walks.
+    /// "No overlap": n segments in order, into an empty list. Neither list walks.
     NoOverlap,
-    /// "All overlapping the last test's segments": the same n in the same order once more. The k-th is k nodes from the
-    /// head and n - k from the tail, so that both walk n^2/2 nodes in all, and were published as about alike.
+    /// "All overlapping the last test's segments": the same n segments again in the same order. The
+    /// k-th is k nodes from the head and n - k from the tail, so both lists walk n^2/2 nodes in
+    /// total; the published times are about equal.
     AllOverlapping,
-    /// "Last byte overlapping the next segment by one": n more behind those of the test before, in order, each begins
-    /// with the last octet of the one before it. From the tail that is one node; from the head it is all: 3/2 n^2 in
-    /// all, thrice the case before. Published was 3.8 times; on an empty list it would be once.
+    /// "Last byte overlapping the next segment by one": n more segments in order after those of the
+    /// case before; each starts with the last byte of its predecessor. From the tail that is one
+    /// node; from the head it is the whole list: 3/2 n^2 in total, three times the previous case.
+    /// The published factor is 3.8; on an empty list it would be 1.
     LastOctet,
-    /// "Every 100th packet like a retransmission from two before": n packets to an empty list, in order, but that each
-    /// hundredth is the one two before it once more. From the tail that is two nodes; from the head n^2/200 in all.
+    /// "Every 100th packet like a retransmission from two before": n packets in order into an empty
+    /// list, but every hundredth repeats the one two before it. From the tail that is two nodes;
+    /// from the head n^2/200 in total.
     ///
-    /// The published 5.3 ms of the head do not come from this: that many nodes take 48 ms at the pace of the published
-    /// second case. They would with lists of about a hundred segments.
+    /// The published 5.3 ms from the head do not fit this: at the pace of the published second
+    /// case, that many nodes take 48 ms. They would fit lists of about a hundred segments.
     EveryHundredth,
-    /// Not of the harness: a connection in recovery from the 100th packet on without an end, in which tcptrace looks
-    /// up for each packet the segment that ends where it begins. Each 500th is a retransmission from 24 before.
+    /// Not from the harness: a connection in recovery from the 100th packet to its end. For each
+    /// packet, tcptrace looks up the segment that ends where the packet starts. Every 500th packet
+    /// is a retransmission from 24 before.
     Recovery,
 }
 
-/// What is measured: a list, and whether each packet is looked up as well.
+/// A subject: a list, and whether each packet is also looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
     /// Makes an empty list.
     pub make: fn() -> Box<dyn SegmentList>,
     /// Whether packets from [`Load::look_up_from`] on are looked up.
     pub looks_up: bool,
-    /// The published figure in words, with its unit.
+    /// The published figure as text, with its unit.
     pub published: Option<&'static str>,
     /// The published figure in seconds.
     pub published_s: Option<f64>,
@@ -93,7 +98,7 @@ impl Case {
         Self::EveryHundredth,
     ];
 
-    /// What it is called in tables.
+    /// Its name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -105,7 +110,7 @@ impl Case {
         }
     }
 
-    /// What comes, with n segments.
+    /// The packets of this case, for n segments.
     #[must_use]
     pub fn load(self, n: usize) -> Load {
         let in_order = || (0..n).map(in_order).collect::<Vec<Packet>>();
@@ -141,10 +146,10 @@ impl Case {
         }
     }
 
-    /// What is measured in this case: the floor, the old lists, ours.
+    /// The subjects of this case: the floor, the old lists, ours.
     ///
-    /// What was published of the harness are seconds at [`SEGMENTS_PUBLISHED`] segments; what was published of the
-    /// recovery is a whole capture of 2.87 million packets, of which this is a part.
+    /// Published results of the harness are seconds at [`SEGMENTS_PUBLISHED`] segments; those of
+    /// the recovery are for a whole capture of 2.87 million packets, of which this case is a part.
     #[must_use]
     pub fn subjects(self) -> Vec<Subject> {
         let list = |name, make, published_s, published| Subject {
@@ -172,7 +177,7 @@ impl Case {
     }
 }
 
-/// The designs of the account, and ours.
+/// The published designs, and ours.
 fn recovery() -> Vec<Subject> {
     let subject = |name, make, looks_up, published_s, published| Subject {
         name,
@@ -212,7 +217,7 @@ fn recovery() -> Vec<Subject> {
             Some("later 20.34 s"),
         ),
         subject("ours, looked up", ours, true, None, None),
-        // As `headend trace` does: nothing that it tells needs the look-up.
+        // As in `headend trace`, whose results do not need the look-up.
         subject("ours", ours, false, None, None),
     ]
 }
@@ -241,7 +246,7 @@ fn time_ns(k: usize) -> i64 {
     k as i64 * GAP_NS
 }
 
-/// The k-th segment of a connection, behind the SYN's octet.
+/// The k-th segment of a connection, after the SYN.
 fn in_order(k: usize) -> Packet {
     Packet {
         first: 1 + k as u64 * u64::from(LENGTH),
@@ -250,7 +255,7 @@ fn in_order(k: usize) -> Packet {
     }
 }
 
-/// n packets in order, of which some are the segment sent `back` packets before.
+/// n packets in order, some of which repeat the segment sent `back` packets before.
 fn with_retransmissions(n: usize, is_again: impl Fn(usize) -> bool, back: usize) -> Vec<Packet> {
     let mut packets: Vec<Packet> = Vec::with_capacity(n);
     let mut segments = 0;
@@ -269,7 +274,7 @@ fn with_retransmissions(n: usize, is_again: impl Fn(usize) -> bool, back: usize)
     packets
 }
 
-/// n segments of all sizes anywhere within so many octets that most of them overlap, from a seed.
+/// n segments of random sizes and offsets from a seed, in so few bytes that most of them overlap.
 pub(super) fn at_random(seed: u64, n: usize) -> Vec<Packet> {
     let mut rng = Rng::stream(seed, &["segments"]);
     let octets = n as u64 * 20;

@@ -1,31 +1,31 @@
-//! Lists of segments: two old ones, ours, and an array that keeps segments and knows nothing.
+//! Lists of segments: two old ones, ours, and an array that only stores segments.
 
 use trace::segments::Segments;
 
 use super::FLOOR;
 
-/// What a segment turned out to be.
+/// How a segment overlaps earlier ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// Octets of it that were seen before.
+    /// Bytes of it that were seen before.
     pub octets: u32,
-    /// It has octets that were not seen before and lie below octets that were.
+    /// Whether it has new bytes below bytes that were already seen.
     pub fills: bool,
 }
 
-/// What one end of a connection has sent.
+/// The data that one end of a connection has sent.
 pub trait SegmentList {
-    /// What it is called in tables.
+    /// Its name in tables.
     fn name(&self) -> &'static str;
 
-    /// Takes in a segment of `length` octets, at least one, from offset `first`, sent at `time_ns`.
+    /// Inserts a segment of `length` bytes, at least one, at offset `first`, sent at `time_ns`.
     fn insert(&mut self, first: u64, length: u32, time_ns: i64) -> Overlap;
 
-    /// Whether a segment that ends where one at `first` begins was seen: what tcptrace's IsRTO() looks up.
+    /// Whether a segment that ends at offset `first` was seen: the look-up of tcptrace's IsRTO().
     fn ended_at(&self, first: u64) -> bool;
 }
 
-/// Where a walk over a list begins.
+/// Where a walk over a list starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// At the lowest offset.
@@ -42,16 +42,17 @@ struct Node {
     first: u64,
     end: u64,
     time_ns: i64,
-    /// How often a segment that begins in it came again.
+    /// Number of later segments that started within this one.
     again: u32,
     before: u32,
     after: u32,
 }
 
-/// A doubly linked list of segments in the order of their offsets, none of which overlaps another.
+/// A doubly linked list of segments, sorted by offset, without overlaps.
 ///
-/// Its nodes stand in one array in the order of their making, so that a step of a walk is cheaper here than over nodes
-/// that were allocated one by one. As in tcptrace, a segment above all others is put there without a walk.
+/// Its nodes are in one array in the order of their creation, so a step is cheaper here than over
+/// nodes that are allocated one by one. As in tcptrace, a segment above all others is appended
+/// without a walk.
 #[derive(Clone, Debug)]
 pub struct Linked {
     nodes: Vec<Node>,
@@ -62,7 +63,7 @@ pub struct Linked {
 }
 
 impl Linked {
-    /// An empty list that is walked from one end to insert, and from that or the other to look up.
+    /// An empty list that is walked from the given ends for insertions and for look-ups.
     #[must_use]
     pub const fn new(insert_from: End, look_up_from: End) -> Self {
         Self {
@@ -104,7 +105,7 @@ impl Linked {
         }
     }
 
-    /// Links a new node in before the node `after`, or at the tail if that is `NONE`.
+    /// Inserts a new node before the node `after`, or at the tail if that is `NONE`.
     fn link_before(&mut self, after: u32, first: u64, end: u64, time_ns: i64) {
         let new = self.nodes.len() as u32;
         let before = match self.nodes.get_mut(after as usize) {
@@ -143,7 +144,7 @@ impl SegmentList for Linked {
         }
         let mut from = first;
         let mut at = self.first_above(first);
-        // The segment is cut where segments that are there begin and end.
+        // The segment is cut where existing segments start and end.
         while let Some(node) = self.nodes.get_mut(at as usize)
             && from < end
         {
@@ -186,9 +187,10 @@ impl SegmentList for Linked {
     }
 }
 
-/// The structure of `headend trace`.
+/// The data structure of `headend trace`.
 ///
-/// It answers whether the octet before was seen, which is the same as long as segments come again as they were.
+/// Its look-up answers whether the byte before was seen. That is equivalent as long as
+/// retransmissions repeat whole segments.
 #[derive(Clone, Debug, Default)]
 pub struct Ours(Segments);
 
@@ -210,7 +212,7 @@ impl SegmentList for Ours {
     }
 }
 
-/// The floor: an array to which each segment is pushed, and nothing is asked of.
+/// The floor: an array to which each segment is appended, without look-ups.
 #[derive(Clone, Debug, Default)]
 pub struct Array(Vec<(u64, u32, i64)>);
 

@@ -1,4 +1,4 @@
-//! Time against the number of segments, each list in each case, within a budget.
+//! Measures time against the number of segments, for each list in each case, within a time limit.
 
 use std::hint::black_box;
 
@@ -10,7 +10,7 @@ use super::case::{Case, Load, Packet, Subject, at_random};
 use super::list::{End, Linked, Ours, Overlap, SegmentList};
 use crate::fit;
 
-/// The clock is read each so many packets.
+/// Number of packets between two clock readings.
 const BLOCK: usize = 64;
 
 /// What to measure.
@@ -18,11 +18,12 @@ const BLOCK: usize = 64;
 pub struct Config {
     /// The cases, in this order.
     pub cases: Vec<Case>,
-    /// How many segments, one curve point each, in rising order.
+    /// Numbers of segments, one curve point each, in ascending order.
     pub sizes: Vec<usize>,
-    /// When to give up one measurement. What would exceed it by the law of the smaller sizes is not begun.
+    /// Time limit of one measurement. A measurement that would exceed it, by the law of the smaller
+    /// sizes, is not started.
     pub budget: Duration,
-    /// Each is measured again until so much time was measured, and the least is kept.
+    /// Each is repeated until this much time was measured; the minimum is kept.
     pub repeat: Duration,
 }
 
@@ -40,7 +41,7 @@ impl Default for Config {
     }
 }
 
-/// What each list took in each case.
+/// Results of each list in each case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SegmentsReport {
     /// One row per case, subject and size, in that order.
@@ -56,9 +57,11 @@ pub struct Row {
     pub list: &'static str,
     /// Segments.
     pub n: usize,
-    /// Seconds for all that is timed; `None` where the budget ended it and too few smaller sizes were measured.
+    /// Seconds for all timed packets; `None` if the time limit ended it and too few smaller sizes
+    /// were measured.
     pub seconds: Option<f64>,
-    /// Whether the budget ended it, or would have, so that the seconds are by the law of the smaller sizes.
+    /// Whether the time limit ended or prevented it, so that the seconds follow from the law of the
+    /// smaller sizes.
     pub extrapolated: bool,
 }
 
@@ -70,7 +73,7 @@ impl SegmentsReport {
             .filter(move |row| row.case == case.name() && row.list == list)
     }
 
-    /// How the time of one list in one case grows, by what was measured alone.
+    /// How the time of one list in one case grows, fitted to measured rows only.
     #[must_use]
     pub fn law(&self, case: Case, list: &str) -> Option<fit::PowerLaw> {
         let measured = self.curve(case, list).filter(|row| !row.extrapolated);
@@ -81,7 +84,7 @@ impl SegmentsReport {
     }
 }
 
-/// Two lists that tell different things of the same segments: a fault of one of them.
+/// Two lists gave different results for the same segments, so one has a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("case {case:?}: {list} says {says}, {other} says {other_says}")]
 pub struct Disagreement {
@@ -92,10 +95,10 @@ pub struct Disagreement {
     other_says: String,
 }
 
-/// Holds all lists against each other, segment by segment: n of each case, and n at random from `seed`.
+/// Compares all lists segment by segment: n segments of each case, and n random ones from `seed`.
 ///
 /// # Errors
-/// The first segment of which they differ.
+/// The first segment for which they differ.
 pub fn agree(n: usize, seed: u64) -> Result<(), Disagreement> {
     for case in Config::default().cases {
         let load = case.load(n);
@@ -135,10 +138,10 @@ fn insert(list: &mut dyn SegmentList, packet: &Packet) -> Overlap {
     list.insert(packet.first, packet.length, packet.time_ns)
 }
 
-/// Measures every case; `clock` is the real one, and `on_row` hears each row as it is made.
+/// Measures every case; `clock` is the real one, and `on_row` is called with each finished row.
 ///
 /// # Errors
-/// Two lists differ in what they saw of the same load.
+/// Two lists gave different results for the same load.
 pub fn run(
     config: &Config,
     clock: &mut dyn FnMut() -> Instant,
@@ -177,12 +180,12 @@ pub fn run(
     Ok(report)
 }
 
-/// What a list saw of a load.
+/// A list's results for a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Totals {
     octets: u64,
     fills: u64,
-    /// Packets before which another ended; `None` if nothing is looked up.
+    /// Packets that start where an earlier one ended; `None` without look-ups.
     follows: Option<u64>,
 }
 
@@ -212,7 +215,7 @@ fn check(
     }
 }
 
-/// The least seconds of several rounds, or `None` if the budget ended one of them.
+/// The minimum in seconds over several rounds, or `None` if the time limit ended one of them.
 fn measure(
     subject: &Subject,
     load: &Load,
@@ -226,7 +229,7 @@ fn measure(
         if least.is_none_or(|(least, _)| took < least) {
             least = Some((took, totals));
         }
-        // A clock that stands still ends this too.
+        // Guarantees the end of the loop even if the clock does not advance.
         total = total + took.max(Duration::from_micros(1));
     }
     least.map(|(took, totals)| (took.as_secs_f64(), totals))

@@ -1,17 +1,18 @@
-//! The 2005 harness of segment lists: what it costs to keep a connection's segments, in a linked list walked from its
-//! head, in one walked from its tail, and in `trace`'s structure.
+//! The 2005 harness for segment lists: the cost of keeping a connection's segments in a linked list
+//! walked from its head, in one walked from its tail, and in `trace`'s data structure.
 //!
-//! tcptrace 6.6.7 walks from the head; patches of 2005 walk from the tail. Their account times four cases on lists of
-//! 30,000 segments, and a capture of 2.87 million packets in a few connections. What a case is, is told in a few words
-//! there; [`Case`] has our reading of each.
+//! tcptrace 6.6.7 walks from the head; patches of 2005 walk from the tail. Their author published
+//! times for four cases with lists of 30,000 segments, and for a capture of 2.87 million packets in
+//! a few connections. The account describes each case in a few words; [`Case`] documents our
+//! reading.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `list` | the trait, the lists and ours behind it |
-//! | `case` | which segments come in which order, and what was published of it |
-//! | `measure` | time against the number of segments, within a budget |
+//! | `list` | the trait, the lists, and ours |
+//! | `case` | the segments of each case, and the published results |
+//! | `measure` | time against the number of segments, within a time limit |
 //!
-//! Left out: acknowledgements, which none of the cases has, and sequence numbers that wrap.
+//! Left out: acknowledgements, which no case has, and sequence numbers that wrap.
 
 mod case;
 mod list;

@@ -19,7 +19,7 @@ fn stepping(step: Duration) -> impl FnMut() -> Instant {
     }
 }
 
-/// Says what a segment is from a mark for each octet.
+/// The expected result for a segment, from one mark for each byte.
 fn by_octets(seen: &mut [bool], first: u64, length: u32) -> Overlap {
     let first = first as usize;
     let end = first + length as usize;
@@ -75,7 +75,7 @@ fn all_lists_agree_on_every_case_and_at_random() {
     }
 }
 
-/// What a list says of all timed packets of a case: octets seen before, segments that fill a gap.
+/// A list's totals for the timed packets of a case: bytes seen before, segments that fill a gap.
 fn totals(case: Case, n: usize) -> [(u64, u64); 3] {
     let load = case.load(n);
     lists().map(|mut list| {
@@ -97,7 +97,7 @@ fn each_case_overlaps_as_its_name_says() {
     let n = 1_000;
     assert_eq!(totals(Case::NoOverlap, n), [(0, 0); 3]);
     assert_eq!(totals(Case::AllOverlapping, n), [(1_460_000, 0); 3]);
-    // The first of them has none before it.
+    // The first of them has no predecessor.
     assert_eq!(totals(Case::LastOctet, n), [(999, 0); 3]);
     assert_eq!(totals(Case::EveryHundredth, n), [(10 * 1_460, 0); 3]);
     // The 100th and the 600th.
@@ -137,8 +137,8 @@ fn every_list_is_measured_in_every_case_at_every_size() {
 
 #[test]
 fn what_would_exceed_the_budget_is_judged_from_the_smaller_sizes() {
-    // The clock is read after each block of packets, so that by it all is linear: 2, 4 and 8 ms, and the last is
-    // longer than the budget.
+    // The clock is read after each block of packets, so time is linear in size: 2, 4 and 8 ms. The
+    // last exceeds the limit.
     let config = Config {
         cases: vec![Case::NoOverlap],
         budget: Duration::from_millis(6),

@@ -1,4 +1,4 @@
-//! The configurations of the demo's daemons, and the users file.
+//! Configurations of the demo's daemons, and the users file.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -9,26 +9,27 @@ pub(super) const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 /// The first address of the pool's network.
 const POOL: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
 
-/// The users' password; the files that have it are readable by their owner alone, and gone with the demo.
+/// The users' password. Files that contain it are readable only by their owner, and are removed
+/// with the demo.
 const PASSWORD: &str = "sesame";
 
 /// The users file's name.
 pub(super) const USERS: &str = "users.toml";
 
-/// Subscribers whom the demo asks by Echo-Requests in a second, at most.
+/// Limit of subscribers that the LNS tests by Echo-Request per second.
 const ECHOES_PER_S: u32 = 5_000;
 
-/// How often each of so many subscribers is asked whether it is there, in seconds.
+/// Interval in seconds between two Echo-Requests to each of that many subscribers.
 pub(super) fn echo_interval_s(subscribers: u32) -> u32 {
     subscribers.div_ceil(ECHOES_PER_S).max(2)
 }
 
-/// Of tunnels alone: LNS and LAC.
+/// Configurations of LNS and LAC for tunnels without subscribers.
 pub(super) fn bare([lns, lac]: [Ipv4Addr; 2]) -> [String; 2] {
     [("lns", lns), ("lac", lac)].map(|(role, at)| format!("[{role}]\nlisten = [\"{at}:0\"]\n"))
 }
 
-/// Of tunnels with subscribers in them, with TUN devices or without.
+/// Configurations for tunnels with subscribers in them, with or without TUN devices.
 pub(super) fn with_subscribers(
     addresses: [Ipv4Addr; 2],
     subscribers: u32,
@@ -58,7 +59,8 @@ pub(super) fn with_subscribers(
     [lns, lac]
 }
 
-/// Of the smallest network that has so many addresses beside those that a pool leaves out, two of 256.
+/// Prefix length of the smallest network with that many usable addresses; a pool leaves out two of
+/// every 256.
 fn prefix_length(subscribers: u32) -> u32 {
     let addresses = subscribers + subscribers / 64 + 4;
     32 - addresses.next_power_of_two().trailing_zeros()

@@ -1,5 +1,5 @@
-//! LNS and LAC as two processes of this binary, started in a temporary directory. They are always stopped: at the end
-//! of the demo, on a signal, and on a panic.
+//! Runs LNS and LAC as two processes of this binary, in a directory of their own. They are always
+//! ended: after the experiment, by a signal or by a panic.
 
 use std::collections::HashMap;
 use std::fs;
@@ -26,22 +26,22 @@ use control::rows::Server;
 /// How long a daemon may take to open its control socket, or to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A daemon as its control socket shows it.
+/// A daemon, reached by its control socket.
 pub struct End {
     /// Its control socket.
     pub client: Client,
 }
 
-/// What a daemon has used at one moment, and its loop's accounts.
+/// A daemon's resource use at one moment, and its loop's counters.
 pub struct Measured {
-    /// The daemon's own account.
+    /// The daemon's own counters.
     pub stats: Server,
     /// The rows of `show event cpu`.
     pub handlers: Vec<Value>,
 }
 
 impl End {
-    /// The address that the LNS was given.
+    /// The listen address of the LNS.
     pub fn address(&mut self) -> Result<SocketAddr> {
         self.stats()?
             .lns
@@ -58,7 +58,7 @@ impl End {
         self.client.one(&Do::ServerStats(Nothing {}))
     }
 
-    /// Resources that the daemon has used so far.
+    /// The daemon's resource use so far.
     ///
     /// # Errors
     /// The daemon does not answer.
@@ -84,20 +84,20 @@ impl End {
     }
 }
 
-/// What of a counter's row is read.
+/// The fields of a counter's row that are used.
 #[derive(serde::Deserialize)]
 struct Counter {
     name: String,
     value: u64,
 }
 
-/// The configurations of both daemons, LNS first.
+/// Settings that both daemons are started with, LNS first.
 pub struct Setup<'a> {
-    /// Their sections beside `[control]` and `[log]`.
+    /// Their configurations without `[control]` and `[log]`.
     pub configs: [&'a str; 2],
-    /// Name and content of a file beside the configurations, readable by its owner alone.
+    /// Name and content of a file besides the configurations, readable only by its owner.
     pub file: Option<(&'a str, &'a str)>,
-    /// The place where they run, if not this namespace.
+    /// The namespaces in which they run, if not in this one.
     pub namespaces: Option<[&'a Namespace; 2]>,
 }
 
@@ -106,14 +106,14 @@ pub struct Ends {
     home: Arc<Mutex<Home>>,
 }
 
-/// Processes that must not outlive the demo.
+/// Processes and files that must be removed at the end.
 struct Home {
     directory: PathBuf,
     children: Vec<Child>,
 }
 
 impl Ends {
-    /// Starts both in this namespace, LNS first, each with its part of `configs`: the sections beside
+    /// Starts both in this namespace, LNS first, with `configs`: the sections other than
     /// `[control]` and `[log]`.
     pub fn start(configs: [&str; 2]) -> Result<Self> {
         Self::set_up(&Setup {
@@ -169,7 +169,7 @@ impl Ends {
         self.connect("lac")
     }
 
-    /// Connects as soon as the daemon listens.
+    /// Connects once the daemon listens.
     fn connect(&self, name: &str) -> Result<End> {
         let socket = lock(&self.home).path(name, "sock");
         let started = Instant::now();
@@ -183,7 +183,7 @@ impl Ends {
         }
     }
 
-    /// Stops both cleanly.
+    /// Ends both cleanly.
     ///
     /// # Errors
     /// One did not end, or ended with an error.
@@ -208,8 +208,8 @@ impl Ends {
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        // What fails because the daemons are being ended is no failure: the thread
-        // that ends them ends this process too, with a status that says why.
+        // A failure because the daemons are being ended is not reported: the thread that ends them
+        // then ends this process too, with a status that says why.
         while INTERRUPTED.load(Ordering::SeqCst) {
             std::thread::park();
         }
@@ -246,7 +246,7 @@ impl Home {
         Ok(())
     }
 
-    /// Fails with a daemon's last output if it has ended.
+    /// Fails with the daemon's log if it has ended.
     fn check(&mut self, name: &str) -> Result<()> {
         for child in &mut self.children {
             if let Some(status) = child.try_wait()? {
@@ -297,7 +297,7 @@ fn signal(child: &Child) {
     }
 }
 
-/// Waits for a daemon's end; whether it was a good one.
+/// Waits until a daemon has ended; returns whether it ended without error.
 fn end_of(child: &mut Child) -> Result<bool> {
     let started = Instant::now();
     loop {
@@ -313,25 +313,25 @@ fn end_of(child: &mut Child) -> Result<bool> {
     }
 }
 
-/// The processes that a signal must stop.
+/// Homes that a signal must clean up.
 static HOMES: Mutex<Vec<Weak<Mutex<Home>>>> = Mutex::new(Vec::new());
 
-/// Whether a signal asked for the end.
+/// Whether a signal requested the end.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on, SIGINT and SIGTERM stop the daemons first.
+/// From now on, a signal that requests the end first ends the daemons.
 fn watch_signals() -> Result<()> {
     static WATCHED: Mutex<bool> = Mutex::new(false);
     let mut watched = lock(&WATCHED);
     if *watched {
         return Ok(());
     }
-    // Blocks the signals before there is a second thread to get them.
+    // Signals are blocked before a second thread exists that could get them.
     let signals = Signals::new().context("cannot take signals")?;
     std::thread::spawn(move || {
         if await_signal(&signals) {
             INTERRUPTED.store(true, Ordering::SeqCst);
-            // Held until the end, so that no further daemons are started.
+            // The lock is kept to the end, so that no more daemons are started.
             let homes = lock(&HOMES);
             for home in homes.iter().filter_map(Weak::upgrade) {
                 lock(&home).clean_up();
@@ -343,7 +343,7 @@ fn watch_signals() -> Result<()> {
     Ok(())
 }
 
-/// Waits for a signal that asks for the end; `false` if that cannot be known.
+/// Waits for a signal that requests the end; `false` if waiting failed.
 fn await_signal(signals: &Signals) -> bool {
     loop {
         let mut fds = [PollFd::new(signals, PollFlags::IN)];

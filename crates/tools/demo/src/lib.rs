@@ -1,12 +1,12 @@
-//! `headend demo`: LNS and LAC as two processes of this binary, with 10,000 tunnels between them. The tunnels are
-//! created through the LAC's control socket, as in the published benchmark. Each has a subscriber, and some subscribers
-//! send traffic.
+//! `headend demo`: LNS and LAC as two processes of this binary with ten thousand tunnels between
+//! them, one subscriber in each, and traffic of some subscribers. The tunnels are created through
+//! the LAC's control socket, as in the published benchmark. Start with [`run`].
 //!
-//! | file | purpose |
+//! | file | contents |
 //! |---|---|
-//! | `place` | where the daemons run: two network namespaces and a link |
-//! | `configs` | their configurations |
-//! | `ends` | starts and stops the processes |
+//! | `place` | two network namespaces and a link between them |
+//! | `configs` | the daemons' configurations |
+//! | `ends` | the processes, and how they are ended |
 //! | `traffic` | TCP and UDP of some subscribers, and its cost |
 //! | `report` | the report at the end |
 #![forbid(unsafe_code)]
@@ -34,10 +34,10 @@ use place::Place;
 use report::{Online, Report, Side};
 use traffic::{Row, Traffic};
 
-/// How long the peers may take to agree that all is up, or that all is gone.
+/// Longest time until both peers report that all is up, or that all is closed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two questions to a daemon.
+/// Pause between two queries to a daemon.
 const NAP: Duration = Duration::from_millis(5);
 
 /// Connect 10,000 subscribers in 10,000 tunnels between two daemons on this machine, carry traffic of some of
@@ -67,14 +67,15 @@ impl Args {
     }
 }
 
-/// Runs the demo. Fails unless all were up on both sides, and nothing is listed after the teardown.
+/// Runs the demo. Fails unless everything came up on both sides and nothing is listed after the
+/// teardown.
 pub fn run(args: &Args) -> Result<ExitCode> {
     // Tunnel ids of L2TPv2 have 16 bits, and 0 is none.
     ensure!(
         args.version == 3 || args.tunnels <= 65_000,
         "L2TPv2 has ids for 65,000 tunnels between two addresses"
     );
-    // Before there is a second thread.
+    // Namespaces must be made before a second thread exists.
     let place = args.wants_traffic().then(Place::make);
     let (place, missing) = match place {
         None => (None, None),
@@ -92,7 +93,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Both daemons, and where they run.
+/// Both daemons, and their namespaces.
 struct Demo<'a> {
     args: &'a Args,
     ends: Ends,
@@ -201,7 +202,8 @@ impl<'a> Demo<'a> {
         outcome
     }
 
-    /// Whether so many tunnels, with a session each, come to be up on both sides.
+    /// Waits until that many tunnels, with a session each, are up on both sides; `false` after a
+    /// time-out.
     fn await_tunnels(&mut self, all: u64) -> Result<bool> {
         let mut up = true;
         for end in [&mut self.lns, &mut self.lac] {
@@ -225,7 +227,8 @@ impl<'a> Demo<'a> {
         Ok(gone)
     }
 
-    /// How many subscribers come to be on line on both sides; all, if none fails and time suffices.
+    /// Waits until all subscribers are connected on both sides, or until failures or the time limit
+    /// end the wait; returns how many are.
     fn await_online(&mut self) -> Result<u64> {
         let all = u64::from(self.args.tunnels);
         let mut least = all;
@@ -241,7 +244,7 @@ impl<'a> Demo<'a> {
         Ok(least)
     }
 
-    /// How many Echo-Requests were answered once each subscriber may have been asked.
+    /// Number of answered Echo-Requests, once each subscriber may have been sent one.
     fn await_echoes(&mut self) -> Result<u64> {
         let all = self.args.tunnels;
         let (mut replies, lns) = (0, &mut self.lns);
@@ -286,7 +289,7 @@ impl End {
     }
 }
 
-/// Asks until the answer is yes; `false` after the time limit.
+/// Repeats `is_so` until it is true; `false` if time runs out.
 fn until(mut is_so: impl FnMut() -> Result<bool>) -> Result<bool> {
     let started = Instant::now();
     while !is_so()? {

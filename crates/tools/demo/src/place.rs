@@ -1,5 +1,5 @@
-//! Where the demo's daemons run: in two network namespaces with a link between them, or, if namespaces are not
-//! permitted, both on the loopback interface.
+//! Where the demo's daemons run: in two network namespaces with a link between them or, if that is
+//! not permitted, both on the loopback interface.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr};
@@ -8,26 +8,27 @@ use base::Duration;
 use reactor::namespace::{Namespace, become_root_in_user_namespace, veth};
 use reactor::tun::Tun;
 
-/// The LNS's address on the wire.
+/// The LNS's address on the link.
 const LNS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// The LAC's.
+/// The LAC's address on the link.
 const LAC: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
-/// The wire's name in both.
+/// The interface name of the link in both namespaces.
 const WIRE: &str = "wire0";
 
-/// Two network namespaces, and a wire between them.
+/// Two network namespaces, and a link between them.
 pub(super) struct Place {
     pub(super) lns: Namespace,
     pub(super) lac: Namespace,
 }
 
 impl Place {
-    /// Makes them: as we are, or else as root of a user namespace, for which there must be no other thread yet.
+    /// Makes the namespaces, with present privileges or else as root of a user namespace. The
+    /// latter requires that no other thread exists.
     ///
     /// # Errors
-    /// What the kernel said, with what to do about it in words.
+    /// The kernel's error, with a remedy.
     pub(super) fn make() -> io::Result<Self> {
         let lns = match Namespace::new() {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -40,7 +41,7 @@ impl Place {
             lns,
             lac: Namespace::new()?,
         };
-        // Checks whether TUN devices are permitted before anything runs.
+        // Tests whether TUN devices are permitted before anything runs.
         place.lns.run(|| Tun::open("probe%d"))??;
         veth((&place.lns, WIRE), (&place.lac, WIRE))?;
         let ends = [(&place.lns, LNS), (&place.lac, LAC)];
@@ -56,7 +57,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Both, the LNS first.
+    /// Both namespaces, the LNS's first.
     pub(super) fn both(&self) -> [&Namespace; 2] {
         [&self.lns, &self.lac]
     }

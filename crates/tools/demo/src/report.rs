@@ -1,4 +1,4 @@
-//! The report at the end of the demo.
+//! The report of the demo, as text and as JSON.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::traffic::{Row, SUBSCRIBERS};
 use control::create::Outcome;
 use control::rows::Server;
 
-/// Everything that was measured.
+/// All results.
 pub(super) struct Report {
     pub(super) version: u8,
     pub(super) wanted: u32,
@@ -20,28 +20,28 @@ pub(super) struct Report {
     pub(super) outcome: Outcome,
     pub(super) online: Option<Online>,
     pub(super) traffic: Vec<Row>,
-    /// Why there was no traffic that was wanted.
+    /// Why traffic was requested and not measured.
     pub(super) missing: Option<String>,
     pub(super) lns: Side,
     pub(super) lac: Side,
     pub(super) teardown: Duration,
-    /// All were up on both sides.
+    /// Whether everything was up on both sides.
     pub(super) up: bool,
-    /// None was left on either side.
+    /// Whether nothing was left on either side after the teardown.
     pub(super) gone: bool,
     /// Rows that `show` still listed.
     pub(super) listed: u64,
 }
 
-/// Connected subscribers.
+/// Results for connected subscribers.
 pub(super) struct Online {
-    /// On both sides.
+    /// Number connected on both sides.
     pub(super) count: u64,
-    /// From the first tunnel asked for to the last address.
+    /// From the first tunnel requested to the last address assigned.
     pub(super) took: Duration,
     /// LCP Echo-Requests of the LNS that were answered.
     pub(super) echo_replies: u64,
-    /// Connected at the end.
+    /// Number still connected at the end.
     pub(super) left: u64,
 }
 
@@ -51,15 +51,15 @@ impl Online {
     }
 }
 
-/// One daemon's share, for the time of the bring-up.
+/// Costs of one daemon during the bring-up.
 pub(super) struct Side {
     established: u64,
     sessions: u64,
-    /// Processor time. How the kernel splits so short a time between user and
-    /// system is a matter of ticks, so that is left out.
+    /// Processor time. The kernel divides so short a time into user and system time by ticks, too
+    /// coarsely to show.
     cpu_us: f64,
     bytes: f64,
-    /// Name, calls and microseconds of each kind of work, all per tunnel.
+    /// Name, calls and microseconds of each kind of work, per tunnel.
     work: Vec<(String, f64, f64)>,
     /// Name and number of system calls, per tunnel.
     calls: Vec<(String, f64)>,
@@ -125,7 +125,7 @@ impl Side {
 
 impl Report {
     /// # Errors
-    /// Problems of the run.
+    /// The first expectation that was not met.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let all = u64::from(self.wanted);
         if !self.up {
@@ -148,7 +148,7 @@ impl Report {
         Ok(())
     }
 
-    /// One JSON object.
+    /// Prints one JSON object.
     pub(super) fn print_json(&self) -> io::Result<()> {
         let online = self.online.as_ref().map(|online| {
             json!({
@@ -183,7 +183,7 @@ impl Report {
         writeln!(io::stdout().lock(), "{object}")
     }
 
-    /// For people.
+    /// Prints text.
     pub(super) fn print(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let outcome = &self.outcome;
@@ -248,7 +248,7 @@ impl Report {
         self.print_sides(&mut out)
     }
 
-    /// The throughput of some subscribers' traffic, and its cost for the LNS.
+    /// Throughput of the subscribers' traffic, and its cost to the LNS.
     fn print_traffic(&self, out: &mut impl Write) -> io::Result<()> {
         if self.traffic.is_empty() {
             return Ok(());
@@ -280,7 +280,7 @@ impl Report {
         Ok(())
     }
 
-    /// CPU time and memory of each side, and the time of its event loop by handler.
+    /// Costs of each side, and how its loop's time was spent.
     fn print_sides(&self, out: &mut impl Write) -> io::Result<()> {
         let sides = [&self.lns, &self.lac];
         writeln!(out, "\n{:<24}{:>10}{:>10}", "PER TUNNEL", "LNS", "LAC")?;

@@ -1,4 +1,4 @@
-//! `headend filter check FILE`.
+//! `headend filter check FILE`: reports faults in a file of filters, and advice.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Prints faults and advice as compilers do. Exit status 0: the file can be used; 2: it cannot.
+/// Prints faults and advice in the form that compilers use. Exit status 0: the file can be used; 2:
+/// it cannot.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let text = text_of(&args.file)?;
     let name = args.file.display();
@@ -64,7 +65,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// `in 3 rules, default deny`.
+/// A summary such as `in 3 rules, default deny`.
 fn told(filter: &filter::Filter, direction: Direction) -> String {
     match default_of(filter, direction) {
         None => format!("{direction} not filtered"),

@@ -1,4 +1,4 @@
-//! `headend filter explain FILE PACKET`.
+//! `headend filter explain FILE PACKET`: reports which rule decides on a packet, and why.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,10 +1,11 @@
-//! `headend filter`: the rules of subscribers' filters. docs/filter.md is the page.
+//! `headend filter`: tools for subscribers' filter rules. docs/filter.md describes the rules; the
+//! `filter` crate implements them.
 //!
-//! | module | purpose |
+//! | module | contents |
 //! |---|---|
-//! | `check` | faults and unwise rules in a file of filters |
-//! | `explain` | which rule decides on a packet, and why |
-//! | `question` | the packet in question: words, bytes, or a packet of a capture |
+//! | `check` | reports faults in a file of filters, and advice |
+//! | `explain` | reports which rule decides on a packet, and why |
+//! | `question` | parses the packet asked about: words, bytes, or one of a capture |
 #![forbid(unsafe_code)]
 
 mod check;
@@ -32,7 +33,7 @@ enum Verb {
     Explain(explain::Args),
 }
 
-/// Runs the command.
+/// Runs the subcommand.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let done = match &args.verb {
         Verb::Check(args) => check::run(args),
@@ -41,7 +42,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     cli::or_exit_2("filter", done)
 }
 
-/// The names of protocols and services on this machine. Where it has none, the well-known names remain.
+/// The names of protocols and services on this machine. If it has none, the well-known names
+/// remain.
 fn names() -> Names {
     let [protocols, services] = settings::network_names();
     Names::read(&protocols, &services)

@@ -1,4 +1,4 @@
-//! Reads the packet that `explain` is asked about.
+//! Parses the packet that `explain` is asked about.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,11 +9,11 @@ use filter::{Direction, Names, parse_packet};
 use wire::ip::{Header, HeaderError};
 use wire::packet::{self, Packet};
 
-/// Reads words (`in tcp 10.1.2.3:1234 > 192.0.2.1:80`), hexadecimal octets of an IP packet, or `FILE:N`, the n-th packet
-/// of a capture. Words may say the direction.
+/// Reads words (`in tcp 10.1.2.3:1234 > 192.0.2.1:80`), the bytes of an IP packet in hexadecimal,
+/// or `FILE:N`, the n-th packet of a capture. Words may give the direction.
 ///
 /// # Errors
-/// It is none of these, or no IP packet.
+/// The text is none of these, or is not an IP packet.
 pub(super) fn read(text: &str, names: &Names) -> Result<(Option<Direction>, Header)> {
     if let Some((file, number)) = text.rsplit_once(':')
         && let Ok(number) = number.parse()
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str, names: &Names) -> Result<(Option<Direction>, Head
     parse_packet(text, names).with_context(|| format!("'{text}'"))
 }
 
-/// The header of a packet of which the end may be missing, as in a capture that keeps the first octets only.
+/// The header of a packet that may be truncated, as in a capture that keeps only the first bytes.
 fn header(mut octets: Vec<u8>) -> Result<Header> {
     let header = match Header::read(&octets) {
         Err(HeaderError::TotalLength(length)) if octets.len() < length as usize => {
@@ -40,7 +40,8 @@ fn header(mut octets: Vec<u8>) -> Result<Header> {
     header.context("no IP packet that is passed on")
 }
 
-/// Octets from pairs of digits, with spaces, colons or `0x` between or not; `None` if it is something else.
+/// Bytes from pairs of hex digits, optionally with spaces, colons or `0x`; `None` if the text is
+/// something else.
 fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     let text = text.trim().strip_prefix("0x").unwrap_or(text);
     let digits: Vec<u8> = text
@@ -49,7 +50,7 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
         .map(|char| Some(char.to_digit(16)? as u8))
         .collect::<Option<_>>()?;
     let (pairs, rest) = digits.as_chunks::<2>();
-    // Fewer make no IP header.
+    // An IP header has at least 20 bytes.
     (rest.is_empty() && pairs.len() >= 20)
         .then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }

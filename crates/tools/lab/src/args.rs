@@ -1,4 +1,4 @@
-//! The flags of `headend lab home-gateway`.
+//! The command line of `headend lab home-gateway`, and its meaning.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,8 @@ use lab::gateway::treatment::{Both, FIFO_DEFAULT, Link, Treatment};
 use qos::policy::Policy;
 use qos::units;
 
-/// Seconds of load before the measurement starts. With less, the start of the uploads would be measured too.
+/// Seconds for which the load runs before a measurement. A shorter time would measure the start of
+/// uploads.
 const SETTLE_S: u64 = 3;
 
 /// Measure two hosts behind a slow link: how the load of one delays the other, without and with a policy.
@@ -93,7 +94,7 @@ pub(super) enum Part {
     All,
 }
 
-/// The experiment to run.
+/// What to do, from the command line.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) plan: Plan,
@@ -101,7 +102,7 @@ pub(super) struct Task {
     pub(super) parts: Vec<Part>,
     pub(super) repeat: u32,
     pub(super) browser: Option<PathBuf>,
-    /// Whether to compare nine uploads with one too.
+    /// Whether nine connections against one are measured too.
     pub(super) fairness: bool,
     pub(super) directory: PathBuf,
     pub(super) json: bool,
@@ -198,7 +199,7 @@ fn treatment(text: &str, link: &Link) -> Result<Treatment> {
     })
 }
 
-/// A rate between 64 kbit/s and 1 Gbit/s.
+/// A plausible line rate that threads can keep up with.
 fn rate(text: &str) -> Result<u64, String> {
     let rate = units::rate(text)?;
     if (64_000..=1_000_000_000).contains(&rate) {
@@ -215,7 +216,7 @@ fn delay(text: &str) -> Result<base::Duration, String> {
     Err("a delay is at most 2s".into())
 }
 
-/// Rows by their numbers: "1-6", "2,4,6".
+/// Parses row numbers: "1-6", "2,4,6".
 fn rows(text: &str) -> Result<Vec<Row>> {
     let number = |text: &str| text.trim().parse::<u8>().ok();
     let mut wanted = Vec::new();

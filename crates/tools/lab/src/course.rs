@@ -1,4 +1,4 @@
-//! The order of the measurements.
+//! Takes the measurements of the home-gateway experiment, in order.
 
 use std::sync::mpsc::Sender;
 
@@ -11,26 +11,26 @@ use lab::report::MachineInfo;
 
 use super::args::{Part, Task};
 
-/// Connections of A that one of B is held against.
+/// Number of A's connections that compete with one of B.
 const NINE: usize = 9;
 
-/// What those are held against each other under.
+/// Treatments under which they compete.
 const FAIRNESS: [Treatment; 3] = [Treatment::Fair, Treatment::FqCodel, Treatment::Sfq];
 
 /// A step of the course.
 pub(super) enum Step {
-    /// The step that starts now.
+    /// The measurement that starts now.
     Begins(String),
-    /// The first half of a row is done.
+    /// The result of the first half of a row.
     Probed(u8, Box<rows::Result>),
-    /// The second half of the last row.
+    /// The result of the second half of the last row.
     Shared {
         row: u8,
         share: f64,
         goodput_bps: f64,
         partial: bool,
     },
-    /// A browser's page loads of the last row, and how many were not there in time.
+    /// Page loads of the last row in a browser, and the number that did not finish in time.
     Browsed {
         row: u8,
         took: Vec<f64>,
@@ -39,11 +39,11 @@ pub(super) enum Step {
     },
     /// B's share against nine connections.
     Fair(&'static str, f64),
-    /// An experiment is there.
+    /// The result of an experiment.
     Done(Box<Experiment>),
 }
 
-/// How many steps will come that are no beginnings.
+/// Number of steps to come, not counting [`Step::Begins`].
 pub(super) fn parts(task: &Task) -> u64 {
     let mut parts = 0;
     if task.has(Part::Rows) {
@@ -59,7 +59,7 @@ pub(super) fn parts(task: &Task) -> u64 {
     (parts + others.count()) as u64
 }
 
-/// An outcome of nothing yet.
+/// An outcome without results.
 pub(super) fn empty(task: &Task, machine: MachineInfo) -> Outcome {
     Outcome {
         schema: SCHEMA,
@@ -82,7 +82,7 @@ pub(super) fn empty(task: &Task, machine: MachineInfo) -> Outcome {
     }
 }
 
-/// Books a step.
+/// Adds the result of a step to the outcome.
 pub(super) fn keep(outcome: &mut Outcome, step: Step) {
     match step {
         Step::Begins(_) => {}
@@ -138,7 +138,7 @@ fn last(rows: &mut [RowOutcome], number: u8) -> Option<&mut rows::Result> {
     row.and_then(|row| row.runs.last_mut())
 }
 
-/// Runs all measurements; if stopped, it ends early with the data of the current one.
+/// Takes all measurements. If stopped, it ends early and keeps partial results.
 pub(super) fn run(task: &Task, steps: &Sender<Step>) -> Result<(), Error> {
     match (Course { task, steps }).all() {
         Err(Error::Stopped) => Ok(()),
@@ -170,7 +170,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// After a second signal, no thread receives the steps.
+    /// After a second signal, no thread receives the steps any more.
     fn say(&self, step: Step) -> Result<(), Error> {
         self.steps.send(step).map_err(|_| Error::Stopped)
     }
@@ -193,7 +193,7 @@ impl Course<'_> {
 
     fn rows(&self, round: u32) -> Result<(), Error> {
         let plan = &Plan {
-            // Each round has a chance of its own, and the first the one that was asked for.
+            // Each round has a seed of its own; the first has the requested one.
             seed: self.task.plan.seed.wrapping_add(u64::from(round - 1)),
             ..self.task.plan.clone()
         };

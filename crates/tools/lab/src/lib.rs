@@ -1,11 +1,13 @@
-//! `headend lab`: experiments with hosts and links of their own.
+//! `headend lab`: experiments with hosts and links of their own. The experiments are in the `lab`
+//! crate; this one reads the command line, shows progress and writes files.
 //!
-//! | module | purpose |
+//! | module | contents |
 //! |---|---|
-//! | `args` | the flags |
-//! | `course` | the measurements in their order, on a thread of their own |
+//! | `args` | the command line and its meaning |
+//! | `course` | the measurements in order, on a thread of its own |
 //!
-//! Exit status: 0 done, or stopped by a signal with something measured, which is written; 2 failure.
+//! Exit status: 0 if done, or if stopped by a signal with results, which are written; 2 after an
+//! error.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -30,7 +32,7 @@ use reactor::namespace::{Namespace, become_root_in_user_namespace};
 use args::{GatewayArgs, Task};
 use course::Step;
 
-/// The longest wait after which signals are looked at.
+/// Longest wait before signals are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Experiments with hosts and links of their own.
@@ -46,7 +48,7 @@ enum Verb {
     HomeGateway(GatewayArgs),
 }
 
-/// Runs the command.
+/// Runs the experiment of the command line.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let Verb::HomeGateway(args) = &args.verb;
     let done = Task::new(args).and_then(|task| home_gateway(&task));
@@ -61,12 +63,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn home_gateway(task: &Task) -> Result<()> {
-    // Before any thread starts: those begun earlier would not have the signals blocked.
+    // Before any thread starts, since threads inherit the set of blocked signals.
     let signals = Signals::new()?;
     if task.plan.place == Place::Namespaces {
         may_make_namespaces()?;
     }
-    // Reported now, not after all measurements.
+    // Reported now and not after all measurements.
     std::fs::create_dir_all(&task.directory)
         .with_context(|| format!("cannot make {}", task.directory.display()))?;
     let witness = CoreWitness::start();
@@ -95,7 +97,8 @@ fn home_gateway(task: &Task) -> Result<()> {
             if outcome.interrupted {
                 break false;
             }
-            // The current measurement ends with the data that it has. A second signal ends the wait for it.
+            // The running measurement ends with partial results. A second signal ends it without
+            // waiting.
             outcome.interrupted = true;
             outcome.cut_short = under_way.take();
             task.plan.stop.set();
@@ -103,7 +106,7 @@ fn home_gateway(task: &Task) -> Result<()> {
         }
     };
     bar.finish_and_clear();
-    // A course that was not waited for ends with the process, and all it made with it.
+    // If nobody waits for the measurements, they end with the process, and so do their namespaces.
     let failed = match ended {
         true => thread
             .join()
@@ -119,7 +122,7 @@ fn home_gateway(task: &Task) -> Result<()> {
         publish(task, &outcome)?;
     }
     if !measured {
-        // Gone unless there was something in it before.
+        // Removed only if it is empty.
         let _ = std::fs::remove_dir(&task.directory);
     }
     match failed {
@@ -129,7 +132,7 @@ fn home_gateway(task: &Task) -> Result<()> {
     }
 }
 
-/// Whether namespaces can be made: as we are, or as root of a user namespace.
+/// Whether namespaces can be made, with present privileges or as root of a user namespace.
 fn may_make_namespaces() -> Result<()> {
     match Namespace::new() {
         Ok(_) => Ok(()),
@@ -141,7 +144,7 @@ fn may_make_namespaces() -> Result<()> {
 }
 
 fn progress(parts: u64) -> ProgressBar {
-    // Draws nothing where standard error is no terminal.
+    // Nothing is drawn if standard error is not a terminal.
     let bar = ProgressBar::new(parts);
     if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed} {wide_msg}") {
         bar.set_style(style);

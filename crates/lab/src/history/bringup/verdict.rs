@@ -1,4 +1,4 @@
-//! Whether the bring-up went as published.
+//! The verdict on the published claims about bring-up.
 
 use super::{BringupRun, Runs, standing};
 use crate::history::published::{self, named};
@@ -8,10 +8,10 @@ use plot::number::{grouped, human_seconds, short};
 /// Two times within this factor of each other are taken as equal.
 const TIE: f64 = 1.05;
 
-/// A curve grows faster than its count from this exponent on.
+/// Exponents above this count as superlinear growth.
 const SUPERLINEAR: f64 = 1.2;
 
-/// Judges by the gain in all; the order of the builds and the growth of the list builds are told besides.
+/// Judges the order of the builds, the growth of the list builds, and the overall gain.
 pub(super) fn verdict(runs: &Runs<'_>) -> Verdict {
     let mut claims = vec![gain(runs)];
     let orders = published::SLOWER_THAN.iter();
@@ -23,7 +23,7 @@ pub(super) fn verdict(runs: &Runs<'_>) -> Verdict {
     verdict
 }
 
-/// The runs whose time is extrapolated, and how far they came.
+/// The runs with an extrapolated time, and how far they came.
 fn stopped(runs: &Runs<'_>) -> Option<String> {
     let is_stopped = |run: &&&BringupRun| !run.finished && run.seconds().is_some();
     let words: Vec<String> = runs
@@ -46,7 +46,7 @@ fn stopped(runs: &Runs<'_>) -> Option<String> {
     })
 }
 
-/// That `slow` took longer than `fast`.
+/// The claim that `slow` took longer than `fast`.
 fn order(runs: &Runs<'_>, slow: &str, fast: &str) -> Claim {
     let ratio = runs.ratio(slow, fast);
     let builds = [slow, fast];
@@ -77,7 +77,7 @@ fn order(runs: &Runs<'_>, slow: &str, fast: &str) -> Claim {
     }
 }
 
-/// That a build with sorted lists slows down as tunnels come up.
+/// The claim that a build with sorted lists slows down as tunnels come up.
 fn growth(runs: &Runs<'_>, build: &str) -> Claim {
     let exponent = runs.get(build).and_then(BringupRun::exponent);
     let holds = exponent.map(|e| e >= SUPERLINEAR);
@@ -101,7 +101,7 @@ fn growth(runs: &Runs<'_>, build: &str) -> Claim {
     Claim { holds, because }
 }
 
-/// That the last build is faster than the first by as much as was published.
+/// The claim that the last build is faster than the first by the published factor.
 fn gain(runs: &Runs<'_>) -> Claim {
     let ratio = runs.ratio("r2929", "r3181");
     let wanted = published::FIRST_TO_LAST_MIN;
@@ -125,7 +125,7 @@ fn gain(runs: &Runs<'_>) -> Claim {
     }
 }
 
-/// Our own design beside the last of the published builds, for information.
+/// For information: our own design compared with the last of the published builds.
 fn ours(runs: &Runs<'_>) -> Option<String> {
     let timed = |r: &&BringupRun| Some((r.target, r.seconds()?));
     let (target, seconds) = runs.0.iter().filter(|r| r.is_ours()).find_map(timed)?;
@@ -139,7 +139,7 @@ fn ours(runs: &Runs<'_>) -> Option<String> {
     ))
 }
 
-/// Which of two builds has no time, and why.
+/// Which of two builds lacks a time, and why.
 fn lacking(runs: &Runs<'_>, builds: [&str; 2]) -> String {
     let without = builds
         .iter()

@@ -3,7 +3,8 @@ use crate::history::Outcome;
 use crate::segments::Row;
 use plot::figure::Figure;
 
-/// Made-up lists: each takes `factor * n^exponent` seconds for n packets, not measured beyond `measured_to`.
+/// Synthetic lists: each takes `factor * n^exponent` seconds for n packets, measured up to
+/// `measured_to`.
 fn lists(laws: &[(&'static str, f64, f64, usize)]) -> SegmentsReport {
     let mut rows = Vec::new();
     for &(list, factor, exponent, measured_to) in laws {
@@ -20,7 +21,7 @@ fn lists(laws: &[(&'static str, f64, f64, usize)]) -> SegmentsReport {
     SegmentsReport { rows }
 }
 
-/// Those that behave as published.
+/// Lists that behave as published.
 fn as_published() -> SegmentsReport {
     lists(&[
         ("inserted and looked up from the head", 2e-9, 2.0, 20_000),
@@ -51,7 +52,7 @@ fn lists_that_walk_as_published_are_reproduced_and_extrapolated_to_the_capture()
     assert_eq!(chapter.verdict.outcome, Outcome::Reproduced, "{why}");
     for words in [
         "to the power 2.00: quadratic.",
-        // 2e-9 * 200,000^2 = 80 s a connection, of which 2.87 million packets make 14.35.
+        // 2e-9 * 200,000^2 = 80 s per connection; 2.87 million packets make 14.35 connections.
         "busy for 19.1 min here",
         "Inserting from the tail too takes the lists' time to 1/2 of what it was; published is 1/1.97",
         "take 1.40 times what they take without one; published is 1.39.",

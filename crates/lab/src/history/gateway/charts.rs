@@ -1,4 +1,4 @@
-//! The pictures of the chapter: what was published dashed, the old designs thin, ours thick.
+//! The charts of the chapter: published figures dashed, old designs thin, ours thick.
 
 use super::{Run, slowest};
 use crate::gateway::outcome::{RowOutcome, Setting};
@@ -6,7 +6,7 @@ use crate::gateway::report::load_words;
 use crate::gateway::rows::{Load, Result};
 use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Figure, Series, Style};
 
-/// Round trips in milliseconds by when they were sent in seconds; `None` for one without reply.
+/// Pairs of sending time in seconds and round-trip time in milliseconds; `None` without a reply.
 type Trips = [(f64, Option<f64>)];
 
 /// Colours of the rows without the policy by load, then of those with it.
@@ -36,7 +36,8 @@ fn over_time(title: &str, subtitle: &str) -> Chart {
     Chart::new(title, subtitle, x, y)
 }
 
-/// Adds pings as a line that breaks where one had no reply, and marks those at the foot.
+/// Adds pings as a line. The line breaks where a ping had no reply, and the foot of the chart marks
+/// these pings.
 fn add(chart: &mut Chart, name: &str, colour: usize, trips: &Trips) {
     let points = trips
         .iter()
@@ -84,7 +85,7 @@ fn rows_over_time(run: &Run<'_>, load: Load, (without, with): (u8, u8)) -> Optio
     Some(chart)
 }
 
-/// Of each row the share of all pings that had a reply within a time.
+/// For each row, the share of all pings that had a reply within a time.
 fn distribution(run: &Run<'_>) -> Chart {
     let mut chart = Chart::new(
         "Pings answered within a time",
@@ -121,7 +122,7 @@ fn row_name(row: &RowOutcome) -> String {
     format!("row {}: {load}, {policy}", row.row.number)
 }
 
-/// Bars of each row: as published, and as it came out here.
+/// Bars of each row: published and measured.
 fn bars(
     run: &Run<'_>,
     (title, subtitle, value): (&str, &str, Axis),
@@ -152,7 +153,7 @@ fn colour(row: &RowOutcome) -> usize {
     if row.row.shaped { COLOUR_OURS } else { 0 }
 }
 
-/// The mean over the measurements, and how far they lie apart.
+/// The mean over the measurements, and their spread.
 fn here(
     row: &RowOutcome,
     figure: impl Fn(&Result) -> Option<f64>,
@@ -197,7 +198,7 @@ fn shares(run: &Run<'_>) -> BarChart {
         let was = published(row, row.published.share, "");
         [was, here(row, |run| run.share, 2, "")]
     });
-    // Against an idle host there is nothing to share.
+    // Beside an idle host there is no share to compare.
     let has_one = |group: &BarGroup| group.bars.iter().any(|bar| bar.value.is_some());
     chart.groups.retain(has_one);
     chart

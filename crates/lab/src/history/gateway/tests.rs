@@ -6,7 +6,8 @@ use crate::history::Outcome as Judged;
 use crate::report::MachineInfo;
 use plot::figure::{Figure, Style};
 
-/// Pings ten times a second for 20 s, each as `trip` says by when it was sent.
+/// Pings ten times a second for 20 s, each with the round trip that `trip` returns for its sending
+/// time.
 fn pings(trip: impl Fn(f64) -> Option<f64>) -> Vec<(f64, Option<f64>)> {
     let times = (0..200).map(|n| f64::from(n) / 10.0);
     times.map(|at| (at, trip(at))).collect()
@@ -19,7 +20,7 @@ fn row(number: usize, here: Result) -> RowOutcome {
     row
 }
 
-/// A row that went as published.
+/// A row with the published results.
 fn published_row(number: usize) -> RowOutcome {
     let published = Row::ALL[number - 1].published();
     let here = Result {
@@ -47,7 +48,7 @@ fn setting(name: &str, trip: impl Fn(f64) -> Option<f64>) -> Setting {
     }
 }
 
-/// Slow, without a reply at first, in the second of four periods.
+/// Slow pings in the second of four periods, the first of them without a reply.
 fn spiked(at: f64) -> Option<f64> {
     match at {
         5.0..5.2 => None,
@@ -56,7 +57,7 @@ fn spiked(at: f64) -> Option<f64> {
     }
 }
 
-/// An outcome that is as was published.
+/// Results that agree with those published.
 fn as_published() -> Outcome {
     let experiment = |name, settings| Experiment {
         name,

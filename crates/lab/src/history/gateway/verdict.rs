@@ -1,4 +1,4 @@
-//! Whether the six rows and the experiments went as published.
+//! The verdict on the published claims about the six rows and the experiments.
 
 use std::ops::RangeInclusive;
 
@@ -8,28 +8,27 @@ use crate::gateway::rows::{Result, mean};
 use crate::history::{Claim, Verdict};
 use plot::number::{grouped, short};
 
-/// Half of the stream at least is lost beside the flood, of which 69 % were published.
+/// Least loss of the stream beside the flood; 69 % was published.
 const LOSS_MIN_PERCENT: f64 = 50.0;
 
-/// A page that takes so many times as long is slower.
+/// A page load counts as slower from this factor on.
 const SLOWER: f64 = 1.5;
 
-/// A page that takes at most so many times as long is as fast: published are 1.09 and 1.00.
+/// A page load counts as equally fast up to this factor; 1.09 and 1.00 were published.
 const AS_FAST: f64 = 1.25;
 
-/// A published share counts as met within these parts of it.
+/// A share within these multiples of the published one counts as reproduced.
 const SHARES: RangeInclusive<f64> = 0.75..=1.25;
 
-/// What B gets at most where it was published to get nothing.
+/// Largest share that counts as nothing.
 const NOTHING: f64 = 0.05;
 
-/// What the policy leaves of the jitter at most, beside uploads and beside the flood: published are 0.19 and 0.5.
+/// A ping that takes longer, or has no reply, counts as queued behind others: five times the idle
+/// link's round trip.
 const JITTER_MAX: [f64; 2] = [0.4, 0.75];
 
-/// A ping that takes longer, or has no reply, waits behind others: five times the idle link's.
 const SPIKE_MS: f64 = 100.0;
 
-/// Judges by the stream of B beside the flood; the other rows, the tunnel and the change of the hash are told besides.
 pub(super) fn verdict(run: &Run<'_>) -> Verdict {
     let claims = vec![
         protects(run),
@@ -56,7 +55,7 @@ pub(super) fn verdict(run: &Run<'_>) -> Verdict {
     verdict
 }
 
-/// A claim whose sentence is there only when it could be tested.
+/// A claim, with its reason if it could be tested.
 fn claim(tested: Option<(bool, String)>, untested: &str) -> Claim {
     match tested {
         Some((holds, because)) => Claim {
@@ -74,7 +73,7 @@ fn loss(run: &Result) -> Option<f64> {
     Some(run.loss_percent)
 }
 
-/// `81.7 %`, or `81.7 % (79.0 to 84.2)` of several measurements.
+/// `81.7 %`, or for several measurements `81.7 % (79.0 to 84.2)`.
 fn spread(spread: Spread, decimals: usize, unit: &str) -> String {
     let Spread { mean, min, max, .. } = spread;
     let text = format!("{mean:.decimals$}{unit}");
@@ -216,7 +215,7 @@ fn shares(run: &Run<'_>, policy: &str, numbers: [u8; 2]) -> Claim {
     claim(tested(), &format!("{policy} B's share"))
 }
 
-/// The median of all pings of a setting; one without reply counts as the longest.
+/// The median of all pings of a setting; a ping without a reply counts as the longest.
 fn median(setting: &Setting) -> Option<f64> {
     let mut trips: Vec<f64> = slowest(setting)
         .iter()
@@ -243,8 +242,8 @@ fn tunnel(run: &Run<'_>) -> Claim {
     claim(tested(), "The tunnel")
 }
 
-/// Of each time between two changes of the hash, whether pings waited behind a flood; and how long after its beginning
-/// that began at most, in seconds.
+/// For each period between two changes of the hash: whether pings waited behind a flood. Also the
+/// longest time from a period's start to the first such ping, in seconds.
 fn periods(setting: &Setting) -> Option<(Vec<bool>, f64)> {
     let mut periods: Vec<bool> = Vec::new();
     let (mut was_slow, mut latest) = (false, 0.0_f64);
@@ -306,7 +305,7 @@ fn waits(run: &Run<'_>) -> Option<String> {
     ))
 }
 
-/// What fairness of flows alone is worth.
+/// The effect of fairness between flows only.
 fn nine(run: &Run<'_>) -> Option<String> {
     let of = |name: &str| {
         let one = run.0.fairness.iter().find(|one| one.treatment == name)?;
@@ -321,7 +320,7 @@ fn nine(run: &Run<'_>) -> Option<String> {
     ))
 }
 
-/// What TOS octets do.
+/// The effect of TOS octets.
 fn bands(run: &Run<'_>) -> Option<String> {
     let settings = &run.experiment("bands")?.settings;
     let p50 = |setting: usize, begin: &str| {

@@ -13,7 +13,7 @@ fn row(waiting: Waiting, routers: u64, each_us: f64) -> MeshRow {
     }
 }
 
-/// Made-up meshes that behave as published, the largest one with poll beyond what the machine can do.
+/// Synthetic meshes that behave as published; the largest one with poll exceeds the machine.
 fn as_published() -> Vec<MeshRow> {
     let mut rows = Vec::new();
     for routers in [32, 64, 128, 256] {

@@ -1,5 +1,5 @@
-//! Traffic of some subscribers, from their addresses on the LAC's TUN device through tunnels to the LNS's TUN device,
-//! and back. Senders and receivers are threads of the demo.
+//! Traffic of some subscribers: from their addresses on the LAC's TUN device through tunnels to the
+//! LNS's TUN device, and back. Senders and receivers are threads of the demo.
 
 mod tcp;
 mod udp;
@@ -14,10 +14,10 @@ use anyhow::{Context, Result};
 use super::ends::End;
 use super::place::Place;
 
-/// Subscribers that have traffic.
+/// Number of subscribers with traffic.
 pub(super) const SUBSCRIBERS: usize = 16;
 
-/// From the first octet to the beginning of the measurement.
+/// Time between the first byte and the measurement.
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// The direction of the data.
@@ -38,15 +38,15 @@ impl Way {
     }
 }
 
-/// State that the threads of a load share with the measuring thread.
+/// State that a load's threads share with the measuring thread.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Octets of payload received.
+    /// Bytes of payload received.
     octets: AtomicU64,
     /// Datagrams received.
     datagrams: AtomicU64,
-    /// Datagrams that did not come.
+    /// Datagrams lost.
     lost: AtomicU64,
 }
 
@@ -56,15 +56,15 @@ impl Shared {
     }
 }
 
-/// The result of one load.
+/// Results of one load.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) protocol: &'static str,
     pub(super) way: Way,
     pub(super) seconds: f64,
-    /// Octets of payload that arrived.
+    /// Bytes of payload that arrived.
     pub(super) octets: u64,
-    /// Datagrams that the LNS received and sent, acknowledgements of TCP among them.
+    /// Datagrams that the LNS received and sent, including TCP acknowledgements.
     pub(super) packets: u64,
     /// Datagrams of the load that were lost.
     pub(super) lost: u64,
@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-/// Where loads run, and the daemon that reports their cost.
+/// The namespaces of the loads, and the daemons whose costs are measured.
 pub(super) struct Traffic<'a> {
     pub(super) place: &'a Place,
     pub(super) lns: &'a mut End,
@@ -102,7 +102,7 @@ pub(super) struct Traffic<'a> {
 }
 
 impl Traffic<'_> {
-    /// Puts one load after the other on; `begins` hears of each.
+    /// Runs the loads one after another; `begins` is called with the name of each.
     ///
     /// # Errors
     /// What could not be opened, or a daemon that does not answer.
@@ -119,7 +119,7 @@ impl Traffic<'_> {
         Ok(rows)
     }
 
-    /// Measures what is under way.
+    /// Measures the running load.
     fn measure(&mut self, protocol: &'static str, way: Way, shared: &Shared) -> Result<Row> {
         std::thread::sleep(SETTLE);
         let before = self.sample(shared)?;
@@ -152,7 +152,7 @@ impl Traffic<'_> {
     }
 }
 
-/// Everything at one moment.
+/// All counters at one moment.
 struct Sample {
     at: Instant,
     octets: u64,
@@ -162,7 +162,7 @@ struct Sample {
     lac_cpu_us: u64,
 }
 
-/// Runs `work` in a namespace and takes its error apart from the thread's.
+/// Runs `work` in a namespace, and separates its error from that of the thread.
 fn within<T: Send>(
     namespace: &reactor::namespace::Namespace,
     work: impl FnOnce() -> io::Result<T> + Send,

@@ -1,4 +1,4 @@
-//! One bulk TCP connection per subscriber.
+//! Bulk TCP: one connection for each subscriber, always sending.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use super::{Row, Shared, Traffic, Way, within};
 use crate::configs::GATEWAY;
 
-/// Octets of one write, and of one read at most.
+/// Size of one write in bytes, and limit of one read.
 const PART: usize = 256 * 1024;
 
-/// Time limit of a connection's setup.
+/// Longest time to open a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Traffic<'_> {
@@ -41,7 +41,7 @@ impl Traffic<'_> {
         })
     }
 
-    /// A connection of each subscriber to the LNS's side, both ends.
+    /// Opens a connection from each subscriber to the LNS's side; returns both ends.
     fn connect(&self) -> Result<Vec<(TcpStream, TcpStream)>> {
         let listener = within(&self.place.lns, || TcpListener::bind((GATEWAY, 0)))?;
         let SocketAddr::V4(server) = listener.local_addr()? else {
@@ -63,7 +63,7 @@ fn connect(from: Ipv4Addr, to: SocketAddrV4) -> io::Result<TcpStream> {
     let flags = SocketFlags::CLOEXEC;
     let fd = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
     rustix::net::bind(&fd, &SocketAddrV4::new(from, 0))?;
-    // This limits the time of connecting too.
+    // This also limits the time to connect.
     set_socket_timeout(&fd, Timeout::Send, Some(PATIENCE))?;
     rustix::net::connect(&fd, &to)?;
     set_socket_timeout(&fd, Timeout::Send, None)?;

@@ -1,4 +1,4 @@
-//! Small datagrams of all subscribers at the highest rate that arrives: a window limits the datagrams in flight.
+//! Small UDP datagrams of all subscribers, as many as arrive: a window limits the number in flight.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,22 +12,22 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{Row, Shared, Traffic, Way, within};
 use crate::configs::GATEWAY;
 
-/// Octets of a datagram's payload, so that the IP packet has 100.
+/// Payload of a datagram in bytes; its IP packet has 100.
 const PAYLOAD: usize = 72;
 
-/// Datagrams that go one after the other to, or from, one subscriber.
+/// Number of consecutive datagrams to, or from, one subscriber.
 const RUN: usize = 32;
 
-/// Datagrams under way at most.
+/// Limit of datagrams in flight.
 const WINDOW: u64 = 4_096;
 
-/// If so long nothing arrives, what is under way is lost.
+/// If nothing arrives for this long, the datagrams in flight are lost.
 const LOST_AFTER: Duration = Duration::from_millis(50);
 
-/// Between two looks whether the window is open.
+/// Pause between two checks whether the window has room.
 const NAP: Duration = Duration::from_micros(50);
 
-/// The receivers' buffers.
+/// Size of the receivers' buffers.
 const BUFFER_BYTES: usize = 8 << 20;
 
 impl Traffic<'_> {
@@ -65,7 +65,7 @@ impl Traffic<'_> {
     }
 }
 
-/// Sends runs to one destination, from one source, after the other.
+/// Sends runs of datagrams on each flow in turn.
 fn send(socket: &mut UdpSocket, flows: &[(Ipv4Addr, Ipv4Addr)], port: u16, shared: &Shared) {
     let mut batch = SendBatch::new(RUN);
     let payload = [0x55; PAYLOAD];
@@ -85,17 +85,17 @@ fn send(socket: &mut UdpSocket, flows: &[(Ipv4Addr, Ipv4Addr)], port: u16, share
     }
 }
 
-/// What is under way.
+/// Datagrams in flight.
 #[derive(Default)]
 struct Window {
     sent: u64,
-    /// How many had arrived when one had last, and when that was.
+    /// The number that had arrived at the last arrival, and its time.
     arrived: u64,
     at: Option<Instant>,
 }
 
 impl Window {
-    /// Waits until a run fits; `false` if the end comes first.
+    /// Waits until a run fits; `false` if the load ends first.
     fn await_room(&mut self, shared: &Shared) -> bool {
         loop {
             if shared.is_stopped() {
@@ -118,10 +118,10 @@ impl Window {
     }
 }
 
-/// Counts what arrives.
+/// Counts arriving datagrams.
 fn receive(socket: &mut UdpSocket, shared: &Shared) -> io::Result<()> {
     let mut batch = RecvBatch::new(64);
-    // Wakes up regularly to check whether it must end.
+    // The time-out lets the thread check whether it is to end.
     let limit = Timespec {
         tv_sec: 0,
         tv_nsec: 50_000_000,
@@ -158,7 +158,7 @@ mod tests {
             assert!(window.await_room(&shared));
             window.sent += RUN as u64;
         }
-        // Nothing arrives: the datagrams are lost, and more may be sent.
+        // Nothing arrives, so the datagrams in flight are lost and more may be sent.
         assert!(window.await_room(&shared));
         assert_eq!(shared.lost.load(Ordering::Relaxed), WINDOW);
         shared.stop.store(true, Ordering::Relaxed);
