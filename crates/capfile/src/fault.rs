@@ -179,7 +179,7 @@ pub enum OpenError {
         /// The number after the point; 0 for formats that have none.
         minor: u32,
     },
-    /// A compression that is not known here, by its usual name.
+    /// An unsupported compression, by its usual name.
     #[error("compressed with {0}, which is not supported; decompress it first")]
     UnsupportedCompression(&'static str),
     /// It is compressed, but nothing could be decompressed.

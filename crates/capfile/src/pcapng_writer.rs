@@ -36,7 +36,7 @@ pub struct PcapngWriter<W> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Writes the section's header; `application` is who writes.
+    /// Writes the section's header; `application` is the name of the writing program.
     ///
     /// # Errors
     /// It cannot be written.

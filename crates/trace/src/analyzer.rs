@@ -20,8 +20,8 @@ use wire::packet::Layer;
 /// Limits and time-outs.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// Seed of the hashes of flows: the same on all machines that share a capture, otherwise a number that nobody can
-    /// guess.
+    /// Seed of the hashes of flows: the same on all machines that share a capture, otherwise an
+    /// unpredictable number.
     pub seed: u64,
     /// A connection that is idle for longer than this, in nanoseconds, finishes, and its addresses and ports are free.
     pub idle: i64,
@@ -234,9 +234,10 @@ impl Analyzer {
         self.packet_hashed(hash, segment, layers, observer);
     }
 
-    /// Reads the connections of packets with these hashes and keys all at once, so that the processor waits for memory
-    /// once instead of once a packet. This pays off if many connections are in memory. The returned number has no
-    /// meaning; the caller must use it, or the compiler would optimise the reads away.
+    /// Reads the connections of packets with these hashes and keys together, so that the processor
+    /// waits for memory once and not once per packet. This pays off if many connections are in
+    /// memory. The returned number has no meaning; the caller must use it, or the compiler would
+    /// optimise the reads away.
     #[must_use]
     pub fn touch<'a>(&self, keys: impl Iterator<Item = (u64, &'a FlowKey)>) -> u64 {
         let mut sum = 0u64;

@@ -26,7 +26,8 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The start of the bytes that [`Connection::freeze`] wrote. Of other bytes, the result is any value.
+    /// The start of the bytes that [`Connection::freeze`] wrote. For other bytes, the result is
+    /// unspecified.
     pub(crate) fn of(octets: &[u8]) -> Head {
         let mut head = Head::default();
         head.exchange(&mut Reader::new(octets));
@@ -56,7 +57,7 @@ impl Connection {
     /// Replaces this by the connection that was frozen. Freezing loses nothing.
     ///
     /// # Errors
-    /// The bytes are not a frozen connection. The connection then has any values.
+    /// The bytes are not a frozen connection. The connection's values are then unspecified.
     pub fn thaw(&mut self, octets: &[u8]) -> Result<(), NotFrozen> {
         self.reset();
         let mut reader = Reader::new(octets);

@@ -80,9 +80,9 @@ impl FlowKey {
         (Ipv6Addr::from_bits(bits).to_canonical(), port)
     }
 
-    /// A hash that is the same for both directions. The same seed gives the same hash on every machine, so that several
-    /// machines agree on the part that a flow belongs to. Otherwise use a seed that nobody can guess, so that a hostile
-    /// capture cannot fill one bucket.
+    /// A hash that is the same for both directions. The same seed gives the same hash on every
+    /// machine, so that several machines agree on the part that a flow belongs to. Otherwise use an
+    /// unpredictable seed, so that a hostile capture cannot fill one bucket.
     #[must_use]
     #[inline]
     pub fn hash(&self, seed: u64) -> u64 {

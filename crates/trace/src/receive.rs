@@ -51,8 +51,8 @@ struct Sending {
 }
 
 impl Connection {
-    /// Adds one of its packets to the statistics and writes the result to `verdict`. The verdict is an argument because
-    /// mostly nobody reads it.
+    /// Adds one of its packets to the statistics and writes the result to `verdict`. The caller
+    /// supplies the verdict's memory, because most callers do not read it.
     pub(crate) fn receive(&mut self, segment: &Segment, layers: &[Layer], verdict: &mut Verdict) {
         let from_a = segment.from_low == self.a_is_low;
         let first = self.packets == 0;

@@ -122,7 +122,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// No flows yet, and at most `limit`. The seed of the hashes should be a number that nobody can guess.
+    /// No flows yet, and at most `limit`. The seed of the hashes should be unpredictable.
     #[must_use]
     pub fn new(seed: u64, limit: usize) -> Flows {
         Flows {

@@ -73,7 +73,7 @@ pub trait Observer {
     const WANTED: bool = true;
 }
 
-/// Observes nothing and costs nothing.
+/// An observer that does nothing, at no cost.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 

@@ -150,7 +150,7 @@ fn a_truncated_file_is_read_up_to_its_fault() {
     assert!(!found.files()[0].faults.is_empty());
 }
 
-/// Counts what it is shown, and keeps every second connection.
+/// Counts the packets it observes, and keeps every second connection.
 #[derive(Default)]
 struct Counter {
     packets: u64,

@@ -14,7 +14,7 @@ struct Talk {
     id: u16,
 }
 
-/// One packet. What is not said is 0, but for the window.
+/// One packet. Fields that are not set are 0, except the window.
 struct Said {
     from_a: bool,
     flags: u16,
@@ -71,7 +71,7 @@ impl Talk {
         self.say_again(said);
     }
 
-    /// With the IP identification of the packet before.
+    /// Sends it with the IP identification of the packet before.
     fn say_again(&mut self, said: Said) {
         self.packets += 1;
         let time = self.packets as i64 * 1_000_000;

@@ -78,7 +78,7 @@ fn found(kind: &str, ours: impl Fn(&Path, &str) -> String) -> Vec<Difference> {
     all
 }
 
-/// Compares what differs with what is listed.
+/// Compares the differences found with those listed.
 fn check(kind: &str, found: &[Difference]) {
     let listed = listed();
     let expected: BTreeSet<_> = listed

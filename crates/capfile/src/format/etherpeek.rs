@@ -125,7 +125,7 @@ impl EtherPeek {
     }
 }
 
-/// What a record's header says.
+/// The fields of a record's header.
 struct Fields {
     length: u16,
     sliced: u16,

@@ -31,7 +31,7 @@ impl<'a> Octets<'a> {
         Some(slice)
     }
 
-    /// An address: of IPv6 if so, else of IPv4.
+    /// An IPv6 address if `is_v6`, else an IPv4 address.
     pub(super) fn address(&mut self, is_v6: bool) -> Option<IpAddr> {
         if is_v6 {
             self.array::<16>().map(IpAddr::from)

@@ -180,8 +180,9 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Reads on, into a buffer that has room for `room` octets or at least twice of what is there: memory is not taken
-    /// because a length claims it. False at the end.
+    /// Reads on, into a buffer that has room for `room` octets or at least twice of what is there:
+    /// memory is allocated for data that is present, never for a length that the file claims. False
+    /// at the end.
     fn pull(&mut self, room: usize) -> Result<bool, What> {
         if self.start > 0 && self.end == self.buffer.len() {
             self.buffer.copy_within(self.start..self.end, 0);

@@ -75,7 +75,7 @@ impl<R: Read> Input<R> {
         Ok(octet)
     }
 
-    /// Reads what is buffered, or else straight from the source.
+    /// Reads buffered bytes, or directly from the source if there are none.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.start < self.end {
             let count = out.len().min(self.end - self.start);

@@ -223,7 +223,7 @@ fn every_record_that_can_be_written_is_written_as_it_was() {
 /// A table as a set: prefix, peer, attributes, next hop.
 type Routes = Vec<(String, u16, Vec<u8>, String)>;
 
-/// An old table, and what is read of it written as a new one.
+/// Reads a table in the old format and writes its routes in the new one.
 fn rewritten(octets: &[u8]) -> (Routes, Vec<u8>) {
     let context = UpdateContext {
         four_octet: false,

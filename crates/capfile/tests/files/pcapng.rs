@@ -94,7 +94,7 @@ fn every_kind_of_packet_block_gives_its_packet_and_others_are_passed_over() {
     for order in [BIG, LITTLE] {
         let mut file = section(order);
         file.extend(interface(order, 1, 4, &[]));
-        // Name resolution, statistics, decryption secrets, custom, and a kind nobody knows.
+        // Name resolution, statistics, decryption secrets, custom, and an unknown kind.
         for kind in [4, 5, 10, 0x0bad, 0x4000_0bad, 0x7777] {
             file.extend(block(order, kind, &[0xee; 30]));
         }

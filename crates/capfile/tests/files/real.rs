@@ -1,4 +1,5 @@
-//! Real files, and what another reader says of them (see `testdata/capture/files/README.md`).
+//! Real files, compared with the results of another reader (see
+//! `testdata/capture/files/README.md`).
 
 use std::io::Read;
 

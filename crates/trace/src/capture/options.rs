@@ -40,8 +40,8 @@ pub struct Options {
     pub checksums: bool,
     /// Threads to analyse on, 16 at most. Default: one for each processor.
     pub threads: Option<usize>,
-    /// Seed of the hash of flows. Default: 0 for a part, since all parts must agree, otherwise a random number, so that
-    /// nobody can make a capture whose flows all collide.
+    /// Seed of the hash of flows. Default: 0 for a part, since all parts must agree, otherwise a
+    /// random number, so that a hostile capture cannot make all flows collide.
     pub seed: Option<u64>,
 }
 

@@ -48,7 +48,7 @@ struct Source<F> {
     ended: bool,
 }
 
-/// A shard, and the block whose turn it is.
+/// A shard, and the number of the block it takes next.
 struct Turn {
     /// The block that is next.
     next: AtomicU64,
@@ -281,7 +281,8 @@ impl Turn {
         self.next.load(Ordering::Acquire) == block
     }
 
-    /// Analyses this shard's part of a block, whose turn it is, and lets the next one pass.
+    /// Analyses this shard's part of a block once it is that block's turn, then admits the next
+    /// block.
     fn take(&self, at: usize, lot: &mut Lot) {
         let mut shard = lock(&self.shard);
         shard.take(at, lot);

@@ -1,4 +1,4 @@
-//! Columns of one direction: what one end sent, and what the other end's acknowledgements say of it.
+//! Columns of one direction: the data that one end sent, and what the other end acknowledged.
 
 use std::borrow::Cow;
 
@@ -221,7 +221,7 @@ pub(super) const COLUMNS: &[Column] = &[
         "Packets with the CWR flag."),
 ];
 
-/// A number of which 0 says that there is none.
+/// A number that is absent if it is 0.
 fn known(value: u64) -> Option<u64> {
     (value > 0).then_some(value)
 }
@@ -243,7 +243,8 @@ fn segment_avg(row: &Row<'_>) -> Option<f64> {
     mean(data_bytes as f64, data_packets, bounds)
 }
 
-/// Some windows were zero if ACKs with such were counted, or if the mean of all is below the smallest that is not.
+/// Some windows were zero if ACKs with zero windows were counted, or if the mean of all windows is
+/// below the smallest nonzero one.
 fn window_min(windows: &Windows) -> Option<u64> {
     let zero = windows.zero > 0
         || u128::from(windows.total) < u128::from(windows.min) * u128::from(windows.count);
@@ -265,7 +266,8 @@ fn owin_avg(row: &Row<'_>) -> Option<f64> {
     )
 }
 
-/// No more than the most that was in flight: where time stamps run backwards, the parts are longer than the whole.
+/// Limited to the largest amount in flight: if timestamps run backwards, the sum of the intervals
+/// exceeds the total time.
 fn owin_weighted(row: &Row<'_>) -> Option<f64> {
     let (owin, elapsed) = (&row.this.owin, row.connection.elapsed());
     let weighted = owin.byte_nanoseconds as f64 / elapsed as f64;

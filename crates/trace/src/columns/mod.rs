@@ -94,9 +94,9 @@ pub struct Column {
     pub name: &'static str,
     /// The unit of its numbers; empty if they have none.
     pub unit: &'static str,
-    /// Its name in tcptrace's long report; empty if that has no such value.
+    /// Its name in tcptrace's long report; empty if that report lacks the value.
     pub tcptrace: &'static str,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub doc: &'static str,
     /// Computes its value.
     pub get: Get,

@@ -5,7 +5,7 @@ use trace::columns::Summary;
 use trace::part::is_mine;
 use trace::{Analyzer, Config, Connection, FlowKey, Nobody, Segment, SegmentOptions};
 
-/// A packet: who sends what, and how long after the packet before.
+/// A packet: its sender and contents, and the time since the packet before.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     flow: u8,
@@ -42,7 +42,7 @@ fn flags() -> impl Strategy<Value = u16> {
     ]
 }
 
-/// Up to so many packets.
+/// Up to `most` packets.
 pub(crate) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = (
         (0..12u8, any::<bool>(), flags(), elapsed_ns()),

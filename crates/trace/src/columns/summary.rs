@@ -44,7 +44,7 @@ pub struct Summary {
 pub struct Count {
     /// Its name.
     pub name: &'static str,
-    /// What it counts, in a sentence.
+    /// What it counts, in one sentence.
     pub doc: &'static str,
     /// Its value; `None` if it was not counted.
     pub get: fn(&Summary) -> Option<i128>,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use samples::{connections, run, segments, steps};
 use std::fmt::Write;
 
-/// A number in a row; what is no number counts as absent.
+/// A number in a row; a value of another type counts as absent.
 fn number(name: &str, rows: &[Row<'_>; 2]) -> Option<f64> {
     let placed = ALL.iter().find(|placed| placed.name == name).expect(name);
     let row = &rows[placed.side];

@@ -38,7 +38,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis from `low` to `high` at least, with about so many ticks.
+    /// An axis that covers at least `low` to `high`, with about `ticks` ticks.
     pub(super) fn new(unit: Unit, low: f64, high: f64, ticks: u32) -> Axis {
         let (low, high) = if low.is_finite() && high.is_finite() {
             (low, high)

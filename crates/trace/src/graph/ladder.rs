@@ -5,7 +5,7 @@ use super::svg::{escape, open};
 use super::{ConnectionGraph, Marks, Packet, series};
 use core::fmt::Write;
 
-/// Limit of packets drawn: nobody reads more.
+/// Limit of packets drawn; a longer ladder is not readable.
 const ROWS_MAX: usize = 500;
 
 const ROW: f64 = 20.0;
@@ -113,7 +113,7 @@ fn words(packet: &Packet) -> String {
     text
 }
 
-/// What was special about it.
+/// Anything unusual about the packet.
 fn notes(packet: &Packet) -> String {
     let notes = [
         (Marks::RETRANSMITTED, "retransmitted"),

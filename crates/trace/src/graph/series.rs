@@ -228,7 +228,7 @@ impl<'a> View<'a> {
         let whole = self.graph.packets.iter().map(time).fold(0.0, f64::max);
         let stretch = round_up(whole / STRETCHES).max(1e-6);
         let unit = Unit::Seconds.scaled(stretch * 2.0);
-        // What is left over at the end belongs to the last stretch, unless it is most of one.
+        // A remainder at the end belongs to the last stretch, unless it is longer than half of one.
         let mut sums = vec![0_u64; ((whole / stretch).round() as usize).max(1)];
         let mut total = 0_u64;
         let mut mean = Vec::new();

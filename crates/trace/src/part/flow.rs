@@ -5,10 +5,10 @@ use core::net::IpAddr;
 use crate::key::FlowKey;
 use crate::udp::{Flow, Sent};
 
-/// Octets of a flow.
+/// Bytes of a frozen flow.
 const LENGTH: usize = 2 * 18 + 2 * 4 + 2 * 8 + 4 * 8;
 
-/// A flow as octets, all but its number and its first packet's.
+/// A flow as bytes, without its own number and that of its first packet.
 pub(super) fn freeze(flow: &Flow) -> [u8; LENGTH] {
     let mut octets = [0; LENGTH];
     let mut rest = octets.as_mut_slice();
@@ -36,7 +36,7 @@ pub(super) fn freeze(flow: &Flow) -> [u8; LENGTH] {
     octets
 }
 
-/// The flow that was frozen; `None` where the octets are none.
+/// The flow that was frozen; `None` if the bytes are not a frozen flow.
 pub(super) fn thaw(octets: &[u8], first_packet: u64) -> Option<Flow> {
     let octets: &[u8; LENGTH] = octets.try_into().ok()?;
     let mut rest = octets.as_slice();

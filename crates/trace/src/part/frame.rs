@@ -29,7 +29,7 @@ pub(super) enum Kind {
 
 const KINDS: [Kind; 3] = [Kind::Header, Kind::Records, Kind::End];
 
-/// Octets of kind and length.
+/// Bytes of kind and length.
 const HEAD: usize = 5;
 
 pub(super) struct Writer<W> {
@@ -75,14 +75,14 @@ impl<W: Write> Writer<W> {
 #[derive(Debug)]
 pub(super) enum Error {
     Io(io::Error),
-    /// What is wrong, and at which octet.
+    /// What is wrong, and at which byte.
     Octets(&'static str, u64),
 }
 
 pub(super) struct Reader<R> {
     input: BufReader<R>,
     hash: u64,
-    /// Octets read.
+    /// Number of bytes read.
     offset: u64,
     /// Where the present block begins.
     start: u64,
@@ -146,7 +146,8 @@ impl<R: Read> Reader<R> {
         Ok(kind)
     }
 
-    /// Reads so many octets more into the frame, which grows with what is there and not with what is claimed.
+    /// Reads `length` more bytes into the frame. The frame grows with the bytes present and not
+    /// with the claimed length, so that a false length cannot exhaust memory.
     fn read(&mut self, length: usize) -> Result<(), Error> {
         let input = self.input.by_ref().take(length as u64);
         let found = read_all(input, &mut self.frame).map_err(Error::Io)?;

@@ -52,7 +52,7 @@ impl Header {
         }
     }
 
-    /// What is wrong with it, apart from other parts.
+    /// A fault of this part by itself, without comparing it with other parts.
     pub(super) fn fault(&self) -> Option<String> {
         let ours = env!("CARGO_PKG_VERSION");
         if self.format != VERSION || self.program != ours {

@@ -25,7 +25,7 @@ pub struct Merge {
     /// The parts that have a record, by its first packet.
     order: BinaryHeap<Reverse<(u64, usize)>>,
     summary: Summary,
-    /// The part whose record was given out last.
+    /// The part whose record was returned last.
     given: Option<usize>,
     last: Option<u64>,
     connection: Connection,
@@ -161,7 +161,7 @@ impl Merge {
     }
 }
 
-/// The file's name; `None` where the flow is not this part's, or there is no such file.
+/// The file's name; `None` if the flow does not belong to this part, or there is no such file.
 fn file(header: &Header, hash: u64, file: u32) -> Option<&str> {
     let mine = is_mine(hash, header.part, header.parts);
     let name = header.files.get(file as usize)?;

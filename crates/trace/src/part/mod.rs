@@ -49,7 +49,7 @@ pub enum Fault {
         #[source]
         error: io::Error,
     },
-    /// Its bytes are not those of a part.
+    /// Its bytes are not a valid part.
     #[error("{}: {what} at octet {offset}", path.display())]
     Octets {
         /// The file.
@@ -79,7 +79,7 @@ pub enum Fault {
     },
 }
 
-/// Octets of records gathered before they become a block.
+/// Bytes of records gathered before they are written as a block.
 const GATHERED: usize = 1 << 16;
 
 /// Writes a part.

@@ -18,12 +18,12 @@ pub(super) enum RecordKind {
 pub(super) struct Record {
     pub(super) kind: RecordKind,
     pub(super) first_packet: u64,
-    /// Where its octets begin and end in the block.
+    /// Start and end of its bytes in the block.
     start: usize,
     end: usize,
 }
 
-/// Octets of a record before its own: kind, number of its first packet, length.
+/// Bytes of a record's header: kind, number of its first packet, length.
 const HEAD: usize = 13;
 
 pub(super) struct Reader {
@@ -82,13 +82,13 @@ impl Reader {
         self.record
     }
 
-    /// The present record's octets.
+    /// The present record's bytes.
     pub(super) fn octets(&self, record: Record) -> &[u8] {
         let body = self.frames.body();
         body.get(record.start..record.end).unwrap_or_default()
     }
 
-    /// The present record is not what it should be.
+    /// The present record is not valid.
     pub(super) fn broken(&self, what: &'static str) -> Fault {
         let start = self.record.map_or(0, |record| record.start - HEAD);
         let offset = self.frames.body_start() + start as u64;

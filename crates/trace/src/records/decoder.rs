@@ -18,7 +18,7 @@ use crate::segment::Segment;
 pub(crate) enum Step {
     /// It holds an IP packet.
     Packet,
-    /// It holds none, or one before the first that is to be analysed.
+    /// It holds no packet, or one before the first to be analysed.
     Nothing,
     /// The last packet to be analysed has passed.
     Past,
@@ -236,7 +236,8 @@ impl Decoder {
     }
 }
 
-/// Which of so many shards a flow with that hash belongs to. The analyser's table uses the lowest and the highest bits.
+/// The shard, of `shards`, of a flow with that hash. The analyser's table uses the lowest and the
+/// highest bits.
 #[inline(always)]
 fn shard(hash: u64, shards: usize) -> usize {
     (((hash >> 24 & 0xffff_ffff) * shards as u64) >> 32) as usize

@@ -1,7 +1,7 @@
 //! Analyses blocks of records on one thread: record, frame, IP packet, TCP segment, connection.
 //!
-//! [`Machine`] is generic over the [`Watch`] that observes packets, so that an analysis without observer prepares and
-//! pays nothing for it.
+//! [`Machine`] is generic over the [`Watch`] that observes packets, so that an analysis without an
+//! observer has no cost for one.
 
 use capfile::Block;
 use wire::checksum;

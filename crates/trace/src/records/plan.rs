@@ -103,7 +103,7 @@ fn realm(layers: &[Layer]) -> u32 {
             | Layer::EtherIp => {}
         }
     }
-    // 0 stands for no tunnel.
+    // 0 means no tunnel.
     (hash ^ hash >> 32) as u32 | 1
 }
 

@@ -92,7 +92,7 @@ pub struct Segments {
     edge: u64,
     /// Latest time that an acknowledged segment was sent.
     acked_time: i64,
-    /// After the highest octet seen; 0 before the first.
+    /// The offset after the highest byte seen; 0 before the first.
     top: u64,
     flight: Flight,
     gaps: Gaps,
@@ -101,7 +101,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// After the highest octet seen; 0 before the first.
+    /// The offset after the highest byte seen; 0 before the first.
     #[must_use]
     pub const fn top(&self) -> u64 {
         self.top

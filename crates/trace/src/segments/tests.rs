@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Where streams begin in these tests.
+/// The offset at which streams start in these tests.
 const BASE: u64 = 1 << 32;
 
 /// Segments 100..200 and 300..400 in flight.
@@ -285,7 +285,8 @@ proptest! {
                     let found = segments.insert(first, length, time);
                     let (overlap, acknowledged, fills, again) = model.insert(first, length, time);
                     prop_assert_eq!((found.overlap, found.fills, found.again), (overlap, fills, again));
-                    // Octets of a segment that was acknowledged in part count as the rest of it does.
+                    // Bytes of a partly acknowledged segment count in the same way as its
+                    // unacknowledged rest.
                     prop_assert!(found.acknowledged <= acknowledged);
                 }
                 Step::Ack(ack) => {

@@ -24,7 +24,7 @@ pub(super) struct Sheet<'a> {
 /// As many spaces as are ever wanted.
 const SPACES: &str = "                    ";
 
-/// So many spaces.
+/// `count` spaces.
 fn spaces(count: usize) -> &'static str {
     &SPACES[..count.min(SPACES.len())]
 }
@@ -95,7 +95,7 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
-    /// A number with so many decimals, at least as wide as its column.
+    /// A number with the given decimals, padded to the width of its column.
     fn fixed(
         &mut self,
         label: &str,
@@ -132,7 +132,7 @@ impl<'a> Sheet<'a> {
         self.plain(label, units, Digits::new().whole(b), true)
     }
 
-    /// A pair of numbers with so many decimals, up to 3.
+    /// A pair of numbers with the given decimals, up to 3.
     pub(super) fn decimals(
         &mut self,
         label: &str,
@@ -186,7 +186,7 @@ impl<'a> Sheet<'a> {
         self.decimals("throughput", "Bps", rates, 0)
     }
 
-    /// What stands between groups of columns.
+    /// Writes a remark between groups of columns.
     pub(super) fn remark(&mut self, text: &str) -> fmt::Result {
         match self.layout {
             Layout::Columns => self.out.write_str(text),

@@ -23,7 +23,7 @@ fn line(which: u16, time: i64, y: i32) -> Stroke {
     }
 }
 
-/// Draws a round trip of so many microseconds, at a time.
+/// Draws a round trip in microseconds at a time.
 pub(super) fn round_trip<S: Studio>(plot: &mut Plot, pool: &mut Pool<S>, now: i64, micros: i64) {
     if micros > 1 {
         let milliseconds = i32::try_from(micros / 1000).unwrap_or(i32::MAX);

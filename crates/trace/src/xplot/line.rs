@@ -87,7 +87,7 @@ impl Line {
         at
     }
 
-    /// Writes the label where the line from its last point to this one is to be.
+    /// Writes the label at the place of the line from the last point to this one.
     #[cold]
     fn label(
         &mut self,

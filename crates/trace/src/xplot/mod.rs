@@ -1,8 +1,10 @@
-//! Graphs as files for xplot, drawn as tcptrace does: flags `-S -R -T -N -F -L -G` and their options.
+//! Graphs as files for xplot, drawn as tcptrace does: flags `-S -R -T -N -F -L -G` and their
+//! options.
 //!
-//! [`Plots`] observes the analyser and turns packets into [`Stroke`]s, which are a few numbers. A [`Studio`] formats
-//! strokes with the [`Page`] of their file. [`Direct`] formats at once and writes to a [`Sink`], which owns the files;
-//! other studios can use other threads. There is no I/O here.
+//! [`Plots`] observes the analyser and turns packets into [`Stroke`]s, which are a few numbers. A
+//! [`Studio`] formats strokes with the [`Page`] of their file. [`Direct`] formats at once and
+//! writes to a [`Sink`], which owns the files; other studios can use other threads. There is no I/O
+//! here.
 //!
 //! ```text
 //! let mut plots = Plots::new(Options { graphs: Graphs::ALL, ..Options::default() }, Direct::new(sink));
@@ -15,13 +17,14 @@
 //! |---|---|---|
 //! | `-S` | `a2b_tsg.xpl` | time and sequence number of segments, ACKs and windows |
 //! | `-R` | `a2b_rtt.xpl` | round trips, in milliseconds |
-//! | `-T` | `a2b_tput.xpl` | throughput, octets a second |
+//! | `-T` | `a2b_tput.xpl` | throughput, bytes per second |
 //! | `-N` | `a2b_owin.xpl` | bytes in flight, their averages, and the window |
 //! | `-F` | `a2b_ssize.xpl` | sizes of segments |
 //! | `-L` | `a_b_tline.xpl` | segments as arrows between both ends |
 //!
-//! Strokes of a file are formatted in batches, so there may be far more files than descriptors. Two limits bound
-//! memory, [`Options::buffers_max`] and [`Options::connections_max`]; [`Summary`] counts how often they took effect.
+//! Strokes of a file are formatted in batches, so there may be far more files than descriptors. Two
+//! limits bound memory, [`Options::buffers_max`] and [`Options::connections_max`]; [`Summary`]
+//! counts how often they took effect.
 //!
 //! Left out: `-Z` (`_rttraw.dat`), and `_rwin.xpl`, for which tcptrace 6.6.7 has no flag.
 
@@ -73,7 +76,7 @@ impl Graphs {
         time_line: true,
     };
 
-    /// Whether at least one is to be drawn.
+    /// Whether at least one is drawn.
     #[must_use]
     pub fn any(self) -> bool {
         self != Graphs::default()
@@ -175,7 +178,7 @@ impl Options {
     }
 }
 
-/// Whether the connection of this number is to be drawn.
+/// Whether the connection with this number is drawn.
 pub(crate) fn wants(
     only: &[RangeInclusive<u64>],
     ignore: &[RangeInclusive<u64>],

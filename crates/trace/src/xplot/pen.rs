@@ -1,7 +1,7 @@
 //! Fast formatting: words, numbers and points are tokens of a fixed size, which are copied whole. The caller keeps the
 //! position of the next byte, so that it stays in a register.
 
-/// A fixed text of at most 16 octets, the first in the lowest.
+/// A fixed text of at most 16 bytes, the first in the lowest byte.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Word {
     octets: u128,
@@ -92,7 +92,7 @@ impl Point {
         // The space between them counts here.
         let length = u32::from(time.length) + 1;
         let (low, high) = match length {
-            // Of our days.
+            // Times of the present era have this many digits.
             18 => (time.low, u128::from(time.high) | y.octets << 16),
             0..16 => {
                 let room = 8 * length;
@@ -187,18 +187,19 @@ impl Clock {
     }
 }
 
-/// Octets that are written before they go to a file.
+/// Bytes that are gathered before they are written to a file.
 const SIZE: usize = 1 << 17;
 
-/// What is written farthest beyond its place.
+/// Largest number of bytes that one write may overshoot.
 const BEYOND: usize = 32;
 
-/// Room for text. Every method takes the place to write at and returns the one behind what it wrote.
+/// Room for text. Every method takes the position to write at and returns the position after the
+/// text it wrote.
 #[derive(Debug)]
 pub(super) struct Ink([u8; SIZE + BEYOND]);
 
 impl Ink {
-    /// Places up to which what some strokes draw can begin.
+    /// Largest position at which the text of some strokes may start.
     pub(super) const FULL: usize = SIZE - (1 << 14);
 
     #[inline]
@@ -281,7 +282,7 @@ impl Ink {
         at + length
     }
 
-    /// What was written before that place.
+    /// The text before that position.
     pub(super) fn written(&self, at: usize) -> &[u8] {
         &self.0[..at]
     }

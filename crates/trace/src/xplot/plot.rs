@@ -1,4 +1,5 @@
-//! Collects the strokes of a file until there are enough to format; and the traits of those who format and write.
+//! Collects the strokes of a file until there are enough to format. Also defines the traits of the
+//! code that formats and writes them.
 
 use super::page::Page;
 use super::pen::Pen;
@@ -99,7 +100,7 @@ const STROKES: usize = 1 << 10;
 #[derive(Debug)]
 pub(super) struct Pool<S> {
     pub(super) studio: S,
-    /// Octets that strokes take.
+    /// Memory in bytes that strokes take.
     pub(super) held: usize,
 }
 
@@ -110,7 +111,7 @@ pub(super) struct Plot {
     strokes: Vec<Stroke>,
 }
 
-/// Octets that so many strokes take.
+/// Memory in bytes that `strokes` strokes take.
 const fn octets(strokes: usize) -> usize {
     strokes * size_of::<Stroke>()
 }

@@ -301,7 +301,7 @@ impl Sequence {
         let end = Point::new(time, &self.number(sent.a.wrapping_add(1)));
         let mut at = at;
         if sent.has(bits::ACK) {
-            // Both graphs of a connection then begin at the same time.
+            // Both graphs of a connection then start at the same time.
             let beginning = pen.clock.time(self.zero.relative(self.began));
             let beginning = Point::new(&beginning, &start);
             at = self.coloured(&mut pen.ink, at, &GREEN, &DOT, &beginning);

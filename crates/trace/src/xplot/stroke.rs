@@ -26,7 +26,7 @@ pub(super) enum What {
     Sack,
     /// A reset from the other end: where.
     ResetIn,
-    /// Its sender's SYN, which is as good as an ACK of what comes before it: sequence number.
+    /// Its sender's SYN, which counts as an ACK of everything before it: sequence number.
     Began,
     /// What sequence numbers count from.
     Base,
@@ -56,7 +56,7 @@ pub(super) mod bits {
     pub(in super::super) const CWR: u16 = segment::CWR;
     /// All of them.
     pub(in super::super) const FLAGS: u16 = 0xff;
-    /// The IP header says that it met congestion.
+    /// The IP header is marked Congestion Experienced.
     pub(in super::super) const CE: u16 = 1 << 8;
     /// It was sent before.
     pub(in super::super) const AGAIN: u16 = 1 << 9;

@@ -46,7 +46,7 @@ fn three_duplicates_in_a_row_are_a_triple_once() {
 
 #[test]
 fn a_duplicate_of_an_ack_inside_a_segment_counts() {
-    // As a sender's own capture shows it, that gives large segments to its network card.
+    // As in a capture on a sender that leaves segmentation to its network card (TSO).
     let mut script = Script::begun();
     script.data(A, 40_000);
     for _ in 0..4 {

@@ -16,7 +16,7 @@ struct Captured {
     length: u32,
 }
 
-/// Adds the encapsulations to an IPv4 packet; the last argument says that end `a` sent it.
+/// Adds the encapsulations to an IPv4 packet; the last argument is true if end `a` sent it.
 type Wrap = fn(Vec<u8>, bool) -> Vec<u8>;
 
 const WAYS: &[(&str, LinkType, Wrap)] = &[
@@ -327,7 +327,8 @@ fn each_kind_of_pcap_and_pcapng_gives_the_statistics_of_the_segments_alone() {
 
 #[test]
 fn large_segments_of_a_network_card_count_in_full() {
-    // The IP length is right; it is 0, as of what a card is to cut up; and of what is longer than it can say.
+    // The IP length is right; it is 0, as for a segment that the network card will split; and it is
+    // 0 because the packet is longer than the field can express.
     for (payload, zero) in [(40_000, false), (40_000, true), (180_000, true)] {
         let mut script = Script::begun();
         script.data(A, payload);
@@ -337,7 +338,7 @@ fn large_segments_of_a_network_card_count_in_full() {
         if zero {
             frame.octets[16..18].fill(0);
         }
-        // A capture keeps but the headers.
+        // The capture keeps only the headers.
         frame.octets.truncate(94);
         let a = analysed(&frames).a;
         assert_eq!(a.unique_bytes, u64::from(payload));

@@ -2,8 +2,8 @@
 
 use crate::support::{End::*, Script};
 
-/// Octets 1001 to 2001 are missing when 2001 to 3001 come, and come after so long, with this IP identification after
-/// that.
+/// Bytes 1001 to 2001 are missing when 2001 to 3001 arrive. They arrive `after_ms` later, with an
+/// IP identification that is larger by `id`.
 fn gap_filled(after_ms: i64, id: i32) -> trace::Direction {
     let mut script = Script::begun();
     script.octets(A, 1, 1_001);
@@ -65,7 +65,7 @@ fn a_partial_overlap_counts_only_the_octets_seen_before() {
     let a = script.connection().a;
     assert_eq!((a.retransmitted_packets, a.retransmitted_bytes), (1, 400));
     assert_eq!(a.unique_bytes, 1_600);
-    // The ACK of all covers what was seen: nothing of it is unknown.
+    // The ACK covers only data that was captured.
     script.ack(B);
     assert_eq!(script.connection().a.segments.in_flight(), 0);
 }

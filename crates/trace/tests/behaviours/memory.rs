@@ -1,4 +1,4 @@
-//! What is held, and that the work for a packet does not grow.
+//! Memory per connection, and tests that the work per packet does not grow.
 
 use crate::support::{End::*, Script};
 use trace::{Analyzer, Clock, Config, Connection, Nobody, Segment};
@@ -60,8 +60,8 @@ fn short_of_memory_the_oldest_connections_end_early_and_that_is_told() {
     assert!(first.is_sorted(), "the oldest first");
 }
 
-/// Two hundred thousand packets, each of which a walk over what came before would meet 200,000 times: it would not end
-/// in a day.
+/// Number of packets. If each packet caused a walk over all earlier ones, the test would not end
+/// within a day.
 const LONG: u32 = 200_000;
 
 fn only(segments: &[Segment]) -> Connection {
@@ -120,7 +120,7 @@ fn two_way_with_drops_in_the_capture_is_no_walk() {
             script.ack_of(B, at + 1_000);
         }
     }
-    // What was lost before the place of capture comes at the very end.
+    // Segments lost before the capture point arrive only at the end.
     for segment in (7..LONG).step_by(200) {
         let at = 1 + segment * 1_000;
         script.octets(A, at, at + 1_000);

@@ -4,7 +4,7 @@ use crate::statistics;
 use crate::support::{End::*, SYN, Script, analysed, thawed};
 use trace::{Analyzer, Clock, Config, Nobody, Segment};
 
-/// Forty connections that overlap, some closed and begun again, some idle for long.
+/// Forty overlapping connections; some close and open again, some are idle for long.
 fn many() -> Vec<Segment> {
     let mut script = Script::new();
     for round in 0..6 {

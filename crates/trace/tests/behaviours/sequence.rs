@@ -1,4 +1,4 @@
-//! Sequence numbers: where they begin, where they wrap, how far they go.
+//! Sequence numbers: their start, wrap-around and range.
 
 use crate::statistics;
 use crate::support::{End::*, Script};
@@ -109,7 +109,7 @@ fn missing_data_is_no_more_than_the_stream() {
     let a = script.connection().a;
     assert_eq!(a.stream_length(), Some(5_100));
     assert_eq!(a.missed(), Some(4_900));
-    // A FIN that comes again further back, and data beyond it, take nothing away.
+    // A second FIN at a lower sequence number, and data beyond it, do not reduce the counts.
     script.octets(A, 6_000, 9_000);
     let a = script.connection().a;
     assert_eq!(a.missed(), Some(1_900));

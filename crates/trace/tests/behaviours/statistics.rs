@@ -1,4 +1,5 @@
-//! Every statistic of a connection that does not depend on where sequence numbers begin or on what carried it, by name.
+//! Every statistic of a connection that does not depend on initial sequence numbers or on
+//! encapsulation, by name.
 
 use std::collections::BTreeMap;
 use trace::{Connection, Direction, Times};

@@ -62,7 +62,7 @@ impl Script {
         }
     }
 
-    /// Begun with a handshake, in which both announce SACK and a round trip is 20 ms.
+    /// Starts with a handshake in which both ends offer SACK; the round trip is 20 ms.
     pub(crate) fn begun() -> Script {
         let mut script = Script::new();
         script.handshake();
@@ -81,7 +81,7 @@ impl Script {
         self.port = port;
     }
 
-    /// Nothing happens for so many more milliseconds.
+    /// Lets time pass without packets.
     pub(crate) fn wait(&mut self, milliseconds: i64) {
         self.time += milliseconds * MS;
     }
@@ -119,7 +119,7 @@ impl Script {
         self.segments.last_mut().unwrap()
     }
 
-    /// The next `length` octets of `from`, with an ACK of all that the other end sent.
+    /// The next `length` bytes of `from`, with an ACK of everything the other end sent.
     pub(crate) fn data(&mut self, from: End, length: u32) -> &mut Segment {
         let next = &mut self.next[Script::index(from)];
         *next = next.wrapping_add(length);
@@ -129,7 +129,7 @@ impl Script {
         segment
     }
 
-    /// Octets `first` to `end` of `from`, whatever was sent before.
+    /// Bytes `first` to `end` of `from`, independent of what was sent before.
     pub(crate) fn octets(&mut self, from: End, first: u32, end: u32) -> &mut Segment {
         let isn = self.isn[Script::index(from)];
         let next = &mut self.next[Script::index(from)];

@@ -2,7 +2,7 @@
 
 use crate::support::{End::*, Script, options};
 
-/// The other end's window closes after 2,000 octets.
+/// The other end's window closes after 2,000 bytes.
 fn closed() -> Script {
     let mut script = Script::begun();
     script.data(A, 1_000);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// One value that is not what tcptrace says.
+/// One value that differs from tcptrace's.
 #[derive(Debug, Clone)]
 pub(crate) struct Difference {
     pub(crate) capture: String,
@@ -21,7 +21,7 @@ pub(crate) struct Difference {
 /// The value of a line that only one of two reports has.
 const ABSENT: &str = "(absent)";
 
-/// What is in every report of a file that could be read.
+/// Text in every report of a file that could be read.
 const SEEN: &str = " packets seen, ";
 
 impl Difference {
@@ -70,7 +70,7 @@ impl Difference {
     }
 }
 
-/// A value, and the text of the line it stands in up to where the next value begins.
+/// A value, and the text of its line up to the next value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cell {
     value: String,

@@ -55,7 +55,8 @@ fn three_bulk_connections_fill_the_fifo_and_everybody_waits() {
 #[test]
 fn a_flood_of_three_times_the_line_takes_nearly_every_place_in_the_fifo() {
     let result = probed(&unshaped(Load::Flood));
-    // 71 % of all is lost; of a thin stream more, the more evenly the flood comes: whoever is next takes the free place.
+    // 71 % of all packets are lost. A thin stream loses more, since an evenly spaced flood takes
+    // most free places in the queue.
     assert!(
         (65.0..90.0).contains(&result.loss_percent),
         "{}",

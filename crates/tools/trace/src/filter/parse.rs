@@ -274,7 +274,7 @@ fn combine(op: Op, at: usize, left: Choice, right: Choice) -> Result<Choice, Wro
     })
 }
 
-/// Whether the operator takes these, and what comes of it.
+/// Whether the operator accepts these operands, and the kind of its result.
 fn check(op: Op, at: usize, left: &Choice, right: &Choice) -> Result<Kind, Wrong> {
     let number = |choice: &Choice| matches!(choice.kind, Kind::Signed | Kind::Unsigned);
     let neither = |good: fn(&Choice) -> bool| [left, right].into_iter().find(|&side| !good(side));

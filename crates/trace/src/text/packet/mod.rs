@@ -120,7 +120,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// The result for a checksum: nothing unless it is to be verified, and unknown if the capture lacks some of the data.
+/// The result for a checksum: nothing unless verification was requested, and unknown if the capture
+/// lacks some of the data.
 fn verdict(out: &mut dyn Write, verify: bool, right: Option<bool>) -> fmt::Result {
     out.write_str(match right {
         _ if !verify => "\n",

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use wire::packet::decode;
 
-/// A packet without a link, printed.
+/// The text of a packet that has no link layer.
 fn shown(octets: &[u8], hex: bool, bases: [Option<u32>; 2]) -> Option<String> {
     let mut found = Packet::new();
     decode(LinkType::RAW, octets, octets.len() as u32, &mut found).ok()?;
@@ -26,7 +26,8 @@ fn shown(octets: &[u8], hex: bool, bases: [Option<u32>; 2]) -> Option<String> {
     Some(out)
 }
 
-/// Ports, sequence and acknowledgment numbers, ACK, options of `words` times four octets.
+/// A TCP header with ports, sequence and acknowledgment numbers, ACK, and options of `words` times
+/// four bytes.
 fn tcp(words: u8) -> Vec<u8> {
     let mut header = vec![
         0,

@@ -150,7 +150,7 @@ fn options(
     others(out, octets)
 }
 
-/// Options of historical or of no meaning here (RFC 1072, RFC 1644).
+/// Options that are historical or not interpreted here (RFC 1072, RFC 1644).
 fn others(out: &mut dyn Write, mut octets: &[u8]) -> fmt::Result {
     while let [kind, rest @ ..] = octets {
         let length = match (kind, rest) {
