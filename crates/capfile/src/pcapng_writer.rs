@@ -8,7 +8,7 @@ const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
-/// `opt_endofopt` and what ends the options of each kind of block.
+/// `opt_endofopt`, which ends the options of a block.
 const END_OF_OPTIONS: u16 = 0;
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;

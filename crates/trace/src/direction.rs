@@ -46,7 +46,7 @@ pub struct Direction {
     pub owin: Owin,
     /// Windows advertised.
     pub windows: Windows,
-    /// The sequence number after the last octet of the last packet.
+    /// The sequence number after the last byte of the last packet.
     pub latest: u32,
     /// Shift of its windows (adv wind scale); 0 if either SYN lacks the option.
     pub scale: u8,

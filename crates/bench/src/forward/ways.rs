@@ -161,7 +161,11 @@ fn on_line(count: u32) -> Result<(UdpSocket, Vec<Line>)> {
         ipv6: false,
     })?;
     let wave = load.open(count, count, Duration::from_secs(10))?;
-    ensure!(wave.up == count, "{} of {count} came on line", wave.up);
+    ensure!(
+        wave.up == count,
+        "{} of {count} subscribers connected",
+        wave.up
+    );
     load.answer(Duration::from_millis(50))?;
     let mut known = Vec::new();
     let mut cursor = 0;

@@ -54,7 +54,7 @@ pub(super) fn chapter(quick: bool) -> Result<Chapter> {
 fn method(config: &Config, whole: &Whole) -> Vec<String> {
     vec![
         format!(
-            "The lists tell the same of every segment, {} of each case of `headend bench segments` and of as many at random, before any is timed. Each is measured again until {} ms were, and the least is kept; what would take longer than {} s is not begun.",
+            "Before any list is timed, all must give the same result for every segment: {} of each case of `headend bench segments`, and as many random ones. Each measurement is repeated for {} ms and the minimum is kept; a measurement that would take longer than {} s is not started.",
             grouped(AGREE_ON as f64, 0),
             config.repeat.as_nanos() / 1_000_000,
             config.budget.as_secs_f64()

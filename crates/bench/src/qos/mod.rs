@@ -173,7 +173,7 @@ fn alone(config: &Config) -> String {
 
 fn of_classifiers(config: &Config) -> String {
     format!(
-        "Classifiers: headers of flows from {} hosts, in a random order, {} octets apart, over and over; and in a ring of {} buffers of {} octets, {} MiB, which is beyond most caches unless the run is a quick one. The map takes the innermost source address, the hash all keys of both headers. The floor copies the packet's first 64 octets, or what there is of them.",
+        "Classifiers: headers of flows from {} hosts, in a random order, {} octets apart, over and over; and in a ring of {} buffers of {} octets, {} MiB, which is beyond most caches unless the run is a quick one. The map takes the innermost source address, the hash all keys of both headers. The floor copies the packet's first 64 octets, or all if there are fewer.",
         packets::HOSTS,
         packets::HEADERS,
         grouped(config.ring as f64, 0),

@@ -178,12 +178,12 @@ fn method(args: &Args, apart: bool) -> Vec<String> {
         "The load is clients of this program's own edge, in the benchmark's process; the LNS is a process of its own, new for each wave, with a users file of as many users, or a RADIUS server, which is a thread of the benchmark's process on the load's core and lets everybody in whose request is signed right. Processor time is the scheduler's account of that process, in nanoseconds."
             .to_owned(),
         format!(
-            "Subscribers dial in {} at a time, each through a tunnel of its own (L2TPv2) from an address of its own in 127.0.0.0/8: SCCRQ to SCCCN, ICRQ to ICCN, LCP, CHAP with MD5 or PAP, IPCP with an address of a pool. Above 60,000 they go to two listen addresses, because L2TPv2's ids have 16 bits. Waves of the kinds take turns; the table has the one of median cost.",
+            "Subscribers connect {} at a time, each through an L2TPv2 tunnel of its own from an address of its own in 127.0.0.0/8: SCCRQ to SCCCN, ICRQ to ICCN, LCP, CHAP with MD5 or PAP, IPCP with an address of a pool. Above 60,000 they go to two listen addresses, because L2TPv2's ids have 16 bits. Waves of the kinds take turns; the table has the one of median cost.",
             args.window
         ),
-        "A subscriber is on line when its IPCP is open; at the end all that were asked for must be, with IPv6CP where that is measured, and the LNS must count as many sessions."
+        "A subscriber is connected when its IPCP is open. At the end all requested subscribers must be connected, with IPv6CP where that is measured, and the LNS must count as many sessions."
             .into(),
-        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll: as many datagrams in and out for a subscriber as the first kind of the same round had, of their mean length, from the same addresses, one after the other for each. So each of its datagrams is a message of its own to the kernel, where ours, at both ends, hand it as one what goes to one peer in one turn (GSO)."
+        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll: as many datagrams in and out for a subscriber as the first kind of the same round had, of their mean length, from the same addresses, one after the other for each. Each of its datagrams is a separate message to the kernel, whereas our LNS and its clients pass the datagrams of one turn to the same peer as one message (GSO)."
             .into(),
         "Memory is resident memory gained since before the first subscriber, counted page by page: the subscriber, its session and its tunnel; users were read before."
             .into(),

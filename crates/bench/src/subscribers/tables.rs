@@ -73,7 +73,7 @@ fn goals(all: &[Waves]) -> Table {
                 if reached { "yes" } else { "no" }.into(),
             ]);
         };
-        row("on line in a second", rate, RATE_GOAL, rate >= RATE_GOAL);
+        row("connected per second", rate, RATE_GOAL, rate >= RATE_GOAL);
         let cost = run.cpu_us;
         row("CPU, us", cost, COST_GOAL_US, cost <= COST_GOAL_US);
         let memory = run.memory_bytes;
@@ -88,13 +88,13 @@ fn costs(all: &[Waves]) -> Table {
         &[
             ("who", ""),
             ("subscribers", ""),
-            ("on line", ""),
+            ("connected", ""),
             ("CPU each", "us"),
             ("lowest", "us"),
             ("highest", "us"),
             ("of the bare loop", "x"),
             ("time", "s"),
-            ("on line per s", ""),
+            ("connected per s", ""),
             ("datagrams to the LNS", ""),
             ("from it", ""),
             ("answers of RADIUS", ""),

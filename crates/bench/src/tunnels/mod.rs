@@ -133,7 +133,7 @@ fn method(bench: &Bench, plan: &Plan, results: &Results) -> Vec<String> {
         "Memory is resident memory gained since before the first tunnel, counted page by page."
             .into(),
         format!(
-            "HELLOs that are answered come one by one, {} in a second evenly spaced, over all tunnels in turn; the bare loop for them is recvfrom and sendto, blocking, the two take turns, and the table has the median of {} each. HELLOs that are originated come from an interval chosen so that as many fall due in a second; the bare loop for those sends what is due every 8 ms and reads what comes; again the medians.",
+            "Answered HELLOs arrive one by one, {} per second evenly spaced, over all tunnels in turn. Their bare loop uses blocking recvfrom and sendto; both are measured in turn, and the table has the median of {} measurements each. Originated HELLOs have an interval at which as many are due per second; their bare loop sends the due datagrams every 8 ms and reads the replies. The table has the medians here too.",
             plan.hello_rate, plan.hello_rounds
         ),
         "A storm is every SCCRQ sent before the first answer is read. A tunnel is up when both ends say so; a peer is taken by our end's word."

@@ -39,7 +39,7 @@ pub enum What {
     /// It claims to be longer than [`RECORD_LEN_MAX`]; nothing more is read.
     #[error("a record of {0} octets, which is longer than any")]
     TooLong(u32),
-    /// The file ends within it.
+    /// The file ends within this record.
     #[error("the file ends inside a record")]
     Truncated,
     /// What is compressed is cut short or corrupt; nothing more is read.

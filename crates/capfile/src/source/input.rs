@@ -66,7 +66,7 @@ impl<R: Read> Input<R> {
         self.start += count;
     }
 
-    /// The next octet; `None` at the end of the source.
+    /// The next byte; `None` at the end of the source.
     pub(crate) fn octet(&mut self) -> io::Result<Option<u8>> {
         let octet = self.fill()?.first().copied();
         if octet.is_some() {

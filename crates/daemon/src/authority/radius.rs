@@ -231,7 +231,7 @@ impl Radius {
         }
     }
 
-    /// Whether no record is on its way.
+    /// Queues the Accounting-Off record.
     pub(crate) fn end(&mut self) {
         self.accounts.on_or_off(false, wall_s());
     }

@@ -171,7 +171,7 @@ impl Plan {
             title: "SFQ that changes its hash under load",
             how: vec![format!(
                 "Two floods of A fill the line with full packets ({}), while B pings three hosts. SFQ has {DIVISOR} \
-                 buckets and changes its hash every 5 s: whoever then shares a bucket with a flood waits behind it.",
+                 buckets and changes its hash every 5 s: a ping that then shares a bucket with a flood waits behind it.",
                 match self.place {
                     Place::Namespaces => "pings of 1,472 octets",
                     Place::Model => "datagrams of 1,400 octets",

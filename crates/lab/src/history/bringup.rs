@@ -120,8 +120,8 @@ fn account() -> Vec<String> {
          descriptors ready), then epoll. One thing was not the library's: each tunnel got a config \
          id, found by trying candidates one by one against a walk over all peers, which makes one \
          tunnel's cost grow with the square of the tunnels there are. It is off from the second build on.",
-        "Both kinds of cost are paid for what is idle: a tunnel that merely exists makes every other \
-         one's timers and every wait dearer.",
+        "Idle tunnels cause both kinds of cost: each of them makes the timers of all other tunnels and \
+         every wait slower.",
     ]
     .map(String::from)
     .into()

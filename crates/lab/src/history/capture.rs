@@ -188,7 +188,7 @@ fn chart_growth(walks: &Walks<'_>) -> Chart {
     }
     chart.notes.push(
         "Dashed: the published 7 h, divided over connections of 200,000 packets; only that point is published, and the \
-         line to it has the slope that was told."
+         line to it has the published slope."
             .into(),
     );
     chart

@@ -100,7 +100,7 @@ fn account() -> Vec<String> {
     let [before, after] = [FILTER_BEFORE, FILTER_AFTER];
     vec![
         "FreeBSD's ppp moves packets in user space, and asks its filter about each. For a line of its log, which is \
-         off unless somebody looks for a fault, the filter had the name of the packet's protocol ready: \
+         off unless an operator looks for a fault, the filter had the name of the packet's protocol ready: \
          getprotobynumber() opens /etc/protocols, reads, and closes it, for every packet."
             .into(),
         format!(
@@ -122,7 +122,7 @@ fn method() -> Vec<String> {
          the protocol's line is there, close; the C library's asks for the file's status besides. System calls are counted \
          where they are made."
             .into(),
-        "With the log on, every packet is told to it, a line and a write to /dev/null each. A name is kept as long as the \
+        "With the log on, every packet is logged by one line and one write to /dev/null. A name is kept as long as the \
          next packet has the same protocol; here seven of ten packets are TCP, two UDP and one ICMP, in a random order."
             .into(),
     ]

@@ -21,7 +21,7 @@ pub fn chapter_gateway(outcome: &Outcome) -> Chapter {
     }
     tables.extend(outcome.experiments.iter().map(experiment_table));
     Chapter {
-        title: "The home gateway whose queue belongs to whoever sends most".into(),
+        title: "The home gateway where the host that sends most fills the queue".into(),
         source: published::GATEWAY_SOURCE.into(),
         account: account(),
         charts: charts::charts(&run),
@@ -89,8 +89,8 @@ fn ratio(run: &Run<'_>) -> Option<Ratio> {
 
 fn account() -> Vec<String> {
     [
-        "Two hosts share a home's slow uplink, and the modem has one deep queue, first in, first out. Whoever keeps \
-         sending fills it, and everybody waits behind it or is dropped before it. In six rows host A does nothing, \
+        "Two hosts share a home's slow uplink, and the modem has one deep queue, first in, first out. A host that keeps \
+         sending fills it, and the packets of all hosts wait in it or are dropped. In six rows host A does nothing, \
          uploads three times with scp, or floods 8.2 Mbit/s of UDP, each without and with a script in the gateway; at \
          host B a stream of 200 kbit/s loses up to 69 %, a page takes 1.5 s in place of half a second or does not come \
          within 120 s, and an scp gets a quarter of the link or nothing. The script shapes to just below the link's \

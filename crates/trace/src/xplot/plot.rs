@@ -18,7 +18,7 @@ pub trait Sink {
     fn write(&mut self, file: FileId, octets: &[u8]);
     /// The file is complete.
     fn close(&mut self, file: FileId);
-    /// It is not wanted after all.
+    /// Removes an unfinished file that is not needed.
     fn discard(&mut self, file: FileId);
 }
 
@@ -30,7 +30,7 @@ pub trait Studio {
     fn paint(&mut self, file: FileId, strokes: &mut Vec<Stroke>);
     /// The last strokes for it.
     fn close(&mut self, file: FileId, strokes: Vec<Stroke>);
-    /// It is not wanted after all.
+    /// Removes an unfinished file that is not needed.
     fn discard(&mut self, file: FileId);
 }
 

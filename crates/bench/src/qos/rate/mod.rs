@@ -104,7 +104,7 @@ pub(super) fn table(config: &Config, told: &mut dyn FnMut(String)) -> Result<Tab
         ("longest absence", "ms"),
         ("the rate is that of", ""),
     ];
-    let mut table = Table::new("The rate that a shaper was told, and what left", &columns);
+    let mut table = Table::new("Configured rate of a shaper, and measured rate", &columns);
     for rate_bps in RATES {
         for shaper in Shaper::ALL {
             for &time in shaper.times() {
