@@ -63,5 +63,5 @@ mod bgp4mp {
     pub(super) const MESSAGE_AS4_LOCAL_ADD_PATH: u16 = 11;
 }
 
-/// Octets of the common header (RFC 6396, section 2).
+/// Bytes of the common header (RFC 6396, section 2).
 const HEADER_LEN: usize = 12;

@@ -48,7 +48,7 @@ impl<W: Write> PcapngWriter<W> {
         };
         writer.begin(SECTION_HEADER);
         writer.u32(0x1a2b_3c4d);
-        // Version 1.0, and a section whose length is not said.
+        // Version 1.0, and a section without a length.
         writer.block.extend_from_slice(&[1, 0, 0, 0]);
         writer.block.extend_from_slice(&[0xff; 8]);
         writer.option(SHB_USERAPPL, application.as_bytes());
@@ -57,7 +57,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes an interface and returns its number. A `snap` of 0 says that packets are whole.
+    /// Describes an interface and returns its number. A `snap` of 0 means that packets are
+    /// complete.
     ///
     /// # Errors
     /// It cannot be written.
@@ -113,11 +114,12 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Says how many packets an interface had up to a time in ns since 1970, and how many of them were lost for want of
-    /// room.
+    /// Records how many packets an interface had up to a time in ns since 1970, and how many of
+    /// them were lost for want of room.
     ///
     /// # Errors
-    /// It cannot be written, or the interface was not described ([`InvalidInput`](io::ErrorKind::InvalidInput)).
+    /// It cannot be written, or the interface was not described
+    /// ([`InvalidInput`](io::ErrorKind::InvalidInput)).
     pub fn statistics(
         &mut self,
         interface: u32,

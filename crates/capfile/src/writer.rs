@@ -46,11 +46,12 @@ impl<W: Write> PcapWriter<W> {
         Ok(PcapWriter { out, resolution })
     }
 
-    /// Writes a packet: when it was captured, in ns since 1970, how many octets it had, and those that were captured.
+    /// Writes a packet: its capture time in ns since 1970, its length, and its captured bytes.
     ///
     /// # Errors
-    /// It cannot be written, or it cannot be said in pcap: captured before 1970 or after 2106
-    /// ([`InvalidInput`](io::ErrorKind::InvalidInput)), or longer than 262,144 octets, which readers refuse.
+    /// It cannot be written, or pcap cannot represent it: captured before 1970 or after 2106
+    /// ([`InvalidInput`](io::ErrorKind::InvalidInput)), or longer than 262,144 octets, which
+    /// readers refuse.
     pub fn write(&mut self, time_ns: i64, length: u32, octets: &[u8]) -> io::Result<()> {
         let seconds = u32::try_from(time_ns.div_euclid(1_000_000_000))
             .map_err(|_| invalid("the time is before 1970 or after 2106"))?;

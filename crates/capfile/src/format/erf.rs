@@ -28,13 +28,13 @@ const LOOKED_AT: usize = 3;
 /// What a type of record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// So many octets, then a frame that ends with a checksum.
+    /// This many bytes, then a frame that ends with a checksum.
     Ethernet,
-    /// So many octets, then PPP or Cisco HDLC with a checksum.
+    /// This many bytes, then PPP or Cisco HDLC with a checksum.
     Hdlc(usize),
-    /// So many octets, then the payload of a cell.
+    /// This many bytes, then the payload of a cell.
     Cell(usize),
-    /// So many octets, then an AAL5 frame.
+    /// This many bytes, then an AAL5 frame.
     Aal5(usize),
     Ipv4,
     Ipv6,
@@ -126,7 +126,7 @@ pub(crate) fn walk(octets: &[u8], from: usize, sink: &mut Sink<'_>) -> Step {
     Step::more_from(at)
 }
 
-/// The packet of a record: its link type, where it begins, its length and how much of it was captured.
+/// The packet of a record: its link type, its start, its length and its captured length.
 fn packet(
     header: &[u8; HEADER],
     record: &[u8],
@@ -156,7 +156,7 @@ fn packet(
     Ok(Some((link, before, length, held.min(length))))
 }
 
-/// How many octets the record's header and its extension headers take.
+/// Bytes of the record's header and its extension headers.
 fn extensions(record: &[u8]) -> Result<usize, Fault> {
     let mut more = record[8] & MORE != 0;
     let mut at = HEADER;
@@ -168,7 +168,7 @@ fn extensions(record: &[u8]) -> Result<usize, Fault> {
     Ok(at)
 }
 
-/// PPP where the frame begins as RFC 1662 has it, and else Cisco HDLC.
+/// PPP if the frame starts as in RFC 1662, otherwise Cisco HDLC.
 fn hdlc(frame: &[u8]) -> LinkType {
     match frame {
         [0xff, 0x03, ..] => LinkType::PPP_HDLC,

@@ -9,7 +9,7 @@ use crate::block::{Record, Sink};
 use crate::fault::Fault;
 use crate::octets::Order;
 
-/// Octets of the file's header.
+/// Size of the file's header, in bytes.
 pub(crate) const HEADER_LEN: usize = 50;
 
 /// From 1904 to 1970.
@@ -129,7 +129,7 @@ impl EtherPeek {
 struct Fields {
     length: u16,
     sliced: u16,
-    /// Since 1970; `None` when that is more than can be said.
+    /// Time since 1970; `None` if it is too large for its type.
     time_ns: Option<i64>,
     padded: bool,
 }

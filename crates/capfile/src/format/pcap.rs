@@ -13,7 +13,7 @@ use crate::block::{Record, Sink};
 use crate::fault::{Fault, OpenError};
 use crate::octets::Order;
 
-/// Octets of the file's header.
+/// Size of the file's header, in bytes.
 pub(crate) const HEADER_LEN: usize = 24;
 
 /// Time stamps in us.

@@ -18,7 +18,7 @@ use interface::Interface;
 const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// The byte-order magic of a section header.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// The version that is known; its minor number says nothing of the blocks read here.
+/// The supported version. Its minor number does not matter for the blocks read here.
 const VERSION_MAJOR: u16 = 1;
 
 const INTERFACE: u32 = 1;
@@ -30,7 +30,7 @@ const ENHANCED_PACKET: u32 = 6;
 const BLOCK_LEN_MIN: u32 = 12;
 /// A section header without options.
 const SECTION_LEN_MIN: u32 = 28;
-/// How many octets of a section header are looked at: type, length, byte order, version.
+/// Bytes of a section header that are read: type, length, byte order, version.
 const SECTION_HEAD: usize = 16;
 /// The longest block that has to be in memory as a whole; libpcap's limit too.
 const BLOCK_LEN_MAX: u32 = 16 << 20;
@@ -51,7 +51,7 @@ pub(crate) struct PcapNg {
 struct Passing {
     offset: u64,
     length: u32,
-    /// Octets left before the length at the end.
+    /// Bytes left before the length field at the end.
     left: u32,
 }
 
@@ -59,7 +59,7 @@ struct Passing {
 enum Done {
     /// The block is dealt with up to here.
     Next(usize),
-    /// More octets are needed.
+    /// More bytes are needed.
     Wait,
     /// Nothing after it can be read.
     End,
@@ -162,7 +162,7 @@ impl PcapNg {
         Done::Next(at + block.len())
     }
 
-    /// Begins a section: its byte order, and no interfaces.
+    /// Starts a section with its byte order and no interfaces.
     fn section(&mut self, octets: &[u8], at: usize, sink: &mut Sink<'_>) -> Done {
         let Some(header) = octets[at..].first_chunk::<SECTION_HEAD>() else {
             return Done::Wait;
@@ -182,7 +182,7 @@ impl PcapNg {
         self.start_passing(at, length, SECTION_HEAD, sink)
     }
 
-    /// Passes over the rest of a block, of which the first `looked_at` octets are dealt with.
+    /// Skips the rest of a block after its first `looked_at` bytes.
     fn start_passing(&mut self, at: usize, length: u32, looked_at: usize, sink: &Sink<'_>) -> Done {
         self.passing = Some(Passing {
             offset: sink.base + at as u64,
@@ -258,7 +258,7 @@ impl PcapNg {
         self.packet(packet, body, at, sink)
     }
 
-    /// A packet of a block that has it after 28 octets.
+    /// A packet in a block that has it after 28 bytes.
     #[inline(always)]
     fn packet(
         &mut self,

@@ -7,13 +7,13 @@ use crate::block::{Record, Sink};
 use crate::fault::{Fault, OpenError};
 use crate::octets::Order;
 
-/// Octets of the file's header.
+/// Size of the file's header, in bytes.
 pub(crate) const HEADER_LEN: usize = 16;
 
 const MAGIC: &[u8] = b"snoop\0\0\0";
 const VERSION: u32 = 2;
 const RECORD_HEADER: usize = 24;
-/// The most octets that may follow a packet in its record.
+/// Limit of padding bytes after a packet in its record.
 const PAD_MAX: u32 = 4096;
 
 /// A snoop file's header.

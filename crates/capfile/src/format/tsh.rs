@@ -10,7 +10,7 @@ use crate::octets::Order;
 
 const RECORD: usize = 44;
 const TIME: usize = 8;
-/// What is held of a packet.
+/// Captured bytes of a packet.
 const HELD: u32 = 36;
 const IP_HEADER: u32 = 20;
 /// Records looked at to recognise the format.

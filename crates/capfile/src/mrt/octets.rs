@@ -40,7 +40,7 @@ impl<'a> Octets<'a> {
         }
     }
 
-    /// An AS number of four octets if so, else of two.
+    /// An AS number: four octets if `true`, else two.
     pub(super) fn asn(&mut self, is_wide: bool) -> Option<u32> {
         if is_wide {
             self.u32()

@@ -9,23 +9,24 @@ use super::{HEADER_LEN, kind};
 use crate::fault::OpenError;
 use crate::source::{Compression, Pulled, Source};
 
-/// The longest record that is believed, in octets: a table of 65,535 entries of some hundred octets is well below.
+/// Limit of a record's length, in bytes; a table of 65,535 entries of some hundred bytes each is
+/// well below it.
 pub const RECORD_LEN_MAX: usize = 64 << 20;
 
-/// Octets that are read ahead.
+/// Bytes read ahead.
 const AHEAD: usize = 256 << 10;
 
-/// What is wrong with a file, and where.
+/// A fault in a file, and its position.
 #[derive(Debug, thiserror::Error)]
 #[error("at octet {offset}: {what}")]
 pub struct Fault {
-    /// Where the record begins, in octets of the file after decompression.
+    /// Offset of the record in the file, in bytes after decompression.
     pub offset: u64,
-    /// What is wrong with it.
+    /// The fault.
     pub what: What,
 }
 
-/// What is wrong with a record.
+/// A fault in a record.
 #[derive(Debug, thiserror::Error)]
 pub enum What {
     /// Its lengths contradict each other; the next record is read.
@@ -42,7 +43,7 @@ pub enum What {
     /// The file ends within this record.
     #[error("the file ends inside a record")]
     Truncated,
-    /// What is compressed is cut short or corrupt; nothing more is read.
+    /// The compressed data is truncated or corrupt; nothing more is read.
     #[error("{0}")]
     Compression(crate::Fault),
     /// The source cannot be read.
@@ -55,7 +56,7 @@ pub enum What {
 /// The source is read in large parts, and needs no buffer of its own.
 pub struct Reader<R> {
     source: Source<R>,
-    /// Octets of the file; those from `start` to `end` are to be dealt with.
+    /// Bytes of the file; those from `start` to `end` are still to be parsed.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -73,7 +74,7 @@ struct Header {
 }
 
 impl<R: Read> Reader<R> {
-    /// Begins to read: tells the compression by the first octets. A file without records is one.
+    /// Opens a file, and detects its compression by the first bytes. An empty file is valid.
     ///
     /// # Errors
     /// The source cannot be read, or is compressed in a way that is not known here.
@@ -94,7 +95,7 @@ impl<R: Read> Reader<R> {
         self.source.compression()
     }
 
-    /// Octets taken from the source, before decompression: how far the file is read.
+    /// Bytes read from the source before decompression, which is the progress in the file.
     #[must_use]
     pub fn consumed(&self) -> u64 {
         self.source.consumed()
@@ -170,7 +171,7 @@ impl<R: Read> Reader<R> {
         Ok(self.start < self.end || self.pull(AHEAD)?)
     }
 
-    /// Has so many octets in the buffer.
+    /// Fills the buffer up to this many bytes.
     fn take(&mut self, count: usize) -> Result<(), What> {
         while self.end - self.start < count {
             if !self.pull(count.max(AHEAD))? {

@@ -18,11 +18,11 @@ pub struct Time {
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Where it begins, in octets of the file after decompression.
+    /// Its offset in the file, in bytes after decompression.
     pub offset: u64,
     /// Its time stamp.
     pub time: Time,
-    /// What it holds.
+    /// Its contents.
     pub body: Body<'a>,
 }
 
@@ -126,8 +126,9 @@ pub struct Entry<'a> {
     pub originated_s: u32,
     /// Path identifier; 0 without [`Rib::add_path`].
     pub path_id: u32,
-    /// Path attributes, for [`Update::read_table_entry`](wire::bgp::Update::read_table_entry): AS numbers have four
-    /// octets, and MP_REACH_NLRI is a next hop alone (of some writers it is whole).
+    /// Path attributes, for [`Update::read_table_entry`](wire::bgp::Update::read_table_entry): AS
+    /// numbers have four octets, and MP_REACH_NLRI is a next hop alone (some writers include all of
+    /// it).
     pub attributes: &'a [u8],
 }
 
@@ -183,7 +184,7 @@ pub struct Session {
     pub peer_asn: u32,
     /// The collector's AS number.
     pub local_asn: u32,
-    /// Interface index; 0 where it is not said.
+    /// Interface index; 0 if it is not given.
     pub interface: u16,
     /// The peer's address.
     pub peer: IpAddr,
@@ -194,7 +195,7 @@ pub struct Session {
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Between whom.
+    /// The two peers.
     pub session: Session,
     /// AS numbers in it have four octets (MESSAGE_AS4).
     pub four_octet: bool,

@@ -7,7 +7,7 @@ use wire::bgp::{FamilyId, NextHop, Prefix, Update, UpdateContext, attr, frame};
 
 use super::*;
 
-/// Octets from hexadecimal digits, with blanks between them.
+/// Bytes from hexadecimal digits separated by blanks.
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .bytes()
@@ -167,7 +167,7 @@ fn an_ipv4_next_hop_stands_in_the_attributes() {
     let update = Update::read_table_entry(&attributes, FamilyId::Ipv4Unicast, &TABLE).unwrap();
     assert_eq!(update.next_hop(FamilyId::Ipv4Unicast), Some(next_hop));
     assert_eq!(update.faults(), []);
-    // What is there gives way.
+    // Earlier contents are replaced.
     let mut again = Vec::new();
     table_attributes(&attributes, next_hop, &mut again);
     assert_eq!(again, attributes);
@@ -297,7 +297,7 @@ fn what_does_not_fit_is_refused() {
     let mut rib = |count| writer.rib(0, 0, prefix, false, std::iter::repeat_n(entry, count));
     assert!(rib(65_535).is_ok());
     assert!(rib(65_536).is_err());
-    // What was refused left nothing behind.
+    // A rejected record was not written in part.
     let file = writer.into_inner();
     let mut reader = Reader::open(&file[..]).unwrap();
     assert!(reader.next_record().unwrap().is_some());
@@ -310,7 +310,7 @@ const GOOD: &str = "4d83af34 000d 0001 00000008 c6336404 0000 0000";
 #[test]
 fn a_bad_record_does_not_end_the_file() {
     for (bad, kind, subtype) in [
-        // Fewer peers than it says, and octets behind them.
+        // Fewer peers than the count, and bytes after them.
         ("4d83af34 000d 0001 00000008 c6336404 0000 0001", 13, 1),
         ("4d83af34 000d 0001 00000009 c6336404 0000 0000 00", 13, 1),
         ("4d83af34 000d 0001 00000008 c6336404 0003 0000", 13, 1),

@@ -24,7 +24,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// What it writes to, to be flushed or finished.
+    /// The underlying writer, so that the caller can flush or finish it.
     pub fn into_inner(self) -> W {
         self.out
     }

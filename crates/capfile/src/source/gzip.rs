@@ -145,7 +145,7 @@ impl Gzip {
     }
 }
 
-/// The next `N` octets; `None` when the source ends before.
+/// The next `N` octets; `None` if the source ends earlier.
 fn take<R: Read, const N: usize>(input: &mut Input<R>) -> io::Result<Option<[u8; N]>> {
     let mut octets = [0; N];
     for octet in &mut octets {
@@ -157,7 +157,7 @@ fn take<R: Read, const N: usize>(input: &mut Input<R>) -> io::Result<Option<[u8;
     Ok(Some(octets))
 }
 
-/// Passes over the fields after the fixed ones (RFC 1952, 2.3); false when the source ends before.
+/// Passes over the fields after the fixed ones (RFC 1952, 2.3); false if the source ends earlier.
 fn skip_fields<R: Read>(input: &mut Input<R>, flags: u8) -> io::Result<bool> {
     if flags & flag::EXTRA != 0 {
         let Some(length) = take::<R, 2>(input)? else {
@@ -177,7 +177,7 @@ fn skip_fields<R: Read>(input: &mut Input<R>, flags: u8) -> io::Result<bool> {
     Ok(flags & flag::HEADER_CRC == 0 || take::<R, 2>(input)?.is_some())
 }
 
-/// Passes over octets up to a zero; false when the source ends before.
+/// Skips bytes up to a zero; false if the source ends earlier.
 fn skip_text<R: Read>(input: &mut Input<R>) -> io::Result<bool> {
     loop {
         match input.octet()? {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// Octets taken from the source in one go where they are to be decompressed.
+/// Bytes read from the source at a time for decompression.
 const BUFFER: usize = 128 << 10;
 
 pub(crate) struct Input<R> {
@@ -24,12 +24,12 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Octets taken from the source and given on.
+    /// Bytes read from the source and passed on.
     pub(crate) fn consumed(&self) -> u64 {
         self.taken - (self.end - self.start) as u64
     }
 
-    /// The next `count` octets, or fewer where the source ends before; they stay.
+    /// The next `count` bytes, or fewer if the source ends earlier. They stay in the buffer.
     pub(crate) fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         self.buffer.resize(self.buffer.len().max(count), 0);
         while self.end - self.start < count {
@@ -43,7 +43,8 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// What is buffered; when that is nothing, what one read gives. Empty at the end of the source.
+    /// The buffered bytes; if there are none, the result of one read. Empty at the end of the
+    /// source.
     pub(crate) fn fill(&mut self) -> io::Result<&[u8]> {
         if self.start == self.end {
             if self.buffer.len() < BUFFER {
@@ -56,12 +57,12 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// What is buffered.
+    /// The buffered bytes.
     pub(crate) fn buffered(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Gives up `count` octets of those that [`fill`](Self::fill) gave.
+    /// Consumes `count` of the bytes from [`fill`](Self::fill).
     pub(crate) fn consume(&mut self, count: usize) {
         self.start += count;
     }

@@ -8,10 +8,12 @@ use super::Pulled;
 use super::input::Input;
 use crate::fault::Fault;
 
-/// The largest window a frame may ask for, as a power of two; also what the zstd command allows unless told otherwise.
+/// The largest window a frame may ask for, as a power of two; also the default limit of the zstd
+/// command.
 const WINDOW_LOG_MAX: u32 = 27;
 
-/// Octets decompressed in one go. What one go gave before it met an error is lost, so it is kept small.
+/// Bytes decompressed at a time. Output before an error within one step is lost, so steps are
+/// small.
 const STEP: usize = 32 << 10;
 
 pub(crate) struct Zstd {

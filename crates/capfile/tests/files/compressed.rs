@@ -125,7 +125,7 @@ fn a_stream_cut_short_gives_what_it_holds_and_where_that_ends() {
             assert!(left < 216, "every packet that is there is given");
         }
     }
-    // gzip's octets come one by one: with half of them, about half of the packets.
+    // gzip's bytes arrive one by one: half of them give about half of the packets.
     let packed = gzip(&plain);
     let cut = read_whole(&packed[..packed.len() / 2]);
     assert!(cut.packets.len().abs_diff(150) < 30);
@@ -144,7 +144,7 @@ fn a_stream_changed_in_the_middle_gives_the_packets_before() {
         let count = changed.packets.iter().zip(&whole.packets);
         let right = count.take_while(|(ours, theirs)| ours == theirs).count();
         assert!((8000..12_000).contains(&right), "{right} packets");
-        // What it decompresses to may be no pcap before it is no deflate.
+        // The output may turn out not to be pcap before the input turns out not to be deflate.
         assert_eq!(fault.effect(), Effect::Ended);
     }
 }

@@ -58,7 +58,7 @@ fn extension_headers_are_passed_over() {
     body.extend(b"ethernet frame");
     let whole = read_whole(&record(0x82, 18, &body));
     assert_eq!(whole.octets(), [b"ethernet frame"]);
-    // A last one that says there is another, but there is not.
+    // The last one announces another that is missing.
     let mut file = record(2, 7, b"\0\0abc");
     file.extend(record(0x82, 18, &[0x80; 8]));
     let whole = read_whole(&file);

@@ -59,7 +59,8 @@ fn a_file_cut_at_any_octet_gives_a_prefix_of_its_packets() {
     }
 }
 
-/// Either the cut is between records, or the fault is where the record begins that was cut.
+/// Either the cut is between records, or the fault is reported at the start of the record that was
+/// cut.
 fn check_cut(cut: &Whole, len: u64, name: &str) {
     if let Some((offset, fault)) = cut.first {
         assert_eq!(fault, Fault::Truncated, "{name} {len}");

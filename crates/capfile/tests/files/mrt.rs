@@ -1,4 +1,4 @@
-//! Files of route collectors, read whole; `testdata/bgp/README.md` says where they are from.
+//! Files of route collectors, read whole; `testdata/bgp/README.md` lists their sources.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ fn file(name: &str) -> Vec<u8> {
     std::fs::read(path.join(name)).expect("the file is there")
 }
 
-/// What was met in a file, by name.
+/// Counts of a file's contents, by name.
 type Counts = BTreeMap<String, usize>;
 
 fn count(octets: &[u8]) -> Counts {
@@ -176,7 +176,7 @@ fn messages_made_to_break_readers_do_not() {
         "updates.long_withdrawal.gz",
         &[("Update", 1), ("withdrawn", 4_096)],
     );
-    // A second prefix begins after the one with the bits, and has no room.
+    // A second prefix starts after the one with excess bits, and does not fit.
     assert_counts(
         "updates.nlri_mask_trailing_bits.gz",
         &[

@@ -72,7 +72,7 @@ pub(crate) fn read_whole(octets: &[u8]) -> Whole {
     read(octets).expect("the format is known")
 }
 
-/// Gives so many octets at a time.
+/// Returns this many bytes at a time.
 pub(crate) struct Dribble<'a> {
     pub(crate) octets: &'a [u8],
     pub(crate) step: usize,

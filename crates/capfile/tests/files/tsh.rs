@@ -1,4 +1,4 @@
-//! TSH: 44 octets a packet.
+//! TSH: 44 bytes per packet.
 
 use capfile::{Fault, OpenError};
 use wire::link::LinkType;

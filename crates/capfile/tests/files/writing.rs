@@ -1,4 +1,4 @@
-//! What is written as pcap reads back.
+//! Files written as pcap read back unchanged.
 
 use std::io::ErrorKind;
 

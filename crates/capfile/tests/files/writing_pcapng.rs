@@ -1,4 +1,4 @@
-//! What is written as pcapng reads back.
+//! Files written as pcapng read back unchanged.
 
 use std::io::ErrorKind;
 
@@ -53,7 +53,7 @@ fn blocks_are_as_the_draft_draws_them() {
     writer.flush().expect("to memory");
     #[rustfmt::skip]
     assert_eq!(*writer.get_mut(), [
-        // Section header: byte order, version 1.0, length not said, shb_userappl.
+        // Section header: byte order, version 1.0, no length, shb_userappl.
         0x0a, 0x0d, 0x0d, 0x0a, 40, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0,
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 4, 0, 3, 0, b'a', b'b', b'c', 0,
         0, 0, 0, 0, 40, 0, 0, 0,

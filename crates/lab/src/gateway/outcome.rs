@@ -83,7 +83,7 @@ impl Fairness {
 pub struct Experiment {
     /// `tunnel`, `bands` or `perturb`.
     pub name: &'static str,
-    /// What it shows, as a heading.
+    /// A heading.
     pub title: &'static str,
     /// How it was done, in some sentences.
     pub how: Vec<String>,

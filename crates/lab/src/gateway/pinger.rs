@@ -22,7 +22,7 @@ pub(super) struct Target {
     pub(super) to: Ipv4Addr,
     /// TOS octet.
     pub(super) tos: u8,
-    /// Octets of data.
+    /// Bytes of data.
     pub(super) size: u16,
 }
 

@@ -10,9 +10,9 @@ use wire::checksum;
 
 use super::topology::B;
 
-/// Octets of the outer header.
+/// Bytes of the outer header.
 pub(super) const HEADER: usize = 20;
-/// Octets of Ethernet's header.
+/// Bytes of Ethernet's header.
 const ETHERNET: usize = 14;
 /// IP in IP's protocol number.
 const PROTOCOL: u8 = 4;

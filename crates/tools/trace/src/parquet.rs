@@ -82,7 +82,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what is left and the metadata, and gives the file its name.
+    /// Writes remaining rows and the metadata, and renames the file to its final name.
     ///
     /// # Errors
     /// The file cannot be written or named.

@@ -14,7 +14,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interface {
     pub(super) link: LinkType,
-    /// The most octets captured of a packet; 0 when there is no limit.
+    /// Limit of bytes captured of a packet; 0 means no limit.
     pub(super) snaplen: u32,
     resolution: Resolution,
     offset_s: i64,
@@ -23,9 +23,9 @@ pub(super) struct Interface {
 /// How long a unit of the time stamps is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolution {
-    /// So many ns.
+    /// This many ns.
     Nanos(u32),
-    /// A power of ten finer than ns: so many to the ns.
+    /// A power of ten finer than ns: this many units per ns.
     Finer(u128),
     /// 2 to this power to the second.
     Binary(u32),
@@ -62,7 +62,8 @@ impl Interface {
         (interface, true)
     }
 
-    /// When so many units had passed, in ns since 1970, and whether that is exact but for a fraction of one.
+    /// The time after that many units, in ns since 1970, and whether it is exact except for a
+    /// fraction of a ns.
     #[inline(always)]
     pub(super) fn time_ns(&self, ticks: u64) -> (i64, bool) {
         if let Resolution::Nanos(unit_ns) = self.resolution

@@ -7,7 +7,7 @@ use wire::link::LinkType;
 use wire::packet::{Packet, decode as decode_frame};
 use wire::tcp::{Flags, Tcp};
 
-/// Octets of an IPv4 header without options.
+/// Bytes of an IPv4 header without options.
 const IPV4: usize = 20;
 
 /// IP protocol numbers.
@@ -23,7 +23,7 @@ pub(super) struct Segment {
     /// Next octet expected, where ACK is set.
     pub(super) acknowledgment: u64,
     pub(super) flags: u16,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub(super) length: u32,
     /// Blocks received beyond the acknowledgement (RFC 2018), at most three.
     pub(super) sack: Vec<(u64, u64)>,

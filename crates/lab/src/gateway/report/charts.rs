@@ -8,7 +8,7 @@ use super::super::rows::{Load, Result};
 use super::load_words;
 use crate::report::Cell;
 
-/// What was published, what was measured here, and that by a browser: in words and in which colour.
+/// Label and colour of published figures, of our measurements, and of measurements by a browser.
 const PUBLISHED: (&str, usize) = ("published", 0);
 const HERE: (&str, usize) = ("here", plot::figure::COLOUR_OURS);
 const BROWSER: (&str, usize) = ("browser", 2);

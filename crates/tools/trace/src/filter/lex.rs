@@ -21,10 +21,10 @@ pub(super) enum Token {
     End,
 }
 
-/// Words and where they begin; the last is [`Token::End`].
+/// Words and their positions; the last is [`Token::End`].
 ///
 /// # Errors
-/// Where, and what is wrong there.
+/// A fault and its position.
 pub(super) fn words(text: &str) -> Result<Vec<(usize, Token)>, (usize, String)> {
     let mut words = Vec::new();
     let mut at = 0;

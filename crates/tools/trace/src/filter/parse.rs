@@ -1,7 +1,7 @@
 //! From words to a filter.
 //!
-//! A variable that may be of either end stands for two; what is made of several stands for each combination, until a
-//! comparison joins them.
+//! A variable that exists for each end stands for two; an expression of several such variables
+//! stands for each combination, until a comparison joins them.
 
 use super::lex::{self, Token};
 use super::variables::{self, Kind};
@@ -28,7 +28,7 @@ struct Choice {
 /// Reads a filter.
 ///
 /// # Errors
-/// Where, and what is wrong there.
+/// A fault and its position.
 pub(super) fn parse(text: &str) -> Result<Node, Wrong> {
     let words = lex::words(text)?;
     let mut parser = Parser {
@@ -181,7 +181,7 @@ impl Parser {
     }
 }
 
-/// How tight arithmetic binds; `None` for what is none.
+/// Precedence of an arithmetic operator; `None` for other operators.
 fn precedence(op: Op) -> Option<u8> {
     match op {
         Op::BitAnd | Op::BitOr => Some(1),

@@ -39,7 +39,7 @@ fn write(path: &Path, connections: &[Connection], summary: &Summary) {
     writer.finish(summary).unwrap();
 }
 
-/// What the reader found, as the member of a JSON object that says the same.
+/// A value from the reader as the member of a JSON object, for comparison.
 fn member((name, field): (&String, &Field)) -> String {
     let value = match field {
         Field::Null => "null".to_owned(),
