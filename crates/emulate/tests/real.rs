@@ -116,7 +116,7 @@ fn a_daemon_outside_is_a_router_of_the_graph() {
     fleet
         .inject("kind = \"announce\"\nrouter = \"r3\"\nprefix = \"198.51.100.0/24\"")
         .unwrap();
-    // The thread ends when it has received the withdrawal or announcement it waits for.
+    // The thread ends once it has received 198.51.100.0/24.
     until("the end of the daemon", || outside.is_finished());
     assert!(outside.join().unwrap(), "it heard of the route");
     drop((fleet, stop));

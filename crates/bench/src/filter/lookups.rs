@@ -54,7 +54,7 @@ pub(crate) struct Measured {
     pub(crate) system_call_ns: f64,
 }
 
-/// The rules of a household. Most packets match early rules, and few rules need more than one look.
+/// The rules of a typical household.
 const RULES: &str = "filter x
 in
     deny tcp from any to any port 25 log
