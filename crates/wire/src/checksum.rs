@@ -1,18 +1,17 @@
 //! The Internet checksum (RFC 1071) of IPv4 headers (RFC 791), TCP (RFC 9293
 //! 3.1, RFC 8200 8.1) and UDP (RFC 768).
 //!
-//! A packet captured on its sender often has no valid checksum yet: the
-//! network card makes it. The destination is taken from the IP header, also
-//! where a routing header or source route names another one.
+//! A packet captured on its sender often has no valid checksum yet, because the network card fills it in. The
+//! destination is taken from the IP header, even if a routing header or source route names another one.
 
 use crate::packet::{Fragment, Packet};
 use crate::{tcp, udp};
 
-/// The ones' complement sum of `octets` as 16-bit words in network byte order,
-/// the last octet padded with zero; `0xffff` over data with a valid checksum.
+/// The ones' complement sum of `octets` as 16-bit words in network byte order, with the last octet zero-padded;
+/// `0xffff` over data with a valid checksum.
 ///
-/// The sum does not depend on the order of octets in a word but for its own (RFC
-/// 1071 2 B), so words of 64 bits are added as they lie, with all their carries.
+/// The sum does not depend on byte order, except that its own bytes swap (RFC 1071 2 B). So this adds 64-bit
+/// words in native order, with all their carries.
 #[inline]
 #[must_use]
 pub fn sum(octets: &[u8]) -> u16 {
@@ -22,7 +21,7 @@ pub fn sum(octets: &[u8]) -> u16 {
         total += u128::from(u64::from_ne_bytes(*word));
     }
     total += u128::from(match octets.last_chunk::<8>() {
-        // The rest is in the last word, whose other octets are shifted out.
+        // The remaining octets are at the end of the last word; its other octets are shifted out.
         Some(last) if !rest.is_empty() => {
             (u64::from_le_bytes(*last) >> (64 - 8 * rest.len())).to_le()
         }
@@ -37,7 +36,7 @@ pub fn sum(octets: &[u8]) -> u16 {
     u16::from_be(fold((low & 0xffff_ffff) + (low >> 32) + high))
 }
 
-/// Folds a sum of such sums, or of words, into one. It is 0 only if all that was added is.
+/// Folds a sum of such sums, or of words, into one. The result is 0 only if every summand is.
 #[inline]
 #[must_use]
 pub const fn fold(total: u64) -> u16 {
@@ -48,9 +47,8 @@ pub const fn fold(total: u64) -> u16 {
     ((total >> 16) + (total & 0xffff)) as u16
 }
 
-/// The sum of the pseudo header of IPv4 (RFC 9293 3.1) or IPv6 (RFC 8200 8.1),
-/// which differ in the length of the two addresses alone, for an upper layer's
-/// packet of `length` octets.
+/// The sum of the pseudo header for an upper-layer packet of `length` octets. IPv4 (RFC 9293 3.1) and IPv6 (RFC
+/// 8200 8.1) differ only in address length.
 #[inline]
 #[must_use]
 pub fn pseudo_sum(addresses: &[u8], protocol: u8, length: usize) -> u16 {
@@ -62,8 +60,8 @@ pub fn pseudo_sum(addresses: &[u8], protocol: u8, length: usize) -> u16 {
     )
 }
 
-/// Whether an IPv4 header's checksum is right. None when `network` has not the
-/// whole header, or is no IPv4.
+/// Whether an IPv4 header's checksum is right. None if `network` does not hold the whole header, or is not
+/// IPv4.
 #[must_use]
 pub fn ip_ok(network: &[u8]) -> Option<bool> {
     let first = *network.first()?;
@@ -74,8 +72,8 @@ pub fn ip_ok(network: &[u8]) -> Option<bool> {
     Some(sum(network.get(..length)?) == 0xffff)
 }
 
-/// Whether a TCP segment's checksum is right. None for another protocol, a
-/// fragment, and a segment that was not captured whole.
+/// Whether a TCP segment's checksum is right. None for another protocol, a fragment, or a segment not captured
+/// whole.
 #[must_use]
 pub fn tcp_ok(packet: &Packet<'_>) -> Option<bool> {
     if packet.protocol != tcp::PROTOCOL || packet.transport.len() < 20 {
@@ -84,9 +82,8 @@ pub fn tcp_ok(packet: &Packet<'_>) -> Option<bool> {
     whole(packet).map(|octets| transport_sum(packet, octets) == 0xffff)
 }
 
-/// Whether a UDP datagram's checksum is right. None for another protocol, a
-/// fragment, a datagram that was not captured whole, and one over IPv4 that
-/// has no checksum. Over IPv6, where one is due, its absence is wrong.
+/// Whether a UDP datagram's checksum is right. None for another protocol, a fragment, a datagram not captured
+/// whole, or one over IPv4 without a checksum. Over IPv6 the checksum is mandatory, so a missing one is wrong.
 #[must_use]
 pub fn udp_ok(packet: &Packet<'_>) -> Option<bool> {
     if packet.protocol != udp::PROTOCOL {
@@ -104,7 +101,7 @@ pub fn udp_ok(packet: &Packet<'_>) -> Option<bool> {
     Some(transport_sum(packet, octets) == 0xffff)
 }
 
-/// The transport header and payload, if they are all there.
+/// The transport header and payload, if complete.
 fn whole<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
     let all = packet.fragment == Fragment::Whole
         && packet.transport.len() == packet.transport_length as usize;

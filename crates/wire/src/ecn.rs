@@ -1,23 +1,23 @@
 //! Marking a packet "congestion experienced" (RFC 3168 5), and the IPv4 header checksum with it (RFC 1624).
 //!
-//! Left out: marking what is within a tunnel; its end copies the mark inwards (RFC 6040).
+//! Left out: marking packets inside a tunnel; the tunnel's end copies the mark inwards (RFC 6040).
 
 use crate::segment::ip_offset;
 
 /// Both bits of the ECN field.
 const CE: u8 = 0b11;
 
-/// Marks the IP packet in an Ethernet frame, if its sender understands that; says whether it is marked now.
+/// Marks the IP packet in an Ethernet frame if its sender supports ECN; returns whether it is marked now.
 pub fn mark_frame(frame: &mut [u8]) -> bool {
     ip_offset(frame).is_some_and(|offset| mark(&mut frame[offset..]))
 }
 
-/// Marks an IPv4 or IPv6 packet, if its sender understands that; says whether it is marked now.
+/// Marks an IPv4 or IPv6 packet if its sender supports ECN; returns whether it is marked now.
 pub fn mark(packet: &mut [u8]) -> bool {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => mark_v4(packet),
         Some(6) if packet.len() >= 40 => {
-            // The traffic class lies across the first two octets.
+            // The traffic class spans the first two octets.
             let capable = (packet[1] >> 4) & CE != 0;
             if capable {
                 packet[1] |= CE << 4;

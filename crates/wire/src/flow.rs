@@ -1,13 +1,14 @@
-//! Who sends to whom: the keys of an IP packet's flow, outside of a tunnel and inside of it.
+//! The flow keys of an IP packet, for its outer header and inside a tunnel: addresses, protocol, ports. Start
+//! reading at [`Keys::read`].
 //!
-//! IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200); behind IP in IP (RFC 2003, 2473, 4213), GRE with IP,
-//! Ethernet or PPTP's PPP (RFC 2784, 2890, 2637), L2TPv2 (RFC 2661) and L2TPv3 (RFC 3931) over UDP port 1701 and over
-//! IP. Frames: Ethernet II, VLAN tags (802.1Q, 802.1ad), PPPoE sessions (RFC 2516).
+//! Reads IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200); inside IP in IP (RFC 2003, 2473, 4213), GRE
+//! with IP, Ethernet or PPTP's PPP (RFC 2784, 2890, 2637), L2TPv2 (RFC 2661) and L2TPv3 (RFC 3931) over UDP
+//! port 1701 and over IP. Frames: Ethernet II, VLAN tags (802.1Q, 802.1ad), PPPoE sessions (RFC 2516).
 //!
-//! The keys are those of the headers alone: nothing is reassembled, no checksum is computed, and what follows the ports
-//! is not looked at unless it can be a tunnel. [`packet`](crate::packet) knows more link layers and tunnels and keeps
-//! what it passes; this is the short way, for every packet of a queue. Left out: IEEE 802.3 with LLC, MPLS, VXLAN and
-//! other tunnels over UDP, ESP without encryption.
+//! The keys come from the headers alone: no reassembly, no checksums, and nothing after the ports is read
+//! unless it can be a tunnel. [`packet`](crate::packet) knows more link layers and tunnels and records each
+//! layer; this module is the fast path, for every packet of a queue. Left out: IEEE 802.3 with LLC, MPLS, VXLAN
+//! and other tunnels over UDP, ESP without encryption.
 
 mod dscp;
 mod header;
@@ -20,29 +21,30 @@ pub use dscp::{Dscp, UnknownDscp};
 use header::{End, be16};
 use tunnel::Inside;
 
-/// Tunnels that may be within one another; behind more, nothing is known.
+/// The deepest tunnel nesting that is followed.
 pub const LEVELS_MAX: usize = 4;
 
-/// Addresses, protocol and ports of one IP header. What is unknown is 0: ports of a protocol without ports, and of
-/// every fragment, the first one included, so that all pieces of a datagram are one flow.
+/// Addresses, protocol and ports of one IP header. Unknown values are 0: ports of a protocol without ports, and
+/// ports of every fragment including the first, so that all fragments of a datagram belong to one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(C, align(8))]
 pub struct Flow {
-    /// Source address, an IPv4 one as `::ffff:a.b.c.d`; all zeros when there is no such header.
+    /// Source address, IPv4 as `::ffff:a.b.c.d`; all zeros if there is no such header.
     pub source: [u8; 16],
     /// Destination address, likewise.
     pub destination: [u8; 16],
-    /// Source port of TCP, UDP, SCTP, DCCP and UDP-Lite; else 0.
+    /// Source port of TCP, UDP, SCTP, DCCP and UDP-Lite; otherwise 0.
     pub source_port: u16,
     /// Destination port, likewise.
     pub destination_port: u16,
-    /// IP protocol number after IPv6 extension headers and AH; of a fragment, what its header says comes next; 0 when
-    /// there is no such header. As wide as it is so that a flow has no gaps, and is copied in one go.
+    /// IP protocol number after IPv6 extension headers and AH; for a fragment, the protocol in its fragment
+    /// header; 0 if there is no such header. 32 bits wide so that the struct has no padding and is copied in
+    /// one go.
     pub protocol: u32,
 }
 
 impl Flow {
-    /// Whether there is such a header.
+    /// Whether such a header exists.
     #[must_use]
     #[inline]
     pub fn exists(&self) -> bool {
@@ -51,26 +53,27 @@ impl Flow {
     }
 }
 
-/// What a classifier may ask of a packet.
+/// The packet properties that a classifier can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(C)]
 pub struct Keys {
-    /// Mark, as set by whoever took the packet in.
+    /// Mark, set by the receiver of the packet.
     pub mark: u32,
-    /// VLAN identifier of the frame's first tag, 0 when untagged. Not in the IP packet: whoever reads the frame fills
-    /// it in, as [`Keys::read_frame`] does.
+    /// VLAN identifier of the frame's first tag, 0 if untagged. It is not in the IP packet, so the frame's
+    /// reader fills it in, as [`Keys::read_frame`] does.
     pub vlan: u16,
     /// TOS octet or traffic class of the outer header: DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: u8,
-    /// The header that routers see.
+    /// The outermost IP header, which routers see.
     pub outer: Flow,
-    /// The innermost header of a tunnel; all zeros when the packet is no tunnel's, or a fragment of one, or when what
-    /// the tunnel carries is cut short or too deep in tunnels ([`LEVELS_MAX`]).
+    /// The innermost header of a tunnel. All zeros if the packet is not tunnelled, is a fragment, or its
+    /// content is truncated or nested deeper than [`LEVELS_MAX`].
     pub inner: Flow,
 }
 
 impl Keys {
-    /// The keys of an IPv4 or IPv6 packet, from its IP header on; all 0 when that header is cut or is none.
+    /// The keys of an IPv4 or IPv6 packet, starting at its IP header; all 0 if that header is truncated or
+    /// invalid.
     #[must_use]
     #[inline]
     pub fn read(packet: &[u8]) -> Keys {
@@ -105,15 +108,15 @@ impl Keys {
         }
     }
 
-    /// Makes these the keys of a packet, as [`Keys::read`] has them: for keys that stay where they are, since to copy
-    /// them takes longer than to read them.
+    /// Sets these to the keys of a packet, as [`Keys::read`] returns them. For keys that stay in place, since
+    /// copying them takes longer than reading them.
     #[inline]
     pub fn replace(&mut self, packet: &[u8]) {
         self.clear();
         self.fill(packet);
     }
 
-    /// Makes these the keys of a frame, as [`Keys::read_frame`] has them.
+    /// Sets these to the keys of a frame, as [`Keys::read_frame`] returns them.
     #[inline]
     pub fn replace_frame(&mut self, frame: &[u8]) {
         self.clear();
@@ -123,7 +126,8 @@ impl Keys {
         }
     }
 
-    /// Makes all of it 0, a field at a time: the whole at once is copied from a zero elsewhere.
+    /// Zeroes every field separately: assigning the whole struct copies it from a zeroed one elsewhere, which
+    /// is slower.
     #[inline(always)]
     fn clear(&mut self) {
         self.mark = 0;
@@ -133,7 +137,7 @@ impl Keys {
         self.inner = Flow::default();
     }
 
-    /// Reads a packet into keys that are all 0.
+    /// Reads a packet into zeroed keys.
     #[inline(always)]
     fn fill(&mut self, packet: &[u8]) {
         match packet.first_chunk() {
@@ -145,7 +149,7 @@ impl Keys {
         }
     }
 
-    /// Reads any packet, be it a tunnel's or not, into keys that are all 0.
+    /// Reads any packet, tunnelled or not, into zeroed keys.
     #[inline(never)]
     fn fill_any(&mut self, packet: &[u8]) {
         let content = match packet.first().map_or(0, |first| first >> 4) {
@@ -162,7 +166,7 @@ impl Keys {
         }
     }
 
-    /// Reads any frame into keys that are all 0.
+    /// Reads any frame into zeroed keys.
     #[inline(never)]
     fn fill_any_frame(&mut self, frame: &[u8]) {
         let mut vlan = None;
@@ -172,14 +176,14 @@ impl Keys {
         self.vlan = vlan.unwrap_or(0);
     }
 
-    /// Whether the packet is a tunnel's, and what it carries could be read.
+    /// Whether the packet is tunnelled and its content could be read.
     #[must_use]
     #[inline]
     pub fn is_tunnel(&self) -> bool {
         self.inner.exists()
     }
 
-    /// The innermost header: of what a tunnel carries, or else the only one.
+    /// The innermost header: the tunnelled one, otherwise the only one.
     #[must_use]
     #[inline]
     pub fn innermost(&self) -> &Flow {
@@ -190,10 +194,10 @@ impl Keys {
         }
     }
 
-    /// The keys as Linux's flow classifier has them: of tunnels that it looks into (IP in IP, GRE) the inner ones in
-    /// the place of the outer ones, which cannot be reached then, and no tunnel keys at all.
+    /// The keys as Linux's flow classifier computes them: for tunnels that it inspects (IP in IP, GRE), the
+    /// inner keys replace the outer ones, and there are no tunnel keys.
     ///
-    /// Where L2TP is inside of such a tunnel, Linux stops in front of it, and this does not.
+    /// For L2TP inside such a tunnel, Linux stops at the L2TP datagram, and this does not.
     #[must_use]
     pub fn as_kernel(mut self) -> Keys {
         if tunnel::kernel_looks_into(self.outer.protocol) && self.is_tunnel() {
@@ -226,7 +230,7 @@ fn innermost(mut inside: Inside<'_>, flow: &mut Flow) -> Result<(), End> {
     }
 }
 
-/// An address in two numbers, which are read as they were written.
+/// An address as two numbers, loaded with the width they were stored with.
 #[inline(always)]
 fn halves(address: [u8; 16]) -> [u64; 2] {
     let bits = u128::from_ne_bytes(address);

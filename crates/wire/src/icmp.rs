@@ -1,6 +1,6 @@
 //! ICMP echo requests and replies: RFC 792 (IPv4) and RFC 4443 4.1 and 4.2 (IPv6).
 //!
-//! Left out: every other message. [`Echo::parse`] says of those only that they are none of these.
+//! Left out: every other ICMP message. [`Echo::parse`] rejects those as not being an echo message.
 
 use crate::checksum;
 
@@ -34,15 +34,15 @@ pub enum Kind {
 pub struct Echo<'a> {
     /// Request or reply.
     pub kind: Kind,
-    /// Who asks: the same in all requests of one asker.
+    /// Identifies the sender: the same in all its requests.
     pub identifier: u16,
-    /// Which request.
+    /// Sequence number of the request.
     pub sequence: u16,
-    /// What a reply gives back as it came.
+    /// Data that a reply returns unchanged.
     pub data: &'a [u8],
 }
 
-/// Why bytes are no echo message.
+/// Why bytes are not an echo message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum EchoError {
     /// Fewer than 8 octets.
@@ -51,7 +51,7 @@ pub enum EchoError {
     /// Another type, or a code other than 0.
     #[error("no echo message")]
     NotEcho,
-    /// ICMP's checksum is wrong. ICMPv6's needs the addresses, and the kernel looks at it.
+    /// ICMP's checksum is wrong. ICMPv6's covers the addresses, and the kernel checks it.
     #[error("wrong ICMP checksum")]
     Checksum,
 }
@@ -68,11 +68,11 @@ impl Kind {
 }
 
 impl<'a> Echo<'a> {
-    /// Reads a message that begins with the ICMP header. The checksum of ICMPv6, which covers addresses too, is not
-    /// looked at.
+    /// Reads a message that starts with the ICMP header. The ICMPv6 checksum is not verified, because it covers
+    /// the addresses.
     ///
     /// # Errors
-    /// As [`EchoError`] says.
+    /// See [`EchoError`].
     pub fn parse(version: Version, octets: &'a [u8]) -> Result<Self, EchoError> {
         let echo = Self::parse_quoted(version, octets)?;
         if version == Version::V4 && checksum::sum(octets) != 0xffff {
@@ -81,10 +81,10 @@ impl<'a> Echo<'a> {
         Ok(echo)
     }
 
-    /// Reads what an ICMP error quotes of a message: its data may be cut short, and its checksum is not looked at.
+    /// Reads a message as quoted in an ICMP error: its data may be truncated, and its checksum is not verified.
     ///
     /// # Errors
-    /// As [`EchoError`] says.
+    /// See [`EchoError`].
     pub fn parse_quoted(version: Version, octets: &'a [u8]) -> Result<Self, EchoError> {
         let Some((head, data)) = octets.split_first_chunk::<HEADER>() else {
             return Err(EchoError::Truncated);
@@ -101,8 +101,8 @@ impl<'a> Echo<'a> {
         })
     }
 
-    /// Appends the message to `out`. The checksum of ICMPv6 is left 0 for the kernel, which fills it in for every
-    /// ICMPv6 socket (RFC 3542 3.1).
+    /// Appends the message to `out`. The ICMPv6 checksum is left 0: the kernel fills it in for every ICMPv6
+    /// socket (RFC 3542 3.1).
     pub fn emit(&self, version: Version, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[self.kind.number(version), 0, 0, 0]);
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What ping of iputils 20221126 sent for `-c 1 -s 4 -p 2a`.
+    /// The request that ping of iputils 20221126 sent for `-c 1 -s 4 -p 2a`.
     const REQUEST: [u8; 12] = [
         0x08, 0x00, 0x96, 0xd4, 0x37, 0x2a, 0x00, 0x01, 0x2a, 0x00, 0x00, 0x00,
     ];

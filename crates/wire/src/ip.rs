@@ -1,12 +1,13 @@
-//! One reading of an IP packet's header: what routing, filtering and forwarding ask of it.
+//! Reads an IP packet's header once, with everything that routing, filtering and forwarding need. Start reading
+//! at [`Header::read`].
 //!
-//! IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200), AH (RFC 4302); behind them the ports of TCP, UDP, SCTP,
-//! DCCP and UDP-Lite, TCP's flags, ICMP's type and code. Fragments as filters need them told apart (RFC 1858, RFC 3128,
-//! RFC 6946).
+//! IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200), AH (RFC 4302); behind them the ports of TCP, UDP,
+//! SCTP, DCCP and UDP-Lite, TCP's flags, ICMP's type and code. Fragments are classified as filters need it (RFC
+//! 1858, RFC 3128, RFC 6946).
 //!
-//! The packet is one that came alone, from a tunnel or a TUN device, with nothing in front of its IP header.
-//! [`flow`](crate::flow) gives the keys of queues, which look into tunnels; [`packet`](crate::packet) reads captured
-//! frames. Left out: checksums, the content of options, jumbograms (RFC 2675), which no PPP link carries.
+//! The packet comes from a tunnel or a TUN device, so its first byte is the IP header's. [`flow`](crate::flow)
+//! computes the keys of queues, which look into tunnels; [`packet`](crate::packet) reads captured frames. Left
+//! out: checksums, the content of options, jumbograms (RFC 2675), which no PPP link carries.
 
 #[cfg(test)]
 mod tests;
@@ -32,18 +33,20 @@ const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// Extension headers that are stepped over. RFC 8200 4.1 knows seven that make sense at once.
+/// How many extension headers are skipped. RFC 8200 4.1 lists seven that can sensibly occur together.
 pub const EXTENSIONS_MAX: usize = 8;
 
-/// What of an upper protocol is read, and how: nothing that follows from it is a branch.
+/// Which fields of an upper protocol are read, and how. A table instead of branches, so that reading does not
+/// branch on the protocol.
 #[derive(Clone, Copy)]
 struct Kind {
     upper: Upper,
-    /// Octets that must be there. Of TCP, TMIN of RFC 1858 3; else what all but a last fragment have room for.
+    /// Octets that must be present: for TCP, TMIN of RFC 1858 3; otherwise what every fragment but the last has
+    /// room for.
     octets: u8,
-    /// How far the first four octets are shifted to be two ports: ICMP has a type and a code in the first two.
+    /// How far the first four octets are shifted to yield two ports: ICMP has type and code in the first two.
     shift: u8,
-    /// Which bits of those are kept.
+    /// Which of those bits are kept.
     mask: u32,
     /// Which TCP flags are kept.
     flags: u8,
@@ -74,43 +77,44 @@ static KINDS: [Kind; 256] = {
     kinds
 };
 
-/// What was found behind the IP header.
+/// What follows the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Upper {
-    /// Nothing that is read: another protocol, or a later fragment.
+    /// Nothing that is read: another protocol, or a fragment after the first.
     Unread,
-    /// A protocol with ports: [`Header::source_port`] and [`Header::destination_port`] hold, and
-    /// [`Header::tcp_flags`] if it is TCP.
+    /// A protocol with ports: [`Header::source_port`] and [`Header::destination_port`] are valid, and
+    /// [`Header::tcp_flags`] for TCP.
     Ports,
-    /// ICMP or ICMPv6: [`Header::icmp`] holds.
+    /// ICMP or ICMPv6: [`Header::icmp`] is valid.
     Icmp,
-    /// It should be one of those, but the packet, or the first fragment, ends inside of its header.
+    /// One of those protocols, but the packet or the first fragment ends inside its header.
     Cut,
 }
 
-/// The header of an IP packet, read.
+/// The fields of an IP packet's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Source address as a number; an IPv4 one is that of `::ffff:a.b.c.d`, so its low 32 bits are the address. Look
-    /// at `version` too: an IPv6 packet may claim to come from there.
+    /// Source address as a number; IPv4 as `::ffff:a.b.c.d`, so its low 32 bits are the address. Check
+    /// `version` too: an IPv6 packet can carry such a source address.
     pub source: u128,
     /// Destination address, likewise.
     pub destination: u128,
-    /// Octets of the packet by its header: what is behind them in the buffer is padding.
+    /// The packet's length in octets according to its header; later bytes in the buffer are padding.
     pub total_length: u32,
-    /// Octets in front of the upper protocol: the IP header with its options, IPv6 extension headers, AH. Of an
-    /// unfragmentable part only, in later fragments.
+    /// Octets before the upper protocol: the IP header with its options, IPv6 extension headers, AH. In a later
+    /// fragment, only those of the unfragmentable part.
     pub header_length: u16,
     /// Source port; 0 unless `upper` is [`Upper::Ports`].
     pub source_port: u16,
-    /// Destination port; of ICMP its type in the upper and its code in the lower octet, as flow records have it;
-    /// else 0.
+    /// Destination port; for ICMP the type in the upper and the code in the lower octet, as in flow records;
+    /// otherwise 0.
     pub destination_port: u16,
-    /// Octets of the datagram in front of this fragment.
+    /// Offset of this fragment within the datagram, in octets.
     pub fragment_offset: u16,
     /// 4 or 6.
     pub version: u8,
-    /// The upper protocol's number, after extension headers and AH; of a later fragment, what its header says.
+    /// The upper protocol's number, after extension headers and AH; in a later fragment, the number in its
+    /// fragment header.
     pub protocol: u8,
     /// TOS octet or traffic class: DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: u8,
@@ -118,15 +122,15 @@ pub struct Header {
     pub hop_limit: u8,
     /// The lower eight TCP flags, FIN lowest; 0 unless `upper` is [`Upper::Ports`] of TCP.
     pub tcp_flags: u8,
-    /// Whether it is a fragment, and which.
+    /// Whether the packet is a fragment, and which.
     pub fragment: Fragment,
-    /// What of the upper protocol was read.
+    /// What was read of the upper protocol.
     pub upper: Upper,
-    /// IPv4's "don't fragment"; in IPv6 always true.
+    /// IPv4's "don't fragment" flag; always true for IPv6.
     pub dont_fragment: bool,
 }
 
-/// Why octets are no IP packet that may be passed on.
+/// Why bytes are not an IP packet that can be forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum HeaderError {
     /// Fewer octets than the smallest header of its version.
@@ -135,13 +139,13 @@ pub enum HeaderError {
     /// Neither IPv4 nor IPv6.
     #[error("IP version {0}")]
     Version(u8),
-    /// IPv4's header length is below 20, or more than the packet.
+    /// IPv4's header length is below 20, or exceeds the packet.
     #[error("IPv4 header of {0} octets")]
     HeaderLength(u8),
-    /// The length in the header is below the header's own, or more than there is.
+    /// The total length is less than the header's, or exceeds the available bytes.
     #[error("IP length {0}")]
     TotalLength(u32),
-    /// An extension header or AH goes past the packet's end.
+    /// An extension header or AH runs past the packet's end.
     #[error("extension header cut short")]
     Extension,
     /// More than [`EXTENSIONS_MAX`] extension headers.
@@ -150,10 +154,10 @@ pub enum HeaderError {
 }
 
 impl Header {
-    /// Reads the header of the packet that begins at the first octet; what follows its end is ignored.
+    /// Reads the header of the packet that starts at the first byte; bytes after the packet's end are ignored.
     ///
     /// # Errors
-    /// As [`HeaderError`] says. A packet whose upper protocol alone is damaged is none: see [`Upper::Cut`].
+    /// See [`HeaderError`]. Damage to the upper protocol alone is not an error: see [`Upper::Cut`].
     #[inline]
     pub fn read(packet: &[u8]) -> Result<Self, HeaderError> {
         let first = *packet.first().ok_or(HeaderError::Truncated)?;
@@ -247,7 +251,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Steps over extension headers and AH, up to a later fragment's content.
+    /// Skips extension headers and AH, stopping at a later fragment's content.
     #[cold]
     fn extensions(mut self, mut content: &[u8]) -> Result<Self, HeaderError> {
         for _ in 0..EXTENSIONS_MAX {
@@ -277,8 +281,8 @@ impl Header {
         Err(HeaderError::TooManyExtensions)
     }
 
-    /// Reads what of the upper protocol is asked for. What kind of protocol it is is not guessed: in a mix, a wrong
-    /// guess costs more than all the rest of a header.
+    /// Reads the upper protocol's fields. It does not branch on the kind of protocol: with mixed traffic, one
+    /// branch misprediction costs more than the rest of the header.
     #[inline(always)]
     fn upper(&mut self, content: &[u8]) {
         let kind = &KINDS[usize::from(self.protocol)];
@@ -302,7 +306,7 @@ impl Header {
         self.tcp_flags = head[13] & kind.flags;
     }
 
-    /// ICMP's type and code, where there is such a header.
+    /// ICMP's type and code, if there is such a header.
     #[must_use]
     #[inline]
     pub fn icmp(&self) -> Option<(u8, u8)> {
@@ -310,13 +314,13 @@ impl Header {
         (self.upper == Upper::Icmp).then_some((kind, code))
     }
 
-    /// The source address, for people.
+    /// The source address as an [`IpAddr`], for display.
     #[must_use]
     pub fn source_address(&self) -> IpAddr {
         self.address_of(self.source)
     }
 
-    /// The destination address, for people.
+    /// The destination address as an [`IpAddr`], for display.
     #[must_use]
     pub fn destination_address(&self) -> IpAddr {
         self.address_of(self.destination)
@@ -330,7 +334,7 @@ impl Header {
     }
 }
 
-/// Fewer octets than 16, and zeros behind them.
+/// Fewer than 16 bytes, padded with zeros.
 #[cold]
 fn pad(content: &[u8]) -> [u8; 16] {
     let mut padded = [0; 16];
@@ -340,7 +344,7 @@ fn pad(content: &[u8]) -> [u8; 16] {
     padded
 }
 
-/// Whether a protocol begins with two ports of 16 bits.
+/// Whether a protocol's header begins with two 16-bit ports.
 #[must_use]
 #[inline(always)]
 pub const fn has_ports(protocol: u8) -> bool {
@@ -350,8 +354,8 @@ pub const fn has_ports(protocol: u8) -> bool {
     )
 }
 
-/// Whether a header of this number leads to another one: RFC 8200 4.1's, AH, mobility (RFC 6275), HIP (RFC 7401),
-/// shim6 (RFC 5533).
+/// Whether this number is an extension header's: those of RFC 8200 4.1, AH, mobility (RFC 6275), HIP (RFC
+/// 7401), shim6 (RFC 5533).
 #[inline(always)]
 pub(crate) const fn is_extension(protocol: u8) -> bool {
     matches!(

@@ -1,20 +1,21 @@
-//! Bytes to and from headers and messages, and nothing else: no state, no
-//! I/O, no clock, no randomness. Parsing borrows from the datagram and does
-//! not allocate; emitting appends to a buffer of the caller's.
+//! Parses bytes into headers and messages, and writes them back. This crate has no state, I/O, clock or
+//! randomness. Parsing borrows from the datagram and does not allocate; emitting appends to the caller's
+//! buffer.
 //!
-//! - [`link`]: what the first octet of a captured frame belongs to.
-//! - [`packet`]: from a captured frame, through tunnels, to its innermost IP packet.
-//! - [`tcp`], [`udp`]: the segment or datagram that is in there.
+//! - [`link`]: link-layer header types of captured frames.
+//! - [`packet`]: finds the innermost IP packet of a captured frame, through tunnels.
+//! - [`tcp`], [`udp`]: the segment or datagram in an IP packet.
 //! - [`icmp`]: echo requests and replies.
-//! - [`ip`]: one reading of an IP packet's header, for those who pass packets on.
-//! - [`checksum`]: whether it is undamaged.
-//! - [`segment`]: frames that a local stack left for the network card to cut.
+//! - [`ip`]: reads an IP packet's header for forwarding and filtering.
+//! - [`checksum`]: verifies IP, TCP and UDP checksums.
+//! - [`segment`]: splits frames that a local stack left for the network card to segment.
 //! - [`ecn`]: marking a packet "congestion experienced".
-//! - [`flow`]: whose packet it is, for queues and filters, in front of a tunnel and within.
-//! - [`virtio`]: what stands before a packet on a TUN device: open checksums, packets that are several.
+//! - [`flow`]: flow keys for queues and filters, outside and inside tunnels.
+//! - [`virtio`]: the header before a packet on a TUN device, for open checksums and segmentation offload.
 //! - [`ppp`]: PPP frames (RFC 1661), control packets and their options, PAP and CHAP.
-//! - [`radius`]: packets of RADIUS clients and servers (RFC 2865), and what the secret proves of them.
-//! - [`bgp`]: BGP-4 messages (RFC 4271), their errors handled by RFC 7606.
+//! - [`radius`]: packets of RADIUS clients and servers (RFC 2865), and their authentication with the shared
+//!   secret.
+//! - [`bgp`]: BGP-4 messages (RFC 4271), with the error handling of RFC 7606.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What the first octet of a captured frame belongs to.
+//! Link-layer header types: what a captured frame starts with.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ macro_rules! link_types {
         impl LinkType {
             $($(#[$doc])* pub const $name: LinkType = LinkType($number);)*
 
-            /// What the type is called in the list of link types, without its prefix, for those known here.
+            /// The type's name in the list of link types, without its prefix, if known here.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self {
@@ -34,19 +34,19 @@ link_types! {
     PPP = 9, "PPP";
     /// FDDI (RFC 1390), then LLC.
     FDDI = 10, "FDDI";
-    /// RFC 1483 by the number it has in old files.
+    /// RFC 1483, under its number in old files.
     ATM_RFC1483_OLD = 11, "ATM_RFC1483";
-    /// An IP packet, by one of the numbers it has in old files.
+    /// An IP packet, under one of its numbers in old files.
     RAW_OLD = 12, "RAW";
-    /// An IP packet, by the number it has in old files of OpenBSD.
+    /// An IP packet, under its number in old files of OpenBSD.
     RAW_OPENBSD = 14, "RAW";
-    /// Linux's classical IP over ATM (RFC 2225) by the number it has in old files.
+    /// Linux's classical IP over ATM (RFC 2225), under its number in old files.
     ATM_CLIP_OLD = 19, "ATM_CLIP";
     /// PPP in HDLC-like framing (RFC 1662), or Cisco HDLC.
     PPP_HDLC = 50, "PPP_HDLC";
-    /// PPPoE from its header on (RFC 2516).
+    /// PPPoE, starting at its header (RFC 2516).
     PPP_ETHER = 51, "PPP_ETHER";
-    /// What AAL5 carries, as RFC 2684 (1483) encapsulates it.
+    /// The payload of AAL5, encapsulated as in RFC 2684 (1483).
     ATM_RFC1483 = 100, "ATM_RFC1483";
     /// An IP packet of either version.
     RAW = 101, "RAW";
@@ -60,11 +60,11 @@ link_types! {
     LINUX_SLL = 113, "LINUX_SLL";
     /// ATM as SunATM delivers it: four octets, then LLC or a LAN emulation frame.
     SUNATM = 123, "SUNATM";
-    /// PPP after an octet that tells the direction, as Linux's pppd writes it.
+    /// PPP after a direction octet, as Linux's pppd writes it.
     PPP_PPPD = 166, "PPP_PPPD";
-    /// PPP after an octet that tells the direction.
+    /// PPP after a direction octet.
     PPP_WITH_DIR = 204, "PPP_WITH_DIR";
-    /// Cisco HDLC after an octet that tells the direction.
+    /// Cisco HDLC after a direction octet.
     C_HDLC_WITH_DIR = 205, "C_HDLC_WITH_DIR";
     /// An IPv4 packet.
     IPV4 = 228, "IPV4";

@@ -1,15 +1,15 @@
-//! Cutting a frame that a local stack left for the network card to cut (generic segmentation offload) into frames that
-//! a link takes, and completing a checksum that it left open: TCP (RFC 9293 3.1), UDP (RFC 768), over IPv4 (RFC 791)
-//! and IPv6 (RFC 8200), also where IP is in IP (RFC 2003, 2473, 4213).
+//! Splits a frame that a local stack left for the network card to segment (generic segmentation offload) into
+//! frames that fit the link, and completes a checksum left open: TCP (RFC 9293 3.1), UDP (RFC 768), over IPv4
+//! (RFC 791) and IPv6 (RFC 8200), also for IP in IP (RFC 2003, 2473, 4213). Start reading at [`Segments`].
 //!
-//! Left out: what is within GRE or UDP tunnels, fragments, and jumbograms (RFC 2675).
+//! Left out: GRE and UDP tunnels, fragments, and jumbograms (RFC 2675).
 
 use crate::checksum;
 use crate::{tcp, udp};
 
 /// Octets of an Ethernet header without tags.
 const ETHERNET: usize = 14;
-/// VLAN tags and IP headers that are looked through.
+/// How many VLAN tags and IP headers are skipped.
 const TAGS_MAX: usize = 2;
 const IP_MAX: usize = 3;
 
@@ -17,7 +17,7 @@ const CWR: u8 = 0x80;
 const PSH: u8 = 0x08;
 const FIN: u8 = 0x01;
 
-/// What is to be cut.
+/// What kind of frame is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// One TCP segment into several.
@@ -26,21 +26,21 @@ pub enum Kind {
     Udp,
 }
 
-/// Why a frame cannot be cut.
+/// Why a frame cannot be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SegmentError {
     /// It ends within a header.
     #[error("truncated header")]
     Truncated,
-    /// What it carries is not what was to be cut, or cannot be reached.
+    /// Its payload is not of the requested kind, or cannot be reached.
     #[error("no TCP or UDP packet that can be cut")]
     Unsupported,
-    /// Segments of no octets.
+    /// The segment size is zero.
     #[error("segment size of 0")]
     Size,
 }
 
-/// Where the IP packet begins in an Ethernet frame, behind up to two VLAN tags. None when there is none.
+/// Offset of the IP packet in an Ethernet frame, after up to two VLAN tags. None if there is none.
 #[must_use]
 pub fn ip_offset(frame: &[u8]) -> Option<usize> {
     let mut at = ETHERNET;
@@ -54,8 +54,8 @@ pub fn ip_offset(frame: &[u8]) -> Option<usize> {
     None
 }
 
-/// The IP packet in an Ethernet frame, behind up to two VLAN tags, without what pads the frame. None when there is none,
-/// or it is cut short within its header.
+/// The IP packet in an Ethernet frame, after up to two VLAN tags, without the frame's padding. None if there is
+/// none, or if it is truncated within its header.
 #[must_use]
 pub fn ip_packet(frame: &[u8]) -> Option<&[u8]> {
     let packet = &frame[ip_offset(frame)?..];
@@ -64,13 +64,14 @@ pub fn ip_packet(frame: &[u8]) -> Option<&[u8]> {
         6 if packet.len() >= 40 => 40 + usize::from(u16::from_be_bytes([packet[4], packet[5]])),
         _ => return None,
     };
-    // One that says it is longer than the frame, or shorter than a header, is taken as it came.
+    // A packet whose length field exceeds the frame or is below a header's size is used as it is.
     let padded = (20..packet.len()).contains(&length);
     Some(if padded { &packet[..length] } else { packet })
 }
 
-/// Completes a checksum: sums the octets from `start` on, over what is in the checksum's place already (the pseudo
-/// header's sum), and puts the result there, `offset` octets behind `start`. Says whether the frame has such a place.
+/// Completes a checksum: sums the octets from `start` on, including the pseudo header's sum already in the
+/// checksum field, and stores the result `offset` octets after `start`. Returns whether the frame has such a
+/// field.
 pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {
     let Some(octets) = frame.get_mut(start..) else {
         return false;
@@ -82,7 +83,8 @@ pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool 
     else {
         return false;
     };
-    // A UDP checksum of 0 means none (RFC 768); in ones' complement 0xffff is the same.
+    // A UDP checksum field of 0 means no checksum (RFC 768), so a sum of 0 is sent as 0xffff, its equal in
+    // ones' complement.
     let sum = if sum == 0 { 0xffff } else { sum };
     place.copy_from_slice(&sum.to_be_bytes());
     true
@@ -96,7 +98,7 @@ struct Ip {
     is_v6: bool,
 }
 
-/// A frame and how it is cut.
+/// A frame and how it is split.
 #[derive(Debug, Clone)]
 pub struct Segments<'a> {
     frame: &'a [u8],
@@ -106,15 +108,15 @@ pub struct Segments<'a> {
     levels: usize,
     transport: usize,
     payload: usize,
-    /// A UDP datagram without checksum, whose segments have none either.
+    /// A UDP datagram without checksum; its segments have none either.
     unchecked: bool,
 }
 
 impl<'a> Segments<'a> {
-    /// Cuts an Ethernet frame into segments with up to `size` octets of payload each.
+    /// Splits an Ethernet frame into segments with up to `size` octets of payload each.
     ///
     /// # Errors
-    /// It is cut short, or not of this kind.
+    /// The frame is truncated, or not of this kind.
     pub fn new(frame: &'a [u8], kind: Kind, size: u16) -> Result<Self, SegmentError> {
         if size == 0 {
             return Err(SegmentError::Size);
@@ -165,20 +167,20 @@ impl<'a> Segments<'a> {
         Ok(segments)
     }
 
-    /// How many segments there are; at least one.
+    /// The number of segments; at least one.
     #[must_use]
     pub fn count(&self) -> usize {
         (self.frame.len() - self.payload).div_ceil(self.size).max(1)
     }
 
-    /// Octets of the longest one, with all headers.
+    /// Octets of the longest segment, with all headers.
     #[must_use]
     pub fn length_max(&self) -> usize {
         self.frame.len().min(self.payload + self.size)
     }
 
-    /// Writes segment `n`, a frame with all checksums made, to the front of `out`. Returns its length; `None` when
-    /// there is no such segment, or it does not fit.
+    /// Writes segment `n`, a frame with all checksums filled in, to the start of `out`. Returns its length;
+    /// `None` if there is no such segment, or it does not fit.
     pub fn write(&self, n: usize, out: &mut [u8]) -> Option<usize> {
         let count = self.count();
         let start = self.payload + n.checked_mul(self.size)?;
@@ -251,7 +253,7 @@ fn read_ip(frame: &[u8], at: usize) -> Result<(Ip, u8), SegmentError> {
     }
 }
 
-/// Writes what differs in the IP header of segment `n`: lengths, IPv4's identification and checksum.
+/// Writes the fields that differ in the IP header of segment `n`: lengths, IPv4's identification and checksum.
 fn write_ip(packet: &mut [u8], ip: &Ip, n: u16) {
     if ip.is_v6 {
         let length = (packet.len() - 40) as u16;
@@ -267,8 +269,8 @@ fn write_ip(packet: &mut [u8], ip: &Ip, n: u16) {
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Writes what differs in the TCP header: the sequence number, and the flags that belong to the first octet (CWR, RFC
-/// 3168 6.1.2) or to the last one (FIN, PSH).
+/// Writes the fields that differ in the TCP header: the sequence number, and the flags that belong to the first
+/// octet (CWR, RFC 3168 6.1.2) or to the last one (FIN, PSH).
 fn write_tcp(segment: &mut [u8], offset: u32, is_first: bool, is_last: bool) {
     let sequence = u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]);
     segment[4..8].copy_from_slice(&sequence.wrapping_add(offset).to_be_bytes());

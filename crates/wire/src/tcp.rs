@@ -1,8 +1,8 @@
 //! TCP headers and options: RFC 9293, RFC 7323 (window scale, timestamps),
 //! RFC 2018 (SACK), RFC 3168 and 9768 (the ECN flags).
 //!
-//! Left out: the content of other options (MPTCP, MD5, AO, Fast Open), which
-//! are stepped over, and urgent data's place.
+//! Left out: the content of other options (MPTCP, MD5, AO, Fast Open), which are skipped, and the position of
+//! urgent data.
 
 mod options;
 
@@ -13,8 +13,7 @@ use crate::packet::{Fragment, Packet};
 /// TCP's IP protocol number.
 pub const PROTOCOL: u8 = 6;
 
-/// Octets of a header up to and with the window: all that some capture
-/// formats keep.
+/// Octets of a header up to and including the window: some capture formats store no more.
 const NEEDED: usize = 16;
 
 /// The nine flags of a TCP header, FIN lowest.
@@ -30,15 +29,15 @@ impl Flags {
     pub const RST: Flags = Flags(0x004);
     /// Push.
     pub const PSH: Flags = Flags(0x008);
-    /// The acknowledgment number counts.
+    /// The acknowledgment number is valid.
     pub const ACK: Flags = Flags(0x010);
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: Flags = Flags(0x020);
     /// ECN echo (RFC 3168).
     pub const ECE: Flags = Flags(0x040);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x080);
-    /// Accurate ECN (RFC 9768), once the nonce sum.
+    /// Accurate ECN (RFC 9768), formerly the nonce sum.
     pub const AE: Flags = Flags(0x100);
 
     /// Whether all flags of `other` are set.
@@ -87,9 +86,9 @@ pub struct Tcp<'a> {
     pub urgent: u16,
     /// Options.
     pub options: Options,
-    /// What was captured of the payload.
+    /// The captured bytes of the payload.
     pub payload: &'a [u8],
-    /// Octets of payload as sent.
+    /// Payload length in octets, as sent.
     pub payload_length: u32,
 }
 
@@ -105,19 +104,18 @@ pub enum TcpError {
     /// Fewer than 16 octets of it were captured, or sent.
     #[error("truncated TCP header")]
     Truncated,
-    /// The data offset is below 20 octets, or beyond a packet that is no fragment.
+    /// The data offset is below 20 octets, or exceeds an unfragmented packet.
     #[error("bad TCP data offset")]
     BadOffset,
 }
 
 impl<'a> Tcp<'a> {
-    /// Reads the segment that `packet` carries. Options that are not there
-    /// whole are [`Options::cut`]; so may be checksum and urgent pointer, which
-    /// are 0 then. On a hot path, try [`Tcp::plain`] before, which needs no
-    /// room in memory.
+    /// Reads the segment in `packet`. Incomplete options set [`Options::cut`]; the checksum and urgent pointer
+    /// may also be missing, and are then 0. On a hot path, try [`Tcp::plain`] first, whose result the compiler
+    /// can keep in registers.
     ///
     /// # Errors
-    /// As [`TcpError`] says.
+    /// See [`TcpError`].
     #[inline]
     pub fn parse(packet: &Packet<'a>) -> Result<Self, TcpError> {
         match Self::plain(packet) {
@@ -126,17 +124,15 @@ impl<'a> Tcp<'a> {
         }
     }
 
-    /// Reads the most frequent segments: all of the header captured, no options
-    /// or time stamps only. `None` for any other packet, which
-    /// [`parse`](Tcp::parse) tells more of.
+    /// Reads the most frequent segments: complete header, no options or only timestamps. `None` for any other
+    /// packet, which [`parse`](Tcp::parse) handles.
     #[inline(always)]
     #[must_use]
     pub fn plain(packet: &Packet<'a>) -> Option<Self> {
         if packet.protocol != PROTOCOL || packet.fragment == Fragment::Later {
             return None;
         }
-        // All is assembled where its options are known, so that they need not
-        // be copied.
+        // The struct is built where its options are known, so that they need not be copied.
         let (head, rest) = packet.transport.split_first_chunk::<20>()?;
         let header_length = (head[12] >> 4) * 4;
         let payload_length = packet.transport_length.checked_sub(header_length.into())?;
@@ -176,8 +172,8 @@ impl<'a> Tcp<'a> {
         Ok(Self::assemble(head, options, payload, payload_length))
     }
 
-    /// Reads a segment whose header is not all there: of which few octets were
-    /// captured, or whose header goes on in the next fragment.
+    /// Reads a segment with an incomplete header: one truncated by the capture, or one that continues in the
+    /// next fragment.
     #[cold]
     #[inline(never)]
     fn parse_cut(packet: &Packet<'a>) -> Result<Self, TcpError> {

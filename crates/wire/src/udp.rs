@@ -12,14 +12,13 @@ pub struct Udp<'a> {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Octets of header and payload, as the header says; 0 in a jumbogram.
+    /// RFC 768; RFC 8200 section 8.1.
     pub length: u16,
     /// Checksum as sent, 0 if there is none; see [`udp_ok`](crate::checksum::udp_ok).
     pub checksum: u16,
-    /// What was captured of the payload.
+    /// The captured bytes of the payload.
     pub payload: &'a [u8],
-    /// Octets of payload sent in this packet: fewer than `length` says in the
-    /// first of several fragments.
+    /// Payload octets in this packet: fewer than `length` states in the first of several fragments.
     pub payload_length: u32,
 }
 
@@ -35,16 +34,16 @@ pub enum UdpError {
     /// Fewer than 8 octets of it were captured, or sent.
     #[error("truncated UDP header")]
     Truncated,
-    /// The length is below 8 octets, and not 0.
+    /// The length is below 8 octets but not 0.
     #[error("bad UDP length")]
     BadLength,
 }
 
 impl<'a> Udp<'a> {
-    /// Reads the datagram that `packet` carries.
+    /// Reads the datagram in `packet`.
     ///
     /// # Errors
-    /// As [`UdpError`] says.
+    /// See [`UdpError`].
     #[inline]
     pub fn parse(packet: &Packet<'a>) -> Result<Self, UdpError> {
         if packet.protocol != PROTOCOL {

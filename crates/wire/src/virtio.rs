@@ -1,12 +1,13 @@
-//! The header that virtio puts before a packet, and Linux before one that goes through a TUN device: a checksum left
-//! open, and a packet that is several (virtio 1.3, 5.1.6; `linux/virtio_net.h`).
+//! The header that virtio places before a packet, and Linux before one on a TUN device. It describes a checksum
+//! left open and a packet to be split into several (virtio 1.3, 5.1.6; `linux/virtio_net.h`). Start reading at
+//! [`Header`].
 //!
-//! Numbers are in the machine's own order of octets, as on a TUN device that was told nothing else. Left out: the fields
-//! for receive-side coalescing, hash reports and tunnels.
+//! Numbers are in the machine's native byte order, the default of a TUN device. Left out: the fields for
+//! receive-side coalescing, hash reports and tunnels.
 
 /// Octets of the header.
 pub const LENGTH: usize = 10;
-/// Where in the header its flags are; 0 is that the packet is complete.
+/// Offset of the flags in the header; 0 means that the packet is complete.
 pub const FLAGS: usize = 0;
 /// Octets of the header with a count of merged buffers.
 pub const LENGTH_MERGED: usize = 12;
@@ -15,24 +16,24 @@ const NEEDS_CHECKSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
 const ECN: u8 = 0x80;
 
-/// What a packet that is several is cut into.
+/// What a packet left for segmentation is split into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Gso {
-    /// It is one packet.
+    /// The packet is not split.
     #[default]
     None,
     /// TCP segments over IPv4.
     TcpV4,
     /// TCP segments over IPv6.
     TcpV6,
-    /// UDP datagrams, over either.
+    /// UDP datagrams, over either version.
     Udp,
-    /// Something else, such as one UDP datagram in fragments (3).
+    /// Another kind, such as one UDP datagram in fragments (3).
     Other(u8),
 }
 
 impl Gso {
-    /// The kind of a number, without the bit for ECN.
+    /// The kind with that number, ignoring the ECN bit.
     #[must_use]
     pub const fn from_code(code: u8) -> Self {
         match code & !ECN {
@@ -60,24 +61,24 @@ impl Gso {
 /// The header (`struct virtio_net_hdr`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Header {
-    /// All flags as they came; see [`Header::needs_checksum`] and [`Header::is_checked`].
+    /// All flags as received; see [`Header::needs_checksum`] and [`Header::is_checked`].
     pub flags: u8,
-    /// What the packet is cut into.
+    /// What the packet is split into.
     pub gso: Gso,
-    /// The TCP segment has CWR set, which belongs to the first segment alone (RFC 3168 6.1.2).
+    /// The TCP segment has CWR set, which belongs only to the first segment (RFC 3168 6.1.2).
     pub ecn: bool,
-    /// Octets of all headers, a hint.
+    /// Octets of all headers, as a hint.
     pub header_length: u16,
-    /// Octets of payload in each segment but the last.
+    /// Octets of payload in every segment but the last.
     pub segment_size: u16,
-    /// From which octet on the checksum is to be summed.
+    /// Offset at which the checksummed range starts.
     pub checksum_start: u16,
-    /// Where it goes, so many octets behind `checksum_start`.
+    /// Offset of the checksum field after `checksum_start`.
     pub checksum_offset: u16,
 }
 
 impl Header {
-    /// Reads the header at the front of `octets`; `None` when they are fewer than [`LENGTH`].
+    /// Reads the header at the start of `octets`; `None` if they are shorter than [`LENGTH`].
     #[inline]
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<Self> {
@@ -108,13 +109,13 @@ impl Header {
         octets
     }
 
-    /// Whether the checksum is still to be completed: in its place is the sum of the pseudo header.
+    /// Whether the checksum must still be completed: its field holds the sum of the pseudo header.
     #[must_use]
     pub const fn needs_checksum(&self) -> bool {
         self.flags & NEEDS_CHECKSUM != 0
     }
 
-    /// Says that the checksum is to be completed.
+    /// Requests that the checksum be completed.
     #[must_use]
     pub const fn with_open_checksum(mut self, start: u16, offset: u16) -> Self {
         self.flags |= NEEDS_CHECKSUM;
@@ -123,7 +124,7 @@ impl Header {
         self
     }
 
-    /// Whether somebody has found the checksum right already.
+    /// Whether the checksum has already been verified.
     #[must_use]
     pub const fn is_checked(&self) -> bool {
         self.flags & DATA_VALID != 0

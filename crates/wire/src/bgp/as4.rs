@@ -1,12 +1,15 @@
-//! AS numbers of two octets, for peers that know no others: RFC 6793.
+//! Two-octet AS numbers, for peers that do not support four-octet ones: RFC 6793.
+//!
+//! Received two-octet paths and aggregators become four-octet ones here, and the reverse for sending. Start
+//! reading at [`merge_paths`] and [`to_two_octet`].
 
 use super::attr::{self, Attribute, code};
 use super::path::{AsPath, SegmentKind};
 
-/// What stands for an AS number that two octets cannot hold.
+/// The AS number sent in place of one that two octets cannot hold.
 pub const AS_TRANS: u16 = 23_456;
 
-/// What is wrong with the form of a path (RFC 7606, section 7.2).
+/// Why an AS_PATH is malformed (RFC 7606, section 7.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathFault {
     Kind,
@@ -15,14 +18,14 @@ pub(super) enum PathFault {
     Empty,
 }
 
-/// What a path that is well-formed holds.
+/// Properties of a well-formed path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PathSummary {
-    /// AS 0 is in it (RFC 7607).
+    /// The path contains AS 0 (RFC 7607).
     pub(super) has_zero: bool,
-    /// Segments of a confederation are in it.
+    /// The path has confederation segments.
     pub(super) has_confed: bool,
-    /// The first segment's kind, and its first AS.
+    /// The first segment's kind and its first AS.
     pub(super) first: Option<(SegmentKind, u32)>,
 }
 
@@ -53,7 +56,7 @@ pub(super) fn check<const N: usize>(value: &[u8]) -> Result<PathSummary, PathFau
     Ok(summary)
 }
 
-/// The segments of a path of two octets that is well-formed.
+/// The segments of a well-formed path with two-octet AS numbers.
 fn narrow_segments(value: &[u8]) -> impl Iterator<Item = (SegmentKind, &[[u8; 2]])> + Clone {
     let mut rest = value;
     std::iter::from_fn(move || {
@@ -71,8 +74,8 @@ fn emit_segment(kind: SegmentKind, asns: impl ExactSizeIterator<Item = u32>, out
     }
 }
 
-/// The path information (RFC 6793, section 4.2.3) from an AS_PATH of two octets and the AS4_PATH beside it, if there is
-/// one that counts; both are well-formed.
+/// Merges a two-octet AS_PATH with its AS4_PATH, if a usable one is present, into a four-octet path (RFC 6793,
+/// section 4.2.3). Both are well-formed.
 pub(super) fn merge_paths(as_path: &[u8], as4_path: Option<&[u8]>) -> Vec<u8> {
     let length = |(kind, asns): (SegmentKind, &[[u8; 2]])| match kind {
         SegmentKind::Sequence => asns.len(),
@@ -108,7 +111,7 @@ pub(super) fn merge_paths(as_path: &[u8], as4_path: Option<&[u8]>) -> Vec<u8> {
         if segment.kind.is_confed() {
             continue;
         }
-        // What was one sequence is one again.
+        // Rejoin a sequence that the AS4_PATH boundary had split.
         let joined = last_sequence
             .filter(|_| segment.kind == SegmentKind::Sequence)
             .and_then(|at| {
@@ -131,7 +134,7 @@ pub(super) fn merge_paths(as_path: &[u8], as4_path: Option<&[u8]>) -> Vec<u8> {
     out
 }
 
-/// AGGREGATOR of eight octets from one of six.
+/// Widens a six-octet AGGREGATOR to eight octets.
 pub(super) fn wide_aggregator(value: &[u8; 6]) -> [u8; 8] {
     let [a, b, address @ ..] = *value;
     let mut wide = [0, 0, a, b, 0, 0, 0, 0];
@@ -143,8 +146,8 @@ fn narrow(asn: u32) -> u16 {
     u16::try_from(asn).unwrap_or(AS_TRANS)
 }
 
-/// Appends canonical attributes in the form for a peer that knows no AS numbers of four octets (RFC 6793, section
-/// 4.2.2): with AS4_PATH and AS4_AGGREGATOR where numbers need them.
+/// Appends canonical attributes in the form for a peer without four-octet AS numbers (RFC 6793, section 4.2.2),
+/// adding AS4_PATH and AS4_AGGREGATOR where a number does not fit two octets.
 pub fn to_two_octet(attributes: &[u8], out: &mut Vec<u8>) {
     let mut as4_path = None;
     let mut as4_aggregator = None;

@@ -1,6 +1,6 @@
-//! Path attributes as octets: walking over them, reading known ones, writing one. RFC 4271, section 4.3.
+//! Path attributes as bytes: iterating over them, reading known ones, writing one. RFC 4271, section 4.3.
 //!
-//! [`ROWS`] lists what is known of each attribute: start reading there.
+//! Start reading at [`ROWS`], the table of everything known about each attribute.
 //!
 //! The readers take *canonical* attributes, as [`Update`](super::Update) returns them: AS numbers have four octets.
 
@@ -14,19 +14,19 @@ use super::path::AsPath;
 pub(super) use table::mandatory;
 pub use table::{Form, Mandatory, ROWS, Row, Shown, put, put_number, put_with, row};
 
-/// Flags of an attribute.
+/// Attribute flags.
 pub mod flag {
-    /// Not well-known.
+    /// Set on attributes that are not well-known.
     pub const OPTIONAL: u8 = 0x80;
-    /// To be passed on by those who do not know it.
+    /// A speaker that does not recognise the attribute passes it on.
     pub const TRANSITIVE: u8 = 0x40;
-    /// Was passed on by somebody who did not know it.
+    /// A speaker that did not recognise the attribute has passed it on.
     pub const PARTIAL: u8 = 0x20;
-    /// The length has two octets.
+    /// The length field has two octets.
     pub const EXTENDED: u8 = 0x10;
-    /// What a well-known attribute has.
+    /// Flags of a well-known attribute.
     pub const WELL_KNOWN: u8 = TRANSITIVE;
-    /// What an optional transitive attribute has.
+    /// Flags of an optional transitive attribute.
     pub const OPTIONAL_TRANSITIVE: u8 = OPTIONAL | TRANSITIVE;
 }
 
@@ -70,26 +70,26 @@ pub mod code {
     pub const OTC: u8 = 35;
 }
 
-/// An attribute as it lies in a message.
+/// One attribute as encoded in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attribute<'a> {
-    /// Its flags, of [`flag`].
+    /// Flags; see [`flag`].
     pub flags: u8,
-    /// Its type, of [`code`].
+    /// Type; see [`code`].
     pub code: u8,
     /// Its value.
     pub value: &'a [u8],
-    /// All of it: flags, type, length, value.
+    /// The whole attribute: flags, type, length, value.
     pub octets: &'a [u8],
 }
 
-/// Walks over attributes; ends at the first that is not whole.
+/// Iterates over attributes; stops at the first incomplete one.
 #[derive(Debug, Clone)]
 pub struct Attributes<'a> {
     rest: &'a [u8],
 }
 
-/// Walks over attributes.
+/// Iterates over attributes.
 #[must_use]
 #[inline]
 pub const fn iter(octets: &[u8]) -> Attributes<'_> {
@@ -97,7 +97,7 @@ pub const fn iter(octets: &[u8]) -> Attributes<'_> {
 }
 
 impl<'a> Attributes<'a> {
-    /// What was not walked over; after the end, what is no whole attribute.
+    /// The bytes not yet visited; after the end, the bytes that form no complete attribute.
     #[must_use]
     #[inline]
     pub const fn rest(&self) -> &'a [u8] {
@@ -135,7 +135,7 @@ pub fn find(attributes: &[u8], code: u8) -> Option<Attribute<'_>> {
     iter(attributes).find(|attribute| attribute.code == code)
 }
 
-/// A route's origin (RFC 4271, section 5.1.1); the smaller, the better.
+/// A route's origin (RFC 4271, section 5.1.1); the decision process prefers the smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Origin {
@@ -148,7 +148,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The origin of that number.
+    /// The origin with that number.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
@@ -159,7 +159,7 @@ impl Origin {
         }
     }
 
-    /// The letter that stands in tables: `i`, `e` or `?`.
+    /// The letter shown in tables: `i`, `e` or `?`.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -180,7 +180,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// ORIGIN; [`Origin::Incomplete`] where there is none.
+/// ORIGIN; [`Origin::Incomplete`] if absent.
 #[must_use]
 pub fn origin(attributes: &[u8]) -> Origin {
     match find(attributes, code::ORIGIN).map(|attribute| attribute.value) {
@@ -189,13 +189,13 @@ pub fn origin(attributes: &[u8]) -> Origin {
     }
 }
 
-/// AS_PATH; the empty one where there is none.
+/// AS_PATH; an empty path if absent.
 #[must_use]
 pub fn as_path(attributes: &[u8]) -> AsPath<'_> {
     AsPath::new(find(attributes, code::AS_PATH).map_or(&[], |attribute| attribute.value))
 }
 
-/// The only number in an attribute of four octets.
+/// The value of an attribute that is one four-octet number.
 #[must_use]
 #[inline]
 pub fn number(attributes: &[u8], code: u8) -> Option<u32> {
@@ -233,7 +233,7 @@ pub fn otc(attributes: &[u8]) -> Option<u32> {
     number(attributes, code::OTC)
 }
 
-/// Whether there is an ATOMIC_AGGREGATE.
+/// Whether ATOMIC_AGGREGATE is present.
 #[must_use]
 pub fn atomic_aggregate(attributes: &[u8]) -> bool {
     find(attributes, code::ATOMIC_AGGREGATE).is_some()
@@ -249,7 +249,7 @@ pub fn aggregator(attributes: &[u8]) -> Option<(u32, Ipv4Addr)> {
     Some((u32::from_be_bytes([a, b, c, d]), address.into()))
 }
 
-/// The records of `N` octets in the attribute of that type.
+/// The `N`-octet records in the attribute of that type.
 #[inline]
 fn records<const N: usize>(attributes: &[u8], code: u8) -> &[[u8; N]] {
     find(attributes, code).map_or(&[], |attribute| attribute.value.as_chunks().0)
@@ -294,11 +294,11 @@ impl Community {
     pub const GRACEFUL_SHUTDOWN: Community = Community(0xffff_0000);
     /// BLACKHOLE (RFC 7999).
     pub const BLACKHOLE: Community = Community(0xffff_029a);
-    /// NO_EXPORT: not outside the AS or confederation.
+    /// NO_EXPORT: do not advertise outside the AS or confederation.
     pub const NO_EXPORT: Community = Community(0xffff_ff01);
-    /// NO_ADVERTISE: to nobody.
+    /// NO_ADVERTISE: do not advertise to any peer.
     pub const NO_ADVERTISE: Community = Community(0xffff_ff02);
-    /// NO_EXPORT_SUBCONFED: to no external peer, not even of the confederation.
+    /// NO_EXPORT_SUBCONFED: do not advertise to external peers, not even within the confederation.
     pub const NO_EXPORT_SUBCONFED: Community = Community(0xffff_ff03);
     /// NOPEER (RFC 3765).
     pub const NO_PEER: Community = Community(0xffff_ff04);
@@ -326,7 +326,7 @@ impl fmt::Display for Community {
 impl std::str::FromStr for Community {
     type Err = CommunityError;
 
-    /// Reads what [`Display`](fmt::Display) writes.
+    /// Reads the format that [`Display`](fmt::Display) writes.
     fn from_str(text: &str) -> Result<Self, CommunityError> {
         if let Some((community, _)) = Self::NAMES.iter().find(|(_, name)| *name == text) {
             return Ok(*community);
@@ -344,7 +344,7 @@ impl std::str::FromStr for Community {
 pub struct ExtCommunity(pub u64);
 
 impl fmt::Display for ExtCommunity {
-    /// `RT:64496:14` and `SoO:192.0.2.1:14` where that is it, sixteen digits otherwise.
+    /// `RT:64496:14` and `SoO:192.0.2.1:14` for route targets and route origins, sixteen hex digits otherwise.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [kind, subtype, value @ ..] = self.0.to_be_bytes();
         let name = match subtype {
@@ -383,7 +383,7 @@ impl fmt::Display for ExtCommunity {
 pub struct LargeCommunity(pub [u32; 3]);
 
 impl LargeCommunity {
-    /// Reads the twelve octets of one.
+    /// Reads a twelve-octet large community.
     fn from_octets(octets: [u8; 12]) -> Self {
         let mut words = [0; 3];
         for (word, octets) in words.iter_mut().zip(octets.as_chunks().0) {
@@ -404,13 +404,13 @@ impl fmt::Display for LargeCommunity {
 impl std::str::FromStr for LargeCommunity {
     type Err = CommunityError;
 
-    /// Reads what [`Display`](fmt::Display) writes.
+    /// Reads the format that [`Display`](fmt::Display) writes.
     fn from_str(text: &str) -> Result<Self, CommunityError> {
         numbers::<3>(text).map(LargeCommunity)
     }
 }
 
-/// A text that is no community.
+/// The text is not a community.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a community: numbers with : between them, or a well-known name")]
 pub struct CommunityError;
@@ -434,14 +434,14 @@ fn numbers<const N: usize>(text: &str) -> Result<[u32; N], CommunityError> {
 /// The longest value, in octets.
 pub const VALUE_LEN_MAX: usize = 65_535;
 
-/// Appends one attribute; its length has two octets where it needs them, whatever `flags` says. What is over
-/// [`VALUE_LEN_MAX`] octets is cut off.
+/// Appends one attribute. The length field has two octets if the value needs it, whatever `flags` has set. A
+/// value longer than [`VALUE_LEN_MAX`] octets is truncated.
 #[inline]
 pub fn emit(flags: u8, code: u8, value: &[u8], out: &mut Vec<u8>) {
     emit_with(flags, code, out, |out| out.extend_from_slice(value));
 }
 
-/// As [`emit`] does, a value that `write` appends.
+/// Like [`emit`], for a value that `write` appends.
 pub fn emit_with(flags: u8, code: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[flags & !flag::EXTENDED, code, 0]);
@@ -458,7 +458,7 @@ pub fn emit_with(flags: u8, code: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut
     out.insert(start + 3, low);
 }
 
-/// Appends an attribute again as it is, but with the Partial bit if we are one who passes it on without knowing it
+/// Appends an attribute unchanged, but sets the Partial bit if this speaker passes it on without recognising it
 /// (RFC 4271, section 5).
 #[inline]
 pub fn pass_on(attribute: &Attribute<'_>, out: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! Capabilities of an OPEN message: RFC 5492 and those that define one.
+//! Capabilities in an OPEN message: RFC 5492 and the RFCs that define each one.
 
 use std::fmt;
 
@@ -17,8 +17,8 @@ mod number {
     pub(super) const FQDN: u8 = 73;
 }
 
-/// A capability. One whose value is not as its specification says counts as not understood
-/// ([`Unknown`](Capability::Unknown)), which is to be ignored (RFC 5492, section 3).
+/// A capability. A value that violates its specification is treated as not understood
+/// ([`Unknown`](Capability::Unknown)) and must be ignored (RFC 5492, section 3).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Capability {
     /// Multiprotocol extensions (RFC 4760, section 8).
@@ -31,21 +31,21 @@ pub enum Capability {
     Role(u8),
     /// Graceful restart (RFC 4724).
     GracefulRestart(GracefulRestart),
-    /// Four-octet AS numbers, and the sender's (RFC 6793).
+    /// Four-octet AS numbers, and the sender's own number (RFC 6793).
     FourOctetAs(u32),
-    /// Several paths of a prefix (RFC 7911); what the sender can do. Entries with another number than 1 to 3 are left
-    /// out.
+    /// Multiple paths per prefix (RFC 7911): what the sender supports. Entries with a mode other than 1 to 3
+    /// are dropped.
     AddPath(Vec<(AfiSafi, AddPathMode)>),
     /// Enhanced route refresh (RFC 7313).
     EnhancedRouteRefresh,
-    /// The sender's host and domain name (draft-walton-bgp-hostname-capability), of any octets.
+    /// The sender's host and domain name (draft-walton-bgp-hostname-capability), as arbitrary bytes.
     Fqdn {
         /// Host name.
         host: Vec<u8>,
         /// Domain name; often empty.
         domain: Vec<u8>,
     },
-    /// Any other.
+    /// Any other capability.
     Unknown {
         /// Capability Code.
         code: u8,
@@ -54,33 +54,33 @@ pub enum Capability {
     },
 }
 
-/// What the graceful restart capability says (RFC 4724, section 3).
+/// The graceful restart capability (RFC 4724, section 3).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct GracefulRestart {
-    /// Restart State (R): the sender has restarted, so nobody is to wait for its End-of-RIB.
+    /// Restart State (R): the sender has restarted, so the receiver must not wait for its End-of-RIB.
     pub restarted: bool,
-    /// Graceful Notification (N, RFC 8538): a NOTIFICATION also begins a graceful restart.
+    /// Graceful Notification (N, RFC 8538): a NOTIFICATION also starts a graceful restart.
     pub notification: bool,
-    /// Seconds until the session is there again, at most 4,095.
+    /// Seconds until the session is expected to be re-established, at most 4,095.
     pub time_s: u16,
-    /// Families, and for each whether its forwarding state was preserved (F).
+    /// Families, each with whether its forwarding state was preserved (F).
     pub families: Vec<(AfiSafi, bool)>,
 }
 
-/// Who sends several paths (RFC 7911, section 4).
+/// Which directions of multiple paths the sender supports (RFC 7911, section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AddPathMode {
-    /// The sender of the capability can receive them.
+    /// The sender can receive multiple paths.
     Receive = 1,
-    /// It can send them.
+    /// The sender can send multiple paths.
     Send = 2,
     /// Both.
     Both = 3,
 }
 
 impl AddPathMode {
-    /// The mode of that number.
+    /// The mode with that number.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
@@ -91,20 +91,20 @@ impl AddPathMode {
         }
     }
 
-    /// Whether it can receive several paths.
+    /// Whether the sender can receive multiple paths.
     #[must_use]
     pub const fn receives(self) -> bool {
         self as u8 & 1 != 0
     }
 
-    /// Whether it can send several paths.
+    /// Whether the sender can send multiple paths.
     #[must_use]
     pub const fn sends(self) -> bool {
         self as u8 & 2 != 0
     }
 }
 
-/// What an AS is to its neighbour (RFC 9234, section 4).
+/// The relationship of an AS to its neighbour (RFC 9234, section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
@@ -121,7 +121,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role of that number.
+    /// The role with that number.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
@@ -134,7 +134,7 @@ impl Role {
         }
     }
 
-    /// The role that the other side has to have (RFC 9234, section 4.2).
+    /// The role that the other side must have (RFC 9234, section 4.2).
     #[must_use]
     pub const fn opposite(self) -> Self {
         match self {
@@ -182,7 +182,7 @@ impl Capability {
         }
     }
 
-    /// Reads the capability of that code.
+    /// Reads the capability with that code.
     pub(super) fn read(code: u8, value: &[u8]) -> Self {
         Capability::known(code, value).unwrap_or_else(|| Capability::Unknown {
             code,

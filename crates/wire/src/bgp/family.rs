@@ -1,12 +1,12 @@
-//! Address families (RFC 4760): which there are, and what sets one apart from another.
+//! Address families (RFC 4760): the list of families, and what differs between them.
 //!
-//! A family is a type that implements [`Family`], in a file of its own. [`FamilyId`] names a family at run time, and
-//! [`with_family!`](crate::with_family) goes from the name to the type. To add a family, write its file, name it with
-//! `mod`, and add a line to the list below: the identifiers, the sets, the codec, the tables of the `bgp` crate and the
-//! names in configuration files follow from that list.
+//! A family is a type that implements [`Family`], in its own file. [`FamilyId`] names a family at run time, and
+//! [`with_family!`](crate::with_family) maps the name to the type. To add a family, write its file, declare it
+//! with `mod`, and add a line to the list below. The identifiers, the sets, the codec, the tables of the `bgp`
+//! crate and the names in configuration files all follow from that list.
 //!
-//! Left out: families whose routes are no prefixes (VPN, EVPN, FlowSpec). [`Prefix`] and [`Nlri`](super::Nlri) would
-//! have to become wider for those.
+//! Left out: families whose routes are not address prefixes (VPN, EVPN, FlowSpec). They would need a wider
+//! [`Prefix`] and [`Nlri`](super::Nlri).
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,16 +17,16 @@ use super::update::NextHop;
 mod ipv4_unicast;
 mod ipv6_unicast;
 
-/// Where an UPDATE message carries the routes of a family and their next hop.
+/// Where an UPDATE message carries a family's routes and their next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// In the fields of RFC 4271, section 4.3, with the next hop in NEXT_HOP. Only IPv4 unicast has this place.
+    /// In the fields of RFC 4271, section 4.3, with the next hop in NEXT_HOP. Only IPv4 unicast uses these.
     Fields,
     /// In MP_REACH_NLRI and MP_UNREACH_NLRI, with the next hop in MP_REACH_NLRI (RFC 4760).
     Multiprotocol,
 }
 
-/// What a table hashes of an NLRI.
+/// The words of an NLRI that a hash table hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashWords {
     /// One word.
@@ -35,9 +35,9 @@ pub enum HashWords {
     Three([u64; 3]),
 }
 
-/// An address family that this implementation carries.
+/// An address family that this implementation supports.
 pub trait Family: Copy + Default + fmt::Debug + Send + Sync + 'static {
-    /// The destination of a route without its length in bits, as a table stores it.
+    /// A route's destination without its prefix length, as a table stores it.
     type Nlri: Copy + Eq + fmt::Debug;
 
     /// The family's name at run time.
@@ -57,28 +57,29 @@ pub trait Family: Copy + Default + fmt::Debug + Send + Sync + 'static {
     /// The lengths that a next hop may have, in octets.
     const NEXT_HOP_LENS: &'static [usize];
 
-    /// The stored form of a prefix of this family.
+    /// Converts a prefix of this family to its stored form.
     fn split(prefix: Prefix) -> Self::Nlri;
-    /// The prefix of a stored form and its length.
+    /// Rebuilds the prefix from its stored form and length.
     fn join(nlri: Self::Nlri, len: u8) -> Prefix;
-    /// What a table hashes.
+    /// The words that a table hashes.
     fn hash_words(nlri: Self::Nlri, len: u8) -> HashWords;
-    /// Reads a prefix of `len` bits from the octets that follow its length. Octets after the prefix are ignored.
+    /// Reads a prefix of `len` bits from the octets after its length octet. Later octets are ignored.
     fn read(octets: &[u8], len: u8) -> Prefix;
-    /// Appends a prefix: its length, and at least the octets that the length needs. The caller cuts off the rest.
+    /// Appends a prefix: its length octet, and at least as many octets as the length needs. The caller
+    /// truncates the rest.
     fn write(prefix: Prefix, out: &mut Vec<u8>);
-    /// The first address of a prefix.
+    /// The prefix's first address.
     fn address(prefix: Prefix) -> IpAddr;
 
     /// Reads a next hop, which has one of [`NEXT_HOP_LENS`](Self::NEXT_HOP_LENS).
     fn read_next_hop(octets: &[u8]) -> Option<NextHop>;
     /// Whether routes of this family can have this next hop.
     fn takes(next_hop: NextHop) -> bool;
-    /// The next hop towards a router that has these addresses.
+    /// The next hop to advertise for a router with these addresses.
     fn own_next_hop(v4: Option<Ipv4Addr>, v6: Option<Ipv6Addr>) -> Option<NextHop>;
 }
 
-/// Defines [`FamilyId`] and the macros that follow from the list of families.
+/// Defines [`FamilyId`] and the macros derived from the list of families.
 macro_rules! families {
     ($d:tt: $($table:ident: $family:ident,)+) => {
         $(pub use $table::$family;)+
@@ -98,11 +99,11 @@ macro_rules! families {
             pub const ALL: [FamilyId; FAMILIES] = [$(FamilyId::$family),+];
         }
 
-        /// How many families there are: the length of arrays with an entry for each.
+        /// The number of families: the length of per-family arrays.
         pub const FAMILIES: usize = [$(stringify!($family)),+].len();
 
-        /// Evaluates an expression with the type of a family whose [`FamilyId`](crate::bgp::FamilyId) is known at run
-        /// time: `with_family!(id, F => F::BITS)`.
+        /// Evaluates an expression with the type of a family whose [`FamilyId`](crate::bgp::FamilyId) is known
+        /// only at run time: `with_family!(id, F => F::BITS)`.
         #[macro_export]
         macro_rules! with_family {
             ($d id:expr, $d f:ident => $d body:expr) => {
@@ -115,7 +116,7 @@ macro_rules! families {
             };
         }
 
-        /// Calls a macro with all families as `field_name: Type,`, for what is declared once for each family.
+        /// Calls a macro with every family as `field_name: Type,`, for per-family declarations.
         #[macro_export]
         macro_rules! for_each_family {
             ($d callback:ident) => {
@@ -132,11 +133,11 @@ families! { $:
 }
 
 impl FamilyId {
-    /// The family whose routes stand in the fields of RFC 4271 ([`Place::Fields`]), and which a session carries that
-    /// negotiates none.
+    /// The family carried in the fields of RFC 4271 ([`Place::Fields`]). A session that negotiates no family
+    /// uses it.
     pub const IN_FIELDS: FamilyId = FamilyId::Ipv4Unicast;
 
-    /// A number from 0 on, for arrays with an entry for each family.
+    /// A zero-based number, for per-family arrays.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
@@ -178,7 +179,7 @@ impl FamilyId {
         }
     }
 
-    /// The family that follows in [`ALL`](Self::ALL).
+    /// The next family in [`ALL`](Self::ALL).
     #[must_use]
     pub fn next(self) -> Option<Self> {
         FamilyId::ALL.get(self.index() + 1).copied()
@@ -198,7 +199,7 @@ impl FamilyId {
         with_family!(self, F => F::takes(next_hop))
     }
 
-    /// The next hop towards a router that has these addresses.
+    /// The next hop to advertise for a router with these addresses.
     #[must_use]
     pub fn own_next_hop(self, v4: Option<Ipv4Addr>, v6: Option<Ipv6Addr>) -> Option<NextHop> {
         with_family!(self, F => F::own_next_hop(v4, v6))
@@ -211,7 +212,7 @@ impl fmt::Display for FamilyId {
     }
 }
 
-/// An address family as the wire names it (RFC 4760), whether it is carried here or not.
+/// An address family by its numbers (RFC 4760), supported or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AfiSafi {
     /// Address Family Identifier.
@@ -221,7 +222,7 @@ pub struct AfiSafi {
 }
 
 impl AfiSafi {
-    /// The family, if it is carried here.
+    /// The family, if it is supported.
     #[must_use]
     #[inline]
     pub fn family(self) -> Option<FamilyId> {
@@ -264,16 +265,16 @@ impl Families {
     pub const NONE: Families = Families(0);
     /// Every family.
     pub const ALL: Families = Families(((1_u16 << FAMILIES) - 1) as u8);
-    /// IPv4 unicast, which a session carries that negotiates no family (RFC 4760, section 8).
+    /// IPv4 unicast, used by a session that negotiates no family (RFC 4760, section 8).
     pub const IPV4: Families = Families::NONE.with(FamilyId::IN_FIELDS);
 
-    /// The set with one more family.
+    /// The set plus one family.
     #[must_use]
     pub const fn with(self, family: FamilyId) -> Self {
         Families(self.0 | 1 << family.index())
     }
 
-    /// The set without a family.
+    /// The set minus one family.
     #[must_use]
     pub const fn without(self, family: FamilyId) -> Self {
         Families(self.0 & !(1 << family.index()))

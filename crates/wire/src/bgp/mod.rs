@@ -1,20 +1,20 @@
-//! BGP-4 messages (RFC 4271) and what is in them.
+//! BGP-4 messages (RFC 4271), read and written.
 //!
-//! - [`frame`]: the header (section 4.1), and how far a message reaches.
+//! - [`frame`]: the header (section 4.1), and where a message ends in a stream. Start reading here.
 //! - [`Open`] and [`Capability`]: section 4.2; RFC 5492, RFC 9072.
 //! - [`Update`]: section 4.3; RFC 4760, with the error handling of RFC 7606. [`attr`] reads and writes path attributes,
 //!   [`AsPath`] one of them.
 //! - [`UpdateWriter`]: routes with equal attributes, packed into messages.
 //! - [`Notification`]: section 4.5. [`RouteRefresh`]: RFC 2918, RFC 7313.
-//! - [`Family`]: what sets one address family apart from another, and [`FamilyId`], its name at run time.
+//! - [`Family`]: what differs between address families; [`FamilyId`], a family's name at run time.
 //! - [`Prefix`], [`Nlri`]: the destination of a route.
 //!
-//! Also read before: RFC 1997, 4360, 4456, 4486, 4724, 5065, 5701, 6286, 6608, 6793, 7607, 7911, 8092, 8654, 9003,
-//! 9234.
+//! Further RFCs used: RFC 1997, 4360, 4456, 4486, 4724, 5065, 5701, 6286, 6608, 6793, 7607, 7911, 8092, 8654,
+//! 9003, 9234.
 //!
-//! Left out: families other than IPv4 and IPv6 unicast (recognised and passed over), IPv6 next hops of IPv4 routes
-//! (RFC 8950), outbound route filters (RFC 5291), and the choice to disable an address family where RFC 7606 has one:
-//! the session is reset.
+//! Left out: families other than IPv4 and IPv6 unicast (recognised and skipped), IPv6 next hops of IPv4 routes
+//! (RFC 8950) and outbound route filters (RFC 5291). Where RFC 7606 offers to disable an address family, the
+//! session is reset instead.
 
 #[macro_use]
 mod family;
@@ -50,13 +50,13 @@ pub use writer::{TooLong, UpdateWriter};
 
 use notification::{code, header};
 
-/// The TCP port.
+/// BGP's TCP port.
 pub const PORT: u16 = 179;
 /// Octets of marker, length and type.
 pub const HEADER_LEN: usize = 19;
 /// The longest message (RFC 4271, section 4.1).
 pub const MESSAGE_MAX: usize = 4_096;
-/// The longest message where RFC 8654 was agreed on; OPEN and KEEPALIVE stay below [`MESSAGE_MAX`].
+/// The longest message once RFC 8654 is negotiated; OPEN and KEEPALIVE stay below [`MESSAGE_MAX`].
 pub const EXTENDED_MAX: usize = 65_535;
 /// A whole KEEPALIVE message.
 pub const KEEPALIVE: [u8; HEADER_LEN] = {
@@ -84,7 +84,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The type of that number.
+    /// The type with that number.
     #[must_use]
     #[inline]
     pub const fn from_number(number: u8) -> Option<Self> {
@@ -98,7 +98,7 @@ impl Kind {
         }
     }
 
-    /// The shortest message of the type, in octets; a ROUTE-REFRESH that is too short has an error of its own.
+    /// The type's shortest message, in octets. A ROUTE-REFRESH that is too short has its own error code.
     const fn len_min(self) -> usize {
         match self {
             Kind::Open => 29,
@@ -108,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// The longest message of the type, where others may have `max` octets.
+    /// The type's longest message; `max` octets for types that can be extended.
     const fn len_max(self, max: usize) -> usize {
         match self {
             Kind::Keepalive => HEADER_LEN,
@@ -118,14 +118,15 @@ impl Kind {
     }
 }
 
-/// A message's type, what follows its header, and its whole length in octets.
+/// A message's type, the bytes after its header, and its total length in octets.
 pub type Framed<'a> = Option<(Kind, &'a [u8], usize)>;
 
-/// The message at the beginning of a stream: its type, what follows its header, and its whole length in octets. `None`
-/// as long as it is not all there. `max` is [`MESSAGE_MAX`], or [`EXTENDED_MAX`] where we announced that.
+/// The first message of a stream: its type, the bytes after its header, and its total length in octets. `None`
+/// until the message is complete. `max` is [`MESSAGE_MAX`], or [`EXTENDED_MAX`] if we announced extended
+/// messages.
 ///
 /// # Errors
-/// A header that is not one (RFC 4271, section 6.1), as soon as its 19 octets are there.
+/// An invalid header (RFC 4271, section 6.1), as soon as its 19 octets have arrived.
 #[inline]
 pub fn frame(octets: &[u8], max: usize) -> Result<Framed<'_>, Notification> {
     let Some(header) = octets.first_chunk::<HEADER_LEN>() else {
@@ -154,7 +155,7 @@ fn header_fault(is_marked: bool, len: usize, max: usize, kind: u8) -> Notificati
     }
 }
 
-/// Appends the header of a message with so many octets behind it.
+/// Appends the header of a message with a body of that many octets.
 fn emit_header(kind: Kind, body_len: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0xff; 16]);
     out.extend_from_slice(&((HEADER_LEN + body_len) as u16).to_be_bytes());

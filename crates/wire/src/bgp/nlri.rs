@@ -3,7 +3,7 @@
 use super::family::{Family, FamilyId};
 use super::prefix::{Nlri, Prefix};
 
-/// A field of prefixes that was checked (RFC 7606, section 5.3): walking over it meets no fault.
+/// A validated field of prefixes (RFC 7606, section 5.3): iterating over it meets no fault.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block<'a> {
     octets: &'a [u8],
@@ -18,8 +18,8 @@ impl<'a> Block<'a> {
         has_path_ids: false,
     };
 
-    /// Checks a field: each length is one of the family, and the last prefix ends where the field does. `None` if
-    /// that is not so.
+    /// Validates a field: every length is valid for the family, and the last prefix ends exactly at the field's
+    /// end. `None` if not.
     #[inline]
     pub(super) fn check(octets: &'a [u8], family: FamilyId, has_path_ids: bool) -> Option<Self> {
         let len_max = family.bits();
@@ -62,17 +62,17 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Walks over the prefixes of up to four fields of a message, in their order.
+/// Iterates over the prefixes of up to four fields of a message, in order.
 #[derive(Debug, Clone)]
 pub struct Nlris<'a> {
     current: Block<'a>,
-    /// Those that follow, the next one last.
+    /// The remaining fields, the next one last.
     following: [Block<'a>; 3],
     count: usize,
 }
 
 impl<'a> Nlris<'a> {
-    /// The next field comes last.
+    /// The next field is stored last.
     pub(super) fn new(blocks: &[Block<'a>]) -> Self {
         let mut nlris = Nlris {
             current: Block::EMPTY,
@@ -89,7 +89,7 @@ impl<'a> Nlris<'a> {
         nlris
     }
 
-    /// A field that stands alone; `None` where it is not well-formed (RFC 7606, section 5.3).
+    /// A single field; `None` if it is malformed (RFC 7606, section 5.3).
     #[must_use]
     pub fn of(octets: &'a [u8], family: FamilyId, has_path_ids: bool) -> Option<Self> {
         Some(Nlris {
@@ -99,7 +99,7 @@ impl<'a> Nlris<'a> {
         })
     }
 
-    /// Whether there is none (left).
+    /// Whether no prefix is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.current.is_empty()
@@ -120,14 +120,14 @@ impl Iterator for Nlris<'_> {
     }
 }
 
-/// Octets that a prefix takes.
+/// Octets that an encoded prefix takes.
 #[must_use]
 #[inline]
 pub fn encoded_len(prefix: Prefix, has_path_id: bool) -> usize {
     1 + usize::from(prefix.len()).div_ceil(8) + if has_path_id { 4 } else { 0 }
 }
 
-/// Appends a prefix, with its path identifier where `has_path_id`.
+/// Appends a prefix, preceded by its path identifier if `has_path_id`.
 #[inline]
 pub fn emit(nlri: Nlri, has_path_id: bool, out: &mut Vec<u8>) {
     if has_path_id {

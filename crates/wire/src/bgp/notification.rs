@@ -115,34 +115,34 @@ pub mod cease {
 /// The only subcode of [`code::ROUTE_REFRESH`]: Invalid Message Length.
 pub const REFRESH_LENGTH: u8 = 1;
 
-/// The most octets of a shutdown communication (RFC 9003, section 2).
+/// The longest shutdown communication, in octets (RFC 9003, section 2).
 pub const TEXT_LEN_MAX: usize = 255;
 
-/// The most octets of data that fit a message of 4,096 octets.
+/// The most data octets that fit a message of 4,096 octets.
 pub const DATA_LEN_MAX: usize = super::MESSAGE_MAX - HEADER_LEN - 2;
 
-/// Why a session ends: what is told to the peer, or what the peer told.
+/// Why a session ends: the NOTIFICATION that this speaker sends or the peer sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Notification {
     /// Error code, of [`code`].
     pub code: u8,
-    /// Error subcode; 0 where there is none.
+    /// Error subcode; 0 if none.
     pub subcode: u8,
-    /// Data, by code and subcode.
+    /// Data; its meaning depends on code and subcode.
     pub data: Vec<u8>,
 }
 
 /// A shutdown communication as it was received (RFC 9003).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text<'a> {
-    /// A text.
+    /// Valid text.
     Utf8(&'a str),
-    /// Not UTF-8, or its length is wrong: to be shown as octets only (section 4).
+    /// Not UTF-8, or a wrong length: to be shown as raw bytes only (section 4).
     Malformed(&'a [u8]),
 }
 
 impl Notification {
-    /// Without data.
+    /// A notification without data.
     #[must_use]
     pub const fn new(code: u8, subcode: u8) -> Self {
         Notification {
@@ -152,7 +152,7 @@ impl Notification {
         }
     }
 
-    /// With data, of which more than [`DATA_LEN_MAX`] octets are cut off.
+    /// A notification with data, truncated to [`DATA_LEN_MAX`] octets.
     #[must_use]
     pub fn with_data(code: u8, subcode: u8, data: &[u8]) -> Self {
         Notification {
@@ -162,8 +162,8 @@ impl Notification {
         }
     }
 
-    /// Cease with a text for the peer's operator (RFC 9003), cut at a character where it is longer than
-    /// [`TEXT_LEN_MAX`] octets. An empty text is none.
+    /// Cease with a text for the peer's operator (RFC 9003), truncated at a character boundary to
+    /// [`TEXT_LEN_MAX`] octets. An empty text is omitted.
     #[must_use]
     pub fn cease(subcode: u8, text: &str) -> Self {
         let mut notification = Notification::new(code::CEASE, subcode);
@@ -175,10 +175,11 @@ impl Notification {
         notification
     }
 
-    /// Reads what follows the header.
+    /// Reads the bytes after the header.
     ///
     /// # Errors
-    /// Bad Message Length, when there are fewer than two octets; which no message from [`frame`](super::frame) has.
+    /// Bad Message Length if there are fewer than two octets; no message from [`frame`](super::frame) is that
+    /// short.
     pub fn read(body: &[u8]) -> Result<Self, Notification> {
         let [code, subcode, data @ ..] = body else {
             let len = (HEADER_LEN + body.len()) as u16;
@@ -195,7 +196,7 @@ impl Notification {
         })
     }
 
-    /// Appends the whole message; data over [`DATA_LEN_MAX`] octets are cut off.
+    /// Appends the complete message; data is truncated to [`DATA_LEN_MAX`] octets.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let data = &self.data[..self.data.len().min(DATA_LEN_MAX)];
         emit_header(Kind::Notification, 2 + data.len(), out);
@@ -204,7 +205,7 @@ impl Notification {
         out.extend_from_slice(data);
     }
 
-    /// What the peer's operator says of a shutdown or reset; `None` where nothing is said.
+    /// The text that the peer's operator gave for a shutdown or reset; `None` if there is none.
     #[must_use]
     pub fn text(&self) -> Option<Text<'_>> {
         if self.code != code::CEASE || !matches!(self.subcode, cease::SHUTDOWN | cease::RESET) {
@@ -224,7 +225,7 @@ impl Notification {
         }
     }
 
-    /// The code's name; `"Unknown"` of others.
+    /// The code's name; `"Unknown"` for other codes.
     #[must_use]
     pub fn code_name(&self) -> &'static str {
         match self.code {
@@ -240,7 +241,7 @@ impl Notification {
         }
     }
 
-    /// The subcode's name; `None` of those that have none.
+    /// The subcode's name; `None` if it has none.
     #[must_use]
     pub fn subcode_name(&self) -> Option<&'static str> {
         let names: &[&str] = match self.code {
@@ -301,7 +302,7 @@ impl Notification {
 }
 
 impl fmt::Display for Notification {
-    /// `Cease/Administrative Shutdown`, with numbers for what has no name, and a text where there is one.
+    /// `Cease/Administrative Shutdown`, with numbers for unnamed codes, and the text if there is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.code_name() {
             "Unknown" => write!(f, "code {}", self.code)?,
@@ -313,14 +314,15 @@ impl fmt::Display for Notification {
             None => {}
         }
         match self.text() {
-            // A text from outside prints escaped, so that it cannot look like a line of ours (RFC 9003, section 6).
+            // The peer's text is printed escaped, so that it cannot imitate a log line of ours (RFC 9003,
+            // section 6).
             Some(Text::Utf8(text)) => write!(f, " {text:?}"),
             Some(Text::Malformed(_)) | None => Ok(()),
         }
     }
 }
 
-/// The longest length of at most `len` octets that cuts no character.
+/// The longest prefix length of at most `len` octets that splits no character.
 fn boundary(text: &str, len: usize) -> usize {
     let mut len = len.min(text.len());
     while !text.is_char_boundary(len) {

@@ -5,13 +5,13 @@ use super::notification::{code, open};
 use super::writer::TooLong;
 use super::{AS_TRANS, HEADER_LEN, Kind, MESSAGE_MAX, Notification, emit_header};
 
-/// The version that is spoken.
+/// The supported version.
 const VERSION: u8 = 4;
 /// Octets before the optional parameters' length.
 const FIXED_LEN: usize = 9;
-/// The optional parameter that has capabilities (RFC 5492, section 4).
+/// The optional parameter that carries capabilities (RFC 5492, section 4).
 const CAPABILITIES: u8 = 2;
-/// The "parameter" that says that lengths have two octets (RFC 9072, section 2).
+/// The "parameter" that announces two-octet lengths (RFC 9072, section 2).
 const EXTENDED: u8 = 255;
 
 /// An OPEN message.
@@ -23,12 +23,12 @@ pub struct Open {
     pub hold_time_s: u16,
     /// BGP Identifier, not 0 (RFC 6286).
     pub router_id: u32,
-    /// Capabilities, in their order.
+    /// Capabilities, in order.
     pub capabilities: Vec<Capability>,
 }
 
 impl Open {
-    /// An OPEN of that AS number, which it also says in four octets (RFC 6793).
+    /// An OPEN for that AS number, which is also sent as a four-octet capability (RFC 6793).
     #[must_use]
     pub fn new(asn: u32, hold_time_s: u16, router_id: u32) -> Self {
         Open {
@@ -39,13 +39,13 @@ impl Open {
         }
     }
 
-    /// The sender's AS number: that of the capability if there is one (RFC 6793, section 4.1).
+    /// The sender's AS number: from the capability if present (RFC 6793, section 4.1).
     #[must_use]
     pub fn asn(&self) -> u32 {
         self.four_octet_as().unwrap_or(u32::from(self.asn))
     }
 
-    /// The AS number of the capability for four octets.
+    /// The AS number in the four-octet AS capability.
     #[must_use]
     pub fn four_octet_as(&self) -> Option<u32> {
         self.capabilities
@@ -56,7 +56,7 @@ impl Open {
             })
     }
 
-    /// The families that the sender names; IPv4 unicast if it names none at all (RFC 4760, section 8).
+    /// The families that the sender lists; IPv4 unicast if it lists none (RFC 4760, section 8).
     #[must_use]
     pub fn families(&self) -> super::Families {
         let mut is_silent = true;
@@ -78,11 +78,11 @@ impl Open {
         }
     }
 
-    /// Reads what follows the header.
+    /// Reads the bytes after the header.
     ///
     /// # Errors
-    /// What RFC 4271, section 6.2, RFC 6286, section 2.2, and RFC 7607 say of a version, AS number, hold time or
-    /// identifier that cannot be, of optional parameters that are malformed and of those that are not known.
+    /// The error that RFC 4271, section 6.2, RFC 6286, section 2.2, and RFC 7607 prescribe for an invalid
+    /// version, AS number, hold time or identifier, and for malformed or unknown optional parameters.
     pub fn read(body: &[u8]) -> Result<Self, Notification> {
         let error = |subcode| Notification::new(code::OPEN, subcode);
         let Some((&fixed, rest)) = body.split_first_chunk::<FIXED_LEN>() else {
@@ -114,10 +114,11 @@ impl Open {
         Ok(message)
     }
 
-    /// Appends the whole message: capabilities in one parameter, lengths of two octets (RFC 9072) only where needed.
+    /// Appends the complete message: all capabilities in one parameter, two-octet lengths (RFC 9072) only if
+    /// needed.
     ///
     /// # Errors
-    /// A capability of more than 255 octets or a message of more than 4,096; nothing is appended.
+    /// A capability longer than 255 octets or a message longer than 4,096; nothing is appended.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let mut capabilities = Vec::new();
         for capability in &self.capabilities {
@@ -154,7 +155,7 @@ impl Open {
     }
 }
 
-/// Reads the optional parameters and their length before them.
+/// Reads the optional parameters, starting at their length.
 fn parameters(octets: &[u8]) -> Result<Vec<Capability>, Notification> {
     let malformed = || Notification::new(code::OPEN, 0);
     let (&len, rest) = octets.split_first().ok_or_else(malformed)?;

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// What a segment of a path is.
+/// The type of a path segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SegmentKind {
-    /// AS_SET: in no order.
+    /// AS_SET: unordered.
     Set = 1,
-    /// AS_SEQUENCE: in order, the last to have been passed first.
+    /// AS_SEQUENCE: ordered, the most recently traversed AS first.
     Sequence = 2,
     /// AS_CONFED_SEQUENCE (RFC 5065).
     ConfedSequence = 3,
@@ -17,7 +17,7 @@ pub enum SegmentKind {
 }
 
 impl SegmentKind {
-    /// The kind of that number.
+    /// The type with that number.
     #[must_use]
     #[inline]
     pub const fn from_number(number: u8) -> Option<Self> {
@@ -30,7 +30,7 @@ impl SegmentKind {
         }
     }
 
-    /// Whether it is of a confederation.
+    /// Whether it is a confederation segment.
     #[must_use]
     #[inline]
     pub const fn is_confed(self) -> bool {
@@ -38,16 +38,16 @@ impl SegmentKind {
     }
 }
 
-/// A segment.
+/// A path segment.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
-    /// What it is.
+    /// Its type.
     pub kind: SegmentKind,
     asns: &'a [[u8; 4]],
 }
 
 impl<'a> Segment<'a> {
-    /// Its AS numbers, in their order.
+    /// Its AS numbers, in order.
     #[inline]
     pub fn asns(
         &self,
@@ -55,7 +55,7 @@ impl<'a> Segment<'a> {
         self.asns.iter().map(|&asn| u32::from_be_bytes(asn))
     }
 
-    /// What it counts for in a path's length (RFC 4271, section 9.1.2.2; RFC 5065, section 5.3).
+    /// What it adds to the path length (RFC 4271, section 9.1.2.2; RFC 5065, section 5.3).
     #[must_use]
     #[inline]
     pub fn length(&self) -> usize {
@@ -67,14 +67,14 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// The value of an AS_PATH with AS numbers of four octets.
+/// The value of an AS_PATH with four-octet AS numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AsPath<'a> {
     octets: &'a [u8],
 }
 
 impl<'a> AsPath<'a> {
-    /// Takes the value; where it is malformed, the path ends before that.
+    /// Wraps a value; a malformed segment ends the path before it.
     #[must_use]
     #[inline]
     pub const fn new(value: &'a [u8]) -> Self {
@@ -94,12 +94,12 @@ impl<'a> AsPath<'a> {
         Segments { rest: self.octets }
     }
 
-    /// All AS numbers, in their order.
+    /// All AS numbers, in order.
     pub fn asns(self) -> impl Iterator<Item = u32> + Clone + use<'a> {
         self.segments().flat_map(|segment| segment.asns())
     }
 
-    /// Its length in the decision: sets count as one, confederations not at all.
+    /// The path length that the decision process uses: a set counts as one, confederation segments as zero.
     #[must_use]
     #[inline]
     pub fn length(self) -> usize {
@@ -112,20 +112,20 @@ impl<'a> AsPath<'a> {
         self.octets.is_empty()
     }
 
-    /// Whether an AS is in it, in a segment of any kind.
+    /// Whether an AS occurs in a segment of any kind.
     #[must_use]
     pub fn contains(self, asn: u32) -> bool {
         let asn = asn.to_be_bytes();
         self.segments().any(|segment| segment.asns.contains(&asn))
     }
 
-    /// How often an AS is in it.
+    /// How often an AS occurs.
     #[must_use]
     pub fn count(self, asn: u32) -> usize {
         self.asns().filter(|&other| other == asn).count()
     }
 
-    /// The AS that a route comes from: the last one, when the last segment that is of no confederation is a sequence.
+    /// The originating AS: the last one, if the last segment outside confederations is a sequence.
     #[must_use]
     pub fn origin_as(self) -> Option<u32> {
         let last = self
@@ -138,7 +138,7 @@ impl<'a> AsPath<'a> {
         }
     }
 
-    /// The neighbouring AS: the first one, when the first segment that is of no confederation is a sequence (RFC 5065,
+    /// The neighbouring AS: the first one, if the first segment outside confederations is a sequence (RFC 5065,
     /// section 5.3).
     #[must_use]
     pub fn neighbour_as(self) -> Option<u32> {
@@ -149,8 +149,8 @@ impl<'a> AsPath<'a> {
         }
     }
 
-    /// Appends the value with an AS in front of it so many times: into the first segment if that is of `kind` and has
-    /// room, else in a new one (RFC 4271, section 5.1.2; RFC 5065, section 4.1).
+    /// Appends the value with an AS prepended that many times: to the first segment if it is of `kind` and has
+    /// room, otherwise as a new segment (RFC 4271, section 5.1.2; RFC 5065, section 4.1).
     pub fn emit_prepended(self, kind: SegmentKind, asn: u32, times: u8, out: &mut Vec<u8>) {
         if times == 0 {
             out.extend_from_slice(self.octets);
@@ -172,7 +172,7 @@ impl<'a> AsPath<'a> {
     }
 }
 
-/// Walks over the segments of a path.
+/// Iterates over a path's segments.
 #[derive(Debug, Clone)]
 pub struct Segments<'a> {
     rest: &'a [u8],
@@ -195,7 +195,7 @@ impl<'a> Iterator for Segments<'a> {
 }
 
 impl fmt::Display for AsPath<'_> {
-    /// `64496 64511 {64502,64503}`, and `(64512 64513)`, `[64514,64515]` in a confederation.
+    /// `64496 64511 {64502,64503}`; confederation segments as `(64512 64513)` and `[64514,64515]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut is_first = true;
         for segment in self.segments() {

@@ -1,4 +1,4 @@
-//! Prefixes, and prefixes with a path identifier.
+//! Address prefixes, and prefixes with a path identifier (RFC 7911).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,13 +13,13 @@ use super::family::{Family, FamilyId, HashWords};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
     family: FamilyId,
-    /// From the address's first bit on; of IPv4 only the first is used.
+    /// From the address's first bit on; IPv4 uses only the first word.
     words: [u32; 4],
     len: u8,
 }
 
 impl Prefix {
-    /// An IPv4 prefix; `len` over 32 means 32, host bits are cleared.
+    /// An IPv4 prefix; `len` above 32 is treated as 32, host bits are cleared.
     #[must_use]
     #[inline]
     pub const fn v4(address: u32, len: u8) -> Self {
@@ -31,7 +31,7 @@ impl Prefix {
         }
     }
 
-    /// An IPv6 prefix; `len` over 128 means 128, host bits are cleared.
+    /// An IPv6 prefix; `len` above 128 is treated as 128, host bits are cleared.
     #[must_use]
     #[inline]
     pub const fn v6(address: u128, len: u8) -> Self {
@@ -43,7 +43,7 @@ impl Prefix {
         }
     }
 
-    /// The prefix of that length that an address lies in.
+    /// The prefix of that length that contains an address.
     #[must_use]
     pub fn of(address: IpAddr, len: u8) -> Self {
         match address {
@@ -67,7 +67,7 @@ impl Prefix {
         self.len
     }
 
-    /// The address's bits from the highest on, of either family: an IPv4 address fills the upper 32.
+    /// The address's bits from the highest on, for both families: an IPv4 address fills the upper 32.
     #[must_use]
     #[inline]
     pub const fn bits(self) -> u128 {
@@ -75,13 +75,13 @@ impl Prefix {
         (a as u128) << 96 | (b as u128) << 64 | (c as u128) << 32 | d as u128
     }
 
-    /// The first address in it.
+    /// The prefix's first address.
     #[must_use]
     pub fn address(self) -> IpAddr {
         with_family!(self.family, F => F::address(self))
     }
 
-    /// Whether all of `other` lies in it; so it does of itself.
+    /// Whether it contains all of `other`; a prefix contains itself.
     #[must_use]
     #[inline]
     pub fn contains(self, other: Prefix) -> bool {
@@ -90,13 +90,13 @@ impl Prefix {
             && other.bits() & mask_v6(self.len) == self.bits()
     }
 
-    /// Whether an address lies in it.
+    /// Whether it contains an address.
     #[must_use]
     pub fn contains_address(self, address: IpAddr) -> bool {
         self.contains(Prefix::of(address, 128))
     }
 
-    /// The shorter prefix of that length around it; itself when `len` is no shorter.
+    /// The enclosing prefix of that shorter length; the prefix itself if `len` is no shorter.
     #[must_use]
     pub const fn truncated(self, len: u8) -> Self {
         let len = if len < self.len { len } else { self.len };
@@ -133,7 +133,7 @@ const fn mask_v6(len: u8) -> u128 {
 }
 
 impl Hash for Prefix {
-    /// One word of an IPv4 prefix, three of an IPv6 one.
+    /// Hashes one word of an IPv4 prefix, three of an IPv6 prefix.
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         match with_family!(self.family, F => F::hash_words(F::split(*self), self.len)) {
@@ -158,16 +158,16 @@ impl fmt::Debug for Prefix {
     }
 }
 
-/// Why a text is no prefix.
+/// Why a text is not a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixError {
     /// There is no `/`.
     #[error("a prefix is ADDRESS/LENGTH")]
     NoLength,
-    /// What stands before `/` is no address.
+    /// The part before `/` is not an address.
     #[error("not an IPv4 or IPv6 address before the /")]
     Address,
-    /// What stands after `/` is no number, or more than the address has bits.
+    /// The part after `/` is not a number, or exceeds the address's bits.
     #[error("not a length from 0 to {0}")]
     Length(u8),
 }
@@ -195,7 +195,7 @@ impl FromStr for Prefix {
 pub struct Nlri {
     /// The prefix.
     pub prefix: Prefix,
-    /// Path identifier; 0 where there are none.
+    /// Path identifier; 0 if none is used.
     pub path_id: u32,
 }
 

@@ -4,34 +4,34 @@ use super::family::AfiSafi;
 use super::notification::{REFRESH_LENGTH, code};
 use super::{HEADER_LEN, Kind, Notification, emit_header};
 
-/// What a ROUTE-REFRESH message says (RFC 7313, section 3.2).
+/// The subtype of a ROUTE-REFRESH message (RFC 7313, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refresh {
-    /// Send all routes again.
+    /// A request to resend all routes.
     Request,
     /// Beginning of a refresh (BoRR).
     Begin,
     /// End of a refresh (EoRR).
     End,
-    /// Anything else, to be ignored (section 5).
+    /// Any other subtype, to be ignored (section 5).
     Unknown(u8),
 }
 
-/// A ROUTE-REFRESH message. Entries of outbound route filters (RFC 5291) behind it are not read.
+/// A ROUTE-REFRESH message. Outbound route filter entries (RFC 5291) after it are not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteRefresh {
-    /// The routes that are meant.
+    /// The family of the routes.
     pub family: AfiSafi,
-    /// What is said of them.
+    /// The message's subtype.
     pub refresh: Refresh,
 }
 
 impl RouteRefresh {
-    /// Reads what follows the header.
+    /// Reads the bytes after the header.
     ///
     /// # Errors
-    /// Invalid Message Length with the whole message (RFC 7313, section 5), when there are fewer than four octets, or
-    /// more in a message that begins or ends a refresh.
+    /// Invalid Message Length with the whole message as data (RFC 7313, section 5), if there are fewer than
+    /// four octets, or more than four in a BoRR or EoRR.
     pub fn read(body: &[u8]) -> Result<Self, Notification> {
         let Some((&[a, b, subtype, c], rest)) = body.split_first_chunk::<4>() else {
             return Err(bad_length(body));
@@ -49,7 +49,7 @@ impl RouteRefresh {
         Ok(RouteRefresh { family, refresh })
     }
 
-    /// Appends the whole message.
+    /// Appends the complete message.
     pub fn emit(&self, out: &mut Vec<u8>) {
         emit_header(Kind::RouteRefresh, 4, out);
         let subtype = match self.refresh {

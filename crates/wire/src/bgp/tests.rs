@@ -1,4 +1,4 @@
-//! Golden messages both ways; every case of RFC 7606; AS numbers of two octets; packing.
+//! Golden messages read and written, every case of RFC 7606, two-octet AS numbers, packing.
 
 mod as4;
 mod messages;

@@ -14,7 +14,7 @@ use super::{Notification, notification};
 
 pub use fault::{FAULTS_MAX, Fault, Treatment, What};
 
-/// Where a peer stands.
+/// A peer's relation to our AS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeerKind {
     /// In another AS.
@@ -25,18 +25,18 @@ pub enum PeerKind {
     Internal,
 }
 
-/// What has to be known of a session to read its UPDATE messages.
+/// What the reader must know of a session to read its UPDATE messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UpdateContext {
-    /// AS numbers have four octets: both sides said so (RFC 6793).
+    /// AS numbers have four octets: both sides announced the capability (RFC 6793).
     pub four_octet: bool,
-    /// Where the peer stands.
+    /// The peer's relation to our AS.
     pub peer: PeerKind,
-    /// Prefixes that come have path identifiers (RFC 7911), by [`FamilyId::index`].
+    /// Received prefixes have path identifiers (RFC 7911), by [`FamilyId::index`].
     pub add_path: [bool; FAMILIES],
-    /// The families that were agreed on; others are passed over.
+    /// The negotiated families; others are skipped.
     pub families: Families,
-    /// The AS with which each path has to begin, if that is to be checked (RFC 4271, section 6.3); of
+    /// The AS with which every path must begin, if that is checked (RFC 4271, section 6.3); for
     /// [`PeerKind::External`] only.
     pub first_as: Option<u32>,
 }
@@ -64,7 +64,7 @@ pub enum NextHop {
 }
 
 impl NextHop {
-    /// The address; of two the global one.
+    /// The address; the global one if there are two.
     #[must_use]
     pub const fn address(self) -> IpAddr {
         match self {
@@ -73,7 +73,7 @@ impl NextHop {
         }
     }
 
-    /// Appends the octets of the address, or of both addresses.
+    /// Appends the address, or both addresses.
     #[inline]
     pub fn emit(self, out: &mut Vec<u8>) {
         match self {
@@ -114,12 +114,12 @@ impl From<IpAddr> for NextHop {
     }
 }
 
-/// What becomes of the routes that a message announces.
+/// How the routes that a message announces are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// They are taken.
+    /// They are accepted.
     Accept,
-    /// They are taken as withdrawn (RFC 7606, section 2).
+    /// They are treated as withdrawn (RFC 7606, section 2).
     TreatAsWithdraw,
 }
 
@@ -140,22 +140,22 @@ pub struct Update<'a> {
 }
 
 impl<'a> Update<'a> {
-    /// Reads what follows the header.
+    /// Reads the bytes after the header.
     ///
-    /// Where nothing has to change in the attributes, and nothing is wrong, nothing is allocated.
+    /// Allocates only if attributes must change or a fault is found.
     ///
     /// # Errors
-    /// What resets the session (RFC 7606, sections 3, 5 and 7.11).
+    /// The faults that reset the session (RFC 7606, sections 3, 5 and 7.11).
     pub fn read(body: &'a [u8], context: &UpdateContext) -> Result<Self, Notification> {
         read::message(body, context)
     }
 
-    /// Reads the attributes of a route in a table dump (RFC 6396, section 4.3.4), where MP_REACH_NLRI may be a next hop
-    /// alone. There are no routes in the result, but all else: attributes, next hop, verdict and faults are as of a
+    /// Reads the attributes of a route in a table dump (RFC 6396, section 4.3.4), where MP_REACH_NLRI may hold
+    /// only a next hop. The result has no routes; attributes, next hop, verdict and faults are those of a
     /// message that announces a route of that family.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Like [`read`](Self::read).
     pub fn read_table_entry(
         attributes: &'a [u8],
         family: FamilyId,
@@ -164,7 +164,7 @@ impl<'a> Update<'a> {
         read::table_entry(attributes, family, context)
     }
 
-    /// The routes that are announced; none when they are to be treated as withdrawn.
+    /// The announced routes; none if they are treated as withdrawn.
     #[must_use]
     #[inline]
     pub fn announced(&self) -> Nlris<'a> {
@@ -174,7 +174,7 @@ impl<'a> Update<'a> {
         }
     }
 
-    /// The routes that are withdrawn, and those that are announced and to be treated as withdrawn.
+    /// The withdrawn routes, including announced ones that are treated as withdrawn.
     #[must_use]
     #[inline]
     pub fn withdrawn(&self) -> Nlris<'a> {
@@ -187,19 +187,19 @@ impl<'a> Update<'a> {
         }
     }
 
-    /// The canonical attributes: as they were received, in their order and with their flags, but
+    /// The canonical attributes: as received, in their order and with their flags, but
     /// - without MP_REACH_NLRI and MP_UNREACH_NLRI, and without NEXT_HOP where no IPv4 route is announced,
     /// - with AS numbers of four octets in AS_PATH and AGGREGATOR, and without AS4_PATH and AS4_AGGREGATOR,
-    /// - without those that are discarded (RFC 7606), and unrecognised ones that are not transitive.
+    /// - without those that RFC 7606 discards, and without unrecognised non-transitive ones.
     ///
-    /// When the routes are treated as withdrawn, they may be malformed.
+    /// They may be malformed if the routes are treated as withdrawn.
     #[must_use]
     #[inline]
     pub fn attributes(&self) -> &[u8] {
         &self.attributes
     }
 
-    /// The next hop of the routes of a family.
+    /// The next hop of a family's routes.
     #[must_use]
     #[inline]
     pub fn next_hop(&self, family: FamilyId) -> Option<NextHop> {
@@ -212,27 +212,27 @@ impl<'a> Update<'a> {
         }
     }
 
-    /// What becomes of the routes that are announced.
+    /// How the announced routes are treated.
     #[must_use]
     #[inline]
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// The family whose routes were all sent (RFC 4724, section 2).
+    /// The family of an End-of-RIB marker (RFC 4724, section 2).
     #[must_use]
     #[inline]
     pub fn end_of_rib(&self) -> Option<FamilyId> {
         self.end_of_rib
     }
 
-    /// What is wrong with the message, the first [`FAULTS_MAX`] of it.
+    /// The message's faults, up to the first [`FAULTS_MAX`].
     #[must_use]
     pub fn faults(&self) -> &[Fault<'a>] {
         &self.faults
     }
 
-    /// How much is wrong with it.
+    /// How many faults the message has.
     #[must_use]
     pub fn fault_count(&self) -> usize {
         self.fault_count

@@ -1,4 +1,4 @@
-//! UPDATE messages to be sent: routes with equal attributes, as many in one message as it holds.
+//! Writes UPDATE messages: routes with equal attributes, packed as many per message as fit.
 //!
 //! Implements parts of RFC 4760.
 
@@ -11,20 +11,21 @@ use super::prefix::Nlri;
 use super::update::NextHop;
 use super::{HEADER_LEN, Kind, MESSAGE_MAX, emit_header};
 
-/// It does not fit a message.
+/// The attributes or the route do not fit a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("does not fit a message")]
 pub struct TooLong;
 
-/// Writes UPDATE messages for one peer, or for all that are to get the same octets.
+/// Writes UPDATE messages for one peer, or for all peers of an update group.
 ///
-/// A message has routes of one family and of one kind, announced or withdrawn; and a multiprotocol attribute stands
-/// first (RFC 7606, section 5.1).
+/// A message has routes of one family, either announced or withdrawn; a multiprotocol attribute comes first
+/// (RFC 7606, section 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpdateWriter {
-    /// The longest message: [`MESSAGE_MAX`], or [`EXTENDED_MAX`](super::EXTENDED_MAX) for peers that announced that.
+    /// The longest message: [`MESSAGE_MAX`], or [`EXTENDED_MAX`](super::EXTENDED_MAX) for peers that announced
+    /// extended messages.
     pub message_max: usize,
-    /// Prefixes get path identifiers (RFC 7911), by [`FamilyId::index`].
+    /// Prefixes carry path identifiers (RFC 7911), by [`FamilyId::index`].
     pub add_path: [bool; FAMILIES],
 }
 
@@ -37,21 +38,21 @@ impl Default for UpdateWriter {
     }
 }
 
-/// Octets of lengths and of the multiprotocol attribute's head before its next hop or routes.
+/// Octets of the length fields and of the multiprotocol attribute's head before its next hop or routes.
 const REACH_HEAD: usize = 4 + 4;
 const UNREACH_HEAD: usize = 4 + 3;
 
 impl UpdateWriter {
-    /// Appends one message that announces the next routes, as many as fit, and returns how many those are. The first
-    /// route gives the family; the walk stops at a route of another family, and at once if the family cannot have
-    /// this next hop.
+    /// Appends one message that announces the next routes, as many as fit, and returns how many. The first
+    /// route determines the family; writing stops at a route of another family, and immediately if the family
+    /// cannot have this next hop.
     ///
-    /// `attributes` are in the form that the peer reads ([`to_two_octet`](super::to_two_octet)), without multiprotocol
-    /// attributes. `next_hop` replaces a NEXT_HOP among them; the family says where it is written
-    /// ([`FamilyId::place`]).
+    /// `attributes` are in the form that the peer reads ([`to_two_octet`](super::to_two_octet)), without
+    /// multiprotocol attributes. `next_hop` replaces any NEXT_HOP among them; the family determines where it is
+    /// written ([`FamilyId::place`]).
     ///
     /// # Errors
-    /// The attributes leave no room for the next route: nothing is appended and none is taken.
+    /// The attributes leave no room for the next route; nothing is appended and no route is consumed.
     pub fn announce_next<I: Iterator<Item = Nlri>>(
         &self,
         attributes: &[u8],
@@ -84,7 +85,7 @@ impl UpdateWriter {
                 next_hop.emit(out);
                 out.push(0);
                 debug_assert_eq!(out.len(), fields + REACH_HEAD + len + 1);
-                // The other attributes follow, so their length has to be known before.
+                // The other attributes follow, so their length must be known first.
                 let tail: usize = without_next_hop(attributes).map(<[u8]>::len).sum();
                 let count = self.fill(family, start, tail, routes, out);
                 put_len(out, fields + 2, fields + 4);
@@ -101,10 +102,10 @@ impl UpdateWriter {
         Ok(count)
     }
 
-    /// Appends as many messages as the routes need, and says how many.
+    /// Appends as many messages as the routes need, and returns how many.
     ///
     /// # Errors
-    /// As [`announce_next`](Self::announce_next); messages before stay.
+    /// Like [`announce_next`](Self::announce_next); messages already written stay.
     pub fn announce(
         &self,
         attributes: &[u8],
@@ -120,8 +121,8 @@ impl UpdateWriter {
         Ok(messages)
     }
 
-    /// Appends one message with the next routes that are withdrawn, as many as fit, and says how many those are; the
-    /// walk stops at a route of another family.
+    /// Appends one message that withdraws the next routes, as many as fit, and returns how many; stops at a
+    /// route of another family.
     pub fn withdraw_next<I: Iterator<Item = Nlri>>(
         &self,
         family: FamilyId,
@@ -158,7 +159,7 @@ impl UpdateWriter {
         count
     }
 
-    /// Appends as many messages as the routes need, and says how many.
+    /// Appends as many messages as the routes need, and returns how many.
     pub fn withdraw(
         &self,
         family: FamilyId,
@@ -173,7 +174,7 @@ impl UpdateWriter {
         messages
     }
 
-    /// Appends End-of-RIB (RFC 4724, section 2).
+    /// Appends an End-of-RIB marker (RFC 4724, section 2).
     pub fn end_of_rib(family: FamilyId, out: &mut Vec<u8>) {
         match family.place() {
             Place::Fields => {
@@ -190,7 +191,7 @@ impl UpdateWriter {
         }
     }
 
-    /// Appends routes as long as the message, which began at `start` and will get `tail` octets more, has room.
+    /// Appends routes while they fit. The message started at `start` and will get `tail` more octets.
     #[inline]
     fn fill<I: Iterator<Item = Nlri>>(
         &self,
@@ -214,13 +215,13 @@ impl UpdateWriter {
     }
 }
 
-/// Puts the length of what stands from `from` on into the two octets at `at`.
+/// Writes the number of octets from `from` to the end into the two octets at `at`.
 fn put_len(out: &mut [u8], at: usize, from: usize) {
     let len = (out.len() - from) as u16;
     out[at..at + 2].copy_from_slice(&len.to_be_bytes());
 }
 
-/// MP_UNREACH_NLRI of no route yet, its length (of two octets) 0.
+/// Appends an MP_UNREACH_NLRI without routes; its two-octet length is 0 for now.
 fn emit_unreach(family: FamilyId, out: &mut Vec<u8>) {
     let AfiSafi { afi, safi } = family.into();
     let [a, b] = afi.to_be_bytes();
@@ -228,7 +229,7 @@ fn emit_unreach(family: FamilyId, out: &mut Vec<u8>) {
     out.extend_from_slice(&[flags, code::MP_UNREACH, 0, 0, a, b, safi]);
 }
 
-/// The attributes with that NEXT_HOP: where one is, else where it belongs by its type.
+/// The attributes with that NEXT_HOP: in place of an existing one, otherwise in type order.
 fn emit_with_next_hop(attributes: &[u8], next_hop: NextHop, out: &mut Vec<u8>) {
     let mut at = attributes.len();
     let mut after = at;
@@ -250,7 +251,7 @@ fn emit_with_next_hop(attributes: &[u8], next_hop: NextHop, out: &mut Vec<u8>) {
     out.extend_from_slice(&attributes[after..]);
 }
 
-/// The attributes without NEXT_HOP, in up to two pieces.
+/// The attributes without NEXT_HOP, as up to two slices.
 fn without_next_hop(attributes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut walk = attr::iter(attributes);
     let mut start = 0;

@@ -13,7 +13,7 @@ fn sums_as_the_rfc_does() {
 }
 
 proptest::proptest! {
-    /// The sum as RFC 1071 section 1 defines it, one word after the other.
+    /// The sum as RFC 1071 section 1 defines it, one word at a time.
     #[test]
     fn sums_any_octets_as_word_by_word(octets in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200), at in 0_usize..9) {
         let octets = octets.get(at..).unwrap_or_default();
@@ -56,7 +56,7 @@ fn a_pseudo_header_sums_as_its_octets_do() {
     assert_eq!(pseudo_sum(&[0; 8], 0, 0), 0);
 }
 
-/// IPv4 and TCP with an odd payload, summed by another program.
+/// IPv4 and TCP with an odd payload length, summed by another program.
 const TCP4: [u8; 43] = [
     0x45, 0x00, 0x00, 0x2b, 0x00, 0x01, 0x40, 0x00, 0x40, 0x06, 0x26, 0xca, 0x0a, 0x00, 0x00, 0x01,
     0x0a, 0x00, 0x00, 0x02, 0x00, 0x50, 0x00, 0x51, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x02,

@@ -8,7 +8,7 @@ use core::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Dscp(u8);
 
-/// Each code point's name, as it is printed. The first of a value is the one printed.
+/// Names of code points. The first name for a value is the one printed.
 const NAMES: [(&str, u8); 27] = [
     ("cs0", 0),
     ("cs1", 8),
@@ -49,13 +49,13 @@ impl Dscp {
     /// Lower effort, 1 (RFC 8622).
     pub const LE: Dscp = Dscp(1);
 
-    /// The code point of that number; `None` above 63.
+    /// The code point with that number; `None` above 63.
     #[must_use]
     pub const fn new(value: u8) -> Option<Dscp> {
         if value < 64 { Some(Dscp(value)) } else { None }
     }
 
-    /// The code point in a TOS octet or traffic class, whatever its ECN bits are (RFC 3168 5).
+    /// The code point in a TOS octet or traffic class; ECN bits are ignored (RFC 3168 5).
     #[must_use]
     pub const fn of(traffic_class: u8) -> Dscp {
         Dscp(traffic_class >> 2)
@@ -73,7 +73,7 @@ impl Dscp {
         self.0 << 2
     }
 
-    /// What it is called, if it has a name.
+    /// Its name, if it has one.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let named = NAMES.iter().find(|(_, value)| *value == self.0);
@@ -90,7 +90,7 @@ impl fmt::Display for Dscp {
     }
 }
 
-/// A text that names no code point.
+/// The text does not name a code point.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no DSCP {0:?}: there are cs0 to cs7, af11 to af43, ef, va, le, and numbers from 0 to 63 (0x3f)"
@@ -100,7 +100,7 @@ pub struct UnknownDscp(String);
 impl FromStr for Dscp {
     type Err = UnknownDscp;
 
-    /// Reads a name, in capitals or not, or a number, decimal or hexadecimal with `0x`.
+    /// Reads a name in any case, or a number, decimal or `0x` hexadecimal.
     fn from_str(text: &str) -> Result<Self, UnknownDscp> {
         let named = NAMES
             .iter()
@@ -122,7 +122,7 @@ impl FromStr for Dscp {
 mod tests {
     use super::*;
 
-    /// RFC 4594 figure 3, RFC 5865 2.3 and RFC 8622 5, in the bits that those print.
+    /// RFC 4594 figure 3, RFC 5865 2.3 and RFC 8622 5, as the bits printed there.
     const PUBLISHED: [(&str, u8); 23] = [
         ("cs0", 0b00_0000),
         ("cs1", 0b00_1000),

@@ -1,18 +1,18 @@
-//! IP headers and the ports behind them.
+//! Reads IP headers and the ports behind them.
 
 use super::Flow;
 use crate::ip;
 
-/// Why there is nothing to look at behind a header.
+/// Why nothing can be read after a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// A header was cut, or contradicts itself.
+    /// A header is truncated or contradictory.
     Cut,
-    /// It is a fragment's, of which the next header may or may not be there.
+    /// The header is a fragment's, so the next header may be absent.
     Fragment,
 }
 
-/// What follows a header, up to the end that it gives.
+/// The bytes after a header, up to the end that the header states.
 pub(super) type Content<'a> = Result<&'a [u8], End>;
 
 pub(super) const IPV4: u32 = 4;
@@ -28,13 +28,14 @@ const AUTHENTICATION: u32 = ip::AUTHENTICATION as u32;
 /// L2TP's UDP port (RFC 2661 8.1), where tunnels begin.
 pub(super) const L2TP_PORT: u16 = 1701;
 
-/// Sixteen bits at an octet that is there.
+/// The 16-bit number at an octet that exists.
 #[inline(always)]
 pub(super) fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
-/// Whether a packet can be read in one go: IPv4 without options, whole, TCP, or UDP that is no tunnel.
+/// Whether a packet can be read in one go: complete IPv4 without options, carrying TCP, or UDP that is not a
+/// tunnel.
 #[inline(always)]
 pub(super) fn is_plain(head: &[u8; 24]) -> bool {
     head[0] == 0x45
@@ -55,7 +56,7 @@ pub(super) fn plain(head: &[u8; 24], flow: &mut Flow) {
     set_ports([head[20], head[21], head[22], head[23]], flow);
 }
 
-/// Writes both ports in one store: what was written in pieces is read slowly right after.
+/// Writes both ports in one store: a read directly after stores of a different width stalls.
 #[inline(always)]
 fn set_ports(ports: [u8; 4], flow: &mut Flow) {
     let ports = u32::from_be_bytes(ports);
@@ -73,13 +74,13 @@ fn mapped(address: [u8; 4]) -> [u8; 16] {
     mapped
 }
 
-/// Reads an IPv4 header into `flow`, as far as it goes.
+/// Reads an IPv4 header into `flow`, as far as it is valid.
 #[inline]
 pub(super) fn ipv4<'a>(packet: &'a [u8], flow: &mut Flow, traffic_class: &mut u8) -> Content<'a> {
     let head = packet.first_chunk::<20>().ok_or(End::Cut)?;
     let header_length = usize::from(head[0] & 0x0f) * 4;
     let total = match be16(head, 2) {
-        // A segment that a network card is to cut up.
+        // A segment that the network card will split.
         0 => packet.len(),
         total => usize::from(total),
     };
@@ -106,7 +107,7 @@ pub(super) fn ipv4<'a>(packet: &'a [u8], flow: &mut Flow, traffic_class: &mut u8
     ports(content, flow)
 }
 
-/// Reads an IPv6 header and its extension headers into `flow`, as far as they go.
+/// Reads an IPv6 header and its extension headers into `flow`, as far as they are valid.
 #[inline]
 pub(super) fn ipv6<'a>(packet: &'a [u8], flow: &mut Flow, traffic_class: &mut u8) -> Content<'a> {
     let (head, content) = packet.split_first_chunk::<40>().ok_or(End::Cut)?;
@@ -114,7 +115,7 @@ pub(super) fn ipv6<'a>(packet: &'a [u8], flow: &mut Flow, traffic_class: &mut u8
         return Err(End::Cut);
     }
     let length = match be16(head, 4) {
-        // A jumbogram (RFC 2675), or a segment that a network card is to cut up.
+        // A jumbogram (RFC 2675), or a segment that the network card will split.
         0 => content.len(),
         length => usize::from(length),
     };
@@ -146,14 +147,14 @@ fn is_extension(protocol: u32) -> bool {
     ip::is_extension(protocol as u8)
 }
 
-/// Steps over extension headers and AH. A fragment's protocol is what its fragment header says, so that the first
-/// one, which alone has further headers, has that of the others.
+/// Skips extension headers and AH. A fragment's protocol is the one in its fragment header, so that the first
+/// fragment, which alone has further headers, matches the others.
 fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Content<'a> {
     for _ in 0..ip::EXTENSIONS_MAX {
         let head = content.first_chunk::<4>().ok_or(End::Cut)?;
         let length = ip::extension_length(flow.protocol as u8, head[1]);
         let rest = content.get(length..).ok_or(End::Cut)?;
-        // Not the fragment of which there is only one (RFC 6946).
+        // An atomic fragment, the only one of its datagram (RFC 6946), is not treated as a fragment.
         let is_fragment = flow.protocol == FRAGMENT && be16(head, 2) & 0xfff9 != 0;
         flow.protocol = u32::from(head[0]);
         if is_fragment {
@@ -167,7 +168,7 @@ fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Content<'a> {
     Err(End::Cut)
 }
 
-/// Reads the ports of a protocol that has some.
+/// Reads the ports, if the protocol has any.
 #[inline(always)]
 fn ports<'a>(content: &'a [u8], flow: &mut Flow) -> Content<'a> {
     if ip::has_ports(flow.protocol as u8) {

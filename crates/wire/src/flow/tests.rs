@@ -1,4 +1,4 @@
-//! Packets made by the RFCs' pictures, and what their keys are.
+//! Packets built from the RFCs' diagrams, and their keys.
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn every_protocol_with_ports_has_them_at_its_first_octets() {
 
 #[test]
 fn protocols_without_ports_have_port_0() {
-    // ICMP, ESP, EIGRP, ICMPv6, VRRP, one without a name, raw.
+    // ICMP, ESP, EIGRP, ICMPv6, VRRP, an unassigned number, raw.
     for protocol in [1, 50, 88, 58, 112, 200, 255] {
         let payload = [0x11; 64];
         let keys = Keys::read(&ipv4(A, B, protocol, &payload));
@@ -75,7 +75,7 @@ fn all_fragments_of_a_datagram_have_one_flow_without_ports() {
     for offset_and_more in [0x2000, 0x2008, 0x0010] {
         let packet = fragment4(A, B, 17, offset_and_more, &datagram);
         assert_eq!(Keys::read(&packet).outer, flow4(A, B, 17, (0, 0)));
-        // Don't fragment changes nothing.
+        // The "don't fragment" flag changes nothing.
         let packet = fragment4(A, B, 17, offset_and_more | 0x4000, &datagram);
         assert_eq!(Keys::read(&packet).outer, flow4(A, B, 17, (0, 0)));
     }
@@ -108,7 +108,7 @@ fn options_and_extension_headers_are_stepped_over() {
     let hop_by_hop = extension(43, 0, &extension(60, 2, &extension(17, 1, &datagram)));
     let packet = ipv6(0, &hop_by_hop);
     assert_eq!(Keys::read(&packet).outer, flow6(17, (1000, 2000)));
-    // AH counts in units of four octets, less two (RFC 4302 2.2).
+    // AH's length counts units of four octets, minus two (RFC 4302 2.2).
     let mut ah = vec![17, 4];
     ah.resize(24, 0);
     ah.extend(&datagram);
@@ -279,7 +279,7 @@ fn the_kernels_reading_has_inner_keys_in_the_place_of_outer_ones() {
         let keys = Keys::read(&packet);
         let kernel = keys.as_kernel();
         assert_eq!(kernel.inner, Flow::default(), "{name}");
-        // Of L2TP it sees the datagram.
+        // For L2TP it sees only the UDP datagram.
         let expected = match protocol {
             17 | 115 => keys.outer,
             _ => keys.inner,

@@ -1,7 +1,8 @@
-//! What is behind a tunnel's header.
+//! Finds the packet behind a tunnel's header.
 //!
-//! What follows the session ID of L2TPv3 was agreed on when the session came up: none to eight octets of cookie, four
-//! octets of L2-specific sublayer or none, PPP or Ethernet. It is found by what fits exactly.
+//! The two ends of an L2TPv3 session agree at its start on what follows the session ID: a cookie of zero to
+//! eight octets, an L2-specific sublayer of four octets or none, PPP or Ethernet. This module has not seen that
+//! agreement, so it picks the layout that fits exactly.
 
 use super::Flow;
 use super::header::{GRE, IPV4, IPV6, L2TP, L2TP_PORT, UDP, be16};
@@ -15,23 +16,23 @@ const ETHERTYPE_BRIDGING: u16 = 0x6558;
 /// PPP in GRE (RFC 2637 4.1).
 const ETHERTYPE_PPTP: u16 = 0x880b;
 
-/// VLAN tags that are stepped over.
+/// How many VLAN tags are skipped.
 const TAGS_MAX: usize = 4;
 
 /// What a tunnel carries.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Inside<'a> {
-    /// An IPv4 packet, as the tunnel says.
+    /// An IPv4 packet, according to the tunnel.
     Ipv4(&'a [u8]),
-    /// An IPv6 packet, as the tunnel says.
+    /// An IPv6 packet, according to the tunnel.
     Ipv6(&'a [u8]),
-    /// Something else, or it is no tunnel.
+    /// Something else, or not a tunnel.
     Other,
-    /// It ends in the tunnel's own headers.
+    /// The packet ends within the tunnel's own headers.
     Cut,
 }
 
-/// Whether a header can be in front of a tunnel.
+/// Whether a tunnel can follow this header.
 #[inline(always)]
 pub(super) fn may_be(flow: &Flow) -> bool {
     match flow.protocol {
@@ -46,7 +47,7 @@ pub(super) fn kernel_looks_into(protocol: u32) -> bool {
     matches!(protocol, IPV4 | IPV6 | GRE)
 }
 
-/// What follows a header that [`may_be`] in front of a tunnel.
+/// The content after a header that [`may_be`] followed by a tunnel.
 #[inline]
 pub(super) fn inside<'a>(flow: &Flow, content: &'a [u8]) -> Inside<'a> {
     match flow.protocol {
@@ -59,7 +60,7 @@ pub(super) fn inside<'a>(flow: &Flow, content: &'a [u8]) -> Inside<'a> {
     }
 }
 
-/// GRE, version 0; or 1, which is PPTP's.
+/// GRE version 0, or version 1 (PPTP).
 fn gre(content: &[u8]) -> Inside<'_> {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
@@ -78,7 +79,7 @@ fn gre(content: &[u8]) -> Inside<'_> {
             Some(payload) => typed(kind, payload),
             None => Inside::Cut,
         },
-        // Without a sequence number it is an acknowledgment only.
+        // Without a sequence number it is only an acknowledgment.
         1 if kind == ETHERTYPE_PPTP && flags & SEQUENCE != 0 => {
             match content.get(length + optional(ACKNOWLEDGMENT)..) {
                 Some(payload) => ppp(payload),
@@ -89,7 +90,7 @@ fn gre(content: &[u8]) -> Inside<'_> {
     }
 }
 
-/// What an EtherType announces.
+/// The content that an EtherType announces.
 #[inline]
 fn typed(kind: u16, payload: &[u8]) -> Inside<'_> {
     match kind {
@@ -107,7 +108,7 @@ pub(super) fn ethernet<'a>(frame: &'a [u8], vlan: &mut Option<u16>) -> Inside<'a
     };
     let mut kind = be16(head, 12);
     for _ in 0..TAGS_MAX {
-        // 802.1Q, 802.1ad, and two that were in use before that.
+        // 802.1Q, 802.1ad, and two older values.
         if !matches!(kind, 0x8100 | 0x88a8 | 0x9100 | 0x9200) {
             break;
         }
@@ -130,7 +131,8 @@ pub(super) fn ethernet<'a>(frame: &'a [u8], vlan: &mut Option<u16>) -> Inside<'a
     }
 }
 
-/// A PPP frame (RFC 1661), from its address or from its protocol on, which may be compressed to one octet (6.5).
+/// A PPP frame (RFC 1661), starting at its address field or its protocol field, which may be compressed to one
+/// octet (6.5).
 #[inline]
 fn ppp(frame: &[u8]) -> Inside<'_> {
     let frame = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);
@@ -142,7 +144,7 @@ fn ppp(frame: &[u8]) -> Inside<'_> {
     }
 }
 
-/// A UDP datagram of L2TP's port.
+/// A UDP datagram on L2TP's port.
 #[inline]
 fn l2tp_over_udp(datagram: &[u8]) -> Inside<'_> {
     const CONTROL: u16 = 0x8000;
@@ -180,7 +182,7 @@ fn l2tp_v2(flags: u16, message: &[u8]) -> Inside<'_> {
     message.get(length..).map_or(Inside::Cut, ppp)
 }
 
-/// A message of version 3, from its session ID on, which is 0 in control messages (RFC 3931 4.1).
+/// A version 3 message from its session ID on; control messages have 0 there (RFC 3931 4.1).
 fn l2tp_v3(message: &[u8]) -> Inside<'_> {
     /// A cookie of 0, 4 or 8 octets and a sublayer of 0 or 4.
     const BEFORE_PAYLOAD: [usize; 4] = [0, 4, 8, 12];
@@ -198,7 +200,7 @@ fn l2tp_v3(message: &[u8]) -> Inside<'_> {
         if fits(inside, 0) {
             return inside;
         }
-        // A short frame may be padded to 64 octets, a longer one may keep its FCS.
+        // A short frame may be padded to 64 octets; a longer one may still have its FCS.
         let padding_max = if payload.len() <= 64 { 46 } else { 4 };
         let inside = ethernet(payload, &mut None);
         if fits(inside, padding_max) {
@@ -208,7 +210,7 @@ fn l2tp_v3(message: &[u8]) -> Inside<'_> {
     Inside::Other
 }
 
-/// Whether it is a packet of the version that was announced, with at most `padding_max` octets after it.
+/// Whether it is a packet of the announced version, with at most `padding_max` octets after it.
 #[inline]
 fn fits(inside: Inside<'_>, padding_max: usize) -> bool {
     let (packet, length) = match inside {

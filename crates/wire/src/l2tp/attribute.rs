@@ -1,15 +1,14 @@
-//! The one table of attributes: RFC 2661 4.4 and RFC 3931 5.4, vendor 0.
+//! The table of all attributes: RFC 2661 4.4 and RFC 3931 5.4, vendor 0.
 //!
-//! A row says what both RFCs say of an attribute: its number, whether its M
-//! bit is set when we send it, whether it may be hidden, how long its value
-//! is. Where RFC 3931 kept an attribute of RFC 2661 under another name, the
-//! older name stands.
+//! A row holds what both RFCs specify for an attribute: its number, whether its M bit is set when we send it,
+//! whether it may be hidden, and the length of its value. An attribute that RFC 3931 renamed keeps its RFC 2661
+//! name here.
 
 use super::avp::VALUE_LEN_MAX;
 use super::header::Version;
 
-/// How the M bit of an attribute is sent in one version; [`Rule::No`] when
-/// that version does not define the attribute.
+/// How the M bit of an attribute is sent in one version; [`Rule::No`] if that version does not define the
+/// attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rule {
     /// Not defined.
@@ -42,8 +41,7 @@ macro_rules! attributes {
             $(#[doc = concat!($name, ", attribute type ", stringify!($number), ": ", $sections, ".")] $variant,)*
         }
 
-        /// Every attribute, by ascending number; an attribute's place here is
-        /// its discriminant.
+        /// Every attribute, by ascending number; an attribute's index here is its discriminant.
         const ALL: &[Attribute] = &[$(Attribute::$variant,)*];
 
         const ROWS: [Row; ALL.len()] = [$(Row {
@@ -59,8 +57,8 @@ macro_rules! attributes {
     };
 }
 
-// Attribute, number, name, M bit in v2, in v3, may be hidden, value's least
-// and greatest length in octets, where it is defined.
+// Columns: attribute, number, name, M bit in v2, M bit in v3, may be hidden, minimum and maximum value length
+// in octets, defining sections.
 attributes! {
     MessageType 0 "Message Type" M1 M1 false 2 2 "RFC 2661 4.4.1, RFC 3931 5.4.1";
     ResultCode 1 "Result Code" M1 M1 false 2 ANY "RFC 2661 4.4.2, RFC 3931 5.4.2";
@@ -120,12 +118,12 @@ attributes! {
     RxConnectSpeedBps 75 "Rx Connect Speed BPS" No M0 true 8 8 "RFC 3931 5.4.4";
 }
 
-/// Attributes in the table.
+/// The number of attributes in the table.
 pub(super) const COUNT: usize = ALL.len();
 
 const NUMBER_MAX: usize = 75;
 
-/// Number to place in [`ALL`], 0xff where there is none.
+/// Maps a number to an index in [`ALL`], 0xff if unassigned.
 const BY_NUMBER: [u8; NUMBER_MAX + 1] = {
     let mut places = [0xff; NUMBER_MAX + 1];
     let mut i = 0;
@@ -153,7 +151,7 @@ impl Attribute {
         self.row().number
     }
 
-    /// The attribute of that number under vendor 0, whichever version defines it.
+    /// The attribute with that number under vendor 0, in whichever version defines it.
     #[must_use]
     #[inline]
     pub fn from_number(number: u16) -> Option<Self> {
@@ -167,22 +165,21 @@ impl Attribute {
         self.row().name
     }
 
-    /// Where it is defined.
+    /// The sections that define it.
     #[must_use]
     pub fn sections(self) -> &'static str {
         self.row().sections
     }
 
-    /// Whether the RFC of that version defines it.
+    /// Whether that version's RFC defines it.
     #[must_use]
     #[inline]
     pub fn defined_in(self, version: Version) -> bool {
         self.rule(version) != Rule::No
     }
 
-    /// The M bit that we send. An attribute that the version does not define
-    /// goes out with M = 0, as RFC 3931 4.7.3 asks of v3 attributes in a v2
-    /// SCCRQ. A receiver never looks at the M bit of an attribute it knows.
+    /// The M bit that we send. An attribute that the version does not define is sent with M = 0, as RFC 3931
+    /// 4.7.3 requires for v3 attributes in a v2 SCCRQ. A receiver ignores the M bit of attributes it knows.
     #[must_use]
     pub fn mandatory(self, version: Version) -> bool {
         self.rule(version) == Rule::M1
@@ -201,25 +198,23 @@ impl Attribute {
         self.row().may_hide
     }
 
-    /// The least and the greatest length of the value, in octets, before
-    /// hiding.
+    /// The minimum and maximum length of the value, in octets, before hiding.
     #[must_use]
     pub fn value_len(self) -> (usize, usize) {
         let row = self.row();
         (usize::from(row.min), usize::from(row.max))
     }
 
-    /// Whether a value may be `len` octets long in that version:
-    /// [`Attribute::value_len`] and, for the few that have gaps in it, the
-    /// RFC's list.
+    /// Whether a value of `len` octets is valid in that version: within [`Attribute::value_len`] and, for the
+    /// few attributes with gaps in that range, one of the RFC's lengths.
     #[must_use]
     #[inline]
     pub fn allows_len(self, version: Version, len: usize) -> bool {
         let (min, max) = self.value_len();
         let listed = match self {
-            // An Error Code is two octets or absent.
+            // An Error Code has two octets or is absent.
             Attribute::ResultCode => len != 3,
-            // RFC 3931 5.4.5 gives the length of RFC 2661, but draws less.
+            // RFC 3931 5.4.5 states the length of RFC 2661, but its diagram is shorter.
             Attribute::CallErrors => len == 26 || (len == 18 && version == Version::V3),
             Attribute::PseudowireCapabilitiesList => len.is_multiple_of(2),
             Attribute::AssignedCookie => matches!(len, 0 | 4 | 8),
@@ -251,8 +246,8 @@ mod tests {
         assert_eq!(found, COUNT);
     }
 
-    /// "This AVP MUST NOT be hidden" in RFC 2661 4.4 and RFC 3931 5.4, and
-    /// "may not be hidden" for the Message Type.
+    /// The attributes for which RFC 2661 4.4 and RFC 3931 5.4 say "This AVP MUST NOT be hidden", or "may not be
+    /// hidden" for the Message Type.
     #[test]
     fn what_the_rfcs_forbid_to_hide_may_not_be_hidden() {
         let forbidden = [0, 1, 2, 5, 7, 10, 12, 36, 39, 59, 60, 73];

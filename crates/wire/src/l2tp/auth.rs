@@ -5,8 +5,8 @@ use md5::{Digest, Md5};
 
 /// The Challenge Response to `challenge`: MD5 over ID, secret and challenge.
 ///
-/// `message_type` is the ID: the Message Type of the message that carries the
-/// response, 2 for an SCCRP and 3 for an SCCCN.
+/// `message_type` serves as the ID: the Message Type of the message that carries the response, 2 for an SCCRP
+/// and 3 for an SCCCN.
 #[must_use]
 pub fn challenge_response(message_type: u8, secret: &[u8], challenge: &[u8]) -> [u8; 16] {
     let md5 = Md5::new().chain_update([message_type]);
@@ -16,8 +16,7 @@ pub fn challenge_response(message_type: u8, secret: &[u8], challenge: &[u8]) -> 
         .into()
 }
 
-/// Whether `response` is the right one, in a time that does not depend on
-/// where it differs.
+/// Whether `response` is right, compared in constant time.
 #[must_use]
 pub fn verify_response(message_type: u8, secret: &[u8], challenge: &[u8], response: &[u8]) -> bool {
     let Ok(response) = <[u8; 16]>::try_from(response) else {

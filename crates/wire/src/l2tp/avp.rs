@@ -1,4 +1,4 @@
-//! One AVP at a time, as it lies in the message: RFC 2661 4.1, RFC 3931 5.1.
+//! One AVP as encoded in a message: RFC 2661 4.1, RFC 3931 5.1.
 
 use super::attribute::Attribute;
 use super::message::Fault;
@@ -6,7 +6,7 @@ use super::message::Fault;
 /// Octets of an AVP before its value.
 pub const AVP_HEADER_LEN: usize = 6;
 
-/// The most octets of a value that the 10-bit Length field can count.
+/// The longest value that the 10-bit Length field can express.
 pub const VALUE_LEN_MAX: usize = 1023 - AVP_HEADER_LEN;
 
 pub(super) const BIT_MANDATORY: u16 = 0x8000;
@@ -14,7 +14,7 @@ pub(super) const BIT_HIDDEN: u16 = 0x4000;
 const RESERVED_MASK: u16 = 0x3c00;
 const LENGTH_MASK: u16 = 0x03ff;
 
-/// An AVP as received, whether its attribute is known or not.
+/// A received AVP, with a known attribute or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Avp<'a> {
     /// M bit.
@@ -29,12 +29,12 @@ pub struct Avp<'a> {
     pub attribute: u16,
     /// Attribute Value, at most [`VALUE_LEN_MAX`] octets.
     pub value: &'a [u8],
-    /// Where the AVP begins, in octets from the start of the body.
+    /// Offset of the AVP from the start of the body, in octets.
     pub offset: usize,
 }
 
 impl Avp<'_> {
-    /// The attribute, if it is one of the table's (vendor 0).
+    /// The attribute, if the table has it (vendor 0).
     #[must_use]
     pub fn known(&self) -> Option<Attribute> {
         if self.vendor == 0 {
@@ -50,8 +50,7 @@ impl Avp<'_> {
     }
 }
 
-/// Walks over the AVPs of a body in their order; ends at the body's end or
-/// at the first AVP whose Length cannot be followed.
+/// Iterates over the AVPs of a body; ends at the body's end or at the first AVP with an invalid Length.
 #[derive(Debug, Clone)]
 pub struct Avps<'a> {
     body: &'a [u8],
@@ -60,7 +59,7 @@ pub struct Avps<'a> {
 }
 
 impl<'a> Avps<'a> {
-    /// Walks over `body`, the octets after a control message header.
+    /// Iterates over `body`, the octets after a control message header.
     #[must_use]
     pub fn new(body: &'a [u8]) -> Self {
         Avps {
@@ -70,14 +69,13 @@ impl<'a> Avps<'a> {
         }
     }
 
-    /// Why the walk ended before the body did, once it has:
-    /// [`Fault::ShortAvp`] or [`Fault::PastEnd`].
+    /// Why iteration ended before the end of the body, if it did: [`Fault::ShortAvp`] or [`Fault::PastEnd`].
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
-    /// What has not been walked over yet.
+    /// The octets not yet visited.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.body[self.at..]
     }

@@ -9,7 +9,7 @@ pub const DATA_V3_HEADER_LEN: usize = 8;
 /// Octets of the Default L2-Specific Sublayer, RFC 3931 4.6.
 pub const SUBLAYER_LEN: usize = 4;
 
-/// A v2 data message. Each optional field says whether its flag was set.
+/// A v2 data message. Each optional field records whether its flag was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DataV2<'a> {
     /// The recipient's Tunnel ID.
@@ -64,7 +64,7 @@ impl<'a> DataV2<'a> {
         })
     }
 
-    /// Octets of the header with its offset padding, as [`DataV2::emit`] writes it.
+    /// Length of the header in octets, including the offset padding, as [`DataV2::emit`] writes it.
     #[must_use]
     pub fn header_len(&self) -> usize {
         6 + 2 * usize::from(self.with_length)
@@ -74,7 +74,7 @@ impl<'a> DataV2<'a> {
 
     /// Appends header and payload; the offset padding is zeros.
     ///
-    /// A message too long for the Length field is sent without one.
+    /// A message too long for the Length field is sent without that field.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let length = u16::try_from(self.header_len() + self.payload.len()).ok();
         let length = length.filter(|_| self.with_length);
@@ -106,15 +106,15 @@ impl<'a> DataV2<'a> {
     }
 }
 
-/// The two octets at `at`, which then points past them.
+/// Reads the two octets at `at` and advances `at` past them.
 fn next_u16(message: &[u8], at: &mut usize) -> Option<u16> {
     let &field = message.get(*at..)?.first_chunk()?;
     *at += 2;
     Some(u16::from_be_bytes(field))
 }
 
-/// A v3 data message over UDP. What follows the Session ID can only be taken
-/// apart by who knows the session: its cookie and its sublayer.
+/// A v3 data message over UDP. Only the session's owner knows how long the cookie and the sublayer after the
+/// Session ID are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataV3<'a> {
     /// The recipient's Session ID.
@@ -132,10 +132,10 @@ impl<'a> DataV3<'a> {
         Ok(DataV3 { session, rest })
     }
 
-    /// Splits [`DataV3::rest`] into cookie and what follows it.
+    /// Splits [`DataV3::rest`] into the cookie and the remaining octets.
     ///
-    /// `cookie_len` is 0, 4 or 8: the length of the cookie that the recipient
-    /// assigned (RFC 3931 5.4.4). `None` when the message is shorter.
+    /// `cookie_len` is 0, 4 or 8: the length of the cookie that the recipient assigned (RFC 3931 5.4.4). `None`
+    /// if the message is shorter.
     #[must_use]
     pub fn cookie(&self, cookie_len: usize) -> Option<(&'a [u8], &'a [u8])> {
         self.rest.split_at_checked(cookie_len)
@@ -150,8 +150,7 @@ pub struct Sublayer {
 }
 
 impl Sublayer {
-    /// Splits the sublayer from the frame that follows it; `None` when there
-    /// are fewer than [`SUBLAYER_LEN`] octets.
+    /// Splits the sublayer from the frame after it; `None` if there are fewer than [`SUBLAYER_LEN`] octets.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&word, frame) = octets.split_first_chunk::<SUBLAYER_LEN>()?;
@@ -160,7 +159,7 @@ impl Sublayer {
         Some((Sublayer { sequence }, frame))
     }
 
-    /// The octets to send; a sequence number counts modulo 2^24.
+    /// The encoded sublayer; the sequence number is taken modulo 2^24.
     #[must_use]
     pub fn emit(self) -> [u8; SUBLAYER_LEN] {
         self.sequence
@@ -172,7 +171,7 @@ impl Sublayer {
 /// The most octets that [`write_data_v2`] and [`write_data_v3`] write.
 pub const DATA_HEADER_MAX: usize = DATA_V3_HEADER_LEN + 8 + SUBLAYER_LEN;
 
-/// Writes the header of a v2 data message in its shortest form, with Ns if there is one; says how many octets it has.
+/// Writes the shortest header of a v2 data message, with Ns if given; returns its length in octets.
 pub fn write_data_v2(
     out: &mut [u8; DATA_HEADER_MAX],
     tunnel: u16,
@@ -187,8 +186,8 @@ pub fn write_data_v2(
     if sequence.is_some() { 10 } else { 6 }
 }
 
-/// Writes what stands before the frame of a v3 data message over UDP; says how many octets it has. `cookie` has at most
-/// 8 octets.
+/// Writes everything before the frame of a v3 data message over UDP; returns its length in octets. `cookie` has
+/// at most 8 octets.
 pub fn write_data_v3(
     out: &mut [u8; DATA_HEADER_MAX],
     session: u32,
@@ -206,9 +205,8 @@ pub fn write_data_v3(
     length
 }
 
-/// Appends a v3 data message over UDP: session header, the recipient's
-/// `cookie` (0, 4 or 8 octets), the sublayer if the recipient asked for it,
-/// and the frame.
+/// Appends a v3 data message over UDP: session header, the recipient's `cookie` (0, 4 or 8 octets), the
+/// sublayer if the recipient requested it, and the frame.
 pub fn emit_data_v3(
     out: &mut Vec<u8>,
     session: u32,

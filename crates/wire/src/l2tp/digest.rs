@@ -1,14 +1,12 @@
 //! Control Message Authentication of v3: RFC 3931 4.3 and 5.4.1.
 //!
-//! A digest covers the whole control message with the digests in it zeroed.
-//! The sender hashes its own nonce first, then the peer's; an SCCRQ is hashed
-//! with two empty nonces, whose values [`sign`] and [`verify`] are then given.
-//! Without a configured secret a digest is an integrity check only: the key is
-//! [`shared_key`] of an empty secret, and both nonces are empty (4.3).
+//! A digest covers the whole control message with its digests zeroed. The sender hashes its own nonce first,
+//! then the peer's. For an SCCRQ both nonces are empty; pass empty nonces to [`sign`] and [`verify`]. Without a
+//! configured secret, a digest is only an integrity check: the key is [`shared_key`] of an empty secret, and
+//! both nonces are empty (4.3).
 //!
-//! The Length that 5.4.1 gives for "Digest Type 1 (HMAC-MD5)" and "2
-//! (HMAC-SHA-1)" contradicts the types 0 and 1 that the same section and the
-//! IANA registry define; the types are 0 and 1 here.
+//! The Length that 5.4.1 gives for "Digest Type 1 (HMAC-MD5)" and "2 (HMAC-SHA-1)" contradicts the types 0 and
+//! 1 that the same section and the IANA registry define; this module uses types 0 and 1.
 
 use hmac::{Hmac, Mac};
 use md5::Md5;
@@ -21,10 +19,10 @@ use super::writer::Writer;
 
 const MESSAGE_TYPE_AVP_LEN: usize = 8;
 
-/// Where the digests of a message must lie: right after the Message Type AVP.
+/// The required position of a message's digests: directly after the Message Type AVP.
 const DIGESTS_AT: usize = CONTROL_HEADER_LEN + MESSAGE_TYPE_AVP_LEN;
 
-/// What stands in for a digest while one is computed.
+/// Replaces a digest while one is being computed.
 const ZEROS: [u8; VALUE_LEN_MAX] = [0; VALUE_LEN_MAX];
 
 /// The Digest Type field.
@@ -64,14 +62,14 @@ impl DigestType {
     }
 }
 
-/// HMAC-MD5 of one octet under the secret, from which v3 derives its keys.
+/// HMAC-MD5 of one octet under the secret; v3 derives its keys this way.
 pub(super) fn derive(secret: &[u8], octet: u8) -> [u8; 16] {
     let mac = Hmac::<Md5>::new_from_slice(secret).expect("HMAC takes a key of any length");
     mac.chain_update([octet]).finalize().into_bytes().into()
 }
 
-/// The key for digests, with the hashes already begun under it: to begin one
-/// costs as much as a short message.
+/// The key for digests, with both hashes already initialised, because initialising one costs as much as hashing
+/// a short message.
 #[derive(Clone)]
 pub struct Key {
     md5: Hmac<Md5>,
@@ -96,21 +94,21 @@ pub fn shared_key(secret: &[u8]) -> Key {
     }
 }
 
-/// Writes a Message Digest AVP with its digest zeroed. To be called right
-/// after [`Writer::new`], at most twice; [`sign`] fills the digest in.
+/// Writes a Message Digest AVP with a zeroed digest. Call it directly after [`Writer::new`], at most twice;
+/// [`sign`] fills in the digest.
 pub fn placeholder(writer: &mut Writer<'_>, digest: DigestType) {
     let mut value = [0; 21];
     value[0] = digest.number();
     writer.bytes(Attribute::MessageDigest, &value[..1 + digest.digest_len()]);
 }
 
-/// A Message Digest AVP in its place.
+/// A Message Digest AVP at the required position.
 #[derive(Clone, Copy)]
 struct Found {
-    /// Where the digest begins, after the type, from the message's start.
+    /// Offset of the digest, after the type, from the start of the message.
     at: usize,
     len: usize,
-    /// `None` when the type is unknown or the length is not the type's.
+    /// `None` if the type is unknown or its length is wrong.
     digest: Option<DigestType>,
 }
 
@@ -128,7 +126,7 @@ impl Found {
     }
 }
 
-/// The digests of a message: the AVPs that follow the Message Type directly.
+/// The message's digests: the AVPs directly after the Message Type.
 fn find(message: &[u8]) -> [Option<Found>; 2] {
     let body = message.get(CONTROL_HEADER_LEN..).unwrap_or(&[]);
     let mut avps = Avps::new(body);
@@ -143,13 +141,13 @@ fn find(message: &[u8]) -> [Option<Found>; 2] {
     [one, two]
 }
 
-/// Whether the message has a Message Digest AVP where it must be.
+/// Whether the message has a Message Digest AVP at the required position.
 #[must_use]
 pub fn present(message: &[u8]) -> bool {
     find(message)[0].is_some()
 }
 
-/// Feeds nonces and message, with every digest as zeros.
+/// Hashes the nonces and the message, with every digest zeroed.
 fn feed<M: Mac>(mut mac: M, message: &[u8], nonces: [&[u8]; 2], found: [Option<Found>; 2]) -> M {
     mac.update(nonces[0]);
     mac.update(nonces[1]);
@@ -163,11 +161,9 @@ fn feed<M: Mac>(mut mac: M, message: &[u8], nonces: [&[u8]; 2], found: [Option<F
     mac
 }
 
-/// Fills in the digests of that type in a whole control message, header
-/// included; `false` when it has none.
+/// Fills in the digests of that type in a complete control message, header included; `false` if it has none.
 ///
-/// `local_nonce` is the signer's own. Both nonces are empty for an SCCRQ, and
-/// where no secret is configured.
+/// `local_nonce` is the signer's own. Both nonces are empty for an SCCRQ, and if no secret is configured.
 pub fn sign(
     message: &mut [u8],
     digest: DigestType,
@@ -200,13 +196,11 @@ pub fn sign(
     signed
 }
 
-/// Whether one of the message's digests, of which there may be two, is right.
-/// The comparison takes a time that does not depend on where they differ.
+/// Whether any of the message's digests, of which there may be two, is right. The comparison takes constant
+/// time.
 ///
-/// `message` is a whole control message, header included, and no more;
-/// `local_nonce` is the verifier's own. Both nonces are empty for an SCCRQ,
-/// and where no secret is configured. With two secrets configured, call it
-/// once for each key.
+/// `message` is exactly one control message, header included; `local_nonce` is the verifier's own. Both nonces
+/// are empty for an SCCRQ, and if no secret is configured. With two secrets configured, call this once per key.
 #[must_use]
 pub fn verify(message: &[u8], key: &Key, local_nonce: &[u8], remote_nonce: &[u8]) -> bool {
     let found = find(message);
@@ -241,8 +235,7 @@ mod tests {
         message
     }
 
-    /// Test case 2 of RFC 2202, in which the data are cut into two nonces and
-    /// a message.
+    /// Test case 2 of RFC 2202, with its data split into two nonces and a message.
     #[test]
     fn the_hash_is_over_nonces_and_message() {
         let nonces: [&[u8]; 2] = [b"what do ", b"ya want "];

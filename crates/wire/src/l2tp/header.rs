@@ -1,12 +1,12 @@
-//! The headers that tell control from data and v2 from v3: RFC 2661 3.1,
-//! RFC 3931 3.2.1 and 4.1.2.1.
+//! The headers that distinguish control from data and v2 from v3: RFC 2661 3.1, RFC 3931 3.2.1 and 4.1.2.1.
+//! Start reading at [`parse`].
 
 use super::data::{DataV2, DataV3};
 
 /// Octets of a control message header, the same in v2 and v3.
 pub const CONTROL_HEADER_LEN: usize = 12;
 
-/// The most octets of AVPs that the 16-bit Length field can count.
+/// The longest AVP body that the 16-bit Length field can express.
 pub const CONTROL_BODY_LEN_MAX: usize = u16::MAX as usize - CONTROL_HEADER_LEN;
 
 pub(super) const FLAG_T: u16 = 0x8000;
@@ -16,7 +16,7 @@ pub(super) const FLAG_O: u16 = 0x0200;
 pub(super) const FLAG_P: u16 = 0x0100;
 const VERSION_MASK: u16 = 0x000f;
 
-/// The Ver field of a header: which of the two protocols a packet speaks.
+/// The Ver field of a header: the packet's protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
     /// L2TPv2, RFC 2661.
@@ -36,7 +36,7 @@ impl Version {
     }
 }
 
-/// One received datagram, its header taken apart.
+/// A received datagram with its header parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet<'a> {
     /// A control message of either version.
@@ -52,7 +52,7 @@ pub enum Packet<'a> {
 pub struct Control<'a> {
     /// The Ver field.
     pub version: Version,
-    /// Tunnel ID (v2, 16 bits) or Control Connection ID (v3), the recipient's.
+    /// The recipient's Tunnel ID (v2, 16 bits) or Control Connection ID (v3).
     pub connection: u32,
     /// Session ID of a v2 header; 0 in v3, whose header has none.
     pub session: u16,
@@ -60,17 +60,17 @@ pub struct Control<'a> {
     pub ns: u16,
     /// Sequence number expected next by the sender.
     pub nr: u16,
-    /// The AVPs; empty is a Zero-Length Body message (ZLB).
+    /// The AVPs; empty for a Zero-Length Body message (ZLB).
     pub body: &'a [u8],
-    /// Header and body, bounded by the Length field: what a v3 digest covers.
+    /// Header and body up to the Length field's end: the bytes that a v3 digest covers.
     pub whole: &'a [u8],
 }
 
-/// Why a datagram is not an L2TP packet that can be read. All of these are
-/// to be discarded (RFC 2661 3.1 and 7.1, RFC 3931 7.1).
+/// Why a datagram is not a readable L2TP packet. All such datagrams must be discarded (RFC 2661 3.1 and 7.1,
+/// RFC 3931 7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ParseError {
-    /// The datagram ends before the header does, or before its Length.
+    /// The datagram ends within the header, or before the end that its Length gives.
     #[error("the datagram is shorter than its header says")]
     Truncated,
     /// Ver is neither 2 nor 3; 1 is L2F (RFC 2341).
@@ -87,14 +87,13 @@ pub enum ParseError {
     BadOffset,
 }
 
-/// Takes the header of a UDP payload apart.
+/// Parses the header of a UDP payload.
 ///
-/// The Ver field is looked at first, as RFC 3931 4.1.2.1 asks. Reserved bits
-/// are ignored, and so is the P bit of a control message, which means nothing
-/// there. Octets past the Length field are not part of the message.
+/// The Ver field is checked first, as RFC 3931 4.1.2.1 requires. Reserved bits are ignored, as is the P bit of
+/// a control message, which has no meaning there. Octets past the Length field are not part of the message.
 ///
 /// # Errors
-/// [`ParseError`]; the datagram is to be discarded and counted.
+/// See [`ParseError`]; the caller discards and counts the datagram.
 pub fn parse(datagram: &[u8]) -> Result<Packet<'_>, ParseError> {
     let Some(&[hi, lo]) = datagram.first_chunk() else {
         return Err(ParseError::Truncated);
@@ -145,11 +144,10 @@ fn parse_control(version: Version, flags: u16, datagram: &[u8]) -> Result<Contro
     })
 }
 
-/// Appends a control message: header, then `body`, with the Length right.
+/// Appends a control message: a header with the correct Length, then `body`.
 ///
-/// `connection` is the recipient's Tunnel ID (v2, of which the low 16 bits
-/// are sent) or Control Connection ID (v3); `session` is sent in v2 only. A
-/// body longer than [`CONTROL_BODY_LEN_MAX`] is cut there.
+/// `connection` is the recipient's Tunnel ID (v2, only the low 16 bits are sent) or Control Connection ID (v3);
+/// `session` is sent in v2 only. A body longer than [`CONTROL_BODY_LEN_MAX`] is truncated.
 pub fn emit_control(
     out: &mut Vec<u8>,
     version: Version,
@@ -185,7 +183,7 @@ mod tests {
     /// A v2 ZLB on tunnel 0x0102, session 0x0304, Ns 5, Nr 6.
     const ZLB: [u8; 12] = [0xc8, 2, 0, 12, 1, 2, 3, 4, 0, 5, 0, 6];
 
-    /// The ZLB with some of its octets changed.
+    /// The ZLB with some octets changed.
     fn with(changes: &[(usize, u8)]) -> [u8; 12] {
         let mut packet = ZLB;
         for &(at, octet) in changes {
@@ -292,7 +290,7 @@ mod tests {
             parse(&with(&[(0, 0), (1, 3)])),
             Ok(Packet::DataV3(_))
         ));
-        // In v3, the bits that v2 calls L, S, O and P are reserved in data.
+        // In v3 data messages, the bits that v2 calls L, S, O and P are reserved.
         assert!(matches!(
             parse(&with(&[(0, 0x7f), (1, 0xf3)])),
             Ok(Packet::DataV3(_))

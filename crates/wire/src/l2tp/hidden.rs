@@ -1,7 +1,7 @@
 //! AVP hiding: RFC 2661 4.3, RFC 3931 5.3.
 //!
-//! The two versions differ in the key only: v2 uses the shared secret itself,
-//! v3 a key derived from it, [`shared_key`].
+//! The versions differ only in the key: v2 uses the shared secret itself, v3 a key derived from it,
+//! [`shared_key`].
 
 use md5::{Digest, Md5};
 
@@ -19,8 +19,7 @@ pub enum HiddenError {
     /// It is too short for the Length of Original Value.
     #[error("the hidden {} is too short", .0.name())]
     Short(Attribute),
-    /// The Length of Original Value is greater than what is there: most
-    /// likely the secrets differ.
+    /// The Length of Original Value exceeds the AVP; most likely the secrets differ.
     #[error("the original length of the hidden {} does not fit", .0.name())]
     OriginalLength(Attribute),
 }
@@ -32,14 +31,12 @@ pub fn shared_key(secret: &[u8]) -> [u8; 16] {
     super::digest::derive(secret, 1)
 }
 
-/// Copies the AVPs of `body` into `out`, the hidden ones in the clear with
-/// their H bit 0. `out` is cleared first, and left empty on an error.
+/// Copies the AVPs of `body` into `out`, decrypting the hidden ones and clearing their H bit. `out` is cleared
+/// first, and left empty on an error.
 ///
-/// `secret` is the shared secret (v2) or [`shared_key`] of it (v3). The Random
-/// Vector used is the last one before the AVP. Copied as they are, so that
-/// [`super::Message::parse`] judges them: AVPs that the table does not have,
-/// those that must not be hidden, and what follows an AVP whose Length cannot
-/// be followed.
+/// `secret` is the shared secret (v2) or [`shared_key`] of it (v3). The last Random Vector before an AVP
+/// applies to it. Some octets are copied unchanged so that [`super::Message::parse`] can judge them: AVPs
+/// missing from the table, AVPs that must not be hidden, and everything from an AVP with an invalid Length on.
 ///
 /// # Errors
 /// [`HiddenError`] for the first AVP that cannot be read.
@@ -105,7 +102,7 @@ fn unhide_one(
     Ok(())
 }
 
-/// Appends the masked value: length, value and padding under the cipher.
+/// Appends the masked value: length, value and padding, encrypted.
 pub(super) fn hide_value(
     number: u16,
     value: &[u8],
@@ -127,7 +124,7 @@ pub(super) fn hide_value(
     }
 }
 
-/// b1 = MD5(AV + S + RV), with AV the attribute's number.
+/// b1 = MD5(AV + S + RV), where AV is the attribute's number.
 fn first_mask(number: u16, secret: &[u8], random_vector: &[u8]) -> [u8; BLOCK_LEN] {
     let md5 = Md5::new().chain_update(number.to_be_bytes());
     md5.chain_update(secret)
@@ -159,12 +156,12 @@ mod tests {
         body
     }
 
-    /// An ICCN with a Vendor Name whose masked value is that of `subformat`.
+    /// An ICCN with a Vendor Name whose masked value encodes `subformat`.
     fn with_subformat(subformat: &[u8]) -> Vec<u8> {
         let mut value = Vec::new();
         let (length, rest) = subformat.split_at(subformat.len().min(2));
         let number = Attribute::VendorName.number();
-        // The mask does not depend on the value within the first block.
+        // Within the first block, the mask does not depend on the value.
         hide_value(number, &[0; 14], SECRET, VECTOR, &[], &mut value);
         let mask = |at: usize| value[at] ^ if at == 1 { 14 } else { 0 };
         let octets = length.iter().chain(rest).enumerate();

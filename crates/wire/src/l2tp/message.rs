@@ -1,51 +1,46 @@
-//! A control message's AVPs in one pass: RFC 2661 4, RFC 3931 5.
+//! Reads all AVPs of a control message in one pass: RFC 2661 4, RFC 3931 5.
 //!
-//! The pass fills a table indexed by attribute, so that a look-up costs the
-//! same whatever the message holds, and nothing is allocated. What it decides:
+//! The pass fills a table indexed by attribute, so a look-up takes constant time and nothing is allocated. The
+//! rules it applies:
 //!
-//! - An attribute is recognised when the version's RFC defines it. In v2 an
-//!   AVP with a reserved bit set is unrecognised (RFC 2661 4.1); in v3
-//!   reserved bits are ignored (RFC 3931 5.1). v2-only attributes in an SCCRQ
-//!   read as v3 are ignored whatever their M bit (RFC 3931 4.7.3).
-//! - An unrecognised AVP with M = 0 is ignored; the first one with M = 1 is
-//!   kept for [`Message::unrecognised_mandatory`]. The M bit of a recognised
-//!   AVP is looked at only when its length is wrong: with M = 0 the AVP is then
-//!   as good as absent (RFC 2661 7.1, RFC 3931 7.1), with M = 1 it is a
-//!   [`Fault::BadLength`].
-//! - A hidden AVP in the message is a fault whatever its M bit: without a
-//!   secret none may be there (RFC 2661 4.3), and with one it is to be taken
-//!   out by [`super::unhide`] first.
-//! - Neither RFC says what a repeated AVP means, but for Random Vector, Message
-//!   Digest and Extended Vendor ID, which may repeat. The first one counts;
-//!   [`Message::avps`] shows them all.
+//! - An attribute is recognised if the version's RFC defines it. In v2 an AVP with a reserved bit set is
+//!   unrecognised (RFC 2661 4.1); in v3 reserved bits are ignored (RFC 3931 5.1). v2-only attributes in an
+//!   SCCRQ read as v3 are ignored whatever their M bit (RFC 3931 4.7.3).
+//! - An unrecognised AVP with M = 0 is ignored; [`Message::unrecognised_mandatory`] returns the first one with
+//!   M = 1. The M bit of a recognised AVP matters only if its length is wrong: with M = 0 the AVP is treated as
+//!   absent (RFC 2661 7.1, RFC 3931 7.1), with M = 1 it is a [`Fault::BadLength`].
+//! - A hidden AVP is a fault whatever its M bit: without a secret none may occur (RFC 2661 4.3), and with a
+//!   secret [`super::unhide`] must decrypt it first.
+//! - Neither RFC defines the meaning of repeated AVPs, except for Random Vector, Message Digest and Extended
+//!   Vendor ID, which may repeat. This module uses the first one; [`Message::avps`] returns them all.
 
 use super::attribute::{Attribute, COUNT};
 use super::avp::{AVP_HEADER_LEN, Avp, Avps};
 use super::header::{CONTROL_BODY_LEN_MAX, Version};
 use super::message_type::MessageType;
 
-/// What is wrong with a message's AVPs.
+/// A fault in a message's AVPs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Fault {
-    /// The Message Type AVP is absent, not the first, or not to be recognised.
+    /// The Message Type AVP is absent, not first, or unrecognised.
     #[error("the first AVP is not a Message Type")]
     NoMessageType,
-    /// An AVP's Length is below 6; the walk ends there.
+    /// An AVP's Length is below 6; reading ends there.
     #[error("the AVP at octet {offset} says it is shorter than its header")]
     ShortAvp {
         /// Octets from the start of the body.
         offset: usize,
     },
-    /// An AVP runs past the message's end; the walk ends there.
+    /// An AVP runs past the message's end; reading ends there.
     #[error("the AVP at octet {offset} runs past the end of the message")]
     PastEnd {
         /// Octets from the start of the body.
         offset: usize,
     },
-    /// A value's length is not one that its attribute allows, and M is set.
+    /// The attribute does not allow a value of this length, and M is set.
     #[error("the length of {} is wrong", .0.name())]
     BadLength(Attribute),
-    /// The AVP is hidden: still, or although it must not be.
+    /// The AVP is hidden: not yet decrypted, or its attribute must not be hidden.
     #[error("{} is hidden", .0.name())]
     Hidden(Attribute),
 }
@@ -55,20 +50,20 @@ pub enum Fault {
 pub struct ResultCode<'a> {
     /// Result Code; its meaning depends on the message, StopCCN or CDN.
     pub result: u16,
-    /// Error Code, if there is one.
+    /// Error Code, if present.
     pub error: Option<u16>,
-    /// Error Message, meant to be UTF-8; empty if there is none.
+    /// Error Message, supposedly UTF-8; empty if absent.
     pub message: &'a [u8],
 }
 
-/// Where a value lies in the body; an offset of 0 is no value.
+/// Position of a value in the body; offset 0 means no value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     offset: u16,
     len: u16,
 }
 
-/// A control message's AVPs, found.
+/// The AVPs of a control message, indexed by attribute.
 #[derive(Debug, Clone)]
 pub struct Message<'a> {
     version: Version,
@@ -83,12 +78,11 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Walks over the AVPs of `body`, the octets after the header.
+    /// Reads the AVPs of `body`, the octets after the header.
     ///
-    /// Total: always returns. A fault ends the walk where it must, and what was
-    /// read before it stays readable. An empty body (ZLB) is a message with
-    /// [`Fault::NoMessageType`]. A body is taken as no longer than a control
-    /// message can be, 65,523 octets.
+    /// Always returns a message. A fault may end reading early; the AVPs before it stay readable. An empty body
+    /// (ZLB) yields a message with [`Fault::NoMessageType`]. The body must be no longer than a control message
+    /// allows, 65,523 octets.
     #[must_use]
     pub fn parse(version: Version, body: &'a [u8]) -> Message<'a> {
         let body = body.get(..CONTROL_BODY_LEN_MAX).unwrap_or(body);
@@ -166,7 +160,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// An AVP that is not recognised.
+    /// Records an unrecognised AVP.
     fn skip(&mut self, avp: &Avp<'a>) {
         if avp.mandatory && self.unrecognised.is_none() {
             self.unrecognised = Some((avp.vendor, avp.attribute));
@@ -177,7 +171,7 @@ impl<'a> Message<'a> {
     fn put(&mut self, attribute: Attribute, avp: &Avp<'a>) {
         let slot = &mut self.slots[attribute as usize];
         if slot.offset == 0 {
-            // Both fit: a body is shorter than 2^16 octets, a value than 2^10.
+            // Both casts are lossless: a body is shorter than 2^16 octets, a value than 2^10.
             slot.offset = (avp.offset + AVP_HEADER_LEN) as u16;
             slot.len = avp.value.len() as u16;
         }
@@ -193,8 +187,8 @@ impl<'a> Message<'a> {
         self.version
     }
 
-    /// Message Type; [`MessageType::Unknown`] for a vendor's, and with 0 where
-    /// [`Message::fault`] says that there is none to read.
+    /// Message Type; [`MessageType::Unknown`] for a vendor's type, and `Unknown(0)` if [`Message::fault`]
+    /// reports that it is missing.
     #[must_use]
     pub fn kind(&self) -> MessageType {
         self.kind
@@ -207,7 +201,7 @@ impl<'a> Message<'a> {
         self.kind_mandatory
     }
 
-    /// The first fault met, in the order of the AVPs.
+    /// The first fault, in the order of the AVPs.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         self.fault
@@ -219,8 +213,8 @@ impl<'a> Message<'a> {
         self.unrecognised
     }
 
-    /// The first recognised AVP that was ignored because its length is wrong
-    /// and its M bit is 0: worth a log line, says RFC 2661 7.1.
+    /// The first recognised AVP that was ignored because its length is wrong and its M bit is 0; RFC 2661 7.1
+    /// suggests logging it.
     #[must_use]
     pub fn ignored_malformed(&self) -> Option<Attribute> {
         self.ignored
@@ -232,7 +226,7 @@ impl<'a> Message<'a> {
         self.has_hidden
     }
 
-    /// The value of an attribute; of the first, where it is repeated.
+    /// The value of an attribute; the first one if it is repeated.
     #[must_use]
     #[inline]
     pub fn get(&self, attribute: Attribute) -> Option<&'a [u8]> {
@@ -244,7 +238,7 @@ impl<'a> Message<'a> {
         self.body.get(start..start + usize::from(slot.len))
     }
 
-    /// Whether the attribute is there with a value of an allowed length.
+    /// Whether the attribute is present with a value of an allowed length.
     #[must_use]
     pub fn has(&self, attribute: Attribute) -> bool {
         self.slots[attribute as usize].offset != 0
@@ -254,19 +248,19 @@ impl<'a> Message<'a> {
         self.get(attribute)?.try_into().ok()
     }
 
-    /// A value of two octets.
+    /// A two-octet value.
     #[must_use]
     pub fn u16(&self, attribute: Attribute) -> Option<u16> {
         self.array(attribute).map(u16::from_be_bytes)
     }
 
-    /// A value of four octets.
+    /// A four-octet value.
     #[must_use]
     pub fn u32(&self, attribute: Attribute) -> Option<u32> {
         self.array(attribute).map(u32::from_be_bytes)
     }
 
-    /// A value of eight octets.
+    /// An eight-octet value.
     #[must_use]
     pub fn u64(&self, attribute: Attribute) -> Option<u64> {
         self.array(attribute).map(u64::from_be_bytes)
@@ -288,7 +282,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Every AVP as it lies in the message, up to where the walk ended.
+    /// Every AVP as encoded in the message, up to where reading ended.
     #[must_use]
     pub fn avps(&self) -> Avps<'a> {
         Avps::new(self.body)

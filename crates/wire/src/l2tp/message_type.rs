@@ -35,12 +35,12 @@ pub enum MessageType {
     Sli,
     /// Explicit-Acknowledgement, 20, of v3 only.
     Ack,
-    /// Any other number, a vendor's message type, or 0 where there is none.
+    /// Any other number: a vendor's message type, or 0 if there is none.
     Unknown(u16),
 }
 
 impl MessageType {
-    /// The kind that a number means in that version.
+    /// The type that a number denotes in that version.
     #[must_use]
     pub fn from_number(version: Version, number: u16) -> Self {
         match number {

@@ -2,15 +2,13 @@
 //! headers, control messages and their AVPs, AVP hiding, the challenge
 //! response of v2 and the message digest of v3.
 //!
-//! The order of use on receipt is [`parse`] for the header, then, for a v3
-//! control message, [`digest::verify`], then [`Message::parse`], and, where
-//! [`Message::has_hidden`] says so and a secret is configured,
-//! [`hidden::unhide`] and a second [`Message::parse`].
+//! On receipt, call in this order: [`parse`] for the header; for a v3 control message, [`digest::verify`]; then
+//! [`Message::parse`]. If [`Message::has_hidden`] returns true and a secret is configured, call
+//! [`hidden::unhide`] and [`Message::parse`] again.
 //!
-//! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), the AVPs of the
-//! companion documents (RFC 3301, 3308, 3573, 4951, 5515), and every rule
-//! that needs to know what was sent before: which AVPs a message must carry
-//! is for the protocol machine to say.
+//! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), the AVPs of the companion documents (RFC 3301, 3308,
+//! 3573, 4951, 5515), and every rule that depends on earlier messages. Which AVPs a message must carry is up to
+//! the protocol machine.
 
 pub mod attribute;
 pub mod auth;

@@ -6,10 +6,10 @@ use super::header::Version;
 use super::hidden;
 use super::message_type::MessageType;
 
-/// Writes the AVPs of one message, in the order of the calls.
+/// Writes the AVPs of one message, in call order.
 ///
-/// Emitting cannot fail: a value longer than [`VALUE_LEN_MAX`] is cut there.
-/// A debug build asserts that a value's length is one its attribute allows.
+/// Emitting cannot fail: a value longer than [`VALUE_LEN_MAX`] is truncated. A debug build asserts that the
+/// attribute allows the value's length.
 #[derive(Debug)]
 pub struct Writer<'b> {
     out: &'b mut Vec<u8>,
@@ -25,27 +25,27 @@ impl<'b> Writer<'b> {
         writer
     }
 
-    /// A value of two octets.
+    /// Appends a two-octet value.
     pub fn u16(&mut self, attribute: Attribute, value: u16) -> &mut Self {
         self.bytes(attribute, &value.to_be_bytes())
     }
 
-    /// A value of four octets.
+    /// Appends a four-octet value.
     pub fn u32(&mut self, attribute: Attribute, value: u32) -> &mut Self {
         self.bytes(attribute, &value.to_be_bytes())
     }
 
-    /// A value of eight octets.
+    /// Appends an eight-octet value.
     pub fn u64(&mut self, attribute: Attribute, value: u64) -> &mut Self {
         self.bytes(attribute, &value.to_be_bytes())
     }
 
-    /// An attribute without a value, such as Sequencing Required.
+    /// Appends an attribute without a value, such as Sequencing Required.
     pub fn flag(&mut self, attribute: Attribute) -> &mut Self {
         self.bytes(attribute, &[])
     }
 
-    /// A value as it is.
+    /// Appends a value as it is.
     pub fn bytes(&mut self, attribute: Attribute, value: &[u8]) -> &mut Self {
         debug_assert!(
             attribute.allows_len(self.version, value.len()),
@@ -55,8 +55,8 @@ impl<'b> Writer<'b> {
         self.raw(mandatory, 0, attribute.number(), value)
     }
 
-    /// A Result Code AVP. An Error Message needs an Error Code before it:
-    /// without `error`, `message` is left out.
+    /// Appends a Result Code AVP. An Error Message requires an Error Code before it: without `error`, `message`
+    /// is omitted.
     pub fn result_code(&mut self, result: u16, error: Option<u16>, message: &str) -> &mut Self {
         let message = error.map_or("", |_| cut_at_char(message, VALUE_LEN_MAX - 4));
         let len = 2 + error.map_or(0, |_| 2 + message.len());
@@ -70,14 +70,13 @@ impl<'b> Writer<'b> {
         self
     }
 
-    /// A Random Vector AVP, which the hidden AVPs after it use.
+    /// Appends a Random Vector AVP, which applies to the hidden AVPs after it.
     pub fn random_vector(&mut self, vector: &[u8]) -> &mut Self {
         self.bytes(Attribute::RandomVector, vector)
     }
 
-    /// A hidden AVP, its value masked with `secret` (v2) or with
-    /// [`hidden::shared_key`] of it (v3), and with `random_vector`, that of the
-    /// Random Vector AVP written last. `padding` conceals the value's length.
+    /// Appends a hidden AVP. Its value is masked with `secret` (v2) or [`hidden::shared_key`] of it (v3), and
+    /// with `random_vector`, the value of the last Random Vector AVP. `padding` conceals the value's length.
     pub fn hidden(
         &mut self,
         attribute: Attribute,
@@ -107,7 +106,7 @@ impl<'b> Writer<'b> {
         self
     }
 
-    /// Any AVP, a vendor's or one that the table does not have.
+    /// Appends any AVP, such as a vendor's or one missing from the table.
     pub fn raw(&mut self, mandatory: bool, vendor: u16, number: u16, value: &[u8]) -> &mut Self {
         debug_assert!(value.len() <= VALUE_LEN_MAX);
         let value = &value[..value.len().min(VALUE_LEN_MAX)];
@@ -127,7 +126,7 @@ impl<'b> Writer<'b> {
     }
 }
 
-/// As much of `text` as fits into `max` octets without splitting a character.
+/// The longest prefix of `text` that fits into `max` octets without splitting a character.
 fn cut_at_char(text: &str, max: usize) -> &str {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {

@@ -1,5 +1,5 @@
-//! Ethernet II and IEEE 802.3, VLAN tags, 802.2 LLC and SNAP (RFC 1042), and
-//! what an EtherType announces: PPPoE sessions (RFC 2516), MPLS, FabricPath.
+//! Ethernet II and IEEE 802.3, VLAN tags, 802.2 LLC and SNAP (RFC 1042), and the payloads that an EtherType
+//! announces: PPPoE sessions (RFC 2516), MPLS, FabricPath.
 
 use super::{Frame, Layer, Packet, Skip, ip, mpls, ppp};
 
@@ -7,11 +7,10 @@ pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
 /// Values up to this are an IEEE 802.3 length.
 const LENGTH_MAX: u16 = 1500;
-/// Cisco's FabricPath: a tag after MAC addresses of its own, then the frame.
+/// Cisco's FabricPath: its own MAC addresses and a tag, then the frame.
 const FABRIC_PATH: u16 = 0x8903;
 
-/// Whether an EtherType announces a VLAN tag: 802.1Q, 802.1ad, and two that
-/// were in use before that.
+/// Whether an EtherType announces a VLAN tag: 802.1Q, 802.1ad, and two older values.
 pub(super) fn is_vlan(ethertype: u16) -> bool {
     matches!(ethertype, 0x8100 | 0x88a8 | 0x9100 | 0x9200)
 }
@@ -28,7 +27,7 @@ pub(super) fn ethernet<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<
     }
 }
 
-/// What follows the octets that are an EtherType or a length.
+/// The payload after the octets that are an EtherType or a length.
 #[inline]
 fn length_or_type<'a>(
     value: u16,
@@ -51,7 +50,7 @@ fn length_or_type<'a>(
     }
 }
 
-/// What follows an EtherType.
+/// The payload that an EtherType announces.
 pub(super) fn ethertype<'a>(
     ethertype: u16,
     frame: Frame<'a>,
@@ -75,7 +74,7 @@ pub(super) fn llc<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), S
             let (snap, rest) = rest.split::<5>()?;
             let [a, b, c, kind @ ..] = *snap;
             match [a, b, c] {
-                // EtherTypes as such, and in bridges (IEEE 802.1H).
+                // Plain EtherTypes, and those of bridges (IEEE 802.1H).
                 [0, 0, 0] | [0, 0, 0xf8] => ethertype(u16::from_be_bytes(kind), rest, packet),
                 _ => Err(Skip::NotIpLlc { dsap: 0xaa }),
             }

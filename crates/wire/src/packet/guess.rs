@@ -1,10 +1,9 @@
-//! Whether octets can be what they might be, where nothing says what they are.
-//! An answer looks at a bounded number of octets, so that nested tunnels cost
-//! no more than their sum.
+//! Guesses whether bytes can be IP, PPP or Ethernet, where no header states it. An answer reads a bounded
+//! number of bytes, so nested tunnels cost no more than the sum of their levels.
 
 use super::{Frame, ethernet, ppp};
 
-/// VLAN tags that are stepped over.
+/// How many VLAN tags are skipped.
 const TAGS_MAX: usize = 4;
 
 /// Whether `frame` can be an IP packet with at most `padding_max` octets after it.
@@ -42,7 +41,7 @@ pub(super) fn is_ppp(frame: Frame<'_>) -> bool {
 
 /// Whether `frame` can be Ethernet with an IP packet.
 pub(super) fn is_ethernet(frame: Frame<'_>) -> bool {
-    // A short frame may be padded to 64 octets, a longer one may keep its FCS.
+    // A short frame may be padded to 64 octets; a longer one may still have its FCS.
     let padding_max = if frame.length <= 64 { 46 } else { 4 };
     let Ok((head, mut rest)) = frame.split::<14>() else {
         return false;

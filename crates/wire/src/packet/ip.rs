@@ -6,7 +6,7 @@ use super::{Fragment, Frame, Layer, Packet, Skip, tunnel};
 use crate::ip::{AUTHENTICATION, FRAGMENT, HOP_BY_HOP, extension_length, is_extension};
 
 const NO_NEXT_HEADER: u8 = 59;
-/// The IPv6 option that has a jumbogram's length (RFC 2675 2).
+/// The IPv6 option that holds a jumbogram's length (RFC 2675 2).
 const JUMBO_PAYLOAD: u8 = 0xc2;
 
 /// An IPv4 address as an IPv6 one (RFC 4291 2.5.5.2).
@@ -24,7 +24,7 @@ pub(super) fn ip<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Sk
     }
 }
 
-/// What an IP header leads to.
+/// The payload of an IP header.
 struct Content<'a> {
     protocol: u8,
     fragment: Fragment,
@@ -141,8 +141,7 @@ fn finish<'a>(content: &Content<'a>, packet: &mut Packet<'a>) {
     packet.transport_length = content.frame.length;
 }
 
-/// Looks through a tunnel: true if there is an IP packet inside, which is then
-/// in `packet`.
+/// Looks through a tunnel: true if it carries an IP packet, which is then in `packet`.
 #[inline]
 fn inside<'a>(outer: Layer, content: &Content<'a>, packet: &mut Packet<'a>) -> Result<bool, Skip> {
     if !tunnel::may_be(content.protocol) || content.fragment == Fragment::Later {
@@ -159,8 +158,8 @@ fn inside<'a>(outer: Layer, content: &Content<'a>, packet: &mut Packet<'a>) -> R
     }
 }
 
-/// The length of what follows an IPv6 header that has a payload length of 0:
-/// by the jumbo payload option, or all there is of the frame.
+/// The length of the payload after an IPv6 header with payload length 0: from the jumbo payload option,
+/// otherwise the rest of the frame.
 #[cold]
 fn jumbo_length(protocol: u8, rest: Frame<'_>) -> u32 {
     match protocol {
@@ -188,11 +187,11 @@ fn jumbo_option(header: &[u8]) -> Option<u32> {
     }
 }
 
-/// Steps over IPv6 extension headers, up to the first that is none, or that
-/// was not captured whole, or to the content of a later fragment.
+/// Skips IPv6 extension headers, stopping at the first other header, one that was not captured whole, or the
+/// content of a later fragment.
 ///
 /// # Errors
-/// [`Skip::BadHeader`] when they are longer than the packet.
+/// [`Skip::BadHeader`] if they are longer than the packet.
 #[inline]
 fn extension_headers(content: &mut Content<'_>) -> Result<(), Skip> {
     while is_extension(content.protocol) {

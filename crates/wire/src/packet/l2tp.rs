@@ -1,15 +1,14 @@
-//! L2TP data messages: version 2 (RFC 2661 3.1), and version 3 over UDP and IP
-//! (RFC 3931 4.1). What follows the session ID of version 3 was agreed on when
-//! the session came up: none to eight octets of cookie, four octets of
-//! L2-specific sublayer or none, PPP or Ethernet. It is found by what fits.
+//! L2TP data messages: version 2 (RFC 2661 3.1), and version 3 over UDP and IP (RFC 3931 4.1). The two ends of
+//! a version 3 session agree at its start on what follows the session ID: a cookie of zero to eight octets, an
+//! L2-specific sublayer of four octets or none, PPP or Ethernet. A capture does not show that agreement, so
+//! this module tries which layout fits.
 
 use super::{Frame, Layer, Packet, Skip, ethernet, guess, ppp};
 
-/// Octets there may be between session ID and payload: a cookie of 0, 4 or 8
-/// octets and a sublayer of 0 or 4.
+/// Possible octets between session ID and payload: a cookie of 0, 4 or 8 octets and a sublayer of 0 or 4.
 const BEFORE_PAYLOAD: [usize; 4] = [0, 4, 8, 12];
 
-/// A UDP datagram of L2TP's port.
+/// A UDP datagram on L2TP's port.
 pub(super) fn over_udp<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     const CONTROL: u16 = 0x8000;
     let (flags, rest) = frame.split::<2>()?;
@@ -47,7 +46,7 @@ fn version_2<'a>(flags: u16, frame: Frame<'a>, packet: &mut Packet<'a>) -> Resul
     ppp::ppp(rest, packet)
 }
 
-/// From the session ID on.
+/// A version 3 message from its session ID on.
 fn version_3<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     let (session, rest) = frame.split::<4>()?;
     let session = u32::from_be_bytes(*session);

@@ -1,13 +1,13 @@
-//! What a frame was wrapped in on the way to its innermost IP packet.
+//! The encapsulations of a frame around its innermost IP packet.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Skip;
 
-/// One encapsulation. Identifiers are those of the frame's own direction:
-/// the other direction of a GRE, L2TP, PPTP or GTP-U tunnel may have others,
-/// and has the addresses of [`Layer::Ipv4`] and [`Layer::Ipv6`] swapped.
+/// One encapsulation. Identifiers are those of the frame's own direction: in the other direction, a GRE, L2TP,
+/// PPTP or GTP-U tunnel may use different ones, and the addresses of [`Layer::Ipv4`] and [`Layer::Ipv6`] are
+/// swapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// A VLAN tag (IEEE 802.1Q, 802.1ad).
@@ -22,14 +22,14 @@ pub enum Layer {
         /// Label, 20 bits.
         label: u32,
     },
-    /// A PPPoE session (RFC 2516); PPP goes without saying.
+    /// A PPPoE session (RFC 2516); it always carries PPP, so no [`Layer::Ppp`] follows.
     Pppoe {
         /// SESSION_ID, chosen by the access concentrator.
         session: u16,
     },
-    /// PPP where it does not go without saying: in PPTP and in L2TPv3.
+    /// PPP in tunnels that do not always carry it: PPTP and L2TPv3.
     Ppp,
-    /// An outer IPv4 header (RFC 2003 and all that goes over UDP or GRE).
+    /// An outer IPv4 header (RFC 2003, and tunnels over UDP or GRE).
     Ipv4 {
         /// Source address.
         source: [u8; 4],
@@ -123,10 +123,10 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Most encapsulations that are looked through.
+/// The deepest nesting of encapsulations that is followed.
 pub const LAYERS_MAX: usize = 8;
 
-/// The encapsulations passed, outermost first; at most [`LAYERS_MAX`].
+/// The encapsulations of a frame, outermost first; at most [`LAYERS_MAX`].
 #[derive(Clone, Copy)]
 pub struct Layers {
     items: [Layer; LAYERS_MAX],
@@ -134,7 +134,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// None.
+    /// No encapsulations.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -143,14 +143,14 @@ impl Layers {
         }
     }
 
-    /// How many there are.
+    /// The number of encapsulations.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// Whether the frame was not wrapped in anything but its link's header.
+    /// Whether the frame has no encapsulation besides its link header.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -164,7 +164,7 @@ impl Layers {
         self.items.get(..self.len()).unwrap_or(&self.items)
     }
 
-    /// Forgets all but the outermost `len`.
+    /// Drops all but the outermost `len`.
     #[inline]
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len as u8);
@@ -175,10 +175,10 @@ impl Layers {
         self.len = 0;
     }
 
-    /// Adds the next one inside.
+    /// Adds an innermost layer.
     ///
     /// # Errors
-    /// [`Skip::TooDeep`] when there are [`LAYERS_MAX`] already.
+    /// [`Skip::TooDeep`] if there are [`LAYERS_MAX`] already.
     #[inline]
     pub(super) fn push(&mut self, layer: Layer) -> Result<(), Skip> {
         let at = self.len();
@@ -215,7 +215,7 @@ impl fmt::Debug for Layers {
     }
 }
 
-/// The layers with commas between, outermost first: `vlan 100, pppoe 17`.
+/// The layers separated by commas, outermost first: `vlan 100, pppoe 17`.
 impl fmt::Display for Layers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, layer) in self.as_slice().iter().enumerate() {

@@ -1,6 +1,6 @@
-//! The link layers that are neither Ethernet nor PPP: Linux "cooked" frames,
-//! BSD loopback, token ring (IEEE 802.5), FDDI (RFC 1390), and ATM with AAL5 (RFC 2684, RFC 2225, PPP
-//! by RFC 2364). Of an AAL5 packet, its first cell is enough.
+//! The link layers other than Ethernet and PPP: Linux "cooked" frames, BSD loopback, token ring (IEEE 802.5),
+//! FDDI (RFC 1390), and ATM with AAL5 (RFC 2684, RFC 2225, PPP by RFC 2364). The first cell of an AAL5 packet
+//! suffices.
 
 use super::{Frame, Packet, Skip, ethernet, ip, ppp};
 
@@ -16,7 +16,7 @@ pub(super) fn sll2<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), 
     cooked(u16::from_be_bytes([head[0], head[1]]), rest, packet)
 }
 
-/// What follows a protocol that is an EtherType or one of Linux's small numbers.
+/// The payload of a protocol that is an EtherType or one of Linux's small numbers.
 fn cooked<'a>(protocol: u16, frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     match protocol {
         4 => ethernet::llc(frame, packet),
@@ -25,8 +25,7 @@ fn cooked<'a>(protocol: u16, frame: Frame<'a>, packet: &mut Packet<'a>) -> Resul
     }
 }
 
-/// BSD loopback: a protocol family in either byte order, and with one of the
-/// numbers that IPv6 has in the BSDs and Linux.
+/// BSD loopback: a protocol family in either byte order. IPv6 has several numbers, in the BSDs and Linux.
 pub(super) fn loopback<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     let (family, rest) = frame.split::<4>()?;
     let family = match u32::from_be_bytes(*family) {
@@ -43,15 +42,15 @@ pub(super) fn loopback<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<
 /// FDDI: frame control and two addresses before LLC.
 pub(super) fn fddi<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     let (head, rest) = frame.split::<13>()?;
-    // CLFFZZZZ: format 01 is LLC, the rest is the ring's own.
+    // CLFFZZZZ: format 01 is LLC; other formats are internal to the ring.
     match head[0] & 0x30 {
         0x10 => ethernet::llc(rest, packet),
         _ => Err(Skip::BadHeader),
     }
 }
 
-/// Token ring: access control, frame control, two addresses, and the route
-/// through bridges if the source address says that there is one.
+/// Token ring: access control, frame control, two addresses, and the route through bridges if the source
+/// address announces one.
 pub(super) fn token_ring<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     let (head, mut rest) = frame.split::<14>()?;
     if head[1] & 0xc0 != 0x40 {
@@ -64,8 +63,7 @@ pub(super) fn token_ring<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Resul
     ethernet::llc(rest, packet)
 }
 
-/// An AAL5 payload (RFC 2684): with LLC, or, by what it begins with, IP or PPP
-/// alone on its virtual circuit.
+/// An AAL5 payload (RFC 2684): with LLC, or, judged by its first bytes, plain IP or PPP on its virtual circuit.
 pub(super) fn atm<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     match *frame.octets {
         // Bridged Ethernet, with and without its FCS (RFC 2684 5.2).

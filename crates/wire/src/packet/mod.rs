@@ -1,4 +1,4 @@
-//! From a captured frame to its innermost IP packet.
+//! Finds the innermost IP packet of a captured frame. Start reading at [`decode`].
 //!
 //! Link layers: Ethernet II, IEEE 802.3 with 802.2 LLC and SNAP (RFC 1042),
 //! VLAN tags (802.1Q, 802.1ad), token ring (802.5), FDDI (RFC 1390), ATM (RFC 2684, formerly 1483;
@@ -10,8 +10,8 @@
 //! 29.281). Network: IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200,
 //! 2675, 4302, 6275, 5533, 7401).
 //!
-//! Lengths are those of the innermost IP header: a link pads frames, and a
-//! capture on a sending host sees frames that are longer than any link takes.
+//! Lengths are those of the innermost IP header, since a link pads frames, and a capture on a sending host
+//! contains frames longer than any link allows.
 //!
 //! Left out: reassembly, IEEE 802.11, frame relay, ERSPAN,
 //! Teredo, PPP multilink and Van Jacobson compression, and anything encrypted.
@@ -35,23 +35,21 @@ use crate::link::LinkType;
 /// Whether an IP packet is a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fragment {
-    /// It is not one.
+    /// Not a fragment.
     Whole,
-    /// The first of several: has the transport header.
+    /// The first of several; it has the transport header.
     First,
-    /// A later one: has no transport header.
+    /// A later one; it has no transport header.
     Later,
 }
 
-/// A frame's innermost IP packet. Make one, and let [`decode`] fill it again
-/// for each frame.
+/// A frame's innermost IP packet. Create one and let [`decode`] refill it for each frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// IP version, 4 or 6.
     pub version: u8,
-    /// What is in `transport`: an IP protocol number, after IPv6 extension
-    /// headers and after AH. An extension header's number when the capture
-    /// ends inside that.
+    /// The protocol of `transport`: an IP protocol number, after IPv6 extension headers and AH. If the capture
+    /// ends inside an extension header, that header's number.
     pub protocol: u8,
     /// DSCP and ECN: the TOS octet of IPv4, the traffic class of IPv6.
     pub traffic_class: u8,
@@ -61,26 +59,24 @@ pub struct Packet<'a> {
     pub id: u16,
     /// Whether it is a fragment.
     pub fragment: Fragment,
-    /// Octets of transport header and payload as sent: by the IP header's
-    /// length; by the frame's where that is 0, as in segments a network card
-    /// is to cut up (IPv4) and in jumbograms without their option (IPv6).
+    /// Octets of transport header and payload as sent, from the IP header's length. If that is 0, as in
+    /// segments left for the network card (IPv4) and jumbograms without their option (IPv6), from the frame's
+    /// length.
     pub transport_length: u32,
     /// Source address, an IPv4 one as `::ffff:a.b.c.d`.
     pub source: [u8; 16],
     /// Destination address, an IPv4 one as `::ffff:a.b.c.d`.
     pub destination: [u8; 16],
-    /// What was captured from the IP header to the end of the IP packet, the
-    /// link's padding left off.
+    /// The captured bytes from the IP header to the end of the IP packet, without the link's padding.
     pub network: &'a [u8],
-    /// What was captured of the transport header and its payload.
+    /// The captured bytes of the transport header and its payload.
     pub transport: &'a [u8],
-    /// The encapsulations passed, outermost first; empty for a frame that has
-    /// its IP packet right after the link's header.
+    /// The encapsulations, outermost first; empty if the IP packet directly follows the link header.
     pub layers: Layers,
 }
 
 impl Packet<'_> {
-    /// A packet that is none yet.
+    /// An empty packet, to be filled by [`decode`].
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -106,14 +102,13 @@ impl Default for Packet<'_> {
     }
 }
 
-/// Finds the innermost IP packet of `frame`, a frame of the given link type of
-/// which `length` octets were sent.
+/// Finds the innermost IP packet of `frame`, a frame of the given link type with `length` octets as sent.
 ///
-/// Where a tunnel's content cannot be read, or is no IP, the packet is the one
-/// that carries the tunnel. After an error, `packet` has no meaning.
+/// If a tunnel's content cannot be read or is not IP, the result is the packet that carries the tunnel. After
+/// an error, the contents of `packet` are unspecified.
 ///
 /// # Errors
-/// Why there is no IP packet.
+/// Why the frame has no readable IP packet.
 #[inline]
 pub fn decode<'a>(
     link: LinkType,
@@ -128,12 +123,12 @@ pub fn decode<'a>(
     any_frame(link, Frame::new(frame, length), packet)
 }
 
-/// Reads the most frequent frame by far in one go: an Ethernet one with IPv4
-/// without options, not a fragment, and TCP. False if it is another, with
-/// nothing changed. Does not touch [`Packet::layers`], of which there are none.
+/// Reads by far the most frequent kind of frame in one go: Ethernet with unfragmented IPv4 without options,
+/// carrying TCP. Returns false for any other frame and changes nothing. Does not touch [`Packet::layers`],
+/// since such a frame has none.
 ///
-/// [`decode`] tries this first; a hot path does by itself, with a packet of its
-/// own that needs no room in memory then.
+/// [`decode`] tries this first. A hot path calls it directly with a packet of its own, which the compiler can
+/// then keep in registers.
 #[inline(always)]
 pub fn plain_tcp<'a>(frame: &'a [u8], packet: &mut Packet<'a>) -> bool {
     let Some((_, ip)) = frame.split_first_chunk::<14>() else {
@@ -168,7 +163,7 @@ pub fn plain_tcp<'a>(frame: &'a [u8], packet: &mut Packet<'a>) -> bool {
     true
 }
 
-/// Every other frame.
+/// Every other kind of frame.
 #[inline(never)]
 fn any_frame<'a>(link: LinkType, frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     match link {
@@ -195,12 +190,12 @@ fn any_frame<'a>(link: LinkType, frame: Frame<'a>, packet: &mut Packet<'a>) -> R
     }
 }
 
-/// What is left of a frame, from some header on.
+/// The rest of a frame, from some header on.
 #[derive(Clone, Copy)]
 struct Frame<'a> {
-    /// What was captured of it.
+    /// Its captured bytes.
     octets: &'a [u8],
-    /// How many octets of it were sent, never fewer than were captured.
+    /// Its length in octets as sent, never less than captured.
     length: u32,
 }
 
@@ -214,7 +209,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The first `N` octets and what follows them.
+    /// The first `N` octets and the rest.
     #[inline]
     fn split<const N: usize>(self) -> Result<(&'a [u8; N], Frame<'a>), Skip> {
         let (head, octets) = self.octets.split_first_chunk().ok_or(Skip::Truncated)?;
@@ -222,7 +217,7 @@ impl<'a> Frame<'a> {
         Ok((head, Frame { octets, length }))
     }
 
-    /// What follows the first `n` octets.
+    /// The frame without its first `n` octets.
     #[inline]
     fn skip(self, n: usize) -> Result<Frame<'a>, Skip> {
         let octets = self.octets.get(n..).ok_or(Skip::Truncated)?;

@@ -1,10 +1,10 @@
-//! MPLS label stacks (RFC 3032), which do not say what they carry: IP, or an
-//! Ethernet pseudowire with or without control word (RFC 4448, RFC 4385).
+//! MPLS label stacks (RFC 3032). They do not state their payload: IP, or an Ethernet pseudowire with or without
+//! control word (RFC 4448, RFC 4385).
 
 use super::{Frame, Layer, Packet, Skip, ethernet, guess, ip};
 
-/// A label stack and what is below it, by its first nibble as RFC 4928 has it,
-/// but for MAC addresses that begin with the same.
+/// A label stack and its payload, recognised by its first nibble as in RFC 4928; MAC addresses that begin with
+/// the same nibble are recognised by content.
 pub(super) fn mpls<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     let mut frame = frame;
     loop {
@@ -21,7 +21,7 @@ pub(super) fn mpls<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), 
             ip::ip(frame, packet)
         }
         0 if !guess::is_ethernet(frame) => ethernet::ethernet(frame.skip(4)?, packet),
-        // A channel beside the pseudowire (RFC 5586).
+        // A control channel of the pseudowire (RFC 5586).
         1 if !guess::is_ethernet(frame) => Err(Skip::NotIp { ethertype: 0x8847 }),
         _ => ethernet::ethernet(frame, packet),
     }

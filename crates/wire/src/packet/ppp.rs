@@ -1,8 +1,8 @@
-//! PPP (RFC 1661), in HDLC-like framing (RFC 1662) or not, and Cisco HDLC.
+//! PPP (RFC 1661), with or without HDLC-like framing (RFC 1662), and Cisco HDLC.
 
 use super::{Frame, Packet, Skip, ethernet, ip, mpls};
 
-/// Steps over the address and control octets, if they are there.
+/// Skips the address and control octets, if present.
 pub(super) fn without_address(frame: Frame<'_>) -> Frame<'_> {
     match frame.octets {
         [0xff, 0x03, ..] => frame.skip(2).unwrap_or(frame),
@@ -10,8 +10,7 @@ pub(super) fn without_address(frame: Frame<'_>) -> Frame<'_> {
     }
 }
 
-/// The protocol number, in one octet where it is compressed (RFC 1661 6.5),
-/// and what follows it.
+/// The protocol number, one octet if compressed (RFC 1661 6.5), and the rest.
 pub(super) fn protocol(frame: Frame<'_>) -> Result<(u16, Frame<'_>), Skip> {
     let first = *frame.octets.first().ok_or(Skip::Truncated)?;
     if first & 1 == 1 {
@@ -21,7 +20,7 @@ pub(super) fn protocol(frame: Frame<'_>) -> Result<(u16, Frame<'_>), Skip> {
     Ok((u16::from_be_bytes(*number), rest))
 }
 
-/// A PPP frame, from its address or from its protocol on.
+/// A PPP frame, starting at its address or its protocol.
 pub(super) fn ppp<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     let (protocol, rest) = protocol(without_address(frame))?;
     match protocol {
@@ -32,7 +31,7 @@ pub(super) fn ppp<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), S
     }
 }
 
-/// PPP, or Cisco HDLC, whose addresses no PPP frame begins with.
+/// PPP, or Cisco HDLC, whose address octets no PPP frame begins with.
 pub(super) fn ppp_or_chdlc<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     match frame.octets {
         [0x0f | 0x8f, 0x00, ..] => chdlc(frame, packet),

@@ -1,4 +1,4 @@
-//! Why a frame has no IP packet that can be read.
+//! Why a frame has no readable IP packet.
 
 use std::fmt;
 
@@ -7,41 +7,41 @@ use crate::link::LinkType;
 /// Why a frame has no IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Skip {
-    /// It carries something else, by EtherType: ARP, LLDP, PPPoE discovery.
+    /// Another payload, by EtherType: ARP, LLDP, PPPoE discovery.
     NotIp {
         /// EtherType.
         ethertype: u16,
     },
-    /// It carries something else over PPP, such as LCP.
+    /// Another payload over PPP, such as LCP.
     NotIpPpp {
         /// PPP protocol number.
         protocol: u16,
     },
-    /// It carries something else over IEEE 802.2 LLC, such as spanning tree.
+    /// Another payload over IEEE 802.2 LLC, such as spanning tree.
     NotIpLlc {
         /// Destination service access point.
         dsap: u8,
     },
-    /// It carries something else, by BSD protocol family.
+    /// Another payload, by BSD protocol family.
     NotIpFamily {
         /// Protocol family (AF_*).
         family: u32,
     },
-    /// What was captured, or sent, ends inside a header.
+    /// The captured or sent bytes end inside a header.
     Truncated,
     /// A header contradicts itself.
     BadHeader,
-    /// Frames of this link type are not read.
+    /// This link type is not supported.
     UnknownLink(LinkType),
     /// More encapsulations than [`LAYERS_MAX`](super::LAYERS_MAX).
     TooDeep,
 }
 
 impl Skip {
-    /// How many kinds there are: one more than the largest [`kind`](Self::kind).
+    /// The number of kinds: one more than the largest [`kind`](Self::kind).
     pub const KINDS: usize = 8;
 
-    /// What each kind is called, by [`kind`](Self::kind).
+    /// The name of each kind, by [`kind`](Self::kind).
     pub const NAMES: [&'static str; Self::KINDS] = [
         "not IP",
         "not IP in PPP",
@@ -53,7 +53,7 @@ impl Skip {
         "too many encapsulations",
     ];
 
-    /// An index for counting, without the details.
+    /// An index for counters, without the details.
     #[must_use]
     pub fn kind(self) -> usize {
         match self {

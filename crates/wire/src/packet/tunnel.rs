@@ -14,16 +14,16 @@ const MPLS: u8 = 137;
 /// Transparent Ethernet bridging: GRE's and Geneve's type for Ethernet frames.
 const BRIDGING: u16 = 0x6558;
 
-/// Whether packets of this protocol may be tunnels.
+/// Whether packets of this protocol can be tunnels.
 #[inline]
 pub(super) fn may_be(protocol: u8) -> bool {
     matches!(protocol, IPV4 | UDP | IPV6 | GRE | ETHERIP | L2TP | MPLS)
 }
 
-/// Reads what is inside; `outer` is the header before `frame`.
+/// Reads the tunnel's content; `outer` is the header before `frame`.
 ///
 /// # Errors
-/// It is no tunnel, or what it carries cannot be read.
+/// It is not a tunnel, or its content cannot be read.
 pub(super) fn inside<'a>(
     outer: Layer,
     protocol: u8,
@@ -54,13 +54,13 @@ pub(super) fn inside<'a>(
 
 type Read = for<'a> fn(Frame<'a>, &mut Packet<'a>) -> Result<(), Skip>;
 
-/// UDP, a tunnel by its ports. Most is none and must cost little.
+/// UDP, recognised as a tunnel by its ports. Most UDP is not a tunnel and must be cheap.
 fn udp<'a>(outer: Layer, frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     let (head, rest) = frame.split::<8>()?;
     let source = u16::from_be_bytes([head[0], head[1]]);
     let destination = u16::from_be_bytes([head[2], head[3]]);
     let read: Read = match (destination, source) {
-        // Linux's VXLAN has its own port unless told otherwise.
+        // Linux's VXLAN has its own default port.
         (4789 | 8472, _) => vxlan,
         (6081, _) => geneve,
         (6635, _) => mpls::mpls,
@@ -72,7 +72,7 @@ fn udp<'a>(outer: Layer, frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<()
     read(rest, packet)
 }
 
-/// GRE, version 0; or 1, which is PPTP's.
+/// GRE version 0, or version 1 (PPTP).
 fn gre<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
@@ -104,8 +104,7 @@ fn gre<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     bridged_or_typed(protocol, rest, packet)
 }
 
-/// The rest of enhanced GRE (RFC 2637 4.1), with a PPP frame if it has a
-/// sequence number.
+/// The rest of an enhanced GRE header (RFC 2637 4.1), with a PPP frame if it has a sequence number.
 fn pptp<'a>(
     flags: u16,
     protocol: u16,
@@ -128,7 +127,7 @@ fn pptp<'a>(
     ppp::ppp(rest.skip(acknowledgment)?, packet)
 }
 
-/// An Ethernet frame, or what an EtherType says.
+/// An Ethernet frame, or the payload that an EtherType announces.
 fn bridged_or_typed<'a>(
     protocol: u16,
     frame: Frame<'a>,
@@ -153,7 +152,7 @@ fn vxlan<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
 
 fn geneve<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), Skip> {
     let (head, rest) = frame.split::<8>()?;
-    // Version 0, and no control packet (RFC 8926 3.4).
+    // Version 0, and not a control packet (RFC 8926 3.4).
     if head[0] >> 6 != 0 || head[1] & 0x80 != 0 {
         return Err(Skip::BadHeader);
     }

@@ -22,12 +22,12 @@ pub const MD5: u8 = 5;
 pub struct Value<'a> {
     /// The challenge, or the response to one, of 1 to 255 octets.
     pub value: &'a [u8],
-    /// Who sends it.
+    /// The sender's name.
     pub name: &'a [u8],
 }
 
 impl<'a> Value<'a> {
-    /// Reads the data of a packet; `None` if the value's length is zero or more than there is.
+    /// Reads a packet's data; `None` if the value's length is zero or exceeds the data.
     #[must_use]
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (&length, rest) = data.split_first()?;
@@ -35,7 +35,7 @@ impl<'a> Value<'a> {
         (length > 0).then_some(Self { value, name })
     }
 
-    /// Appends the data; of a value only the first 255 octets.
+    /// Appends the data; the value is truncated to 255 octets.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let value = &self.value[..self.value.len().min(255)];
         out.push(value.len() as u8);
@@ -44,7 +44,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The response that a secret gives to a challenge (RFC 1994, section 4.1).
+/// The response to a challenge under a secret (RFC 1994, section 4.1).
 #[must_use]
 pub fn md5_response(identifier: u8, secret: &[u8], challenge: &[u8]) -> [u8; 16] {
     Md5::new()
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_response_is_the_digest_of_identifier_secret_and_challenge() {
-        // RFC 1321's own vector, A.5: the digest of "message digest", cut in three.
+        // RFC 1321's own vector, A.5: the digest of "message digest", split in three.
         let digest = md5_response(b'm', b"essage ", b"digest");
         let expected = [
             0xf9, 0x6b, 0x69, 0x7d, 0x7c, 0xb7, 0x93, 0x8d, 0x52, 0x5a, 0x2f, 0x31, 0xaa, 0xf1,

@@ -1,5 +1,5 @@
-//! What PPP's control protocols share (RFC 1661, sections 5 and 6): a packet with code, identifier and length, and
-//! options with type and length.
+//! The format common to PPP's control protocols (RFC 1661, sections 5 and 6): a packet with code, identifier
+//! and length, and options with type and length.
 
 /// Codes of RFC 1661, section 5.
 pub mod code {
@@ -17,31 +17,31 @@ pub mod code {
     pub const TERMINATE_ACK: u8 = 6;
     /// Code-Reject.
     pub const CODE_REJECT: u8 = 7;
-    /// Protocol-Reject (LCP alone).
+    /// Protocol-Reject (LCP only).
     pub const PROTOCOL_REJECT: u8 = 8;
-    /// Echo-Request (LCP alone).
+    /// Echo-Request (LCP only).
     pub const ECHO_REQUEST: u8 = 9;
-    /// Echo-Reply (LCP alone).
+    /// Echo-Reply (LCP only).
     pub const ECHO_REPLY: u8 = 10;
-    /// Discard-Request (LCP alone).
+    /// Discard-Request (LCP only).
     pub const DISCARD_REQUEST: u8 = 11;
-    /// Identification (LCP alone; RFC 1570, section 2.1).
+    /// Identification (LCP only; RFC 1570, section 2.1).
     pub const IDENTIFICATION: u8 = 12;
-    /// Time-Remaining (LCP alone; RFC 1570, section 2.2).
+    /// Time-Remaining (LCP only; RFC 1570, section 2.2).
     pub const TIME_REMAINING: u8 = 13;
 }
 
 /// Octets of code, identifier and length.
 pub const HEADER: usize = 4;
 
-/// A packet of a control protocol, or of PAP or CHAP, which look alike.
+/// A packet of a control protocol, or of PAP or CHAP, which share the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control<'a> {
-    /// What it is.
+    /// Its code.
     pub code: u8,
-    /// What a reply is matched by.
+    /// Matches a reply to its request.
     pub identifier: u8,
-    /// What follows, as far as the length says; padding is left out.
+    /// Its data, up to the length field's end; padding is excluded.
     pub data: &'a [u8],
 }
 
@@ -61,7 +61,7 @@ impl<'a> Control<'a> {
     /// Reads a packet from a frame's information field.
     ///
     /// # Errors
-    /// Its length is impossible.
+    /// Its length is invalid.
     pub fn parse(information: &'a [u8]) -> Result<Self, BadLength> {
         let (&[code, identifier, high, low], _) =
             information.split_first_chunk().ok_or(BadLength)?;
@@ -75,9 +75,9 @@ impl<'a> Control<'a> {
     }
 }
 
-/// Appends a packet, whose data `write` appends.
+/// Appends a packet; `write` appends its data.
 ///
-/// Of data beyond 65,531 octets the packet has none; callers bound theirs by the peer's MRU.
+/// Data beyond 65,531 octets is truncated; callers keep theirs within the peer's MRU.
 pub fn emit(out: &mut Vec<u8>, code: u8, identifier: u8, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[code, identifier, 0, 0]);
@@ -99,11 +99,11 @@ pub struct ConfigOption<'a> {
     pub kind: u8,
     /// Its data.
     pub data: &'a [u8],
-    /// All of it as it came, with type and length.
+    /// The whole option as received, with type and length.
     pub octets: &'a [u8],
 }
 
-/// The options of a Configure packet, one after the other.
+/// Iterates over the options of a Configure packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     rest: &'a [u8],
@@ -116,7 +116,7 @@ impl<'a> Options<'a> {
         Self { rest: data }
     }
 
-    /// Whether all of them are whole: no length is below two or more than there is.
+    /// Whether every option is complete: no length is below two or exceeds the data.
     #[must_use]
     pub fn are_whole(self) -> bool {
         let mut options = self;
@@ -128,7 +128,7 @@ impl<'a> Options<'a> {
 impl<'a> Iterator for Options<'a> {
     type Item = ConfigOption<'a>;
 
-    /// The next option; `None` at the end, and at one that is not whole.
+    /// The next option; `None` at the end, or at an incomplete one.
     fn next(&mut self) -> Option<ConfigOption<'a>> {
         let &[kind, length, ..] = self.rest else {
             return None;
@@ -140,7 +140,7 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// Appends an option, of which at most 253 octets of data are taken.
+/// Appends an option; its data is truncated to 253 octets.
 pub fn emit_option(out: &mut Vec<u8>, kind: u8, data: &[u8]) {
     let data = &data[..data.len().min(253)];
     out.extend_from_slice(&[kind, data.len() as u8 + 2]);

@@ -1,10 +1,10 @@
 //! PPP packets (RFC 1661) without their HDLC framing, as tunnels carry them.
 //!
-//! - [`Frame`]: address and control octets, which may be left out, and the protocol number, of one octet or two.
-//! - [`control`]: what all control protocols share: code, identifier, length; and options.
+//! - [`Frame`]: optional address and control octets, and the protocol number, of one octet or two.
+//! - [`control`]: the format common to all control protocols: code, identifier, length; and options.
 //! - [`pap`] (RFC 1334, section 2), [`chap`] (RFC 1994).
 //!
-//! Left out: RFC 1662's escapes and frame check sequence, which L2TP carries neither of (RFC 2661, section 4.4).
+//! Left out: RFC 1662's escapes and frame check sequence; L2TP carries neither (RFC 2661, section 4.4).
 
 pub mod chap;
 pub mod control;
@@ -30,7 +30,7 @@ pub mod protocol {
     pub const CHAP: u16 = 0xc223;
 }
 
-/// A PPP frame as it is in a tunnel.
+/// A PPP frame as carried in a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The protocol number.
@@ -39,7 +39,7 @@ pub struct Frame<'a> {
     pub information: &'a [u8],
 }
 
-/// A frame too short for its protocol number, or whose number cannot be one.
+/// The frame is too short for a protocol number, or the number is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
     /// It ends before its protocol number does.
@@ -60,11 +60,11 @@ impl core::fmt::Display for FrameError {
 impl core::error::Error for FrameError {}
 
 impl<'a> Frame<'a> {
-    /// Reads a frame with or without address and control octets, its protocol number compressed or not, whatever was
-    /// negotiated: a receiver loses nothing by that (RFC 1661, sections 6.5 and 6.6).
+    /// Reads a frame with or without address and control octets, its protocol number compressed or not,
+    /// whatever was negotiated: accepting both forms is unambiguous (RFC 1661, sections 6.5 and 6.6).
     ///
     /// # Errors
-    /// It is too short, or has no protocol number.
+    /// The frame is too short, or has no valid protocol number.
     #[inline]
     pub fn parse(octets: &'a [u8]) -> Result<Self, FrameError> {
         let octets = match octets {
@@ -91,19 +91,19 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// How the head of a frame may be shortened, where the peer has agreed to it.
+/// How a frame's header may be compressed, if the peer has agreed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Compression {
-    /// Protocol numbers below 256 take one octet (RFC 1661, section 6.5).
+    /// Protocol numbers below 256 are sent as one octet (RFC 1661, section 6.5).
     pub protocol: bool,
-    /// Address and control octets are left out (RFC 1661, section 6.6).
+    /// Address and control octets are omitted (RFC 1661, section 6.6).
     pub address: bool,
 }
 
 impl Compression {
-    /// The head of a frame, and how many octets of it there are: at most 4.
+    /// The frame's header and its length in octets, at most 4.
     ///
-    /// LCP packets are always sent whole, as RFC 1661, section 6, has it.
+    /// LCP packets are never compressed (RFC 1661, section 6).
     #[inline]
     #[must_use]
     pub fn head(self, number: u16) -> ([u8; 4], usize) {

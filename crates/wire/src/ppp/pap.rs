@@ -13,14 +13,14 @@ pub mod code {
 /// The data of an Authenticate-Request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Who it says it is, at most 255 octets.
+    /// The name that the peer claims, at most 255 octets.
     pub peer_id: &'a [u8],
-    /// Its password, at most 255 octets.
+    /// The password, at most 255 octets.
     pub password: &'a [u8],
 }
 
 impl core::fmt::Debug for Request<'_> {
-    /// Everything but the password.
+    /// Formats everything but the password.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Request")
             .field("peer_id", &self.peer_id.escape_ascii().to_string())
@@ -29,7 +29,7 @@ impl core::fmt::Debug for Request<'_> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the data of a packet; `None` if a length is more than there is.
+    /// Reads a packet's data; `None` if a length exceeds the data.
     #[must_use]
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (peer_id, rest) = counted(data)?;
@@ -37,7 +37,7 @@ impl<'a> Request<'a> {
         Some(Self { peer_id, password })
     }
 
-    /// Appends the data; of a name or password only the first 255 octets.
+    /// Appends the data; name and password are each truncated to 255 octets.
     pub fn emit(&self, out: &mut Vec<u8>) {
         for value in [self.peer_id, self.password] {
             emit_counted(out, value);
@@ -45,13 +45,13 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The message of an Ack or a Nak; empty where it is left out or cut short, as some peers do.
+/// The message of an Ack or a Nak; empty if missing or truncated, as some peers send it.
 #[must_use]
 pub fn message(data: &[u8]) -> &[u8] {
     counted(data).map_or(&[], |(message, _)| message)
 }
 
-/// Appends the message of an Ack or a Nak, of which only the first 255 octets.
+/// Appends the message of an Ack or a Nak, truncated to 255 octets.
 pub fn emit_message(out: &mut Vec<u8>, message: &[u8]) {
     emit_counted(out, message);
 }

@@ -1,11 +1,11 @@
-//! Attributes one after the other.
+//! Writes and reads lists of attributes.
 
 use core::net::{IpAddr, Ipv4Addr};
 
 use super::{Attributes, HEADER, LENGTH_MAX, ParseError, TooLong};
 
-/// Appends attributes to a buffer, as many octets as a packet has room for. What has no more room is left out, and
-/// [`List::finish`] says so.
+/// Appends attributes to a buffer, up to the size of a packet. An attribute that does not fit is omitted, and
+/// [`List::finish`] reports it.
 #[derive(Debug)]
 pub struct List<'a> {
     out: &'a mut Vec<u8>,
@@ -15,12 +15,12 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// A list that fills a packet, but for its header.
+    /// A list limited to a packet's size minus its header.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         Self::within(out, LENGTH_MAX - HEADER)
     }
 
-    /// A list of at most so many octets.
+    /// A list of at most that many octets.
     pub fn within(out: &'a mut Vec<u8>, room_octets: usize) -> Self {
         let start = out.len();
         Self {
@@ -31,7 +31,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Appends an attribute. A value longer than 253 octets is one that has no room.
+    /// Appends an attribute. A value longer than 253 octets does not fit.
     pub fn attribute(&mut self, kind: u8, value: &[u8]) -> &mut Self {
         if value.len() > 253 || !self.has_room(2 + value.len()) {
             self.overflow = true;
@@ -60,12 +60,12 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Appends a number of three octets behind the tag of no tunnel in particular (RFC 2868, section 3.1).
+    /// Appends a three-octet number with tag 0, for no particular tunnel (RFC 2868, section 3.1).
     pub fn tagged_integer(&mut self, kind: u8, value: u32) -> &mut Self {
         self.integer(kind, value & 0x00ff_ffff)
     }
 
-    /// Appends octets behind the tag of no tunnel in particular (RFC 2868, section 3.3).
+    /// Appends octets with tag 0, for no particular tunnel (RFC 2868, section 3.3).
     pub fn tagged_string(&mut self, kind: u8, value: &[u8]) -> &mut Self {
         if value.len() > 252 || !self.has_room(3 + value.len()) {
             self.overflow = true;
@@ -77,7 +77,7 @@ impl<'a> List<'a> {
         self
     }
 
-    /// Appends attributes that are encoded already.
+    /// Appends already encoded attributes.
     pub fn encoded(&mut self, attributes: Attributes<'_>) -> &mut Self {
         let octets = attributes.octets();
         if self.has_room(octets.len()) {
@@ -93,7 +93,7 @@ impl<'a> List<'a> {
         self.out.extend_from_slice(octets);
     }
 
-    /// Octets so far.
+    /// Octets written so far.
     pub(super) fn written(&self) -> usize {
         self.out.len() - self.start
     }
@@ -102,15 +102,15 @@ impl<'a> List<'a> {
         self.written() + octets <= self.room_octets
     }
 
-    /// Ends the list; its octets are the last of the buffer.
+    /// Finishes the list; its octets are the last of the buffer.
     ///
     /// # Errors
-    /// Something had no room; the buffer is as it was.
+    /// An attribute did not fit; the buffer is unchanged.
     pub fn finish(self) -> Result<(), TooLong> {
         self.end().map(drop)
     }
 
-    /// Its octets, to change them.
+    /// The list's octets, for changes.
     pub(super) fn end(self) -> Result<&'a mut [u8], TooLong> {
         if self.overflow {
             self.out.truncate(self.start);
@@ -121,10 +121,10 @@ impl<'a> List<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Reads octets that are nothing but attributes.
+    /// Reads bytes that consist only of attributes.
     ///
     /// # Errors
-    /// A length is impossible, or there are more octets than a packet has room for.
+    /// A length is invalid, or there are more octets than a packet can hold.
     pub fn parse(octets: &'a [u8]) -> Result<Self, ParseError> {
         if octets.len() > LENGTH_MAX - HEADER {
             let length = u16::try_from(octets.len()).unwrap_or(u16::MAX);
@@ -137,13 +137,13 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The octets of those that are still to come.
+    /// The octets not yet visited.
     #[must_use]
     pub fn octets(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// How many octets are left where the walk ends.
+    /// How many octets are left where iteration ends.
     pub(super) fn unreadable(mut self) -> usize {
         while self.next().is_some() {}
         self.rest.len()

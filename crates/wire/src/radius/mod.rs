@@ -1,13 +1,14 @@
 //! RADIUS packets (RFC 2865, section 3) and their attributes (section 5), for clients of a server and for the server's
 //! own requests (RFC 5176).
 //!
-//! - [`Packet`]: a packet that came, read whole before anything of it is believed.
-//! - [`List`]: attributes alone, as they wait to be sent.
-//! - [`Writer`]: a packet to be sent, finished with the authenticator of its kind.
-//! - [`attribute`]: types, and values that more than one place reads.
-//! - [`secret`]: everything that takes the shared secret: authenticators, User-Password, Message-Authenticator.
+//! - [`Packet`]: a received packet, fully validated before any of it is used.
+//! - [`List`]: attributes alone, as stored until they are sent.
+//! - [`Writer`]: builds a packet and finishes it with the authenticator of its kind.
+//! - [`attribute`]: types, and values that are used in several places.
+//! - [`secret`]: everything that needs the shared secret: authenticators, User-Password, Message-Authenticator.
 //!
-//! Left out: Tunnel-Password and attributes of salted kinds (RFC 2868, section 3.5), extended attributes (RFC 6929).
+//! Left out: Tunnel-Password and other salted attributes (RFC 2868, section 3.5), extended attributes (RFC
+//! 6929).
 
 pub mod attribute;
 mod list;

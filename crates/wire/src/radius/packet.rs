@@ -1,18 +1,18 @@
-//! A packet that came.
+//! A received RADIUS packet (RFC 2865, sections 3 and 5): its validation, and access to its attributes.
 
 use core::fmt;
 use core::net::Ipv4Addr;
 
 use super::{Authenticator, HEADER, LENGTH_MAX};
 
-/// Why octets are no RADIUS packet; it is silently discarded (RFC 2865, section 3).
+/// Why bytes are not a RADIUS packet; such a packet is silently discarded (RFC 2865, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParseError {
-    /// Fewer octets than its Length says, or than a header has.
+    /// Fewer octets than its Length states, or than a header has.
     Truncated,
     /// A Length below 20 or above 4096.
     Length(u16),
-    /// An attribute's length is below two, or beyond the packet: the attribute at this octet.
+    /// The length of the attribute at this offset is below two, or runs past the packet.
     Attribute(usize),
 }
 
@@ -30,17 +30,17 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// A packet whose lengths are right, all of them.
+/// A packet with valid lengths throughout.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     octets: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a datagram; octets beyond the packet's Length are padding.
+    /// Reads a datagram; octets past the packet's Length are padding.
     ///
     /// # Errors
-    /// A length is impossible.
+    /// A length is invalid.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
         let header = datagram.first_chunk::<HEADER>();
         let header = header.ok_or(ParseError::Truncated)?;
@@ -57,13 +57,13 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// What it is.
+    /// Its code.
     #[must_use]
     pub fn code(&self) -> u8 {
         self.octets[0]
     }
 
-    /// What a reply is matched by, beside its port.
+    /// Matches a reply to its request, together with the port.
     #[must_use]
     pub fn identifier(&self) -> u8 {
         self.octets[1]
@@ -77,13 +77,13 @@ impl<'a> Packet<'a> {
         authenticator
     }
 
-    /// All of it.
+    /// The whole packet.
     #[must_use]
     pub fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
-    /// Its attributes, in their order.
+    /// Its attributes, in order.
     #[must_use]
     pub fn attributes(&self) -> Attributes<'a> {
         Attributes {
@@ -127,7 +127,7 @@ impl Attribute<'_> {
     }
 }
 
-/// The attributes of a packet, one after the other.
+/// Iterates over a packet's attributes.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
     pub(super) rest: &'a [u8],

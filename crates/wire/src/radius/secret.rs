@@ -1,6 +1,7 @@
-//! Everything that takes the secret that client and server share.
+//! Everything that needs the shared secret of client and server: authenticators, User-Password,
+//! Message-Authenticator (RFC 2865, RFC 2866, RFC 3579).
 //!
-//! Comparisons take the same time wherever octets differ.
+//! All comparisons take constant time.
 //!
 //! Implements parts of RFC 2869, section 5.14.
 
@@ -11,10 +12,10 @@ use md5::{Digest, Md5};
 use super::attribute::MESSAGE_AUTHENTICATOR;
 use super::{Authenticator, HEADER, Packet};
 
-/// What a Message-Authenticator says of a packet.
+/// The result of checking a packet's Message-Authenticator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signature {
-    /// There is none.
+    /// The packet has none.
     Missing,
     /// It is right.
     Right,
@@ -22,7 +23,7 @@ pub enum Signature {
     Wrong,
 }
 
-/// Hides a User-Password (RFC 2865, section 5.2) of at most 128 octets; appends what hides it.
+/// Hides a User-Password (RFC 2865, section 5.2) of at most 128 octets, and appends the hidden form.
 pub fn hide_password(
     password: &[u8],
     secret: &[u8],
@@ -43,7 +44,7 @@ pub fn hide_password(
     }
 }
 
-/// The password that a User-Password hides, without its padding; `None` if its length is none that can be.
+/// The password hidden in a User-Password, without its padding; `None` if its length is invalid.
 #[must_use]
 pub fn reveal_password(
     hidden: &[u8],
@@ -74,7 +75,8 @@ fn mask(secret: &[u8], last: &[u8; 16]) -> [u8; 16] {
         .into()
 }
 
-/// The digest over a whole packet, as it stands, and the secret (RFC 2865, section 3; RFC 2866, section 3).
+/// The digest over a whole packet in its current state, and the secret (RFC 2865, section 3; RFC 2866, section
+/// 3).
 pub(super) fn digest(packet: &[u8], secret: &[u8]) -> Authenticator {
     Md5::new()
         .chain_update(packet)
@@ -83,7 +85,8 @@ pub(super) fn digest(packet: &[u8], secret: &[u8]) -> Authenticator {
         .into()
 }
 
-/// The Message-Authenticator of a packet as it stands, with zeros in its place (RFC 3579, section 3.2).
+/// The Message-Authenticator of a packet in its current state, with zeros in the attribute's place (RFC 3579,
+/// section 3.2).
 pub(super) fn message_authenticator(packet: &[u8], secret: &[u8]) -> [u8; 16] {
     hmac(secret)
         .chain_update(packet)
@@ -93,7 +96,7 @@ pub(super) fn message_authenticator(packet: &[u8], secret: &[u8]) -> [u8; 16] {
 }
 
 fn hmac(secret: &[u8]) -> Hmac<Md5> {
-    // A key of any length is one (RFC 2104).
+    // HMAC accepts keys of any length (RFC 2104).
     <Hmac<Md5> as Mac>::new_from_slice(secret).expect("any length is a key")
 }
 
@@ -120,8 +123,8 @@ fn verify(packet: &Packet<'_>, authenticator: &Authenticator, secret: &[u8]) -> 
     CtOutput::<Md5>::new(expected) == CtOutput::new(packet.authenticator().into())
 }
 
-/// What a packet's Message-Authenticator says of it. `authenticator` is that of the request for a reply, and zero for
-/// a request that is signed as a whole; for an Access-Request it is the packet's own.
+/// Checks a packet's Message-Authenticator. `authenticator` is the request's for a reply, zero for a request
+/// signed as a whole, and the packet's own for an Access-Request.
 #[must_use]
 pub fn signature(packet: &Packet<'_>, authenticator: &Authenticator, secret: &[u8]) -> Signature {
     let octets = packet.octets();

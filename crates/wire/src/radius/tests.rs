@@ -1,4 +1,4 @@
-//! The examples of RFC 2865, section 7, and what is no packet.
+//! The examples of RFC 2865, section 7, and bytes that are not a packet.
 
 use super::attribute::{CHAP_PASSWORD, FRAMED_IP_ADDRESS, USER_NAME, USER_PASSWORD};
 use super::secret::{

@@ -1,19 +1,20 @@
-//! A packet to be sent.
+//! Builds a RADIUS packet to be sent (RFC 2865, section 3).
 
 use core::net::Ipv4Addr;
 
 use super::attribute::MESSAGE_AUTHENTICATOR;
 use super::{Authenticator, HEADER, LENGTH_MAX, List, secret};
 
-/// Builds a packet at the end of a buffer. What has no more room is left out, and [`Writer::finish`] says so.
+/// Builds a packet at the end of a buffer. An attribute that does not fit is omitted, and [`Writer::finish`]
+/// reports it.
 #[derive(Debug)]
 pub struct Writer<'a> {
     list: List<'a>,
-    /// Where Message-Authenticator's value is.
+    /// Position of the Message-Authenticator's value.
     signed: Option<usize>,
 }
 
-/// A packet had no room for all that was to be in it: 4096 octets (RFC 2865, section 3).
+/// The packet's contents exceed 4096 octets (RFC 2865, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -26,8 +27,8 @@ impl core::fmt::Display for TooLong {
 impl core::error::Error for TooLong {}
 
 impl<'a> Writer<'a> {
-    /// Begins a packet. `authenticator` is random for an Access-Request, the request's own for a reply, and zero for
-    /// requests that are signed as a whole (RFC 2866, section 3; RFC 5176, section 2.3).
+    /// Starts a packet. `authenticator` is random for an Access-Request, the request's own for a reply, and
+    /// zero for requests signed as a whole (RFC 2866, section 3; RFC 5176, section 2.3).
     pub fn new(
         out: &'a mut Vec<u8>,
         code: u8,
@@ -40,12 +41,12 @@ impl<'a> Writer<'a> {
         Self { list, signed: None }
     }
 
-    /// Its attributes, to append any.
+    /// Its attribute list, for appending any attribute.
     pub fn list(&mut self) -> &mut List<'a> {
         &mut self.list
     }
 
-    /// Appends an attribute. A value longer than 253 octets is one that has no room.
+    /// Appends an attribute. A value longer than 253 octets does not fit.
     pub fn attribute(&mut self, kind: u8, value: &[u8]) -> &mut Self {
         self.list.attribute(kind, value);
         self
@@ -63,8 +64,8 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// Appends a Message-Authenticator, which is filled in at the end. It belongs before all other attributes, so that
-    /// none of them can be taken for a part of another packet's.
+    /// Appends a Message-Authenticator, which is filled in at the end. It must precede all other attributes, so
+    /// that none of them can be mistaken for part of another packet.
     pub fn message_authenticator(&mut self) -> &mut Self {
         if self.signed.is_none() {
             self.signed = Some(self.list.written() + 2);
@@ -73,19 +74,19 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// Ends an Access-Request: its authenticator stays as it is.
+    /// Finishes an Access-Request: its authenticator stays unchanged.
     ///
     /// # Errors
-    /// Something had no room; the buffer is as it was.
+    /// An attribute did not fit; the buffer is unchanged.
     pub fn finish(self, secret: &[u8]) -> Result<(), TooLong> {
         self.end(secret).map(drop)
     }
 
-    /// Ends a packet whose authenticator is a digest of all of it with `authenticator`, as it was begun, in its place:
-    /// replies, accounting requests, and requests of RFC 5176.
+    /// Finishes a packet whose authenticator is a digest over the whole packet, computed with the initial
+    /// `authenticator` in its place: replies, accounting requests, and requests of RFC 5176.
     ///
     /// # Errors
-    /// Something had no room; the buffer is as it was.
+    /// An attribute did not fit; the buffer is unchanged.
     pub fn finish_signed(self, secret: &[u8]) -> Result<(), TooLong> {
         let octets = self.end(secret)?;
         let digest = secret::digest(octets, secret);

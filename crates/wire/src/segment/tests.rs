@@ -4,12 +4,12 @@ use super::*;
 use crate::link::LinkType;
 use crate::packet::{self, Fragment, Packet};
 
-/// How a frame's packet is wrapped.
+/// The encapsulation of a frame's packet.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     is_v6: bool,
     tags: usize,
-    /// In IPv4 or IPv6, once more.
+    /// An outer IPv4 or IPv6 header, if any.
     outer: Option<bool>,
 }
 
@@ -226,7 +226,7 @@ fn a_packet_is_taken_without_the_frame_s_padding() {
         let length = padded.len() - 18;
         padded.resize(100, 0);
         assert_eq!(ip_packet(&padded).map(<[u8]>::len), Some(length));
-        // A length that cannot be is not believed.
+        // An impossible length is ignored.
         padded[18 + if is_v6 { 4 } else { 2 }] = 0xff;
         assert_eq!(ip_packet(&padded).map(<[u8]>::len), Some(82));
         for cut in 0..100 {

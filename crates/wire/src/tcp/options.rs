@@ -7,27 +7,27 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
-/// Two NOPs, and kind and length of timestamps.
+/// Two NOPs, and the kind and length of timestamps.
 const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
 
-/// The options of a segment. Of one that is there twice, the last counts.
+/// A segment's options. If an option is repeated, the last one is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Timestamp value and echo reply (RFC 7323 3.2).
     pub timestamps: Option<(u32, u32)>,
     /// Maximum segment size.
     pub mss: Option<u16>,
-    /// Shift count as sent; beyond 14 it means 14 (RFC 7323 2.3).
+    /// Shift count as sent; values above 14 are treated as 14 (RFC 7323 2.3).
     pub window_scale: Option<u8>,
     /// SACK permitted (RFC 2018 2).
     pub sack_permitted: bool,
-    /// The options contradict themselves: those before that are kept.
+    /// The options are malformed; those before the fault are kept.
     pub malformed: bool,
-    /// The capture ends within the options: those before that are kept.
+    /// The capture ends within the options; those before that are kept.
     pub cut: bool,
-    /// How many of `sack_blocks` there are, at most 4; see [`sack`](Self::sack).
+    /// How many of `sack_blocks` are used, at most 4; see [`sack`](Self::sack).
     pub sack_len: u8,
-    /// Room for SACK blocks; those that there are not are 0.
+    /// SACK blocks; unused ones are 0.
     pub sack_blocks: [(u32, u32); 4],
 }
 
@@ -53,8 +53,8 @@ impl Options {
             .unwrap_or(&self.sack_blocks)
     }
 
-    /// Reads two NOPs and timestamps, as RFC 7323 appendix A recommends and
-    /// nearly all segments have; None if the options are others.
+    /// Reads two NOPs and timestamps, as RFC 7323 appendix A recommends and nearly all segments have; None for
+    /// other options.
     #[inline(always)]
     pub(super) fn aligned_timestamps(octets: &[u8; 12]) -> Option<Self> {
         let (head, value) = octets.split_first_chunk::<4>()?;
@@ -65,8 +65,7 @@ impl Options {
         })
     }
 
-    /// Reads the octets after the fixed header. Does not fail: what is
-    /// malformed ends the options.
+    /// Reads the octets after the fixed header. Does not fail: reading ends at a malformed option.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Self {
         let mut options = Self::NONE;
@@ -74,16 +73,16 @@ impl Options {
         options
     }
 
-    /// Reads options of which the capture has but the beginning.
+    /// Reads options of which only the beginning was captured.
     pub(super) fn parse_cut(octets: &[u8]) -> Self {
         let mut options = Self::parse(octets);
-        // That an option has no end here is the capture's fault.
+        // An unterminated option is the capture's fault, not the sender's.
         options.malformed = false;
         options.cut = true;
         options
     }
 
-    /// None when an option is malformed.
+    /// None if an option is malformed.
     fn read(&mut self, mut octets: &[u8]) -> Option<()> {
         loop {
             match *octets {
@@ -99,7 +98,7 @@ impl Options {
         }
     }
 
-    /// None when the value is not one that `kind` can have.
+    /// None if the value is invalid for `kind`.
     fn take(&mut self, kind: u8, value: &[u8]) -> Option<()> {
         match kind {
             MAXIMUM_SEGMENT_SIZE => self.mss = Some(u16::from_be_bytes(value.try_into().ok()?)),

@@ -1,7 +1,7 @@
 use super::{Flags, Options, PROTOCOL, Tcp, TcpError};
 use crate::packet::{Fragment, Packet};
 
-/// A segment's octets: the fixed header with that data offset, and what follows.
+/// A segment's octets: the fixed header with that data offset, then `rest`.
 fn octets(offset: u8, rest: &[u8]) -> Vec<u8> {
     let mut octets = vec![0xc3, 0x50, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8];
     octets.extend([offset << 4 | 1, 0x52, 0x20, 0, 0xab, 0xcd, 0, 9]);
@@ -74,7 +74,7 @@ fn sixteen_octets_are_enough() {
     assert!(!tcp.options.cut);
 }
 
-/// RFC 791 lets a router cut a packet at any eight octets of payload.
+/// RFC 791 lets a router fragment a packet at any multiple of eight octets of payload.
 #[test]
 fn a_header_that_goes_on_in_the_next_fragment_is_read_as_far_as_it_is_there() {
     let octets = octets(10, &[2, 4, 5, 0xb4]);

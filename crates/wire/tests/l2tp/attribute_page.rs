@@ -1,5 +1,5 @@
-//! `docs/l2tp-avps.md` is printed from the table of attributes. To write it
-//! anew: `REWRITE_DOCS=1 cargo test -p headend-wire`.
+//! `docs/l2tp-avps.md` is generated from the table of attributes. To regenerate it: `REWRITE_DOCS=1 cargo test
+//! -p wire`.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn mandatory(attribute: Attribute, version: Version) -> &'static str {
     }
 }
 
-/// The lengths, of each version apart where they differ.
+/// The value lengths, listed per version if they differ.
 fn lengths(attribute: Attribute) -> String {
     let of = |version| {
         attribute

@@ -1,4 +1,4 @@
-//! Every control message of L2TPv2, from its golden bytes and to them.
+//! Every control message of L2TPv2, read from its golden bytes and written to the same bytes.
 
 use super::expect::Value::{Bytes, Flag, Hidden, Result, U16, U32, U64};
 use super::expect::{Expected, SECRET, Value};

@@ -1,4 +1,4 @@
-//! Data messages of both versions, from their golden bytes and to them.
+//! Data messages of both versions, read from their golden bytes and written to the same bytes.
 
 use wire::l2tp::data::{Sublayer, emit_data_v3};
 use wire::l2tp::{DataV2, Packet, parse};

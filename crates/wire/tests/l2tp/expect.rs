@@ -1,5 +1,5 @@
-//! What a golden control message holds, said once and checked both ways: read
-//! from its bytes, and written to the same bytes.
+//! The content of a golden control message, stated once and checked both ways: read from its bytes, and written
+//! to the same bytes.
 
 use wire::l2tp::{
     Attribute, Control, DigestType, Message, MessageType, Packet, Version, Writer, digest,
@@ -19,8 +19,7 @@ pub(crate) enum Value {
     Hidden(&'static [u8], &'static [u8]),
 }
 
-/// The digests of a message: their types with the secret of each, and the
-/// nonces of its sender and its receiver.
+/// A message's digests: each one's type and secret, and the nonces of the sender and the receiver.
 pub(crate) struct Signed {
     pub(crate) digests: &'static [(DigestType, &'static [u8])],
     pub(crate) sender_nonce: &'static [u8],
@@ -143,7 +142,7 @@ impl Expected {
                 assert_eq!((code.result, code.error), (result, error), "{what}");
                 assert_eq!(code.message, text.as_bytes(), "{what}");
             }
-            // Two Random Vectors may stand in one message.
+            // A message may contain two Random Vectors.
             Value::Bytes(value) => {
                 let mut all = message.avps().filter(|avp| avp.known() == Some(attribute));
                 assert!(all.any(|avp| avp.value == value), "{what}");
@@ -151,8 +150,7 @@ impl Expected {
         }
     }
 
-    /// Every digest counts on its own; none does for another secret or with
-    /// the nonces the wrong way round.
+    /// Each digest is valid on its own; none verifies under another secret or with swapped nonces.
     fn check_digests(&self, whole: &[u8], signed: &Signed) {
         let (sender, receiver) = (signed.sender_nonce, signed.receiver_nonce);
         assert!(digest::present(whole), "{}", self.name);

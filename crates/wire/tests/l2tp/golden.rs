@@ -1,6 +1,5 @@
-//! Reads the golden packets of `testdata/l2tp`: hexadecimal octets, comments
-//! from `#` to the end of the line, and in them a line `# from: lac` or
-//! `# from: lns` that names the sender.
+//! Reads the golden packets of `testdata/l2tp`: hex bytes, comments from `#` to the end of the line, and a
+//! comment `# from: lac` or `# from: lns` that names the sender.
 
 use std::path::{Path, PathBuf};
 

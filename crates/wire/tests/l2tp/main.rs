@@ -1,6 +1,5 @@
-//! L2TP bytes against the golden packets of `testdata/l2tp`, which were derived
-//! from RFC 2661 and RFC 3931 by hand, against chance, and against the page
-//! that documents the attributes.
+//! Tests L2TP encoding against the golden packets of `testdata/l2tp`, which were derived by hand from RFC 2661
+//! and RFC 3931, against random input, and against the page that documents the attributes.
 #![forbid(unsafe_code)]
 
 mod attribute_page;
@@ -13,7 +12,7 @@ mod properties;
 
 use wire::l2tp::{Attribute, Message, Packet, Version, parse};
 
-/// A golden packet that no test reads would prove nothing.
+/// A golden packet that no test reads would verify nothing.
 #[test]
 fn every_golden_packet_is_named_by_a_test() {
     let sources = [
@@ -50,8 +49,8 @@ fn every_golden_control_message_carries_its_recipient_s_identifier() {
     }
 }
 
-/// So that its number, M bit and length stand in bytes derived by hand. The
-/// Extended Vendor ID has a test of its own: tshark misreads it.
+/// This ties its number, M bit and length to bytes derived by hand. The Extended Vendor ID has its own test,
+/// because tshark misreads it.
 #[test]
 fn every_attribute_of_a_version_stands_in_one_of_its_golden_messages() {
     for version in [Version::V2, Version::V3] {

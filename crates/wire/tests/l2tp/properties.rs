@@ -1,4 +1,4 @@
-//! What holds for any bytes and any values.
+//! Properties that hold for arbitrary bytes and values.
 
 use proptest::prelude::*;
 use wire::l2tp::{
@@ -15,8 +15,7 @@ fn kinds() -> impl Strategy<Value = MessageType> {
     numbers.prop_map(|number| MessageType::from_number(Version::V2, number))
 }
 
-/// An attribute of the version that no other part of a message writes, with a
-/// value of an allowed length.
+/// An attribute of that version which no other part of a message writes, with a value of an allowed length.
 fn avps(version: Version) -> impl Strategy<Value = (Attribute, Vec<u8>)> {
     let all: Vec<_> = Attribute::all()
         .iter()

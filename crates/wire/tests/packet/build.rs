@@ -5,12 +5,12 @@ pub(crate) const SERVER: [u8; 4] = [10, 0, 0, 2];
 const CLIENT_V6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const SERVER_V6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
-/// Both, one after the other.
+/// Both, concatenated.
 pub(crate) fn join(head: &[u8], payload: &[u8]) -> Vec<u8> {
     [head, payload].concat()
 }
 
-/// The octets that hexadecimal digits name; blanks do not matter.
+/// Bytes from hex digits; blanks are ignored.
 pub(crate) fn hex(digits: &str) -> Vec<u8> {
     let digits: Vec<char> = digits.chars().filter(|c| !c.is_whitespace()).collect();
     let octet = |pair: &[char]| {

@@ -1,4 +1,4 @@
-//! Frames of real captures, as `testdata/capture/frames` has them.
+//! Frames of real captures, from `testdata/capture/frames`.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::build::hex;
 struct Captured {
     link: LinkType,
     length: u32,
-    /// What the segment must be.
+    /// The expected segment.
     tcp: String,
     octets: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! The same segment in everything it can be wrapped in.
+//! The same segment in every supported encapsulation.
 
 use wire::link::LinkType;
 use wire::packet::{Fragment, Skip};
@@ -7,11 +7,11 @@ use wire::tcp::Tcp;
 use crate::build::{ethernet, hex, ipv4, ipv6, join, outer, plain, segment, udp};
 use crate::whole;
 
-/// One way to wrap a packet.
+/// One way to encapsulate a packet.
 pub(crate) struct Case {
     pub(crate) link: LinkType,
     pub(crate) frame: Vec<u8>,
-    /// What the layers print as.
+    /// The expected text of the layers.
     layers: &'static str,
 }
 
@@ -26,7 +26,7 @@ fn case(link: LinkType, head: &str, payload: &[u8], layers: &'static str) -> Cas
     }
 }
 
-/// An EtherType and what follows it.
+/// An EtherType and its payload.
 fn in_ethernet(ethertype: u16, head: &str, payload: &[u8], layers: &'static str) -> Case {
     let frame = ethernet(ethertype, &join(&hex(head), payload));
     Case {
@@ -36,7 +36,7 @@ fn in_ethernet(ethertype: u16, head: &str, payload: &[u8], layers: &'static str)
     }
 }
 
-/// A tunnel over IPv4; `layers` are those after the outer header's.
+/// A tunnel over IPv4; `layers` are those inside the outer header.
 fn in_ip(protocol: u8, head: &str, payload: &[u8], layers: &'static str) -> Case {
     let frame = ethernet(0x0800, &outer(protocol, &join(&hex(head), payload)));
     Case {
@@ -180,7 +180,7 @@ fn serial_links(ip: &[u8], ip6: &[u8]) -> Vec<Case> {
 
 fn tags(ip: &[u8], ip6: &[u8]) -> Vec<Case> {
     let frame = ethernet(0x0800, ip);
-    // A frame to an address that looks like IPv4, and one like a control word.
+    // A frame to an address that looks like IPv4, and one to an address that looks like a control word.
     let like_ipv4 = join(&hex("450000000002 020000000001 0800"), ip);
     let like_word = join(&hex("000000000002 020000000001 0800"), ip);
     vec![
@@ -248,7 +248,7 @@ fn tunnels(ip: &[u8], ip6: &[u8]) -> Vec<Case> {
         in_udp(6081, "0240 0800 00002a00 0102000100000000", ip, "geneve 42"),
         in_udp(2152, "30ff 004c 00000011", ip, "gtp 17"),
         in_udp(2152, "34ff 0054 00000011 00000085 01000000", ip6, "gtp 17"),
-        // An IPv4 header's AH.
+        // AH over IPv4.
         Case {
             link: LinkType::RAW,
             frame: ipv4(
@@ -304,7 +304,7 @@ fn l2tp(ip: &[u8], ip6: &[u8]) -> Vec<Case> {
     cases
 }
 
-/// Every case there is.
+/// Every case.
 pub(crate) fn all() -> Vec<Case> {
     let (ip, ip6) = (ipv4(6, &segment()), ipv6(6, &segment()));
     [links, serial_links, tags, tunnels, l2tp]
@@ -375,7 +375,7 @@ fn a_tunnel_that_cannot_be_read_is_its_carrier() {
         let packet = whole(LinkType::RAW, &frame).expect("IP");
         assert_eq!((packet.protocol, packet.layers.len()), (protocol, 0));
     }
-    // PPP that is LCP, in L2TP; ARP in VXLAN.
+    // LCP over PPP, in L2TP; ARP in VXLAN.
     let lcp = udp(1701, 1701, &hex("0002 0003 0005 ff03 c021 0101 0004"));
     let arp = udp(
         4000,

@@ -1,4 +1,4 @@
-//! Whose length counts, fragments, and extension headers.
+//! Which header's length applies, fragments, and extension headers.
 
 use wire::link::LinkType;
 use wire::packet::{Fragment, Packet, Skip, decode};
@@ -58,7 +58,7 @@ fn a_jumbo_payload_option_has_the_length() {
     frame[4..6].copy_from_slice(&[0, 0]);
     let packet = whole(LinkType::RAW, &frame).expect("IPv6");
     assert_eq!(Tcp::parse(&packet).expect("TCP").payload_length, 70_000);
-    // PadN before it is stepped over; a header that has none is as long as the frame.
+    // A PadN option before it is skipped; without the option, the packet is as long as the frame.
     let mut padded = hex("0601 0104 00000000 0000 c204");
     padded.extend((16 + 32 + 70_000_u32).to_be_bytes());
     padded.truncate(16);
@@ -120,7 +120,7 @@ fn only_a_first_fragment_has_a_segment() {
     }
 }
 
-/// A tunnel's first fragment has the inner headers, and they say what was sent.
+/// A tunnel's first fragment has the inner headers, which state the length as sent.
 #[test]
 fn a_tunnel_s_first_fragment_is_looked_through_and_a_later_one_is_not() {
     let inner = ipv4(6, &segment());

@@ -1,5 +1,4 @@
-//! From frames to the innermost IP packet: frames built from octets, frames of
-//! real captures, and chance.
+//! Finds the innermost IP packet in frames built from bytes, in frames of real captures, and in random input.
 #![forbid(unsafe_code)]
 
 mod build;
@@ -11,7 +10,7 @@ mod properties;
 use wire::link::LinkType;
 use wire::packet::{Packet, Skip, decode};
 
-/// Decodes a frame that was captured whole.
+/// Decodes a completely captured frame.
 fn whole(link: LinkType, frame: &[u8]) -> Result<Packet<'_>, Skip> {
     let mut packet = Packet::new();
     decode(link, frame, frame.len() as u32, &mut packet)?;

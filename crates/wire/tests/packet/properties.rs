@@ -1,4 +1,4 @@
-//! Whatever the octets are, what comes out holds together.
+//! Invariants of the result for arbitrary bytes.
 
 use proptest::prelude::*;
 use wire::link::LinkType;

@@ -1,9 +1,9 @@
-//! The table of path attributes: one row for each that is known here.
+//! The table of path attributes: one row for each attribute that this implementation knows.
 //!
-//! A row says everything that sets an attribute apart: type code, name, flags, the form of its value, who may send it,
-//! when it is mandatory, and what RFC 7606 prescribes when its value is malformed. The decoder of UPDATE messages, the
-//! encoder, the text for operators and the verdict on faults take it from here. To add an attribute, add a row; a value
-//! of a new form also needs a line in each method of [`Form`].
+//! A row holds everything specific to an attribute: type code, name, flags, value format, which peers may send
+//! it, when it is mandatory, and what RFC 7606 prescribes when its value is malformed. The UPDATE decoder, the
+//! encoder, the text for operators and the error handling all read this table. To add an attribute, add a row;
+//! a value of a new format also needs a line in each method of [`Form`].
 //!
 //! RFC 4271, section 5 (1 to 7); RFC 1997 (8), 4456 (9, 10), 4760 (14, 15), 4360 (16), 6793 (17, 18), 5701 (25), 8092
 //! (32), 9234 (35); RFC 7606, sections 3 (f) and 7.
@@ -16,14 +16,14 @@ use super::{
 };
 use crate::bgp::update::{Treatment, What};
 
-/// The form of an attribute's value: how it is checked, read, written and shown.
+/// The format of an attribute's value: how it is checked, read, written and displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     /// One octet: an [`Origin`].
     Origin,
     /// Segments of AS numbers: an [`AsPath`].
     AsPath,
-    /// An IPv4 address, which is checked once the routes of the message are known.
+    /// An IPv4 address; the decoder checks it once it knows the message's routes.
     NextHop,
     /// A number of four octets.
     Number,
@@ -45,16 +45,16 @@ pub enum Form {
     Ipv6ExtCommunities,
     /// Routes and their next hop.
     Reach,
-    /// Routes that are withdrawn.
+    /// Withdrawn routes.
     Unreach,
-    /// An AS path or an aggregator from behind a peer with AS numbers of two octets (RFC 6793).
+    /// An AS path or an aggregator that a two-octet peer relays unchanged (RFC 6793).
     FourOctet,
-    /// A value that is not known here.
+    /// A value of unknown format.
     Opaque,
 }
 
 impl Form {
-    /// The octets of one element, for values that are lists of elements of one length.
+    /// Octets of one element, for values that are lists of fixed-size elements.
     #[must_use]
     #[inline]
     pub const fn width(self) -> Option<usize> {
@@ -93,7 +93,7 @@ impl Form {
             Form::ExtCommunities => is_list(value, 8),
             Form::LargeCommunities => is_list(value, 12),
             Form::Ipv6ExtCommunities => is_list(value, 20),
-            // These depend on the session or on the routes; the decoder checks them.
+            // The validity of these depends on the session or the routes; the decoder checks them.
             Form::AsPath
             | Form::NextHop
             | Form::Aggregator
@@ -110,37 +110,37 @@ const fn is_list(value: &[u8], width: usize) -> bool {
     !value.is_empty() && value.len().is_multiple_of(width)
 }
 
-/// When a message that announces routes must have an attribute (RFC 4271, section 5; RFC 7606, section 3 (d)).
+/// When a message that announces routes must carry an attribute (RFC 4271, section 5; RFC 7606, section 3 (d)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mandatory {
     /// Never.
     No,
     /// Always.
     Always,
-    /// With routes in the message's own fields.
+    /// When the message's own fields carry routes.
     InFields,
     /// From an internal peer.
     Internal,
 }
 
-/// What is known of a path attribute.
+/// One row of the table: everything known about a path attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// Type code, of [`code`].
+    /// Type code; see [`code`].
     pub code: u8,
-    /// Name, as its RFC has it.
+    /// Name from the RFC.
     pub name: &'static str,
-    /// The flags that it must have, of [`flag::OPTIONAL`] and [`flag::TRANSITIVE`].
+    /// The flags that it must have: [`flag::OPTIONAL`] and [`flag::TRANSITIVE`].
     pub flags: u8,
-    /// The form of its value.
+    /// The format of its value.
     pub form: Form,
-    /// When a message must have it.
+    /// When a message must carry it.
     pub mandatory: Mandatory,
-    /// Whether it is discarded when it comes from an external peer.
+    /// Whether it is discarded if an external peer sends it.
     pub internal_only: bool,
-    /// What RFC 7606 prescribes when its value is malformed.
+    /// What RFC 7606 prescribes for a malformed value.
     pub on_error: Treatment,
-    /// Where that is written.
+    /// The section that prescribes it.
     pub source: &'static str,
 }
 
@@ -179,14 +179,14 @@ impl Row {
         self
     }
 
-    /// Whether the attribute is known here.
+    /// Whether this implementation knows the attribute.
     #[must_use]
     #[inline]
     pub const fn is_known(&self) -> bool {
         !matches!(self.form, Form::Opaque)
     }
 
-    /// The value as operators read it: of known forms as text, else in hexadecimal digits.
+    /// The value as shown to operators: text for known formats, hex digits otherwise.
     #[must_use]
     pub const fn show<'a>(&self, value: &'a [u8]) -> Shown<'a> {
         Shown {
@@ -200,7 +200,7 @@ const WELL_KNOWN: u8 = flag::WELL_KNOWN;
 const OPTIONAL: u8 = flag::OPTIONAL;
 const PASSED_ON: u8 = flag::OPTIONAL_TRANSITIVE;
 
-/// The attributes that are known here, by type code.
+/// The known attributes, by type code.
 #[rustfmt::skip]
 pub const ROWS: [Row; 18] = [
     Row::new(code::ORIGIN, "ORIGIN", WELL_KNOWN, Form::Origin, "RFC 7606, section 7.1").mandatory(Mandatory::Always),
@@ -223,11 +223,11 @@ pub const ROWS: [Row; 18] = [
     Row::new(code::OTC, "ONLY_TO_CUSTOMER", PASSED_ON, Form::Number, "RFC 9234, section 5"),
 ];
 
-/// The row of every attribute that has none of its own. One that is not optional resets the session (RFC 4271, section
-/// 6.3); one that is not transitive is left out (section 5).
+/// The row used for attributes without their own. An unknown well-known attribute resets the session (RFC 4271,
+/// section 6.3); an unknown non-transitive one is dropped (section 5).
 const UNKNOWN: Row = Row::new(0, "", OPTIONAL, Form::Opaque, "RFC 7606, section 7");
 
-/// The row of each type code: an index into [`ROWS`], or one that is out of its bounds.
+/// For each type code, an index into [`ROWS`]; out of bounds if the type is unknown.
 static INDEX: [u8; 256] = {
     let mut index = [u8::MAX; 256];
     let mut at = 0;
@@ -241,7 +241,7 @@ static INDEX: [u8; 256] = {
 static TABLE: [Row; ROWS.len()] = ROWS;
 static DEFAULT: Row = UNKNOWN;
 
-/// The row of an attribute; of an unknown one the default row.
+/// The attribute's row; the default row if it is unknown.
 #[must_use]
 #[inline]
 pub fn row(code: u8) -> &'static Row {
@@ -250,7 +250,7 @@ pub fn row(code: u8) -> &'static Row {
         .unwrap_or(&DEFAULT)
 }
 
-/// The type codes below 64 of the attributes that are mandatory in a case, a bit for each.
+/// A bit mask of the type codes (all below 64) that are mandatory in a case.
 pub(in crate::bgp) const fn mandatory(when: Mandatory) -> u64 {
     let mut bits = 0;
     let mut at = 0;
@@ -263,7 +263,7 @@ pub(in crate::bgp) const fn mandatory(when: Mandatory) -> u64 {
     bits
 }
 
-/// A value as operators read it.
+/// A value as shown to operators.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     form: Form,
@@ -309,7 +309,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// The elements of a list with blanks between them.
+/// The elements of a list, separated by blanks.
 fn list<const N: usize, T: fmt::Display>(
     value: &[u8],
     read: impl Fn([u8; N]) -> T,
@@ -331,33 +331,33 @@ fn hexadecimal(value: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 impl Attribute<'_> {
-    /// What is known of its type.
+    /// The table row of its type.
     #[must_use]
     #[inline]
     pub fn row(&self) -> &'static Row {
         row(self.code)
     }
 
-    /// Its value as operators read it.
+    /// Its value as shown to operators.
     #[must_use]
     pub fn show(&self) -> Shown<'_> {
         self.row().show(self.value)
     }
 }
 
-/// Appends an attribute with the flags of its row. What is over [`VALUE_LEN_MAX`] octets is cut off.
+/// Appends an attribute with its row's flags. A value longer than [`VALUE_LEN_MAX`] octets is truncated.
 #[inline]
 pub fn put(code: u8, value: &[u8], out: &mut Vec<u8>) {
     debug_assert!(value.len() <= VALUE_LEN_MAX);
     super::emit(row(code).flags, code, value, out);
 }
 
-/// As [`put`], a value that `write` appends.
+/// Like [`put`], for a value that `write` appends.
 pub fn put_with(code: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     super::emit_with(row(code).flags, code, out, write);
 }
 
-/// As [`put`], a number of four octets.
+/// Like [`put`], for a four-octet number.
 #[inline]
 pub fn put_number(code: u8, number: u32, out: &mut Vec<u8>) {
     put(code, &number.to_be_bytes(), out);

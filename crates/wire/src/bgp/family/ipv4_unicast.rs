@@ -1,4 +1,4 @@
-//! IPv4 unicast: RFC 4271. Its routes stand in the fields of the message itself.
+//! IPv4 unicast: RFC 4271. Its routes are in the message's own fields.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -39,7 +39,7 @@ impl Family for Ipv4Unicast {
 
     #[inline]
     fn read(octets: &[u8], len: u8) -> Prefix {
-        // Almost always more octets follow; Prefix::v4 clears those that are too many.
+        // More octets almost always follow, so four are read at once; Prefix::v4 clears the surplus bits.
         let word = octets.first_chunk().copied().unwrap_or_else(|| {
             let mut word = [0; 4];
             word[..octets.len()].copy_from_slice(octets);
@@ -51,7 +51,7 @@ impl Family for Ipv4Unicast {
     #[inline]
     fn write(prefix: Prefix, out: &mut Vec<u8>) {
         let [a, b, c, d] = Self::split(prefix).to_be_bytes();
-        // A copy of known length is a few instructions.
+        // Copying a fixed length takes only a few instructions.
         out.extend_from_slice(&[prefix.len(), a, b, c, d]);
     }
 

@@ -1,4 +1,4 @@
-//! IPv6 unicast: RFC 2545. Its routes stand in the multiprotocol attributes of RFC 4760.
+//! IPv6 unicast: RFC 2545. Its routes are in the multiprotocol attributes of RFC 4760.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,7 +21,7 @@ impl Family for Ipv6Unicast {
     const KEY: &'static str = "ipv6";
     const BITS: u8 = 128;
     const PLACE: Place = Place::Multiprotocol;
-    /// The global address, or the global and the link-local address (RFC 2545, section 3).
+    /// The global address alone, or the global and the link-local address (RFC 2545, section 3).
     const NEXT_HOP_LENS: &'static [usize] = &[16, 32];
 
     #[inline]
@@ -46,7 +46,7 @@ impl Family for Ipv6Unicast {
 
     #[inline]
     fn read(octets: &[u8], len: u8) -> Prefix {
-        // Almost always more octets follow; Prefix::v6 clears those that are too many.
+        // More octets almost always follow, so sixteen are read at once; Prefix::v6 clears the surplus bits.
         let word = octets.first_chunk().copied().unwrap_or_else(|| {
             let mut word = [0; 16];
             word[..octets.len()].copy_from_slice(octets);
@@ -60,7 +60,7 @@ impl Family for Ipv6Unicast {
         let mut octets = [0; 17];
         octets[0] = prefix.len();
         octets[1..].copy_from_slice(&prefix.bits().to_be_bytes());
-        // A copy of known length is a few instructions.
+        // Copying a fixed length takes only a few instructions.
         out.extend_from_slice(&octets);
     }
 

@@ -1,4 +1,4 @@
-//! Peers with AS numbers of two octets (RFC 6793), both ways.
+//! Peers with two-octet AS numbers (RFC 6793), receiving and sending.
 
 use super::messages::hex;
 use crate::bgp::attr::code;
@@ -12,7 +12,7 @@ const NARROW: UpdateContext = UpdateContext {
     first_as: None,
 };
 
-/// The path and the aggregator that come of these attributes from a peer of two octets, and the faults.
+/// The path and the aggregator that result from these attributes of a two-octet peer, and the faults.
 fn merged(attributes: &str) -> (String, Option<u32>, Vec<(u8, What)>) {
     let attributes = hex(&format!(
         "40 01 01 00 40 03 04 c0000201 40 05 04 00000064 {attributes}"
@@ -49,14 +49,14 @@ fn a_path_of_two_octets_becomes_one_of_four() {
 
 #[test]
 fn the_as4_path_replaces_the_end_of_the_path() {
-    // Section 4.2.3: as many from the front as the path is longer.
+    // Section 4.2.3: take as many leading AS numbers as the AS_PATH is longer.
     let path = "40 02 08 02 03 fbf0 5ba0 5ba0";
     let as4 = "c0 11 0a 02 02 00010000 00010001";
     assert_eq!(path_of(&format!("{path} {as4}")), "64496 65536 65537");
     assert_eq!(path_of(&format!("{as4} {path}")), "64496 65536 65537");
     let same = "c0 11 0e 02 03 0000fbf0 00010000 00010001";
     assert_eq!(path_of(&format!("{path} {same}")), "64496 65536 65537");
-    // One sequence again, as its sender had it.
+    // The sequence is joined again, as its sender had it.
     let attributes = hex(path);
     let as4_path = hex(as4);
     let value = crate::bgp::as4::merge_paths(&attributes[3..], Some(&as4_path[3..]));
@@ -133,11 +133,11 @@ fn the_as4_aggregator_counts_beside_as_trans_only() {
     let (with_trans, aggregator, faults) = merged(&format!("{path} c0 07 06 5ba0 c0000202 {as4}"));
     assert_eq!((with_trans.as_str(), aggregator), ("65536", Some(65_536)));
     assert_eq!(faults, []);
-    // Section 4.2.3: otherwise the AS4_PATH does not count, either.
+    // Section 4.2.3: otherwise the AS4_PATH is ignored too.
     let (without, aggregator, faults) = merged(&format!("{path} c0 07 06 fbf0 c0000202 {as4}"));
     assert_eq!((without.as_str(), aggregator), ("23456", Some(64_496)));
     assert_eq!(faults, []);
-    // Without an AGGREGATOR there is nothing for it to stand beside.
+    // Without an AGGREGATOR, the AS4_AGGREGATOR has nothing to extend.
     let (path, aggregator, _) = merged(&format!("{path} {as4}"));
     assert_eq!((path.as_str(), aggregator), ("65536", None));
 }
@@ -182,7 +182,7 @@ fn numbers_that_do_not_are_as_trans_and_stand_in_the_as4_attributes() {
              c0 08 04 fbf0000e c0 11 0a 02 02 0000fbf0 00010000
              c0 12 08 00010000 c0000201 c0 20 0c 0000fbf0 00000001 00000002")
     );
-    // Only a confederation's number is too large, and that never goes into an AS4_PATH.
+    // Only a confederation AS number is too large, and those never go into an AS4_PATH.
     assert_eq!(
         narrowed("40 02 06 03 01 00010000"),
         hex("40 02 04 03 01 5ba0")

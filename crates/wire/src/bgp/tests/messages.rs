@@ -1,9 +1,9 @@
-//! Messages whole: the header, and every type read and written.
+//! Complete messages: the header, and every message type read and written.
 
 use crate::bgp::notification::{Text, cease, code};
 use crate::bgp::*;
 
-/// Octets from hexadecimal digits, with blanks between them.
+/// Bytes from hex digits, separated by blanks.
 pub(super) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .bytes()
@@ -181,7 +181,7 @@ fn long_parameters_have_lengths_of_two_octets() {
         "04 fbf0 0003 c0000201 ff ff 0009 02 0006 41 04 0000fbf0",
     ));
     assert_eq!(read, Ok(Open::new(64_496, 3, 0xc000_0201)));
-    // The length before is ignored, unless it is 0.
+    // The earlier length is ignored, unless it is 0.
     let read = Open::read(&hex(
         "04 fbf0 0003 c0000201 03 ff 0009 02 0006 41 04 0000fbf0",
     ));
@@ -224,7 +224,7 @@ fn a_capability_that_is_not_understood_is_kept() {
             unknown(65, &[0, 1]),
             unknown(200, &[7]),
             unknown(2, &[0]),
-            // RFC 7911, section 4: the number 4 is to be ignored.
+            // RFC 7911, section 4: mode 4 must be ignored.
             Capability::AddPath(vec![]),
         ]
     );
@@ -327,8 +327,8 @@ fn a_route_refresh_reads_and_writes() {
 
 #[test]
 fn the_update_of_rfc_6396_reads_and_writes() {
-    // RFC 6396, appendix A, figures 16 and 17. The octets there have a Total Path Attribute Length of 31, but 35 octets
-    // of attributes; and their NEXT_HOP is 198.51.100.85.
+    // RFC 6396, appendix A, figures 16 and 17. The octets printed there have a Total Path Attribute Length of
+    // 31, but 35 octets of attributes, and their NEXT_HOP is 198.51.100.85.
     let octets = hex("ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff
          00 3e 02 00 00 00 23 40 01 01 02 40 02 0e 02 03
          00 00 fb f0 00 00 fb ff 00 00 fb f6 40 03 04 c6

@@ -1,4 +1,4 @@
-//! Messages that are written: how many, how long, and in which order.
+//! Written UPDATE messages: how many there are, how long they are, and in which order.
 
 use super::messages::hex;
 use crate::bgp::*;
@@ -28,7 +28,7 @@ fn routes(family: FamilyId, count: u32) -> Vec<Nlri> {
         .collect()
 }
 
-/// What the messages say, and how long each is.
+/// What the messages announce, and how long each is.
 fn read(mut octets: &[u8], writer: UpdateWriter) -> (Vec<Nlri>, Vec<Nlri>, Vec<usize>) {
     let context = UpdateContext {
         add_path: writer.add_path,
@@ -113,7 +113,7 @@ fn a_next_hop_takes_the_place_of_the_one_that_is_there() {
             .announce(&hex(attributes), v4(), route, &mut out)
             .unwrap();
         assert_eq!(out[23..out.len() - 2], hex(expected));
-        // RFC 4760, section 3: none beside IPv6 routes.
+        // RFC 4760, section 3: no NEXT_HOP with IPv6 routes.
         out.clear();
         let route = [Nlri::from(Prefix::v6(0, 0))];
         writer

@@ -32,7 +32,7 @@ fn confederation() -> UpdateContext {
     }
 }
 
-/// The body of a message of these fields.
+/// A message body with these fields.
 fn body(withdrawn: &str, attributes: &[&str], nlri: &str) -> Vec<u8> {
     let mut body = Vec::new();
     for field in [hex(withdrawn), hex(&attributes.concat())] {
@@ -43,7 +43,7 @@ fn body(withdrawn: &str, attributes: &[&str], nlri: &str) -> Vec<u8> {
     body
 }
 
-/// What was said of a message: its verdict, the faults, the canonical attributes.
+/// The result for a message: its verdict, the faults, the canonical attributes.
 #[derive(Debug, PartialEq)]
 struct Judged {
     verdict: Verdict,
@@ -51,7 +51,7 @@ struct Judged {
     attributes: Vec<u8>,
 }
 
-/// Judges a message, and checks what must hold of every one.
+/// Reads a message, and checks the properties that hold for every message.
 fn judge(body: &[u8], context: &UpdateContext) -> Result<Judged, Notification> {
     let update = Update::read(body, context)?;
     let strongest = update.faults().iter().map(Fault::treatment).max();
@@ -70,8 +70,8 @@ fn judge(body: &[u8], context: &UpdateContext) -> Result<Judged, Notification> {
     })
 }
 
-/// Judges a message with a route of IPv4 and the mandatory attributes, of which those of the same type as `attribute`
-/// give way to it.
+/// Reads a message with an IPv4 route and the mandatory attributes; `attribute` replaces the mandatory one of
+/// its type.
 fn judge_one(attribute: &str, context: &UpdateContext) -> Judged {
     let kind = |text: &str| hex(text)[1];
     let mut attributes = vec![ORIGIN, AS_PATH, NEXT_HOP];
@@ -124,7 +124,7 @@ fn assert_kept(attribute: &str, context: &UpdateContext) {
     assert_eq!(kept, Some(&octets[..]), "{attribute}");
 }
 
-/// A message that resets the session.
+/// Checks that a message resets the session.
 fn assert_reset(body: &[u8], context: &UpdateContext, subcode: u8, data: &[u8]) {
     assert_eq!(
         judge(body, context),
@@ -199,7 +199,7 @@ fn s3c_conflicting_flags_withdraw() {
 
 #[test]
 fn s3c_other_flags_do_not_conflict() {
-    // Partial, Extended Length and the four that are unused.
+    // Partial, Extended Length and the four unused bits.
     assert_kept("6f 01 01 00", &external());
     assert_kept("5f 01 0001 00", &external());
     assert_kept("e0 08 04 fbf0000e", &external());
@@ -225,7 +225,7 @@ fn s3d_a_missing_mandatory_attribute_withdraws() {
     }
     let judged = judge(&body("", &[], NLRI), &external()).unwrap();
     assert_eq!(judged.faults.len(), 3);
-    // RFC 4760, section 3: MP_REACH_NLRI needs no NEXT_HOP, and ORIGIN and AS_PATH all the same.
+    // RFC 4760, section 3: MP_REACH_NLRI needs no NEXT_HOP, but still ORIGIN and AS_PATH.
     let judged = judge(&body("", &[MP_REACH, ORIGIN, AS_PATH], ""), &external()).unwrap();
     assert_eq!(judged.faults, []);
     let judged = judge(&body("", &[MP_REACH], ""), &external()).unwrap();
@@ -280,7 +280,7 @@ fn s3g_a_second_multiprotocol_attribute_resets_the_session() {
 
 #[test]
 fn s3g_of_other_attributes_the_first_counts() {
-    // Known ones, malformed ones the second time, and unknown ones.
+    // Known ones, ones that are malformed the second time, and unknown ones.
     for (first, second) in [
         ("c0 08 04 fbf0000e", "c0 08 04 fbf0000f"),
         ("c0 08 04 fbf0000e", "c0 08 01 00"),
@@ -292,7 +292,7 @@ fn s3g_of_other_attributes_the_first_counts() {
         assert_eq!(judged.verdict, Verdict::Accept);
         assert_eq!(judged.attributes, hex(&attributes[..4].concat()));
     }
-    // Once is not enough for one that goes in any case.
+    // One copy does not suffice for an attribute that is discarded anyway.
     let attributes = [ORIGIN, AS_PATH, NEXT_HOP, LOCAL_PREF, LOCAL_PREF];
     let judged = judge(&body("", &attributes, NLRI), &external()).unwrap();
     assert_eq!(judged.attributes, hex(&attributes[..3].concat()));
@@ -310,7 +310,7 @@ fn s3h_the_strongest_treatment_is_done() {
         ]
     );
     assert_eq!(judged.verdict, Verdict::TreatAsWithdraw);
-    // A reset is stronger than both, wherever it stands.
+    // A reset outranks both, wherever it occurs.
     let attributes = ["80 04 01 00", MP_REACH, MP_REACH];
     assert_reset(&body("", &attributes, ""), &external(), 1, &[]);
 }
@@ -329,7 +329,7 @@ fn s4_an_attribute_that_reaches_past_the_list_withdraws() {
         let judged = judge(&octets, &external()).unwrap();
         assert_eq!(judged.faults, [(0, What::PastEnd)]);
         assert_eq!(judged.verdict, Verdict::TreatAsWithdraw);
-        // The total length is relied upon.
+        // The total length is trusted.
         let update = Update::read(&octets, &external()).unwrap();
         assert_eq!(update.faults()[0].octets, hex(cut));
         let withdrawn: Vec<String> = update.withdrawn().map(|n| n.prefix.to_string()).collect();
@@ -390,7 +390,7 @@ fn s51_routes_of_both_families_may_stand_in_one_message() {
     assert_eq!(update.next_hop(FamilyId::Ipv4Unicast), Some(v4));
     let v6 = NextHop::V6("2001:db8::1".parse().unwrap(), None);
     assert_eq!(update.next_hop(FamilyId::Ipv6Unicast), Some(v6));
-    // RFC 4760, section 3: without IPv4 routes the NEXT_HOP is ignored, whatever it is.
+    // RFC 4760, section 3: without IPv4 routes the NEXT_HOP is ignored, whatever its value.
     for next_hop in [NEXT_HOP, "40 03 04 00000000", "40 03 01 00"] {
         let octets = body("", &[ORIGIN, AS_PATH, next_hop, MP_REACH], "");
         let judged = judge(&octets, &external()).unwrap();
@@ -412,7 +412,7 @@ fn s51_ipv4_routes_may_be_in_the_multiprotocol_attributes() {
         assert_eq!(update.announced().count(), 1);
         assert_eq!(update.attributes(), expected);
     }
-    // Beside the other field, the two next hops have to be one.
+    // If both fields carry IPv4 routes, their next hops must be equal.
     let judge = |next_hop: &str| {
         let octets = body("", &[reach, ORIGIN, AS_PATH, next_hop], "08 0a");
         judge(&octets, &external()).unwrap()
@@ -436,12 +436,12 @@ fn s52_without_a_route_an_error_resets_the_session() {
     ] {
         let octets = hex(attribute);
         assert_reset(&body("", &[attribute], ""), &external(), subcode, &octets);
-        // Routes that are withdrawn do not change that.
+        // Withdrawn routes do not change that.
         let withdrawing = body("08 0a", &[MP_UNREACH, attribute], "");
         assert_reset(&withdrawing, &external(), subcode, &octets);
     }
     assert_reset(&body("", &[ORIGIN, "c0"], ""), &external(), 1, &[0xc0]);
-    // MP_REACH_NLRI without a route is none.
+    // An MP_REACH_NLRI without routes does not count.
     let reach = "80 0e 15 0002 01 10 20010db8000000000000000000000001 00";
     let octets = body("", &[reach, "40 01 01 03"], "");
     assert_reset(&octets, &external(), 6, &hex("40 01 01 03"));
@@ -474,7 +474,7 @@ fn s53_announced_routes_that_are_malformed_reset_the_session() {
 fn s53_multiprotocol_routes_that_are_malformed_reset_the_session() {
     let next_hop = "20010db8000000000000000000000001";
     for reach in [
-        // A prefix of 129 bits, one that is cut, IPv4 of 33 bits.
+        // A prefix of 129 bits, a truncated one, an IPv4 prefix of 33 bits.
         format!("80 0e 16 0002 01 10 {next_hop} 00 81"),
         format!("80 0e 18 0002 01 10 {next_hop} 00 20 2001"),
         "80 0e 0e 0001 01 04 c0000201 00 21 00000000".to_owned(),

@@ -1,4 +1,4 @@
-//! What is written is read again; what is read is written again; no octets cause a panic.
+//! Written messages can be read back, read messages can be written again, and no bytes cause a panic.
 
 use crate::bgp::*;
 use proptest::collection::vec;

@@ -1,19 +1,19 @@
-//! What can be wrong with an UPDATE message that does not reset the session: RFC 7606 and those it is applied by.
+//! Faults of an UPDATE message that do not reset the session: RFC 7606 and the RFCs that refer to it.
 
 use std::fmt;
 
 use super::notification::{self, Notification};
 use crate::bgp::attr::{self, code};
 
-/// The most faults of one message that are kept; more are counted.
+/// The most faults kept per message; further ones are only counted.
 pub const FAULTS_MAX: usize = 16;
 
-/// What RFC 7606, section 2 prescribes for a fault, the weakest first.
+/// What RFC 7606, section 2 prescribes for a fault, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Treatment {
-    /// The attribute is left out.
+    /// The attribute is discarded.
     AttributeDiscard,
-    /// The routes count as withdrawn.
+    /// The routes are treated as withdrawn.
     TreatAsWithdraw,
     /// The session ends with a NOTIFICATION.
     SessionReset,
@@ -32,57 +32,58 @@ impl fmt::Display for Treatment {
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
-    /// The Optional or Transitive bit is not as it must be.
+    /// The Optional or Transitive bit is wrong.
     Flags,
-    /// A mandatory attribute is not there.
+    /// A mandatory attribute is missing.
     Missing,
-    /// The attribute was there before.
+    /// The attribute occurs more than once.
     Repeated,
-    /// The attribute is longer than the attributes, or too little is left for one.
+    /// The attribute runs past the end of the attributes, or the remaining bytes are too few for one.
     PastEnd,
-    /// The length is none that the attribute can have.
+    /// The attribute cannot have this length.
     Length,
-    /// The origin is none of the three.
+    /// The origin is not one of the three defined values.
     Origin,
-    /// The next hop is no address of a host.
+    /// The next hop is not a host address.
     NextHop,
-    /// IPv4 routes stand in two places, with different next hops.
+    /// IPv4 routes occur in both places, with different next hops.
     TwoNextHops,
     /// A segment of an unknown type.
     SegmentKind,
     /// A segment longer than the path.
     SegmentPastEnd,
-    /// One octet where a segment would begin.
+    /// A single octet remains where a segment should start.
     SegmentCut,
     /// A segment without AS numbers.
     SegmentEmpty,
-    /// A segment of a confederation from outside it or in an AS4_PATH, or none where the path must begin with one.
+    /// A confederation segment from outside the confederation or in an AS4_PATH, or none where the path must
+    /// begin with one.
     Confederation,
     /// The path does not begin with the peer's AS.
     FirstAs,
     /// AS 0.
     ZeroAs,
-    /// The attribute is of no concern to an external peer.
+    /// The attribute is not allowed from an external peer.
     FromExternal,
-    /// The attribute is for peers that know two-octet AS numbers only.
+    /// The attribute is only for peers with two-octet AS numbers.
     FromFourOctet,
-    /// Routes of a family that was not agreed on.
+    /// Routes of a family that was not negotiated.
     Family,
 }
 
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fault<'a> {
-    /// The attribute's type; 0 where there is none.
+    /// The attribute's type; 0 if none.
     pub code: u8,
     /// What is wrong with it.
     pub what: What,
-    /// The attribute as it was received: flags, type, length, value. Empty of one that is missing.
+    /// The attribute as received: flags, type, length, value. Empty if it is missing.
     pub octets: &'a [u8],
 }
 
 impl Fault<'_> {
-    /// What is done about it.
+    /// How the fault is treated.
     #[must_use]
     pub fn treatment(&self) -> Treatment {
         match self.what {
@@ -106,7 +107,7 @@ impl Fault<'_> {
         }
     }
 
-    /// Where that is written.
+    /// The RFC section that prescribes it.
     #[must_use]
     pub fn source(&self) -> &'static str {
         match self.what {
@@ -132,8 +133,8 @@ impl Fault<'_> {
         }
     }
 
-    /// What the peer is told when the session has to be reset after all, since no route could be treated as withdrawn
-    /// (RFC 7606, section 5.2; RFC 4271, section 6.3).
+    /// The NOTIFICATION to send when the session must be reset after all because no route could be treated as
+    /// withdrawn (RFC 7606, section 5.2; RFC 4271, section 6.3).
     #[must_use]
     pub fn notification(&self) -> Notification {
         use notification::update;

@@ -1,4 +1,5 @@
-//! One pass over a message's attributes, and a second one only where they have to change.
+//! Reads an UPDATE's attributes in one pass, with a second pass only if they have to change. Start reading at
+//! [`message`].
 //!
 //! Implements parts of RFC 5065, section 5; RFC 7607, section 2; RFC 8092, section 6; RFC 9234, section 5.
 
@@ -33,7 +34,7 @@ impl Codes {
         self.0[usize::from(code >> 6)] & 1 << (code & 63) != 0
     }
 
-    /// Whether it is new.
+    /// Whether the type is new.
     #[inline]
     fn insert(&mut self, code: u8) -> bool {
         let word = &mut self.0[usize::from(code >> 6)];
@@ -44,14 +45,14 @@ impl Codes {
     }
 }
 
-/// What is known of a message's attributes while they are walked over.
+/// State of the pass over a message's attributes.
 struct Reader<'a, 'c> {
     context: &'c UpdateContext,
-    /// Of a table entry: its family.
+    /// For a table entry: its family.
     table: Option<FamilyId>,
     announced: Block<'a>,
     withdrawn: Block<'a>,
-    /// MP_REACH_NLRI is there, of whatever family.
+    /// An MP_REACH_NLRI of any family is present.
     is_reachable: bool,
     next_hop: Option<Attribute<'a>>,
     mp_next_hop: Option<(FamilyId, NextHop)>,
@@ -61,7 +62,7 @@ struct Reader<'a, 'c> {
     as4_aggregator: Option<&'a [u8; 8]>,
     seen: Codes,
     dropped: Codes,
-    /// Where what is kept lies, as long as it lies in one piece.
+    /// The range of the kept attributes, as long as they are contiguous.
     kept: Range<usize>,
     is_scattered: bool,
     faults: Vec<Fault<'a>>,
@@ -102,7 +103,7 @@ pub(super) fn message<'a>(
     Ok(update)
 }
 
-/// Reads the attributes of an entry of a table.
+/// Reads the attributes of a table entry.
 pub(super) fn table_entry<'a>(
     attributes: &'a [u8],
     family: FamilyId,
@@ -165,7 +166,8 @@ impl<'a, 'c> Reader<'a, 'c> {
         }
         self.treatment = self.treatment.max(Some(treatment));
         self.fault_count += 1;
-        // The first that withdraws says why, should the session be reset: it must have its place.
+        // The first fault that withdraws the routes becomes the reason if the session must be reset, so it must
+        // be stored even when the list is full.
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(fault);
         } else if treatment == Treatment::TreatAsWithdraw
@@ -217,7 +219,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Checks an attribute, and says whether it stays.
+    /// Checks an attribute; returns whether it is kept.
     #[inline]
     fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Notification> {
         const MASK: u8 = flag::OPTIONAL | flag::TRANSITIVE;
@@ -243,7 +245,7 @@ impl<'a, 'c> Reader<'a, 'c> {
                 self.as_path = Some(value);
                 self.check_path(value)
             }
-            // Whether it counts is known once all attributes have been read.
+            // Whether it applies is known only after all attributes have been read.
             Form::NextHop => {
                 self.next_hop = Some(*attribute);
                 None
@@ -322,12 +324,12 @@ impl<'a, 'c> Reader<'a, 'c> {
         if value[..asn_len].iter().all(|&octet| octet == 0) {
             return Some(What::ZeroAs);
         }
-        // Six octets only where numbers have two.
+        // Six octets only if AS numbers have two.
         self.aggregator = value.try_into().ok();
         None
     }
 
-    /// AS4_PATH and AS4_AGGREGATOR (RFC 6793, section 6), which never stay as they are.
+    /// AS4_PATH and AS4_AGGREGATOR (RFC 6793, section 6), which are never kept unchanged.
     #[cold]
     fn take_as4(&mut self, attribute: &Attribute<'a>) {
         let &Attribute { code, value, .. } = attribute;
@@ -352,7 +354,7 @@ impl<'a, 'c> Reader<'a, 'c> {
                 Ok(summary) if summary.has_zero => Some(What::ZeroAs),
                 Ok(summary) => {
                     self.as4_path = Some(value);
-                    // Its segments of a confederation are left out, the others count.
+                    // Its confederation segments are dropped, the others used.
                     summary.has_confed.then_some(What::Confederation)
                 }
             }
@@ -362,9 +364,9 @@ impl<'a, 'c> Reader<'a, 'c> {
         }
     }
 
-    /// What is to be seen of all attributes together.
+    /// Checks that need all attributes.
     fn finish(mut self, attributes: &'a [u8], has_v4: bool) -> Result<Update<'a>, Notification> {
-        // A peer may also announce the routes of the message's own fields in MP_REACH_NLRI.
+        // A peer may also announce IPv4 routes in MP_REACH_NLRI instead of the message's own fields.
         let mp_v4 = match self.mp_next_hop {
             Some((FamilyId::IN_FIELDS, NextHop::V4(address))) => Some(address),
             Some(_) | None => None,
@@ -379,7 +381,7 @@ impl<'a, 'c> Reader<'a, 'c> {
             Some(Treatment::SessionReset | Treatment::TreatAsWithdraw)
                 if !self.is_reachable || self.treatment == Some(Treatment::SessionReset) =>
             {
-                // Without routes there is nothing to withdraw (RFC 7606, section 5.2).
+                // Without routes, nothing can be treated as withdrawn (RFC 7606, section 5.2).
                 let mut faults = self.faults.iter();
                 let fault = faults.find(|fault| Some(fault.treatment()) == self.treatment);
                 return Err(fault.map_or_else(
@@ -418,8 +420,8 @@ impl<'a, 'c> Reader<'a, 'c> {
         })
     }
 
-    /// NEXT_HOP, unless it is to be ignored since all routes are in MP_REACH_NLRI (RFC 4760, section 3); and the
-    /// addresses of both.
+    /// Checks NEXT_HOP, unless it must be ignored because all routes are in MP_REACH_NLRI (RFC 4760, section
+    /// 3), and both next hop addresses.
     #[inline]
     fn check_next_hop(&mut self, has_v4: bool, mp_v4: Option<Ipv4Addr>) {
         if let Some(next_hop) = self.next_hop
@@ -476,7 +478,7 @@ fn what_of(fault: PathFault) -> What {
     }
 }
 
-/// Whether it may be a host's: not 0.0.0.0, and neither multicast nor beyond (RFC 4271, section 6.3).
+/// Whether it can be a host address: not 0.0.0.0, not multicast or above (RFC 4271, section 6.3).
 #[inline]
 fn is_host_v4(address: Ipv4Addr) -> bool {
     !address.is_unspecified() && address.octets()[0] < 224

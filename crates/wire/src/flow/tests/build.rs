@@ -73,7 +73,7 @@ pub(super) fn fragment_header(next: u8, offset_and_more: u16, payload: &[u8]) ->
     header
 }
 
-/// TCP's ports are at the same place.
+/// TCP's ports are at the same offset.
 pub(super) fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
     let mut header = source.to_be_bytes().to_vec();
     header.extend(destination.to_be_bytes());
@@ -83,7 +83,7 @@ pub(super) fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
     header
 }
 
-/// RFC 2784 2.1; `fields` are those that the flags announce.
+/// RFC 2784 2.1; `fields` are those that the flags indicate.
 pub(super) fn gre(fields: &[u8], flags: u16, kind: u16, payload: &[u8]) -> Vec<u8> {
     let mut header = flags.to_be_bytes().to_vec();
     header.extend(kind.to_be_bytes());
@@ -143,7 +143,7 @@ pub(super) fn inner6() -> Vec<u8> {
 /// A tunnel's name, a packet of it, and the outer header's protocol and ports.
 pub(super) type Tunnel = (&'static str, Vec<u8>, (u8, u16, u16));
 
-/// `packet`, of that version, in every tunnel.
+/// `packet`, of that version, in every kind of tunnel.
 pub(super) fn tunnels(packet: &[u8], version: u8) -> Vec<Tunnel> {
     let (kind, ip_in_ip) = if version == 4 {
         (0x0800, 4)

@@ -1,4 +1,4 @@
-//! What holds for any octets.
+//! Properties that hold for arbitrary bytes.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::link::LinkType;
 use crate::packet::{Packet, decode};
 
-/// A packet in some tunnel, or in some that are in one another.
+/// A packet in a tunnel, possibly nested.
 fn nested(levels: core::ops::Range<usize>) -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let bare = prop_oneof![
         Just(inner4()),

@@ -3,7 +3,7 @@ use crate::l2tp::{VALUE_LEN_MAX, Writer};
 
 const M: bool = true;
 
-/// A message whose AVPs after the Message Type `write` appends.
+/// A message whose AVPs after the Message Type are appended by `write`.
 fn body(version: Version, kind: MessageType, write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut body = Vec::new();
     write(&mut Writer::new(&mut body, version, kind));
@@ -338,8 +338,8 @@ fn the_first_fault_is_the_one_reported() {
     );
 }
 
-/// Figure 5.2 of RFC 3931: Vendor ID 0, Attribute Type 58, then a Vendor ID of
-/// 32 bits, an attribute of that vendor, and its value.
+/// Figure 5.2 of RFC 3931: Vendor ID 0, Attribute Type 58, then a 32-bit Vendor ID, an attribute of that
+/// vendor, and its value.
 #[test]
 fn an_extended_vendor_id_is_known_and_harmless() {
     let body = body(Version::V3, MessageType::Sccrp, |w| {

@@ -197,7 +197,7 @@ fn s714_extended_communities() {
     ] {
         assert_withdrawn(attribute, What::Length, "RFC 7606, section 7.14");
     }
-    // No type is an error.
+    // No community type is an error.
     assert_kept("c0 10 10 0002fbf00000000e ffffffffffffffff", &external());
 }
 
@@ -216,7 +216,7 @@ fn s715_ipv6_extended_communities() {
 
 #[test]
 fn s8_what_is_not_known_goes_by_its_flags() {
-    // RFC 4271, section 5: transitive ones stay as they are, others go; 24 and 128 are of this kind here.
+    // RFC 4271, section 5: transitive ones are kept, others dropped; types 24 and 128 are unknown here.
     assert_kept("c0 63 02 0102", &external());
     assert_kept("e0 80 00", &external());
     assert_kept("d0 63 0001 ff", &external());
@@ -228,7 +228,7 @@ fn s8_what_is_not_known_goes_by_its_flags() {
             hex(&[ORIGIN, AS_PATH, NEXT_HOP].concat())
         );
     }
-    // RFC 4271, section 6.3: a well-known one has to be known.
+    // RFC 4271, section 6.3: an unknown well-known attribute is an error.
     for attribute in ["40 63 01 00", "00 63 01 00"] {
         let octets = body("", &[ORIGIN, AS_PATH, NEXT_HOP, attribute], NLRI);
         assert_reset(&octets, &external(), 2, &hex(attribute));
@@ -269,7 +269,7 @@ fn rfc8092_large_communities() {
     ] {
         assert_withdrawn(attribute, What::Length, "RFC 8092, section 6");
     }
-    // Duplicates and reserved numbers are no errors.
+    // Duplicates and reserved numbers are not errors.
     let twice = "00000000 00000001 00000002".repeat(2);
     assert_kept(&format!("c0 20 18 {twice}"), &external());
 }
@@ -334,7 +334,7 @@ fn families_that_were_not_agreed_on_are_passed_over() {
     assert_eq!(update.verdict(), Verdict::Accept);
     assert_eq!(update.announced().count(), 1);
     assert_eq!(update.withdrawn().count(), 1);
-    // Of a family that nobody here knows, only what comes before its routes is read.
+    // For an unsupported family, only the part before its routes is read.
     let vpn = "80 0e 0d 0001 80 04 c0000201 00 ff ffffff";
     let octets = body("", &[vpn, ORIGIN, AS_PATH], "");
     let update = Update::read(&octets, &external()).unwrap();

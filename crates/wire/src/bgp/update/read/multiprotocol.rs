@@ -13,7 +13,7 @@ impl<'a> Reader<'a, '_> {
     pub(super) fn reach(&mut self, attribute: &Attribute<'a>) -> Result<(), Notification> {
         let bad = || error(update::OPTIONAL, attribute.octets);
         let value = attribute.value;
-        // RFC 6396, section 4.3.4: the next hop alone.
+        // RFC 6396, section 4.3.4: only the next hop.
         if let (Some(family), [len, next_hop @ ..]) = (self.table, value)
             && usize::from(*len) == next_hop.len()
         {
@@ -57,7 +57,7 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// RFC 4724, section 2: nothing but an MP_UNREACH_NLRI without routes.
+    /// RFC 4724, section 2: only an MP_UNREACH_NLRI without routes.
     #[inline]
     pub(super) fn end_of_rib(&self, body: &[u8]) -> Option<FamilyId> {
         let [0, 0, 0, _, attributes @ ..] = body else {

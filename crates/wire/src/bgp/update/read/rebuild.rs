@@ -1,4 +1,4 @@
-//! Canonical attributes that are not as they were received.
+//! Builds the canonical attributes when they differ from the received ones.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,7 @@ use crate::bgp::as4;
 use crate::bgp::attr::{self, Attribute, code};
 
 impl Reader<'_, '_> {
-    /// The canonical attributes, where they are not as they were received.
+    /// The canonical attributes, when they differ from the received ones.
     #[cold]
     pub(super) fn rebuild(
         &self,
@@ -21,7 +21,8 @@ impl Reader<'_, '_> {
                 attr::put(code::NEXT_HOP, &address.octets(), out);
             }
         };
-        // RFC 6793, section 4.2.3: another AS than AS_TRANS says that who aggregated knew nothing of the AS4 ones.
+        // RFC 6793, section 4.2.3: an AS other than AS_TRANS shows that the aggregating speaker did not know
+        // the AS4 attributes.
         let trans = as4::AS_TRANS.to_be_bytes();
         let is_stale = self.as4_aggregator.is_some()
             && self
