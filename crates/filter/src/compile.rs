@@ -1,12 +1,14 @@
-//! Rules as tables: what each part of a packet leaves of all rules at once.
+//! Compiles rules into tables that match a packet against all rules at once. Start reading at
+//! [`Compiled::first_match`].
 //!
-//! Each of five parts of a packet (protocol with TCP flags, source, destination, source port, destination port) leads to
-//! a row of bits, one for each rule that it could match. The rows' common bits are the rules that match, and the lowest
-//! of them is the first. A row begins with a summary, a bit for each of its words that is not zero (aggregated bit
-//! vectors, F. Baboescu and G. Varghese, SIGCOMM 2001), so that of 4,096 rules some few words are looked at. Up to 64 rules
-//! need one word, which stands where else the row's place does.
+//! Each of five parts of a packet (protocol with TCP flags, source, destination, source port, destination port)
+//! selects a row of bits, one bit per rule that the part could match. The rules that match are the bits common
+//! to all rows, and the lowest such bit is the first match. A row starts with a summary that has one bit per
+//! non-zero word (aggregated bit vectors, F. Baboescu and G. Varghese, SIGCOMM 2001), so that even with 4,096
+//! rules only a few words are read. Up to 64 rules need one word, which is stored directly in place of the
+//! row's index.
 //!
-//! Rules that cannot match a packet of the IP version at hand are not in its table.
+//! A table omits rules that cannot match a packet of its IP version.
 
 mod ranges;
 #[cfg(test)]
@@ -24,15 +26,15 @@ use ranges::{Interval, Number, Ports, Ranges};
 /// The table of one direction and one IP version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Compiled<A> {
-    /// Words of a row behind its summary; with one word there is no summary.
+    /// Words of a row after its summary; a single word has no summary.
     words: usize,
-    /// All rows, equal ones once, if they have several words.
+    /// All rows, deduplicated, if they have more than one word.
     rows: Box<[u64]>,
-    /// The row of what matches everything.
+    /// The row that every rule's bit is set in.
     every: u64,
-    /// Which of `kinds` by protocol, and behind those by the flags of TCP.
+    /// Index into `kinds` by protocol; the second half, by TCP flags.
     by_kind: Box<[u16; 512]>,
-    /// Which of `kinds` by protocol for later fragments.
+    /// Index into `kinds` by protocol, for later fragments.
     by_fragment: Box<[u16; 256]>,
     /// The rows of kinds.
     kinds: Box<[u64]>,
@@ -40,11 +42,11 @@ pub(crate) struct Compiled<A> {
     destination: Ranges<A>,
     source_port: Ports,
     destination_port: Ports,
-    /// Which rule each bit stands for; the bits behind the last one for what is in place of a rule if none matches.
+    /// The rule for each bit; after the last rule, the value for no match.
     rules: Box<[u32]>,
 }
 
-/// The row of each part of a packet: where it begins, or if rows have one word, that word.
+/// The row of each part of a packet: its start, or the word itself if rows have one word.
 #[derive(Clone, Copy)]
 struct Part {
     kind: u64,
@@ -54,7 +56,7 @@ struct Part {
     destination_port: u64,
 }
 
-/// An address of one IP version, as a table has it.
+/// An address of one IP version, in the form that a table stores.
 pub(crate) trait Address: Number {
     const VERSION: u8;
     fn of(number: u128) -> Self;
@@ -79,8 +81,8 @@ impl Address for u128 {
 }
 
 impl<A: Address> Compiled<A> {
-    /// The first of the rules that matches, by its place among those that [`Compiled::new`] was given, or how many there
-    /// were if none does.
+    /// The first matching rule, as an index into those given to [`Compiled::new`], or their count if none
+    /// matches.
     #[inline]
     pub(crate) fn first_match(&self, packet: &Header) -> u32 {
         let source = self.source.find(A::of(packet.source));
@@ -95,7 +97,7 @@ impl<A: Address> Compiled<A> {
                 destination_port: self.every,
             }
         } else {
-            // Whether it is TCP is not guessed. Nothing else has flags.
+            // Whether it is TCP is not branched on, to avoid mispredictions. No other protocol has flags.
             let is_tcp = usize::from(packet.protocol == tcp::PROTOCOL);
             let kind = protocol + is_tcp * (256 - usize::from(tcp::PROTOCOL));
             let kind = (kind + usize::from(packet.tcp_flags)) & 511;
@@ -117,7 +119,7 @@ impl<A: Address> Compiled<A> {
         self.rules[bit]
     }
 
-    /// The lowest bit that all rows have, or the one behind the last.
+    /// The lowest bit set in all rows, or the one after the last.
     #[inline]
     fn search(&self, rows: Part) -> usize {
         let mut summary = self.common(rows, 0);
@@ -132,7 +134,7 @@ impl<A: Address> Compiled<A> {
         self.words * 64
     }
 
-    /// The bits that the rows have in common in one of their words.
+    /// The bits common to all rows in one of their words.
     #[inline(always)]
     fn common(&self, rows: Part, word: usize) -> u64 {
         let of = |row: u64| self.rows[row as usize + word];
@@ -141,7 +143,7 @@ impl<A: Address> Compiled<A> {
         of(rows.kind) & addresses & ports
     }
 
-    /// Makes the table of the rules that can match packets of this version.
+    /// Builds the table of the rules that can match packets of this version.
     pub(crate) fn new(rules: &[Rule]) -> Self {
         let here: Vec<(u32, &Rule)> = (0..)
             .zip(rules)
@@ -171,7 +173,7 @@ impl<A: Address> Compiled<A> {
                 .collect()
         };
         let ports = |list: &[Span]| list.to_vec();
-        // Types and codes of ICMP take the place of a destination port: no rule has both.
+        // ICMP types and codes take the place of a destination port: no rule has both.
         let second = |rule: &Rule| match rule.icmp.is_empty() {
             true => ports(&rule.destination_ports),
             false => ports(&rule.icmp),
@@ -197,7 +199,7 @@ impl<A: Address> Compiled<A> {
         }
     }
 
-    /// Octets that it takes.
+    /// Its size in bytes.
     pub(crate) fn octets(&self) -> usize {
         size_of_val(&*self.rows)
             + size_of_val(&*self.rules)
@@ -216,11 +218,11 @@ fn lowest(bits: u64) -> usize {
     bits.trailing_zeros() as usize
 }
 
-/// Rows while a table is made.
+/// Rows while a table is built.
 struct Rows {
     words: usize,
     all: Vec<u64>,
-    /// Where the row of these bits is.
+    /// Where a row with these bits is stored.
     known: HashMap<Box<[u64]>, u64>,
 }
 
@@ -233,7 +235,7 @@ impl Rows {
         }
     }
 
-    /// The row of these bits, one for each rule.
+    /// Adds a row with these bits, one per rule.
     fn add_bits(&mut self, bits: impl Iterator<Item = bool>) -> u64 {
         let mut words = vec![0_u64; self.words];
         for (rule, bit) in bits.enumerate() {
@@ -242,7 +244,7 @@ impl Rows {
         self.add(&words)
     }
 
-    /// The row of these words: where it is, or the only word.
+    /// Adds a row with these words; returns its position, or the only word.
     fn add(&mut self, words: &[u64]) -> u64 {
         if let [bits] = *words {
             return bits;

@@ -1,5 +1,5 @@
-//! Which line decides on a packet, and why those before it do not: found by walking the rules as they are written, and
-//! so a witness of the compiled form.
+//! Explains which line decides on a packet, and why earlier lines do not match. It walks the rules as written,
+//! independently of the compiled form, and so cross-checks it.
 
 use std::fmt;
 
@@ -10,36 +10,36 @@ use crate::rule::{Addresses, Mismatch, Rule, is_damaged};
 use crate::set::{DAMAGED, Filter, Verdict};
 use crate::{Direction, Names, describe, packet};
 
-/// A line that was looked at.
+/// A line that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Line of the file, from 1; 0 if nothing in the file says so.
+    /// Line of the file, from 1; 0 for an implicit rule.
     pub line: usize,
     /// As written.
     pub text: String,
-    /// Why it does not match; `None` if it does.
+    /// Why it does not match; `None` if it matches.
     pub why_not: Option<String>,
 }
 
-/// What becomes of a packet, and why.
+/// The verdict for a packet, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The filter's Filter-Id.
     pub filter: String,
-    /// Which way the packet goes.
+    /// The packet's direction.
     pub direction: Direction,
-    /// The packet in words.
+    /// The packet as text.
     pub packet: String,
-    /// What the compiled form says.
+    /// The verdict of the compiled form.
     pub verdict: Verdict,
-    /// The lines up to the one that decides, which is the last.
+    /// The lines up to the deciding one, which is last.
     pub steps: Vec<Step>,
-    /// What is worth knowing besides; may be empty.
+    /// A further remark; may be empty.
     pub note: &'static str,
 }
 
 impl Filter {
-    /// Why a packet gets the verdict that [`Filter::matches`] gives.
+    /// Why a packet gets the verdict that [`Filter::matches`] returns.
     #[must_use]
     pub fn explain(&self, packet: &Header, direction: Direction, names: &Names) -> Explanation {
         let mut explanation = Explanation {
@@ -85,7 +85,7 @@ impl Filter {
     }
 }
 
-/// Why a rule does not match, in words.
+/// Why a rule does not match, as text.
 fn why(mismatch: Mismatch, rule: &Rule, packet: &Header, names: &Names) -> String {
     let list = |addresses: &[Addresses]| match addresses {
         [one] => one.to_string(),

@@ -10,11 +10,13 @@
 //! | `explain` | which rule decides on a packet, and why the others do not |
 //! | `packet` | a packet in words, both ways: for log lines and for questions |
 //!
-//! Fragments as in RFC 1858 and RFC 3128: docs/filter.md says what matches what. Left out: state (`established` is TCP
-//! with ACK or RST), what is behind the transport header, rewriting, rates.
+//! Fragments are handled as in RFC 1858 and RFC 3128; docs/filter.md defines what matches what. Left out: state
+//! (`established` means TCP with ACK or RST), anything after the transport header, rewriting, rates.
 //!
-//! Nothing here does I/O: the tables of names and the rules come as text. Matching makes no text, allocates nothing
-//! and calls nothing; log text is made by [`describe`] when somebody wants it.
+//! This crate does no I/O: the tables of names and the rules are passed as text. Matching builds no text,
+//! allocates nothing and has no callbacks; [`describe`] builds log text on request.
+//!
+//! Start reading at [`Filter::matches`].
 #![forbid(unsafe_code)]
 
 mod compile;
@@ -34,7 +36,7 @@ pub use text::{Remark, Remarks};
 
 use std::fmt;
 
-/// Which way a packet goes, as the subscriber sees it.
+/// A packet's direction, as seen by the subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the subscriber.
@@ -47,7 +49,7 @@ impl Direction {
     /// Both.
     pub const ALL: [Direction; 2] = [Direction::In, Direction::Out];
 
-    /// The word in rule texts: `in` or `out`.
+    /// The direction's name in rule texts: `in` or `out`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -63,9 +65,9 @@ impl fmt::Display for Direction {
     }
 }
 
-/// Rules that one direction of a filter may have.
+/// The most rules of one direction of a filter.
 pub const RULES_MAX: usize = 4_096;
-/// Rules that all filters of a file may have together.
+/// The most rules of all filters of a file together.
 pub const RULES_OF_ALL_MAX: usize = 65_536;
-/// Filters that a file may have, those included that only sessions still use.
+/// The most filters of a file, including removed ones that sessions still use.
 pub const FILTERS_MAX: usize = 4_096;

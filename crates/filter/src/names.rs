@@ -1,16 +1,16 @@
-//! Protocols, services and ICMP types by name. The text of /etc/protocols and /etc/services is read once, when rules
-//! are loaded, and never again: a packet needs no name, and a log line takes it from here.
+//! Names of protocols, services and ICMP types. The texts of /etc/protocols and /etc/services are parsed once,
+//! when rules are loaded: matching a packet needs no names, and log lines use this table.
 
 use std::collections::HashMap;
 
 use wire::{icmp, tcp, udp};
 
-/// Names taken from one text; what is beyond is left out.
+/// The most names taken from one text; further ones are ignored.
 const NAMES_MAX: usize = 16_384;
-/// Octets of a name; a longer one is left out.
+/// The longest name in octets; longer ones are ignored.
 const NAME_MAX: usize = 64;
 
-/// What is known without any file. The first name of a number is the one that is shown.
+/// Built-in names. The first name of a number is the one displayed.
 const PROTOCOLS: [(&str, u8); 22] = [
     ("icmp", icmp::PROTOCOL),
     ("igmp", 2),
@@ -94,7 +94,7 @@ pub(crate) const ICMP6_TYPES: [(&str, u8); 13] = [
     ("redirect", 137),
 ];
 
-/// Names of protocols and services, both ways.
+/// Names of protocols and services, in both directions.
 #[derive(Debug, Clone)]
 pub struct Names {
     protocols: HashMap<String, u8>,
@@ -105,7 +105,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The well-known ones, without any file.
+    /// The built-in names only.
     #[must_use]
     pub fn well_known() -> Self {
         let mut names = Self {
@@ -125,8 +125,8 @@ impl Names {
         names
     }
 
-    /// The well-known ones, and those that the texts of /etc/protocols and /etc/services add; what is no entry there
-    /// is left out.
+    /// The built-in names, and those that the texts of /etc/protocols and /etc/services add; invalid lines are
+    /// ignored.
     #[must_use]
     pub fn read(protocols: &str, services: &str) -> Self {
         let mut names = Self::well_known();
@@ -201,7 +201,7 @@ impl Names {
     }
 }
 
-/// Of each line the number in its second column, and the names in the others.
+/// For each line, the number in its second column and the names in the other columns.
 fn entries(text: &str) -> impl Iterator<Item = (&str, impl Iterator<Item = &str>)> {
     text.lines().filter_map(|line| {
         let line = line.split('#').next().unwrap_or("");

@@ -1,6 +1,6 @@
-//! A packet in words: `tcp 10.1.2.3:1234 > 192.0.2.1:80 flags S length 60`, `icmp 10.1.2.3 > 192.0.2.1 icmp-type 8/0`,
-//! `udp [2001:db8::1]:53 > [2001:db8::2]:4711`, `udp 10.1.2.3 > 192.0.2.1 fragment 1480`. Log lines are written so, and
-//! questions are asked so.
+//! A packet as text: `tcp 10.1.2.3:1234 > 192.0.2.1:80 flags S length 60`, `icmp 10.1.2.3 > 192.0.2.1 icmp-type
+//! 8/0`, `udp [2001:db8::1]:53 > [2001:db8::2]:4711`, `udp 10.1.2.3 > 192.0.2.1 fragment 1480`. Log lines and
+//! an operator's questions use this form.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -12,12 +12,12 @@ use wire::{icmp, tcp};
 use crate::text::{FLAGS, Remark, Word, Wrong, flag_bits, icmp_type, meant, number, words, wrong};
 use crate::{Direction, Names};
 
-/// Why words are no packet.
+/// Why a text is not a packet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {}: {}: {}; {}", .0.column, .0.word, .0.message, .0.right)]
 pub struct PacketError(Remark);
 
-/// A packet in words, with the names of protocols and services. To be called when the text is wanted, not before.
+/// A packet as text, with the names of protocols and services. Call it only when the text is needed.
 #[must_use]
 pub fn describe(packet: &Header, names: &Names) -> String {
     let mut text = String::with_capacity(96);
@@ -66,7 +66,7 @@ fn write_packet(text: &mut String, packet: &Header, names: &Names) -> std::fmt::
     write!(text, " length {}", packet.total_length)
 }
 
-/// Letters of TCP flags; `-` for none.
+/// Letters of TCP flags; `-` if none is set.
 pub(crate) fn push_flags(text: &mut String, flags: u8) {
     let set = FLAGS.chars().enumerate();
     text.extend(set.filter_map(|(at, letter)| (flags >> at & 1 == 1).then_some(letter)));
@@ -75,16 +75,16 @@ pub(crate) fn push_flags(text: &mut String, flags: u8) {
     }
 }
 
-/// Reads a packet in words, as [`describe`] writes them, with its direction in front or not. What is not said is 0,
-/// and TCP's flags are `S`.
+/// Parses a packet in the form that [`describe`] writes, optionally preceded by its direction. Omitted values
+/// are 0, and omitted TCP flags are `S`.
 ///
 /// # Errors
-/// The word that is wrong, and what would be right.
+/// The wrong word, and what would be right.
 pub fn parse_packet(text: &str, names: &Names) -> Result<(Option<Direction>, Header), PacketError> {
     read(text, names).map_err(|wrong| PacketError(wrong.at(1)))
 }
 
-/// What is expected.
+/// The expected form.
 const FORM: &str = "[in|out] PROTOCOL SOURCE[:PORT] > DESTINATION[:PORT] [flags S] [icmp-type 8/0] [fragment 1480]";
 
 fn read(text: &str, names: &Names) -> Result<(Option<Direction>, Header), Wrong> {
@@ -143,7 +143,7 @@ fn read(text: &str, names: &Names) -> Result<(Option<Direction>, Header), Wrong>
     Ok((direction, without_unread(packet)))
 }
 
-/// What follows the addresses: words with a value each, but for `cut`.
+/// The options after the addresses: words with one value each, except `cut`.
 fn options(mut rest: &[Word], packet: &mut Header) -> Result<(), Wrong> {
     while let [word, behind @ ..] = rest {
         let value = match behind {
@@ -157,7 +157,7 @@ fn options(mut rest: &[Word], packet: &mut Header) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The packet without what no reader of its octets would have found.
+/// Clears the values that parsing the packet's bytes could not have produced.
 fn without_unread(mut packet: Header) -> Header {
     if packet.fragment == Fragment::Later {
         packet.upper = Upper::Unread;
@@ -215,7 +215,7 @@ fn option(word: &Word, value: &Word, packet: &mut Header) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// `ADDRESS`, `ADDRESS:PORT`, `[ADDRESS]:PORT`; a name in parentheses may follow.
+/// `ADDRESS`, `ADDRESS:PORT`, `[ADDRESS]:PORT`, optionally followed by a name in parentheses.
 fn end_of(word: &Word) -> Result<(IpAddr, Option<u16>), Wrong> {
     let text = word.text.as_str();
     let text = text.split_once('(').map_or(text, |(text, _)| text);
@@ -232,7 +232,7 @@ fn end_of(word: &Word) -> Result<(IpAddr, Option<u16>), Wrong> {
     }
 }
 
-/// A packet of which only this is known.
+/// A packet with only these values known.
 fn empty(source: IpAddr, destination: IpAddr, protocol: u8) -> Header {
     let (version, header_length) = if source.is_ipv4() { (4, 20) } else { (6, 40) };
     let upper = match protocol {

@@ -1,66 +1,66 @@
-//! One rule, and what it matches. The compiled form must agree with [`Rule::matches`] on every packet.
+//! One rule and its matching. The compiled form must agree with [`Rule::matches`] on every packet.
 
 use wire::ip::{Header, Upper};
 use wire::packet::Fragment;
 use wire::tcp::{self, Flags};
 
-/// The flags of which `established` asks for one.
+/// The flags of which `established` requires at least one.
 pub(crate) const ESTABLISHED: u8 = (Flags::ACK.0 | Flags::RST.0) as u8;
 
-/// Addresses from the first to the last, of one version.
+/// A range of addresses of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Addresses {
     /// 4 or 6.
     pub(crate) version: u8,
-    /// As [`Header::source`].
+    /// First address, in the form of [`Header::source`].
     pub(crate) first: u128,
-    /// Not below `first`.
+    /// Last address, not below `first`.
     pub(crate) last: u128,
 }
 
-/// Numbers from the first to the last.
+/// First and last number.
 pub(crate) type Span = (u16, u16);
 
 /// One accept or deny rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Accept, or else deny.
+    /// Accept if true, deny otherwise.
     pub accept: bool,
-    /// Whether a packet that it decides on is to be told to the log.
+    /// Whether to log the packets on which it decides.
     pub log: bool,
     /// Line of the text, from 1.
     pub line: usize,
     /// As written, with single spaces and without the comment.
     pub text: String,
-    /// 4 or 6, if only one of them is meant.
+    /// 4 or 6 if it matches only that version.
     pub(crate) version: Option<u8>,
-    /// Protocol numbers; none for any.
+    /// Protocol numbers; empty for any.
     pub(crate) protocols: Vec<u8>,
-    /// None for any, as in the three lists below.
+    /// Empty for any, as in the three lists below.
     pub(crate) source: Vec<Addresses>,
     pub(crate) destination: Vec<Addresses>,
     pub(crate) source_ports: Vec<Span>,
     pub(crate) destination_ports: Vec<Span>,
-    /// ICMP types in the upper octet and codes in the lower; none for any.
+    /// ICMP types in the upper octet and codes in the lower; empty for any.
     pub(crate) icmp: Vec<Span>,
-    /// Which TCP flags are looked at, and how they must be.
+    /// Which TCP flags are checked, and their required values.
     pub(crate) flags: Option<(u8, u8)>,
-    /// ACK or RST must be set.
+    /// Requires ACK or RST.
     pub(crate) established: bool,
-    /// Only later fragments are meant.
+    /// Matches only later fragments.
     pub(crate) fragment: bool,
 }
 
-/// What of a packet is not as a rule wants it.
+/// Which property of a packet does not match a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mismatch {
     Version,
     Protocol,
     Source,
     Destination,
-    /// The rule is for later fragments, and this is none.
+    /// The rule is for later fragments, and the packet is not one.
     NoFragment,
-    /// A later fragment has nothing of what this deny rule asks for.
+    /// The packet is a later fragment, which lacks what this deny rule checks.
     LaterFragment,
     SourcePort,
     DestinationPort,
@@ -70,16 +70,17 @@ pub(crate) enum Mismatch {
 }
 
 impl Rule {
-    /// Whether it decides on a packet, if no earlier one does.
+    /// Whether it decides on a packet, if no earlier rule does.
     ///
-    /// A later fragment has no ports, flags or ICMP type. A rule that asks for some and accepts goes by the rest alone,
-    /// since the fragment is of no use without the first one; a rule that denies does not match.
+    /// A later fragment has no ports, flags or ICMP type. An accepting rule that checks those matches by its
+    /// other conditions alone, since the fragment is useless without the first one; a denying rule does not
+    /// match.
     #[must_use]
     pub fn matches(&self, packet: &Header) -> bool {
         self.mismatch(packet).is_none()
     }
 
-    /// The first thing that does not match, in the order of the rule's words.
+    /// The first condition that does not match, in the order of the rule's words.
     pub(crate) fn mismatch(&self, packet: &Header) -> Option<Mismatch> {
         if self
             .version
@@ -145,7 +146,7 @@ impl Rule {
             && (!self.established || flags & ESTABLISHED != 0)
     }
 
-    /// Whether it asks for what only the first fragment has.
+    /// Whether it checks fields that only the first fragment has.
     pub(crate) fn asks_upper(&self) -> bool {
         self.established
             || self.flags.is_some()
@@ -159,7 +160,7 @@ impl Rule {
         self.accept || !self.asks_upper()
     }
 
-    /// Whether it can match a packet of this version at all.
+    /// Whether it can match any packet of this version.
     pub(crate) fn has_version(&self, version: u8) -> bool {
         let is_in = |list: &[Addresses]| {
             list.is_empty() || list.iter().any(|addresses| addresses.version == version)
@@ -176,7 +177,7 @@ impl Addresses {
     }
 }
 
-/// Whether a packet is denied before any rule: a header that rules may ask about is not whole (RFC 1858 3), or the
+/// Whether a packet is denied before any rule: a header that rules may check is incomplete (RFC 1858 3), or the
 /// fragment would overwrite one (RFC 3128: TCP at offset 8).
 #[inline(always)]
 pub(crate) fn is_damaged(packet: &Header) -> bool {

@@ -1,4 +1,5 @@
-//! The filters of a file: found by name once, then by number; changed without a gap; hits counted by whoever filters.
+//! The filters of a file: looked up by name once, then by number; replaced atomically; with hit counters per
+//! filtering thread. Start reading at [`FilterSet`].
 
 #[cfg(test)]
 mod tests;
@@ -15,18 +16,18 @@ use crate::rule::{Rule, is_damaged};
 use crate::text::{self, Remark, Remarks, Source, Written};
 use crate::{Direction, FILTERS_MAX, Names};
 
-/// What a filter says of a packet.
+/// A filter's decision on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Verdict {
-    /// Whether it may pass.
+    /// Whether it is accepted.
     pub accept: bool,
-    /// Whether the line that decided asks for it to be told to the log: [`describe`](crate::describe) makes the text.
+    /// Whether the deciding line requests logging: [`describe`](crate::describe) builds the text.
     pub log: bool,
-    /// The line that decided: its place among the filter's [`Line`]s and its [`Hits`].
+    /// The deciding line: an index into the filter's [`Line`]s and its [`Hits`].
     pub rule: u32,
 }
 
-/// Which filter of a set, as a session keeps it; also in the sets that replace it.
+/// Identifies a filter of a set for a session; it stays valid in the sets that replace it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FilterId(NonZeroU16);
 
@@ -44,35 +45,35 @@ impl FilterId {
 /// One line of a filter that can decide on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'f> {
-    /// Its place, as in [`Verdict::rule`].
+    /// Its index, as in [`Verdict::rule`].
     pub rule: u32,
-    /// Which way the packets go.
+    /// The direction of the packets.
     pub direction: Direction,
-    /// Line of the file, from 1; 0 if nothing in the file says so.
+    /// Line of the file, from 1; 0 for an implicit rule.
     pub line: usize,
-    /// As written; of the two lines that need not be written `default deny` and `damaged`.
+    /// As written; the two implicit lines are `default deny` and `damaged`.
     pub text: &'f str,
-    /// Accept, or else deny.
+    /// Accept if true, deny otherwise.
     pub accept: bool,
-    /// Whether the log is told.
+    /// Whether its packets are logged.
     pub log: bool,
 }
 
-/// What decides in front of the rules; see docs/filter.md.
+/// The check before all rules; see docs/filter.md.
 pub(crate) const DAMAGED: &str = "damaged";
 
 /// One direction, compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Table {
     written: Written,
-    /// By the place of the rule; behind the rules the default, and behind that what is damaged.
+    /// By rule index; after the rules the default, then the check for damaged packets.
     verdicts: Box<[Verdict]>,
     v4: Compiled<u32>,
     v6: Compiled<u128>,
 }
 
 impl Table {
-    /// `first` is the place of its first line.
+    /// `first` is the index of its first line.
     fn new(written: Written, first: usize) -> Self {
         let lines = written.rules.iter().chain([&written.default]);
         let verdicts = lines.map(|rule| (rule.accept, rule.log));
@@ -108,13 +109,13 @@ impl Table {
 pub struct Filter {
     name: String,
     line: usize,
-    /// By [`Direction`]; `None` lets everything pass.
+    /// By [`Direction`]; `None` accepts everything.
     tables: [Option<Table>; 2],
     /// Its lines.
     lines: usize,
-    /// Place of its first line among those of the set.
+    /// Index of its first line among those of the set.
     first_slot: usize,
-    /// Whether the file still has it.
+    /// Whether the file still contains it.
     is_in_file: bool,
 }
 
@@ -122,7 +123,7 @@ impl Filter {
     fn new(source: Source) -> Self {
         let [inward, outward] = source.directions;
         let lines_of = |table: &Table| table.verdicts.len();
-        // What is not filtered needs one place, for what passes.
+        // An unfiltered direction needs one line, for accepted packets.
         let inward = inward.map(|written| Table::new(written, 0));
         let second = inward.as_ref().map_or(1, lines_of);
         let outward = outward.map(|written| Table::new(written, second));
@@ -142,26 +143,26 @@ impl Filter {
         &self.name
     }
 
-    /// Line of the file where it begins, from 1.
+    /// The line of the file where it starts, from 1.
     #[must_use]
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Whether the file that was read last has it. If not, it is kept for sessions that have it.
+    /// Whether the last file read contains it. If not, it is kept for sessions that use it.
     #[must_use]
     pub fn is_in_file(&self) -> bool {
         self.is_in_file
     }
 
-    /// Whether it looks at packets of this direction at all; if not, all pass.
+    /// Whether it filters this direction; if not, all packets are accepted.
     #[must_use]
     #[inline]
     pub fn is_filtered(&self, direction: Direction) -> bool {
         self.tables[direction as usize].is_some()
     }
 
-    /// What becomes of a packet: the first line that matches decides.
+    /// Decides on a packet: the first matching line applies.
     #[must_use]
     #[inline]
     pub fn matches(&self, packet: &Header, direction: Direction) -> Verdict {
@@ -184,7 +185,7 @@ impl Filter {
         }
     }
 
-    /// The rules of a direction, in their order; none if it is not filtered.
+    /// The rules of a direction, in order; none if it is not filtered.
     #[must_use]
     pub fn rules(&self, direction: Direction) -> &[Rule] {
         self.written(direction)
@@ -196,8 +197,8 @@ impl Filter {
         Some(&table.written)
     }
 
-    /// Everything that can decide: for each direction the rules, the default, and the check for damaged packets; `not
-    /// filtered` where there are no rules.
+    /// Every line that can decide: for each direction the rules, the default, and the check for damaged
+    /// packets; `not filtered` for a direction without rules.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         Direction::ALL.into_iter().flat_map(move |direction| {
             let table = self.tables[direction as usize].as_ref();
@@ -227,7 +228,7 @@ impl Filter {
         })
     }
 
-    /// Octets that its tables take.
+    /// Bytes that its tables take.
     #[must_use]
     pub fn octets(&self) -> usize {
         let tables = self.tables.iter().flatten();
@@ -241,26 +242,26 @@ impl Filter {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FilterSet {
     filters: Vec<Filter>,
-    /// Those that are not in the file any more too.
+    /// Includes filters that are no longer in the file.
     by_name: HashMap<String, FilterId>,
     slots: usize,
 }
 
 impl FilterSet {
-    /// Reads and compiles a file's text. What is unwise, but possible, comes with it.
+    /// Parses and compiles a file's text. Returns warnings too.
     ///
     /// # Errors
-    /// What is wrong with it, each with line, column and word; and what is unwise.
+    /// The faults, each with line, column and word, and the warnings.
     pub fn parse(text: &str, names: &Names) -> Result<(Self, Vec<Remark>), Remarks> {
         Self::default().reload(text, names)
     }
 
-    /// Reads a changed text of the same file. A filter of a name that was there keeps its [`FilterId`]; one that is
-    /// gone stays as it was for who has its id, and is not found by name. The old set remains as it is: put the new one
-    /// in its place at once, and carry the hits over with [`Hits::carried`].
+    /// Parses a changed text of the same file. A filter whose name existed before keeps its [`FilterId`]. A
+    /// removed filter stays unchanged for sessions that hold its id, but is not found by name. The old set is
+    /// not modified: install the new one in one step, and carry the hit counters over with [`Hits::carried`].
     ///
     /// # Errors
-    /// As [`FilterSet::parse`], and more than [`FILTERS_MAX`] filters together with those that are gone.
+    /// As for [`FilterSet::parse`], and more than [`FILTERS_MAX`] filters including the removed ones.
     pub fn reload(&self, text: &str, names: &Names) -> Result<(Self, Vec<Remark>), Remarks> {
         let (sources, mut remarks) = text::parse(text, names);
         text::advise(&sources, &mut remarks);
@@ -309,36 +310,36 @@ impl FilterSet {
         Ok((set, remarks.advice))
     }
 
-    /// The filter of a Filter-Id.
+    /// The filter with a Filter-Id.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<FilterId> {
         let id = *self.by_name.get(name)?;
         self.get(id)?.is_in_file.then_some(id)
     }
 
-    /// The filter of an id that [`FilterSet::find`] gave, of this set or of one before it.
+    /// The filter for an id from [`FilterSet::find`], of this set or an earlier one.
     #[must_use]
     #[inline]
     pub fn get(&self, id: FilterId) -> Option<&Filter> {
         self.filters.get(id.index())
     }
 
-    /// All filters, with those that are not in the file any more.
+    /// All filters, including those no longer in the file.
     pub fn iter(&self) -> impl Iterator<Item = (FilterId, &Filter)> {
         let filters = self.filters.iter().enumerate();
         filters.map(|(index, filter)| (FilterId::of(index), filter))
     }
 }
 
-/// How often each line of each filter of a set decided. Whoever filters has one of its own, which others may read
-/// meanwhile.
+/// How often each line of each filter of a set decided. Each filtering thread has its own, which others may
+/// read concurrently.
 #[derive(Debug, Default)]
 pub struct Hits {
     slots: Box<[AtomicU64]>,
 }
 
 impl Hits {
-    /// None yet, for the lines of a set.
+    /// Zeroed counters for the lines of a set.
     #[must_use]
     pub fn new(set: &FilterSet) -> Self {
         Self {
@@ -346,7 +347,8 @@ impl Hits {
         }
     }
 
-    /// Counts a verdict of a filter of the set that these are for. One thread alone may count: the others read.
+    /// Counts a verdict of a filter of the set that these counters are for. Only one thread may count; others
+    /// may read.
     #[inline]
     pub fn count(&self, filter: &Filter, verdict: Verdict) {
         if let Some(slot) = self.slots.get(filter.first_slot + verdict.rule as usize) {
@@ -361,15 +363,16 @@ impl Hits {
         slot.map_or(0, |slot| slot.load(Relaxed))
     }
 
-    /// Adds those of another who filters by the same set.
+    /// Adds the counters of another thread that uses the same set.
     pub fn add(&mut self, other: &Hits) {
         for (slot, more) in self.slots.iter_mut().zip(&other.slots) {
             *slot.get_mut() += more.load(Relaxed);
         }
     }
 
-    /// The hits for the set that replaces another: a line of the same direction and text in the filter of the same name
-    /// goes on counting, the n-th of equal ones as the n-th; a changed or new one begins at 0.
+    /// The counters for a set that replaces another. A line keeps its count if the filter of the same name has
+    /// a line of the same direction and text; the n-th of equal lines continues the n-th. Changed and new lines
+    /// start at 0.
     #[must_use]
     pub fn carried(&self, old: &FilterSet, new: &FilterSet) -> Self {
         let hits = Self::new(new);

@@ -1,4 +1,4 @@
-//! Rules as operators write them: one a line, first match decides.
+//! Parses rules as operators write them: one per line, first match decides.
 //!
 //! ```text
 //! filter residential
@@ -25,9 +25,9 @@ pub(crate) use values::{FLAGS, flag_bits, icmp_type, number};
 use crate::rule::Rule;
 use crate::{Direction, FILTERS_MAX, Names, RULES_MAX, RULES_OF_ALL_MAX};
 
-/// Octets of a Filter-Id that a RADIUS attribute can carry (RFC 2865 5).
+/// The longest Filter-Id that fits a RADIUS attribute, in octets (RFC 2865 5).
 const NAME_MAX: usize = 253;
-/// Faults that are told; who has more has seen enough.
+/// The most faults reported.
 const FAULTS_MAX: usize = 50;
 
 /// One direction as written.
@@ -36,7 +36,8 @@ pub(crate) struct Written {
     /// Line of `in` or `out`.
     pub(crate) line: usize,
     pub(crate) rules: Vec<Rule>,
-    /// What a packet gets that no rule matches: its `text` says so, and its `line` is 0 if nothing in the file does.
+    /// The rule for packets that no other rule matches. An implicit default has `line` 0, and its `text` says
+    /// so.
     pub(crate) default: Rule,
 }
 
@@ -45,18 +46,18 @@ pub(crate) struct Written {
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) line: usize,
-    /// By [`Direction`]; `None` is not filtered.
+    /// By [`Direction`]; `None` if not filtered.
     pub(crate) directions: [Option<Written>; 2],
 }
 
-/// A word of a line, and the column where it begins, from 1.
+/// A word of a line, and the column where it starts, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) text: String,
     pub(crate) column: usize,
 }
 
-/// The words of a line without its comment; a list goes on behind its comma.
+/// The words of a line without its comment; a list continues after its comma.
 pub(crate) fn words(line: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let line = line.split('#').next().unwrap_or("");
@@ -80,7 +81,7 @@ pub(crate) fn words(line: &str) -> Vec<Word> {
     words
 }
 
-/// Reads a file of filters, and all of its faults.
+/// Parses a file of filters, and collects all of its faults.
 pub(crate) fn parse(text: &str, names: &Names) -> (Vec<Source>, Remarks) {
     let mut reader = Reader {
         names,
@@ -107,7 +108,7 @@ pub(crate) fn parse(text: &str, names: &Names) -> (Vec<Source>, Remarks) {
 struct Reader<'n> {
     names: &'n Names,
     filters: Vec<Source>,
-    /// Whose rules come now.
+    /// The direction of the following rules.
     direction: Option<Direction>,
     rules: usize,
     remarks: Remarks,

@@ -1,8 +1,9 @@
-//! Numbers in intervals, each with its row. Nothing is a branch that could be guessed wrongly, and what no rule asks for
-//! costs one look at that.
+//! Maps numbers to rows by interval, without unpredictable branches. A part of the packet that no rule
+//! restricts costs one memory access.
 //!
-//! Ports are looked up in pages of 64. Of addresses a table by their upper bits gives the first interval that one can be
-//! in; how many of the next ones begin at or below it is counted, after a search of a fixed length where they are many.
+//! Ports are looked up in pages of 64. For addresses, a table indexed by the upper bits yields the first
+//! candidate interval. A fixed-length search narrows the range if many intervals follow, and the last few are
+//! compared all at once and counted.
 
 use std::collections::HashMap;
 use std::hint::select_unpredictable;
@@ -13,11 +14,11 @@ use super::Rows;
 pub(crate) trait Number: Copy + Ord {
     const ZERO: Self;
     const MAX: Self;
-    /// The next one; `None` behind the last.
+    /// The next number; `None` after the last.
     fn next(self) -> Option<Self>;
-    /// How far it is from `base` upwards, behind the last going on with the first.
+    /// Its distance above `base`, wrapping around after the last number.
     fn from(self, base: Self) -> Self;
-    /// It in steps of 2^`shift`.
+    /// Its value in steps of 2^`shift`.
     fn steps(self, shift: u32) -> usize;
 }
 
@@ -47,35 +48,37 @@ number!(u16);
 number!(u32);
 number!(u128);
 
-/// From the first to the last.
+/// First and last number.
 pub(crate) type Interval<N> = (N, N);
 
-/// Places of the table by upper bits, at most.
+/// The most entries of the table indexed by upper bits.
 const BUCKETS_MAX: usize = 4_096;
-/// Of these, for each interval: the more, the shorter a search, and the fewer tables stay in the processor's cache.
+/// Entries per interval: more of them shorten a search, but fewer tables stay in the processor's cache.
 const BUCKETS_EACH: usize = 4;
-/// Intervals that are counted at the end of a search, behind the one that it is at.
+/// Intervals compared at the end of a search, after the current one.
 const COUNTED: usize = 3;
 
-/// Which row an address has.
+/// Maps an address to a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ranges<N> {
-    /// Where the second interval begins. Numbers are counted from here, so that the first interval is the last one.
+    /// Where the second interval starts. Numbers are counted from here, so that the first interval becomes the
+    /// last one.
     base: N,
-    /// Lower bits that the table by upper bits does not look at.
+    /// Lower bits that the table of upper bits ignores.
     shift: u32,
-    /// By upper bits, the first interval.
+    /// The first candidate interval, by upper bits.
     buckets: Box<[u32]>,
-    /// The first step of the search in a bucket, a power of two; 0 when counting is enough.
+    /// The first step of the search in a bucket, a power of two; 0 if comparing all is enough.
     step: usize,
-    /// Where each interval but the first begins, and behind them the last number as often as a search may look.
+    /// The start of each interval but the first, then the last number repeated as often as a search may read
+    /// past the end.
     starts: Box<[N]>,
-    /// What [`Rows`] gave for each interval, the last one's repeated likewise.
+    /// The row of each interval from [`Rows`], the last one repeated likewise.
     rows: Box<[u64]>,
 }
 
 impl<N: Number> Ranges<N> {
-    /// What [`Rows`] gave for a number.
+    /// The row of a number, as [`Rows`] returned it.
     #[inline(always)]
     pub(super) fn find(&self, number: N) -> u64 {
         if let [row] = *self.rows {
@@ -95,7 +98,7 @@ impl<N: Number> Ranges<N> {
         self.rows[at + behind.sum::<usize>()]
     }
 
-    /// The intervals that the rules' lists make, an empty list being everything.
+    /// Builds the intervals from the rules' lists; an empty list means every number.
     pub(super) fn new(lists: impl Iterator<Item = Vec<Interval<N>>>, rows: &mut Rows) -> Self {
         let (mut starts, mut rows) = intervals(lists, rows);
         let base = starts.get(1).copied().unwrap_or(N::ZERO);
@@ -107,13 +110,14 @@ impl<N: Number> Ranges<N> {
         Self::with_table(base, starts, rows)
     }
 
-    /// Adds the table by upper bits. The last interval but one ends it: behind its begin there is one more at most.
+    /// Adds the table of upper bits. It ends at the last interval but one, after whose start at most one
+    /// interval follows.
     fn with_table(base: N, mut starts: Vec<N>, mut rows: Vec<u64>) -> Self {
         let last = starts.len().checked_sub(2).map_or(N::ZERO, |at| starts[at]);
         let wanted = (starts.len() * BUCKETS_EACH).min(BUCKETS_MAX);
         let shift = (0..).find(|shift| last.steps(*shift) < wanted).unwrap_or(0);
         let last_bucket = last.steps(shift);
-        // The last interval that begins before the bucket, or where the first bucket does.
+        // The last interval that starts before the bucket, or at the first bucket's start.
         let first_of = |bucket: usize| {
             let before = starts.partition_point(|start| start.steps(shift) < bucket);
             before.saturating_sub(1)
@@ -150,24 +154,24 @@ impl<N: Number> Ranges<N> {
     }
 }
 
-/// Ports of a page.
+/// Ports per page.
 const PAGE: usize = 64;
-/// Pages of all ports.
+/// Pages for all ports.
 const PAGES: usize = (u16::MAX as usize + 1) / PAGE;
 
-/// Which row a port has.
+/// Maps a port to a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ports {
-    /// Which page each 64 ports have; equal ones have the same.
+    /// The page of each 64 ports; equal pages are shared.
     by_page: Box<[u16; PAGES]>,
-    /// Which of `rows` by port.
+    /// Index into `rows`, by port.
     pages: Box<[[u16; PAGE]]>,
-    /// What [`Rows`] gave.
+    /// Rows from [`Rows`].
     rows: Box<[u64]>,
 }
 
 impl Ports {
-    /// What [`Rows`] gave for a port.
+    /// The row of a port, as [`Rows`] returned it.
     #[inline(always)]
     pub(super) fn find(&self, port: u16) -> u64 {
         if let [row] = *self.rows {
@@ -178,13 +182,13 @@ impl Ports {
         self.rows[usize::from(self.pages[page][port % PAGE])]
     }
 
-    /// As [`Ranges::new`].
+    /// Like [`Ranges::new`].
     pub(super) fn new(lists: impl Iterator<Item = Vec<Interval<u16>>>, rows: &mut Rows) -> Self {
         let (starts, of) = intervals(lists, rows);
         let mut rows = of.clone();
         rows.sort_unstable();
         rows.dedup();
-        // There are as many numbers as ports at most.
+        // There are at most as many rows as ports, so the number fits.
         let of: Vec<u16> = of
             .iter()
             .map(|row| rows.partition_point(|known| known < row) as u16)
@@ -220,7 +224,7 @@ impl Ports {
     }
 }
 
-/// Where intervals begin that all numbers of have the same row, and those rows.
+/// The starts of intervals whose numbers all have the same row, and those rows.
 fn intervals<N: Number>(
     lists: impl Iterator<Item = Vec<Interval<N>>>,
     rows: &mut Rows,
@@ -259,7 +263,7 @@ fn intervals<N: Number>(
     (starts, of)
 }
 
-/// Sorted, and none within or right behind another.
+/// Sorted, with overlapping and adjacent intervals merged.
 fn united<N: Number>(mut list: Vec<Interval<N>>) -> Vec<Interval<N>> {
     list.sort_unstable();
     let mut united: Vec<Interval<N>> = Vec::with_capacity(list.len());

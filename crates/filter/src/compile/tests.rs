@@ -1,4 +1,4 @@
-//! The compiled form against the rules one after another.
+//! Compares the compiled form with the rules checked one after another.
 
 use proptest::prelude::*;
 use wire::ip::{Upper, mapped};
@@ -7,7 +7,8 @@ use super::*;
 use crate::rule::is_damaged;
 use crate::{Direction, FilterSet, Names};
 
-/// What ports have and, by the table for addresses, numbers of 16 bits: of up to 64 lists, a bit for each that has them.
+/// The tables for ports and, through the table for addresses, for 16-bit numbers: of up to 64 lists, one bit
+/// per list that contains the number.
 fn tables(lists: &[Vec<Interval<u16>>]) -> (Ports, Ranges<u16>) {
     let mut rows = Rows::new(lists.len());
     let ports = Ports::new(lists.iter().cloned(), &mut rows);
@@ -62,7 +63,7 @@ fn no_rules_match_nothing() {
     assert_eq!(table.first_match(&packet.expect("a packet").1), 0);
 }
 
-/// Few different values, so that rules overlap and packets match.
+/// Only a few distinct values, so that rules overlap and packets match.
 const PREFIXES: [&str; 12] = [
     "any",
     "any",
@@ -156,7 +157,7 @@ fn address(version: u8) -> impl Strategy<Value = u128> {
     })
 }
 
-/// A packet of which nothing is read behind the IP header.
+/// A packet with nothing read after its IP header.
 fn bare(version: u8, source: u128, destination: u128, protocol: u8) -> Header {
     Header {
         source,
@@ -252,7 +253,7 @@ proptest! {
         packets in prop::collection::vec(packet(), 64),
         accepts in any::<bool>(),
     ) {
-        // Those whose parts are of different versions are refused, and are none of a filter's.
+        // Rules whose parts have different versions are refused, so no filter contains them.
         let names = Names::well_known();
         let usable = |rule: &&String| {
             let (_, remarks) = crate::text::parse(&format!("filter x\nin\n{rule}\n"), &names);

@@ -1,16 +1,17 @@
-//! What may be meant, but is unwise: rules that no packet reaches, filters that deny or let pass everything.
+//! Warns about rules that are valid but probably a mistake: rules that no packet reaches, filters that deny or
+//! accept everything.
 
 use super::{Remarks, Source, Written};
 use crate::rule::{Addresses, Rule, Span};
 use crate::text::remark::Remark;
 use crate::{Direction, rule};
 
-/// Rules before one that are held against it.
+/// The most earlier rules with which a rule is compared.
 const LOOKED_AT_MAX: usize = 512;
-/// Pieces of advice that are given.
+/// The most warnings.
 const ADVICE_MAX: usize = 50;
 
-/// Looks at all filters of a file.
+/// Checks all filters of a file.
 pub(crate) fn advise(filters: &[Source], remarks: &mut Remarks) {
     for filter in filters {
         for (direction, written) in Direction::ALL.into_iter().zip(&filter.directions) {
@@ -54,7 +55,7 @@ fn unreached(written: &Written, remarks: &mut Remarks) {
     }
 }
 
-/// Whether a rule matches all packets that another one matches; when in doubt, not.
+/// Whether a rule matches every packet that another one matches; false if uncertain.
 fn covers(wide: &Rule, narrow: &Rule) -> bool {
     let protocols = wide.protocols.is_empty()
         || !narrow.protocols.is_empty()
@@ -75,7 +76,7 @@ fn covers(wide: &Rule, narrow: &Rule) -> bool {
     } else {
         !wide.fragment && (wide.has_later_fragments() || !narrow.has_later_fragments())
     };
-    // A rule for later fragments asks for no ports, so it is covered by one that asks where that accepts.
+    // A rule for later fragments checks no ports, so an accepting rule that checks ports covers it.
     let upper = narrow.fragment
         || within(&narrow.source_ports, &wide.source_ports)
             && within(&narrow.destination_ports, &wide.destination_ports)

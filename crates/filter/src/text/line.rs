@@ -1,4 +1,4 @@
-//! One line: `ACTION PROTOCOL [from ADDRESSES [port PORTS]] [to ADDRESSES [port PORTS]] [OPTIONS]`.
+//! Parses one line: `ACTION PROTOCOL [from ADDRESSES [port PORTS]] [to ADDRESSES [port PORTS]] [OPTIONS]`.
 
 use wire::{icmp, ip, tcp};
 
@@ -20,7 +20,7 @@ const KEYWORDS: [&str; 8] = [
     "log",
 ];
 
-/// The rule at a direction's end.
+/// The default rule of a direction.
 pub(super) fn default(accept: bool, log: bool, line: usize) -> Rule {
     let action = if accept { "accept" } else { "deny" };
     Rule {
@@ -41,7 +41,7 @@ pub(super) fn default(accept: bool, log: bool, line: usize) -> Rule {
     }
 }
 
-/// Accept, or else deny.
+/// Accept if true, deny otherwise.
 pub(super) fn action(word: &Word) -> Result<bool, Wrong> {
     let right = match word.text.as_str() {
         "accept" => return Ok(true),
@@ -83,7 +83,7 @@ pub(super) fn rule(number: usize, words: &[Word], names: &Names) -> Result<Rule,
     Ok(rule)
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Words<'w> {
     rest: &'w [Word],
     last: &'w Word,
@@ -104,7 +104,7 @@ impl<'w> Words<'w> {
     }
 }
 
-/// The words that were there, for faults that show only in the whole.
+/// The words seen, for faults that only the whole rule shows.
 #[derive(Default)]
 struct Seen<'w> {
     words: Vec<&'w Word>,
@@ -170,7 +170,7 @@ impl Seen<'_> {
         self.words.iter().find(|word| word.text == text).copied()
     }
 
-    /// What must hold of a rule as a whole.
+    /// Checks the conditions on a rule as a whole.
     fn check(&self, first: &Word, rule: &Rule) -> Result<(), Wrong> {
         if let Some(port) = self.ports {
             let has_ports = |&protocol: &u8| ip::has_ports(protocol);

@@ -1,21 +1,21 @@
-//! What is wrong or unwise in a text of filters, told to the operator who wrote it.
+//! Faults and warnings about a text of filters, for the operator who wrote it.
 
 use std::fmt;
 
 use super::Word;
 
-/// One fault or piece of advice: where, which word, what, and what would be right.
+/// One fault or warning: place, word, what is wrong, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
     /// Line of the text, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The word that it is about.
+    /// The word it concerns.
     pub word: String,
     /// What is wrong.
     pub message: String,
-    /// What would be right; may be empty.
+    /// What would be valid instead; may be empty.
     pub right: String,
 }
 
@@ -34,16 +34,16 @@ impl fmt::Display for Remark {
     }
 }
 
-/// Everything there is to say about a text.
+/// All faults and warnings about a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// What makes it unusable.
+    /// Faults that make it unusable.
     pub faults: Vec<Remark>,
-    /// What may be meant, but is unwise.
+    /// Warnings about valid but unwise text.
     pub advice: Vec<Remark>,
 }
 
-/// A fault whose line is not known yet.
+/// A fault whose line is not yet known.
 #[derive(Debug)]
 pub(crate) struct Wrong(Remark);
 
@@ -52,14 +52,14 @@ pub(crate) fn wrong(word: &Word, message: impl Into<String>, right: impl Into<St
     wrong_part(word, &word.text, message, right)
 }
 
-/// A part of a word is wrong, as of a list.
+/// Part of a word is wrong, such as an item of a list.
 pub(crate) fn wrong_part(
     word: &Word,
     part: &str,
     message: impl Into<String>,
     right: impl Into<String>,
 ) -> Wrong {
-    /// Characters of a word that are repeated.
+    /// The most characters of a word that a message repeats.
     const SHOWN: usize = 80;
     let shown = |char: char| if char.is_control() { '?' } else { char };
     Wrong(Remark {
@@ -78,7 +78,7 @@ impl Wrong {
     }
 }
 
-/// `did you mean X?`, if a known word is near, or else which ones there are.
+/// `did you mean X?` if a known word is similar, otherwise the list of known words.
 pub(crate) fn meant(typed: &str, known: &[&str], or: &str) -> String {
     match base::nearest(typed, known) {
         Some(near) => format!("did you mean {near}?"),

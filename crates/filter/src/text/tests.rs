@@ -1,7 +1,7 @@
 use super::*;
 use crate::{FilterSet, parse_packet};
 
-/// The faults of a text, as they are printed.
+/// The faults of a text, as printed.
 fn faults(text: &str) -> Vec<String> {
     match FilterSet::parse(text, &Names::well_known()) {
         Ok(_) => Vec::new(),
@@ -9,14 +9,14 @@ fn faults(text: &str) -> Vec<String> {
     }
 }
 
-/// The fault of a rule, which stands in the third line.
+/// The fault of a rule, which is in the third line.
 fn fault(rule: &str) -> String {
     let faults = faults(&format!("filter x\nin\n{rule}\n"));
     assert_eq!(faults.len(), 1, "{rule}: {faults:?}");
     faults[0].clone()
 }
 
-/// Whether a rule alone matches a packet in words.
+/// Whether a rule alone matches a packet given as text.
 fn matches(rule: &str, packet: &str) -> bool {
     let names = Names::well_known();
     let text = format!("filter x\nin\n{rule}\n");

@@ -1,4 +1,5 @@
-//! What stands behind the words of a rule: protocols, addresses, ports, flags, ICMP types. Lists have commas.
+//! Parses the values after a rule's words: protocols, addresses, ports, flags, ICMP types. Lists are separated
+//! by commas.
 
 use std::net::IpAddr;
 
@@ -10,13 +11,13 @@ use crate::Names;
 use crate::names::{ICMP_TYPES, ICMP6_TYPES};
 use crate::rule::{Addresses, Rule, Span};
 
-/// Items of a list.
+/// The most items of a list.
 const ITEMS_MAX: usize = 1_024;
 
 /// TCP's flags, FIN lowest, as filters and analysers write them.
 pub(crate) const FLAGS: &str = "FSRPAUEW";
 
-/// Which end of a packet a rule's clause is about.
+/// The end of a packet that a rule's clause concerns.
 #[derive(Clone, Copy)]
 pub(super) enum End {
     Source,
@@ -146,7 +147,7 @@ fn version(address: IpAddr) -> u8 {
     if address.is_ipv4() { 4 } else { 6 }
 }
 
-/// An address as [`wire::ip::Header`] has it.
+/// An address in the form of [`wire::ip::Header`].
 pub(crate) fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => ip::mapped(address.octets()),
@@ -158,7 +159,7 @@ pub(crate) fn number(address: IpAddr) -> u128 {
 pub(super) fn ports(word: &Word, names: &Names) -> Result<Vec<Span>, Wrong> {
     let spans: Result<Vec<Span>, Wrong> = items(word)?
         .map(|item| {
-            // Names may have a `-` in them.
+            // Names may contain a `-`.
             if let Some(port) = item.parse().ok().or_else(|| names.service(item)) {
                 return Ok((port, port));
             }
@@ -181,7 +182,7 @@ pub(super) fn ports(word: &Word, names: &Names) -> Result<Vec<Span>, Wrong> {
     spans.map(merged)
 }
 
-/// One type of ICMP or ICMPv6 with its code, 0 if it has none.
+/// An ICMP or ICMPv6 type with its code, 0 if it has none.
 pub(crate) fn icmp_type(word: &Word, protocol: u8) -> Result<u16, Wrong> {
     match icmp(word, protocol)?[..] {
         [(first, _)] => Ok(first),
@@ -189,7 +190,7 @@ pub(crate) fn icmp_type(word: &Word, protocol: u8) -> Result<u16, Wrong> {
     }
 }
 
-/// A list of types and `TYPE/CODE` of ICMP or ICMPv6.
+/// A list of ICMP or ICMPv6 types and `TYPE/CODE`.
 pub(super) fn icmp(word: &Word, protocol: u8) -> Result<Vec<Span>, Wrong> {
     let known: &[(&str, u8)] = match protocol {
         wire::icmp::PROTOCOL => &ICMP_TYPES,
@@ -226,7 +227,7 @@ pub(super) fn icmp(word: &Word, protocol: u8) -> Result<Vec<Span>, Wrong> {
     spans.map(merged)
 }
 
-/// `S/SA`: of S and A, S alone is set. `S`: S is set.
+/// `S/SA`: S is set and A is not. `S`: S is set.
 pub(super) fn flags(word: &Word) -> Result<(u8, u8), Wrong> {
     let (want, mask) = match word.text.split_once('/') {
         Some((want, mask)) => (want, Some(mask)),
@@ -251,7 +252,7 @@ pub(super) fn flags(word: &Word) -> Result<(u8, u8), Wrong> {
     Ok((mask, want))
 }
 
-/// The flags that letters stand for; `None` when one stands for none.
+/// The flags for these letters; `None` if a letter is unknown.
 pub(crate) fn flag_bits(letters: &str) -> Option<u8> {
     letters.chars().try_fold(0, |bits, letter| {
         let at = FLAGS.find(letter.to_ascii_uppercase())?;
@@ -259,7 +260,7 @@ pub(crate) fn flag_bits(letters: &str) -> Option<u8> {
     })
 }
 
-/// Sorted, and none touching the next.
+/// Sorted, with touching spans merged.
 pub(crate) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
