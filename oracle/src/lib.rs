@@ -1,5 +1,5 @@
-//! What other people's decoders read of the same octets, held against what ours read.
+//! Compares our decoders with other projects' decoders on the same bytes.
 //!
-//! There is nothing here but tests, so that nobody else who builds headend has to build those decoders: bgpkit-parser for
-//! MRT files, NetGauze for BGP messages.
+//! This crate contains only tests, so that building headend does not require building those decoders:
+//! bgpkit-parser for MRT files, NetGauze for BGP messages.
 #![forbid(unsafe_code)]

@@ -1,7 +1,8 @@
-//! What the ledger carries, and what it costs who adds: `cargo run --release -p headend-ledger --example carry -- FILE`.
+//! Measures the ledger's throughput and what adding records costs the caller: `cargo run --release -p
+//! headend-ledger --example carry -- FILE`.
 //!
-//! Three parts: records at a steady rate, each acknowledged a while later; a million as fast as they are taken; and a
-//! file with many that wait, opened again. The file must not be there, and is removed at the end.
+//! Three parts: records at a steady rate, each acknowledged some time later; a million records at full speed;
+//! and a file with many waiting records, reopened. The file must not exist, and is removed at the end.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -11,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ledger, Options, RecordId, Stats};
 
-/// Octets of a Stop record, about.
+/// Approximate size of a Stop record.
 const RECORD: [u8; 250] = [0x42; 250];
-/// Records that are on their way to their server at one time.
+/// Records outstanding at their server at a time.
 const UNACKNOWLEDGED: usize = 2_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Records at a rate, in turns of a millisecond as an event loop has them.
+/// Adds records at a steady rate, in batches per millisecond as an event loop does.
 fn steady(path: &Path, rate: usize) -> Result<(), Box<dyn Error>> {
     let (mut ledger, _) = Ledger::open(path, Options::default())?;
     let mut waiting = VecDeque::new();
@@ -78,7 +79,7 @@ fn steady(path: &Path, rate: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A million records, as fast as they are taken.
+/// Adds a million records at full speed.
 fn million(path: &Path) -> Result<(), Box<dyn Error>> {
     let (mut ledger, _) = Ledger::open(path, Options::default())?;
     let mut waiting = VecDeque::new();
@@ -109,7 +110,7 @@ fn million(path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A file with many records, closed and opened, read and emptied.
+/// Closes and reopens a file with many records, then reads and empties it.
 fn again(path: &Path) -> Result<(), Box<dyn Error>> {
     let (mut ledger, _) = Ledger::open(path, Options::default())?;
     while ledger.stats().stored < 500_000 {

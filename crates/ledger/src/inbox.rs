@@ -1,6 +1,6 @@
-//! What the owner's thread and the writer share: a batch that grows, and the counts.
+//! The state shared by the owner's thread and the writer: a growing batch, and the counters.
 //!
-//! The lock is held for copying a record in, or for exchanging the batch for an empty one; never over a commit.
+//! The lock is held only to copy a record in, or to swap the batch for an empty one; never during a commit.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use crate::store::Totals;
 use crate::{Options, RECORD_OCTETS_MAX, RecordId, Refused, Stats};
 
-/// Memory that a record takes beside its octets.
+/// Memory of a record beyond its own bytes.
 const OVERHEAD: u64 = 16;
-/// Octets of an empty batch that are worth keeping.
+/// The largest empty batch that is kept for reuse, in bytes.
 const KEEP: usize = 1 << 20;
 
 /// Records and acknowledgements of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// The number of the first record; the others follow without a gap.
+    /// The number of the first record; the others follow without gaps.
     first: u64,
     lengths: Vec<u32>,
     octets: Vec<u8>,
-    /// What was acknowledged, which may be records of this very batch.
+    /// Acknowledged records, possibly from this very batch.
     pub(crate) removals: Arc<Vec<u64>>,
-    /// When the oldest came.
+    /// When the oldest entry was added.
     since: Option<Instant>,
 }
 
@@ -31,7 +31,7 @@ impl Batch {
         self.lengths.is_empty() && self.removals.is_empty()
     }
 
-    /// Its records by number, without those that it acknowledges itself.
+    /// Its records by number, without those that the batch itself acknowledges.
     pub(crate) fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let mut gone = vec![false; self.lengths.len()];
         for id in self.removals.iter() {
@@ -49,7 +49,7 @@ impl Batch {
         })
     }
 
-    /// The acknowledged records that are not its own.
+    /// The acknowledged records that are not in this batch.
     pub(crate) fn removals(&self) -> impl Iterator<Item = u64> {
         let own = self.first..self.first + self.lengths.len() as u64;
         let all = self.removals.iter().copied();
@@ -70,17 +70,17 @@ impl Batch {
     }
 }
 
-/// What the writer is to do next.
+/// The writer's next task.
 pub(crate) enum Work {
-    /// Commit this.
+    /// Commit this batch.
     Commit(Batch),
-    /// Nothing is left, and nothing will come.
+    /// Nothing is left, and nothing will be added.
     End,
 }
 
 struct Inner {
     batch: Batch,
-    /// Of the batch that the writer has.
+    /// Records in the batch that the writer is committing.
     written_records: u64,
     written_octets: u64,
     written_memory: u64,
@@ -94,9 +94,9 @@ struct Inner {
 
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
-    /// Told when there is something for the writer.
+    /// Notified when there is work for the writer.
     work: Condvar,
-    /// Told when a commit ended.
+    /// Notified when a commit has finished.
     done: Condvar,
     options: Options,
 }
@@ -161,7 +161,7 @@ impl Shared {
     pub(crate) fn acknowledged(&self, id: RecordId) {
         let mut inner = self.lock();
         let known = 1..inner.next;
-        // More acknowledgements than records may wait are repetitions.
+        // If there are more acknowledgements than waiting records, some are repeated.
         let room = (inner.batch.removals.len() as u64) < self.options.records_max;
         if known.contains(&id.0) && room {
             Arc::make_mut(&mut inner.batch.removals).push(id.0);
@@ -169,7 +169,7 @@ impl Shared {
         }
     }
 
-    /// What was acknowledged and may still be in the file, in order.
+    /// Records acknowledged but possibly still in the file, sorted.
     pub(crate) fn removals(&self) -> Vec<u64> {
         let (written, mut all) = {
             let inner = self.lock();
@@ -217,7 +217,8 @@ impl Shared {
         self.work.notify_one();
     }
 
-    /// Waits until there is something to commit and its time has come. `empty` is an old batch, for its memory.
+    /// Waits until there is something to commit and its time has come. `empty` is an old batch whose memory is
+    /// reused.
     pub(crate) fn next_work(&self, mut empty: Batch) -> Work {
         let mut inner = self.lock();
         loop {
@@ -255,7 +256,7 @@ impl Shared {
         Work::Commit(batch)
     }
 
-    /// A batch is on disk, and this is what the file has.
+    /// Notes that a batch is on disk, with the file's new totals.
     pub(crate) fn committed(&self, batch: &Batch, totals: Totals, took: Duration) {
         let mut inner = self.lock();
         let late = batch.since.map_or(took, |since| since.elapsed());
@@ -274,7 +275,7 @@ impl Shared {
         self.done.notify_all();
     }
 
-    /// A commit failed. Waits a while, and says whether it is worth trying again.
+    /// Notes a failed commit. Waits a while, and returns whether to retry.
     pub(crate) fn failed(&self, why: String, rest: Duration) -> bool {
         let mut inner = self.lock();
         inner.stats.failures += 1;
@@ -293,12 +294,12 @@ impl Shared {
         false
     }
 
-    /// The file was opened anew, and this is what it has.
+    /// Notes that the file was reopened, with its totals.
     pub(crate) fn reopened(&self, totals: Totals) {
         self.lock().totals = totals;
     }
 
-    /// Notes when a batch began, and wakes the writer for its first and for its last.
+    /// Notes when a batch started, and wakes the writer for its first and its last entry.
     fn told(&self, mut inner: MutexGuard<'_, Inner>) {
         let count = inner.batch.lengths.len() + inner.batch.removals.len();
         let is_first = inner.batch.since.is_none();

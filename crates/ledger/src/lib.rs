@@ -1,7 +1,8 @@
-//! Records that wait on disk until somebody has acknowledged them: octets in, numbers out.
+//! Stores records on disk until their receiver has acknowledged them: takes bytes, returns numbers. Start
+//! reading at [`Ledger`].
 //!
-//! The owner's thread adds and acknowledges; neither waits for the disk. A thread of the ledger's own takes what came
-//! within [`Options::commit_interval`] and commits it as one transaction with one `fsync`.
+//! The owner's thread adds and acknowledges records; neither waits for the disk. The ledger's own thread
+//! collects the entries of [`Options::commit_interval`] and commits them as one transaction with one `fsync`.
 //!
 //! ```text
 //! let (mut ledger, recovered) = Ledger::open(path, Options::default())?;
@@ -11,13 +12,13 @@
 //! ledger.close()?;                               // all that is left goes to the disk
 //! ```
 //!
-//! What the end of the process by SIGKILL may lose: records added, and acknowledgements given, within the last commit
-//! interval and the time of the two commits that may stand before them ([`Stats::lateness_longest`] is the longest that
-//! any has waited). A power cut loses no more, as far as the disk keeps what it was told to keep. An acknowledgement that
-//! is lost brings its record back: who sends it again sends a duplicate.
+//! SIGKILL may lose the records and acknowledgements of the last commit interval plus the duration of up to two
+//! commits before them ([`Stats::lateness_longest`] is the longest observed wait). A power cut loses no more,
+//! as long as the disk honours its flushes. If an acknowledgement is lost, its record reappears, and sending it
+//! again creates a duplicate.
 //!
-//! The store is a redb file of mode 0600 with one table; a second process is refused. A file that is damaged is moved
-//! aside and told. Left out: encryption, several writers, records longer than 64 KiB.
+//! The store is a redb file of mode 0600 with one table; a second process is refused. A damaged file is moved
+//! aside and reported. Left out: encryption, multiple writers, records longer than 64 KiB.
 #![forbid(unsafe_code)]
 
 mod inbox;
@@ -35,27 +36,28 @@ use std::time::Duration;
 use inbox::Shared;
 use store::{Opener, Store};
 
-/// Octets of a record.
+/// The longest record, in bytes.
 pub const RECORD_OCTETS_MAX: usize = 65_535;
 
-/// Names a record: later ones have larger numbers, also those of later runs while any waits.
+/// Identifies a record. Later records have larger numbers, even across restarts as long as any record is
+/// waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId(pub u64);
 
-/// How much may wait, and for how long.
+/// The limits of a ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What is added is committed after so long, together.
+    /// Additions are committed together after this interval.
     pub commit_interval: Duration,
-    /// Or as soon as so many records and acknowledgements are there.
+    /// Or as soon as there are this many records and acknowledgements.
     pub commit_records: usize,
-    /// Records that wait, on disk and on their way to it; what is added beyond is refused.
+    /// The most waiting records, on disk and in memory; further ones are refused.
     pub records_max: u64,
-    /// Octets of the records that wait, likewise.
+    /// The most bytes of waiting records, likewise.
     pub octets_max: u64,
-    /// Octets in memory of records on their way to the disk, which may be slow or full; likewise.
+    /// The most bytes in memory of records not yet on disk, which may be slow or full; likewise.
     pub memory_octets_max: u64,
-    /// What the writer's thread does first: gives up what its process does, for example.
+    /// Called first on the writer's thread, for example to drop privileges.
     pub begin: fn(),
 }
 
@@ -72,63 +74,63 @@ impl Default for Options {
     }
 }
 
-/// What was found in the file.
+/// What was found when opening the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Records that wait.
+    /// Waiting records.
     pub records: u64,
-    /// Their octets.
+    /// Their size in bytes.
     pub octets: u64,
-    /// A damaged file, where it is now, and what was wrong with it; its records are not among those that wait.
+    /// The new path of a damaged file and what was wrong with it; its records are lost to this ledger.
     pub damaged: Option<(PathBuf, String)>,
-    /// Whether the file was damaged and could be repaired: records of its last commits may be missing.
+    /// Whether the file was damaged and has been repaired: records of its last commits may be missing.
     pub repaired: bool,
 }
 
-/// Why a record is not kept. Each is counted; the caller still has the record.
+/// Why a record was refused. Each refusal is counted; the caller still has the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// [`Options::records_max`] or [`Options::octets_max`] wait.
+    /// The limit [`Options::records_max`] or [`Options::octets_max`] is reached.
     #[error("as many records wait as may wait")]
     Full,
-    /// [`Options::memory_octets_max`] are on their way: the disk is slow, full or broken.
+    /// [`Options::memory_octets_max`] bytes are not yet on disk: the disk is slow, full or broken.
     #[error("the disk does not keep up")]
     Behind,
-    /// The record has more than [`RECORD_OCTETS_MAX`] octets.
+    /// The record is longer than [`RECORD_OCTETS_MAX`].
     #[error("the record is too long")]
     TooLong,
 }
 
-/// What a ledger did and holds.
+/// State and counters of a ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Records on disk, those included whose acknowledgement is not there yet.
+    /// Records on disk, including those whose acknowledgement is not yet on disk.
     pub stored: u64,
-    /// Their octets.
+    /// Their size in bytes.
     pub stored_octets: u64,
-    /// Records on their way to the disk.
+    /// Records not yet on disk.
     pub pending: u64,
-    /// Their octets.
+    /// Their size in bytes.
     pub pending_octets: u64,
     /// All records up to this one are on disk, or acknowledged.
     pub committed: RecordId,
     /// Commits since the start.
     pub commits: u64,
-    /// How long the last took.
+    /// Duration of the last commit.
     pub commit_last: Duration,
-    /// How long the longest took.
+    /// Duration of the longest commit.
     pub commit_longest: Duration,
     /// The longest time from adding or acknowledging to the end of the commit.
     pub lateness_longest: Duration,
-    /// Records refused because too many wait.
+    /// Records refused because a limit was reached.
     pub refused_full: u64,
-    /// Records refused because the disk did not keep up.
+    /// Records refused because the disk fell behind.
     pub refused_behind: u64,
     /// Records refused because they are too long.
     pub refused_length: u64,
-    /// Commits that failed; each is tried again.
+    /// Failed commits; each is retried.
     pub failures: u64,
-    /// Why the last failed, until one succeeds.
+    /// Why the last commit failed; cleared by a success.
     pub failure: Option<String>,
 }
 
@@ -140,11 +142,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the file, or makes it; its directory must be there. Reads the whole file once to see that it is whole.
+    /// Opens or creates the file; its directory must exist. Reads the whole file once to verify it.
     ///
     /// # Errors
-    /// The directory is missing, another process has the file, it is another program's or version's, or it cannot be
-    /// read or written. A damaged file is none: see [`Recovered::damaged`].
+    /// The directory is missing, another process uses the file, it belongs to another program or version, or it
+    /// cannot be read or written. A damaged file is not an error: see [`Recovered::damaged`].
     pub fn open(path: &Path, options: Options) -> io::Result<(Self, Recovered)> {
         let settled = store::settle(path)?;
         let file = path.to_owned();
@@ -179,45 +181,46 @@ impl Ledger {
         Ok((ledger, recovered))
     }
 
-    /// Gives a record to the writer. Copies it, and waits for nothing but for the writer to pick up what was there.
+    /// Hands a record to the writer. Copies it, and waits at most for the writer to take the previous batch.
     ///
     /// # Errors
-    /// Why it is not kept.
+    /// Why it was refused.
     pub fn add(&mut self, record: &[u8]) -> Result<RecordId, Refused> {
         self.shared.add(record)
     }
 
-    /// The record need not come back. One that is not there, or was acknowledged before, is let pass.
+    /// Marks a record as acknowledged, so that it is removed. Unknown and already acknowledged records are
+    /// ignored.
     pub fn acknowledged(&mut self, id: RecordId) {
         self.shared.acknowledged(id);
     }
 
-    /// Up to `max` records behind `after` that are on disk and not acknowledged, oldest first. Reads from the disk, if
-    /// its cache does not have them; does not wait for the writer.
+    /// Up to `max` records after `after` that are on disk and not acknowledged, oldest first. Reads from the
+    /// disk if they are not cached; does not wait for the writer.
     ///
     /// # Errors
-    /// The file cannot be read, or is about to be opened anew after a failure; asking again may help.
+    /// The file cannot be read, or is about to be reopened after a failure; retrying may help.
     pub fn waiting(&mut self, after: RecordId, max: usize) -> io::Result<Vec<(RecordId, Vec<u8>)>> {
-        // Asked first: what is committed from here on is missing in what is read, not doubled.
+        // Read first: a record committed from here on is then missing from the result rather than duplicated.
         let acknowledged = self.shared.removals();
         self.store.read(after, max, &acknowledged)
     }
 
-    /// What it did and holds.
+    /// State and counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// Commits now, and waits until all that was added is on disk or the time is over; `false` if it is not there then.
+    /// Commits now, and waits until everything added is on disk; `false` if that takes longer than `wait`.
     pub fn flush(&mut self, wait: Duration) -> bool {
         self.shared.flush(wait)
     }
 
-    /// Commits what is left and ends.
+    /// Commits the rest and ends the thread.
     ///
     /// # Errors
-    /// Why the last commit failed, and how many records were lost by that.
+    /// Why the last commit failed, and how many records that lost.
     pub fn close(mut self) -> io::Result<()> {
         self.end();
         let stats = self.stats();
@@ -233,7 +236,7 @@ impl Ledger {
     fn end(&mut self) {
         self.shared.stop();
         if let Some(writer) = self.writer.take() {
-            // A writer that panicked has left its batch uncommitted, which the counts say.
+            // A panicked writer has left its batch uncommitted, which the counters show.
             let _ = writer.join();
         }
     }

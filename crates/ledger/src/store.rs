@@ -1,4 +1,4 @@
-//! The file: a redb database with one table of records by number.
+//! The file: a redb database with one table that maps numbers to records.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
@@ -14,28 +14,28 @@ use crate::RecordId;
 use crate::inbox::Batch;
 
 const RECORDS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("records");
-/// Octets of the file that are kept in memory.
+/// The size of redb's cache, in bytes.
 const CACHE_OCTETS: usize = 16 << 20;
-/// A file above this size of which less than an eighth is records is written anew when it is opened.
+/// A file above this size with less than an eighth of it in records is rewritten when it is opened.
 const LARGE_OCTETS: u64 = 8 << 20;
-/// Damaged files that are kept aside.
+/// The most damaged files kept aside.
 const ASIDE_MAX: u32 = 100;
 
-/// Opens the file, again after a failure.
+/// Opens the file, also after a failure.
 pub(crate) type Opener = Box<dyn Fn() -> io::Result<Database> + Send + Sync>;
 
-/// What the file has.
+/// Totals of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) records: u64,
     pub(crate) octets: u64,
-    /// The number of the last.
+    /// The number of the last record.
     pub(crate) last: u64,
 }
 
 pub(crate) struct Store {
     opener: Opener,
-    /// `None` while it is opened anew.
+    /// `None` while it is being reopened.
     open: Mutex<Option<(Arc<Database>, Totals)>>,
 }
 
@@ -47,10 +47,10 @@ impl Store {
         Ok((Self { opener, open }, totals))
     }
 
-    /// Writes a batch; what the file has then.
+    /// Writes a batch; returns the file's new totals.
     ///
     /// # Errors
-    /// Whatever the disk said. The batch may be on it or not, and may be written again.
+    /// The disk's error. The batch may or may not be on disk, and may be written again.
     pub(crate) fn commit(&self, batch: &Batch) -> io::Result<Totals> {
         let (database, before) = self.database()?;
         let after = guarded(|| write(&database, batch, before))?;
@@ -60,7 +60,7 @@ impl Store {
         Ok(after)
     }
 
-    /// Up to `max` records behind `after`, but those in `acknowledged`, which is in order.
+    /// Up to `max` records after `after`, except those in `acknowledged`, which is sorted.
     pub(crate) fn read(
         &self,
         after: RecordId,
@@ -92,11 +92,11 @@ impl Store {
         })
     }
 
-    /// Closes the file and opens it again; what it has.
+    /// Closes and reopens the file; returns its totals.
     pub(crate) fn reopen(&self) -> io::Result<Totals> {
         let closed = self.lock().take();
         if let Some((mut database, _)) = closed {
-            // Whoever reads has it for the length of a read.
+            // A reader holds the database for the duration of a read.
             while let Err(shared) = Arc::try_unwrap(database) {
                 database = shared;
                 std::thread::sleep(Duration::from_millis(1));
@@ -121,17 +121,16 @@ impl Store {
     }
 }
 
-/// What became of the file before it is used.
+/// The outcome of checking the file before use.
 #[derive(Debug, Default)]
 pub(crate) struct Settled {
-    /// Where a damaged file is now, and what was wrong with it.
+    /// The new path of a damaged file, and what was wrong with it.
     pub(crate) damaged: Option<(PathBuf, String)>,
-    /// Whether it was damaged and could be repaired.
+    /// Whether it was damaged and has been repaired.
     pub(crate) repaired: bool,
 }
 
-/// Sees that there is a file which is whole, and that it is not mostly empty; one that is damaged beyond
-/// repair is moved aside.
+/// Ensures that an intact file exists and is not mostly empty; a file damaged beyond repair is moved aside.
 pub(crate) fn settle(path: &Path) -> io::Result<Settled> {
     let checked = guarded(|| {
         let mut database = open(path)?;
@@ -160,7 +159,7 @@ pub(crate) fn settle(path: &Path) -> io::Result<Settled> {
     }
 }
 
-/// Puts a file of its records alone in place of one that is mostly empty, which redb's own compaction leaves large.
+/// Replaces a mostly empty file by one with only its records, because redb's own compaction leaves it large.
 fn rewrite(path: &Path, database: &Database) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
@@ -188,7 +187,7 @@ fn rewrite(path: &Path, database: &Database) -> io::Result<()> {
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Whether an error says that the file is not what was written, such as one that ends too early.
+/// Whether an error shows that the file's content is damaged, such as one that is too short.
 fn is_damage(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -196,7 +195,7 @@ fn is_damage(error: &io::Error) -> bool {
     )
 }
 
-/// Opens the file, or makes it; for nobody but its owner.
+/// Opens or creates the file, accessible only to its owner.
 pub(crate) fn open(path: &Path) -> io::Result<Database> {
     let file: File = OpenOptions::new()
         .read(true)
@@ -216,7 +215,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Database> {
     builder.create_with_file_format_v3(true);
     let database = builder.create_file(file);
     let database = database.map_err(|error| with_path(path, &opened(error)))?;
-    // Not before it is known to be ours.
+    // Only once it is known to be ours.
     if meta.permissions().mode() & 0o077 != 0 {
         std::fs::set_permissions(path, Permissions::from_mode(0o600))
             .map_err(|error| with_path(path, &error))?;
@@ -285,7 +284,7 @@ fn move_aside(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
 }
 
-/// A damaged file may make its reader panic: that is damage too.
+/// A damaged file may make redb panic; that counts as damage too.
 fn guarded<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let message = "the file has what its reader does not expect";
@@ -301,7 +300,7 @@ fn with_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}{right}", path.display()))
 }
 
-/// What opening says, as one error.
+/// Converts an error from opening.
 fn opened(error: DatabaseError) -> io::Error {
     match error {
         DatabaseError::DatabaseAlreadyOpen => io::Error::new(

@@ -9,7 +9,7 @@ use redb::{Builder, StorageBackend};
 
 use super::*;
 
-/// A directory of its own, gone at the end.
+/// A temporary directory, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -339,7 +339,7 @@ fn damage_anywhere_is_repaired_or_told_and_never_gives_other_records() {
         fs::write(scratch.file(), damaged).expect("it is ours");
         let (mut ledger, recovered) = match Ledger::open(&scratch.file(), Options::default()) {
             Ok(opened) => opened,
-            // What says of which version it is may be hit too.
+            // The damage may also hit the version field.
             Err(error) => {
                 assert_eq!(error.kind(), io::ErrorKind::Unsupported, "{error}");
                 continue;

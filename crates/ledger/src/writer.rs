@@ -1,14 +1,14 @@
-//! The thread that commits.
+//! The thread that commits batches.
 
 use std::time::{Duration, Instant};
 
 use crate::inbox::{Batch, Shared, Work};
 use crate::store::Store;
 
-/// After a commit failed, it is tried again so much later.
+/// Wait before a failed commit is retried.
 const REST: Duration = Duration::from_millis(500);
 
-/// Commits what comes until the owner ends it; a batch that fails is tried until it succeeds or the owner ends.
+/// Commits batches until the owner ends it; a failed batch is retried until it succeeds or the owner ends.
 pub(crate) fn run(shared: &Shared, store: &Store) {
     let mut empty = Batch::default();
     while let Work::Commit(batch) = shared.next_work(std::mem::take(&mut empty)) {
@@ -19,7 +19,7 @@ pub(crate) fn run(shared: &Shared, store: &Store) {
     }
 }
 
-/// Whether the batch is on disk; once the owner has ended, it is tried one last time.
+/// Returns whether the batch is on disk; after the owner has ended, it is tried one last time.
 fn commit(shared: &Shared, store: &Store, batch: &Batch) -> bool {
     let mut is_last = false;
     loop {
@@ -35,8 +35,8 @@ fn commit(shared: &Shared, store: &Store, batch: &Batch) -> bool {
                     return false;
                 }
                 is_last = !goes_on;
-                // After a failed write the store takes no more until its file is opened anew. Where that fails too, the
-                // next commit says so.
+                // After a failed write, redb accepts no more until the file is reopened. If that fails too, the
+                // next commit reports it.
                 if let Ok(totals) = store.reopen() {
                     shared.reopened(totals);
                 }

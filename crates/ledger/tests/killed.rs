@@ -1,5 +1,5 @@
-//! A process that adds and acknowledges is killed with SIGKILL at any moment, and what the file has then is held against
-//! what the process wrote down of itself.
+//! Kills a process with SIGKILL at random moments while it adds and acknowledges records, and compares the file
+//! with the process's own log.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use ledger::{Ledger, Options, RecordId};
 
 const PLACE: &str = "LEDGER_TEST_PLACE";
 const INTERVAL: Duration = Duration::from_millis(20);
-/// What a busy machine may add to the interval and the time of two commits.
+/// Extra delay allowed on a busy machine, beyond the interval and two commits.
 const SLACK_US: u64 = 1_000_000;
 
-/// What the process knew at some moment.
+/// What the process had logged at some moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     at_us: u64,
@@ -30,12 +30,12 @@ fn record(id: u64) -> Vec<u8> {
     format!("record {id} {}", "x".repeat(150)).into_bytes()
 }
 
-/// Even records are acknowledged, some time after they were added; odd ones never.
+/// Even records are acknowledged some time after they were added; odd ones never.
 fn is_acknowledged(id: u64, up_to: u64) -> bool {
     id.is_multiple_of(2) && id <= up_to
 }
 
-/// The process that is killed; an ordinary run of the tests passes it by.
+/// The process to be killed; an ordinary test run skips it.
 #[test]
 fn the_process_that_is_killed() {
     let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else {
@@ -132,12 +132,12 @@ fn check(place: &Path, moments: &[Moment]) {
     }
     let is_there = |id: u64| found.contains_key(&id);
     let expected = |up_to: u64| (1..=up_to).filter(|&id| !is_acknowledged(id, last.acknowledged));
-    // What was told to be on disk is, whatever the time.
+    // Records reported as on disk are there, whatever the time.
     let missing: Vec<u64> = expected(last.committed)
         .filter(|&id| !is_there(id))
         .collect();
     assert_eq!(missing, [0_u64; 0], "of {last:?}");
-    // What is older than the bound is on disk, and what was acknowledged before it is not.
+    // Records older than the bound are on disk, and those acknowledged before it are not.
     let bound_us = INTERVAL.as_micros() as u64 + 2 * last.commit_longest_us + SLACK_US;
     let old = moments
         .iter()

@@ -1,4 +1,4 @@
-//! Many records that come, wait a while and go leave no trace in the size of the file.
+//! Many records that are added, wait and are acknowledged do not make the file grow.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ledger::{Ledger, Options, Refused};
 
-/// Records that wait at one time.
+/// Records that wait at a time.
 const WAITING: usize = 2_000;
 
 #[test]

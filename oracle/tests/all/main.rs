@@ -1,4 +1,4 @@
-//! Other decoders against ours, in one binary.
+//! Other decoders compared with ours, in one test binary.
 #![forbid(unsafe_code)]
 
 mod messages;

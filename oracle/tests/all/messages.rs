@@ -1,4 +1,4 @@
-//! Messages of ours, read by NetGauze.
+//! Messages that we write, read by NetGauze.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ fn read(mut octets: &[u8], four_octet: bool, add_path: bool) -> Vec<BgpMessage> 
     messages
 }
 
-/// The routes of messages: announced, withdrawn.
+/// The routes of messages: announced and withdrawn.
 fn routes(messages: &[BgpMessage]) -> [Vec<String>; 2] {
     let [mut announced, mut withdrawn] = [Vec::new(), Vec::new()];
     let line = |prefix: String, id: Option<u32>| format!("{prefix} {}", id.unwrap_or(0));

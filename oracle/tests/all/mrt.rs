@@ -1,4 +1,4 @@
-//! Files of route collectors: the same routes with the same attributes, by bgpkit-parser.
+//! Files of route collectors: bgpkit-parser must find the same routes with the same attributes.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ fn file(name: &str) -> Vec<u8> {
     octets
 }
 
-/// A route as a line, by them.
+/// A route as a line, decoded by bgpkit-parser.
 fn theirs(elem: &BgpElem) -> String {
     let route = format!("{} {}", elem.peer_ip, elem.prefix.prefix);
     let path_id = elem.prefix.path_id.unwrap_or(0);
@@ -47,19 +47,19 @@ fn theirs(elem: &BgpElem) -> String {
             .unwrap_or_default(),
         elem.next_hop,
         elem.origin.map_or(3, |origin| origin as u8),
-        // They have 0 where there is none.
+        // bgpkit-parser uses 0 for an absent value.
         elem.med.unwrap_or(0),
         elem.local_pref.unwrap_or(0),
         elem.aggr_asn.map(u32::from),
     )
 }
 
-/// The same by us.
+/// The same, decoded by us.
 fn ours(peer: std::net::IpAddr, nlri: Nlri, update: &Update<'_>) -> String {
     let attributes = update.attributes();
     let communities: Vec<String> = attr::communities(attributes)
         .map(|community| match community {
-            // They know the names of three.
+            // bgpkit-parser names three communities.
             attr::Community::NO_EXPORT
             | attr::Community::NO_ADVERTISE
             | attr::Community::NO_EXPORT_SUBCONFED => community.to_string(),
@@ -138,7 +138,7 @@ fn message_lines(message: &Message<'_>, lines: &mut Vec<String>) {
         return;
     }
     let context = UpdateContext {
-        // Without what we discard for where it comes from.
+        // Excludes attributes that we discard because of the peer's kind.
         peer: PeerKind::External,
         ..message.context()
     };
@@ -152,7 +152,7 @@ fn message_lines(message: &Message<'_>, lines: &mut Vec<String>) {
     );
 }
 
-/// What only they have, and what only we have.
+/// Lines found only by bgpkit-parser, and lines found only by us.
 fn differences(name: &str) -> (Vec<String>, Vec<String>, usize) {
     let octets = file(name);
     let mut ours = lines_of(&octets);
