@@ -1,6 +1,8 @@
-//! What local users and address pools cost: `cargo run --release -p headend-aaa --example local_cost`.
+//! Measures the cost of local users and address pools: `cargo run --release -p headend-aaa --example
+//! local_cost`.
 //!
-//! Curves over n, the largest first: what it gives back serves the next, so that only its resident memory says something.
+//! Measures curves over n, the largest n first: memory freed by one run is reused by the next, so only resident
+//! memory is meaningful.
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;

@@ -1,5 +1,5 @@
-//! Asks a RADIUS server whether one user may come in, and prints the answer. The protocol is in [`Client`]; the socket,
-//! the clock and the random seed are here.
+//! Asks a RADIUS server to authenticate one user, and prints the answer. The protocol is in [`Client`]; the
+//! socket, the clock and the random seed are here.
 //!
 //! `cargo run -p headend-aaa --example radius_client -- 127.0.0.1:1812 testing123 alice sesame`
 
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         while let Some(event) = client.poll_event() {
             println!("{event:#?}");
-            // Accepted, Rejected or Failed: each request has one of these.
+            // Accepted, Rejected or Failed: every request ends in exactly one of these.
             if !matches!(event, Event::ServerDead { .. }) {
                 return Ok(());
             }

@@ -1,5 +1,5 @@
-//! What an authentication and the record of its start cost the client, with nobody else: request, reply, profile. The
-//! replies are made beforehand, and not measured.
+//! Measures what an authentication and its Start record cost the client alone: request, reply, profile. The
+//! replies are prepared beforehand and not measured.
 //!
 //! `cargo run --release -p headend-aaa --example radius_cost`
 
@@ -38,7 +38,7 @@ fn line() -> Line<'static> {
     }
 }
 
-/// Nanoseconds of an authentication, and of a record.
+/// Nanoseconds per authentication, and per record.
 fn measure(outstanding: u64) -> (u64, u64) {
     let nas = Nas {
         identifier: Some("lns.example.net".into()),
@@ -100,7 +100,7 @@ fn measure(outstanding: u64) -> (u64, u64) {
     (access_ns / done, account_ns / done)
 }
 
-/// So many requests and their replies; nanoseconds of what the client did.
+/// Exchanges that many requests and replies; returns the nanoseconds spent in the client.
 fn exchange(
     client: &mut Client,
     now: Instant,

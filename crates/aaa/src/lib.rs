@@ -1,11 +1,11 @@
 //! Authentication, authorisation and accounting of subscribers, without I/O.
 //!
-//! - [`profile`]: what a subscriber gets, wherever that was written down.
-//! - [`users`]: a file of local users, and what a claim to be one of them is worth.
-//! - [`pools`]: who holds which IPv4 address.
+//! - [`profile`]: the settings of a subscriber's session, from any source.
+//! - [`users`]: a file of local users, and checking a peer's credentials against it.
+//! - [`pools`]: leases of IPv4 addresses.
 //! - [`radius`]: a client of RADIUS servers.
-//! - [`accounting`]: the account of a subscriber, and how its records reach a server.
-//! - [`dynauth`]: what servers ask of us: to disconnect subscribers.
+//! - [`accounting`]: accounting records, and their delivery to a server.
+//! - [`dynauth`]: requests from servers to disconnect subscribers.
 //!
 //! Left out: MS-CHAP, EAP, CoA (RFC 5176, section 2.2), diameter.
 #![forbid(unsafe_code)]

@@ -1,9 +1,9 @@
-//! IPv4 address pools: who holds which address, and which is given out next.
+//! IPv4 address pools: which session holds which address, and which address is leased next.
 //!
-//! An address is held once, whether it was taken from a pool or claimed as a fixed one (Framed-IP-Address, RFC 2865,
-//! section 5.8), inside a pool's ranges or outside of all. A pool gives out the address that rested longest. Where a
-//! pool or a user asks for it, an address is remembered for the user who had it last: that user gets it back, and
-//! another gets it only when nothing else is free.
+//! An address has at most one holder, whether it was leased from a pool or claimed as a fixed one
+//! (Framed-IP-Address, RFC 2865, section 5.8), inside a pool's ranges or outside all of them. A pool leases the
+//! address that was released longest ago. If a pool or a user is sticky, an address is remembered for its last
+//! user. That user gets it again, and another user gets it only when no other address is free.
 //!
 //! ```text
 //! let mut pools = Pools::new(specs, own, seed)?;
@@ -11,12 +11,14 @@
 //! pools.release(address, holder);
 //! ```
 //!
-//! Taking, claiming and releasing take the same time in a pool of ten addresses and of a million; an address costs 9
-//! octets, and some 13 more in a pool that remembers.
+//! Leasing, claiming and releasing take constant time in pools of ten or of a million addresses. An address
+//! costs 9 bytes of memory, and about 13 more in a sticky pool.
 //!
-//! Left out: IPv6 prefixes (RFC 4818, RFC 6911). A subscriber's interface identifier is settled on its own link
-//! (RFC 5072, section 4.1) and is unique there alone, so it has no pool; delegated prefixes would be a second kind of
-//! pool beside `Pool`, with networks in place of addresses.
+//! Left out: IPv6 prefixes (RFC 4818, RFC 6911). A subscriber's interface identifier is negotiated on its own
+//! link (RFC 5072, section 4.1) and unique only there, so it has no pool. Delegated prefixes would be a second
+//! kind of pool beside `Pool`, with networks in place of addresses.
+//!
+//! Start reading at [`Pools::take`].
 
 mod list;
 mod pool;
@@ -40,74 +42,74 @@ pub use spec::{ADDRESSES_MAX, POOLS_MAX, Spec, SpecFault};
 use pool::Pool;
 use spec::Span;
 
-/// Addresses outside of all pools that may be claimed at one time.
+/// The most addresses outside all pools that may be claimed at once.
 pub const OUTSIDE_MAX: usize = 1 << 20;
 
-/// Who holds an address: a number that its owner chose, such as a session's key.
+/// The holder of an address: a number that the owner chose, such as a session's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holder(pub u64);
 
-/// What somebody wants of a pool.
+/// A request for a pool address.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The pool's name; none: the first.
+    /// The pool's name; `None` for the first pool.
     pub pool: Option<&'a str>,
-    /// Who is to hold the address.
+    /// The future holder of the address.
     pub holder: Holder,
-    /// The user to remember it for, where that is asked for.
+    /// The user for whom the address is remembered, if sticky.
     pub user: &'a [u8],
-    /// The user's own wish to be remembered; a pool may ask for it for all.
+    /// Whether the user is sticky; a pool may be sticky for all users.
     pub sticky: bool,
 }
 
-/// Why there is no address.
+/// Why no address was leased or claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// No pool has the name.
+    /// No pool has that name.
     #[error("no pool has this name")]
     UnknownPool,
-    /// All addresses of the pool are held; or [`OUTSIDE_MAX`] are, of those outside of all pools.
+    /// All addresses of the pool are held; or, outside all pools, [`OUTSIDE_MAX`] addresses are.
     #[error("all addresses are held")]
     Full,
-    /// Somebody holds this address.
+    /// Another holder has the address.
     #[error("the address is held by {}", by.0)]
     Held {
-        /// Who.
+        /// The current holder.
         by: Holder,
     },
-    /// The address is the edge's own, or none that a host can have.
+    /// The address is the edge's own, or not valid for a host.
     #[error("the address is the edge's own, or no host's")]
     Reserved,
 }
 
-/// What happened with addresses outside of all pools, and with requests for pools that are not there.
+/// State and counters of addresses outside all pools, and of requests for unknown pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutsideView {
-    /// Fixed addresses outside of all pools that are held.
+    /// Fixed addresses held outside all pools.
     pub held: usize,
-    /// Of these, how many were of a range that was taken out of its pool since.
+    /// Of these, how many belonged to a range that has since been removed from its pool.
     pub draining: usize,
-    /// Requests for a pool that is not there.
+    /// Requests for an unknown pool.
     pub unknown_pool: u64,
-    /// Claims refused because somebody held the address.
+    /// Claims refused because the address was held.
     pub duplicates: u64,
-    /// Claims refused because the address is the edge's own or no host's.
+    /// Claims refused because the address is the edge's own or not valid for a host.
     pub reserved: u64,
     /// Claims refused because [`OUTSIDE_MAX`] were held.
     pub full: u64,
 }
 
-/// A fixed address outside of all pools.
+/// A fixed address outside all pools.
 #[derive(Clone, Copy, Debug)]
 struct Outside {
     holder: Holder,
     is_draining: bool,
 }
 
-/// All pools of an edge, and the addresses that are held outside of them.
+/// All pools of an edge, and the addresses held outside them.
 pub struct Pools {
     pools: Vec<Pool>,
-    /// Which addresses are whose, by address.
+    /// Which ranges belong to which pool, by address.
     spans: Vec<Span>,
     own: Vec<Ipv4Addr>,
     outside: HashMap<u32, Outside, FixedState>,
@@ -116,11 +118,11 @@ pub struct Pools {
 }
 
 impl Pools {
-    /// Pools as they are specified, all free. `own` are the edge's own addresses, which nobody gets; `seed` keeps the
-    /// places of remembered users in memory from being guessed.
+    /// Creates the specified pools with all addresses free. `own` are the edge's own addresses, which are never
+    /// leased; `seed` keys the hash of remembered users, so that an attacker cannot choose colliding names.
     ///
     /// # Errors
-    /// Everything that is wrong with the specifications.
+    /// All faults in the specifications.
     pub fn new(specs: Vec<Spec>, own: Vec<Ipv4Addr>, seed: u64) -> Result<Self, Vec<SpecFault>> {
         let hasher = FixedState::with_seed(seed);
         let mut pools = Self {
@@ -135,10 +137,10 @@ impl Pools {
         Ok(pools)
     }
 
-    /// Takes an address of a pool: the user's last, or the one that rested longest.
+    /// Leases an address from a pool: the user's last one, or the one released longest ago.
     ///
     /// # Errors
-    /// [`Fault::UnknownPool`] and [`Fault::Full`], which are counted.
+    /// [`Fault::UnknownPool`] and [`Fault::Full`], both counted.
     pub fn take(&mut self, request: &Request<'_>) -> Result<Ipv4Addr, Fault> {
         let found = match request.pool {
             Some(name) => self.pools.iter_mut().find(|pool| pool.name() == name),
@@ -154,10 +156,11 @@ impl Pools {
         taken.map(Ipv4Addr::from_bits).ok_or(Fault::Full)
     }
 
-    /// Claims this very address, in a pool's range or outside of all. An address that a pool leaves out may be claimed.
+    /// Claims a specific address, in a pool's range or outside all pools. An address that a pool excludes may
+    /// be claimed.
     ///
     /// # Errors
-    /// [`Fault::Held`] with who holds it, [`Fault::Reserved`], [`Fault::Full`]; each is counted.
+    /// [`Fault::Held`] with the current holder, [`Fault::Reserved`], [`Fault::Full`]; each is counted.
     pub fn claim(&mut self, address: Ipv4Addr, holder: Holder) -> Result<(), Fault> {
         if self.own.contains(&address) || !is_host(address) {
             self.counts.reserved += 1;
@@ -173,15 +176,15 @@ impl Pools {
         claimed
     }
 
-    /// Gives a holder the address that it wishes for in place of the one that it holds, if it is of the same pool, free,
-    /// given out by that pool, and remembered for nobody; `false`: it is not, and nothing changes.
+    /// Exchanges a held address for the one that the holder wishes, if that is in the same pool, free,
+    /// leasable, and not remembered for any user. Returns `false` and changes nothing otherwise.
     pub fn exchange(&mut self, held: Ipv4Addr, wish: Ipv4Addr, holder: Holder) -> bool {
         let [held, wish] = [held, wish].map(Ipv4Addr::to_bits);
         let span = spec::span_of(&self.spans, held);
         span.is_some_and(|span| self.pools[span.pool].exchange(held, wish, holder))
     }
 
-    /// Gives an address back; `false` if the holder does not hold it, and nothing changes.
+    /// Releases an address; returns `false` and changes nothing if the holder does not hold it.
     pub fn release(&mut self, address: Ipv4Addr, holder: Holder) -> bool {
         let bits = address.to_bits();
         if let Some(span) = spec::span_of(&self.spans, bits) {
@@ -197,7 +200,7 @@ impl Pools {
         is_its
     }
 
-    /// Who holds an address.
+    /// The holder of an address.
     #[must_use]
     pub fn holder(&self, address: Ipv4Addr) -> Option<Holder> {
         let bits = address.to_bits();
@@ -207,11 +210,11 @@ impl Pools {
         }
     }
 
-    /// Changes the pools. What is held stays held: an address whose range is gone drains. A pool that did not change
-    /// costs nothing; of the others' addresses, those that were free keep their order behind those that are new.
+    /// Replaces the pools. Held addresses stay held; those whose range was removed drain. An unchanged pool
+    /// costs nothing. In a changed pool, addresses that were free before keep their order, after the new ones.
     ///
     /// # Errors
-    /// Everything that is wrong with the specifications; all stays as it was.
+    /// All faults in the specifications; nothing changes.
     pub fn reload(&mut self, specs: Vec<Spec>, own: Vec<Ipv4Addr>) -> Result<(), Vec<SpecFault>> {
         let spans = spec::check(&specs)?;
         let made = self.made(specs, &own, &spans)?;
@@ -235,12 +238,12 @@ impl Pools {
         Ok(())
     }
 
-    /// The pools in their order.
+    /// The pools, in order.
     pub fn views(&self) -> impl Iterator<Item = PoolView<'_>> {
         self.pools.iter().map(Pool::view)
     }
 
-    /// What is outside of the pools.
+    /// State and counters of addresses outside the pools.
     #[must_use]
     pub fn outside(&self) -> OutsideView {
         OutsideView {
@@ -249,7 +252,7 @@ impl Pools {
         }
     }
 
-    /// The pools that are asked for; one that is there as it is asked for is not made anew.
+    /// The specified pools; an existing pool whose specification is unchanged is kept.
     fn made(
         &self,
         specs: Vec<Spec>,
@@ -277,7 +280,7 @@ impl Pools {
         }
     }
 
-    /// Moves what was in a pool that is no more as it was to where its addresses belong now.
+    /// Moves the addresses of a removed or changed pool to where they belong now.
     fn move_from(&mut self, old: &Pool) {
         for (bits, tag) in old.resting() {
             if let Some(span) = spec::span_of(&self.spans, bits) {
@@ -302,7 +305,7 @@ impl Pools {
         }
     }
 
-    /// Gives the pools what is held of their ranges, which may be new.
+    /// Assigns held outside addresses to pools whose ranges now include them.
     fn claim_what_was_outside(&mut self) {
         let (spans, pools, counts) = (&self.spans, &mut self.pools, &mut self.counts);
         self.outside.retain(|&bits, outside| {
@@ -336,7 +339,7 @@ impl Pools {
     }
 }
 
-/// A pool of a reload: made anew, or the one that is there, by its number.
+/// A pool during a reload: newly made, or an existing one by its index.
 enum Made {
     New(Box<Pool>),
     Old(usize),

@@ -1,23 +1,24 @@
-//! What a subscriber gets once it was let in: from the users file, or from a RADIUS server's Access-Accept.
+//! The settings of an authenticated subscriber's session, from the users file or a RADIUS server's
+//! Access-Accept (RFC 2865).
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
 
 use base::Duration;
 
-/// Which IPv4 address a subscriber is to have.
+/// Which IPv4 address a subscriber gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Address {
-    /// One of a pool (Framed-IP-Address 255.255.255.254, or none given).
+    /// An address from a pool (Framed-IP-Address 255.255.255.254, or absent).
     #[default]
     FromPool,
-    /// The one that it asks for itself, where that is free (Framed-IP-Address 255.255.255.255).
+    /// The address that the subscriber requests, if it is free (Framed-IP-Address 255.255.255.255).
     ItsOwn,
-    /// This one.
+    /// This address.
     Fixed(Ipv4Addr),
 }
 
-/// A network: an address and how many of its first bits count. The others are zero.
+/// A network: an address and its prefix length. The host bits are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix {
     address: IpAddr,
@@ -25,7 +26,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// A network; `None` if the length is longer than the address, or bits behind it are set.
+    /// A network; `None` if the length exceeds the address, or a host bit is set.
     #[must_use]
     pub fn new(address: IpAddr, length: u8) -> Option<Self> {
         let (bits, width) = match address {
@@ -42,7 +43,7 @@ impl Prefix {
         self.address
     }
 
-    /// How many bits count.
+    /// The prefix length in bits.
     #[must_use]
     pub fn length(self) -> u8 {
         self.length
@@ -55,26 +56,26 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// What a subscriber gets; what is not said is the edge's default.
+/// The settings of a subscriber's session; a missing one means the edge's default.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Profile {
     /// Its IPv4 address.
     pub address: Address,
-    /// The pool that it is from (Framed-Pool); none: the edge's first.
+    /// The pool to lease from (Framed-Pool); `None` for the edge's first.
     pub pool: Option<Box<str>>,
-    /// Networks behind it (Framed-Route, Framed-IPv6-Route).
+    /// Networks routed to the subscriber (Framed-Route, Framed-IPv6-Route).
     pub routes: Vec<Prefix>,
-    /// The filter that its packets pass (Filter-Id).
+    /// The filter for its packets (Filter-Id).
     pub filter: Option<Box<str>>,
-    /// It ends after so long (Session-Timeout).
+    /// Maximum length of the session (Session-Timeout).
     pub session_timeout: Option<Duration>,
-    /// It ends after so long without a packet of data (Idle-Timeout).
+    /// The session ends after this long without a data packet (Idle-Timeout).
     pub idle_timeout: Option<Duration>,
-    /// It is accounted for so often while it is up (Acct-Interim-Interval).
+    /// Interval of Interim-Updates while connected (Acct-Interim-Interval).
     pub interim_interval: Option<Duration>,
-    /// What the server wants to see in each record, in its order (Class).
+    /// Class attributes to send in each record, in order.
     pub class: Vec<Box<[u8]>>,
-    /// The name to account for, where it is not the one that was claimed (User-Name in an Access-Accept).
+    /// The user name for accounting, if it differs from the claimed one (User-Name in an Access-Accept).
     pub name: Option<Box<str>>,
 }
 

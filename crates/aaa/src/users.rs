@@ -1,7 +1,8 @@
-//! Local users: one TOML file of `[[user]]` sections, and what a claim to be one of them is worth.
+//! Local users: one TOML file of `[[user]]` sections, and checking a peer's credentials against it.
 //!
-//! PAP (RFC 1334, section 2) and CHAP with MD5 (RFC 1994). CHAP needs the password itself, so the file holds passwords in
-//! clear; whoever reads it refuses a file that others may read. docs/users.md is the file's reference.
+//! Supports PAP (RFC 1334, section 2) and CHAP with MD5 (RFC 1994). CHAP needs the password itself, so the file
+//! holds passwords in clear; the code that reads it refuses a file that other users may read. docs/users.md is
+//! the file's reference. Start reading at [`Users`].
 //!
 //! ```text
 //! let users = Users::parse(text)?;                       // all faults at once, each with line, column and key
@@ -11,7 +12,7 @@
 //! }
 //! ```
 //!
-//! A user costs some 30 octets and its name and password; what users have in common is kept once.
+//! A user costs about 30 bytes plus its name and password; settings that users share are stored once.
 //!
 //! Left out: hashed passwords, which CHAP cannot use; MS-CHAP.
 
@@ -31,60 +32,60 @@ use hashbrown::HashTable;
 use crate::profile::{Address, Prefix, Profile};
 pub use proof::Proof;
 
-/// Users of a file.
+/// The most users of a file.
 pub const USERS_MAX: usize = 1 << 20;
-/// Octets of a name, which is a RADIUS attribute in accounting (RFC 2865, section 5).
+/// The longest name in octets; it is a RADIUS attribute in accounting (RFC 2865, section 5).
 pub const NAME_OCTETS_MAX: usize = 253;
-/// Octets of a password: what PAP carries (RFC 1334, section 2.2.1).
+/// The longest password in octets, as PAP can carry it (RFC 1334, section 2.2.1).
 pub const PASSWORD_OCTETS_MAX: usize = 255;
-/// Networks behind a user.
+/// The most networks routed to a user.
 pub const ROUTES_MAX: usize = 64;
 
-/// What becomes of a claim.
+/// The result of checking a peer's credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is that user.
+    /// The peer is that user.
     Accept(Grant),
-    /// It is not, or there is no such user. The peer is told the same whatever the reason.
+    /// The peer is not that user, or there is no such user. The peer gets the same answer whatever the reason.
     Reject(Reject),
 }
 
-/// What a user gets.
+/// The settings for an authenticated user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// What any subscriber gets.
+    /// The settings of any subscriber.
     pub profile: Profile,
-    /// Whether it is to get its last address back; a pool may do that for all.
+    /// Whether the user gets its last address again; a pool may do that for all users.
     pub sticky: bool,
-    /// How many sessions it may have at one time; `None`: any number.
+    /// How many concurrent sessions the user may have; `None`: unlimited.
     pub sessions: Option<NonZeroU16>,
 }
 
-/// Why a claim is refused, for the operator.
+/// Why credentials were rejected, for the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Reject {
-    /// No user has the name.
+    /// No user has that name.
     #[error("unknown user")]
     UnknownUser,
-    /// The password, or the response made with it, is another.
+    /// The password, or the response computed with it, differs.
     #[error("wrong password")]
     WrongPassword,
-    /// A response that is not as long as an MD5 digest.
+    /// The response is not as long as an MD5 digest.
     #[error("a CHAP response that is not of 16 octets")]
     ResponseLength,
-    /// It claimed a name and proved nothing.
+    /// The peer sent a name without credentials.
     #[error("no password given")]
     NoProof,
 }
 
 /// The users of one file.
 pub struct Users {
-    /// Names and passwords, one behind the other.
+    /// Names and passwords, concatenated.
     texts: Redacted<Box<[u8]>>,
     entries: Box<[Entry]>,
     terms: Box<[Terms]>,
     routes: Box<[Prefix]>,
-    /// Places in `entries` by name.
+    /// Indexes into `entries` by name.
     by_name: HashTable<u32>,
     hasher: FixedState,
 }
@@ -92,11 +93,11 @@ pub struct Users {
 /// A user.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Where its name begins in the texts; its password follows.
+    /// Offset of its name in the texts; its password follows.
     text: u32,
-    /// Where its networks begin.
+    /// Index of its first network.
     routes: u32,
-    /// Which terms it has.
+    /// Index of its settings.
     terms: u32,
     address: Address,
     name_len: u8,
@@ -104,7 +105,7 @@ struct Entry {
     routes_len: u8,
 }
 
-/// What many users have in common.
+/// Settings that many users share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 struct Terms {
     pool: Option<Box<str>>,
@@ -120,34 +121,34 @@ impl Users {
     /// Reads a users file.
     ///
     /// # Errors
-    /// Its faults in the order of the text. No fault shows a password.
+    /// The faults of the file, in the order of the text, up to a hundred. No fault contains a password.
     pub fn parse(text: &str) -> Result<Self, settings::Faults> {
         read::read(text)
     }
 
-    /// How many there are.
+    /// The number of users.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no users.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many get an address of a pool: those without a fixed one.
+    /// The number of users without a fixed address, which lease one from a pool.
     #[must_use]
     pub fn of_pools(&self) -> usize {
         let fixed = |entry: &&Entry| matches!(entry.address, Address::Fixed(_));
         self.len() - self.entries.iter().filter(fixed).count()
     }
 
-    /// Whether who claims to be `name` is that user. Names are compared octet by octet.
+    /// Checks whether a peer that claims to be `name` is that user. Names are compared byte by byte.
     ///
-    /// It takes as long for a user that is not there as for one that is, and for a password that is nearly right as for
-    /// any other.
+    /// Takes the same time for an unknown user as for a known one, and for a nearly right password as for any
+    /// other.
     #[must_use]
     pub fn authenticate(&self, name: &[u8], proof: &Proof<'_>) -> Verdict {
         let found = self.find(name);

@@ -1,10 +1,11 @@
-//! Which of the records that wait is sent when.
+//! Decides which waiting accounting record is sent when. Start reading at [`Delivery::push`] and
+//! [`Delivery::poll_send`].
 //!
-//! The records are on disk, and their owner hands some of them in, oldest first. A session's records go out one after
-//! the other, so that no server sees a Stop before its Start; those of different sessions go side by side, as many as
-//! the window has room for. While no server takes any, one is tried now and then. A record that fails again and again
-//! while others are taken is one that no server wants, and is given up, so that it does not stand in its session's
-//! way, and in the end in everyone's.
+//! The records are on disk, and their owner hands in some of them, oldest first. Records of one session are
+//! sent one after the other, so that no server sees a Stop before its Start. Records of different sessions are
+//! sent in parallel, up to the window. While no server accepts any record, one is tried at intervals. A record
+//! that fails repeatedly while others are accepted is given up, so that it does not block its session and, in
+//! the end, all others.
 //!
 //! Implements parts of RFC 2866, section 2.
 
@@ -21,15 +22,15 @@ use wire::radius::attribute::ACCT_SESSION_ID;
 /// The limits of a delivery.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliveryConfig {
-    /// Records at servers at a time.
+    /// The most records outstanding at servers.
     pub window: usize,
-    /// Records held, at servers or waiting.
+    /// The most records held, outstanding or waiting.
     pub held_max: usize,
-    /// A record that failed waits for so long, after each further failure for twice as long.
+    /// Wait after a record's first failure; it doubles with each further failure.
     pub retry_min: Duration,
-    /// It never waits for longer than this.
+    /// The longest wait after a failure.
     pub retry_max: Duration,
-    /// A record is given up that failed so many times while servers took others.
+    /// A record is given up after that many failures while servers accepted others.
     pub refusals_max: u8,
 }
 
@@ -45,17 +46,17 @@ impl Default for DeliveryConfig {
     }
 }
 
-/// What became of a record.
+/// The outcome of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryEvent {
-    /// A server has it: it need not be kept any longer.
+    /// A server has stored it, so its owner need not keep it.
     Delivered {
-        /// The owner's.
+        /// The owner's token.
         token: u64,
     },
-    /// No server wants it, and it will not be tried again.
+    /// No server accepts it, and it will not be retried.
     GivenUp {
-        /// The owner's.
+        /// The owner's token.
         token: u64,
     },
 }
@@ -63,46 +64,46 @@ pub enum DeliveryEvent {
 /// A record to be sent now.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// The owner's.
+    /// The owner's token.
     pub token: u64,
-    /// Its octets.
+    /// Its encoded attributes.
     pub record: &'a [u8],
 }
 
-/// What is held, and what is counted.
+/// What a delivery holds, and its counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DeliveryTotals {
     /// Records held.
     pub held: usize,
-    /// Of these, at servers.
+    /// Held records that are outstanding at servers.
     pub in_flight: usize,
-    /// Records that servers took.
+    /// Records that servers accepted.
     pub delivered: u64,
-    /// Times that one was not taken.
+    /// Attempts that failed.
     pub failures: u64,
-    /// Records that no server wanted.
+    /// Records given up because no server accepted them.
     pub given_up: u64,
-    /// Records that were not held, for want of room.
+    /// Records not held because the delivery was full.
     pub refused: u64,
 }
 
-/// There is no room for a further record; the owner keeps it.
+/// The delivery is full; the owner keeps the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many records are held")]
 pub struct NoRoom;
 
-/// Records on their way, each until a server has it.
+/// Records being delivered, each held until a server has stored it.
 pub struct Delivery {
     config: DeliveryConfig,
     held: Slab<Held>,
     by_token: HashMap<u64, Key, FixedState>,
-    /// The last record of each session that has one here.
+    /// The last held record of each session.
     last: HashMap<Box<[u8]>, Key, FixedState>,
     /// Records that may be sent.
     ready: VecDeque<Key>,
     timers: Wheel,
     events: VecDeque<DeliveryEvent>,
-    /// How long to wait before the next one is tried while no server takes any.
+    /// Wait before the next attempt while no server accepts any record.
     pause: Option<Duration>,
     paused_until: Instant,
     totals: DeliveryTotals,
@@ -115,16 +116,16 @@ struct Held {
     /// The next record of the same session.
     next: Option<Key>,
     in_flight: bool,
-    /// How long it waited after its last failure.
+    /// The wait after its last failure.
     waited: Duration,
-    /// Times that it failed while servers took others.
+    /// Failures while servers accepted others.
     refusals: u8,
-    /// What had been delivered when it was sent.
+    /// The delivered count when it was sent.
     delivered_before: u64,
 }
 
 impl Delivery {
-    /// Nothing on its way.
+    /// Creates a delivery that holds no records.
     #[must_use]
     pub fn new(config: DeliveryConfig) -> Self {
         Self {
@@ -141,16 +142,16 @@ impl Delivery {
         }
     }
 
-    /// How many more records can be held. The owner hands that many in, oldest first.
+    /// How many more records can be held. The owner hands in that many, oldest first.
     #[must_use]
     pub fn want_more(&self) -> usize {
         self.config.held_max.saturating_sub(self.held.len())
     }
 
-    /// Takes a record in, behind those of its session. One whose token is held already is not taken twice.
+    /// Queues a record behind those of its session. A record whose token is already held is ignored.
     ///
     /// # Errors
-    /// There is no room; the owner keeps the record and hands it in again.
+    /// The delivery is full; the owner keeps the record and hands it in again later.
     pub fn push(&mut self, token: u64, record: &[u8]) -> Result<(), NoRoom> {
         if self.by_token.contains_key(&token) {
             return Ok(());
@@ -179,8 +180,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// The next record to be sent now; its owner passes it on to a client, with the same token. What the client says
-    /// of it, or that it does not take it, goes to [`Delivery::recorded`] or [`Delivery::failed`].
+    /// The next record to send now; the owner passes it to a client with the same token. It then reports the
+    /// client's result, or its refusal, to [`Delivery::recorded`] or [`Delivery::failed`].
     pub fn poll_send(&mut self, now: Instant) -> Option<Outgoing<'_>> {
         let window = match self.pause {
             None => self.config.window,
@@ -206,7 +207,7 @@ impl Delivery {
         })
     }
 
-    /// A server has a record.
+    /// Reports that a server has stored a record.
     pub fn recorded(&mut self, token: u64) {
         if let Some(key) = self.land(token) {
             self.pause = None;
@@ -216,7 +217,7 @@ impl Delivery {
         }
     }
 
-    /// No server took a record, this time.
+    /// Reports that no server accepted a record this time.
     pub fn failed(&mut self, token: u64, now: Instant) {
         let Some(key) = self.land(token) else {
             return;
@@ -231,15 +232,16 @@ impl Delivery {
             next.min(config.retry_max)
         };
         if held.delivered_before == delivered {
-            // Nothing at all came through: it need not be this record.
+            // No record has been accepted since, so this record need not be the cause.
             if now >= self.paused_until || self.pause.is_none() {
                 let pause = longer(self.pause.unwrap_or_default());
                 self.pause = Some(pause);
                 self.paused_until = now + pause;
-                // A timer of no record, for its owner to wake up.
+                // A timer that belongs to no record; it only wakes the owner.
                 self.timers.insert(self.paused_until, u32::MAX);
             }
-            // Behind the others: if it is this record after all, the next one tried shows it.
+            // It goes behind the others: if this record is the cause after all, the next one tried will
+            // succeed.
             self.ready.push_back(key);
             return;
         }
@@ -254,28 +256,28 @@ impl Delivery {
         self.timers.insert(now + held.waited, key.index);
     }
 
-    /// The next that became of a record.
+    /// The next outcome of a record.
     pub fn poll_event(&mut self) -> Option<DeliveryEvent> {
         self.events.pop_front()
     }
 
-    /// When there may be something to send without anything else happening.
+    /// When the owner should next call [`Delivery::handle_timeout`], if nothing else happens.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next_deadline()
     }
 
-    /// Records that waited long enough may be sent again.
+    /// Makes records whose wait has passed ready to be sent again.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(expired) = self.timers.pop_due(now) {
-            // A record stays where it is while it waits, so that its place is its name.
+            // A waiting record keeps its slot, so the slot index identifies it.
             if let Some(key) = self.held.key_at(expired.token) {
                 self.ready.push_back(key);
             }
         }
     }
 
-    /// What is held, and what is counted.
+    /// What is held, and the counters.
     #[must_use]
     pub fn totals(&self) -> DeliveryTotals {
         DeliveryTotals {
@@ -284,7 +286,7 @@ impl Delivery {
         }
     }
 
-    /// A record came back from the client; `None` if it was not there.
+    /// Takes a record back from the client; `None` if it was not outstanding.
     fn land(&mut self, token: u64) -> Option<Key> {
         let &key = self.by_token.get(&token)?;
         let held = self.held.get_mut(key)?;
@@ -295,7 +297,7 @@ impl Delivery {
         Some(key)
     }
 
-    /// A record is done with; the next of its session may go.
+    /// Removes a finished record; the next of its session becomes ready.
     fn forget(&mut self, key: Key) {
         let Some(held) = self.held.remove(key) else {
             return;
@@ -310,7 +312,7 @@ impl Delivery {
     }
 }
 
-/// What a record's session is known by; of octets that are no record, nothing.
+/// The record's Acct-Session-Id; empty if the bytes are not a record.
 fn session_of(record: &[u8]) -> &[u8] {
     let mut attributes = Attributes::parse(record).into_iter().flatten();
     let session = attributes.find(|attribute| attribute.kind == ACCT_SESSION_ID);

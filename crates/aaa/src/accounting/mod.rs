@@ -1,12 +1,13 @@
-//! The account of a subscriber (RFC 2866): what a record says, and how records get to a server in the end.
+//! Accounting of a subscriber's session (RFC 2866): what a record contains, and how records eventually reach a
+//! server.
 //!
-//! - [`Record`]: one record, encoded once into octets that can wait anywhere, over a restart too. They hold the time
-//!   of what happened (Event-Timestamp), and neither identifier nor authenticator nor secret.
-//! - [`Delivery`]: which of the records that wait is sent when.
-//! - [`SessionId`]: what a session's records are known by.
+//! - [`Record`]: one record, encoded once into bytes that can be stored, even across a restart. They hold the
+//!   event's time (Event-Timestamp), but no identifier, authenticator or secret.
+//! - [`Delivery`]: decides which waiting record is sent when. Start reading here.
+//! - [`SessionId`]: identifies a session in its records.
 //!
-//! Left out: Acct-Multi-Session-Id and Acct-Link-Count (multilink), and the records of tunnels themselves (RFC 2867,
-//! section 3): a session's own records name its tunnel.
+//! Left out: Acct-Multi-Session-Id and Acct-Link-Count (multilink), and tunnel records (RFC 2867, section 3): a
+//! session's own records name its tunnel.
 //!
 //! Implements parts of RFC 2865, section 5.25; RFC 3162, section 2.2.
 
@@ -28,72 +29,72 @@ use crate::radius::{Line, Nas};
 pub use delivery::{Delivery, DeliveryConfig, DeliveryEvent, DeliveryTotals, Outgoing};
 pub use session::SessionId;
 
-/// One record.
+/// One accounting record.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Who accounts.
+    /// The NAS that sends it.
     pub nas: &'a Nas,
-    /// Whose account: a session's, or for Accounting-On and Accounting-Off one of their own.
+    /// The session accounted for; Accounting-On and Accounting-Off have a session ID of their own.
     pub session: SessionId,
-    /// When it happened, in seconds since 1970.
+    /// When the event happened, in seconds since 1970.
     pub at_s: u64,
-    /// What happened.
+    /// The reported event.
     pub report: Report<'a>,
 }
 
 /// What a record reports (RFC 2866, section 5.1).
 #[derive(Clone, Copy, Debug)]
 pub enum Report<'a> {
-    /// Accounting begins: nobody is on line. Accounting-On.
+    /// Accounting starts: no subscriber is connected. Accounting-On.
     On,
-    /// Accounting ends: nobody is on line any more. Accounting-Off.
+    /// Accounting ends: no subscriber is connected any more. Accounting-Off.
     Off,
-    /// A subscriber is on line. Start.
+    /// A subscriber connected. Start.
     Start(Subscriber<'a>),
-    /// It still is. Interim-Update (RFC 2869, section 2.1).
+    /// The subscriber is still connected. Interim-Update (RFC 2869, section 2.1).
     Interim(Subscriber<'a>, Usage),
-    /// It is not any more. Stop.
+    /// The subscriber disconnected. Stop.
     Stop(Subscriber<'a>, Usage, TerminateCause),
 }
 
-/// Whom a record is about.
+/// The subscriber that a record is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Subscriber<'a> {
-    /// The name to account for.
+    /// The user name to account for.
     pub user: &'a [u8],
-    /// Where it is.
+    /// Where the subscriber is connected.
     pub line: Line<'a>,
-    /// What the server said to send with each record, as it said it.
+    /// The Class attributes that the server asked to receive in each record, unchanged.
     pub class: &'a [Box<[u8]>],
     /// Its IPv4 address.
     pub address: Option<Ipv4Addr>,
     /// Its IPv6 interface identifier.
     pub interface_id: Option<[u8; 8]>,
-    /// Who let it in.
+    /// What authenticated the subscriber.
     pub authentic: Authentic,
 }
 
-/// Who let a subscriber in (RFC 2866, section 5.6).
+/// What authenticated a subscriber (RFC 2866, section 5.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentic {
     /// A RADIUS server.
     Radius,
-    /// We did.
+    /// The local users file.
     Local,
 }
 
-/// What a subscriber used so far. Input is from it, output to it.
+/// A subscriber's usage so far. Input is from the subscriber, output to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Seconds on line.
+    /// Seconds connected.
     pub time_s: u64,
-    /// Octets from it.
+    /// Octets from the subscriber.
     pub input_octets: u64,
-    /// Octets to it.
+    /// Octets to the subscriber.
     pub output_octets: u64,
-    /// Packets from it.
+    /// Packets from the subscriber.
     pub input_packets: u64,
-    /// Packets to it.
+    /// Packets to the subscriber.
     pub output_packets: u64,
 }
 
@@ -101,46 +102,46 @@ pub struct Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum TerminateCause {
-    /// It wanted to.
+    /// The subscriber asked for it.
     UserRequest = 1,
     /// The line was lost.
     LostCarrier = 2,
-    /// Service is no longer there.
+    /// The service is no longer available.
     LostService = 3,
     /// It was idle for too long.
     IdleTimeout = 4,
-    /// It was on line for as long as it may.
+    /// It reached its session timeout.
     SessionTimeout = 5,
     /// An operator, or a Disconnect-Request, ended it.
     AdminReset = 6,
-    /// An operator is about to restart us.
+    /// An operator is about to restart the NAS.
     AdminReboot = 7,
     /// Its port failed.
     PortError = 8,
-    /// We failed.
+    /// The NAS failed.
     NasError = 9,
-    /// We ended it for another reason.
+    /// The NAS ended it for another reason.
     NasRequest = 10,
-    /// We restarted without being asked to.
+    /// The NAS restarted unexpectedly.
     NasReboot = 11,
-    /// Its port is not needed any more.
+    /// Its port is no longer needed.
     PortUnneeded = 12,
-    /// Its port was needed for another.
+    /// Its port was needed for another session.
     PortPreempted = 13,
     /// Its port is suspended.
     PortSuspended = 14,
-    /// The service cannot be given.
+    /// The service cannot be provided.
     ServiceUnavailable = 15,
-    /// It is to be called back.
+    /// The subscriber is to be called back.
     Callback = 16,
-    /// Its input is wrong.
+    /// The subscriber's input is wrong.
     UserError = 17,
     /// The host at the other end ended it.
     HostRequest = 18,
 }
 
 impl TerminateCause {
-    /// The RFC's words.
+    /// The RFC's name for the cause.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -167,11 +168,11 @@ impl TerminateCause {
 }
 
 impl Record<'_> {
-    /// Appends the record's attributes to `out`: what [`crate::radius::Client::account`] takes.
+    /// Appends the record's attributes to `out`, in the form that [`crate::radius::Client::account`] takes.
     ///
     /// # Errors
-    /// A name is longer than 253 octets, or the Class attributes are more than a server could have granted
-    /// ([`crate::radius::accept::CLASS_OCTETS_MAX`]); `out` is as it was.
+    /// The name is longer than 253 octets, or the Class attributes exceed what a server can grant
+    /// ([`crate::radius::accept::CLASS_OCTETS_MAX`]); `out` is unchanged.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let mut list = List::new(out);
         list.integer(ACCT_STATUS_TYPE, self.report.status())
@@ -238,8 +239,8 @@ impl Subscriber<'_> {
 }
 
 impl Usage {
-    /// Octets are counted in 64 bits (RFC 2869, sections 5.1 and 5.2); time and packets stop at the last number that
-    /// their attributes hold.
+    /// Octets are counted in 64 bits (RFC 2869, sections 5.1 and 5.2); time and packets saturate at the largest
+    /// value of their attributes.
     fn write(&self, list: &mut List<'_>) {
         let bounded = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         list.integer(ACCT_SESSION_TIME, bounded(self.time_s));

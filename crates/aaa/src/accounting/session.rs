@@ -1,23 +1,24 @@
-//! What a session is known by to a server, over restarts too.
+//! The session's identifier in accounting (RFC 2866, section 5.5), unique across restarts.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// An Acct-Session-Id (RFC 2866, section 5.5): unique as long as no two starts of ours have the same number, which is
-/// the owner's to see to (the second of the start will do where there is never more than one in it).
+/// An Acct-Session-Id (RFC 2866, section 5.5). It is unique as long as no two starts of the daemon share a
+/// number, which the owner ensures. The start time in seconds suffices if the daemon never starts twice within
+/// one second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct SessionId {
-    /// Which start of ours.
+    /// Identifies the daemon's start.
     pub boot: u32,
-    /// Which session since then; 40 bits count.
+    /// Counts sessions since that start; 40 bits are used.
     pub number: u64,
 }
 
-/// Digits of both parts.
+/// Hex digits of both parts.
 const DIGITS: usize = 18;
 
 impl SessionId {
-    /// The text that is sent: eight hexadecimal digits of the start and ten of the number.
+    /// The encoded text: eight hex digits for the start, ten for the number.
     #[must_use]
     pub fn text(self) -> [u8; DIGITS] {
         let mut bits = u128::from(self.boot) << 40 | u128::from(self.number & ((1 << 40) - 1));
@@ -29,7 +30,7 @@ impl SessionId {
         text
     }
 
-    /// The session that a text names, if it is one that we send.
+    /// Parses a text; `None` unless it has the form that we send.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         if text.len() != DIGITS {
@@ -57,7 +58,7 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// The text is no session's.
+/// The text is not a session ID of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a session id has 18 hexadecimal digits")]
 pub struct NoSessionId;

@@ -1,11 +1,12 @@
-//! Requests that servers send to us (RFC 5176): to disconnect subscribers.
+//! Handles requests that servers send to us (RFC 5176) to disconnect subscribers.
 //!
-//! - [`Dynauth`]: from a datagram to a question for the owner, and from its answer to the reply.
-//! - [`Selection`]: which sessions are meant.
+//! - [`Dynauth`]: turns a datagram into a question for the owner, and the owner's answer into the reply. Start
+//!   reading here.
+//! - [`Selection`]: which sessions a request selects.
 //!
-//! A request is believed if its source is a client, the authenticator is right, and its Event-Timestamp is of now. One
-//! that comes again gets the reply that it got before, and nothing else happens (section 2.3; section 6.3: for as long
-//! as its Event-Timestamp would be taken).
+//! A request is accepted if its source is a configured client, its authenticator is right, and its
+//! Event-Timestamp is current. A repeated request gets the same reply as before and has no further effect
+//! (section 2.3). It is remembered for as long as its Event-Timestamp is accepted (section 6.3).
 //!
 //! Left out: changes of authorisation (section 2.2), which get a CoA-NAK with Unsupported Extension; Vendor-Specific,
 //! Chargeable-User-Identity and the IPv6 attributes as identification; "Authorize Only".
@@ -28,32 +29,32 @@ use recent::{Recent, Seen};
 
 pub use selection::Selection;
 
-/// Who may send requests, and which are believed.
+/// The permitted clients, and the conditions for accepting a request.
 #[derive(Clone, Debug)]
 pub struct DynauthConfig {
-    /// Who we are: what a request says of that must be true.
+    /// Our own identity; NAS attributes in a request must match it.
     pub nas: Nas,
-    /// Who may send requests.
+    /// The clients that may send requests.
     pub clients: Vec<DynauthClient>,
-    /// How far an Event-Timestamp may be from now (RFC 5176, section 6.3).
+    /// How far an Event-Timestamp may be from the current time (RFC 5176, section 6.3).
     pub window: Duration,
     /// Whether requests without Event-Timestamp are discarded.
     pub require_timestamp: bool,
-    /// Requests that are remembered within the window. The next one is discarded.
+    /// The most requests remembered within the window; further ones are discarded.
     pub recent_max: usize,
 }
 
-/// One who may send requests.
+/// A client that may send requests.
 #[derive(Clone, Debug)]
 pub struct DynauthClient {
-    /// Its address; its port does not matter.
+    /// Its address; the port does not matter.
     pub address: IpAddr,
-    /// The secret that it shares with us.
+    /// The shared secret.
     pub secret: Redacted<Box<[u8]>>,
 }
 
 impl DynauthConfig {
-    /// The usual limits, and nobody who may send.
+    /// The default limits, and no clients.
     #[must_use]
     pub fn new(nas: Nas) -> Self {
         Self {
@@ -66,35 +67,35 @@ impl DynauthConfig {
     }
 }
 
-/// What the owner is to do. It answers each with [`Dynauth::answer`].
+/// A request for the owner to carry out; the owner replies with [`Dynauth::answer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disconnect {
-    /// What to answer with.
+    /// Identifies the request in the answer.
     pub ticket: Ticket,
-    /// Who asks: its place in the configuration.
+    /// The requesting client's index in the configuration.
     pub client: usize,
-    /// Which sessions are to end: all that it selects.
+    /// The sessions to end: all that it selects.
     pub selection: Selection,
-    /// Class attributes, to be sent in the record of the session's end (section 3.6, note 4).
+    /// Class attributes for the sessions' Stop records (section 3.6, note 4).
     pub class: Vec<Box<[u8]>>,
 }
 
-/// Names a request that was not answered yet.
+/// Names a request that has not been answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(Key);
 
-/// What the owner answers.
+/// The owner's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// All that were selected have ended: Disconnect-ACK.
+    /// All selected sessions have ended: Disconnect-ACK.
     Done,
-    /// There is none: Disconnect-NAK with Session Context Not Found.
+    /// No session was selected: Disconnect-NAK with Session Context Not Found.
     NotFound,
-    /// There is one that cannot be ended: Disconnect-NAK with Session Context Not Removable.
+    /// A selected session cannot be ended: Disconnect-NAK with Session Context Not Removable.
     NotRemovable,
-    /// This client may not end it: Disconnect-NAK with Administratively Prohibited.
+    /// This client may not end the session: Disconnect-NAK with Administratively Prohibited.
     Prohibited,
-    /// Not now: Disconnect-NAK with Resources Unavailable.
+    /// The owner cannot do it now: Disconnect-NAK with Resources Unavailable.
     Unavailable,
 }
 
@@ -113,28 +114,28 @@ impl Answer {
 /// Why a datagram was ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DynauthDiscard {
-    /// Its source may not send requests.
+    /// Its source is not a configured client.
     #[error("from no client")]
     UnknownClient,
-    /// Its lengths are impossible.
+    /// Its lengths are invalid.
     #[error("malformed: {0}")]
     Malformed(ParseError),
-    /// It is no request of RFC 5176.
+    /// It is not a request of RFC 5176.
     #[error("unexpected code {0}")]
     Code(u8),
-    /// It is not from who knows the secret.
+    /// Its authenticator is wrong: the sender does not know the secret.
     #[error("bad authenticator")]
     BadAuthenticator,
     /// Its Message-Authenticator is wrong.
     #[error("bad Message-Authenticator")]
     BadSignature,
-    /// Its Event-Timestamp is not of now.
+    /// Its Event-Timestamp is outside the window.
     #[error("stale Event-Timestamp")]
     Stale,
-    /// It has no Event-Timestamp, and must have one.
+    /// It has no Event-Timestamp, which is required.
     #[error("no Event-Timestamp")]
     NoTimestamp,
-    /// It came before, and is not answered yet.
+    /// It repeats a request that has not been answered yet.
     #[error("a repetition of what is being done")]
     InProgress,
     /// Too many requests are remembered.
@@ -142,16 +143,16 @@ pub enum DynauthDiscard {
     Busy,
 }
 
-/// What is counted.
+/// Counters of requests and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DynauthCounters {
-    /// Requests that were new and believed.
+    /// New requests that were accepted.
     pub requests: u64,
     /// Disconnect-ACK.
     pub acks: u64,
     /// Disconnect-NAK and CoA-NAK.
     pub naks: u64,
-    /// Replies sent again.
+    /// Replies sent again for repeated requests.
     pub repeated: u64,
     /// [`DynauthDiscard::UnknownClient`].
     pub unknown_client: u64,
@@ -167,18 +168,18 @@ pub struct DynauthCounters {
     pub busy: u64,
 }
 
-/// The end of RFC 5176 that gets requests.
+/// The server side of RFC 5176, which receives requests.
 pub struct Dynauth {
     config: DynauthConfig,
     recent: Recent,
-    /// Requests whose replies are to be sent.
+    /// Requests whose replies are ready to be sent.
     ready: VecDeque<Key>,
     events: VecDeque<Disconnect>,
     counters: DynauthCounters,
 }
 
 impl Dynauth {
-    /// Nothing was asked yet.
+    /// Creates a server that has received no request.
     #[must_use]
     pub fn new(config: DynauthConfig) -> Self {
         Self {
@@ -190,11 +191,11 @@ impl Dynauth {
         }
     }
 
-    /// Takes a datagram. `wall_s` is the time of the day, in seconds since 1970. What comes of it is a reply, an event,
-    /// or both one after the other.
+    /// Handles a datagram. `wall_s` is the time of day, in seconds since 1970. The result is a reply, an event,
+    /// or an event and later a reply.
     ///
     /// # Errors
-    /// It was ignored and counted: no state changed.
+    /// The datagram was ignored and counted; no state changed.
     pub fn handle(
         &mut self,
         input: Datagram<'_>,
@@ -285,12 +286,12 @@ impl Dynauth {
         }
     }
 
-    /// Answers a request; nothing happens if it was answered before.
+    /// Answers a request; does nothing if it was answered before.
     pub fn answer(&mut self, ticket: Ticket, answer: Answer) {
         self.reply(ticket.0, answer.error_cause());
     }
 
-    /// Writes a reply, which is also sent when the request comes again.
+    /// Writes a reply, which is also sent if the request is repeated.
     fn reply(&mut self, key: Key, error_cause: Option<u32>) {
         let Some(seen) = self.recent.get_mut(key) else {
             return;
@@ -314,7 +315,7 @@ impl Dynauth {
         for state in &seen.proxy_states {
             writer.attribute(PROXY_STATE, state);
         }
-        // Proxy-States that fill a request to the last octet leave no room for an answer: they get none.
+        // If Proxy-State attributes fill the request completely, no reply fits, and none is sent.
         if writer.finish_signed(secret).is_ok() {
             seen.reply = reply.into();
             self.ready.push_back(key);
@@ -325,7 +326,7 @@ impl Dynauth {
         }
     }
 
-    /// Appends one reply to `out`, and says where it goes; `None` means drained.
+    /// Appends one reply to `out` and returns its destination; `None` means drained.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<Route> {
         loop {
             let key = self.ready.pop_front()?;
@@ -336,12 +337,12 @@ impl Dynauth {
         }
     }
 
-    /// The next request that the owner is to answer.
+    /// The next request for the owner to carry out.
     pub fn poll_event(&mut self) -> Option<Disconnect> {
         self.events.pop_front()
     }
 
-    /// What is counted.
+    /// The counters.
     #[must_use]
     pub fn counters(&self) -> DynauthCounters {
         self.counters

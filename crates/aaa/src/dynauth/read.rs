@@ -1,4 +1,4 @@
-//! What a Disconnect-Request asks for. All of its attributes are mandatory (RFC 5176, section 2.3).
+//! Parses a Disconnect-Request. All of its attributes are mandatory (RFC 5176, section 2.3).
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -15,19 +15,19 @@ use wire::radius::{Attribute, Packet};
 use super::Selection;
 use crate::radius::Nas;
 
-/// What a Disconnect-Request asks for.
+/// The content of a Disconnect-Request.
 #[derive(Default)]
 pub(super) struct Wanted {
-    /// Which sessions are to end.
+    /// The sessions to end.
     pub(super) selection: Selection,
-    /// Class attributes that their ends are to be accounted with.
+    /// Class attributes for the sessions' Stop records.
     pub(super) class: Vec<Box<[u8]>>,
 }
 
-/// Reads what a Disconnect-Request asks for.
+/// Parses a Disconnect-Request.
 ///
 /// # Errors
-/// The Error-Cause of the refusal.
+/// The Error-Cause of the NAK.
 pub(super) fn read_disconnect(packet: &Packet<'_>, nas: &Nas) -> Result<Wanted, u32> {
     let mut wanted = Wanted::default();
     let selection = &mut wanted.selection;
@@ -56,7 +56,7 @@ pub(super) fn read_disconnect(packet: &Packet<'_>, nas: &Nas) -> Result<Wanted, 
     Ok(wanted)
 }
 
-/// What a request says of who we are must be true.
+/// Checks that a NAS attribute in a request names us.
 fn check_nas(attribute: Attribute<'_>, nas: &Nas) -> Result<(), u32> {
     let is_ours = match attribute.kind {
         NAS_IDENTIFIER => {
@@ -82,7 +82,7 @@ fn octets(attribute: Attribute<'_>) -> Option<Box<[u8]>> {
     (!attribute.value.is_empty()).then(|| attribute.value.into())
 }
 
-/// Each may be there once (RFC 5176, section 3.6), with a value that can be.
+/// Stores a value; each attribute may occur once (RFC 5176, section 3.6), with a valid value.
 fn put<T>(place: &mut Option<T>, value: Option<T>) -> Result<(), u32> {
     match (value, &place) {
         (Some(value), None) => {

@@ -1,7 +1,7 @@
-//! Requests of the last minutes, so that one that comes again is recognised (RFC 5176, sections 2.3 and 6.3).
+//! Remembers recent requests, so that a repeated one is recognised (RFC 5176, sections 2.3 and 6.3).
 //!
-//! A request is known by its client and its authenticator, a digest of all of it: a replay from another port is one
-//! too.
+//! A request is identified by its client and its authenticator, a digest of the whole request. A replay from
+//! another port is therefore recognised too.
 
 use std::collections::VecDeque;
 
@@ -12,16 +12,16 @@ use hashbrown::HashMap;
 use wire::radius::attribute::PROXY_STATE;
 use wire::radius::{Authenticator, Packet};
 
-/// A request, and the reply to it.
+/// A request and its reply.
 pub(super) struct Seen {
     pub(super) client: usize,
     pub(super) route: Route,
     pub(super) code: u8,
     pub(super) identifier: u8,
     pub(super) authenticator: Authenticator,
-    /// What proxies want to see in the reply, in their order (RFC 2865, section 5.33).
+    /// Proxy-State attributes to copy into the reply, in order (RFC 2865, section 5.33).
     pub(super) proxy_states: Vec<Box<[u8]>>,
-    /// Empty as long as there is none.
+    /// Empty until there is a reply.
     pub(super) reply: Box<[u8]>,
 }
 
@@ -41,20 +41,20 @@ impl Seen {
     }
 }
 
-/// The requests of the last window of time.
+/// The requests of the last time window.
 pub(super) struct Recent {
     window: Duration,
     len_max: usize,
     seen: Slab<Seen>,
     by_authenticator: HashMap<(usize, Authenticator), Key, FixedState>,
-    /// In the order in which they came.
+    /// In order of arrival.
     order: VecDeque<(Instant, Key)>,
 }
 
 impl Recent {
     pub(super) fn new(window: Duration, len_max: usize) -> Self {
         Self {
-            // A time stamp may be as far ahead of now as behind it.
+            // A timestamp may be as far in the future as in the past.
             window: window.saturating_mul(2),
             len_max,
             seen: Slab::new(),
@@ -63,14 +63,14 @@ impl Recent {
         }
     }
 
-    /// A request that came before, and whether it was answered.
+    /// An earlier identical request, and whether it was answered.
     pub(super) fn find(&self, client: usize, authenticator: &Authenticator) -> Option<(Key, bool)> {
         let &key = self.by_authenticator.get(&(client, *authenticator))?;
         let seen = self.seen.get(key)?;
         Some((key, !seen.reply.is_empty()))
     }
 
-    /// Remembers a request; `None` if there are too many.
+    /// Remembers a request; `None` if the table is full.
     pub(super) fn insert(&mut self, now: Instant, seen: Seen) -> Option<Key> {
         if self.seen.len() >= self.len_max {
             return None;
@@ -82,7 +82,7 @@ impl Recent {
         Some(key)
     }
 
-    /// Where the reply goes when it is sent again.
+    /// Sets the destination of the repeated reply.
     pub(super) fn redirect(&mut self, key: Key, route: Route) {
         if let Some(seen) = self.seen.get_mut(key) {
             seen.route = route;
@@ -93,7 +93,7 @@ impl Recent {
         self.seen.get_mut(key)
     }
 
-    /// Forgets what is older than the window.
+    /// Forgets requests older than the window.
     pub(super) fn forget_old(&mut self, now: Instant) {
         while let Some(&(at, key)) = self.order.front() {
             if now - at <= self.window {

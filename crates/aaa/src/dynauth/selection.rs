@@ -1,15 +1,16 @@
-//! Which sessions a request means (RFC 5176, section 3).
+//! Which sessions a request selects (RFC 5176, section 3).
 
 use core::net::Ipv4Addr;
 
 use crate::accounting::{SessionId, Subscriber};
 
-/// The session identification attributes of a request. A session is meant if all that are there are its own.
+/// The session identification attributes of a request. A session is selected if it matches all that are
+/// present.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Selection {
     /// User-Name.
     pub user: Option<Box<[u8]>>,
-    /// Acct-Session-Id: names one session at most.
+    /// Acct-Session-Id: identifies at most one session.
     pub session: Option<Box<[u8]>>,
     /// NAS-Port.
     pub port: Option<u32>,
@@ -24,19 +25,19 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether nothing is asked of a session: then none is meant.
+    /// Whether no attribute is present; then no session is selected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The session that it names, where it names one of the form that we send.
+    /// The session it names, if Acct-Session-Id has the form that we send.
     #[must_use]
     pub fn session_id(&self) -> Option<SessionId> {
         SessionId::parse(self.session.as_deref()?)
     }
 
-    /// Whether this session is meant.
+    /// Whether this session is selected.
     #[must_use]
     pub fn matches(&self, session: SessionId, subscriber: &Subscriber<'_>) -> bool {
         let is = |wanted: &Option<Box<[u8]>>, own: &[u8]| match wanted {

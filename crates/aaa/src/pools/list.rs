@@ -1,9 +1,9 @@
-//! Two numbers for each address, and lists through them.
+//! Two numbers per address, and linked lists through them.
 
 /// No address.
 const NIL: u32 = u32::MAX;
 
-/// While an address is free, its neighbours in a list; while it is held, its holder.
+/// For a free address, its neighbours in a list; for a held one, its holder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     low: u32,
@@ -11,7 +11,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// Neither held nor in a list.
+    /// Neither held nor listed.
     pub(super) const NONE: Self = Self {
         low: NIL,
         high: NIL,
@@ -29,7 +29,7 @@ impl Cell {
     }
 }
 
-/// A list of free addresses, the one that rested longest first: `low` is the one before, `high` the one behind.
+/// A list of free addresses, the one released longest ago first. `low` is the previous index, `high` the next.
 #[derive(Debug)]
 pub(super) struct List {
     first: u32,
@@ -48,7 +48,7 @@ impl List {
         (self.first != NIL).then_some(self.first)
     }
 
-    /// Puts a place that is in no list behind all others.
+    /// Appends an unlisted index.
     pub(super) fn push(&mut self, cells: &mut [Cell], place: u32) {
         cells[place as usize] = Cell {
             low: self.last,
@@ -62,7 +62,7 @@ impl List {
         self.len += 1;
     }
 
-    /// Takes a place of this list out of it.
+    /// Removes an index from this list.
     pub(super) fn remove(&mut self, cells: &mut [Cell], place: u32) {
         let Cell { low, high } = cells[place as usize];
         match low {
@@ -77,7 +77,7 @@ impl List {
         self.len -= 1;
     }
 
-    /// Its places in order.
+    /// Its indexes, in order.
     pub(super) fn iter(&self, cells: &[Cell]) -> impl Iterator<Item = u32> {
         let next = |place: &u32| Some(cells[*place as usize].high).filter(|&next| next != NIL);
         core::iter::successors(self.first(), next)

@@ -1,4 +1,4 @@
-//! One pool: the state of each of its addresses.
+//! One pool: the state of each of its addresses, and its free lists.
 
 use core::net::Ipv4Addr;
 
@@ -8,47 +8,47 @@ use super::list::{Cell, List};
 use super::spec::{Span, Spec, span_of};
 use super::{Fault, Holder};
 
-/// What an address of a pool is.
+/// The state of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Not given out; may be claimed.
+    /// Not leased by this pool; may be claimed.
     LeftOut,
     /// Free.
     Free,
-    /// Free, and remembered for the user who had it last.
+    /// Free, and remembered for its last user.
     Remembered,
     /// Held.
     Held,
-    /// Held, and not given out again.
+    /// Held, and not leased again after its release.
     HeldLeftOut,
 }
 
 /// A pool for `show pools`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolView<'a> {
-    /// Its name.
+    /// The pool's name.
     pub name: &'a str,
-    /// Whether it remembers each user.
+    /// Whether it remembers each user's last address.
     pub sticky: bool,
-    /// Addresses of its ranges.
+    /// Addresses in its ranges.
     pub size: u32,
-    /// Those that are held, claimed ones included.
+    /// Held addresses, including claimed ones.
     pub used: u32,
-    /// Those that may be taken, remembered ones included.
+    /// Leasable addresses, including remembered ones.
     pub free: u32,
-    /// Free ones that are remembered for a user.
+    /// Free addresses remembered for a user.
     pub remembered: u32,
-    /// Those that it does not give out and nobody claimed.
+    /// Excluded addresses that are not claimed.
     pub left_out: u32,
-    /// Times that an address was taken.
+    /// Leases so far.
     pub taken: u64,
-    /// Times that a user got its last address back.
+    /// Leases in which a user got its last address again.
     pub came_back: u64,
-    /// Times that somebody was refused because all were held.
+    /// Requests refused because all addresses were held.
     pub full: u64,
 }
 
-/// Counted since the pool is there, over all its changes.
+/// Counters since the pool was first created, across all reloads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     taken: u64,
@@ -60,13 +60,13 @@ struct Counts {
 pub(super) struct Pool {
     spec: Spec,
     spans: Vec<Span>,
-    /// The edge's own addresses that are of its ranges.
+    /// The edge's own addresses within its ranges.
     own: Vec<Ipv4Addr>,
     states: Vec<State>,
     cells: Vec<Cell>,
-    /// For whom each address is remembered, or 0; empty until the first is.
+    /// A tag for the user each address is remembered for, or 0; empty until the first is remembered.
     tags: Vec<u64>,
-    /// Places by their tags, each tag once.
+    /// Addresses by tag, each tag once.
     users: HashTable<u32>,
     free: List,
     remembered: List,
@@ -137,17 +137,17 @@ impl Pool {
         self.spec.sticky
     }
 
-    /// Whether it is what is asked for.
+    /// Whether it matches this specification.
     pub(super) fn is_as(&self, spec: &Spec, own: &[Ipv4Addr]) -> bool {
         self.spec == *spec && self.own == own_of(spec, own)
     }
 
-    /// Whether it has an address to give out.
+    /// Whether it has any leasable address.
     pub(super) fn gives_any(&self) -> bool {
         self.free.len > 0
     }
 
-    /// An address for the holder; `None`, counted: all are held.
+    /// Leases an address to the holder; `None`, counted, if all are held.
     pub(super) fn take(&mut self, holder: Holder, tag: Option<u64>) -> Option<u32> {
         let last = tag.and_then(|tag| self.place_of_user(tag));
         let back = last.filter(|&place| self.states[place as usize] == State::Remembered);
@@ -170,7 +170,7 @@ impl Pool {
         Some(self.address(place))
     }
 
-    /// This address for the holder.
+    /// Claims this address for the holder.
     pub(super) fn claim(&mut self, bits: u32, holder: Holder) -> Result<(), Fault> {
         let place = self
             .place(bits)
@@ -183,7 +183,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Another address in place of one that the holder holds, if that other one is free and remembered for nobody.
+    /// Exchanges an address of the holder for another one, if that is free and not remembered.
     pub(super) fn exchange(&mut self, bits: u32, wish: u32, holder: Holder) -> bool {
         let place = self.place(wish);
         let Some(place) = place.filter(|&place| self.states[place as usize] == State::Free) else {
@@ -200,7 +200,7 @@ impl Pool {
         true
     }
 
-    /// Gives an address back, if the holder holds it.
+    /// Releases an address, if the holder holds it.
     pub(super) fn release(&mut self, bits: u32, holder: Holder) -> bool {
         if self.holder(bits) != Some(holder) {
             return false;
@@ -230,21 +230,21 @@ impl Pool {
             .then(|| Holder(self.cells[place].holder()))
     }
 
-    /// Its free addresses, the one that rested longest first, with whom they are remembered for.
+    /// Its free addresses, the one released longest ago first, each with the user's tag.
     pub(super) fn resting(&self) -> impl Iterator<Item = (u32, Option<u64>)> {
         let free = self.free.iter(&self.cells);
         let all = free.chain(self.remembered.iter(&self.cells));
         all.map(|place| (self.address(place), self.tag(place)))
     }
 
-    /// Its held addresses, with whom they are remembered for.
+    /// Its held addresses, with their holders and the users' tags.
     pub(super) fn held(&self) -> impl Iterator<Item = (u32, Holder, Option<u64>)> {
         let addresses = self.spans.iter().flat_map(|span| span.first..=span.last);
         let places = (0_u32..).zip(addresses);
         places.filter_map(|(place, bits)| Some((bits, self.holder(bits)?, self.tag(place))))
     }
 
-    /// Puts a free address behind all others, remembered for whom it was.
+    /// Appends a free address to the list, remembered for the same user as before.
     pub(super) fn rest(&mut self, bits: u32, tag: Option<u64>) {
         let place = self.place(bits).expect("who moves it asked whose it is");
         if self.states[place as usize] != State::Free {
@@ -262,7 +262,7 @@ impl Pool {
         }
     }
 
-    /// Holds an address that was held before a change.
+    /// Marks an address as held that was held before a reload.
     pub(super) fn keep(&mut self, bits: u32, holder: Holder, tag: Option<u64>) {
         let place = self.place(bits).expect("who moves it asked whose it is");
         self.hold(place, holder);
@@ -293,7 +293,7 @@ impl Pool {
         }
     }
 
-    /// Marks a place that is not held, and takes it out of its list.
+    /// Marks an address as held and removes it from its list.
     fn hold(&mut self, place: u32, holder: Holder) {
         let index = place as usize;
         self.states[index] = match self.states[index] {
@@ -312,8 +312,8 @@ impl Pool {
         self.used += 1;
     }
 
-    /// Remembers a held or unlisted place for a user, in place of a free one that was remembered before; while the user
-    /// holds another place that is remembered, that one stays.
+    /// Remembers a held or unlisted address for a user and forgets the user's earlier free address. If the user
+    /// holds another remembered address, that one stays.
     fn remember(&mut self, place: u32, tag: u64) {
         if let Some(before) = self.place_of_user(tag) {
             if before == place || self.states[before as usize] != State::Remembered {
@@ -333,7 +333,7 @@ impl Pool {
             .insert_unique(tag, place, |&place| tags[place as usize]);
     }
 
-    /// Remembers a place for nobody.
+    /// Forgets the user of an address.
     fn forget(&mut self, place: u32) {
         let Some(tag) = self.tag(place) else { return };
         if let Ok(entry) = self.users.find_entry(tag, |&other| other == place) {
@@ -364,7 +364,7 @@ impl Pool {
     }
 }
 
-/// The edge's own addresses that are of a pool's ranges.
+/// The edge's own addresses within a pool's ranges.
 fn own_of(spec: &Spec, own: &[Ipv4Addr]) -> Vec<Ipv4Addr> {
     let is_ours = |address: &Ipv4Addr| spec.ranges.iter().any(|range| range.contains(*address));
     own.iter().copied().filter(is_ours).collect()

@@ -1,4 +1,4 @@
-//! Addresses from one to another, as an operator writes them.
+//! IPv4 address ranges in an operator's notation.
 
 use core::fmt;
 use core::net::Ipv4Addr;
@@ -14,7 +14,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// The addresses from `first` to `last`; `None` if the last is before the first.
+    /// The range from `first` to `last`; `None` if `last` is before `first`.
     #[must_use]
     pub fn new(first: Ipv4Addr, last: Ipv4Addr) -> Option<Self> {
         (first <= last).then_some(Self {
@@ -23,19 +23,19 @@ impl Range {
         })
     }
 
-    /// How many addresses.
+    /// The number of addresses.
     #[must_use]
     pub fn count(self) -> u64 {
         u64::from(self.last - self.first) + 1
     }
 
-    /// Whether an address is one of them.
+    /// Whether an address is in the range.
     #[must_use]
     pub fn contains(self, address: Ipv4Addr) -> bool {
         (self.first..=self.last).contains(&address.to_bits())
     }
 
-    /// The fewest networks that have these addresses and no others.
+    /// The fewest networks that together cover exactly this range.
     pub fn networks(self) -> impl Iterator<Item = Prefix> {
         let mut next = Some(self.first);
         core::iter::from_fn(move || {
@@ -117,14 +117,14 @@ impl fmt::Display for Range {
     }
 }
 
-/// Whether a host can have the address: it is not of this network, loopback, multicast or reserved (RFC 1122, section
-/// 3.2.1.3).
+/// Whether a host can have the address: it is not in "this network", loopback, multicast or reserved space (RFC
+/// 1122, section 3.2.1.3).
 pub(crate) fn is_host(address: Ipv4Addr) -> bool {
     let first = address.octets()[0];
     first != 0 && first != 127 && first < 224
 }
 
-/// Networks of which no address can be a host's.
+/// Networks without valid host addresses.
 pub(super) const NO_HOSTS: [Range; 3] = [
     Range {
         first: 0,

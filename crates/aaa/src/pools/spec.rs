@@ -1,41 +1,41 @@
-//! What an operator says of a pool, and what can be wrong with it.
+//! An operator's specification of a pool, and its validation.
 
 use core::fmt;
 
 use super::range::{NO_HOSTS, Range};
 
-/// Pools of an edge.
+/// The most pools of an edge.
 pub const POOLS_MAX: usize = 1_024;
-/// Addresses of all pools.
+/// The most addresses in all pools together.
 pub const ADDRESSES_MAX: u64 = 1 << 24;
 
-/// A pool as it is asked for.
+/// A pool's specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spec {
-    /// What users and servers call it (Framed-Pool).
+    /// Its name for users and servers (Framed-Pool).
     pub name: Box<str>,
-    /// Its addresses.
+    /// Its address ranges.
     pub ranges: Vec<Range>,
-    /// Addresses of its ranges that it does not give out.
+    /// Addresses in its ranges that it does not lease.
     pub excluded: Vec<Range>,
-    /// Leave out the addresses that end in .0 and .255, which some old hosts do not speak to.
+    /// Exclude the addresses that end in .0 and .255, which some old hosts cannot talk to.
     pub skip_ends: bool,
-    /// Each user gets its last address back, if that is free.
+    /// Lease each user its last address again, if it is free.
     pub sticky: bool,
 }
 
-/// What is wrong with a pool.
+/// A fault in a pool's specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecFault {
-    /// Which pool of the list, from 0.
+    /// The pool's index in the list.
     pub pool: usize,
-    /// Which of its keys: `name`, `ranges` or `excluded`.
+    /// The key at fault: `name`, `ranges` or `excluded`.
     pub key: &'static str,
-    /// Which value of that key, from 0.
+    /// The index of the value in that key.
     pub place: usize,
     /// What is wrong.
     pub message: String,
-    /// What would be right.
+    /// What would be valid instead.
     pub right: String,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for SpecFault {
     }
 }
 
-/// A range of a pool, and the number of its first address in that pool.
+/// A range of a pool, and the index of its first address in that pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) first: u32,
@@ -54,17 +54,17 @@ pub(super) struct Span {
     pub(super) base: u32,
 }
 
-/// The span that has the address, of spans in order.
+/// The span that contains the address; the spans are sorted.
 pub(super) fn span_of(spans: &[Span], bits: u32) -> Option<Span> {
     let behind = spans.partition_point(|span| span.first <= bits);
     let span = spans[..behind].last()?;
     (bits <= span.last).then_some(*span)
 }
 
-/// The ranges of all pools in the order of their addresses.
+/// The ranges of all pools, sorted by address.
 ///
 /// # Errors
-/// Everything that is wrong.
+/// Every fault found.
 pub(super) fn check(specs: &[Spec]) -> Result<Vec<Span>, Vec<SpecFault>> {
     let mut faults = Vec::new();
     for (pool, spec) in specs.iter().enumerate() {
@@ -115,7 +115,7 @@ pub(super) fn check(specs: &[Spec]) -> Result<Vec<Span>, Vec<SpecFault>> {
     }
 }
 
-/// The ranges in order, with their places; a fault for each that overlaps one before.
+/// The sorted ranges, with their pool and index; reports a fault for each that overlaps an earlier one.
 fn overlaps(specs: &[Spec], faults: &mut Vec<SpecFault>) -> Vec<Span> {
     let mut all: Vec<(Range, usize, usize)> = Vec::new();
     for (pool, spec) in specs.iter().enumerate() {
@@ -152,7 +152,7 @@ fn overlaps(specs: &[Spec], faults: &mut Vec<SpecFault>) -> Vec<Span> {
     spans
 }
 
-/// A fault for the pool that goes beyond what all may have.
+/// Reports a fault for the pool that exceeds the total size limit.
 fn sizes(specs: &[Spec], faults: &mut Vec<SpecFault>) {
     let mut total = 0_u64;
     for (pool, spec) in specs.iter().enumerate() {
@@ -170,7 +170,7 @@ fn sizes(specs: &[Spec], faults: &mut Vec<SpecFault>) {
     }
 }
 
-/// The fault of a pool that leaves out whatever it has.
+/// The fault of a pool that excludes all of its addresses.
 pub(super) fn gives_none(pool: usize) -> SpecFault {
     SpecFault {
         pool,

@@ -145,7 +145,7 @@ fn a_user_gets_its_last_address_back_and_nobody_else_while_others_are_free() {
     }
     assert_eq!(take(&mut pools, &of("ann", 4)), "10.0.0.1");
     assert!(pools.release(address("10.0.0.1"), Holder(4)));
-    // Nothing else is free: the remembered one goes, and is forgotten.
+    // No other address is free: the remembered one is leased, and forgotten.
     assert_eq!(take(&mut pools, &of("bob", 5)), "10.0.0.1");
     assert!(pools.release(address("10.0.0.1"), Holder(5)));
     assert!(pools.release(address("10.0.0.2"), Holder(2)));
@@ -182,11 +182,11 @@ fn an_address_is_exchanged_for_a_free_one_that_the_pool_gives_out() {
         let [held, wish] = [held, wish].map(address);
         pools.exchange(held, wish, Holder(holder))
     };
-    // Another's, left out, the edge's own, another pool's, nobody's.
+    // Held by another, excluded, the edge's own, in another pool, in no pool.
     for wish in ["10.0.0.2", "10.0.0.4", "10.0.0.5", "10.0.1.1", "192.0.2.1"] {
         assert!(!exchange("10.0.0.1", wish, 1), "{wish}");
     }
-    // Who does not hold the one gets no other for it.
+    // A holder that does not hold the first address gets no exchange for it.
     assert!(!exchange("10.0.0.1", "10.0.0.3", 9));
     assert!(exchange("10.0.0.1", "10.0.0.3", 1));
     assert_eq!(pools.holder(address("10.0.0.1")), None);
@@ -199,7 +199,7 @@ fn an_address_that_was_exchanged_is_the_one_that_its_user_gets_back() {
     assert_eq!(take(&mut pools, &of("ann", 1)), "10.0.0.1");
     assert!(pools.exchange(address("10.0.0.1"), address("10.0.0.3"), Holder(1)));
     assert!(pools.release(address("10.0.0.3"), Holder(1)));
-    // It is remembered for her, and not to be had for the asking.
+    // It is remembered for her, so nobody else can ask for it.
     assert_eq!(take(&mut pools, &plain("a", 2)), "10.0.0.2");
     assert!(!pools.exchange(address("10.0.0.2"), address("10.0.0.3"), Holder(2)));
     assert_eq!(take(&mut pools, &of("ann", 3)), "10.0.0.3");
@@ -213,13 +213,13 @@ fn a_reload_keeps_what_is_held_and_drains_what_is_gone() {
     assert_eq!(pools.claim(address("10.0.2.1"), Holder(3)), Ok(()));
     let new = vec![spec("a", &["10.0.0.2-10.0.0.3", "10.0.2.1-10.0.2.2"])];
     assert_eq!(pools.reload(new, vec![address("10.0.2.2")]), Ok(()));
-    // Of the removed pool and the removed range.
+    // One from the removed pool and one from the removed range.
     let outside = pools.outside();
     assert_eq!((outside.held, outside.draining), (2, 2));
     let by = Holder(2);
     let claim = pools.claim(address("10.0.1.1"), Holder(4));
     assert_eq!(claim, Err(Fault::Held { by }));
-    // What was new comes first, what was free before it after it; the claimed one and the edge's own not at all.
+    // New addresses come first, then previously free ones; the claimed one and the edge's own are never leased.
     assert_eq!(take(&mut pools, &plain("a", 5)), "10.0.0.3");
     assert_eq!(take(&mut pools, &plain("a", 6)), "10.0.0.2");
     assert_eq!(take(&mut pools, &plain("a", 7)), "all addresses are held");
@@ -229,7 +229,7 @@ fn a_reload_keeps_what_is_held_and_drains_what_is_gone() {
     }
     assert_eq!(pools.outside().draining, 0);
     assert_eq!(take(&mut pools, &plain("a", 8)), "10.0.2.1");
-    // The counts of a pool live through the change.
+    // A pool's counters survive the reload.
     assert_eq!(pools.views().next().map(|view| view.taken), Some(4));
 }
 
@@ -373,13 +373,13 @@ fn a_million_sessions_come_and_go_and_no_address_is_given_twice_or_lost() {
     assert_eq!(pools.outside().held, 0);
 }
 
-/// One pool as it is described: lists that are walked.
+/// A reference model of one pool, with plain lists that are searched linearly.
 #[derive(Default)]
 struct Model {
     free: VecDeque<u32>,
     remembered: VecDeque<u32>,
     held: BTreeMap<u32, u64>,
-    /// Whose each address was.
+    /// The last user of each address.
     whose: BTreeMap<u32, u8>,
 }
 

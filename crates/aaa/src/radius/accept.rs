@@ -1,5 +1,5 @@
-//! What an Access-Accept grants (RFC 2865, section 4.2), or why it cannot be given: what authorises a service that is
-//! not here is a rejection (section 1.1), and so is a value of an impossible length (section 5).
+//! Parses an Access-Accept (RFC 2865, section 4.2). An Access-Accept that authorises an unavailable service is
+//! treated as a rejection (section 1.1), as is a value of an invalid length (section 5).
 
 use core::net::Ipv4Addr;
 
@@ -18,26 +18,27 @@ use crate::{Address, Profile};
 
 /// The shortest Acct-Interim-Interval (RFC 2869, section 5.16).
 pub const INTERIM_INTERVAL_MIN: Duration = Duration::from_secs(60);
-/// Octets of all Class attributes together: what a record has room for beside all else.
+/// The most octets of all Class attributes together: the room that a record has beside its other attributes.
 pub const CLASS_OCTETS_MAX: usize = 1_500;
-/// Octets of a Reply-Message that are kept.
+/// The most octets of a Reply-Message that are kept.
 pub const MESSAGE_OCTETS_MAX: usize = 512;
 
-/// What an Access-Accept grants.
+/// The content of an Access-Accept.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Grant {
-    /// To the subscriber.
+    /// The subscriber's settings.
     pub profile: Profile,
-    /// Attributes that mean nothing here, and were ignored.
+    /// Attributes ignored because they have no meaning here.
     pub ignored: u64,
-    /// Whether Acct-Interim-Interval was below a minute, and raised.
+    /// Whether Acct-Interim-Interval was below a minute and has been raised.
     pub interval_raised: bool,
 }
 
-/// Reads what an Access-Accept grants. A time of zero is none; several Class and routes are kept in their order.
+/// Parses an Access-Accept. A timeout of zero means none; multiple Class attributes and routes keep their
+/// order.
 ///
 /// # Errors
-/// It grants what cannot be given, or says it in a way that cannot be read.
+/// It grants something unavailable, or has an unreadable value.
 pub fn read_accept(packet: &Packet<'_>) -> Result<Grant, Rejection> {
     let mut grant = Grant::default();
     for attribute in packet.attributes() {
@@ -49,7 +50,7 @@ pub fn read_accept(packet: &Packet<'_>) -> Result<Grant, Rejection> {
 }
 
 impl Grant {
-    /// Takes one attribute; `None` if its value cannot be honoured.
+    /// Applies one attribute; `None` if its value cannot be honoured.
     fn take(&mut self, attribute: Attribute<'_>) -> Option<Result<(), Rejection>> {
         let profile = &mut self.profile;
         match attribute.kind {
@@ -69,7 +70,8 @@ impl Grant {
             FRAMED_IPV6_PREFIX | DELEGATED_IPV6_PREFIX => {
                 profile.routes.push(parse_ipv6_prefix(attribute.value)?);
             }
-            // One filter is all a subscriber has. To leave a second one out would let through what it is to stop.
+            // A subscriber has only one filter. Ignoring a second one would let through packets that it should
+            // block.
             FILTER_ID if profile.filter.is_some() => return None,
             FILTER_ID => profile.filter = Some(read_name(attribute)?),
             SESSION_TIMEOUT => profile.session_timeout = read_span(attribute.integer()?),
@@ -114,7 +116,7 @@ fn read_span(seconds: u32) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)))
 }
 
-/// The Reply-Messages of a packet, one after the other (RFC 2865, section 5.18); what is no UTF-8 in them is replaced.
+/// The packet's Reply-Messages, concatenated (RFC 2865, section 5.18); invalid UTF-8 is replaced.
 #[must_use]
 pub fn read_message(packet: &Packet<'_>) -> Option<Box<str>> {
     let mut octets = Vec::new();

@@ -1,4 +1,4 @@
-//! The servers of a client, and its limits.
+//! Configuration of a client: its servers and its limits. Start reading at [`Config`].
 
 use core::net::SocketAddr;
 
@@ -6,31 +6,32 @@ use base::{Duration, Redacted};
 
 use super::request::Nas;
 
-/// Servers that a client may have.
+/// The most servers of a client.
 pub const SERVERS_MAX: usize = 16;
-/// Sockets that a client may use for one service: 256 requests outstanding on each.
+/// The most sockets for one service: 256 requests can be outstanding on each.
 pub const SOCKETS_MAX: u16 = 1_024;
 
-/// A client.
+/// Configuration of a client.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Who asks.
+    /// The identity sent in requests.
     pub nas: Nas,
-    /// Whom it asks: the first that lives.
+    /// The servers; the first live one is asked.
     pub servers: Vec<ServerConfig>,
-    /// Requests that may be outstanding. The next ones wait.
+    /// The most outstanding requests; further ones wait.
     pub outstanding_max: usize,
-    /// Requests that may wait for others to end. The next one is refused.
+    /// The most waiting requests; further ones are refused.
     pub waiting_max: usize,
-    /// A request fails that had to wait for so long.
+    /// A request fails after waiting this long.
     pub waiting_time: Duration,
-    /// Whether Acct-Delay-Time is sent (RFC 2866, section 5.2), for servers that do not look at Event-Timestamp. It
-    /// changes with each repetition, which then needs an identifier of its own, and the server takes it for a new one.
+    /// Whether to send Acct-Delay-Time (RFC 2866, section 5.2), for servers that ignore Event-Timestamp. Its
+    /// value changes with each retransmission, so each needs an identifier of its own, and the server treats it
+    /// as a new request.
     pub acct_delay_time: bool,
 }
 
 impl Config {
-    /// A client with the usual limits and no server.
+    /// A client with default limits and no server.
     #[must_use]
     pub fn new(nas: Nas) -> Self {
         Self {
@@ -43,10 +44,10 @@ impl Config {
         }
     }
 
-    /// Whether a client can work so.
+    /// Validates the configuration.
     ///
     /// # Errors
-    /// What it cannot work with.
+    /// What is invalid.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.servers.len() > SERVERS_MAX {
             return Err(ConfigError::Servers);
@@ -91,35 +92,35 @@ impl Config {
     }
 }
 
-/// A server.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// What an operator calls it.
+    /// The operator's name for it.
     pub name: Box<str>,
-    /// Where it authenticates, usually port 1812; none: it does not.
+    /// Its authentication address, usually port 1812; `None` if it does not authenticate.
     pub authentication: Option<SocketAddr>,
-    /// Where it takes accounts, usually port 1813; none: it does not.
+    /// Its accounting address, usually port 1813; `None` if it does not do accounting.
     pub accounting: Option<SocketAddr>,
-    /// The secret that it shares with us.
+    /// The shared secret.
     pub secret: Redacted<Box<[u8]>>,
-    /// The first repetition comes after so long, each further one after twice as long, up to 16 s; all within a tenth
-    /// of that (RFC 5080, section 2.2.1: IRT and MRT).
+    /// Time before the first retransmission. It doubles with each further one, up to 16 s, and varies randomly
+    /// by up to a tenth (RFC 5080, section 2.2.1: IRT and MRT).
     pub timeout: Duration,
-    /// So many times it is sent a request before the next server is (RFC 5080, section 2.2.1: MRC).
+    /// Transmissions before moving to the next server (RFC 5080, section 2.2.1: MRC).
     pub transmissions: u8,
-    /// It is dead when so many times in a row a time-out passed without a sign of life since.
+    /// The server is declared dead after that many consecutive timeouts without a reply.
     pub dead_after: u8,
-    /// So often is one request tried at a dead server.
+    /// Interval between probes of a dead server.
     pub dead_time: Duration,
-    /// Whether replies to Access-Requests without Message-Authenticator are discarded. Only a server that must not
-    /// send any is reason to say no: without it, who sits between can forge them.
+    /// Whether to discard replies to Access-Requests without Message-Authenticator. Disable this only for a
+    /// server that cannot send it: without it, an attacker on the path can forge replies.
     pub require_message_authenticator: bool,
-    /// So many sockets may be used: 256 requests outstanding for each.
+    /// The most sockets for it: 256 requests can be outstanding on each.
     pub sockets_max: u16,
 }
 
 impl ServerConfig {
-    /// A server with the usual times.
+    /// A server with default timers.
     #[must_use]
     pub fn new(name: &str, secret: &[u8]) -> Self {
         Self {
@@ -137,31 +138,31 @@ impl ServerConfig {
     }
 }
 
-/// What a client cannot work with.
+/// Why a client's configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Too many servers.
     #[error("more than {SERVERS_MAX} servers")]
     Servers,
-    /// A request must say who asks (RFC 2865, section 4.1).
+    /// Neither a name nor an address identifies the NAS (RFC 2865, section 4.1).
     #[error("neither a NAS identifier nor a NAS address")]
     Nameless,
-    /// An identifier that no attribute has room for.
+    /// The NAS-Identifier does not fit an attribute.
     #[error("a NAS identifier of more than 253 octets")]
     Identifier,
     /// An empty secret (RFC 2865, section 3).
     #[error("server {0}: an empty secret")]
     Secret(Box<str>),
-    /// It would never be asked, or be dead at once.
+    /// The server would never be asked, or declared dead immediately.
     #[error("server {0}: zero transmissions, or dead after zero time-outs")]
     Never(Box<str>),
-    /// A time-out that no reply can be in time for.
+    /// A timeout too short for any reply.
     #[error("server {0}: a time-out below 1 ms")]
     Timeout(Box<str>),
-    /// A number of sockets that cannot be.
+    /// An invalid number of sockets.
     #[error("server {0}: sockets must be 1 to {SOCKETS_MAX}")]
     Sockets(Box<str>),
-    /// Replies could not be told apart.
+    /// Two servers share an address, so their replies could not be distinguished.
     #[error("address {0} is used twice")]
     Address(SocketAddr),
 }

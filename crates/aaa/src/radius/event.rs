@@ -1,4 +1,4 @@
-//! What became of a request, where a datagram is to go, and why one was ignored.
+//! Events of a client: outcomes of requests, destinations of datagrams, and why a datagram was ignored.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -7,7 +7,7 @@ use wire::radius::ParseError;
 
 use crate::Profile;
 
-/// What a server is for.
+/// A server's purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Access-Requests.
@@ -20,7 +20,7 @@ impl Purpose {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Authentication, Self::Accounting];
 
-    /// The word for it.
+    /// The purpose's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,96 +30,96 @@ impl Purpose {
     }
 }
 
-/// What the owner should know. Each token that was taken comes back exactly once.
+/// An event for the owner. Each accepted token is returned exactly once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It may come in.
+    /// The subscriber may connect.
     Accepted {
-        /// The owner's.
+        /// The owner's token.
         token: u64,
-        /// What it gets.
+        /// The settings of its session.
         profile: Box<Profile>,
-        /// Reply-Message: what it may be told.
+        /// Reply-Message: a text for the subscriber.
         message: Option<Box<str>>,
     },
-    /// It may not.
+    /// The subscriber may not connect.
     Rejected {
-        /// The owner's.
+        /// The owner's token.
         token: u64,
-        /// Who says so.
+        /// The reason.
         why: Rejection,
-        /// Reply-Message: what it may be told.
+        /// Reply-Message: a text for the subscriber.
         message: Option<Box<str>>,
     },
-    /// Nobody said whether it may.
+    /// No server decided.
     Failed {
-        /// The owner's.
+        /// The owner's token.
         token: u64,
-        /// Why not.
+        /// The reason.
         why: Failure,
     },
-    /// A server has the record.
+    /// A server has stored the record.
     Recorded {
-        /// The owner's.
+        /// The owner's token.
         token: u64,
     },
-    /// No server took the record; it is to be tried again later.
+    /// No server stored the record; retry it later.
     RecordFailed {
-        /// The owner's.
+        /// The owner's token.
         token: u64,
-        /// Why not.
+        /// The reason.
         why: Failure,
     },
-    /// A server gave no sign of life for too long: others are asked.
+    /// A server has not replied for too long; other servers are asked.
     ServerDead {
-        /// Its place in the configuration.
+        /// Its index in the configuration.
         server: usize,
-        /// What for.
+        /// Its purpose.
         purpose: Purpose,
     },
-    /// A dead server answered.
+    /// A dead server replied.
     ServerUp {
-        /// Its place in the configuration.
+        /// Its index in the configuration.
         server: usize,
-        /// What for.
+        /// Its purpose.
         purpose: Purpose,
     },
 }
 
-/// Who refused a subscriber.
+/// Why a subscriber was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// The server: Access-Reject.
     #[error("rejected by the server")]
     Server,
-    /// The server asks for more (Access-Challenge), which PAP and CHAP cannot give: a rejection (RFC 2865, section
-    /// 4.4).
+    /// The server sent an Access-Challenge, which PAP and CHAP cannot answer: treated as a rejection (RFC 2865,
+    /// section 4.4).
     #[error("the server asks for more, which cannot be asked of the subscriber")]
     Challenge,
-    /// It grants a Service-Type that is not there (RFC 2865, section 5.6).
+    /// It grants an unavailable Service-Type (RFC 2865, section 5.6).
     #[error("the server grants Service-Type {0}, which is not here")]
     Service(u32),
-    /// It grants a Framed-Protocol that is not there (RFC 2865, section 5.7).
+    /// It grants an unavailable Framed-Protocol (RFC 2865, section 5.7).
     #[error("the server grants Framed-Protocol {0}, which is not here")]
     Protocol(u32),
-    /// An attribute's value has an impossible length (RFC 2865, section 5), or says what cannot be given.
+    /// An attribute's value has an invalid length (RFC 2865, section 5), or cannot be honoured.
     #[error("attribute {0} of the server's reply cannot be honoured")]
     Attribute(u8),
 }
 
-/// Why nobody answered.
+/// Why no server decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// No server answered.
     #[error("no server answered")]
     NoAnswer,
-    /// It waited for too long behind others.
+    /// It waited too long for an identifier.
     #[error("too many requests wait for the servers")]
     Overloaded,
-    /// There were replies, but whoever sent them does not know the secret.
+    /// There were replies, but their sender does not know the secret.
     #[error("replies with a bad authenticator (secret wrong?)")]
     BadAuthenticator,
-    /// There were replies with a Message-Authenticator that is not theirs.
+    /// There were replies with a wrong Message-Authenticator.
     #[error("replies with a bad Message-Authenticator (secret wrong?)")]
     BadSignature,
     /// There were replies without Message-Authenticator.
@@ -127,30 +127,30 @@ pub enum Failure {
     Unsigned,
 }
 
-/// Why a request was not taken; no event will come for it.
+/// Why a request was refused; no event will follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Too many wait already.
+    /// Too many requests are waiting.
     #[error("too many requests wait for the servers")]
     Full,
-    /// No server has that purpose.
+    /// No server is configured for that purpose.
     #[error("no server is configured for it")]
     NoServer,
-    /// A value that no attribute has room for.
+    /// A value does not fit its attribute.
     #[error("a name, password or challenge is too long")]
     TooLong,
-    /// Octets that are no record.
+    /// The bytes are not a record.
     #[error("not a record: {0}")]
     Malformed(ParseError),
 }
 
-/// Where a datagram is to go.
+/// The destination of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// The server's place in the configuration.
+    /// The server's index in the configuration.
     pub server: usize,
-    /// From which socket: 0, 1, … The owner opens one when it is first named. All servers may share it, and then each
-    /// needs one for each address family; or each server has its own.
+    /// The socket to send from: 0, 1, … The owner opens a socket when it is first named. All servers may share
+    /// a socket, which then needs one instance per address family; or each server has its own.
     pub socket: u32,
     /// The server's address.
     pub peer: SocketAddr,
@@ -159,27 +159,27 @@ pub struct Transmit {
 /// Why a datagram was ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discard {
-    /// Its source is no server.
+    /// Its source is not a configured server.
     UnknownServer,
-    /// Its lengths are impossible (RFC 2865, section 3).
+    /// Its lengths are invalid (RFC 2865, section 3).
     Malformed(ParseError),
-    /// It is no reply to what is sent there.
+    /// Its code is not a reply to what is sent to that address.
     Code(u8),
-    /// No request has this identifier on this socket: it is late, or twice.
+    /// No request has this identifier on this socket: the reply is late or repeated.
     UnknownId,
-    /// It is not from who knows the secret, or for an older request.
+    /// Its sender does not know the secret, or it answers an older request.
     BadAuthenticator,
     /// Its Message-Authenticator is wrong.
     BadSignature,
-    /// It has no Message-Authenticator, and must have one.
+    /// It has no Message-Authenticator, which is required.
     Unsigned,
 }
 
 impl Discard {
-    /// How many reasons a server's counters have.
+    /// The number of reasons in a server's counters.
     pub const REASONS: usize = 6;
 
-    /// The words for a server's counters, in their order.
+    /// The names of a server's discard counters, in order.
     pub const NAMES: [&'static str; Self::REASONS] = [
         "malformed",
         "unexpected code",
@@ -189,7 +189,7 @@ impl Discard {
         "no Message-Authenticator",
     ];
 
-    /// Its place among a server's counters; none if it is from no server.
+    /// Its index in a server's counters; `None` if it belongs to no server.
     #[must_use]
     pub const fn index(self) -> Option<usize> {
         match self {

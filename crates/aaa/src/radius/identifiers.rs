@@ -1,4 +1,4 @@
-//! Which request an identifier stands for. An identifier has 8 bits, and each socket has all of them.
+//! Maps identifiers to requests. An identifier has 8 bits, and every socket has its own 256.
 
 use std::collections::VecDeque;
 
@@ -12,11 +12,11 @@ pub(super) struct Identifier {
     pub(super) id: u8,
 }
 
-/// The identifiers of one service. The one that is free for longest is taken first, so that a server's memory of an
-/// old request and an old request's late reply meet a new request as late as can be.
+/// The identifiers of one service. The one free for longest is used first, so that a server's memory of an old
+/// request, or a late reply to it, is unlikely to meet a new request.
 pub(super) struct Identifiers {
     free: VecDeque<Identifier>,
-    /// By socket and identifier, the request.
+    /// The request, by socket and identifier.
     taken: Vec<[u32; 256]>,
     sockets_max: u16,
 }
@@ -30,12 +30,13 @@ impl Identifiers {
         }
     }
 
-    /// Whether one can be taken.
+    /// Whether an identifier is free.
     pub(super) fn has_free(&self) -> bool {
         !self.free.is_empty() || self.taken.len() < usize::from(self.sockets_max)
     }
 
-    /// Takes one, on a further socket where those in use have none. It stands for no request before it is told which.
+    /// Allocates an identifier, on a further socket if those in use have none. It belongs to no request until
+    /// [`Identifiers::assign`].
     pub(super) fn take(&mut self) -> Option<Identifier> {
         if self.free.is_empty() && self.has_free() {
             let socket = self.taken.len() as u16;
@@ -46,21 +47,21 @@ impl Identifiers {
         self.free.pop_front()
     }
 
-    /// Says for which request one was taken.
+    /// Assigns an allocated identifier to a request.
     pub(super) fn assign(&mut self, identifier: Identifier, request: u32) {
         if let Some(place) = self.place(identifier) {
             *place = request;
         }
     }
 
-    /// The request that it stands for.
+    /// The request with this identifier.
     pub(super) fn find(&self, identifier: Identifier) -> Option<u32> {
         let socket = self.taken.get(usize::from(identifier.socket))?;
         let request = socket[usize::from(identifier.id)];
         (request != NONE).then_some(request)
     }
 
-    /// Gives one back.
+    /// Frees an identifier.
     pub(super) fn release(&mut self, identifier: Identifier) {
         if let Some(place) = self.place(identifier) {
             *place = NONE;

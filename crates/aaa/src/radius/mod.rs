@@ -1,19 +1,20 @@
 //! A client of RADIUS servers (RFC 2865, RFC 2866), as one machine without I/O.
 //!
-//! - [`Client`]: asks and reports, with as many requests outstanding as there are identifiers on as many sockets as it
-//!   may use; repeats (RFC 5080, section 2.2.1), goes on to the next server, and knows which are dead.
-//! - [`config`]: its servers.
-//! - [`request`]: who asks, and what it says of a subscriber.
-//! - [`accept`]: what an Access-Accept grants. [`route`]: the text of Framed-Route.
-//! - [`event`]: what became of a request, and why a datagram was ignored.
-//! - [`views`]: what an operator sees.
+//! - [`Client`]: sends requests and reports results, with 256 requests outstanding per socket. It retransmits
+//!   (RFC 5080, section 2.2.1), moves to the next server, and tracks which servers are dead. Start reading
+//!   here.
+//! - [`config`]: its servers and limits.
+//! - [`request`]: the NAS's identity, and what a request says about a subscriber.
+//! - [`accept`]: parsing an Access-Accept. [`route`]: the text of Framed-Route.
+//! - [`event`]: outcomes of requests, and why a datagram was ignored.
+//! - [`views`]: statistics for operators.
 //!
-//! `examples/radius_client.rs` is the smallest program around it.
+//! `examples/radius_client.rs` is the smallest program that uses it.
 //!
-//! A reply belongs to a request by its server, socket and identifier, and because the secret says so: each Response
-//! Authenticator is verified against its own request, so that a late reply never answers a later request.
+//! A reply is matched to a request by server, socket and identifier, and then verified with the secret: each
+//! Response Authenticator is checked against its own request, so a late reply never answers a later request.
 //!
-//! Left out: challenges (an Access-Challenge is a refusal), EAP, Status-Server, RADIUS over TLS.
+//! Left out: challenges (an Access-Challenge is treated as a rejection), EAP, Status-Server, RADIUS over TLS.
 
 pub mod accept;
 mod client;

@@ -1,10 +1,10 @@
-//! The client's own random stream, from the seed that its owner drew.
+//! The client's own random stream, from the seed that its owner supplied.
 
 use base::Duration;
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 
-/// A cryptographic generator: Request Authenticators are not to be guessed (RFC 2865, section 3).
+/// A cryptographic generator: Request Authenticators must be unpredictable (RFC 2865, section 3).
 pub(super) struct Random(ChaCha12Rng);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
         bytes
     }
 
-    /// A span that differs from `span` by up to a tenth.
+    /// A random duration within a tenth of `span`.
     pub(super) fn about(&mut self, span: Duration) -> Duration {
         let tenth = span.as_nanos() / 10;
         let below = (u128::from(self.0.next_u64()) * u128::from(2 * tenth + 1)) >> 64;

@@ -1,4 +1,5 @@
-//! Who asks, and what it says of a subscriber: in Access-Requests (RFC 2865, section 4.1) and, the same, in accounting.
+//! The NAS's identity and a request's description of a subscriber, in Access-Requests (RFC 2865, section 4.1)
+//! and accounting alike.
 //!
 //! Implements parts of RFC 2869, section 5.17; RFC 3162, section 2.1.
 
@@ -18,10 +19,11 @@ use crate::accounting::SessionId;
 
 /// The longest password (RFC 2865, section 5.2).
 pub const PASSWORD_OCTETS_MAX: usize = 128;
-/// Octets of a text of ours or a peer's that are sent. The rest is cut off, so that a long number costs no request.
+/// The longest text of ours or a peer's that is sent, in octets. Longer ones are truncated, so that a long
+/// telephone number does not fail the request.
 const TEXT_OCTETS_MAX: usize = 252;
 
-/// Who asks (RFC 2865, section 4.1): one of the two at least.
+/// The NAS's identity (RFC 2865, section 4.1): at least one of the two.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Nas {
     /// NAS-Identifier.
@@ -31,7 +33,7 @@ pub struct Nas {
 }
 
 impl Nas {
-    /// A client that gives its name and no address.
+    /// A NAS with a name and no address.
     #[must_use]
     pub fn named(identifier: &str) -> Self {
         Self {
@@ -41,18 +43,18 @@ impl Nas {
     }
 }
 
-/// Where a subscriber is connected. What is empty is not sent; what is too long for an attribute is cut.
+/// Where a subscriber is connected. Empty values are not sent; values too long for an attribute are truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Line<'a> {
-    /// NAS-Port: a number of ours.
+    /// NAS-Port: a number that we choose.
     pub port: u32,
-    /// NAS-Port-Id: the same in words.
+    /// NAS-Port-Id: the same as text.
     pub port_id: &'a str,
-    /// Calling-Station-Id: from where it calls.
+    /// Calling-Station-Id: the calling number.
     pub calling: &'a [u8],
-    /// Called-Station-Id: what it called.
+    /// Called-Station-Id: the called number.
     pub called: &'a [u8],
-    /// The tunnel that it came through.
+    /// The tunnel of its session.
     pub tunnel: Option<Tunnel<'a>>,
 }
 
@@ -67,44 +69,44 @@ pub struct Tunnel<'a> {
     pub client_name: &'a [u8],
     /// Tunnel-Server-Auth-ID: the LNS's.
     pub server_name: &'a [u8],
-    /// Acct-Tunnel-Connection (RFC 2867, section 4.1): the call's serial number. Only accounts have it.
+    /// Acct-Tunnel-Connection (RFC 2867, section 4.1): the call's serial number. Sent only in accounting.
     pub call: u32,
 }
 
-/// What a subscriber proves that it is who it says with.
+/// The credentials of a subscriber.
 #[derive(Clone, Copy)]
 pub enum Proof<'a> {
     /// A password (PAP), at most 128 octets.
     Pap {
-        /// As it was typed.
+        /// The password in clear.
         password: &'a [u8],
     },
     /// A response (CHAP with MD5).
     Chap {
         /// The identifier of challenge and response.
         identifier: u8,
-        /// What was asked, at most 253 octets.
+        /// The challenge, at most 253 octets.
         challenge: &'a [u8],
-        /// What was answered.
+        /// The response.
         response: &'a [u8; 16],
     },
 }
 
-/// Asks whether a subscriber may come in.
+/// A request to authenticate a subscriber.
 #[derive(Clone, Copy)]
 pub struct AccessRequest<'a> {
     /// The name that it claims, at most 253 octets.
     pub user: &'a [u8],
-    /// What it proves that with.
+    /// Its credentials.
     pub proof: Proof<'a>,
-    /// What its account will be known by (RFC 5176, section 3, wants it here).
+    /// The session ID for its accounting, which RFC 5176, section 3, requires here.
     pub session: SessionId,
-    /// Where it is.
+    /// Where the subscriber is connected.
     pub line: Line<'a>,
 }
 
 impl<'a> AccessRequest<'a> {
-    /// A request about a user and a password, without a session or a line.
+    /// A request with a user name and a password, without a session or a line.
     #[must_use]
     pub fn pap(user: &'a [u8], password: &'a [u8]) -> Self {
         Self {
@@ -115,7 +117,7 @@ impl<'a> AccessRequest<'a> {
         }
     }
 
-    /// Whether there is an attribute for each of its values.
+    /// Whether every value fits an attribute.
     pub(super) fn fits(&self) -> bool {
         let proof = match self.proof {
             Proof::Pap { password } => password.len() <= PASSWORD_OCTETS_MAX,
@@ -124,7 +126,7 @@ impl<'a> AccessRequest<'a> {
         proof && self.user.len() <= 253
     }
 
-    /// Appends the packet: Message-Authenticator first (so that nothing before it can be a forger's).
+    /// Appends the packet, with Message-Authenticator first so that an attacker cannot insert octets before it.
     pub(super) fn write(
         &self,
         out: &mut Vec<u8>,
@@ -169,7 +171,7 @@ pub(super) fn write_password(
 }
 
 impl Nas {
-    /// Appends who asks.
+    /// Appends the NAS's identity.
     pub(crate) fn write(&self, list: &mut List<'_>) {
         if let Some(identifier) = &self.identifier {
             list.attribute(NAS_IDENTIFIER, identifier.as_bytes());
@@ -181,7 +183,7 @@ impl Nas {
 }
 
 impl Line<'_> {
-    /// Appends where a subscriber is.
+    /// Appends where a subscriber is connected.
     pub(crate) fn write(&self, list: &mut List<'_>, session: SessionId) {
         list.integer(SERVICE_TYPE, service::FRAMED)
             .integer(FRAMED_PROTOCOL, framed_protocol::PPP)
@@ -223,14 +225,14 @@ impl Tunnel<'_> {
         }
     }
 
-    /// Appends what only an account says of a tunnel.
+    /// Appends the tunnel attribute that only accounting has.
     pub(crate) fn write_call(&self, list: &mut List<'_>) {
         let mut digits = itoa::Buffer::new();
         list.attribute(ACCT_TUNNEL_CONNECTION, digits.format(self.call).as_bytes());
     }
 }
 
-/// Appends an address in its textual form, without a formatter's cost for the usual family.
+/// Appends an address as text, without a formatter's cost for IPv4.
 fn write_address(list: &mut List<'_>, kind: u8, address: IpAddr) {
     match address {
         IpAddr::V6(address) => {

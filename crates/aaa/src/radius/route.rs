@@ -1,13 +1,13 @@
-//! The text of Framed-Route (RFC 2865, section 5.22) and of Framed-IPv6-Route (RFC 3162, section 2.5).
+//! Parses the text of Framed-Route (RFC 2865, section 5.22) and of Framed-IPv6-Route (RFC 3162, section 2.5).
 
 use core::net::{IpAddr, Ipv4Addr};
 
 use crate::Prefix;
 
-/// The network that the text of a Framed-Route names: `10.1.0.0/16 0.0.0.0 1`. Without a length, an IPv4 network has
-/// that of its class. A length may also be a mask, behind the slash or in the place of the gateway, as some servers
-/// have it. Bits behind the length are cleared. Gateway and metrics do not matter on a link with one other end, but
-/// must be there as addresses and numbers, or not at all.
+/// The network in the text of a Framed-Route, such as `10.1.0.0/16 0.0.0.0 1`. Without a length, an IPv4
+/// network has that of its class. A length may also be a mask, after the slash or in place of the gateway, as
+/// some servers send it. Host bits are cleared. Gateway and metrics do not matter on a point-to-point link, but
+/// must be valid addresses and numbers if present.
 #[must_use]
 pub fn parse_route(text: &str) -> Option<Prefix> {
     let mut words = text.split_ascii_whitespace().peekable();
@@ -47,14 +47,14 @@ fn parse_length(text: &str, address: IpAddr) -> Option<u8> {
     }
 }
 
-/// The length of a mask that is one, and not the address 0.0.0.0.
+/// The length of a valid mask other than 0.0.0.0.
 fn mask_length(text: &str) -> Option<u8> {
     let mask = text.parse::<Ipv4Addr>().ok()?.to_bits();
     let length = mask.leading_ones();
     (length > 0 && mask.count_ones() == length).then_some(length as u8)
 }
 
-/// Eight bits for a network of class A, 16 for B, 24 for C; another address is one host.
+/// Eight bits for a class A network, 16 for B, 24 for C; any other address is one host.
 fn class_length(address: Ipv4Addr) -> u8 {
     match address.octets()[0] {
         0..=127 => 8,
@@ -64,7 +64,7 @@ fn class_length(address: Ipv4Addr) -> u8 {
     }
 }
 
-/// The network of so many bits that an address is in.
+/// The network of that length that contains an address.
 fn cleared(address: IpAddr, length: u8) -> Option<Prefix> {
     let address = match address {
         IpAddr::V4(address) => {
@@ -79,8 +79,8 @@ fn cleared(address: IpAddr, length: u8) -> Option<Prefix> {
     Prefix::new(address, length)
 }
 
-/// The network in the octets of a Framed-IPv6-Prefix or Delegated-IPv6-Prefix (RFC 3162, section 2.3; RFC 4818,
-/// section 3): a reserved octet, a length, and as many octets as that needs, or more.
+/// The network in a Framed-IPv6-Prefix or Delegated-IPv6-Prefix (RFC 3162, section 2.3; RFC 4818, section 3): a
+/// reserved octet, a length, and at least as many octets as that needs.
 #[must_use]
 pub fn parse_ipv6_prefix(value: &[u8]) -> Option<Prefix> {
     let &[_, length, ref octets @ ..] = value else {
@@ -91,7 +91,7 @@ pub fn parse_ipv6_prefix(value: &[u8]) -> Option<Prefix> {
     }
     let mut address = [0; 16];
     address[..octets.len()].copy_from_slice(octets);
-    // Bits behind the length must be zero, and then are nobody else's business.
+    // Bits after the prefix length must be zero; `Prefix::new` checks that.
     Prefix::new(IpAddr::from(address), length)
 }
 

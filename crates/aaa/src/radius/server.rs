@@ -1,4 +1,4 @@
-//! What is known of one server's one purpose: whether it lives, and how it does.
+//! State of one purpose of one server: whether it is alive, its round-trip times, its counters.
 //!
 //! Implements parts of RFC 2865, section 2.6.
 
@@ -15,11 +15,11 @@ pub(super) struct Service {
     pub(super) address: SocketAddr,
     pub(super) identifiers: Identifiers,
     pub(super) counters: Counters,
-    /// Time-outs in a row of what was sent after its last answer.
+    /// Consecutive timeouts of requests sent after its last reply.
     unanswered: u32,
     last_answer: Option<Instant>,
     dead: Option<Death>,
-    /// When it last was waited for in vain.
+    /// When it last timed out.
     failed_at: Instant,
     pub(super) rtt_last: Option<Duration>,
     pub(super) rtt_smoothed: Option<Duration>,
@@ -28,7 +28,7 @@ pub(super) struct Service {
 #[derive(Clone, Copy)]
 struct Death {
     since: Instant,
-    /// When the next request may be tried on it.
+    /// When it may next be probed.
     probe_at: Instant,
 }
 
@@ -47,29 +47,29 @@ impl Service {
         }
     }
 
-    /// Since when it is dead.
+    /// Since when it has been dead.
     pub(super) fn dead_since(&self) -> Option<Instant> {
         self.dead.map(|death| death.since)
     }
 
-    /// When it last was waited for in vain.
+    /// When it last timed out.
     pub(super) fn failed_at(&self) -> Instant {
         self.failed_at
     }
 
-    /// Whether it lives, or has been dead for long enough to be tried.
+    /// Whether it is alive, or due for a probe.
     pub(super) fn is_worth_trying(&self, now: Instant) -> bool {
         self.dead.is_none_or(|death| now >= death.probe_at)
     }
 
-    /// A request goes to it: if it is dead, the next one is not for some time.
+    /// Notes that a request is sent to it; if it is dead, this starts the time until the next probe.
     pub(super) fn try_it(&mut self, now: Instant, dead_time: Duration) {
         if let Some(death) = &mut self.dead {
             death.probe_at = now + dead_time;
         }
     }
 
-    /// A time-out of what was sent at `sent_at`; whether it is dead from now on.
+    /// Notes a timeout of a request sent at `sent_at`; returns whether it has just been declared dead.
     pub(super) fn time_out(
         &mut self,
         now: Instant,
@@ -93,13 +93,13 @@ impl Service {
         dies
     }
 
-    /// It answered, `rtt` after it was asked where that is certain; whether it was dead until now.
+    /// Notes a reply, `rtt` after the request if that is unambiguous; returns whether it was dead until now.
     pub(super) fn answer(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
         self.last_answer = Some(now);
         self.unanswered = 0;
         if let Some(rtt) = rtt {
             self.rtt_last = Some(rtt);
-            // A moving average over some eight answers, as TCP has it.
+            // A moving average over about eight replies, as in TCP.
             let smoothed = self.rtt_smoothed.unwrap_or(rtt).as_nanos();
             let smoothed = smoothed - smoothed / 8 + rtt.as_nanos() / 8;
             self.rtt_smoothed = Some(Duration::from_nanos(smoothed));
@@ -107,7 +107,7 @@ impl Service {
         self.dead.take().is_some()
     }
 
-    /// Counts what was ignored.
+    /// Counts an ignored datagram.
     pub(super) fn discard(&mut self, why: Discard) -> Discard {
         if let Some(index) = why.index() {
             self.counters.discards[index] += 1;

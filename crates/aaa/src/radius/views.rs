@@ -1,4 +1,4 @@
-//! What an operator sees of a client.
+//! Statistics of a client for operators.
 
 use core::net::SocketAddr;
 
@@ -8,20 +8,20 @@ use super::client::Client;
 use super::event::{Discard, Purpose};
 use super::server::Service;
 
-/// What one server was asked for one purpose, and what came of it.
+/// Counters of one purpose of one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Requests sent, without repetitions.
+    /// Requests sent, without retransmissions.
     pub requests: u64,
-    /// Repetitions.
+    /// Retransmissions.
     pub retransmissions: u64,
-    /// Times that a request waited in vain.
+    /// Timeouts of a request.
     pub timeouts: u64,
-    /// Requests that the server was given up for.
+    /// Requests moved away from the server without a reply.
     pub given_up: u64,
     /// Access-Accept.
     pub accepts: u64,
-    /// Access-Accept that granted what is not here, taken as a rejection.
+    /// Access-Accepts treated as a rejection because they granted something unavailable.
     pub unusable_accepts: u64,
     /// Access-Reject.
     pub rejects: u64,
@@ -31,56 +31,56 @@ pub struct Counters {
     pub recorded: u64,
     /// Attributes of replies that were ignored.
     pub attributes_ignored: u64,
-    /// Acct-Interim-Interval below a minute, raised.
+    /// Acct-Interim-Interval values below a minute, raised.
     pub intervals_raised: u64,
-    /// Times that it died.
+    /// How often it was declared dead.
     pub deaths: u64,
-    /// What was ignored, as [`Discard::NAMES`].
+    /// Ignored datagrams, in the order of [`Discard::NAMES`].
     pub discards: [u64; Discard::REASONS],
 }
 
-/// A client.
+/// State and counters of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Requests at servers.
+    /// Requests outstanding at servers.
     pub outstanding: usize,
-    /// Requests that wait for others to end.
+    /// Requests waiting for others to end.
     pub waiting: usize,
-    /// Requests that were not taken.
+    /// Requests refused.
     pub refused: u64,
     /// Requests that no server answered in time.
     pub failed: u64,
-    /// Datagrams that came from no server.
+    /// Datagrams from unknown sources.
     pub unknown_server: u64,
 }
 
-/// One server's one purpose.
+/// One purpose of one server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceView<'a> {
-    /// Its place in the configuration.
+    /// Its index in the configuration.
     pub server: usize,
-    /// What an operator calls it.
+    /// The operator's name for it.
     pub name: &'a str,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Where it is.
+    /// Its address.
     pub address: SocketAddr,
-    /// Since when it is dead.
+    /// Since when it has been dead.
     pub dead_since: Option<Instant>,
-    /// Requests that it has.
+    /// Requests outstanding at it.
     pub outstanding: usize,
     /// Sockets used for it.
     pub sockets: u16,
-    /// The last round trip that was certain.
+    /// The last unambiguous round-trip time.
     pub rtt_last: Option<Duration>,
-    /// The average of the last some eight.
+    /// The average of about the last eight.
     pub rtt_smoothed: Option<Duration>,
-    /// All that is counted.
+    /// Its counters.
     pub counters: Counters,
 }
 
 impl Client {
-    /// Its servers, each once for each of its purposes.
+    /// Its servers, each once per purpose.
     pub fn services(&self) -> impl Iterator<Item = ServiceView<'_>> {
         self.services_by_purpose()
             .map(|(server, name, purpose, service)| view(server, name, purpose, service))

@@ -1,20 +1,20 @@
-//! What a peer shows to prove who it is.
+//! A peer's credentials, and checking them against a password (RFC 1334, RFC 1994).
 
 use md5::{Digest, Md5};
 
 use super::{PASSWORD_OCTETS_MAX, Reject};
 
-/// Stands in for the password of a user that is not there, so that asking for one costs the same.
+/// Replaces the password of an unknown user, so that checking one takes the same time.
 pub(super) const DECOY: &[u8] = b"nobody's password";
 
-/// What a peer shows beside its name.
+/// The credentials that a peer sends with its name.
 #[derive(Clone, Copy)]
 pub enum Proof<'a> {
-    /// Nothing.
+    /// No credentials.
     None,
     /// The password (RFC 1334, section 2.2.1).
     Pap(&'a [u8]),
-    /// What it made of our challenge and the password with MD5 (RFC 1994, section 4.1).
+    /// The MD5 response to our challenge (RFC 1994, section 4.1).
     Chap {
         /// The identifier of the Challenge and of the Response.
         identifier: u8,
@@ -36,10 +36,10 @@ impl core::fmt::Debug for Proof<'_> {
 }
 
 impl Proof<'_> {
-    /// Whether it was made with the password.
+    /// Checks whether the credentials match the password.
     ///
     /// # Errors
-    /// Why it was not.
+    /// Why they do not.
     pub(super) fn check(&self, password: &[u8]) -> Result<(), Reject> {
         let is_equal = match *self {
             Self::None => return Err(Reject::NoProof),
@@ -67,7 +67,7 @@ impl Proof<'_> {
     }
 }
 
-/// Whether two texts are the same, in a time that depends on neither.
+/// Compares two texts in constant time.
 fn is_equal(given: &[u8], right: &[u8]) -> bool {
     let padded = |text: &[u8]| {
         let mut padded = [0_u8; PASSWORD_OCTETS_MAX];

@@ -1,4 +1,4 @@
-//! Reads a users file section by section: the memory that one section needs to be parsed is freed before the next.
+//! Parses a users file section by section; the memory for one section is freed before the next.
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, Ipv4Addr};
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Result<Users, Faults> {
     notes.finish(users).map(|(users, _)| users)
 }
 
-/// A text cut before each line that begins with a bracket: the head, then one section each.
+/// A text split before each line that starts with a bracket: the head, then one section each.
 struct Sections<'t> {
     text: &'t str,
     from: usize,
@@ -58,7 +58,7 @@ impl Iterator for Sections<'_> {
 struct Reader {
     texts: Vec<u8>,
     entries: Vec<Entry>,
-    /// Where each user starts in the text, for a fault of one that repeats it.
+    /// The line of each user, for reporting duplicates.
     places: Vec<usize>,
     terms: HashMap<Terms, u32, FixedState>,
     routes: Vec<Prefix>,
@@ -66,11 +66,11 @@ struct Reader {
     hasher: FixedState,
     /// Users with a fixed address.
     fixed: HashMap<Ipv4Addr, u32, FixedState>,
-    /// Sections read, including those with faults.
+    /// Sections seen, including faulty ones.
     count: usize,
 }
 
-/// A user while its keys are read, and the places of those that may be at fault later.
+/// A user while its keys are read, with the position of each value that a later check may reject.
 struct Draft<'t> {
     name: At<&'t str>,
     password: &'t str,

@@ -46,7 +46,7 @@ fn faults(text: &str) -> Vec<String> {
     faults.lines()
 }
 
-/// A user with this line beside name and password; the line is the fourth.
+/// The faults of a user with this line beside name and password; the line is the file's fourth.
 fn faults_of(line: &str) -> Vec<String> {
     faults(&format!(
         "[[user]]\nname = \"a\"\npassword = \"p\"\n{line}\n"

@@ -1,4 +1,4 @@
-//! Records, and their way to a server.
+//! Accounting records and their delivery to a server.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -187,7 +187,7 @@ fn octets_that_are_no_record_are_refused() {
     assert_eq!(long, Err(Refused::TooLong));
 }
 
-/// A delivery in front of a client, and a disk.
+/// A delivery, a client and a simulated disk.
 struct Edge {
     lab: Lab,
     delivery: Delivery,
@@ -255,7 +255,7 @@ impl Edge {
     }
 }
 
-/// Sessions with a Start, an Interim-Update and a Stop each; the token says which.
+/// Adds sessions with a Start, an Interim-Update and a Stop each; the token encodes which.
 fn fill(edge: &mut Edge, sessions: u64) {
     for number in 0..sessions {
         let usage = Usage::default();
@@ -287,7 +287,7 @@ fn every_record_arrives_in_its_session_s_order_when_the_server_comes_back() {
         fill(&mut edge, 60);
         edge.run_for(100);
         assert_eq!(edge.disk.len(), 180);
-        // While nothing comes through, one is tried now and then.
+        // While no record is accepted, one is tried at intervals.
         let tried: HashSet<_> = edge.lab.servers[0].got.iter().collect();
         assert!(tried.len() <= 16 + 7, "{} records tried", tried.len());
         edge.lab.servers[0].how = How::Lossy;

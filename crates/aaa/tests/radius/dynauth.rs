@@ -1,4 +1,4 @@
-//! Disconnect-Requests (RFC 5176): believed, understood, answered once.
+//! Disconnect-Requests (RFC 5176): validated, parsed, answered once.
 
 use aaa::accounting::{Authentic, SessionId, Subscriber};
 use aaa::dynauth::{Answer, Dynauth, DynauthClient, DynauthConfig, DynauthDiscard};
@@ -49,7 +49,7 @@ fn handle(dynauth: &mut Dynauth, bytes: &[u8], at_s: u64) -> Result<(), DynauthD
     dynauth.handle(Datagram { route, bytes }, now, WALL_S + at_s)
 }
 
-/// The code and the Error-Cause of the reply that is there, which is held against its request.
+/// The code and the Error-Cause of the pending reply, which is checked against its request.
 fn reply(dynauth: &mut Dynauth, request: &[u8]) -> Option<(u8, Option<u32>)> {
     let mut out = Vec::new();
     let route = dynauth.poll_transmit(&mut out)?;
@@ -64,7 +64,7 @@ fn reply(dynauth: &mut Dynauth, request: &[u8]) -> Option<(u8, Option<u32>)> {
     Some((reply.code(), cause))
 }
 
-/// The Error-Cause that a Disconnect-Request with these attributes is refused with at once.
+/// The Error-Cause of the immediate NAK for a Disconnect-Request with these attributes.
 fn refusal(attributes: &[(u8, &[u8])]) -> Option<u32> {
     let mut dynauth = dynauth();
     let bytes = request(code::DISCONNECT_REQUEST, 1, attributes);

@@ -1,4 +1,4 @@
-//! What a request says, and what an Access-Accept grants.
+//! The contents of a request, and the parsing of an Access-Accept.
 
 use aaa::accounting::SessionId;
 use aaa::radius::accept::read_accept;

@@ -1,4 +1,4 @@
-//! A client in virtual time, with servers that behave as they are told to.
+//! A client in virtual time, with servers of configurable behaviour.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -14,14 +14,14 @@ use wire::radius::{Packet, Writer, code};
 pub(crate) const SECRET: &[u8] = b"a secret of the test";
 pub(crate) const RTT: Duration = Duration::from_millis(20);
 
-/// What a server does with a request.
+/// How a server treats a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     Accept,
     Reject,
     Challenge,
     Silent,
-    /// Answers after the first time-out.
+    /// Answers after the first timeout.
     Slow,
     /// Loses every other request, or answer.
     Lossy,
@@ -31,7 +31,7 @@ pub(crate) enum How {
     ImpossibleLength,
     Unsigned,
     Twice,
-    /// Answers the request that had this identifier before.
+    /// Answers the previous request with this identifier.
     Stale,
 }
 
@@ -57,9 +57,9 @@ pub(crate) struct Server {
     pub(crate) how: How,
     /// Attributes of its Access-Accept.
     pub(crate) grants: Vec<(u8, Vec<u8>)>,
-    /// Every request that it got, retransmissions too.
+    /// Every received request, including retransmissions.
     pub(crate) got: Vec<Vec<u8>>,
-    /// The latest authenticator with an identifier, and the one before.
+    /// The last two authenticators used with an identifier.
     last: HashMap<(u32, u8), [[u8; 16]; 2]>,
 }
 
@@ -137,7 +137,7 @@ impl Lab {
         self.client.authenticate(self.now, &request, token).unwrap();
     }
 
-    /// Runs to a time; everything is drained.
+    /// Runs until a time and drains everything.
     pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
             self.drain();
@@ -172,7 +172,7 @@ impl Lab {
             local,
             socket,
         };
-        // What is wrong with a datagram, the counters say.
+        // The counters record why a datagram is ignored.
         let _ = self.client.handle(Datagram { route, bytes }, self.now);
         self.drain();
     }
@@ -228,7 +228,7 @@ impl Lab {
         }
     }
 
-    /// What became of each token; each may have one end only.
+    /// The outcome of each token; each must have exactly one.
     pub(crate) fn ends(&self) -> BTreeMap<u64, Event> {
         let mut ends = BTreeMap::new();
         for (_, event) in &self.events {
@@ -246,7 +246,7 @@ impl Lab {
         ends
     }
 
-    /// Nothing is held any more.
+    /// Checks that nothing is held any more.
     pub(crate) fn assert_idle(&self) {
         let totals = self.client.totals();
         assert_eq!((totals.outstanding, totals.waiting), (0, 0));
@@ -297,7 +297,7 @@ impl Server {
     }
 }
 
-/// What must hold of every request.
+/// Checks the properties that every request must have.
 fn check_request(packet: &Packet<'_>) {
     let authenticator = packet.authenticator();
     if packet.code() == code::ACCOUNTING_REQUEST {

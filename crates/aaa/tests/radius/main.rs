@@ -1,4 +1,5 @@
-//! A RADIUS client among servers that answer, are silent, slow or lie (RFC 2865, RFC 2866, RFC 5080).
+//! A RADIUS client with servers that answer, are silent, are slow or send wrong replies (RFC 2865, RFC 2866,
+//! RFC 5080).
 
 mod accounts;
 mod dynauth;

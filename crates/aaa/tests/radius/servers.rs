@@ -1,4 +1,4 @@
-//! Servers that do not answer as they should.
+//! Servers that misbehave.
 
 use aaa::radius::{Discard, Event, Failure, Purpose, Refused, Rejection};
 use base::{Duration, Machine};
@@ -12,7 +12,7 @@ fn failure(event: &Event) -> Option<Failure> {
     }
 }
 
-/// What one request to one server ends with.
+/// The outcome of one request to one server.
 fn outcome(how: How) -> (Lab, Event) {
     let mut lab = Lab::new(config(1), &[how], 1);
     lab.ask(5);
@@ -157,7 +157,7 @@ fn the_next_server_is_asked_when_the_first_is_silent_and_at_once_when_it_is_dead
     for token in 0..10 {
         lab.ask(token);
     }
-    // All of the first time-outs come within 1.8 to 2.2 s; with the third of them it is dead.
+    // All first timeouts occur between 1.8 and 2.2 s; the third one makes the server dead.
     lab.run_for(3);
     let dead = Event::ServerDead {
         server: 0,
@@ -165,7 +165,7 @@ fn the_next_server_is_asked_when_the_first_is_silent_and_at_once_when_it_is_dead
     };
     let (at, _) = lab.events.iter().find(|(_, event)| *event == dead).unwrap();
     assert!(at.since(begin) <= Duration::from_millis(2_210), "{at:?}");
-    // The two that timed out before it was dead come again after 4 s.
+    // The two that timed out before it was dead are retransmitted after 4 s.
     lab.run_for(6);
     let ends = lab.ends();
     assert_eq!(ends.len(), 10);

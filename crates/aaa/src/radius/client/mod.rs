@@ -1,6 +1,6 @@
-//! The client. A request is one entry of a slab with one timer: it waits for a place, or is at a server under an
-//! identifier. It goes through the files here in this order: this one takes it, `place` finds it a server, `repeat`
-//! repeats it or moves it on, `receive` ends it.
+//! The RADIUS client. A request is one entry of a slab with one timer: it waits for a server, or is outstanding
+//! at a server under an identifier. It passes through the files here in this order: this one accepts it,
+//! `place` finds it a server, `repeat` retransmits it or moves it to the next server, `receive` ends it.
 //!
 //! Implements parts of RFC 2865, section 2.
 
@@ -24,16 +24,16 @@ use super::request::AccessRequest;
 use super::server::Service;
 use super::views::Totals;
 
-/// Octets that are left free in a record for Acct-Delay-Time.
+/// Octets reserved in a record for Acct-Delay-Time.
 const DELAY_OCTETS: usize = 6;
-/// Buffers that are kept for the next requests.
+/// Buffers kept for reuse.
 const BUFFERS_MAX: usize = 4_096;
-/// Octets of a buffer that is kept.
+/// The largest buffer that is kept, in octets.
 const BUFFER_OCTETS_MAX: usize = 1_024;
-/// Ticks of the timers.
+/// Resolution of the timers.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A client of RADIUS servers: requests in, what became of each out.
+/// A client of RADIUS servers: takes requests, returns one event per request.
 ///
 /// Callers drain after every mutation: transmits, then events, then the timeout.
 pub struct Client {
@@ -41,51 +41,51 @@ pub struct Client {
     servers: Vec<Server>,
     requests: Slab<Request>,
     timers: Wheel,
-    /// Requests whose datagram is to be sent.
+    /// Requests whose datagram is ready to be sent.
     ready: VecDeque<Key>,
-    /// Requests that wait for a place, by purpose; some may have ended.
+    /// Requests that wait for a server, by purpose; some may have ended.
     waiting: [VecDeque<Key>; 2],
     events: VecDeque<Event>,
-    /// Buffers without content, for datagrams.
+    /// Empty buffers for datagrams.
     buffers: Vec<Vec<u8>>,
     random: Random,
-    /// Hides passwords of requests that wait.
+    /// Key that hides the passwords of waiting requests in memory.
     seal: [u8; 32],
     totals: Totals,
 }
 
-/// A server, with its two services.
+/// A server and its two services.
 struct Server {
     config: ServerConfig,
     services: [Option<Service>; 2],
 }
 
-/// A request from when it is taken until its event.
+/// A request, from its acceptance until its event.
 struct Request {
     token: u64,
     purpose: Purpose,
     place: Option<Place>,
-    /// Servers that did not answer it, as bits.
+    /// Bit set of the servers that did not answer it.
     tried: u16,
-    /// Times that it was sent to this server.
+    /// Transmissions to the current server.
     transmissions: u8,
-    /// Whether its datagram waits to be sent.
+    /// Whether its datagram is ready to be sent.
     is_ready: bool,
-    /// What was wrong with the replies that there were.
+    /// Why the replies received so far were not trusted.
     distrust: Option<Failure>,
     timer: TimerId,
     taken_at: Instant,
     sent_at: Instant,
-    /// What its timer was set to.
+    /// The timeout its timer was last set to.
     patience: Duration,
-    /// The time of the day when it was taken, in seconds since 1970; only accounts have it.
+    /// The time of day when it was accepted, in seconds since 1970; only set for accounting.
     wall_s: u64,
-    /// Whose secret its password is hidden with; none: the client's seal.
+    /// The server whose secret hides its password; `None` for the client's own key.
     written_for: Option<u8>,
     datagram: Vec<u8>,
 }
 
-/// At which server it is, and as what.
+/// The server and identifier under which a request is outstanding.
 #[derive(Clone, Copy)]
 struct Place {
     server: u8,
@@ -93,10 +93,10 @@ struct Place {
 }
 
 impl Client {
-    /// Makes a client. `seed` is 32 random octets; equal seeds and inputs give equal outputs.
+    /// Creates a client. `seed` is 32 random octets; equal seeds and inputs give equal outputs.
     ///
     /// # Errors
-    /// The configuration is one that it cannot work with.
+    /// The configuration is invalid.
     pub fn new(config: Config, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.check()?;
         let servers = config.servers.iter().map(Server::new).collect();
@@ -117,10 +117,11 @@ impl Client {
         })
     }
 
-    /// Asks whether a subscriber may come in. One event with the token comes of it: Accepted, Rejected or Failed.
+    /// Asks whether a subscriber may connect. Results in one event with the token: Accepted, Rejected or
+    /// Failed.
     ///
     /// # Errors
-    /// The request was not taken, and is counted.
+    /// The request was refused, and counted.
     pub fn authenticate(
         &mut self,
         now: Instant,
@@ -146,11 +147,11 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a record, as [`crate::accounting::Record::encode`] made it, now or before a restart. `wall_s` is the time
-    /// of the day, in seconds since 1970. One event with the token comes of it: Recorded or RecordFailed.
+    /// Sends a record encoded by [`crate::accounting::Record::encode`], now or before a restart. `wall_s` is
+    /// the time of day, in seconds since 1970. Results in one event with the token: Recorded or RecordFailed.
     ///
     /// # Errors
-    /// The record was not taken, and is counted.
+    /// The record was refused, and counted.
     pub fn account(
         &mut self,
         now: Instant,
@@ -174,13 +175,13 @@ impl Client {
         Ok(())
     }
 
-    /// Requests that could be taken now.
+    /// How many more requests could be accepted now.
     #[must_use]
     pub fn room(&self) -> usize {
         (self.config.outstanding_max + self.config.waiting_max).saturating_sub(self.requests.len())
     }
 
-    /// What is counted of all servers together.
+    /// Counters over all servers.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals
@@ -202,7 +203,7 @@ impl Client {
         why
     }
 
-    /// Makes a request of a datagram, which goes to its place or waits for one.
+    /// Makes a request from a datagram; it is sent, or waits for a server.
     fn insert(
         &mut self,
         now: Instant,
@@ -236,7 +237,7 @@ impl Client {
         }
     }
 
-    /// A request waits for a place; its timer is set.
+    /// Lets a request wait for a server, and sets its timer.
     fn wait(&mut self, key: Key) {
         if let Some(request) = self.requests.get(key) {
             self.waiting[request.purpose as usize].push_back(key);
@@ -255,7 +256,7 @@ impl Client {
         }
     }
 
-    /// Takes a request out, with all that it holds; who waits gets its place.
+    /// Removes a request and everything it holds; a waiting request takes its identifier.
     fn remove(&mut self, now: Instant, key: Key) -> Option<Request> {
         let request = self.requests.remove(key)?;
         self.timers.cancel(request.timer);
@@ -304,7 +305,7 @@ impl Machine for Client {
     type Event = Event;
     type Discard = Discard;
 
-    /// Takes what came to one of the sockets that [`Transmit`] named.
+    /// Handles a datagram received on one of the sockets that [`Transmit`] named.
     fn handle(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Discard> {
         self.receive(input, now)
     }

@@ -1,4 +1,4 @@
-//! Finding a request a server and an identifier there, and writing it for that server.
+//! Finds a server and an identifier for a request, and encodes the request for that server.
 //!
 //! Implements parts of RFC 2866, section 5.2.
 
@@ -16,9 +16,9 @@ use crate::radius::event::Purpose;
 use crate::radius::request::write_password;
 
 impl Client {
-    /// A server for a request that those in `tried` did not answer: the first that lives and has an identifier free.
-    /// A dead one is tried by one request each dead time. If all are dead, it is the one that failed least recently.
-    /// None: all have as many requests as they can, or there is none left to try.
+    /// A server for a request, other than those in `tried`: the first live one with a free identifier. A dead
+    /// server is probed with one request per dead time. If all are dead, the one whose last failure is oldest.
+    /// `None` if all have as many requests as they can take, or none is left to try.
     pub(super) fn find_place(
         &mut self,
         now: Instant,
@@ -61,7 +61,7 @@ impl Client {
             .map(|(index, _)| index)
     }
 
-    /// Whether a server that lives is left for a request.
+    /// Whether an untried live server is left for a request.
     pub(super) fn has_better(&self, purpose: Purpose, server: u8, tried: u16) -> bool {
         let tried = tried | 1 << server;
         self.servers.iter().enumerate().any(|(index, server)| {
@@ -71,14 +71,14 @@ impl Client {
         })
     }
 
-    /// Whether any server is left for a request.
+    /// Whether any untried server is left for a request.
     pub(super) fn has_untried(&self, purpose: Purpose, tried: u16) -> bool {
         self.servers.iter().enumerate().any(|(index, server)| {
             tried & (1 << index) == 0 && server.services[purpose as usize].is_some()
         })
     }
 
-    /// A request, written for its new place, is sent there for the first time.
+    /// Sends a request for the first time at its new server, for which it has been encoded.
     pub(super) fn enter(&mut self, now: Instant, key: Key, place: Place) {
         let Some(request) = self.requests.get_mut(key) else {
             return;
@@ -94,7 +94,7 @@ impl Client {
         self.send(now, key, timeout);
     }
 
-    /// Sends a request's datagram as it is, and waits for about so long.
+    /// Sends a request's datagram unchanged, and sets its timer to about that long.
     pub(super) fn send(&mut self, now: Instant, key: Key, patience: Duration) {
         let Some(request) = self.requests.get_mut(key) else {
             return;
@@ -112,14 +112,14 @@ impl Client {
         }
     }
 
-    /// Gives a place back.
+    /// Frees an identifier.
     pub(super) fn leave(&mut self, purpose: Purpose, place: Place) {
         self.totals.outstanding -= 1;
         let service = self.service(purpose, place.server);
         service.identifiers.release(place.identifier);
     }
 
-    /// Requests that wait get the places that are free now.
+    /// Gives free identifiers to waiting requests.
     pub(super) fn admit(&mut self, now: Instant) {
         for purpose in Purpose::ALL {
             while let Some(&key) = self.waiting[purpose as usize].front() {
@@ -138,7 +138,7 @@ impl Client {
         }
     }
 
-    /// Writes a request anew for another place.
+    /// Encodes a request again for another server.
     pub(super) fn rewrite(&mut self, now: Instant, key: Key, place: Place) {
         let mut datagram = self.buffer();
         let Some(request) = self.requests.get_mut(key) else {
@@ -160,7 +160,7 @@ impl Client {
         self.keep_buffer(last);
     }
 
-    /// Writes an Access-Request again: its password hidden by another secret and a new authenticator.
+    /// Encodes an Access-Request again: its password hidden with another secret, and a new authenticator.
     fn write_again(
         &mut self,
         out: &mut Vec<u8>,
@@ -194,7 +194,8 @@ impl Client {
         writer.finish(secret).expect("it is as long as before");
     }
 
-    /// Writes an Accounting-Request of a record, or of the last one. To wait it needs no identifier and no secret.
+    /// Encodes an Accounting-Request for a record, given now or earlier. While waiting it needs no identifier
+    /// and no secret.
     pub(super) fn write_account(
         &self,
         out: &mut Vec<u8>,
@@ -227,7 +228,7 @@ impl Client {
     }
 }
 
-/// For how long a record has been trying to reach a server, if that is a second at least.
+/// How long a record has been waiting to reach a server, if at least a second.
 fn delay(mut attributes: Attributes<'_>, wall_s: u64) -> Option<u32> {
     let happened = attributes.find(|attribute| attribute.kind == EVENT_TIMESTAMP)?;
     let delay_s = wall_s.saturating_sub(u64::from(happened.integer()?));

@@ -1,4 +1,4 @@
-//! A reply, or what claims to be one.
+//! Handles a datagram that is, or claims to be, a reply.
 //!
 //! Implements parts of RFC 2865, sections 2.1, 4.3 and 4.4; RFC 2866, section 4.2.
 
@@ -13,7 +13,7 @@ use crate::radius::event::{Discard, Event, Failure, Purpose, Rejection};
 use crate::radius::identifiers::Identifier;
 
 impl Client {
-    /// Ends the request that a datagram answers, or ignores it.
+    /// Ends the request that a datagram answers, or ignores the datagram.
     pub(super) fn receive(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Discard> {
         let Some((server, purpose)) = self.find_server(&input) else {
             self.totals.unknown_server += 1;
@@ -37,7 +37,7 @@ impl Client {
         Some((index as u8, purpose))
     }
 
-    /// Which request a datagram answers, if it does.
+    /// The request that a datagram answers, if any.
     fn check<'d>(
         &mut self,
         server: u8,
@@ -140,7 +140,7 @@ impl Client {
     }
 }
 
-/// Whether who knows the secret wrote a reply to the request with this authenticator.
+/// Whether the sender of a reply to the request with this authenticator knows the secret.
 fn verify(
     packet: &Packet<'_>,
     request: &Authenticator,
@@ -158,7 +158,7 @@ fn verify(
     }
 }
 
-/// What a request fails with if nothing better than such a reply comes.
+/// The failure reported for a request if no better reply arrives.
 fn distrust(why: Discard) -> Failure {
     match why {
         Discard::BadSignature => Failure::BadSignature,
@@ -171,7 +171,7 @@ fn distrust(why: Discard) -> Failure {
     }
 }
 
-/// The authenticator of a datagram of ours.
+/// The authenticator of a datagram that we sent.
 fn authenticator(datagram: &[u8]) -> Authenticator {
     let mut authenticator = [0; 16];
     if let Some(octets) = datagram.get(4..HEADER) {

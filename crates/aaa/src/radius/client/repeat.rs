@@ -1,4 +1,4 @@
-//! What happens when no reply came in time (RFC 5080, section 2.2.1).
+//! Handles a request that received no reply in time (RFC 5080, section 2.2.1).
 //!
 //! Implements parts of RFC 2865, section 2.5.
 
@@ -40,7 +40,7 @@ impl Client {
         }
     }
 
-    /// Sends a request to the same server again.
+    /// Retransmits a request to the same server.
     fn repeat(&mut self, now: Instant, key: Key, place: Place) {
         let Some(request) = self.requests.get(key) else {
             return;
@@ -54,8 +54,8 @@ impl Client {
         self.send(now, key, patience);
     }
 
-    /// Gives a request a new identifier, since its Acct-Delay-Time changes (RFC 2866, section 5.2). Without a free one
-    /// it is repeated as it was.
+    /// Gives a request a new identifier, because its Acct-Delay-Time changes (RFC 2866, section 5.2). If no
+    /// identifier is free, it is retransmitted unchanged.
     fn renumber(&mut self, now: Instant, key: Key, old: Place) {
         let service = self.service(Purpose::Accounting, old.server);
         let Some(identifier) = service.identifiers.take() else {
@@ -70,7 +70,7 @@ impl Client {
         self.rewrite(now, key, place);
     }
 
-    /// Gives a request to the next server, or up.
+    /// Moves a request to the next server, or fails it.
     fn move_on(&mut self, now: Instant, key: Key, old: Place) {
         let waiting_until = now + self.config.waiting_time;
         let Some(request) = self.requests.get_mut(key) else {
@@ -86,7 +86,8 @@ impl Client {
         let Some(request) = self.requests.get_mut(key) else {
             return;
         };
-        // Its place is free before it looks for another, so that there is one however many are outstanding.
+        // Its identifier is freed before it looks for another, so that one is available however many requests
+        // are outstanding.
         request.place = None;
         request.timer = self.timers.insert(waiting_until, key.index);
         self.leave(purpose, old);
