@@ -1,8 +1,9 @@
-//! What a subscriber costs an LNS without any I/O: processor time from the SCCRQ to IP, and memory while it is up, its
-//! tunnel included.
+//! Measures what a subscriber costs an LNS without I/O: processor time from the SCCRQ until packets can flow,
+//! and memory while it is connected, including its tunnel.
 //!
-//! Clients are run once, in a process of their own, and what they say is written down; then the same is said to a new
-//! LNS of the same seed, which so gives the same answers. Only that is measured.
+//! The clients run once, in a separate process, and their datagrams are recorded. The recording is then
+//! replayed to a new LNS with the same seed, which therefore gives the same answers. Only the replay is
+//! measured.
 //!
 //! `cargo run --release -p headend-edge --example subscribers -- [NUMBER]`
 #![forbid(unsafe_code)]
@@ -22,14 +23,14 @@ use wire::l2tp::Version;
 const LNS: &str = "192.0.2.1:1701";
 const SECRET: &[u8] = b"open sesame";
 
-/// Packets, which nobody takes.
+/// Discards packets.
 struct Nowhere;
 
 impl Inside for Nowhere {
     fn packet(&mut self, _: &[u8]) {}
 }
 
-/// What is done for a subscriber.
+/// What the subscriber does.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
@@ -37,7 +38,7 @@ struct Kind {
     ipv6: bool,
 }
 
-/// Datagrams of clients, each with its length and the number of its client before it.
+/// The clients' datagrams, each preceded by its length and its client's number.
 #[derive(Default)]
 struct Script {
     octets: Vec<u8>,
@@ -105,7 +106,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-/// What this program prints when it is run with these arguments.
+/// The output of this program when run with these arguments.
 fn again(arguments: &[&str]) -> io::Result<Vec<u8>> {
     let mut command = Command::new(std::env::current_exe()?);
     let output = command.args(arguments).stderr(Stdio::inherit()).output()?;
@@ -165,11 +166,11 @@ fn measure(kind: Kind, number: u32, script: &Script) {
     );
 }
 
-/// Gives a datagram to the LNS, and does what its owner does.
+/// Passes a datagram to the LNS, and does what its owner does.
 fn hear(lns: &mut Edge, client: u32, datagram: &[u8]) {
     let now = Instant::ZERO;
     let mut route = route(address(client));
-    // One address has 16 bits for the ids of L2TPv2's tunnels.
+    // One address has only 16 bits for L2TPv2 tunnel ids.
     route.local = Some(Ipv4Addr::from_bits(0xc000_0201 + client / 60_000).into());
     lns.receive(route, datagram, now, &mut Nowhere);
     while let Some(question) = lns.poll_question() {
@@ -274,7 +275,7 @@ fn route(peer: SocketAddr) -> Route {
     }
 }
 
-/// Octets of this process in memory.
+/// Resident memory of this process, in bytes.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|text| text.parse().ok());

@@ -22,7 +22,8 @@ pub struct Config {
     /// The path MTU to peers, in bytes. A packet that does not fit beside the tunnel's headers is fragmented inside the
     /// tunnel, or refused with an error that names the size that fits.
     pub path_mtu: u16,
-    /// Whether the MSS of TCP connections is lowered to what fits (RFC 4459, section 3.2, has why).
+    /// Whether the MSS of TCP connections is lowered to the size that fits (RFC 4459, section 3.2, gives the
+    /// reason).
     pub clamp_mss: bool,
     /// Longest time until packets may flow, after the session came up or the link restarted; zero: unlimited.
     pub setup_timeout: Duration,
@@ -30,7 +31,7 @@ pub struct Config {
     pub interim_interval: Duration,
     /// Longest time without a data packet, unless the profile has one; zero: unlimited.
     pub idle_timeout: Duration,
-    /// Longest time on line, unless the profile has one; zero: unlimited.
+    /// Longest session, unless the profile has a limit; zero: unlimited.
     pub session_timeout: Duration,
     /// The filter of subscribers whose profile names none.
     pub filter: Option<Box<str>>,

@@ -77,9 +77,9 @@ impl Discard {
 /// The counters of the edge itself; its paths have their own. Plain numbers: counting costs an addition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    /// Subscribers that came on line.
+    /// Subscribers that connected.
     pub(crate) up: u64,
-    /// Subscribers that ended, on line or not.
+    /// Subscribers that ended, connected or not.
     pub(crate) down: u64,
     /// Those that were refused.
     pub(crate) refused: u64,

@@ -18,7 +18,7 @@ pub enum End<R = <Served as Access>::Reason> {
     Refused(Box<str>),
     /// There was no address for it; the text says why.
     NoAddress(Box<str>),
-    /// It was not on line in time.
+    /// It did not connect in time.
     SetupTimeout,
     /// Its Session-Timeout ran out.
     SessionTimeout,

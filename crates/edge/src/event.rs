@@ -14,7 +14,7 @@ use crate::key::SubscriberKey;
 pub enum Event<A: Access = Served> {
     /// The endpoint below reports something.
     Access(A::Event),
-    /// A subscriber is on line: at least one network protocol is open.
+    /// A subscriber is connected: at least one network protocol is open.
     Up {
         /// The subscriber.
         subscriber: SubscriberKey,
@@ -36,7 +36,7 @@ pub enum Event<A: Access = Served> {
         /// Whether it now leads to a subscriber.
         leads: bool,
     },
-    /// A subscriber ended, whether it had come on line or not.
+    /// A subscriber ended, whether it had connected or not.
     Down {
         /// The subscriber; its key is stale now.
         subscriber: SubscriberKey,
@@ -92,7 +92,7 @@ pub struct Admission {
     pub sticky: bool,
     /// Whether a server admitted it, not our users file.
     pub is_remote: bool,
-    /// Largest number of subscribers on line with this name, this one included; `None`: unlimited.
+    /// Largest number of connected subscribers with this name, this one included; `None`: unlimited.
     pub sessions: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Subscribers on line: a broadband edge without I/O.
+//! Connected subscribers: a broadband edge without I/O.
 //!
 //! When a session of the [`access`] protocol is up, the edge starts a PPP link ([`ppp`]) in it. The link's peer
 //! authenticates, and the edge asks its owner about it ([`Question`]). With the answer the subscriber gets an address

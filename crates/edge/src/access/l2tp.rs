@@ -1,4 +1,4 @@
-//! L2TP as an edge's access (RFC 2661, RFC 3931). This is the only file of the crate that knows it.
+//! L2TP as an edge's access protocol (RFC 2661, RFC 3931). No other file of the crate depends on L2TP.
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ use wire::l2tp::{DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer};
 
 use super::{Access, Encapsulation, Numbers, Peer, Reason, SessionChange, SessionInfo};
 
-/// The access that an edge has unless it is given another.
+/// The default access protocol of an edge.
 pub type Served = Endpoint;
 
 /// Proxy Authen Types (RFC 2661, section 4.4.5).
@@ -164,7 +164,7 @@ impl Reason for SessionEnd {
     }
 }
 
-/// What packets of a session need.
+/// What forwarding needs to know of a session.
 #[derive(Clone, Debug)]
 pub struct Way {
     session: SessionKey,
@@ -176,7 +176,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// The frame of a message of L2TPv3, if the message has this session's cookie and no sequence number.
+    /// The frame of an L2TPv3 message, if the message has this session's cookie and no sequence number.
     #[inline]
     fn frame_v3<'a>(&self, data: &DataV3<'a>) -> Option<&'a [u8]> {
         let cookie = self.cookie.as_bytes();
@@ -211,7 +211,7 @@ impl Encapsulation for Way {
         self.ids
     }
 
-    /// Ids are random and ours, so they need little mixing.
+    /// We draw ids at random, so they need little mixing.
     #[inline]
     fn hash(ids: DataIds) -> u64 {
         let ids = match ids {
@@ -227,8 +227,8 @@ impl Encapsulation for Way {
         &self.route
     }
 
-    /// A session of L2TPv2 is its tunnel's peer's, with the port; one of L2TPv3 is known by its id and its cookie,
-    /// whatever port a message comes from.
+    /// An L2TPv2 session belongs to its tunnel's peer address and port. An L2TPv3 session is identified by its
+    /// id and cookie, from any port.
     #[inline]
     fn is_from(&self, route: &Route) -> bool {
         match self.ids {
@@ -270,13 +270,13 @@ impl Encapsulation for Way {
     }
 }
 
-/// Whether a datagram is a control message, or too short to be any (RFC 2661, section 3.1: T).
+/// Whether a datagram is a control message, or too short for any message (RFC 2661, section 3.1: T).
 #[inline]
 fn is_control(bytes: &[u8]) -> bool {
     bytes.first().is_none_or(|octet| octet & 0x80 != 0)
 }
 
-/// The numbers that a call came with, if it had any.
+/// The calling and called numbers, if there are any.
 fn numbers(details: &CallDetails) -> Option<Box<Numbers>> {
     let numbers = Numbers {
         calling: details.calling_number.clone(),
@@ -285,7 +285,7 @@ fn numbers(details: &CallDetails) -> Option<Box<Numbers>> {
     (numbers != Numbers::default()).then(|| Box::new(numbers))
 }
 
-/// The AVPs as a link takes them; `None` if they do not have both sides of LCP.
+/// The proxy AVPs in the form that a link takes; `None` unless they have both sides of LCP.
 fn proxied(avps: &l2tp::Proxy) -> Option<Proxy<'_>> {
     if avps.last_sent_confreq.is_empty() && avps.last_received_confreq.is_empty() {
         return None;
@@ -298,7 +298,7 @@ fn proxied(avps: &l2tp::Proxy) -> Option<Proxy<'_>> {
     let proof = by.map(|by| ProxyProof {
         by,
         name: avps.authen_name.reveal(),
-        // "the low order octet" has it (RFC 2661, section 4.4.5).
+        // The AVP stores it in "the low order octet" (RFC 2661, section 4.4.5).
         identifier: avps.authen_id.unwrap_or(0) as u8,
         challenge: &avps.authen_challenge,
         response: Redacted::new(avps.authen_response.reveal()),

@@ -43,31 +43,31 @@ pub use self::l2tp::{Place as L2tpPlace, Served, Way as L2tpWay};
 
 /// An endpoint of the protocol that brings PPP frames, driven by one [`crate::Edge`].
 ///
-/// Each method takes a session's key; for a session that is gone the answer is `None`, or nothing happens.
+/// Each method takes a session's key; for a session that no longer exists it returns `None` or does nothing.
 pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
-    /// Where a datagram came from, or is to go.
+    /// The source or destination of a datagram.
     type Route: Copy + Eq + Debug + Send;
     /// Names a session; a stale key is recognised.
     type Session: Copy + Eq + Hash + Debug + Send;
-    /// Where a session is: its ids, for people and accounts, also when the session is gone.
+    /// Where a session is: its ids, for display and accounting, also after the session has ended.
     type Place: Copy + Eq + Debug + Display;
     /// Why a session ended.
     type Reason: Reason;
-    /// What packets of a session need.
+    /// What forwarding needs to know of a session.
     type Encapsulation: Encapsulation<Route = Self::Route, Session = Self::Session>;
 
-    /// A session's place in a table: places are small, and are used again.
+    /// A session's index in a table: indexes are small, and are reused.
     fn index(session: Self::Session) -> usize;
 
-    /// What an event says of a session, if it is the end or the start of one.
+    /// The session that an event starts or ends, if any.
     fn session_change(
         event: &Self::Event,
     ) -> Option<SessionChange<'_, Self::Session, Self::Reason>>;
 
-    /// What is known of a session.
+    /// Information about a session.
     fn session(&self, session: Self::Session) -> Option<SessionInfo<Self::Place>>;
 
-    /// The numbers that the call came with, or what names its line.
+    /// The call's numbers, or another identification of its line.
     fn numbers(&self, session: Self::Session) -> Option<Box<Numbers>>;
 
     /// What the peer negotiated in our name before it handed the call over.
@@ -76,8 +76,8 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
     /// The peer that a session is with.
     fn peer(&self, place: Self::Place) -> Option<Peer<'_>>;
 
-    /// Takes a datagram. Returns the PPP frame that it carries, with its session, which is established. `None`: the
-    /// datagram was a control message, which may cause events, or was ignored and counted.
+    /// Handles a datagram. Returns the PPP frame that it carries, with its session, which is established.
+    /// `None`: the datagram was a control message, which may cause events, or was ignored and counted.
     fn receive<'a>(
         &mut self,
         route: &Self::Route,
@@ -85,44 +85,46 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
         now: Instant,
     ) -> Option<(Self::Session, &'a [u8])>;
 
-    /// A path took a packet of this session, so its peer is alive. Each path reports this once a second at most.
+    /// Reports that a path received a packet of this session, so its peer is alive. Each path reports this at
+    /// most once a second.
     fn heard(&mut self, session: Self::Session, now: Instant);
 
-    /// The header of the next frame of an established session, and where the frame is to go. Takes a sequence number
-    /// where the peer asks for those.
+    /// The header of the next frame of an established session, and the frame's destination. Takes a sequence
+    /// number if the peer requests those.
     fn header(&mut self, session: Self::Session) -> Option<(Header<Self>, Self::Route)>;
 
-    /// What packets of an established session need, with the header that stands before them if it is fixed.
+    /// What forwarding needs to know of an established session, with the header before its frames if that is
+    /// fixed.
     fn encapsulation(&self, session: Self::Session) -> Option<(Self::Encapsulation, Header<Self>)>;
 
-    /// Whether all frames of a session have the same header. This may change while the session is up.
+    /// Whether all frames of a session have the same header. This may change while the session is established.
     fn is_fixed(&self, session: Self::Session) -> bool;
 
-    /// Bytes of the path MTU that stand before a PPP frame.
+    /// Bytes of the path MTU taken by headers before a PPP frame.
     fn overhead(&self, session: Self::Session) -> usize;
 
-    /// Ends a session because its link ended: the peer is told after so long, or at once.
+    /// Ends a session because its link ended. The peer is notified after this wait; zero: at once.
     fn end(&mut self, session: Self::Session, wait: Duration, now: Instant);
 
-    /// Ends everything in order: every peer is told.
+    /// Ends everything in order and notifies every peer.
     fn shut_down(&mut self, now: Instant);
 
-    /// Whether no peer has anything left to be told.
+    /// Whether no peer has a notification outstanding.
     fn is_quiet(&self) -> bool;
 }
 
 /// The header of a frame that an access composed.
 pub(crate) type Header<A> = <<A as Access>::Encapsulation as Encapsulation>::Header;
 
-/// How packets of one session are recognised, and what stands before them.
+/// How packets of one session are recognised, and the header before them.
 ///
 /// Values are copied to other cores, so they hold no reference and no allocation that is worth sharing.
 pub trait Encapsulation: Clone + Debug + Send + 'static {
-    /// Where a datagram came from, or is to go.
+    /// The source or destination of a datagram.
     type Route: Copy + Eq + Debug + Send;
     /// Names a session.
     type Session: Copy + Eq + Hash + Debug + Send;
-    /// What data messages bear to name their session. Two peers may use the same.
+    /// The ids in data messages that identify their session. Two peers may use the same.
     type Id: Copy + Eq;
     /// A header of this protocol.
     type Header: AsRef<[u8]>;
@@ -137,36 +139,36 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
     /// The session.
     fn session(&self) -> Self::Session;
 
-    /// What its data messages to us bear.
+    /// The ids in its data messages to us.
     fn id(&self) -> Self::Id;
 
     /// The key of an id in a hash table. Equal ids have equal keys.
     fn hash(id: Self::Id) -> u64;
 
-    /// Where its datagrams go.
+    /// The destination of its datagrams.
     fn route(&self) -> &Self::Route;
 
-    /// Whether a data message with this session's id that came this way may be this session's.
+    /// Whether a data message with this session's id may belong to this session, judged by its route.
     fn is_from(&self, route: &Self::Route) -> bool;
 
-    /// Whether all frames have the same header. The others are for the edge, which asks [`Access::header`].
+    /// Whether all frames have the same header. The edge handles the others, through [`Access::header`].
     fn is_fixed(&self) -> bool;
 
-    /// Reads a data message, has `find` find its session, and returns what that returned with the PPP frame. `None`:
-    /// the datagram is for [`Access::receive`]. So are messages with a sequence number.
+    /// Parses a data message, calls `find` to find its session, and returns its result with the PPP frame.
+    /// `None`: the datagram is for [`Access::receive`], as are messages with a sequence number.
     fn locate<'a, 's, T>(
         bytes: &'a [u8],
         find: impl FnOnce(Self::Id) -> Option<(T, &'s Self)>,
     ) -> Option<(T, &'a [u8])>;
 
-    /// Writes what depends on a datagram's length into the one that begins at `begun` and ends with `out`.
+    /// Writes the length-dependent fields of the datagram that starts at `begun` and ends with `out`.
     #[inline]
     fn complete(out: &mut [u8], begun: usize) {
         let _ = (out, begun);
     }
 }
 
-/// What becomes of a session.
+/// A session's start or end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionChange<'a, S, R> {
     /// It is established: frames may flow.
@@ -175,7 +177,7 @@ pub enum SessionChange<'a, S, R> {
     Down(S, &'a R),
 }
 
-/// What an edge needs to know of a session when a subscriber begins in it.
+/// What an edge needs to know of a session when a subscriber starts in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionInfo<P> {
     /// Where it is.
@@ -188,16 +190,16 @@ pub struct SessionInfo<P> {
 
 /// Why a session ended.
 pub trait Reason: Clone + Debug + Display + PartialEq + Eq {
-    /// What the subscriber's account says of it (Acct-Terminate-Cause, RFC 2866, section 5.10).
+    /// The Acct-Terminate-Cause for the subscriber's accounting (RFC 2866, section 5.10).
     fn terminate_cause(&self) -> TerminateCause;
 }
 
-/// Numbers that a call came with.
+/// The numbers of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
-    /// Where it came from (Calling-Station-Id).
+    /// The caller (Calling-Station-Id).
     pub calling: Box<[u8]>,
-    /// What was called (Called-Station-Id).
+    /// The called number (Called-Station-Id).
     pub called: Box<[u8]>,
 }
 

@@ -10,18 +10,18 @@ use crate::edge::Edge;
 use crate::end::End;
 use crate::key::{SubscriberKey, Traffic};
 
-/// The kind of an entry.
+/// The kind of an accounting entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// The subscriber came on line.
+    /// The subscriber connected.
     Start,
-    /// It is still on line.
+    /// It is still connected.
     Interim,
     /// It ended, for this reason.
     Stop(TerminateCause),
 }
 
-/// One entry of a subscriber's account.
+/// One accounting entry of a subscriber.
 #[derive(Clone, Debug)]
 pub struct Account<P = <Served as Access>::Place> {
     /// Its kind.
@@ -36,7 +36,7 @@ pub struct Account<P = <Served as Access>::Place> {
     pub class: Vec<Box<[u8]>>,
     /// Its traffic so far.
     pub traffic: Traffic,
-    /// Time on line.
+    /// Time connected.
     pub age: Duration,
     /// When the entry was made.
     pub at: Instant,

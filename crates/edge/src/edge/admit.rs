@@ -54,7 +54,7 @@ impl<A: Access> Edge<A> {
         }
         let one = self.at_mut(index);
         if one.phase != Phase::Asking {
-            // It authenticated again, as the same user: it keeps what it has.
+            // It authenticated again as the same user: it keeps its address and routes.
             self.with_link(index, now, |link, ctx| {
                 link.accept(&Grant::default(), message, ctx)
             });

@@ -57,7 +57,7 @@ pub use views::{Counts, Limits, SubscriberView};
 /// No subscriber.
 const NIL: u32 = u32::MAX;
 
-/// An endpoint whose sessions end here, in subscribers on line.
+/// An endpoint whose sessions end here, as connected subscribers.
 ///
 /// Its owner passes it datagrams, packets and time. After every change the owner drains it: transmits, then events and
 /// questions, then the timeout. One drain may follow a whole batch.
@@ -202,7 +202,7 @@ impl<A: Access> Edge<A> {
         self.events.pop_front()
     }
 
-    /// The next question whether a subscriber may come on line, oldest first. Answer with [`Edge::admit`] or
+    /// The next question whether a subscriber may connect, oldest first. Answer with [`Edge::admit`] or
     /// [`Edge::refuse`].
     pub fn poll_question(&mut self) -> Option<Question> {
         self.questions.pop_front()
@@ -264,7 +264,7 @@ impl<A: Access> Edge<A> {
         };
         let due = subscriber.deadline();
         match subscriber.timer {
-            // A timer that is too early is armed again when it fires, which is cheaper than to move it each time.
+            // A timer that fires too early is armed again then, which is cheaper than moving it each time.
             Some((_, at)) if at <= due => return,
             Some((timer, _)) => {
                 timers.cancel(timer);

@@ -25,8 +25,8 @@ fn version(network: &Prefix) -> u8 {
 }
 
 impl<A: Access> Edge<A> {
-    /// Adds or removes the routes to the networks behind a subscriber, of one version of IP. A network that another
-    /// subscriber has stays there, and moves here when the other ends.
+    /// Adds or removes the routes to the networks behind a subscriber, of one version of IP. A network held by
+    /// another subscriber stays there, and moves here when that subscriber ends.
     pub(crate) fn framed_routes(&mut self, index: u32, ipv6: bool, here: bool) {
         let one = self.at(index);
         let (key, table) = (SubscriberKey(one.key), table(one.is_client));
@@ -50,7 +50,7 @@ impl<A: Access> Edge<A> {
             } else if let Some(before) = before.filter(|&one| table == Table::Own && one != index)
                 && let Some(one) = self.subscribers.at(before)
             {
-                // Another of our clients had it, and may still be on line.
+                // Another of our clients had it, and may still be connected.
                 self.waiting.add((table, network), SubscriberKey(one.key));
             }
         }
@@ -72,7 +72,8 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// Networks of a subscriber on line that have no route to it: another subscriber has them, or the table is full.
+    /// Networks of a connected subscriber that have no route to it: another subscriber holds them, or the table
+    /// is full.
     #[must_use]
     pub fn missing_routes(&self, key: SubscriberKey) -> Vec<Prefix> {
         let Some(one) = self.subscribers.get(key.0) else {
@@ -95,7 +96,7 @@ impl<A: Access> Edge<A> {
 /// A network, and in which table.
 pub(crate) type Wanted = (Table, Prefix);
 
-/// Subscribers that wait for networks of others: none, as a rule. Many may wait for the same one.
+/// Subscribers that wait for networks held by others; usually none. Many may wait for the same network.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     /// Subscribers by network, the longest wait first.

@@ -67,7 +67,8 @@ impl<A: Access> Edge<A> {
         self.changes.pop_front()
     }
 
-    /// A path of this edge for another core. Make it before any subscriber is on line: it misses all earlier changes.
+    /// A path of this edge for another core. Make it before any subscriber connects: it misses all earlier
+    /// changes.
     #[must_use]
     pub fn replica(&self, number: usize) -> Path<A::Encapsulation> {
         self.path.replica(number, &self.config)

@@ -19,9 +19,9 @@ use crate::subscriber::{Phase, Subscriber};
 pub struct Counts {
     /// Subscribers now, those being set up included.
     pub subscribers: usize,
-    /// Subscribers that came on line, since the start.
+    /// Subscribers that connected, since the start.
     pub up: u64,
-    /// Subscribers that ended, on line or not.
+    /// Subscribers that ended, connected or not.
     pub down: u64,
     /// Of those, the ones that were refused.
     pub refused: u64,
@@ -82,7 +82,7 @@ pub struct SubscriberView<'a, A: Access = Served> {
 /// Limits of a subscriber, from its profile or the configuration; zero means never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest time on line (Session-Timeout).
+    /// Longest session (Session-Timeout).
     pub session: Duration,
     /// Longest time without a data packet (Idle-Timeout).
     pub idle: Duration,

@@ -51,7 +51,7 @@ impl<E: Encapsulation> Path<E> {
         match step {
             Step::Put(place, entry) => self.put(place, *entry),
             Step::Remove(place) => self.take_out(place),
-            // A client may get its address again before the edge knows that the earlier session ended.
+            // A client may get its address again before the edge learns that the earlier session ended.
             Step::Route(Table::Own, address, length, place) => {
                 return self.own.replace(address, length, place).is_ok();
             }

@@ -1,4 +1,4 @@
-//! A subscriber's entry in a path: all that its packets need, and what they count.
+//! A subscriber's entry in a path: everything that forwarding its packets needs, and their counters.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -23,7 +23,8 @@ pub(crate) fn packet(frame: &[u8]) -> Option<(u8, &[u8])> {
 }
 
 impl<E: Encapsulation> Path<E> {
-    /// Forwards the packet of a datagram to the inside, if the session is open. All else is left to the edge.
+    /// Forwards the packet of a datagram to the inside, if the session is open. Everything else is left to the
+    /// edge.
     #[inline]
     pub fn receive(
         &mut self,

@@ -65,10 +65,10 @@ pub trait Inside {
 
 /// Takes datagrams to peers.
 pub trait Outside<R = <Served as Access>::Route> {
-    /// Begins a datagram on this route. The caller appends its bytes to the buffer. `None` if there is no room.
+    /// Starts a datagram on this route. The caller appends its bytes to the buffer. `None` if there is no room.
     fn begin(&mut self, route: &R) -> Option<&mut Vec<u8>>;
 
-    /// Ends the datagram that was begun.
+    /// Finishes the datagram that was started.
     fn commit(&mut self, route: &R);
 }
 

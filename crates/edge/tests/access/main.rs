@@ -1,4 +1,5 @@
-//! An edge over another access than L2TP: a subscriber comes on line, passes packets both ways and ends.
+//! An edge over an access protocol other than L2TP: a subscriber connects, forwards packets in both directions
+//! and ends.
 #![forbid(unsafe_code)]
 
 mod wire;
@@ -19,7 +20,7 @@ use wire::{Plug, Socket, Why, Wire};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
-/// Both ends name the wire alike.
+/// Both ends use the same name for the wire.
 const SOCKET: Socket = Socket(3);
 
 #[derive(Default)]
@@ -31,7 +32,7 @@ impl Inside for Packets {
     }
 }
 
-/// Messages that carry packets, behind one that is there already: a header begins where its message does.
+/// Messages that carry packets, appended to an existing one, so each header starts at its own message.
 #[derive(Default)]
 struct Messages {
     sent: Vec<Vec<u8>>,
@@ -50,7 +51,7 @@ impl Outside<Socket> for Messages {
     }
 }
 
-/// Both ends, and what happened at the network's.
+/// Both ends, and the events at the network's end.
 struct Stage {
     client: Edge<Wire>,
     edge: Edge<Wire>,
@@ -156,7 +157,7 @@ impl Stage {
         view.address.unwrap()
     }
 
-    /// The message that carries a packet of the client's.
+    /// The message that carries a packet from the client.
     fn sent_up(&mut self, packet: &[u8]) -> Vec<u8> {
         let mut messages = Messages::default();
         self.client
@@ -194,7 +195,7 @@ fn udp(from: Ipv4Addr, to: Ipv4Addr, length: usize) -> Vec<u8> {
     packet
 }
 
-/// A packet as a TUN device gives it.
+/// A packet in the form that a TUN device returns.
 fn from_tun(packet: &[u8]) -> Vec<u8> {
     [&[0; ::wire::virtio::LENGTH], packet].concat()
 }
@@ -205,13 +206,13 @@ fn a_subscriber_comes_on_line_and_passes_packets_both_ways() {
     let view = stage.edge.subscriber(stage.up[0]).unwrap();
     assert_eq!((view.name, view.place), (&b"alice"[..], SOCKET));
     assert_eq!(*view.numbers.unwrap().calling, *b"wire 3");
-    // 1500, less the header's 4 bytes and PPP's 2.
+    // 1500, minus the header's 4 bytes and PPP's 2.
     assert_eq!(view.mtu, 1_494);
     let address = stage.address();
     let (now, mut inside) = (stage.now, Packets::default());
 
     let up = udp(address, FAR, 100);
-    // What the wire appends, as Ethernet pads short frames, is no part of the packet.
+    // Bytes appended by the wire, as Ethernet pads short frames, are not part of the packet.
     let message = [stage.sent_up(&up), vec![0; 18]].concat();
     assert_eq!(message[..6], [0, 0, 0, 130, 0, 0x21]);
     stage.edge.receive(SOCKET, &message, now, &mut inside);
@@ -295,7 +296,7 @@ fn a_subscriber_that_is_dropped_ends_its_link_and_then_the_session() {
     assert_eq!(stage.ended, [End::Administrator]);
     let ended = stage.client.ended(0).unwrap();
     assert_eq!(ended.reason, End::Link(LinkEnd::PeerTerminated));
-    // The client's end waits a Restart time, if the network's has not cut the wire by then.
+    // The client's end waits one Restart time, unless the network's end has cut the wire by then.
     stage.now += Duration::from_secs(10);
     stage.client.handle_timeout(stage.now);
     stage.settle();

@@ -1,7 +1,8 @@
-//! The smallest access that an edge can have: one wire, one session.
+//! The smallest possible access protocol: one wire, one session.
 //!
-//! It is made like PPPoE where that differs from L2TP: no tunnel, no IP below, a length in the header, PPP frames
-//! without address and control. A message is `[code, 0, length, length]` and, with code 0, a frame of that length.
+//! It resembles PPPoE where that differs from L2TP: no tunnel, no IP below, a length in the header, PPP frames
+//! without address and control. A message is `[code, 0, length, length]` and, with code 0, a frame of that
+//! length.
 
 use core::convert::Infallible;
 use core::fmt;
@@ -21,7 +22,7 @@ const HEADER: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Session;
 
-/// Which socket of the wall: a route without addresses.
+/// The number of a socket: a route without addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Socket(pub(crate) u8);
 
@@ -34,7 +35,7 @@ impl fmt::Display for Socket {
 /// Why the session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// The link ended here.
+    /// The link ended on this side.
     Link,
     /// The other side cut the wire.
     Cut,
@@ -235,7 +236,7 @@ impl Access for Wire {
     }
 }
 
-/// What packets of the session need.
+/// What forwarding needs to know of the session.
 #[derive(Clone, Debug)]
 pub(crate) struct Plug(Socket);
 
@@ -285,7 +286,7 @@ impl Encapsulation for Plug {
     }
 }
 
-/// The frame of a data message, without what the wire appended to it.
+/// The frame of a data message, without bytes appended by the wire.
 fn frame(bytes: &[u8]) -> Option<&[u8]> {
     match bytes {
         [DATA, 0, high, low, rest @ ..] => {

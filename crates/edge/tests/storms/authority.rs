@@ -1,4 +1,4 @@
-//! Whoever is asked: prompt, slow, silent.
+//! The simulated authority that answers the edge's questions: promptly, slowly or never.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use edge::{Admission, Edge, Question, SubscriberKey};
 use ppp::Proof;
 use sim::Rng;
 
-/// What every user's password is.
+/// The password of every user.
 pub(crate) const SECRET: &[u8] = b"sesame";
 
-/// How it answers.
+/// How the authority answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mood {
-    /// An answer takes up to so long.
+    /// Longest time until an answer.
     pub(crate) delay: Duration,
     /// Probability that there is no answer.
     pub(crate) silent: f64,
@@ -26,7 +26,7 @@ impl Mood {
         silent: 0.0,
     };
 
-    /// Longer than a peer waits at times.
+    /// Sometimes longer than a peer waits.
     pub(crate) const BAD: Self = Self {
         delay: Duration::from_secs(40),
         silent: 0.1,
@@ -39,7 +39,7 @@ struct Answer {
     right: bool,
 }
 
-/// Answers questions, each after its time.
+/// Answers questions, each after its delay.
 pub(crate) struct Authority {
     rng: Rng,
     mood: Mood,
@@ -62,7 +62,7 @@ impl Authority {
         if self.rng.chance(self.mood.silent) {
             return;
         }
-        // Mostly soon.
+        // Mostly short.
         let part = self.rng.unit().powi(4);
         let delay = self.mood.delay.as_nanos() as f64 * part;
         self.count += 1;
@@ -107,7 +107,7 @@ fn is_right(question: &Question) -> bool {
     }
 }
 
-/// What a user gets: its name ends in a number, which says it.
+/// The profile of a user, chosen by the number at the end of its name.
 pub(crate) fn admission(name: &[u8]) -> Admission {
     let number = core::str::from_utf8(name)
         .ok()
@@ -116,11 +116,11 @@ pub(crate) fn admission(name: &[u8]) -> Admission {
         .unwrap_or(0);
     let mut profile = Profile::default();
     match number % 16 {
-        // An address that another user has, too.
+        // An address that another user has too.
         1 | 2 => profile.address = Address::Fixed([10, 0, 0, 2].into()),
-        // One that no pool has.
+        // An address outside every pool.
         3 => profile.address = Address::Fixed([172, 16, 0, number].into()),
-        // Networks that another user has, too.
+        // Networks that another user has too.
         4 | 5 => {
             profile.routes = vec![
                 network([10, 77, 0, 0], 16),

@@ -1,21 +1,21 @@
-//! What was heard of each subscriber, and whether it is in order.
+//! Records the events and accounting entries of each subscriber, and checks their order.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use edge::{Account, End, Entry, Event, SubscriberKey, Traffic};
 
-/// What accounts and events say of one edge.
+/// The accounting entries and events of one edge.
 #[derive(Default)]
 pub(crate) struct Books {
     accounts: HashMap<u64, History>,
     up: HashSet<SubscriberKey>,
-    /// Every subscriber that is not there any more.
+    /// Every subscriber that has ended.
     gone: HashSet<SubscriberKey>,
     pub(crate) ends: Vec<End>,
     /// Clients that have addresses.
     clients: HashSet<SubscriberKey>,
-    /// Networks that lead to somebody.
+    /// Networks routed to a subscriber.
     pub(crate) networks: HashSet<(IpAddr, u8)>,
     pub(crate) came_up: u64,
 }
@@ -103,7 +103,7 @@ impl Books {
         }
     }
 
-    /// Subscribers that are up, and have not gone.
+    /// Whether a subscriber is connected and has not ended.
     pub(crate) fn is_up(&self, subscriber: SubscriberKey) -> bool {
         self.up.contains(&subscriber)
     }
@@ -112,7 +112,7 @@ impl Books {
         self.up.len()
     }
 
-    /// Whoever is up has an account that goes on, and nobody else.
+    /// Exactly the connected subscribers have open accounts.
     pub(crate) fn check(&self, is_client_side: bool) {
         let open = self.accounts.values().filter(|history| !history.is_over);
         let open: HashSet<_> = open.map(|history| history.subscriber).collect();

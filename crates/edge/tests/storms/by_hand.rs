@@ -12,7 +12,7 @@ use crate::node::Packets;
 
 const LNS: &str = "192.0.2.100:1701";
 
-/// An LNS, what it asked and told, and its peers.
+/// An LNS, its questions and events, and its peers.
 pub(crate) struct Table {
     pub(crate) lns: Edge,
     pub(crate) now: Instant,
@@ -24,7 +24,7 @@ pub(crate) struct Table {
     pub(crate) accounts: Vec<Account>,
     /// Datagrams that the LNS sent.
     pub(crate) sent: usize,
-    /// Clients that began; each has other numbers.
+    /// Clients started so far; each uses different numbers.
     lives: u8,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Peer {
     pub(crate) endpoint: Endpoint,
     route: Route,
     tunnel: TunnelKey,
-    /// Frames that came, and where.
+    /// Received frames, with their sessions.
     pub(crate) heard: Vec<(SessionKey, Vec<u8>)>,
 }
 
-/// Where a session is: its peer and its key there.
+/// A session: its peer and the peer's key for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) peer: usize,
@@ -103,7 +103,7 @@ impl Table {
         number
     }
 
-    /// A session, in which nobody speaks yet.
+    /// A session without any frames yet.
     pub(crate) fn line(&mut self, peer: usize) -> Line {
         let one = &mut self.peers[peer];
         let session = one
@@ -114,7 +114,7 @@ impl Table {
         Line { peer, session }
     }
 
-    /// Says a frame.
+    /// Sends a frame.
     pub(crate) fn say(&mut self, line: Line, frame: &[u8]) {
         let peer = &mut self.peers[line.peer];
         let header = peer.endpoint.data_header(line.session).expect("it is up");
@@ -122,7 +122,7 @@ impl Table {
         self.say_as(line.peer, &datagram);
     }
 
-    /// A peer sends any octets.
+    /// A peer sends arbitrary bytes.
     pub(crate) fn say_as(&mut self, peer: usize, datagram: &[u8]) {
         let route = self.peers[peer].route;
         self.lns
@@ -130,7 +130,7 @@ impl Table {
         self.settle();
     }
 
-    /// Has all talk that is to be said between the endpoints; frames are put by.
+    /// Exchanges datagrams until both endpoints have nothing to send; frames are set aside.
     pub(crate) fn settle(&mut self) {
         let mut bytes = Vec::new();
         loop {
@@ -171,7 +171,7 @@ impl Table {
         }
     }
 
-    /// Lets time pass; the peers say nothing but what L2TP needs.
+    /// Lets time pass; the peers send only what L2TP needs.
     pub(crate) fn pass(&mut self, span: Duration) {
         let end = self.now + span;
         loop {
@@ -199,13 +199,13 @@ impl Peer {
             let frame = bytes[received.start..received.end].to_vec();
             self.heard.push((received.session, frame));
         } else {
-            // What it ignores is its own affair.
+            // A peer may ignore the datagram.
             let _ = self.endpoint.handle(Datagram { route, bytes }, now);
         }
     }
 }
 
-/// Who speaks PPP in a session.
+/// The PPP client in a session.
 pub(crate) struct Client {
     link: Link,
     config: ppp::Config,
@@ -227,7 +227,7 @@ impl ppp::Random for Counting {
 }
 
 impl Client {
-    /// Begins with LCP, in place of whoever spoke before.
+    /// Starts with LCP, replacing any earlier client.
     pub(crate) fn begin(table: &mut Table, line: Line, name: &str, secret: &[u8]) -> Self {
         let side = Side::Client {
             credentials: Some(Credentials {
@@ -254,7 +254,7 @@ impl Client {
         client
     }
 
-    /// Answers what was said to it, until there is nothing more.
+    /// Answers received frames until there are none left.
     pub(crate) fn talk(&mut self, table: &mut Table) {
         loop {
             let heard = &mut table.peers[self.line.peer].heard;
@@ -263,7 +263,7 @@ impl Client {
             };
             let (_, frame) = heard.remove(at);
             self.call(table, |link, ctx| {
-                // What it ignores is its own affair.
+                // The link may ignore the frame.
                 let _ = link.handle(&frame, ctx);
             });
         }

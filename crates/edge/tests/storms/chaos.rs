@@ -18,7 +18,7 @@ const LNS: &str = "192.0.2.100:1701";
 const LACS: [&str; 3] = ["192.0.2.1:1701", "192.0.2.2:1701", "192.0.2.3:1701"];
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 
-/// What one seed is about.
+/// The state of one seed's run.
 struct Chaos {
     world: World,
     lns: NodeHandle<Node>,
@@ -261,7 +261,7 @@ impl Chaos {
         }
     }
 
-    /// A client begins with LCP anew, or somebody in its place.
+    /// A client renegotiates LCP, or another client does so in its place.
     fn begin_anew(&mut self, lac: NodeHandle<Node>) {
         let keys = self.keys(lac);
         let Some(key) = self.pick(&keys) else { return };
@@ -279,7 +279,7 @@ impl Chaos {
         });
     }
 
-    /// A packet to every subscriber, and from each.
+    /// A packet to every subscriber, and one from each.
     fn packets(&mut self) {
         let far = Ipv4Addr::new(198, 51, 100, 7);
         for node in [vec![self.lns], self.lacs.clone()].concat() {
@@ -298,7 +298,7 @@ impl Chaos {
         }
     }
 
-    /// A concentrator is gone without a word, and another is in its place.
+    /// A concentrator crashes silently, and a new one takes its place.
     fn crash(&mut self, lac: NodeHandle<Node>) {
         self.lives += 1;
         let node = self::lac(self.lives);
@@ -312,7 +312,7 @@ impl Chaos {
         }
     }
 
-    /// Paths on other cores know what the edge knows, once they were told.
+    /// After receiving all changes, paths on other cores equal the edge's.
     fn check_paths(&mut self) {
         for node in [vec![self.lns], self.lacs.clone()].concat() {
             self.world.with(node, |node, _| {
@@ -332,7 +332,8 @@ impl Chaos {
         }
     }
 
-    /// What one end has up, the other has, too, with the same addresses; and nobody is half up.
+    /// A subscriber connected at one end is connected at the other, with the same addresses; none is half
+    /// connected.
     fn check_agreement(&self) {
         let lns = &self.world[self.lns].edge;
         let mut clients = HashMap::new();
@@ -367,7 +368,7 @@ impl Chaos {
     }
 }
 
-/// Subscribers that hold an address of the pools.
+/// Subscribers that hold a pool address.
 fn held(edge: &Edge) -> usize {
     let addresses = subscribers(edge).filter_map(|one| one.address);
     addresses.filter(|held| held.octets()[0] == 10).count()
@@ -382,7 +383,7 @@ fn run(seed: u64, commands: u32) {
         chaos.check();
     }
     let (lns, lacs) = (chaos.lns, chaos.lacs.clone());
-    // Every other seed ends in the middle of all that.
+    // Every other seed ends in mid-run.
     if seed.is_multiple_of(2) {
         for &lac in &lacs {
             chaos.world.heal(lac, lns);

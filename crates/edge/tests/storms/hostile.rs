@@ -1,4 +1,4 @@
-//! Peers that send what they should not, as often as they like; users that change who they are.
+//! Peers that send invalid messages at any rate; users that change their name.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ use crate::state::used;
 const CHAP: &[Authentication] = &[Authentication::ChapMd5];
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// Lets the first one in of those who asked.
+/// Admits the first subscriber that asked.
 fn admit(table: &mut Table, admission: Admission) -> bool {
     let question = table.questions.remove(0);
     let now = table.now;
@@ -34,7 +34,7 @@ fn refuse(table: &mut Table) -> bool {
     done
 }
 
-/// A client on line.
+/// A connected client.
 fn on_line(table: &mut Table, peer: usize, name: &str) -> Client {
     let line = table.line(peer);
     let mut client = Client::begin(table, line, name, SECRET);
@@ -64,7 +64,7 @@ fn nobody_speaks_in_the_session_of_another() {
     let packet = packet(bob.address.unwrap());
     table.say(bob.line, &packet);
     assert_eq!(table.inside.0, 1);
-    // The first peer says the ids of the second one's session.
+    // The first peer sends the ids of the second one's session.
     let header = table.peers[b].endpoint.data_header(bob.line.session);
     let datagram = [header.unwrap().as_bytes(), &packet].concat();
     table.say_as(a, &datagram);
@@ -74,7 +74,7 @@ fn nobody_speaks_in_the_session_of_another() {
     table.say_as(a, &datagram);
     assert_eq!(table.inside.0, 1, "nothing went on");
     assert!(table.ended.is_empty());
-    // In its own session it says the address of the second one, of nobody, and of the LNS.
+    // In its own session it sends from the second one's address, from an unassigned one, and from the LNS's.
     let addresses = [
         bob.address.unwrap(),
         Ipv4Addr::new(10, 0, 0, 99),
@@ -123,7 +123,7 @@ fn who_never_says_who_it_is_is_gone_in_time() {
     let mut table = Table::new(config(CHAP));
     let peer = table.peer();
     let line = table.line(peer);
-    // LCP opens, and nothing follows.
+    // LCP opens, and no authentication follows.
     table.say(line, &frame(protocol::LCP, 1, 1, &[]));
     let heard = table.peers[peer].heard.remove(0).1;
     table.say(line, &[&heard[..4], &[2], &heard[5..]].concat());
@@ -207,13 +207,13 @@ fn an_answer_after_the_last_claim_is_void_and_ends_nothing() {
     let peer = table.peer();
     let line = table.line(peer);
     Client::begin(&mut table, line, "mallory", b"guess");
-    // It begins anew, and says nothing more for now.
+    // It renegotiates, and then sends nothing for now.
     table.say(line, &frame(protocol::LCP, 1, 77, &[5, 6, 9, 9, 9, 9]));
     table.peers[peer].heard.clear();
     assert!(!refuse(&mut table));
     assert!(table.ended.is_empty());
     let mut client = Client::begin(&mut table, line, "alice", SECRET);
-    // What was asked for before it began, it has not heard.
+    // It never received the requests from before it renegotiated.
     table.pass(Duration::from_secs(4));
     client.talk(&mut table);
     assert!(admit(&mut table, Admission::default()));
@@ -238,7 +238,7 @@ fn an_account_has_one_name() {
     }
 }
 
-/// Challenges a client anew in its hundredth second on line.
+/// Challenges a client again after 100 seconds.
 fn challenged(admission: Admission) -> (Table, Client) {
     let mut config = config(CHAP);
     config.ppp.rechallenge_interval = Duration::from_secs(100);
@@ -261,7 +261,7 @@ fn who_is_challenged_once_more_keeps_what_it_has() {
     let key = table.up[0];
     assert_eq!(table.lns.subscriber(key).unwrap().phase, Phase::Up);
     assert_eq!(table.lns.counts().routes, 3);
-    // Another profile, as of a server that has changed its mind.
+    // Another profile, as from a server whose records have changed.
     assert!(admit(&mut table, admission(b"user1")));
     let view = table.lns.subscriber(key).unwrap();
     assert_eq!((view.phase, view.address), (Phase::Up, client.address));

@@ -1,5 +1,5 @@
-//! Many clients at several concentrators, on bad networks, with authorities that are slow or silent: afterwards nothing
-//! has leaked, both ends agree, and every account is in order.
+//! Many clients at several concentrators, over lossy networks, with slow or silent authorities. Afterwards
+//! nothing has leaked, both ends agree, and every account is in order.
 #![forbid(unsafe_code)]
 
 mod authority;

@@ -1,4 +1,4 @@
-//! An edge as a machine of a simulated world, with what its owner does.
+//! An edge as a machine of a simulated world, with the tasks of its owner.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use crate::books::Books;
 /// An edge, and its owner.
 pub(crate) struct Node {
     pub(crate) edge: Edge,
-    /// Paths on other cores, each with the changes that it has not taken yet.
+    /// Paths on other cores, each with the changes that it has not applied yet.
     others: Vec<(Path, VecDeque<Change>)>,
-    /// Changes that they were told of.
+    /// Changes handed out to them.
     told: u64,
-    /// Datagrams and packets so far.
+    /// Datagrams and packets received so far.
     came: usize,
     authority: Authority,
     pub(crate) books: Books,
-    /// Packets that came out of it, counted.
+    /// Packets that the edge forwarded to the inside.
     pub(crate) inside: Packets,
     pub(crate) outside: Datagrams,
 }
 
-/// Counts what it takes.
+/// Counts the packets it receives.
 #[derive(Default)]
 pub(crate) struct Packets(pub(crate) u64);
 
@@ -34,7 +34,7 @@ impl Inside for Packets {
     }
 }
 
-/// Datagrams that wait to be sent.
+/// Datagrams waiting to be sent.
 #[derive(Default)]
 pub(crate) struct Datagrams {
     begun: Vec<u8>,
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// What the owner does after every mutation.
+    /// The owner's work after every change.
     fn work(&mut self, now: Instant) {
         if self.edge.is_parting() {
             self.tell(true);
@@ -87,7 +87,7 @@ impl Node {
             while let Some(account) = self.edge.poll_account() {
                 self.books.account(account);
             }
-            // An answer may be followed by a question at once.
+            // An answer may cause another question at once.
             match self.edge.poll_question() {
                 Some(question) => self.authority.take(question, now),
                 None => break,
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// A packet of the inside.
+    /// A packet from the inside.
     pub(crate) fn forward(&mut self, packet: &[u8], now: Instant) {
         let mut octets = vec![0; wire::virtio::LENGTH];
         octets.extend_from_slice(packet);
@@ -110,7 +110,8 @@ impl Node {
         self.outside = outside;
     }
 
-    /// The path whose turn it is, unless it is the edge's own. Three times of four it knows of all changes.
+    /// The path whose turn it is, unless it is the edge's own. In three of four cases it has applied all
+    /// changes.
     fn other(&mut self) -> Option<&mut (Path, VecDeque<Change>)> {
         self.came += 1;
         self.tell(!self.came.is_multiple_of(4));
@@ -118,7 +119,7 @@ impl Node {
         self.others.get_mut(turn.checked_sub(1)?)
     }
 
-    /// Hands changes out, to be taken now or later.
+    /// Hands out changes, to be applied now or later.
     fn tell(&mut self, now: bool) {
         while let Some(change) = self.edge.poll_change() {
             for (_, waiting) in &mut self.others {
@@ -134,7 +135,7 @@ impl Node {
         }
     }
 
-    /// What the other paths have, knowing of all changes: subscribers and routes.
+    /// Subscribers and routes of the other paths, once they have applied all changes.
     pub(crate) fn others(&mut self) -> Vec<(usize, usize)> {
         self.tell(true);
         let others = self.others.iter();

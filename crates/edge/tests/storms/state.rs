@@ -1,4 +1,4 @@
-//! What must hold of an edge at any time, and when nothing is left.
+//! Invariants of an edge at any time, and after everything has ended.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -26,12 +26,12 @@ pub(crate) fn sessions(edge: &Edge) -> impl Iterator<Item = l2tp::SessionView<'_
     })
 }
 
-/// Addresses of pools that are held.
+/// Held pool addresses.
 pub(crate) fn used(edge: &Edge) -> u32 {
     edge.pools().views().map(|pool| pool.used).sum()
 }
 
-/// What holds at any time.
+/// Invariants at any time.
 pub(crate) fn check(node: &Node, is_client_side: bool) {
     let edge = &node.edge;
     let (mut in_pools, mut routes_max, mut held) = (0, 0, HashSet::new());
@@ -79,7 +79,7 @@ pub(crate) fn check(node: &Node, is_client_side: bool) {
     assert_eq!((counts.up, counts.down), (node.books.came_up, ends));
 }
 
-/// Nothing is left but what nobody sees.
+/// Nothing is left but internal state that no view shows.
 pub(crate) fn assert_empty(node: &Node, name: &str) {
     let edge = &node.edge;
     check(node, false);

@@ -11,7 +11,7 @@ use crate::authority::SECRET;
 use crate::by_hand::{Client, Line, Table, config, frame};
 use crate::state::used;
 
-/// Of the pool, which begins with 10.0.0.1.
+/// In the pool, which starts at 10.0.0.1.
 const WISH: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 50);
 
 fn request(options: &[u8]) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn asking_for(address: Ipv4Addr) -> Vec<u8> {
     request(&[&[3, 6][..], &address.octets()].concat())
 }
 
-/// Somebody whose profile has this for an address, let in, who has not asked for any yet.
+/// A subscriber admitted with this profile address that has not requested an address yet.
 fn let_in(table: &mut Table, peer: usize, address: Address) -> (Line, SubscriberKey) {
     let line = table.line(peer);
     let client = Client::begin(table, line, "alice", SECRET);
@@ -42,7 +42,7 @@ fn let_in(table: &mut Table, peer: usize, address: Address) -> (Line, Subscriber
     (client.line, subscriber)
 }
 
-/// Says a request, and gives the answer to it: its code, and the address in it.
+/// Sends a request and returns the code of the answer and the address in it.
 fn answer(table: &mut Table, line: Line, request: &[u8]) -> (u8, Ipv4Addr) {
     table.say(line, request);
     let heard = core::mem::take(&mut table.peers[line.peer].heard);
@@ -71,7 +71,7 @@ fn a_free_address_of_the_pool_is_had_for_the_asking() {
     let acknowledged = (code::CONFIGURE_ACK, WISH);
     assert_eq!(answer(&mut table, line, &asking_for(WISH)), acknowledged);
     assert_eq!((held(&table, subscriber), used(&table.lns)), (WISH, 1));
-    // It keeps that, whatever it asks for next.
+    // It keeps that address, whatever it requests next.
     let other = asking_for(Ipv4Addr::new(10, 0, 0, 60));
     assert_eq!(
         answer(&mut table, line, &other),

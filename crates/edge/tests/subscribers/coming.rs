@@ -1,4 +1,4 @@
-//! Coming and going.
+//! Subscribers connecting and disconnecting.
 
 use aaa::accounting::TerminateCause;
 use aaa::{Address, Prefix, Profile};
@@ -68,7 +68,7 @@ fn a_network_that_another_has_is_told_to_be_missing_until_that_one_goes() {
     };
     assert_eq!(stage.lns.missing_routes(alice), []);
     assert_eq!(stage.lns.missing_routes(bob), networks);
-    // Whoever is led there first stays; then it is the next one's.
+    // The first subscriber keeps the network; after it ends, the next one gets it.
     stage.dial("carol", "sesame");
     let carol = *stage.up.last().unwrap();
     stage
@@ -81,7 +81,7 @@ fn a_network_that_another_has_is_told_to_be_missing_until_that_one_goes() {
     assert_eq!(stage.lns.missing_routes(carol).len(), 3);
     let inside = core::net::IpAddr::from([198, 51, 100, 7]);
     assert_eq!(stage.lns.at_address(inside), Some(bob));
-    // Who waits in vain and goes leaves nothing.
+    // A subscriber that ends while waiting leaves nothing behind.
     for key in [carol, bob] {
         stage
             .lns
@@ -98,7 +98,7 @@ fn who_hangs_up_has_time_to_read_the_answer_before_its_session_ends() {
     stage.dial("alice", "sesame");
     let (_, view) = stage.lns.next_subscriber(0).unwrap();
     let session = view.session;
-    // Its side of the link says good-bye, and its side of the tunnel does not.
+    // The client's link sends a Terminate-Request, but its tunnel sends nothing.
     let client = stage.lac.next_subscriber(0).unwrap().1.session;
     let header = stage.lac.endpoint_mut().data_header(client).unwrap();
     let request = [header.as_bytes(), &[0xff, 3, 0xc0, 0x21, 5, 9, 0, 4]].concat();
@@ -108,7 +108,7 @@ fn who_hangs_up_has_time_to_read_the_answer_before_its_session_ends() {
     stage.settle();
     assert_eq!(stage.ended.len(), 1, "what it had is free at once");
     assert!(stage.lns.endpoint().session(session).is_some());
-    // RFC 1661, section 3.7: not until at least one Restart time has passed.
+    // RFC 1661, section 3.7: at least one Restart time must pass first.
     stage.pass(Duration::from_millis(2_900));
     assert!(stage.lns.endpoint().session(session).is_some());
     stage.pass(Duration::from_millis(200));
@@ -121,7 +121,7 @@ fn of_many_calls_at_once_none_speaks_before_it_is_connected() {
     for n in 0..200 {
         stage.begin_dial(&format!("user{n}"), "sesame", l2tp::Call::default());
     }
-    // The tunnel's window lets a few messages through at a time; no timer has fired.
+    // The tunnel's window admits a few messages at a time; no timer has fired.
     stage.settle();
     assert_eq!(stage.up.len(), 200);
     let counters = stage.lns.endpoint().counters();
@@ -143,7 +143,7 @@ fn networks_behind_a_client_of_ours_pass_both_ways() {
     let down = crate::packets::udp(far, host, 20, true);
     stage.down_stream(&down);
     assert_eq!(stage.client_inside.0, [down]);
-    // Others are nobody's.
+    // Other addresses belong to no subscriber.
     stage.up_stream(&crate::packets::udp([192, 168, 8, 9].into(), far, 20, true));
     assert_eq!(stage.inside.0.len(), 1);
 }
@@ -218,7 +218,7 @@ fn echo_replies_to_our_requests_are_counted() {
     let mut stage = Stage::new(lns_config());
     stage.dial("alice", "sesame");
     assert_eq!(stage.lns.counts().echo_replies, 0);
-    // Asked once a minute, answered each time (RFC 1661, section 5.8).
+    // An Echo-Request each minute, and a reply to each (RFC 1661, section 5.8).
     stage.pass(Duration::from_secs(250));
     assert_eq!(stage.lns.counts().echo_replies, 4);
 }

@@ -1,4 +1,4 @@
-//! Subscribers come, get what is theirs, and go; each end gives everything back.
+//! Subscribers connect, receive their settings, and end; every end releases all resources.
 #![forbid(unsafe_code)]
 
 mod coming;

@@ -1,4 +1,4 @@
-//! Packets, both ways.
+//! Packets in both directions.
 
 use core::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use wire::checksum;
 
 use crate::stage::{Stage, lns_config};
 
-/// A UDP packet of so many octets of data.
+/// A UDP packet with this many bytes of data.
 pub(crate) fn udp(from: Ipv4Addr, to: Ipv4Addr, length: usize, dont_fragment: bool) -> Vec<u8> {
     let total = 28 + length;
     let mut packet = vec![0; total];
@@ -53,12 +53,12 @@ fn packets_pass_both_ways_as_they_are_and_are_counted() {
 fn a_packet_from_an_address_of_another_is_dropped_and_counted() {
     let (mut stage, address) = on_line();
     let other = Ipv4Addr::from_bits(address.to_bits() ^ 1);
-    // The client's own side would not let it out: it knows no such address.
+    // The client's own edge would drop it, because the source address is unknown there.
     let packet = udp(other, FAR, 10, true);
     stage.up_stream(&packet);
     assert!(stage.inside.0.is_empty());
     let spoofed = Discard::Forward(forward::Discard::Spoofed);
-    // So the peer's hand is played here.
+    // So the test sends it on the peer's behalf.
     stage.send_up_raw(&packet);
     assert!(stage.inside.0.is_empty());
     assert_eq!(stage.lns.discarded(spoofed), 1);
@@ -87,7 +87,7 @@ fn a_packet_for_nobody_is_dropped_and_counted() {
     stage.down_stream(&udp(FAR, Ipv4Addr::new(10, 9, 9, 9), 10, true));
     let why = Discard::Forward(forward::Discard::NoRoute);
     assert_eq!(stage.lns.discarded(why), 1);
-    // Its sender is told: destination unreachable, host unreachable.
+    // Its sender receives destination unreachable, host unreachable.
     assert_eq!(stage.inside.0.len(), 1);
     assert_eq!(stage.inside.0[0][20..22], [3, 1]);
 }
@@ -109,7 +109,7 @@ fn what_does_not_fit_is_fragmented_or_refused() {
     assert_eq!(stage.client_inside.0.len(), 2);
     let why = Discard::Forward(forward::Discard::TooBig);
     assert_eq!(stage.lns.discarded(why), 1);
-    // RFC 1191, section 4: type 3, code 4, and the MTU of the way onwards.
+    // RFC 1191, section 4: type 3, code 4, and the next hop's MTU.
     let told = &stage.inside.0[0];
     assert_eq!(told[12..16], crate::stage::GATEWAY.octets());
     assert_eq!(told[16..20], FAR.octets());

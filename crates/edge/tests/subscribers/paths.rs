@@ -1,4 +1,4 @@
-//! Packets on other cores: a path that is told of all changes passes what the edge would, and leaves the rest.
+//! Packets on other cores: a path that receives all changes forwards what the edge would, and leaves the rest.
 
 use core::net::Ipv4Addr;
 
@@ -12,11 +12,11 @@ use crate::stage::{Datagrams, LAC, LNS, Packets, Stage, from_tun, lns_config, ro
 
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// An edge with a second path, both ends of it.
+/// An edge with a second path, and both ends of it.
 struct Cores {
     stage: Stage,
     path: Path,
-    /// Changes that it was told of.
+    /// Changes handed to it.
     told: u64,
     inside: Packets,
     outside: Datagrams,
@@ -51,7 +51,7 @@ impl Cores {
         self.stage.lns.applied(self.told);
     }
 
-    /// A client's packet that comes by the second path.
+    /// A client's packet that arrives on the second path.
     fn up(&mut self, packet: &[u8]) -> Vec<Taken> {
         let datagrams = self.stage.datagrams_up(packet);
         let now = self.stage.now;
@@ -64,7 +64,7 @@ impl Cores {
             .collect()
     }
 
-    /// A packet of the inside that goes by the second path.
+    /// A packet from the inside that leaves on the second path.
     fn down(&mut self, packet: &[u8]) -> Taken {
         let now = self.stage.now;
         self.path
@@ -166,7 +166,7 @@ fn what_a_path_passes_before_it_hears_of_the_end_is_in_the_last_account() {
         .path
         .receive(&route(LAC), &datagram, now, &mut cores.inside);
     assert_eq!(taken, Taken::Done);
-    // Only the start so far.
+    // Only the start entry so far.
     assert_eq!(cores.stage.accounts.len(), 1);
     assert!(cores.stage.lns.is_parting() && cores.stage.lns.ended(0).is_none());
     let mut changes = 0;
@@ -193,7 +193,7 @@ fn numbered_frames_are_the_edges_alone() {
     let packet = udp(address, FAR, 100, true);
     assert_eq!(cores.up(&packet), [Taken::Left]);
 
-    // Its checksum is open, as a TUN device gives it, and completed on the way.
+    // Its checksum is open, as a TUN device returns it, and completed before it leaves.
     let down = udp(FAR, address, 100, true);
     let mut open = from_tun(&down);
     (open[0], open[6], open[8]) = (1, 20, 6);
@@ -240,7 +240,7 @@ fn who_is_ended_passes_nothing_any_more_and_leaves_nothing() {
     cores.stage.settle();
     cores.tell();
     assert!(cores.path.is_empty() && cores.path.routes() == 0);
-    // Nobody has the address now, whose sender is told.
+    // The address now belongs to no subscriber, and the sender receives an error.
     assert_eq!(cores.down(&udp(FAR, address, 10, true)), Taken::Done);
     assert!(cores.path.poll_inside().is_some());
 }

@@ -1,4 +1,4 @@
-//! An access concentrator of ours with clients, an edge, and a wire between them.
+//! A LAC of ours with clients, an edge, and a wire between them.
 
 use core::net::{Ipv4Addr, SocketAddr};
 
@@ -15,7 +15,7 @@ pub(crate) const LNS: &str = "192.0.2.2:1701";
 /// The edge's own address.
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 
-/// Packets that came out of tunnels.
+/// Packets that left tunnels.
 #[derive(Default)]
 pub(crate) struct Packets(pub(crate) Vec<Vec<u8>>);
 
@@ -43,25 +43,25 @@ impl Outside for Datagrams {
     }
 }
 
-/// Both ends.
+/// Both ends of the wire.
 pub(crate) struct Stage {
     pub(crate) lac: Edge,
     pub(crate) lns: Edge,
     pub(crate) now: Instant,
     pub(crate) tunnel: TunnelKey,
     pub(crate) accounts: Vec<Account>,
-    /// What ended at the LNS.
+    /// Subscribers that ended at the LNS.
     pub(crate) ended: Vec<(SubscriberKey, End)>,
     pub(crate) up: Vec<SubscriberKey>,
-    /// What everybody gets who says the secret `sesame`.
+    /// The profile of every user with the secret `sesame`.
     pub(crate) profile: Profile,
     /// Networks behind the clients.
     pub(crate) client_networks: Vec<aaa::Prefix>,
-    /// Whether questions are answered at once.
+    /// Whether questions are answered immediately.
     pub(crate) answers: bool,
-    /// What came out at the LNS.
+    /// Packets forwarded at the LNS.
     pub(crate) inside: Packets,
-    /// What came out at the LAC.
+    /// Packets forwarded at the LAC.
     pub(crate) client_inside: Packets,
 }
 
@@ -95,7 +95,7 @@ fn endpoint(name: &str, accept: bool, seed: u8) -> Endpoint {
     Endpoint::new(config, [seed; 32])
 }
 
-/// Pools of one range.
+/// One pool with one range.
 pub(crate) fn pools(first: &str, last: &str) -> Pools {
     let range = Range::new(first.parse().unwrap(), last.parse().unwrap()).unwrap();
     let spec = Spec {
@@ -143,18 +143,18 @@ impl Stage {
         stage
     }
 
-    /// A client of this name, which knows this secret, dials in.
+    /// A client with this name and secret dials in.
     pub(crate) fn dial(&mut self, name: &str, secret: &str) {
         self.dial_call(name, secret, Call::default());
     }
 
-    /// A client dials in by a call like this.
+    /// A client dials in with these call details.
     pub(crate) fn dial_call(&mut self, name: &str, secret: &str, call: Call) {
         self.begin_dial(name, secret, call);
         self.settle();
     }
 
-    /// The same, of which nobody has heard yet.
+    /// The same, before any datagram is delivered.
     pub(crate) fn begin_dial(&mut self, name: &str, secret: &str, call: Call) {
         let session = self
             .lac
@@ -174,7 +174,7 @@ impl Stage {
         self.lac.dial(session, dial, self.now);
     }
 
-    /// Lets both ends talk until they have nothing to say.
+    /// Delivers datagrams until both ends have nothing to send.
     pub(crate) fn settle(&mut self) {
         loop {
             let mut any = false;
@@ -244,7 +244,7 @@ impl Stage {
         any
     }
 
-    /// Lets time pass, with all that happens meanwhile.
+    /// Lets time pass and handles everything due meanwhile.
     pub(crate) fn pass(&mut self, span: Duration) {
         let end = self.now + span;
         loop {
@@ -263,7 +263,7 @@ impl Stage {
         self.now = end;
     }
 
-    /// What the client's side makes of its packet.
+    /// The datagrams that the client's side makes of its packet.
     pub(crate) fn datagrams_up(&mut self, packet: &[u8]) -> Vec<Vec<u8>> {
         let mut datagrams = Datagrams::default();
         let mut octets = from_tun(packet);
@@ -271,7 +271,7 @@ impl Stage {
         datagrams.sent
     }
 
-    /// The client's packet on its way to the LNS's inside.
+    /// Sends the client's packet to the LNS's inside.
     pub(crate) fn up_stream(&mut self, packet: &[u8]) {
         for datagram in &self.datagrams_up(packet) {
             self.lns
@@ -279,7 +279,7 @@ impl Stage {
         }
     }
 
-    /// A packet that a client without scruples puts into its session.
+    /// A packet that a malicious client puts into its session.
     pub(crate) fn send_up_raw(&mut self, packet: &[u8]) {
         let (_, client) = self.lac.next_subscriber(0).unwrap();
         let session = client.session;
@@ -289,7 +289,7 @@ impl Stage {
             .receive(route(LAC), &datagram, self.now, &mut self.inside);
     }
 
-    /// A packet from the inside on its way to the client.
+    /// Sends a packet from the inside to the client.
     pub(crate) fn down_stream(&mut self, packet: &[u8]) {
         let mut datagrams = Datagrams::default();
         let mut octets = from_tun(packet);
@@ -304,7 +304,7 @@ impl Stage {
     }
 }
 
-/// A packet as a TUN device gives it, complete.
+/// A packet with a complete checksum, in the form that a TUN device returns.
 pub(crate) fn from_tun(packet: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; wire::virtio::LENGTH];
     octets.extend_from_slice(packet);

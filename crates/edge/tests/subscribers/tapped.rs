@@ -1,4 +1,4 @@
-//! What an operator who looks at one subscriber gets.
+//! Captures of a single subscriber by an operator.
 
 use core::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ fn on_line() -> (Stage, Ipv4Addr) {
     (stage, address)
 }
 
-/// All copies that wait.
+/// All queued copies.
 fn taken(stage: &mut Stage) -> Vec<(Tapped, Vec<u8>)> {
     let mut copies = Vec::new();
     while stage.lns.has_tapped() {
@@ -50,7 +50,7 @@ fn a_packet_is_copied_inside_and_outside_with_its_way() {
     );
     assert!(copies.iter().all(|(tapped, _)| tapped.tap == id));
     assert_eq!((&copies[1].1, &copies[2].1), (&up, &down));
-    // The datagram is the packet behind the headers of L2TP and PPP.
+    // The datagram is the packet preceded by L2TP and PPP headers.
     assert!(copies[0].1.ends_with(&up) && copies[0].1.len() > up.len());
     assert!(copies[3].1.ends_with(&down) && copies[3].1.len() > down.len());
 }
@@ -90,7 +90,7 @@ fn who_comes_by_the_name_later_is_copied_from_when_it_says_it() {
     assert_eq!(stage.lns.tap_state(id), Some((0, [0; 2])));
     stage.dial("alice", "sesame");
     assert_eq!(stage.lns.tap_state(id), Some((1, [0; 2])));
-    // Whether it may come in, and IPCP: all that is said from then on.
+    // Authentication and IPCP: everything exchanged from then on.
     let copies = taken(&mut stage);
     assert!(copies.len() > 4);
     assert!(
@@ -119,7 +119,7 @@ fn copies_that_nobody_takes_are_bounded_and_counted() {
     assert_eq!(copies.len() as u64, 8_000 - inside - outside);
     let octets: usize = copies.iter().map(|(_, octets)| octets.len()).sum();
     assert!(octets <= 4 << 20);
-    // What packets do does not depend on it.
+    // Forwarding does not depend on it.
     assert_eq!(stage.inside.0.len(), 4_000);
     stage.send_up_raw(&packet);
     assert_eq!(taken(&mut stage).len(), 2);
