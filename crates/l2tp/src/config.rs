@@ -44,7 +44,7 @@ pub struct Config {
     pub peer_lookup: PeerLookup,
     /// Whether tunnels get a config id.
     pub config_ids: ConfigIds,
-    /// The answer to an OCRQ.
+    /// How an OCRQ is answered.
     pub outgoing_calls: OutgoingCalls,
     /// Pseudowire types offered and taken in L2TPv3.
     pub pseudowires: Vec<Pseudowire>,
@@ -54,7 +54,7 @@ pub struct Config {
     pub digest: DigestType,
 }
 
-/// The protocol versions spoken.
+/// The supported protocol versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions {
     /// L2TPv2, RFC 2661.
@@ -77,12 +77,12 @@ pub struct Retransmit {
 /// Limits of all tables. Refusals and removals at a limit are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Tunnels in any state but held; an SCCRQ beyond gets StopCCN 2, error 4.
+    /// Tunnels in any state but held; a further SCCRQ gets StopCCN 2, error 4.
     pub tunnels: u32,
-    /// Tunnels that peers opened and that are not yet established, or refused and
-    /// not yet settled; an SCCRQ beyond costs the oldest of them its place.
+    /// Tunnels opened by peers and not yet established, or refused and not yet settled; a further SCCRQ evicts
+    /// the oldest of them.
     pub half_open: u32,
-    /// Sessions in all; an ICRQ or OCRQ beyond gets CDN 4.
+    /// All sessions; a further ICRQ or OCRQ gets CDN 4.
     pub sessions: u32,
     /// Sessions of one tunnel.
     pub sessions_per_tunnel: u32,
@@ -97,7 +97,7 @@ pub struct Limits {
 pub enum PeerLookup {
     /// A hash table: O(1).
     Hash,
-    /// A walk over a list, as the design of 2013 had it.
+    /// A walk over a list, as in the design of 2013; kept for comparison.
     List,
 }
 
@@ -108,12 +108,12 @@ pub enum ConfigIds {
     Off,
     /// The first free one, O(1).
     FirstFree,
-    /// The first free one, found by a peer look-up and a walk over that peer's
-    /// tunnels for each candidate, as the design of 2013 had it.
+    /// The first free one, found by a peer look-up and a walk over that peer's tunnels for each candidate, as
+    /// in the design of 2013; kept for comparison.
     Probe,
 }
 
-/// What is done with an OCRQ.
+/// How an OCRQ is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutgoingCalls {
     /// CDN 4: no facilities.

@@ -2,23 +2,23 @@
 
 use wire::l2tp::{Attribute, MessageType, Version, Writer};
 
-/// The longest value that can be hidden: two octets of its length go with it.
+/// The longest value that can be hidden: hiding adds two octets for its length.
 pub(crate) const HIDDEN_MAX: usize = wire::l2tp::VALUE_LEN_MAX - 2;
 
-/// A [`Writer`] that hides what may be hidden (RFC 2661 4.3, RFC 3931 5.3).
+/// A [`Writer`] that hides every AVP that may be hidden (RFC 2661 4.3, RFC 3931 5.3).
 pub(crate) struct Emitter<'a> {
     writer: Writer<'a>,
     hide: Option<Hide<'a>>,
 }
 
-/// What hiding needs.
+/// The inputs of hiding.
 pub(crate) struct Hide<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) vector: [u8; 16],
 }
 
 impl<'a> Emitter<'a> {
-    /// Begins a message; `digest` puts a Message Digest in its place.
+    /// Starts a message; with `digest`, reserves space for a Message Digest.
     pub(crate) fn new(
         body: &'a mut Vec<u8>,
         version: Version,

@@ -52,7 +52,7 @@ pub enum TunnelEnd {
 pub enum SessionEnd {
     /// An operator closed it.
     Administrative,
-    /// Its payload ended: the PPP link, or the owner did not want the session.
+    /// Its payload ended: the PPP link closed, or the owner rejected the session.
     Payload,
     /// The peer sent a CDN.
     Peer(Notice),
@@ -79,7 +79,7 @@ pub enum SessionEnd {
     NoFacilities,
     /// No such pseudowire type is offered.
     UnsupportedPseudowire(u16),
-    /// Sequencing was asked for without a sublayer that can number.
+    /// Sequencing was requested without a sublayer that can carry sequence numbers.
     NoSublayer,
     /// The peer's simultaneous request for the same circuit won the tie.
     LostTie,
@@ -92,12 +92,12 @@ pub struct Notice {
     pub result: u16,
     /// Error Code, if there was one.
     pub error: Option<u16>,
-    /// Error Message, shortened to 128 octets and made printable.
+    /// Error Message, truncated to 128 octets and made printable.
     pub message: Box<str>,
 }
 
 impl Notice {
-    /// Takes a Result Code AVP as a peer sent it.
+    /// Parses a Result Code AVP from a peer.
     pub(crate) fn from_wire(code: Option<wire::l2tp::ResultCode<'_>>) -> Self {
         let Some(code) = code else {
             return Self {
@@ -149,8 +149,8 @@ mod error {
 }
 
 impl TunnelEnd {
-    /// The codes of the StopCCN for this end. `None` if we send none: the peer
-    /// ended it, does not answer, or must not get one.
+    /// The codes of the StopCCN for this end. `None` if we send none: the peer ended it, does not answer, or
+    /// must not get one.
     pub fn codes(&self, version: Version) -> Option<Codes> {
         let text = self.to_string();
         Some(match self {
@@ -165,7 +165,7 @@ impl TunnelEnd {
             Self::BadLength(_) => Codes::new(2, Some(error::LENGTH), text),
             Self::BadValue(_) | Self::MissingAvp(_) => Codes::new(2, Some(error::VALUE), text),
             Self::StateMachine(_) => Codes::new(7, None, ""),
-            // RFC 3931 names the time-out, RFC 2661 has no code for it.
+            // RFC 3931 has a code for the timeout, RFC 2661 has none.
             Self::SetupTimeout | Self::Unanswered if version == Version::V3 => {
                 Codes::new(7, None, "")
             }

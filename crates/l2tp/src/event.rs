@@ -28,7 +28,7 @@ pub enum Event {
         /// Why.
         reason: TunnelEnd,
     },
-    /// A tunnel's record is gone, and its socket is no longer used.
+    /// A tunnel's record has been removed, and its socket is no longer used.
     TunnelGone {
         /// The tunnel.
         tunnel: TunnelKey,
@@ -97,8 +97,8 @@ pub struct CallErrors {
 }
 
 impl CallErrors {
-    /// Takes the value of a Call Errors AVP: two reserved octets, then six counters;
-    /// the figure of RFC 3931 5.4.5 has only the last four of them.
+    /// Parses the value of a Call Errors AVP: two reserved octets, then six counters; the figure in RFC 3931
+    /// 5.4.5 has only the last four of them.
     pub(crate) fn from_wire(value: &[u8]) -> Option<Self> {
         let (_, counters) = value.split_at_checked(2)?;
         let missing = match counters.len() {

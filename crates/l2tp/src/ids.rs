@@ -1,9 +1,8 @@
-//! The ids that we assign: O(1) to make and to look up, and hard to guess.
+//! The ids that we assign: O(1) to allocate and to look up, and hard to guess.
 //!
-//! A 32-bit id (L2TPv3) carries its table index in the low 20 bits under 12
-//! random bits that are never all zero, so it needs no table of its own and is
-//! never a valid 16-bit id. The 16-bit tunnel ids (L2TPv2) come in a random order:
-//! an id that was given back is used again last.
+//! A 32-bit id (L2TPv3) holds its table index in the low 20 bits below 12 random bits that are never all zero.
+//! So it needs no table, and is never a valid 16-bit id. 16-bit tunnel ids (L2TPv2) are allocated in random
+//! order, and released ids are reused last.
 //!
 //! Implements parts of RFC 2661, sections 4.4.3 and 9.1; RFC 3931, sections 4.1 and 5.4.3.
 
@@ -12,9 +11,9 @@ use std::collections::VecDeque;
 use crate::random::Random;
 
 const INDEX_BITS: u32 = 20;
-/// The most tunnels that ids can tell apart, held ones included.
+/// The most tunnels that ids can distinguish, including held ones.
 pub(crate) const MAX_TUNNELS: u32 = 1 << INDEX_BITS;
-/// The most sessions that ids can tell apart.
+/// The most sessions that ids can distinguish.
 pub(crate) const MAX_SESSIONS: u32 = 1 << INDEX_BITS;
 
 /// Makes the 32-bit id of the record at `index`.
@@ -29,11 +28,11 @@ pub(crate) const fn wide_index(id: u32) -> u32 {
     id & ((1 << INDEX_BITS) - 1)
 }
 
-/// The 16-bit tunnel ids of one socket. Those never used go first, in a random
-/// order that costs nothing to set up; then those given back, the oldest first.
+/// The 16-bit tunnel ids of one socket. Unused ids are allocated first, in a random order that needs no set-up;
+/// then released ones, oldest first.
 pub(crate) struct NarrowIds {
     order: Order,
-    /// How far `order` was used.
+    /// How much of `order` has been used.
     begun: u32,
     returned: VecDeque<u16>,
     /// The tunnel's index plus one by id, 0 for none.
@@ -57,7 +56,7 @@ impl NarrowIds {
         Some(id)
     }
 
-    /// The next id that was never used; 0 is none.
+    /// The next unused id; 0 if there is none.
     fn begin(&mut self) -> Option<u16> {
         while let Ok(place) = u16::try_from(self.begun) {
             self.begun += 1;
@@ -85,7 +84,7 @@ impl NarrowIds {
     }
 }
 
-/// A random order of all 16-bit numbers: a Feistel network of two octets.
+/// A random permutation of all 16-bit numbers: a Feistel network over two octets.
 struct Order([u32; 6]);
 
 impl Order {
@@ -93,7 +92,7 @@ impl Order {
         Self(core::array::from_fn(|_| random.u64() as u32))
     }
 
-    /// The number at `place`.
+    /// The number at position `place`.
     fn at(&self, place: u16) -> u16 {
         let [mut left, mut right] = place.to_be_bytes();
         for key in self.0 {

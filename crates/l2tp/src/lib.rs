@@ -6,8 +6,8 @@
 //! go in, datagrams and [`Event`]s come out. `examples/lns.rs` is the smallest
 //! program around it.
 //!
-//! The owner handles the frames in sessions: [`Endpoint::receive_data`] returns
-//! a frame's session, [`Endpoint::data_header`] the header of one that leaves.
+//! The owner handles the frames in sessions: [`Endpoint::receive_data`] returns a frame's session,
+//! [`Endpoint::data_header`] the header of a frame to send.
 //!
 //! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), recovery (RFC 4951),
 //! line AVPs (RFC 5515).

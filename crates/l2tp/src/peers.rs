@@ -47,7 +47,7 @@ impl Peers {
         self.peers.len()
     }
 
-    /// Finds a peer by its address: O(1), or the walk of the old design.
+    /// Finds a peer by its address: O(1), or the walk of the design of 2013.
     pub(crate) fn find(&self, addr: IpAddr) -> Option<u32> {
         match self.lookup {
             PeerLookup::Hash => {
@@ -64,7 +64,7 @@ impl Peers {
         }
     }
 
-    /// Finds a peer or makes its record.
+    /// Finds a peer or creates its record.
     pub(crate) fn find_or_add(&mut self, addr: IpAddr) -> u32 {
         if let Some(index) = self.find(addr) {
             return index;

@@ -24,7 +24,7 @@ struct Slot {
     message: Message,
 }
 
-/// A message body with the header fields that are not the tunnel's.
+/// A message body, with those header fields that do not come from the tunnel.
 #[derive(Default)]
 pub(crate) struct Message {
     /// Session ID of the L2TPv2 header; 0 in L2TPv3.
@@ -120,7 +120,7 @@ impl MessagePool {
         self.slots[index as usize].next = NIL;
     }
 
-    /// Takes the message with this `ns` out of `queue`.
+    /// Removes the message with this `ns` from `queue`.
     pub(crate) fn remove_ns(&mut self, queue: &mut Queue, ns: u16) -> Option<u32> {
         let (mut before, mut at) = (NIL, queue.head);
         while at != NIL {
@@ -159,7 +159,7 @@ impl MessagePool {
         }
     }
 
-    /// Messages that are kept, of all queues.
+    /// Messages stored in all queues.
     pub(crate) fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -18,7 +18,7 @@ const WINDOW_MAX: u16 = 0x7fff;
 /// it, requests of the peer are ignored until it acknowledges some.
 const BACKLOG_MAX: u32 = 16_384;
 
-/// What a received Ns means.
+/// How a received Ns relates to the expected one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// The next one: process it.
@@ -31,7 +31,7 @@ pub(crate) enum Arrival {
     BeyondWindow,
 }
 
-/// What a retransmission timer's expiry means.
+/// The meaning of a retransmission timer's expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expiry {
     /// Nothing was due.
@@ -50,11 +50,11 @@ pub(crate) struct Reliable {
     unsent: u32,
     /// Messages that arrived ahead of a missing one.
     pub(crate) early: Queue,
-    /// When the oldest message is sent again; `FAR_FUTURE` with none in flight.
+    /// When the oldest message is retransmitted; `FAR_FUTURE` if none is in flight.
     pub(crate) deadline: Instant,
     /// How many of `queue` are in flight.
     in_flight: u16,
-    /// Ns of the head of `queue`: the oldest that is not acknowledged.
+    /// Ns of the head of `queue`: the oldest unacknowledged message.
     una: u16,
     /// Ns after the highest ever sent.
     sent_high: u16,
@@ -121,7 +121,7 @@ impl Reliable {
         self.queue.is_empty()
     }
 
-    /// Takes the peer's Receive Window Size, which is not 0.
+    /// Sets the peer's Receive Window Size, which is not 0.
     pub(crate) fn set_peer_window(&mut self, window: u16) {
         let window = window.min(WINDOW_MAX);
         self.peer_window = window;
@@ -129,7 +129,7 @@ impl Reliable {
         self.cwnd = self.cwnd.min(window);
     }
 
-    /// Classifies the Ns of a message that takes a place in the sequence.
+    /// Classifies the Ns of a message that consumes a sequence number.
     pub(crate) const fn classify(&self, ns: u16, our_window: u16) -> Arrival {
         let ahead = ns.wrapping_sub(self.nr);
         if ahead == 0 {
@@ -143,7 +143,7 @@ impl Reliable {
         }
     }
 
-    /// The in-order message was taken.
+    /// Advances past a processed in-order message.
     pub(crate) fn advance(&mut self) {
         self.nr = self.nr.wrapping_add(1);
         self.ack_owed = true;
@@ -155,8 +155,8 @@ impl Reliable {
         acked < 0x8000 && acked > self.sent_high.wrapping_sub(self.una)
     }
 
-    /// Takes a possible Nr: frees what it acknowledges and opens the window.
-    /// Returns how many messages it acknowledged.
+    /// Processes a valid Nr: frees the acknowledged messages and opens the window. Returns how many messages
+    /// were acknowledged.
     pub(crate) fn acknowledge(
         &mut self,
         nr: u16,
@@ -217,8 +217,7 @@ impl Reliable {
         self.unsent != NIL && self.in_flight < self.cwnd
     }
 
-    /// The next message inside the window: its Ns, where it is, and whether it
-    /// was sent before.
+    /// The next message inside the window: its Ns, its index, and whether it was sent before.
     pub(crate) fn next_to_send(
         &mut self,
         pool: &MessagePool,
@@ -248,8 +247,8 @@ impl Reliable {
         doubled.min(retransmit.cap)
     }
 
-    /// Fires the retransmission timer if it is due: the window shrinks to one
-    /// and the oldest message is in the window again.
+    /// Fires the retransmission timer if it is due: the window shrinks to one, and the oldest message is sent
+    /// again.
     pub(crate) fn expire(&mut self, retransmit: &Retransmit, now: Instant) -> Expiry {
         if self.deadline > now {
             return Expiry::NotDue;
@@ -266,8 +265,8 @@ impl Reliable {
         Expiry::Retransmit
     }
 
-    /// Makes the oldest message the next to be sent. A duplicate from the peer
-    /// shows that it misses our answer. Timers and window stay.
+    /// Makes the oldest message the next to be sent, after a duplicate from the peer showed that it did not
+    /// receive our answer. Timers and window stay unchanged.
     pub(crate) fn rewind(&mut self) {
         self.unsent = self.queue.head;
         self.in_flight = 0;
@@ -305,7 +304,7 @@ impl Reliable {
         pool.clear(&mut self.early);
     }
 
-    /// Drops the messages that were never sent, so that a StopCCN goes next.
+    /// Drops the unsent messages, so that a StopCCN is sent next.
     pub(crate) fn drop_unsent(&mut self, pool: &mut MessagePool) {
         self.drop_queued(pool, self.sent_high.wrapping_sub(self.una).into());
         pool.clear(&mut self.early);

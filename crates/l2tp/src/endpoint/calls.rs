@@ -58,8 +58,7 @@ impl Endpoint {
         }
     }
 
-    /// The session that a message is for: by our id, or by the peer's where it
-    /// does not know ours yet.
+    /// The session that a message is for, found by our id, or by the peer's if the peer does not know ours yet.
     fn find_call(&self, tunnel: u32, header_id: u16, message: &Message<'_>) -> Option<u32> {
         match message.version() {
             Version::V2 if header_id != 0 => self.narrow_session(tunnel, u32::from(header_id)),
@@ -334,7 +333,7 @@ impl Endpoint {
         });
     }
 
-    /// The message that connects a session has left.
+    /// The message that connects a session has been sent.
     pub(super) fn session_connected(&mut self, session: Key, now: Instant) {
         let session = self
             .sessions
@@ -359,7 +358,7 @@ impl Endpoint {
         });
     }
 
-    /// Takes a step of the table whose action the caller carries out.
+    /// Applies a step of the table; the caller carries out its actions.
     pub(super) fn step_session(&mut self, index: u32, event: Event) -> Action {
         let session = self.session_at(index);
         let (action, next) = fsm::step(session.role, session.state, event);
@@ -386,8 +385,7 @@ impl Endpoint {
         );
     }
 
-    /// Takes a step that ends the session: with CDN or without, as the table has
-    /// it.
+    /// Applies a step that ends the session, with or without a CDN as the table requires.
     fn step_and_end(&mut self, index: u32, event: Event, reason: SessionEnd, now: Instant) {
         let session = self.session_at_mut(index);
         let (action, next) = fsm::step(session.role, session.state, event);
@@ -398,7 +396,7 @@ impl Endpoint {
         self.end_session(index, reason, now);
     }
 
-    /// Cookie, sublayer and sequencing that the peer asks for.
+    /// Stores the cookie, sublayer and sequencing that the peer requests.
     fn take_options(&mut self, index: u32, message: &Message<'_>) {
         let session = self.session_at_mut(index);
         if let Some(cookie) = message

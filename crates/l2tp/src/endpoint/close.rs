@@ -14,11 +14,10 @@ use crate::session::{EndedSession, SessionKey, SessionState};
 use crate::tunnel::fsm::{self, Action, Event};
 use crate::tunnel::{EndedTunnel, Ending, Tunnel, TunnelKey, TunnelState};
 
-/// Tunnels that are not half open any more, or not held any more, and may still
-/// stand in their order.
+/// How many stale entries the queues of half-open and held tunnels may contain before they are compacted.
 const ORDER_SLACK: usize = 1_024;
 
-/// Held tunnels that one new tunnel may cost, where their ids are no help.
+/// How many held tunnels one new tunnel may evict while none of them frees a usable id.
 const EVICTIONS_MAX: usize = 64;
 
 impl Endpoint {
@@ -41,8 +40,8 @@ impl Endpoint {
         self.tally.live -= 1;
         match was {
             TunnelState::Established => self.tally.established -= 1,
-            // What is refused counts until the peer has taken the refusal, so
-            // that bad requests cost no more room than good ones.
+            // A refused request counts until the peer has acknowledged the refusal, so that bad requests take
+            // no more room than good ones.
             _ if !originated && action != Action::SendStopCcn => self.tally.half_open -= 1,
             _ => {}
         }

@@ -8,33 +8,33 @@ use crate::discard::Discard;
 use crate::session::{Cookie, Session, SessionKey, SessionState};
 use crate::tunnel::Tunnel;
 
-/// A frame that came in a data message.
+/// A frame that arrived in a data message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Its session, which is established.
     pub session: SessionKey,
     /// The offset of the frame in the datagram.
     pub start: usize,
-    /// The offset behind it.
+    /// The offset of its end.
     pub end: usize,
 }
 
 /// How to recognise and send frames of an established session without a call to the endpoint for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataWay {
-    /// The ids of its data messages to us.
+    /// The ids in its data messages to us.
     pub ids: DataIds,
-    /// The cookie that they must have.
+    /// The cookie that they must carry.
     pub cookie: Cookie,
-    /// Whether a sublayer is before their frames.
+    /// Whether a sublayer precedes their frames.
     pub sublayer: bool,
-    /// Whether frames to the peer are numbered. Then each header comes from [`Endpoint::data_header`].
+    /// Whether frames to the peer are numbered. If so, each header comes from [`Endpoint::data_header`].
     pub is_numbered: bool,
-    /// The header of frames to the peer without a number.
+    /// The header of unnumbered frames to the peer.
     pub header: DataHeader,
 }
 
-/// The ids in a data message that name its session on our side.
+/// The ids in a data message that identify its session on our side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataIds {
     /// The tunnel's and the session's (RFC 2661 3.1). Another peer may use the same.
@@ -53,7 +53,7 @@ pub struct DataHeader {
 }
 
 impl DataHeader {
-    /// The octets.
+    /// The encoded header.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.octets[..usize::from(self.length)]
@@ -161,7 +161,7 @@ impl Endpoint {
             if !session.takes(number, bits) {
                 return Err(Discard::DataOutOfOrder);
             }
-            // An LNS that numbers its frames wants ours numbered, until it stops (RFC 2661 5.4).
+            // While an LNS numbers its frames, it expects ours to be numbered too (RFC 2661 5.4).
             if session.role.is_lac() && !session.sequencing {
                 (session.sequencing, session.sequencing_by_peer) = (true, true);
             }
@@ -234,7 +234,7 @@ impl Endpoint {
         record.is_some_and(|record| record.sequencing)
     }
 
-    /// A frame of a session arrived elsewhere than in [`Endpoint::receive_data`], so its peer is alive.
+    /// A frame of a session arrived other than through [`Endpoint::receive_data`], so its peer is alive.
     pub fn heard(&mut self, session: SessionKey, now: Instant) {
         if let Some(record) = self.sessions.get(session.0) {
             let tunnel = record.tunnel;
@@ -265,7 +265,7 @@ fn header(record: &Session, tunnel: &Tunnel, sequence: Option<u32>) -> DataHeade
 }
 
 impl Session {
-    /// Whether a sequence number of so many bits is newer than all before. Notes it if so.
+    /// Whether a sequence number of that many bits is newer than all before. If so, records it.
     fn takes(&mut self, number: u32, bits: u32) -> bool {
         let modulus = 1_u32 << bits;
         let ahead = number.wrapping_sub(self.expected_sequence) % modulus;

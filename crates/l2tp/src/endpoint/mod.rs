@@ -85,7 +85,7 @@ pub struct Endpoint {
     session_remotes: HashTable<u32>,
     timers: AnyTimers,
     pool: MessagePool,
-    /// Tunnels that have something to send, or to settle their timer.
+    /// Tunnels that have something to send, or a timer to arm.
     ready: VecDeque<u32>,
     refusals: VecDeque<(Route, Vec<u8>)>,
     events: VecDeque<Event>,
@@ -99,11 +99,11 @@ pub struct Endpoint {
     tally: Tally,
     next_serial: u32,
     shutting_down: bool,
-    /// Buffer for messages whose hidden AVPs are taken out.
+    /// Buffer for messages whose hidden AVPs have been decrypted.
     unhidden: Vec<u8>,
 }
 
-/// Keys made of the shared secret.
+/// Keys derived from the shared secret.
 struct Keys {
     /// The secret itself, for L2TPv2.
     secret: Vec<u8>,

@@ -18,7 +18,7 @@ use crate::tunnel::{Auth, Ending, TunnelKey, TunnelState};
 pub struct OpenTunnel {
     /// The peer's address and port, our address, the socket.
     pub route: Route,
-    /// The protocol version to ask for.
+    /// The protocol version to request.
     pub version: Version,
 }
 
@@ -28,7 +28,7 @@ pub enum OpenError {
     /// This endpoint is being shut down.
     #[error("shutting down")]
     ShuttingDown,
-    /// The version is switched off here.
+    /// The version is disabled here.
     #[error("this protocol version is switched off")]
     VersionOff,
     /// The table of tunnels is full.
@@ -90,7 +90,7 @@ impl Endpoint {
         Ok(self.tunnel_key(index))
     }
 
-    /// Makes a call in a tunnel; it waits for the tunnel if that is not up yet.
+    /// Makes a call in a tunnel; the call waits until the tunnel is established.
     ///
     /// # Errors
     /// No such tunnel, a limit is reached, or the call does not fit the version.
@@ -160,7 +160,7 @@ impl Endpoint {
         }
     }
 
-    /// wait-tunnel: goes on at once where the tunnel is up.
+    /// wait-tunnel: continues at once if the tunnel is established.
     fn await_tunnel(&mut self, index: u32, now: Instant) {
         let tunnel = self.session_at(index).tunnel;
         let record = self.tunnel_at_mut(tunnel);
@@ -174,7 +174,7 @@ impl Endpoint {
 
     /// Continues the sessions that wait for the tunnel.
     pub(super) fn open_waiting_sessions(&mut self, tunnel: u32, now: Instant) {
-        // The list has the newest first; calls are made in their order.
+        // The list starts with the newest session; calls must be made in the order they were opened.
         let (mut at, mut last) = (self.tunnel_at(tunnel).first_session, NIL);
         while at != NIL {
             (last, at) = (at, self.session_at(at).next);
@@ -214,8 +214,8 @@ impl Endpoint {
         self.arm_session(index, now + self.config.setup_timeout);
     }
 
-    /// The bearer answered, for a call that `Event::CallRequested` asked for;
-    /// `false` if the session does not wait for that.
+    /// Reports that the bearer answered a call that `Event::CallRequested` asked for; `false` if the session
+    /// does not wait for that.
     pub fn answer_call(&mut self, session: SessionKey) -> bool {
         let waits = self
             .sessions
@@ -245,8 +245,8 @@ impl Endpoint {
         up
     }
 
-    /// Sends a WEN with a call's error counters; `false` without such a session.
-    /// The caller keeps to one in 60 s (RFC 2661 6.13).
+    /// Sends a WEN with a call's error counters; `false` without such a session. The caller must not send more
+    /// than one in 60 s (RFC 2661 6.13).
     pub fn send_wan_errors(&mut self, session: SessionKey, errors: CallErrors) -> bool {
         let up = self.is_up(session);
         if up {

@@ -63,8 +63,8 @@ pub(super) fn peer_session_id(message: &Message<'_>) -> u32 {
     .unwrap_or(0)
 }
 
-/// Values of L2TPv3 options that cannot be met (RFC 3931 5.4.4); `has_sublayer` says
-/// whether the peer asked for a sublayer before.
+/// Checks values of L2TPv3 options that cannot be met (RFC 3931 5.4.4); `has_sublayer` says whether the peer
+/// has already requested a sublayer.
 pub(super) fn check_options(message: &Message<'_>, has_sublayer: bool) -> Result<(), SessionEnd> {
     let sublayer = message.u16(Attribute::L2SpecificSublayer);
     let sublayer = sublayer.unwrap_or(u16::from(has_sublayer));

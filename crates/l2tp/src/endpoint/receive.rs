@@ -145,7 +145,7 @@ impl Endpoint {
                 counters.duplicates += 1;
                 tunnel.duplicates += 1;
                 tunnel.reliable.ack_owed = true;
-                // The peer misses our answer: send it again, not a ZLB.
+                // The peer did not receive our answer: send it again instead of a ZLB.
                 if message.kind() == MessageType::Sccrq && tunnel.up.is_none() {
                     tunnel.reliable.rewind();
                 }
@@ -239,7 +239,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes the messages that waited for the one that just arrived.
+    /// Processes the queued messages that the one just received made deliverable.
     fn process_early(&mut self, index: u32, now: Instant) {
         loop {
             let Self { tunnels, pool, .. } = self;
@@ -263,7 +263,7 @@ impl Endpoint {
         }
     }
 
-    /// An in-order message, and the body that it was read from.
+    /// Processes an in-order message, given with the body that it was parsed from.
     fn process(
         &mut self,
         index: u32,
@@ -375,7 +375,7 @@ impl Endpoint {
                 .as_ref()
                 .is_some_and(|a| a.remote_nonce.is_empty())
         {
-            // Nor could the peer read an acknowledgement with a digest.
+            // The peer could not verify an acknowledgement with a digest, either.
             tunnel.auth = None;
         }
         self.end_tunnel(index, Event::StopCcn, TunnelEnd::Peer(notice), now);

@@ -178,7 +178,7 @@ impl Endpoint {
             return false;
         }
         match (tunnel.ending, tunnel.up) {
-            // Held: closed since `hold` less what remains of it.
+            // Held: closed for `hold` minus the remaining time.
             (Ending::Held, _) => {
                 let remains = tunnel.idle_deadline.since(now);
                 remains + RESTART_AFTER < self.config.hold
@@ -276,7 +276,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Takes the peer's values from an acceptable SCCRQ or SCCRP.
+    /// Stores the peer's values from an acceptable SCCRQ or SCCRP.
     fn take_start(&mut self, index: u32, message: &Message<'_>) {
         let window = message.u16(Attribute::ReceiveWindowSize);
         let tunnel = self.tunnel_at_mut(index);
@@ -287,8 +287,8 @@ impl Endpoint {
         tunnel.offers = Offers::from_message(message);
     }
 
-    /// Two requests that cross, where one of them has a tie breaker
-    /// (RFC 2661 4.4.3). An error means ours won and this one is dropped.
+    /// Resolves two crossing requests, at least one with a tie breaker (RFC 2661 4.4.3). An error means ours
+    /// won and this one is dropped.
     fn resolve_tie(
         &mut self,
         route: base::Route,
@@ -438,7 +438,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes a step of the table whose action the caller carries out.
+    /// Applies a step of the table; the caller carries out its actions.
     pub(super) fn step_tunnel(&mut self, index: u32, event: Event) -> Action {
         let (action, next) = fsm::step(self.tunnel_at(index).state, event);
         self.set_tunnel_state(index, next);

@@ -18,7 +18,7 @@ use crate::pool::NIL;
 use crate::session::{Role, Session};
 use crate::tunnel::{Ending, Tunnel, TunnelState};
 
-/// Free ids of one space that are tried for a peer.
+/// How many free ids of one space are tried for a peer.
 const NARROW_ID_TRIES: usize = 64;
 
 impl Endpoint {
@@ -46,7 +46,7 @@ impl Endpoint {
             .expect("an index inside the endpoint names a session")
     }
 
-    /// Makes a tunnel's record with an id of its own; `None` without a free id.
+    /// Makes a tunnel's record with its own id; `None` if no id is free.
     pub(super) fn add_tunnel(
         &mut self,
         route: Route,
@@ -80,7 +80,7 @@ impl Endpoint {
             if attempt == self.narrow_ids.len() {
                 self.narrow_ids.push(NarrowIds::new(&mut self.random));
             }
-            // Where the peer has many ids of the other spaces, some tries fail.
+            // If the peer has many ids of the other spaces, some tries fail.
             for _ in 0..NARROW_ID_TRIES {
                 let Some(id) = self.narrow_ids[attempt].take(index) else {
                     break;
@@ -246,7 +246,7 @@ impl Endpoint {
         }
     }
 
-    /// One probe of the old design: the peer by a look-up, then its tunnels.
+    /// One probe of the design of 2013: looks up the peer, then walks its tunnels.
     fn config_id_is_used(&self, addr: IpAddr, candidate: u32) -> bool {
         let Some(peer) = self.peers.find(addr) else {
             return false;
@@ -288,7 +288,7 @@ impl Endpoint {
         self.peers.remove_if_unused(peer);
     }
 
-    /// Makes a session's record with an id of its own; `None` without one.
+    /// Makes a session's record with its own id; `None` if no id is free.
     pub(super) fn add_session(&mut self, tunnel: u32, role: Role, now: Instant) -> Option<u32> {
         let version = self.tunnel_at(tunnel).version;
         let narrow = match version {
@@ -365,7 +365,7 @@ impl Endpoint {
         self.session_remotes.find(hash, same).copied()
     }
 
-    /// Notes the peer's id of a session.
+    /// Records the peer's id of a session.
     pub(super) fn set_session_remote(&mut self, index: u32, remote_id: u32) {
         let session = self.session_at_mut(index);
         session.remote_id = remote_id;

@@ -1,4 +1,4 @@
-//! What no view shows: that the tables are empty when everything is over.
+//! Checks that no view can show: the tables are empty after everything has ended.
 
 use base::timer::TimerStore;
 use base::{Datagram, Duration, Instant, Machine, Route};
@@ -35,8 +35,8 @@ fn assert_empty(endpoint: &Endpoint) {
     }
 }
 
-/// Closed by one end, closed by the other, never answered, never established: whatever a
-/// tunnel's and a session's life was, nothing of it stays.
+/// Closed by either end, never answered, never established: whatever happened to a tunnel and its sessions, no
+/// table keeps an entry.
 #[test]
 fn every_table_is_empty_after_everything_is_torn_down() {
     sim::seeds(40, |seed| {
@@ -45,7 +45,7 @@ fn every_table_is_empty_after_everything_is_torn_down() {
             pair.with_a(|lac, now| {
                 for n in 0..20 {
                     let route = Route {
-                        // One in five goes to where nobody answers.
+                        // One in five calls an address that never answers.
                         peer: if n % 5 == 0 {
                             sim::addr("192.0.2.99:1701")
                         } else {
@@ -65,7 +65,7 @@ fn every_table_is_empty_after_everything_is_torn_down() {
                 }
             });
             pair.run_for(Duration::from_millis(u64::from(round) * 400));
-            // Some sessions and tunnels go at either end, at whatever stage they are.
+            // Some sessions and tunnels are closed at either end, in any state.
             pair.with_b(|lns, now| {
                 let (mut tunnels, mut sessions) = (0, 0);
                 while let Some((next, session)) = lns.next_session(sessions) {
@@ -93,7 +93,7 @@ fn every_table_is_empty_after_everything_is_torn_down() {
     });
 }
 
-/// What is put in order, so that the oldest can make room, does not grow by what is gone.
+/// The queues of half-open and held tunnels do not grow with tunnels that are gone.
 #[test]
 fn a_peer_that_asks_and_gives_up_over_and_over_leaves_no_trail() {
     let mut lns = endpoint(true);

@@ -1,4 +1,4 @@
-//! Timers: retransmissions, HELLOs, the ends of set-up and of the hold.
+//! Timers: retransmissions, HELLOs, set-up timeouts, and the end of the hold time.
 //!
 //! Implements parts of RFC 2661, sections 5.5 and 5.8.
 
@@ -33,7 +33,7 @@ impl Endpoint {
         tunnel.timer = (due != Instant::FAR_FUTURE).then(|| (timers.insert(due, index), due));
     }
 
-    /// Arms the end of a session: it must be established by then, or its payload has ended.
+    /// Arms a session's timer: for its set-up timeout, or for its end after its payload ended.
     pub(super) fn arm_session(&mut self, index: u32, at: Instant) {
         let timer = self.timers.insert(at, SESSION | index);
         self.session_at_mut(index).timer = Some(timer);
@@ -90,7 +90,7 @@ impl Endpoint {
         }
     }
 
-    /// The idle deadline of a tunnel passed: what it means depends on its state.
+    /// The idle deadline of a tunnel passed; its meaning depends on the tunnel's state.
     fn tunnel_idle(&mut self, index: u32, now: Instant) {
         let hello = self.hello_wait().unwrap_or_default();
         let tunnel = self.tunnel_at_mut(index);
@@ -116,8 +116,8 @@ impl Endpoint {
         }
     }
 
-    /// The silence before the next HELLO: the interval less up to an eighth by
-    /// chance (RFC 3931 4.4). `None` where none are sent.
+    /// The silence before the next HELLO: the interval minus a random part of up to an eighth (RFC 3931 4.4).
+    /// `None` if none are sent.
     pub(super) fn hello_wait(&mut self) -> Option<Duration> {
         let interval = self.config.hello_interval.as_nanos();
         let jitter = self.random.u64() % (interval / 8 + 1);

@@ -14,7 +14,7 @@ const MESSAGE_TYPE_AT: usize = 6;
 impl Endpoint {
     /// Puts a tunnel into the queue of tunnels with something to do.
     pub(super) fn mark_ready(&mut self, index: u32) {
-        // Without room for held tunnels, one may be gone before its last message.
+        // If no tunnels may be held, this one may be removed before its last message is sent.
         if let Some(tunnel) = self.tunnels.at_mut(index)
             && !core::mem::replace(&mut tunnel.ready, true)
         {
@@ -102,7 +102,7 @@ fn emit(tunnel: &Tunnel, ns: u16, session: u16, body: &[u8], out: &mut Vec<u8>) 
     l2tp::emit_control(out, tunnel.version, tunnel.remote_id, session, ns, nr, body);
 }
 
-/// Fills in the Message Digest, anew at each transmission since Nr may differ.
+/// Fills in the Message Digest; each transmission needs a new one, since Nr may differ.
 fn sign(
     tunnel: &Tunnel,
     message: &mut [u8],

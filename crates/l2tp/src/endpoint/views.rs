@@ -11,15 +11,15 @@ use crate::discard::CounterName;
 use crate::session::{EndedSession, SessionKey, SessionView};
 use crate::tunnel::{EndedTunnel, Ending, TunnelKey, TunnelView};
 
-/// How many of everything there are.
+/// The number of tunnels, sessions and other records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Tunnels that are neither closing nor held.
     pub tunnels: u32,
     /// Tunnels that are established.
     pub established: u32,
-    /// Tunnels that a peer opened and that are not yet established, those refused
-    /// included while their StopCCN waits for its acknowledgement.
+    /// Tunnels opened by a peer and not yet established, including refused ones whose StopCCN is
+    /// unacknowledged.
     pub half_open: u32,
     /// Tunnels whose StopCCN is unacknowledged.
     pub closing: u32,
@@ -57,8 +57,7 @@ impl Endpoint {
         &self.config
     }
 
-    /// The live tunnel with this id of ours; of several with one 16-bit id, the
-    /// first.
+    /// The live tunnel with this id of ours; the first one if several share a 16-bit id.
     pub fn find_tunnel(&self, local_id: u32, version: Option<Version>) -> Option<TunnelKey> {
         let live = |index: u32| {
             let t = self.tunnels.at(index)?;
@@ -98,8 +97,7 @@ impl Endpoint {
         ))
     }
 
-    /// The next tunnel at or after `cursor`, and the cursor to go on with. Held
-    /// records are left out.
+    /// The next tunnel at or after `cursor`, and the cursor to continue with. Held records are skipped.
     pub fn next_tunnel(&self, cursor: u32) -> Option<(u32, TunnelView<'_>)> {
         let mut at = cursor;
         while let Some((index, tunnel)) = self.tunnels.next_from(at) {
@@ -111,7 +109,7 @@ impl Endpoint {
         None
     }
 
-    /// The next session at or after `cursor`, and the cursor to go on with.
+    /// The next session at or after `cursor`, and the cursor to continue with.
     pub fn next_session(&self, cursor: u32) -> Option<(u32, SessionView<'_>)> {
         let (index, session) = self.sessions.next_from(cursor)?;
         let tunnel = self.tunnel_at(session.tunnel);
@@ -121,7 +119,7 @@ impl Endpoint {
         ))
     }
 
-    /// The next peer at or after `cursor`, and the cursor to go on with.
+    /// The next peer at or after `cursor`, and the cursor to continue with.
     pub fn next_peer(&self, cursor: u32) -> Option<(u32, PeerView)> {
         let (index, peer) = self.peers.next_from(cursor)?;
         let view = PeerView {
@@ -143,7 +141,7 @@ impl Endpoint {
         self.ended_sessions.get(n)
     }
 
-    /// How many of everything there are. O(1).
+    /// The number of tunnels, sessions and other records, in O(1).
     pub fn counts(&self) -> Counts {
         Counts {
             tunnels: self.tally.live,

@@ -8,24 +8,24 @@ use wire::l2tp::{Attribute, Message};
 use crate::config::Pseudowire;
 use crate::emitter::Emitter;
 
-/// Which side asks for the call.
+/// Which side requests the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Direction {
     /// We are the LAC and announce a call: ICRQ.
     #[default]
     Incoming,
-    /// We are the LNS and want a call placed: OCRQ.
+    /// We are the LNS and request a call: OCRQ.
     Outgoing,
 }
 
 /// A call to be made.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Which side asks for it.
+    /// Which side requests it.
     pub direction: Direction,
     /// Its payload; always PPP in L2TPv2.
     pub pseudowire: Pseudowire,
-    /// Ask for sequence numbers on data (Sequencing Required, Data Sequencing).
+    /// Request sequence numbers on data (Sequencing Required, Data Sequencing).
     pub sequencing: bool,
     /// Numbers, speeds, circuit and proxy AVPs.
     pub details: CallDetails,
@@ -74,8 +74,7 @@ pub struct CallDetails {
     pub proxy: Option<Box<Proxy>>,
 }
 
-/// Proxy LCP and authentication AVPs of an ICCN (RFC 2661 4.4.5), carried as
-/// they are.
+/// Proxy LCP and authentication AVPs of an ICCN (RFC 2661 4.4.5), passed on unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxy {
     /// Initial Received LCP CONFREQ.
@@ -97,7 +96,7 @@ pub struct Proxy {
 }
 
 impl CallDetails {
-    /// Whether each value fits into an AVP, also hidden.
+    /// Whether each value fits into an AVP, even hidden.
     pub(crate) fn fits(&self) -> bool {
         let proxy = self.proxy.as_deref().into_iter().flat_map(Proxy::values);
         let own: [&[u8]; 5] = [
@@ -112,7 +111,7 @@ impl CallDetails {
             .all(|value| value.len() <= crate::emitter::HIDDEN_MAX)
     }
 
-    /// Takes the AVPs of a message. Others keep their values.
+    /// Stores the AVPs of a message. Other fields keep their values.
     pub(crate) fn take(&mut self, message: &Message<'_>) {
         let bytes = |attribute, field: &mut Box<[u8]>| {
             if let Some(value) = message.get(attribute) {
@@ -179,7 +178,7 @@ impl Proxy {
         ]
     }
 
-    /// Appends the AVPs that are there.
+    /// Appends the AVPs that are present.
     pub(crate) fn write(&self, emitter: &mut Emitter<'_>) {
         emitter
             .optional(
@@ -223,7 +222,7 @@ impl Cookie {
 
     /// The first `len` of eight random octets.
     pub(crate) fn new(mut bytes: [u8; 8], len: u8) -> Self {
-        // Equal cookies are equal in all eight.
+        // The unused octets are zero, so that equal cookies compare equal.
         bytes[usize::from(len)..].fill(0);
         Self { bytes, len }
     }
@@ -248,7 +247,7 @@ impl Cookie {
 
 impl fmt::Debug for Cookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A cookie guards against blind injection: show its size only.
+        // A cookie protects against blind injection, so only its size is printed.
         write!(f, "Cookie({} octets)", self.len)
     }
 }

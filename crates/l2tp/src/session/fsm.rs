@@ -16,7 +16,7 @@ pub enum SessionState {
     WaitConnect,
     /// OCRP sent; waits for the circuit.
     WaitCsAnswer,
-    /// Up.
+    /// Established.
     Established,
 }
 
@@ -25,24 +25,23 @@ pub enum SessionState {
 pub enum Role {
     /// Sends the ICRQ (RFC 2661 7.4.1).
     LacIncoming,
-    /// Gets the ICRQ (RFC 2661 7.4.2).
+    /// Receives the ICRQ (RFC 2661 7.4.2).
     LnsIncoming,
-    /// Gets the OCRQ (RFC 2661 7.5.1).
+    /// Receives the OCRQ (RFC 2661 7.5.1).
     LacOutgoing,
     /// Sends the OCRQ (RFC 2661 7.5.2).
     LnsOutgoing,
 }
 
 impl Role {
-    /// Whether ours is the LAC's end.
+    /// Whether our side is the LAC.
     #[must_use]
     pub const fn is_lac(self) -> bool {
         matches!(self, Self::LacIncoming | Self::LacOutgoing)
     }
 }
 
-/// What happens to a session. Request is ICRQ or OCRQ, Reply ICRP or OCRP,
-/// Connected ICCN or OCCN.
+/// An input of the call state machines. Request is ICRQ or OCRQ, Reply ICRP or OCRP, Connected ICCN or OCCN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     OpenRequest,
@@ -60,11 +59,11 @@ pub(crate) enum Event {
     Close,
 }
 
-/// What is to be done.
+/// An action of the call state machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Nothing,
-    /// Ask for the tunnel, or learn that it is open.
+    /// Open the tunnel, or learn that it is open.
     AwaitTunnel,
     SendRequest,
     SendReply,

@@ -20,7 +20,7 @@ pub use fsm::{Role, SessionState};
 pub struct SessionKey(pub(crate) Key);
 
 impl SessionKey {
-    /// Its index: below the largest number of sessions at a time so far, and reused after its end.
+    /// Its index: less than the largest number of concurrent sessions so far, and reused after its end.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.0.index
@@ -55,17 +55,17 @@ pub(crate) struct Session {
     pub(crate) sublayer: bool,
     /// Whether we asked for that sublayer.
     pub(crate) local_sublayer: bool,
-    /// The lowest sequence number of data that is not too late.
+    /// The lowest data sequence number that is not too late.
     pub(crate) expected_sequence: u32,
     /// The next sequence number of our data.
     pub(crate) sent_sequence: u32,
     /// Whether the peer wants sequence numbers on data.
     pub(crate) sequencing: bool,
-    /// Whether we number because the LNS does, and only as long as it does.
+    /// Whether we number frames only because the LNS does, and only while it does.
     pub(crate) sequencing_by_peer: bool,
     /// Session Tie Breaker that we sent; 0 for none (RFC 3931 5.4.4).
     pub(crate) tie_breaker: u64,
-    /// Details from the set-up, if there were any.
+    /// Details from the set-up, if any.
     pub(crate) details: Option<Box<CallDetails>>,
 }
 
@@ -129,12 +129,12 @@ pub struct SessionView<'a> {
     pub key: SessionKey,
     /// Its tunnel.
     pub tunnel: TunnelKey,
-    /// Its tunnel's id on our side.
+    /// Our id of its tunnel.
     pub tunnel_id: u32,
     /// The id that we assigned: 16 bits, unique in its tunnel, in v2; 32 bits,
     /// unique in the endpoint, in v3.
     pub id: u32,
-    /// The id that the peer assigned; 0 while it is not known.
+    /// The id that the peer assigned; 0 while unknown.
     pub remote_id: u32,
     /// Protocol version.
     pub version: Version,
@@ -156,7 +156,7 @@ pub struct SessionView<'a> {
     pub created: Instant,
     /// When it was established.
     pub up: Option<Instant>,
-    /// Numbers, speeds and proxy AVPs, if there were any.
+    /// Numbers, speeds and proxy AVPs, if any.
     pub details: Option<&'a CallDetails>,
 }
 
@@ -167,7 +167,7 @@ pub struct EndedSession {
     pub id: u32,
     /// The id that the peer had assigned.
     pub remote_id: u32,
-    /// Its tunnel's id on our side.
+    /// Our id of its tunnel.
     pub tunnel_id: u32,
     /// Protocol version.
     pub version: Version,

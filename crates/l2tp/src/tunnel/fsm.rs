@@ -12,11 +12,11 @@ pub enum TunnelState {
     WaitCtlReply,
     /// SCCRP sent.
     WaitCtlConn,
-    /// Up.
+    /// Established.
     Established,
 }
 
-/// What happens to a control connection.
+/// An input of the control connection state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// We want a tunnel, or a call in one.
@@ -27,16 +27,16 @@ pub(crate) enum Event {
     SccrpUnacceptable,
     ScccnAcceptable,
     ScccnUnacceptable,
-    /// The peer's simultaneous SCCRQ won.
+    /// The peer's simultaneous SCCRQ won the tie.
     LoseTie,
     StopCcn,
-    /// We want it closed, whatever the reason.
+    /// We close it, whatever the reason.
     Close,
-    /// It ends without a message: its peer restarted, or its record is needed.
+    /// It ends without a message: its peer restarted, or its record is evicted.
     Forget,
 }
 
-/// What is to be done.
+/// An action of the control connection state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Nothing,

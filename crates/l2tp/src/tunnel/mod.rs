@@ -66,7 +66,7 @@ pub(crate) struct Tunnel {
     pub(crate) in_requests: bool,
     /// Whether it is in the queue of tunnels with something to send.
     pub(crate) ready: bool,
-    /// Sessions whose ICRQ or OCRQ is unanswered: ties are possible.
+    /// Sessions with an unanswered ICRQ or OCRQ: ties are possible.
     pub(crate) calls_unanswered: u32,
     /// Whether sessions wait for the tunnel to open.
     pub(crate) sessions_wait: bool,
@@ -92,14 +92,14 @@ pub(crate) struct Setup {
 #[derive(Default)]
 pub(crate) struct Auth {
     pub(crate) local_nonce: [u8; 16],
-    /// Whether the peer has our nonce; before that, it counts as empty.
+    /// Whether the peer has our nonce; before that, ours counts as empty.
     pub(crate) told: bool,
     /// The peer's nonce; empty until the peer has sent it.
     pub(crate) remote_nonce: Box<[u8]>,
 }
 
 impl Auth {
-    /// Our nonce as the peer knows it.
+    /// Our nonce, as far as the peer has received it.
     pub(crate) fn local(&self) -> &[u8] {
         if self.told { &self.local_nonce } else { &[] }
     }
@@ -144,7 +144,7 @@ impl Tunnel {
         }
     }
 
-    /// Whether it is remembered for late duplicates only.
+    /// Whether it is kept only for late duplicates.
     pub(crate) fn is_held(&self) -> bool {
         self.ending == Ending::Held
     }
@@ -188,7 +188,7 @@ pub struct TunnelView<'a> {
     pub key: TunnelKey,
     /// The id that we assigned: 16 bits in v2, 32 in v3.
     pub id: u32,
-    /// The id that the peer assigned; 0 while it is not known.
+    /// The id that the peer assigned; 0 while unknown.
     pub remote_id: u32,
     /// Protocol version.
     pub version: Version,
@@ -202,7 +202,7 @@ pub struct TunnelView<'a> {
     pub route: Route,
     /// The peer's Host Name.
     pub host_name: &'a str,
-    /// Config id, if those are on.
+    /// Config id, if those are enabled.
     pub config_id: Option<u32>,
     /// Sessions in it.
     pub sessions: u32,
@@ -216,11 +216,11 @@ pub struct TunnelView<'a> {
     pub peer_window: u16,
     /// Congestion window, in messages.
     pub cwnd: u16,
-    /// Messages that are not acknowledged, sent or not; 65,535 may be more.
+    /// Unacknowledged messages, sent or not; saturates at 65,535.
     pub outstanding: u16,
-    /// Control messages received, duplicates included.
+    /// Control messages received, including duplicates.
     pub received: u32,
-    /// Control messages sent, retransmissions included.
+    /// Control messages sent, including retransmissions.
     pub sent: u32,
     /// Retransmissions.
     pub retransmissions: u32,

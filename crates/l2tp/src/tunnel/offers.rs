@@ -12,7 +12,7 @@ pub(crate) struct Offers(u8);
 const OUTGOING_CALLS: u8 = 1 << 7;
 
 impl Offers {
-    /// Takes what the peer's first message says.
+    /// Parses the capabilities in the peer's first message.
     pub(crate) fn from_message(message: &Message<'_>) -> Self {
         match message.version() {
             Version::V2 => {
@@ -31,8 +31,8 @@ impl Offers {
         }
     }
 
-    /// Whether calls of this kind may be asked for: the peer "MUST have" offered
-    /// them (RFC 2661 6.9, RFC 3931 5.4.4).
+    /// Whether calls of this kind may be requested: the peer "MUST have" offered them (RFC 2661 6.9, RFC 3931
+    /// 5.4.4).
     pub(crate) fn takes(self, pseudowire: u16) -> bool {
         Pseudowire::from_number(pseudowire).is_some_and(|kind| self.0 & bit(kind) != 0)
     }

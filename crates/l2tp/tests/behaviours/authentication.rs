@@ -30,7 +30,7 @@ fn b18_the_response_in_an_sccrp_has_challenge_id_2() {
     let request = lac.sccrq().avp(A::Challenge, CHALLENGE);
     let reply = only(&lac.say(&mut stage, &request), M::Sccrp);
     assert_eq!(reply.get(A::ChallengeResponse).unwrap(), RESPONSE_2);
-    // And it challenges, too: at least one octet of random data.
+    // It must also send a challenge: at least one octet of random data.
     assert!(reply.get(A::Challenge).is_some_and(|c| c.len() >= 16));
 }
 
@@ -66,7 +66,7 @@ fn b18_a_challenge_may_have_any_length_but_none() {
     assert_eq!(stop.codes(), (2, Some(2)));
 }
 
-/// What an LNS that challenged says to an SCCCN with this response.
+/// The LNS's answer to an SCCCN with this response, after it sent a challenge.
 fn connect_with(response: impl Fn(&[u8]) -> Option<Vec<u8>>) -> (Stage, Vec<Option<M>>) {
     let (mut stage, mut lac) = (Stage::new(with_secret(lns_config())), Peer::v2());
     let request = lac.sccrq();
@@ -124,7 +124,7 @@ fn b18_a_wrong_or_missing_response_in_an_sccrp_gets_stopccn_4() {
         |reply, _| reply,
         |reply, c| reply.avp(A::ChallengeResponse, &chap(3, SECRET, c)),
         |reply, c| reply.avp(A::ChallengeResponse, &chap(2, b"other", c)),
-        // Our own challenge sent back is no way to have us answer it.
+        // Sending our own challenge back does not make us answer it.
         |reply, c| reply.avp(A::Challenge, c),
     ];
     for reply in replies {
@@ -149,8 +149,7 @@ fn b18_a_response_of_a_wrong_length_is_refused_with_a_code() {
     assert_eq!(stop.codes(), (2, Some(2)));
 }
 
-/// "To participate in tunnel authentication, a single shared secret MUST exist"
-/// (RFC 2661 5.1.1).
+/// "To participate in tunnel authentication, a single shared secret MUST exist" (RFC 2661 5.1.1).
 #[test]
 fn b18_a_challenge_without_a_secret_here_gets_stopccn_4() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -166,8 +165,7 @@ fn b18_a_challenge_without_a_secret_here_gets_stopccn_4() {
     assert_eq!(stop.codes(), (4, None));
 }
 
-/// Authentication may go one way only: a peer that does not challenge is not asked
-/// for a challenge, only for its response.
+/// Authentication may be one-way: a peer that sends no challenge must still answer ours.
 #[test]
 fn b18_a_peer_that_does_not_challenge_us_is_challenged_all_the_same() {
     let (mut stage, mut lac) = (Stage::new(with_secret(lns_config())), Peer::v2());
@@ -181,7 +179,7 @@ fn b18_a_peer_that_does_not_challenge_us_is_challenged_all_the_same() {
     assert_eq!(stage.counts().established, 1);
 }
 
-/// "Random data" (RFC 2661 4.4.3): no challenge twice.
+/// "Random data" (RFC 2661 4.4.3): no challenge is repeated.
 #[test]
 fn b18_no_two_challenges_are_equal() {
     let mut stage = Stage::new(with_secret(lns_config()));
@@ -194,7 +192,7 @@ fn b18_no_two_challenges_are_equal() {
     }
 }
 
-/// Whatever is printed of a configuration, the secret is not in it.
+/// No printed form of a configuration contains the secret.
 #[test]
 fn b18_the_secret_does_not_print() {
     let config = Config {

@@ -1,5 +1,4 @@
-//! What calls say of themselves, incoming and outgoing, in both roles: RFC 2661 5.2, 6.6 to
-//! 6.14 and 7.5.
+//! The details of calls, incoming and outgoing, in both roles: RFC 2661 5.2, 6.6 to 6.14 and 7.5.
 
 use base::{Duration, Redacted};
 use l2tp::{
@@ -23,7 +22,7 @@ fn outgoing() -> Call {
     }
 }
 
-/// RFC 2661 6.6 to 6.8: what an incoming call says of itself arrives as it was given.
+/// RFC 2661 6.6 to 6.8: the details of an incoming call arrive unchanged.
 #[test]
 fn the_details_of_an_incoming_call_and_its_proxy_avps_arrive_unchanged() {
     let details = CallDetails {
@@ -106,11 +105,11 @@ fn request_of(body: &[u8]) -> Body {
     Body::empty().octets(body)
 }
 
-/// RFC 2661 5.2.2 and 7.5.2: OCRQ, OCRP, OCCN, as the LNS sees it.
+/// RFC 2661 5.2.2 and 7.5.2: OCRQ, OCRP, OCCN, at the LNS.
 #[test]
 fn an_outgoing_call_is_asked_for_with_the_avps_it_must_have() {
     for peer in VERSIONS {
-        // The LNS of the call may well have dialled the tunnel.
+        // The LNS of the call may have opened the tunnel.
         let (mut stage, mut lac) = (Stage::lns(), peer());
         lac.connect(&mut stage);
         let tunnel = stage.tunnel();
@@ -228,7 +227,7 @@ fn an_outgoing_call_is_answered_at_once_where_the_configuration_says_so() {
     }
 }
 
-/// RFC 2661 7.5.1 with an owner that places the call, and answers, fails or forgets.
+/// RFC 2661 7.5.1 with an owner that places the call, and answers, fails or does nothing.
 #[test]
 fn an_outgoing_call_waits_for_the_owners_answer_where_the_owner_is_asked() {
     let config = Config {
@@ -310,7 +309,7 @@ fn a_wen_carries_the_calls_error_counters() {
         let wen = lns.of_session(M::Wen, 9, remote).avp(A::CallErrors, &value);
         only_ack(&lns.say_in(&mut stage, remote as u16, &wen));
         assert_eq!(stage.events(), [Event::WanErrors { session, errors }]);
-        // One that is too short is malformed and mandatory.
+        // An AVP that is too short is malformed and mandatory.
         let wen = lns
             .of_session(M::Wen, 9, remote)
             .avp(A::CallErrors, &[0; 8]);

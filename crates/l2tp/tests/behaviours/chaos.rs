@@ -1,5 +1,5 @@
-//! Random commands at every end of a bad network, crashes included, over hundreds of seeds:
-//! afterwards the ends agree, and after a shutdown nothing is left.
+//! Random commands at every end of a lossy network, including crashes, over hundreds of seeds. Afterwards the
+//! ends agree, and after a shutdown nothing is left.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::common::describe;
 
 const ADDRESSES: [&str; 3] = ["192.0.2.1:1701", "192.0.2.2:1701", "192.0.2.3:1701"];
 
-/// What all ends of one run have in common, and what each chooses for itself.
+/// The settings that all ends of one run share, and those that each draws.
 fn config(seed: u64, node: usize) -> Config {
     let mut rng = Rng::stream(seed, &["config", ADDRESSES[node]]);
     let bit = |n: u64| seed >> n & 1 == 1;
@@ -47,7 +47,7 @@ struct Chaos {
     nodes: [NodeHandle<Endpoint>; 3],
     rng: Rng,
     lives: u8,
-    /// The sessions that each machine was asked to open, for its account of events.
+    /// The sessions that each machine was asked to open, for checking its events.
     asked: [Vec<SessionKey>; 3],
 }
 
@@ -60,7 +60,7 @@ impl Chaos {
         let mut node = |n: usize| {
             let machine = Endpoint::new(config(seed, n), [n as u8 + 1; 32]);
             let node = world.add(format!("node {n}"), machine, [ADDRESSES[n]]);
-            // Every third call that asks is refused.
+            // Every third requested call is refused.
             world.on_event(node, |endpoint, event, now| {
                 if let Event::CallRequested { session } = *event {
                     let id = endpoint.session(session).map_or(0, |s| s.id);
@@ -168,7 +168,7 @@ impl Chaos {
         self.asked[n].extend(opened);
     }
 
-    /// The machine is gone without a word, and another is in its place.
+    /// The machine crashes silently, and a new one takes its place.
     fn crash(&mut self, n: usize) {
         self.lives += 1;
         account(&self.world.take_events(self.nodes[n]), &[], false);
@@ -178,7 +178,7 @@ impl Chaos {
         self.world.replace(self.nodes[n], machine);
     }
 
-    /// What one end has established, the other has, too, with the ids the other way round.
+    /// A session established at one end is established at the other, with the ids swapped.
     fn check_agreement(&self) {
         for (a, &node) in self.nodes.iter().enumerate() {
             let ours = &self.world[node];
@@ -243,7 +243,7 @@ fn sessions(endpoint: &Endpoint) -> impl Iterator<Item = SessionView<'_>> {
     })
 }
 
-/// Every event once and in its order; with `complete`, no end is missing.
+/// Checks that every event occurs once and in order; with `complete`, that every session has ended.
 fn account(events: &[Event], asked: &[SessionKey], complete: bool) {
     let mut tunnels: HashMap<TunnelKey, Vec<u8>> = HashMap::new();
     let mut calls: HashMap<SessionKey, Vec<u8>> = HashMap::new();
@@ -258,7 +258,7 @@ fn account(events: &[Event], asked: &[SessionKey], complete: bool) {
             Event::SessionDown { session, .. } => calls.entry(*session).or_default().push(2),
             Event::WanErrors { session, .. } | Event::LinkInfo { session, .. } => {
                 let told = calls.get(session);
-                // An LNS may speak before the ICCN, but not of a call that is over.
+                // An LNS may send data before the ICCN, but not for an ended call.
                 assert!(told.is_none_or(|told| !told.contains(&2)), "{event:?}");
             }
         }
@@ -284,7 +284,7 @@ fn run(seed: u64, commands: u32) {
         chaos.world.run_for(pause);
         chaos.command();
     }
-    // Long enough for every HELLO to find out who is gone.
+    // Long enough for every HELLO to detect a lost peer.
     let nodes = chaos.nodes;
     for (a, b) in [(0, 1), (1, 2), (2, 0)] {
         chaos.world.heal(nodes[a], nodes[b]);
@@ -293,7 +293,7 @@ fn run(seed: u64, commands: u32) {
     chaos.world.run_for(Duration::from_secs(200));
     chaos.check_agreement();
     for node in nodes {
-        // At most a HELLO for each is under way.
+        // At most one HELLO per tunnel is in flight.
         let counts = chaos.world[node].counts();
         assert!(counts.messages <= counts.tunnels, "{counts:?}");
         chaos

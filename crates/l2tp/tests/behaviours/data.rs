@@ -1,4 +1,4 @@
-//! Frames through data messages: two endpoints, and what stands before a frame between them.
+//! Frames in data messages: two endpoints, and the headers before a frame between them.
 
 use base::{Datagram, Instant, Machine, Route};
 use l2tp::{Call, Discard, Endpoint, SessionKey};
@@ -124,7 +124,7 @@ fn sequence_numbers_of_data_wrap() {
         let mut pair = Pair::new(version, true);
         for n in 0..count + 3 {
             let header = pair.lac.data_header(pair.lac_session).expect("established");
-            // All of them were too much work to deliver for the sake of three.
+            // Delivering every message would take too long for the sake of a few.
             if n % 1_021 == 0 || n + 8 > count {
                 assert!(
                     pair.lns

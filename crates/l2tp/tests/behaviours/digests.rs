@@ -1,5 +1,5 @@
-//! Control Message Authentication of version 3: RFC 3931 4.3 and 5.4.1. The digests are
-//! computed by this test's own hand, see `mac`.
+//! Control Message Authentication of version 3: RFC 3931 4.3 and 5.4.1. The test computes the digests
+//! independently of the code under test, see `mac`.
 
 use l2tp::{Call, Config, Discard, TunnelEnd};
 use wire::l2tp::{Attribute as A, DigestType, MessageType as M, Version};
@@ -25,7 +25,7 @@ fn authentic(digest: DigestType) -> Peer {
     peer
 }
 
-/// Whether each message that was heard has its digest right.
+/// Checks that each received message has the right digest.
 #[track_caller]
 fn verify(peer: &Peer, got: &[Got]) {
     for message in got {
@@ -80,7 +80,7 @@ fn b24_the_lac_signs_its_request_without_nonces_and_the_rest_with_both() {
         verify(&lns, &got);
         lns.ack(&mut stage);
         lns.take_call(&mut stage, tunnel, Call::default(), 9);
-        // A retransmission is signed anew: its Nr may differ.
+        // A retransmission is signed again, because its Nr may differ.
         stage.with(|lac, _| assert!(lac.send_hello(tunnel)));
         let first = only(&lns.hear(&mut stage), M::Hello);
         let hello = lns.packet_at(
@@ -110,7 +110,7 @@ fn b24_a_bad_digest_is_dropped_and_counted_and_changes_nothing() {
         let tunnel = stage.tunnel();
         let before = format!("{:?}", stage.endpoint().tunnel(tunnel));
         let good = lac.packet(0, &lac.clone().icrq(5));
-        // Any octet of it: header, AVPs, the digest itself.
+        // A change of any octet: header, AVPs, the digest itself.
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 0x10;
@@ -125,8 +125,8 @@ fn b24_a_bad_digest_is_dropped_and_counted_and_changes_nothing() {
     }
 }
 
-/// With the other's nonce left out, with both the other way round, without any, without a
-/// digest at all, with another secret's: none is taken.
+/// Without the other's nonce, with swapped nonces, without nonces, without a digest, with another secret: none
+/// is accepted.
 #[test]
 fn b24_a_digest_with_other_nonces_or_another_secret_is_dropped() {
     let wrong: [fn(&mut PeerAuth); 4] = [
@@ -160,8 +160,8 @@ fn b24_a_digest_with_other_nonces_or_another_secret_is_dropped() {
     }
 }
 
-/// "Digest Type 0 (HMAC-MD5) MUST be supported, while Digest Type 1 (HMAC-SHA-1) SHOULD":
-/// what the peer signs with is its choice.
+/// "Digest Type 0 (HMAC-MD5) MUST be supported, while Digest Type 1 (HMAC-SHA-1) SHOULD": the peer chooses its
+/// own algorithm.
 #[test]
 fn b24_the_two_ends_may_use_different_algorithms() {
     for (ours, theirs) in [(DIGESTS[0], DIGESTS[1]), (DIGESTS[1], DIGESTS[0])] {
@@ -172,7 +172,7 @@ fn b24_the_two_ends_may_use_different_algorithms() {
     }
 }
 
-/// Two ends with different secrets never have a connection, and each can tell why.
+/// Two ends with different secrets never connect, and each reports why.
 #[test]
 fn b24_an_sccrq_signed_with_another_secret_is_dropped() {
     let digest = DigestType::HmacMd5;
@@ -197,26 +197,26 @@ fn b24_authentication_on_one_side_only_is_refused_with_stopccn_4() {
     let stop = only(&lac.say(&mut stage, &request), M::StopCcn);
     assert_eq!((stop.codes(), stop.connection), ((4, None), lac.id));
     assert!(matches!(stage.tunnel_end(), TunnelEnd::NotAuthorized(_)));
-    // The request has both, and we have no secret: its nonce asks for ours.
+    // The request has both, and we have no secret: its nonce requires one of ours.
     let (mut stage, mut lac) = (Stage::lns(), authentic(digest));
     let request = lac.sccrq();
     let stop = only(&lac.say(&mut stage, &request), M::StopCcn);
     assert_eq!(stop.codes(), (4, None));
-    // Our request has both, and the reply has neither: it could be anybody's.
+    // Our request has both, and the reply has neither: anyone could have sent it.
     let (mut stage, mut lns) = (Stage::new(secret(lac_config(), digest)), Peer::v3());
     stage.open_tunnel(Version::V3);
     lns.take_sccrq(&mut stage);
     let reply = lns.sccrp();
     assert!(lns.say(&mut stage, &reply).is_empty());
     assert_eq!(stage.discarded(Discard::BadDigest), 1);
-    // A refusal is heard though, and acknowledged as the peer can read it: else nobody
-    // would ever know what is wrong.
+    // A refusal is accepted, though, and acknowledged in a form that the peer can read; otherwise neither side
+    // would learn the cause.
     lns.ns = 0;
     let refusal = lns.stop_ccn(4);
     let ack = only_ack(&lns.say(&mut stage, &refusal));
     assert!(ack.body.is_empty());
     assert!(matches!(stage.tunnel_end(), TunnelEnd::Peer(_)));
-    // Our request has neither, and the reply asks for both.
+    // Our request has neither, and the reply requires both.
     let (mut stage, mut lns) = (Stage::lac(), Peer::v3());
     stage.open_tunnel(Version::V3);
     lns.take_sccrq(&mut stage);
@@ -227,9 +227,9 @@ fn b24_authentication_on_one_side_only_is_refused_with_stopccn_4() {
     assert_eq!(stop.codes(), (4, None));
 }
 
-/// "The receiver of the message MUST respond with a Message Digest AVP in all subsequent
-/// messages sent" (RFC 3931 4.3): a refusal, too, and the other end can read it. The one
-/// that refuses has told no nonce, so it counts as empty.
+/// "The receiver of the message MUST respond with a Message Digest AVP in all subsequent messages sent" (RFC
+/// 3931 4.3). This includes a refusal, and the other end can verify it. The refusing end has sent no nonce, so
+/// its nonce counts as empty.
 #[test]
 fn b24_a_refusal_of_an_authentic_request_is_signed() {
     let digest = DigestType::HmacSha1;
@@ -240,7 +240,7 @@ fn b24_a_refusal_of_an_authentic_request_is_signed() {
     verify(&lac, &got);
     lac.ack(&mut stage);
     assert_eq!((stage.counts().closing, stage.counts().held), (0, 1));
-    // An SCCRP that cannot be taken is refused with both nonces.
+    // An unacceptable SCCRP is refused with both nonces.
     let (mut stage, mut lns) = (Stage::new(secret(lac_config(), digest)), authentic(digest));
     stage.open_tunnel(Version::V3);
     lns.take_sccrq(&mut stage);
@@ -259,7 +259,7 @@ fn b24_a_refusal_of_an_authentic_request_is_signed() {
     assert_eq!(stage.counts().tunnels, 1);
 }
 
-/// A peer that closes before it has our nonce cannot sign with it.
+/// A peer that closes before it has received our nonce cannot sign with it.
 #[test]
 fn b24_a_stopccn_before_the_nonces_are_exchanged_ends_the_tunnel() {
     let digest = DigestType::HmacMd5;
@@ -290,7 +290,7 @@ fn b24_an_unauthentic_request_touches_no_tunnel_that_is_there() {
     };
     let (mut stage, mut lac) = (Stage::new(config), authentic(digest));
     lac.connect(&mut stage);
-    // One of ours is being opened, which no stranger's tie breaker can end.
+    // One of our tunnels is opening; a stranger's tie breaker cannot end it.
     stage.open_tunnel(Version::V3);
     stage.hear();
     let mut stranger = Peer::v3();
@@ -312,8 +312,8 @@ fn b24_an_unauthentic_request_touches_no_tunnel_that_is_there() {
     only_ack(&lac.say(&mut stage, &Body::new(M::Hello)));
 }
 
-/// The nonces "guard against [...] replay attacks" (RFC 3931 4.3): the request of a tunnel
-/// that is up is never a new one, however late; a new one has a new nonce.
+/// The nonces "guard against [...] replay attacks" (RFC 3931 4.3): a repeated request of an established tunnel
+/// is never a new one, however late, since a new request has a new nonce.
 #[test]
 fn b24_a_replayed_sccrq_does_not_restart_an_authenticated_tunnel() {
     let digest = DigestType::HmacMd5;
@@ -365,7 +365,7 @@ fn b24_one_good_digest_of_two_is_enough() {
     let digest = DigestType::HmacMd5;
     let (mut stage, mut lac) = (Stage::new(secret(lns_config(), digest)), authentic(digest));
     lac.connect(&mut stage);
-    // The second is of the next secret, and all zeros while the first is computed.
+    // The second digest uses the next secret, and is zeroed while the first is computed.
     let mut other = [0; 21];
     other[0] = 1;
     let hello = Body::new(M::Hello).avp(A::MessageDigest, &other);
@@ -377,7 +377,7 @@ fn b24_one_good_digest_of_two_is_enough() {
     assert_eq!(stage.discarded(Discard::BadDigest), 0);
 }
 
-/// Nonces and connection ids: neither twice, neither zero, none guessable by counting.
+/// Nonces and connection ids are never repeated, never zero, and not sequential.
 #[test]
 fn b24_nonces_ids_and_cookies_are_random() {
     let mut stage = Stage::new(secret(lns_config(), DigestType::HmacMd5));

@@ -1,11 +1,11 @@
-//! A LAC and an LNS bring tunnels and sessions up, keep them and end them.
+//! A LAC and an LNS establish, keep and end tunnels and sessions.
 
 use base::{Duration, Instant, Route};
 use l2tp::{Call, Config, Endpoint, Event, OpenTunnel, Retransmit, TunnelKey, TunnelState};
 use sim::{Link, Pair};
 use wire::l2tp::Version;
 
-/// More tries than the default, so that no seed runs out of them.
+/// More retransmissions than the default, so that no seed runs out of them.
 const PATIENT: Retransmit = Retransmit {
     first: Duration::from_secs(1),
     cap: Duration::from_secs(8),

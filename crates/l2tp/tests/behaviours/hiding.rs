@@ -1,5 +1,5 @@
-//! Hidden AVPs: RFC 2661 4.3, RFC 3931 5.3. What must come out is computed by this
-//! test's own hand, see `mac`.
+//! Hidden AVPs: RFC 2661 4.3, RFC 3931 5.3. The test computes the expected values independently of the code
+//! under test, see `mac`.
 
 use base::Redacted;
 use l2tp::{Call, CallDetails, Config, Proxy, SessionEnd, TunnelEnd};
@@ -17,7 +17,7 @@ fn hidden(body: Body, attribute: A, value: &[u8], padding: &[u8], vector: &[u8])
     body.raw(0xc0, 0, number, &masked)
 }
 
-/// An LNS with the secret, whose tunnel with the peer is up.
+/// An LNS with the secret and an established tunnel to the peer.
 fn connected() -> (Stage, Peer) {
     let (mut stage, mut lac) = (Stage::new(with_secret(lns_config())), Peer::v2());
     let request = lac.sccrq();
@@ -30,7 +30,7 @@ fn connected() -> (Stage, Peer) {
     (stage, lac)
 }
 
-/// The Calling Number that the LNS takes from this part of an ICRQ.
+/// The Calling Number that the LNS reads from an ICRQ with this part.
 fn calling_number(add: impl FnOnce(Body) -> Body) -> Result<Vec<u8>, (u16, Option<u16>)> {
     let (mut stage, mut lac) = connected();
     let request = add(lac.icrq(5));
@@ -100,13 +100,13 @@ fn b19_a_hidden_avp_before_any_random_vector_is_refused() {
     assert_eq!(refused, Err((2, Some(3))));
 }
 
-/// A hidden value has its own length inside, which must fit: other secrets, most
-/// likely, so the message cannot be read.
+/// A hidden value contains its own length, which must fit. If not, the secrets most likely differ, so the
+/// message cannot be read.
 #[test]
 fn b19_lengths_inside_a_hidden_avp_are_checked() {
     let with = |plain: &[u8]| {
         let number = A::CallingNumber.number();
-        // Masks the octets of `plain` as they are: what they say is their affair.
+        // Masks the octets of `plain` as they are, valid or not.
         let mask = unhide(number, &[0; 32], SECRET, VECTOR);
         let masked: Vec<u8> = plain.iter().zip(mask).map(|(p, m)| p ^ m).collect();
         calling_number(|body| {
@@ -122,7 +122,7 @@ fn b19_lengths_inside_a_hidden_avp_are_checked() {
     }
 }
 
-/// The length of what was hidden is judged like any other.
+/// The length of a decrypted value is checked like any other.
 #[test]
 fn b19_a_hidden_value_of_a_wrong_length_is_refused_with_a_code() {
     let refused = calling_number(|body| {
@@ -163,8 +163,8 @@ fn b19_a_hidden_avp_without_a_secret_here_is_refused() {
     assert!(matches!(stage.session_end(), SessionEnd::BadValue(_)));
 }
 
-/// Every AVP of a request that may be hidden is hidden, the ids too, and hidden
-/// requests are found again.
+/// Every AVP of a request that may be hidden is hidden, including the ids, and hidden requests are still
+/// recognised when repeated.
 #[test]
 fn b19_a_request_with_a_hidden_tunnel_id_gets_one_tunnel() {
     let (mut stage, mut lac) = (Stage::new(with_secret(lns_config())), Peer::v2());
@@ -183,7 +183,7 @@ fn b19_a_request_with_a_hidden_tunnel_id_gets_one_tunnel() {
     assert_eq!(stage.counts().tunnels, 1);
 }
 
-/// What [`Got`] hides, in the clear.
+/// The hidden AVPs of [`Got`], decrypted.
 fn clear(got: &Got, key: &[u8]) -> Vec<(u16, bool, Vec<u8>)> {
     let mut vector = Vec::new();
     let mut avps = Vec::new();
@@ -264,7 +264,7 @@ fn b19_we_hide_what_may_be_hidden_and_nothing_else() {
     assert!(!connected.whole.windows(8).any(|w| w == b"password"));
 }
 
-/// "The H bit MUST only be set if a shared secret exists": the configuration sees to it.
+/// "The H bit MUST only be set if a shared secret exists": configuration validation ensures that.
 #[test]
 fn b19_hiding_needs_a_secret() {
     let config = Config {
@@ -291,7 +291,7 @@ fn b19_version_3_hides_with_the_derived_key() {
     lns.auth.as_mut().unwrap().remote_nonce = nonce.2.clone();
     assert!(lns.auth.as_ref().unwrap().verifies(&request.whole));
 
-    // Ours are read, too.
+    // Ours can be decrypted, too.
     let number = A::AssignedControlConnectionId.number();
     let masked = hide(number, &lns.id.to_be_bytes(), &[3; 5], &key, VECTOR);
     let reply = lns

@@ -1,5 +1,4 @@
-//! Ids: config ids, which are sequential and unique between us and one peer, and the tunnel ids
-//! of version 2, of which there are few.
+//! Ids: config ids, which are sequential and unique per peer, and the scarce tunnel ids of version 2.
 
 use base::{Datagram, Instant, Machine, Route};
 use l2tp::{Config, ConfigIds, Discard, Endpoint, Limits, PeerLookup, TunnelKey};
@@ -32,7 +31,7 @@ fn config_ids_are_the_first_free_ones_of_each_peer() {
         let tunnels: Vec<TunnelKey> = [1, 1, 2, 1, 2].into_iter().map(&mut open).collect();
         let ids: Vec<u32> = tunnels.iter().map(|&t| id(&lac, t).unwrap()).collect();
         assert_eq!(ids, [1, 2, 1, 3, 2]);
-        // One that is closed gives its id back, held as it may be.
+        // A closed tunnel releases its id, even while it is held.
         lac.close_tunnel(tunnels[1], now);
         let peer = core::net::SocketAddr::from(([10, 0, 0, 1], 1701));
         for expected in [2, 4, 5] {
@@ -50,7 +49,7 @@ fn config_ids_are_off_by_default() {
     assert_eq!(id(stage.endpoint(), tunnel), None);
 }
 
-/// The four ways, which differ in cost only.
+/// The four methods differ only in cost.
 #[test]
 fn config_ids_are_the_same_whichever_way_they_are_found() {
     sim::seeds(20, |seed| {
@@ -87,7 +86,7 @@ fn config_ids_are_the_same_whichever_way_they_are_found() {
     });
 }
 
-/// An endpoint without a world around it, for tens of thousands of requests.
+/// An endpoint without a simulated world, for tens of thousands of requests.
 struct Bare {
     endpoint: Endpoint,
     buffer: Vec<u8>,
@@ -101,7 +100,7 @@ impl Bare {
         }
     }
 
-    /// Hands one datagram over; what is said to it.
+    /// Delivers one datagram; returns the answer.
     fn say(&mut self, peer: core::net::SocketAddr, bytes: &[u8]) -> (Result<(), Discard>, &[u8]) {
         let route = Route {
             peer,
@@ -126,7 +125,7 @@ impl Bare {
     }
 }
 
-/// Answers by kind: an SCCRP and its tunnel id, or a StopCCN and its codes.
+/// Parses an answer: an SCCRP and its tunnel id, or a StopCCN and its codes.
 fn read(answer: &[u8]) -> (M, u16, Option<(u16, Option<u16>)>) {
     let Ok(wire::l2tp::Packet::Control(control)) = wire::l2tp::parse(answer) else {
         panic!("no control message: {answer:02x?}");
@@ -137,7 +136,7 @@ fn read(answer: &[u8]) -> (M, u16, Option<(u16, Option<u16>)>) {
     (message.kind(), id.expect("an id"), codes)
 }
 
-/// Version 2 has 65,535 tunnel ids between two hosts, and no more.
+/// Version 2 has exactly 65,535 tunnel ids between two hosts.
 #[test]
 fn all_65_535_ids_of_version_2_serve_one_address_and_the_next_request_is_refused() {
     let mut lns = Bare::new(lns_config());
@@ -160,12 +159,12 @@ fn all_65_535_ids_of_version_2_serve_one_address_and_the_next_request_is_refused
     assert_eq!(result, Err(Discard::TunnelLimit));
     let (kind, _, codes) = read(answer);
     assert_eq!((kind, codes), (M::StopCcn, Some((2, Some(4)))));
-    // Another host is not to suffer for it.
+    // Another host is not affected.
     let (result, answer) = lns.say(sim::addr("10.0.0.2:1701"), &request);
     assert_eq!((result, read(answer).0), (Ok(()), M::Sccrp));
 }
 
-/// Several hosts have more than 65,535 between them: an id is unique for a host.
+/// Several hosts can have more than 65,535 together, because an id is unique per host.
 #[test]
 fn more_than_65_535_tunnels_of_version_2_come_from_several_addresses() {
     let limits = Limits {
@@ -193,7 +192,7 @@ fn more_than_65_535_tunnels_of_version_2_come_from_several_addresses() {
     }
 }
 
-/// Each message reaches the tunnel of its own peer, though the id is the same.
+/// Each message reaches the tunnel of its own peer, although the ids are equal.
 #[test]
 fn tunnels_with_equal_ids_of_ours_are_told_apart_by_their_peer() {
     let limits = Limits {
@@ -221,7 +220,7 @@ fn tunnels_with_equal_ids_of_ours_are_told_apart_by_their_peer() {
     assert_eq!(lns.endpoint.counts().established, 66_000);
 }
 
-/// Ids that went to tunnels which are held are given out again where there are no others.
+/// When no other ids are free, ids of held tunnels are reused.
 #[test]
 fn ids_of_held_tunnels_are_used_again_when_all_are_in_use() {
     let mut lns = Bare::new(Config {

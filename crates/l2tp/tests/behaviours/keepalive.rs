@@ -33,7 +33,7 @@ fn b22_a_hello_is_sent_after_silence_only() {
             lac.ack(&mut stage);
             heard = stage.world.now();
         }
-        // A peer that says something every 50 s is never asked.
+        // A peer that sends something every 50 s never gets a HELLO.
         for _ in 0..20 {
             stage.run_secs(50);
             only_ack(&lac.say(&mut stage, &Body::new(M::Hello)));
@@ -43,7 +43,7 @@ fn b22_a_hello_is_sent_after_silence_only() {
     }
 }
 
-/// Our own messages are no sign of the peer: only what it says counts.
+/// Messages that we send do not show that the peer is alive: only received ones count.
 #[test]
 fn b22_what_we_send_does_not_put_the_hello_off() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -59,7 +59,7 @@ fn b22_what_we_send_does_not_put_the_hello_off() {
     hello_after(&mut stage, &mut lac, heard);
 }
 
-/// Data of the tunnel's own sessions from its own peer is life, and nothing else is.
+/// Data in the tunnel's own sessions from its own peer shows that the peer is alive; nothing else does.
 #[test]
 fn b22_data_puts_the_hello_off() {
     for peer in VERSIONS {
@@ -113,7 +113,7 @@ fn b22_data_puts_the_hello_off() {
     }
 }
 
-/// The first word of data is in `wire`; here only that it is what the test means.
+/// `wire` tests data messages; this only checks that the test data parses as intended.
 #[test]
 fn b22_the_data_of_these_tests_is_data() {
     let packet = [0, 3, 0, 0, 0, 0, 0, 5, 1, 2, 3, 4];
@@ -140,7 +140,7 @@ fn b22_an_unacknowledged_hello_clears_the_tunnel_and_its_sessions() {
             .iter()
             .map(|g| g.at.since(first).as_millis())
             .collect();
-        // To the tick of the timer store, 8 ms.
+        // Within one tick of the timer store, 8 ms.
         for (wait, expected) in waits.iter().zip([1_000, 3_000, 7_000, 15_000, 23_000]) {
             assert!((expected..expected + 50).contains(wait), "{waits:?}");
         }
@@ -157,7 +157,7 @@ fn b22_an_unacknowledged_hello_clears_the_tunnel_and_its_sessions() {
     }
 }
 
-/// One unanswered message is enough: its retransmissions tell what a HELLO would.
+/// One unanswered message is enough: its retransmissions probe the peer as a HELLO would.
 #[test]
 fn b22_no_hello_is_added_to_what_is_unanswered() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -215,7 +215,7 @@ fn b22_hellos_of_tunnels_that_came_up_together_do_not_come_together() {
     assert!(times.len() > 50, "64 HELLOs at {} instants", times.len());
 }
 
-/// "A peer MUST NOT expect HELLO messages at any time or interval": ours is not needed.
+/// "A peer MUST NOT expect HELLO messages at any time or interval": it need not receive ours.
 #[test]
 fn b22_a_hello_is_acknowledged_in_every_state_and_changes_nothing() {
     for peer in VERSIONS {

@@ -1,4 +1,4 @@
-//! The limit of every table, and what happens there.
+//! The limit of every table, and the behaviour at it.
 
 use l2tp::{Config, Discard, Limits, OpenError, TunnelEnd};
 use wire::l2tp::{Attribute as A, MessageType as M, Version};
@@ -39,8 +39,8 @@ fn b20_held_tunnels_have_a_limit_and_the_oldest_is_forgotten_and_counted() {
     assert_eq!(stage.counts(), Default::default());
 }
 
-/// StopCCN 2, error 4, "insufficient resources to handle this operation now", without a
-/// record of who asked.
+/// StopCCN 2, error 4, "insufficient resources to handle this operation now", without a record of the
+/// requester.
 #[test]
 fn b28_a_request_over_the_limit_of_tunnels_gets_stopccn_2_4() {
     for peer in VERSIONS {
@@ -71,13 +71,13 @@ fn b28_a_request_over_the_limit_of_tunnels_gets_stopccn_2_4() {
         assert_eq!((stage.counts().tunnels, stage.counts().closing), (3, 0));
         let refused = stage.with(|lns, now| lns.open_tunnel(to_peer(Version::V2), now));
         assert_eq!(refused, Err(OpenError::TunnelLimit));
-        // A peer that begins anew needs no more room than it had.
+        // A peer that restarts needs no additional room.
         let mut lac = peer();
         lac.id += 3;
         let request = lac.sccrq().avp(A::VendorName, b"restarted");
         lac.connect_with(&mut stage, &request, &Body::new(M::Scccn));
         assert_eq!(stage.tunnel_end(), TunnelEnd::PeerRestarted);
-        // One that goes makes room at once, held as it is.
+        // A closed tunnel makes room at once, although it is held.
         let tunnel = stage.endpoint().next_tunnel(0).unwrap().1.key;
         stage.with(|lns, now| lns.close_tunnel(tunnel, now));
         stage.hear();
@@ -86,9 +86,9 @@ fn b28_a_request_over_the_limit_of_tunnels_gets_stopccn_2_4() {
     }
 }
 
-/// At the limit of half-open tunnels a request costs the oldest of them its place, so that a
-/// flood leaves its own behind and a genuine peer needs no more than a round trip; requests
-/// that are refused count as well until their sender has taken the refusal.
+/// At the limit of half-open tunnels a request evicts the oldest of them. A flood therefore evicts mostly its
+/// own tunnels, and a genuine peer needs only one round trip. Refused requests count until their sender has
+/// acknowledged the refusal.
 #[test]
 fn b28_half_open_tunnels_have_a_limit_and_the_oldest_makes_room() {
     let config = Config {
@@ -112,7 +112,7 @@ fn b28_half_open_tunnels_have_a_limit_and_the_oldest_makes_room() {
         let mut late = Peer::new(Version::V2, 5);
         let request = late.packet(0, &late.clone().sccrq());
         stage.send(&request);
-        // The oldest is told, where it was not refused already; the new one is served.
+        // The oldest gets a StopCCN unless it was refused already; the new one is served.
         let heard = stage.hear();
         let refused = heard.iter().filter(|got| got.kind() == M::StopCcn).count();
         assert_eq!(refused, usize::from(good));
@@ -124,7 +124,7 @@ fn b28_half_open_tunnels_have_a_limit_and_the_oldest_makes_room() {
     }
 }
 
-/// The tunnel that a peer begins anew may be the one that has to make room for it.
+/// The tunnel of a restarting peer may be the one evicted to make room for it.
 #[test]
 fn b28_a_peer_that_begins_anew_at_the_limit_of_half_open_tunnels_is_answered() {
     let config = Config {
@@ -143,7 +143,7 @@ fn b28_a_peer_that_begins_anew_at_the_limit_of_half_open_tunnels_is_answered() {
             assert_eq!(got.last().map(Got::kind), Some(M::Sccrp));
             assert_eq!(stage.counts().half_open, 1);
         }
-        // One that cannot be taken costs nobody's place.
+        // An unacceptable request evicts nothing.
         let mut lac = peer();
         let request = lac.sccrq().u16(A::ReceiveWindowSize, 0);
         assert!(lac.say(&mut stage, &request).is_empty());

@@ -1,5 +1,5 @@
-//! The hashes of both versions, computed apart from the code under test: MD5
-//! and SHA-1 from their crates, HMAC as RFC 2104 writes it.
+//! The hashes of both versions, computed independently of the code under test: MD5 and SHA-1 from their crates,
+//! HMAC as written in RFC 2104.
 
 use md5::{Digest, Md5};
 use sha1::Sha1;
@@ -60,7 +60,7 @@ pub(crate) fn hide(
     hidden
 }
 
-/// Takes the mask off again: length, value and padding.
+/// Removes the mask: length, value and padding.
 pub(crate) fn unhide(number: u16, hidden: &[u8], key: &[u8], vector: &[u8]) -> Vec<u8> {
     let mut mask = md5(&[&number.to_be_bytes(), key, vector]);
     let mut plain = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) fn unhide(number: u16, hidden: &[u8], key: &[u8], vector: &[u8]) -> V
     plain
 }
 
-/// Message authentication as a peer of version 3 does it (RFC 3931 5.4.1).
+/// Message authentication by a version 3 peer (RFC 3931 5.4.1).
 #[derive(Clone)]
 pub(crate) struct PeerAuth {
     pub(crate) secret: Vec<u8>,
@@ -80,8 +80,7 @@ pub(crate) struct PeerAuth {
     pub(crate) digest: DigestType,
 }
 
-/// Where a message's digest begins: after the header, the Message Type AVP, the
-/// AVP header and the Digest Type.
+/// Offset of a message's digest: after the header, the Message Type AVP, the AVP header and the Digest Type.
 const DIGEST_AT: usize = 12 + 8 + 6 + 1;
 
 impl PeerAuth {
@@ -101,7 +100,7 @@ impl PeerAuth {
         }
     }
 
-    /// The body with a Message Digest AVP of zeros after its Message Type.
+    /// The body with a zeroed Message Digest AVP after its Message Type.
     pub(crate) fn with_placeholder(&self, body: &[u8]) -> Vec<u8> {
         let mut avp = vec![0x80, 6 + 1 + self.len() as u8, 0, 0, 0, 59];
         avp.push(u8::from(self.digest == DigestType::HmacSha1));
@@ -109,8 +108,8 @@ impl PeerAuth {
         [&body[..8], &avp, &body[8..]].concat()
     }
 
-    /// The digest of a whole message with zeros in the digest's place, by who
-    /// has chosen `own` and was told `other`.
+    /// The digest of a whole message with its digest zeroed, by the end that chose the nonce `own` and received
+    /// the nonce `other`.
     fn compute(&self, message: &[u8], own: &[u8], other: &[u8]) -> Vec<u8> {
         let key = hmac_md5(&self.secret, &[&[2]]);
         let is_sccrq = message[12 + 6..12 + 8] == [0, 1];
@@ -124,13 +123,13 @@ impl PeerAuth {
         }
     }
 
-    /// Fills the digest of this peer's message in.
+    /// Fills in the digest of this peer's message.
     pub(crate) fn sign(&self, message: &mut [u8]) {
         let digest = self.compute(message, &self.local_nonce, &self.remote_nonce);
         message[DIGEST_AT..DIGEST_AT + self.len()].copy_from_slice(&digest);
     }
 
-    /// Whether the endpoint's message has the digest that it must have.
+    /// Whether the endpoint's message has the right digest.
     pub(crate) fn verifies(&self, message: &[u8]) -> bool {
         let mut zeroed = message.to_vec();
         zeroed[DIGEST_AT..DIGEST_AT + self.len()].fill(0);

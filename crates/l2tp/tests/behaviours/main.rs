@@ -1,5 +1,5 @@
-//! How an endpoint behaves before a peer, behaviour by behaviour: each test's
-//! name begins with the number of what it shows, and quotes the RFC for it.
+//! An endpoint's behaviour towards a peer, one behaviour at a time. Each test's name starts with the number of
+//! the behaviour, and its comment quotes the RFC.
 #![forbid(unsafe_code)]
 
 mod authentication;

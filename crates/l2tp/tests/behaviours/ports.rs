@@ -24,7 +24,7 @@ fn b23_replies_go_to_the_port_that_the_request_came_from() {
     }
 }
 
-/// The answer leaves from the address that was asked, whichever of ours that is.
+/// The answer is sent from the address that the request went to, whichever of ours that is.
 #[test]
 fn b23_replies_leave_from_the_address_that_was_asked() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -38,12 +38,12 @@ fn b23_replies_leave_from_the_address_that_was_asked() {
     stage.run_secs(0);
     let reply = only(&lac.hear(&mut stage), M::Sccrp);
     assert_eq!(reply.from, asked);
-    // So does what a timer sends.
+    // So are messages sent by a timer.
     stage.run_secs(1);
     assert_eq!(only(&lac.hear(&mut stage), M::Sccrp).from, asked);
 }
 
-/// IPv6 is no different.
+/// IPv6 behaves the same.
 #[test]
 fn b23_tunnels_come_up_over_ipv6() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -94,7 +94,7 @@ fn b23_an_sccrp_may_come_from_another_port_which_is_then_the_tunnels() {
         let tunnel = stage.tunnel();
         let view = stage.endpoint().tunnel(tunnel).unwrap();
         assert_eq!(view.route.peer, moved);
-        // All that is sent goes there, the SCCCN first.
+        // Everything is sent there, the SCCCN first.
         let heard = stage.world.take_events(probe);
         assert_eq!(heard.len(), 1);
         assert_eq!(heard[0].route.socket, 1, "the port it moved to");
@@ -102,7 +102,7 @@ fn b23_an_sccrp_may_come_from_another_port_which_is_then_the_tunnels() {
         let ack = lns.ack_packet();
         stage.send_from(moved, &ack);
         let before = stage.discarded(Discard::WrongSource);
-        // The old port is nobody's any more.
+        // The old port is no longer accepted.
         let hello = lns.packet_at(lns.ns, lns.nr, 0, &Body::new(M::Hello).bytes);
         stage.send(&hello);
         assert!(stage.hear().is_empty());
@@ -113,7 +113,7 @@ fn b23_an_sccrp_may_come_from_another_port_which_is_then_the_tunnels() {
     }
 }
 
-/// The move is for the port, not for the address, and only for the answer to the request.
+/// Only the port may move, not the address, and only with the answer to the request.
 #[test]
 fn b23_nobody_else_can_take_a_tunnel_over() {
     for peer in VERSIONS {
@@ -140,7 +140,7 @@ fn b23_nobody_else_can_take_a_tunnel_over() {
         assert_eq!(stage.counts().established, 1);
         assert!(stage.hear().is_empty());
 
-        // At the LNS, the port of the request stays.
+        // At the LNS, the request's port is kept.
         let (mut stage, mut lac) = (Stage::lns(), peer());
         let request = lac.sccrq();
         let reply = only(&lac.say(&mut stage, &request), M::Sccrp);
@@ -152,8 +152,7 @@ fn b23_nobody_else_can_take_a_tunnel_over() {
     }
 }
 
-/// A ZLB from another port acknowledges, but does not move the tunnel: the SCCRP may come
-/// from yet another.
+/// A ZLB from another port acknowledges, but does not move the tunnel: the SCCRP may come from a third port.
 #[test]
 fn b23_an_empty_answer_does_not_move_the_tunnel() {
     let (mut stage, mut lns) = (Stage::lac(), Peer::v2());
@@ -166,7 +165,7 @@ fn b23_an_empty_answer_does_not_move_the_tunnel() {
     only(&lns.say(&mut stage, &reply), M::Scccn);
 }
 
-/// A socket for each tunnel: the owner moves a tunnel to another of its sockets.
+/// One socket per tunnel: the owner moves a tunnel to another of its sockets.
 #[test]
 fn b23_a_tunnel_goes_on_over_the_socket_that_its_owner_gave_it() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());

@@ -199,7 +199,7 @@ fn b24_sequencing_without_a_sublayer_gets_cdn_15() {
             assert_eq!(stage.session_end(), SessionEnd::NoSublayer);
             lac.ack(&mut stage);
         }
-        // In the ICCN, the sublayer of the ICRQ is still asked for.
+        // In the ICCN, the sublayer requested in the ICRQ still applies.
         let request = lac.icrq(6).u16(A::L2SpecificSublayer, 1);
         let remote = only(&lac.say(&mut stage, &request), M::Icrp).assigned_session();
         let connected = lac
@@ -228,7 +228,7 @@ fn b24_an_unknown_sublayer_or_sequencing_level_gets_cdn_2_3() {
     }
 }
 
-/// What an ICRQ of version 3 must have (RFC 3931 6.6), and sequencing when it is asked for.
+/// The mandatory AVPs of a version 3 ICRQ (RFC 3931 6.6), and sequencing when it is requested.
 #[test]
 fn b24_our_icrq_has_the_avps_it_must_have() {
     let (mut stage, mut lns) = (Stage::lac(), Peer::v3());
@@ -251,7 +251,7 @@ fn b24_our_icrq_has_the_avps_it_must_have() {
     assert_eq!(request.u16(A::DataSequencing), 2);
 }
 
-/// The counters say what happened, each message once.
+/// The counters match the exchange, each message counted once.
 #[test]
 fn b24_the_counters_match_what_was_said() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v3());

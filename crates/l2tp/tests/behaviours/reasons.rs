@@ -1,5 +1,5 @@
-//! Why tunnels end, what the peer is told of it, and what is kept of it: RFC 2661 4.4.2, 6.4
-//! and 7.2, RFC 3931 5.4.2 and 7.2.
+//! Why tunnels end, what the peer is sent, and what is kept: RFC 2661 4.4.2, 6.4 and 7.2, RFC 3931 5.4.2 and
+//! 7.2.
 
 use base::Duration;
 use l2tp::{Call, Discard, Event, OpenError, SessionEnd, TunnelEnd};
@@ -43,8 +43,8 @@ fn b28_a_message_out_of_order_clears_the_tunnel_with_stopccn_7() {
     }
 }
 
-/// "Idle: Receive SCCRP: Send StopCCN" (RFC 2661 7.2.1, RFC 3931 7.2): a peer that answers
-/// a tunnel which is not there any more need not wait for an SCCCN.
+/// "Idle: Receive SCCRP: Send StopCCN" (RFC 2661 7.2.1, RFC 3931 7.2): a peer that answers a tunnel which no
+/// longer exists need not wait for an SCCCN.
 #[test]
 fn b28_an_sccrp_for_a_tunnel_that_is_not_there_gets_a_stopccn() {
     for peer in VERSIONS {
@@ -54,11 +54,11 @@ fn b28_an_sccrp_for_a_tunnel_that_is_not_there_gets_a_stopccn() {
         let reply = lns.sccrp();
         let stop = only(&lns.say(&mut stage, &reply), M::StopCcn);
         assert_eq!(stop.codes(), (7, None));
-        // In the peer's sequence: after the SCCRQ that it has seen.
+        // In the peer's sequence: after the SCCRQ that it received.
         assert_eq!((stop.connection, stop.ns, stop.nr), (lns.id, 1, 1));
         assert_eq!(stage.discarded(Discard::UnknownTunnel), 1);
         assert_eq!(stage.counts(), Default::default());
-        // Anything else for no tunnel is dropped and counted.
+        // Any other message for an unknown tunnel is dropped and counted.
         for body in [Body::new(M::Hello), Body::new(M::Scccn), lns.stop_ccn(1)] {
             assert!(lns.say(&mut stage, &body).is_empty());
         }
@@ -75,14 +75,14 @@ fn what_is_no_request_is_dropped_where_there_is_no_tunnel() {
             lac.ns = 0;
             assert!(lac.say(&mut stage, body).is_empty());
         }
-        // A request that claims a history.
+        // A request with sequence numbers of an existing exchange.
         for (ns, nr) in [(1, 0), (0, 1), (65_535, 0)] {
             let packet = lac.packet_at(ns, nr, 0, &lac.sccrq().bytes);
             stage.send(&packet);
             assert!(stage.hear().is_empty());
         }
         assert_eq!(stage.discarded(Discard::NotARequest), 6);
-        // A LAC answers no request.
+        // A LAC accepts no request.
         let (mut stage, mut lac) = (Stage::lac(), peer());
         let request = lac.sccrq();
         assert!(lac.say(&mut stage, &request).is_empty());
@@ -114,7 +114,7 @@ fn b28_an_operators_close_sends_stopccn_1_and_no_cdn() {
         }
         let events = stage.events();
         assert_eq!(events.len(), 3);
-        // Once, and only once.
+        // Exactly once.
         stage.with(|lns, now| assert!(!lns.close_tunnel(tunnel, now)));
         let call = stage.with(|lns, now| lns.open_session(tunnel, Call::default(), now));
         assert_eq!(call, Err(OpenError::NoSuchTunnel));
@@ -129,7 +129,7 @@ fn b28_an_operators_close_sends_stopccn_1_and_no_cdn() {
     }
 }
 
-/// A tunnel that is closed before its SCCRQ left is no business of the peer's.
+/// If a tunnel is closed before its SCCRQ is sent, the peer receives nothing.
 #[test]
 fn b28_a_tunnel_that_no_peer_knows_of_ends_in_silence() {
     let mut stage = Stage::new(lac_config());
@@ -178,7 +178,7 @@ fn b28_a_shutdown_sends_stopccn_6_to_every_peer() {
     for peer in &mut peers {
         peer.connect(&mut stage);
     }
-    // Half open, and one of ours.
+    // One half-open, and one that we opened.
     let mut half = Peer::new(Version::V2, 5);
     let request = half.sccrq();
     half.say(&mut stage, &request);
@@ -186,7 +186,7 @@ fn b28_a_shutdown_sends_stopccn_6_to_every_peer() {
     only(&stage.hear(), M::Sccrq);
     stage.with(|lns, now| lns.shut_down(now));
     let got = stage.hear();
-    // Those with an unacknowledged message before it, too.
+    // Including those with an earlier unacknowledged message.
     assert_eq!(got.len(), 11);
     let all_6 = |got: &[Got]| {
         got.iter()
@@ -215,8 +215,8 @@ fn b28_a_shutdown_sends_stopccn_6_to_every_peer() {
     assert_eq!(stage.counts(), Default::default());
 }
 
-/// A peer that acknowledges but does not go on: neither forever half open, nor forever
-/// waiting for a reply.
+/// A peer that acknowledges but does not continue: the tunnel is neither half-open nor waiting for a reply
+/// without limit.
 #[test]
 fn b28_a_tunnel_that_is_not_established_in_time_gets_a_stopccn() {
     for peer in VERSIONS {
@@ -244,7 +244,7 @@ fn b28_a_tunnel_that_is_not_established_in_time_gets_a_stopccn() {
     }
 }
 
-/// What a peer says in a Result Code is kept, whatever it is, and fit to be printed.
+/// A peer's Result Code is kept, whatever its text, and made printable.
 #[test]
 fn b28_a_peers_reason_is_kept_with_its_codes_and_text() {
     let text: &[u8] = b"no \x1b[31m more \xff rooms";
@@ -268,12 +268,12 @@ fn b28_a_peers_reason_is_kept_with_its_codes_and_text() {
         assert!(!notice.message.chars().any(char::is_control));
         assert!(!stage.tunnel_end().to_string().chars().any(char::is_control));
     }
-    // Without one, the tunnel is closed all the same.
+    // Without a Result Code, the tunnel is closed all the same.
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
     lac.connect(&mut stage);
     only_ack(&lac.say(&mut stage, &Body::new(M::StopCcn)));
     assert!(matches!(stage.tunnel_end(), TunnelEnd::Peer(_)));
-    // A malformed StopCCN is one, too: nothing else could be done but close.
+    // A malformed StopCCN is accepted, because closing is the only possible reaction.
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
     lac.connect(&mut stage);
     let stop = lac.stop_ccn(1).raw(0x80, 0, 9999, b"").octets(&[0x80]);

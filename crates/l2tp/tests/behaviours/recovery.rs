@@ -1,4 +1,4 @@
-//! Clients that all come back at once, whoever it was that went away.
+//! Many clients that all reconnect at once, whichever side went away.
 
 use base::{Duration, Instant, Route};
 use l2tp::{Call, Config, Endpoint, Event, OpenTunnel};
@@ -9,7 +9,7 @@ use crate::common::{
     LNS, Peer, Stage, describe, lac_config, lns_config, only, only_ack, with_secret,
 };
 
-/// An LNS, and clients that dial again whenever their tunnel goes.
+/// An LNS, and clients that redial whenever their tunnel ends.
 struct Village {
     world: World,
     lns: NodeHandle<Endpoint>,
@@ -67,8 +67,8 @@ impl Village {
         village
     }
 
-    /// A client as it begins: always with the same seed, so that it asks with the same ids.
-    /// Only a nonce is never used again: it would be taken for a replay.
+    /// A client at its start: always with the same seed, so that it requests with the same ids. Only its nonces
+    /// differ, because a repeated one would be treated as a replay.
     fn client(&self, n: u32) -> Endpoint {
         let mut seed = [n as u8 + 1; 32];
         if self.secret && self.version == Version::V3 {
@@ -84,7 +84,7 @@ impl Village {
         }
     }
 
-    /// All clients crash, without a word, and come back at once.
+    /// All clients crash silently and return at once.
     fn crash_all(&mut self) {
         self.crashes += 1;
         for n in 0..CLIENTS {
@@ -94,7 +94,7 @@ impl Village {
         self.dial_all();
     }
 
-    /// Each client has one tunnel and one session, and the LNS as many.
+    /// Each client has one tunnel and one session, and the LNS has as many.
     fn is_well(&self) -> bool {
         let well = |endpoint: &Endpoint, each: u32| {
             let counts = endpoint.counts();
@@ -138,8 +138,7 @@ const SHAKY: Link = Link {
     ..Link::ROUGH
 };
 
-/// The LNS restarts: each client notices by its HELLO, and dials again. "xl2tpd users report
-/// they never do."
+/// The LNS restarts: each client detects it by HELLO, and redials. "xl2tpd users report they never do."
 #[test]
 fn b27_thirty_clients_recover_after_the_lns_restarts() {
     villages(4, SHAKY, |village| {
@@ -151,15 +150,16 @@ fn b27_thirty_clients_recover_after_the_lns_restarts() {
     });
 }
 
-/// All clients restart at once without a StopCCN, and ask with the ids that they had. The
-/// LNS still has all of their tunnels.
+/// All clients restart at once without a StopCCN, and request with their previous ids. The LNS still has all of
+/// their tunnels.
 #[test]
 fn b27_thirty_clients_recover_after_they_crash_and_ask_with_the_same_ids() {
     villages(4, SHAKY, |village| {
         for _ in 0..2 {
             village.world.run_for(Duration::from_secs(30));
             village.crash_all();
-            // With the same id, the old tunnel goes at once; with another, by its HELLO.
+            // With the same id, the old tunnel is removed at once; with another, after its HELLO goes
+            // unanswered.
             let fresh = village.secret && village.version == Version::V3;
             village.expect_well(if fresh { 20 + 31 + 40 } else { 40 });
             let lns = &village.world[village.lns];
@@ -168,8 +168,8 @@ fn b27_thirty_clients_recover_after_they_crash_and_ask_with_the_same_ids() {
     });
 }
 
-/// The same right after the tunnels came up, when the same request may as well be a late
-/// duplicate: in doubt for eight seconds, not forever.
+/// The same directly after the tunnels were established, when the same request could also be a late duplicate:
+/// the doubt lasts eight seconds.
 #[test]
 fn b27_thirty_clients_recover_after_they_crash_as_soon_as_they_are_up() {
     villages(4, Link::CLEAN, |village| {
@@ -190,7 +190,7 @@ fn b27_thirty_clients_recover_after_the_network_was_away() {
     });
 }
 
-/// The LNS closes all tunnels, and all clients dial again in the same instant.
+/// The LNS closes all tunnels, and all clients redial at the same instant.
 #[test]
 fn b27_thirty_clients_recover_after_the_lns_closed_their_tunnels() {
     villages(4, SHAKY, |village| {
@@ -206,7 +206,7 @@ fn b27_thirty_clients_recover_after_the_lns_closed_their_tunnels() {
     });
 }
 
-/// A client that gave up before its tunnel was up may ask again with the same octets.
+/// A client that gave up during set-up may request again with the same bytes.
 #[test]
 fn b27_a_request_that_was_given_up_may_be_made_again() {
     for peer in [Peer::v2, Peer::v3] {
@@ -217,12 +217,12 @@ fn b27_a_request_that_was_given_up_may_be_made_again() {
         lac.nr = 0;
         let stop = lac.stop_ccn(1);
         only_ack(&lac.say(&mut stage, &stop));
-        // A copy of the request that was under way all the time is no new one.
+        // A copy of the request that was in flight all the time is not a new one.
         stage.run_secs(7);
         stage.send(&request);
         only_ack(&stage.hear());
         assert_eq!(stage.counts().tunnels, 0);
-        // After that time it is.
+        // After that time it is a new one.
         stage.run_secs(2);
         let mut lac = peer();
         lac.connect(&mut stage);

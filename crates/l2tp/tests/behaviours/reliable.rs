@@ -38,8 +38,8 @@ fn b09_a_retransmitted_sccrq_gets_the_same_tunnels_sccrp_again() {
     }
 }
 
-/// A duplicate of the request gets no more than an acknowledgement once the tunnel
-/// is up, whatever waits there: it must not make us repeat ourselves.
+/// Once the tunnel is established, a duplicate of the request gets only an acknowledgement, whatever is queued:
+/// it must not make us retransmit.
 #[test]
 fn b09_a_late_sccrq_does_not_make_an_established_tunnel_send_again() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -54,7 +54,7 @@ fn b09_a_late_sccrq_does_not_make_an_established_tunnel_send_again() {
     only_ack(&lac.hear(&mut stage));
 }
 
-/// Two requests that differ in address, port or id are two tunnels.
+/// Two requests that differ in address, port or id open two tunnels.
 #[test]
 fn b09_requests_from_other_ports_or_with_other_ids_are_other_tunnels() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -68,8 +68,8 @@ fn b09_requests_from_other_ports_or_with_other_ids_are_other_tunnels() {
     assert_eq!(stage.counts().half_open, 4);
 }
 
-/// A peer that restarted may choose the same id again. Its old tunnel is dead, and
-/// a StopCCN would hit the new one, whose id is the same.
+/// A restarted peer may choose the same id again. Its old tunnel is dead, and a StopCCN would hit the new one,
+/// which has the same id.
 #[test]
 fn b09_another_request_with_the_same_id_begins_anew() {
     for peer in VERSIONS {
@@ -99,7 +99,7 @@ fn b10_a_duplicate_is_acknowledged_again_and_not_processed_again() {
         for _ in 0..5 {
             stage.send(&request);
             let ack = only_ack(&lac.hear(&mut stage));
-            // A ZLB has the Ns of the message to come, Nr as ever.
+            // A ZLB carries the Ns of the next message, and Nr as usual.
             assert_eq!((ack.ns, ack.nr), (2, 3));
         }
         assert_eq!(stage.counts().sessions, 1);
@@ -142,14 +142,14 @@ fn b11_messages_inside_the_window_are_queued_and_taken_in_order() {
             .collect();
         for n in [4, 1, 3, 3, 1, 2] {
             stage.send(&packets[n]);
-            // Each early one is answered at once with what is missing.
+            // Each early message is answered at once with the missing Ns.
             let ack = only_ack(&lac.hear(&mut stage));
             assert_eq!(ack.nr, 2);
         }
         assert_eq!(stage.counts().sessions, 0);
         assert_eq!(stage.counter("out_of_order"), 6);
         stage.send(&packets[0]);
-        // Three go at once: the window has opened twice in set-up.
+        // Three are sent at once: the window has opened twice during set-up.
         let mut sessions = Vec::new();
         while sessions.len() < 5 {
             for reply in lac.hear(&mut stage) {
@@ -163,7 +163,7 @@ fn b11_messages_inside_the_window_are_queued_and_taken_in_order() {
         }
         assert_eq!(sessions, [1, 2, 3, 4, 5]);
         assert_eq!(stage.counts().sessions, 5);
-        // All but the first come again: duplicates by now.
+        // All but the first arrive again and are duplicates by now.
         for packet in &packets {
             stage.send(packet);
             only_ack(&lac.hear(&mut stage));
@@ -194,7 +194,7 @@ fn b11_messages_beyond_the_window_are_dropped_and_never_fatal() {
     assert_eq!(stage.counts().sessions, 5);
 }
 
-/// A StopCCN that overtook a call ends it all the same, in order.
+/// A StopCCN that overtook a call still ends it, in order.
 #[test]
 fn b11_an_early_stopccn_waits_for_what_was_said_before_it() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -209,9 +209,9 @@ fn b11_an_early_stopccn_waits_for_what_was_said_before_it() {
     assert_eq!(stage.counter("received_icrq"), 1);
 }
 
-/// RFC 2661 5.8: 1 s, then doubling, capped at no less than 8 s; five
-/// retransmissions by default. Then the tunnel is cleared, with a StopCCN that
-/// follows the SCCRQ for a peer that hears us but cannot be heard.
+/// RFC 2661 5.8: 1 s, then doubling, capped at no less than 8 s; five retransmissions by default. Then the
+/// tunnel is cleared. A StopCCN follows the SCCRQ, for a peer that receives our messages but whose answers are
+/// lost.
 #[test]
 fn b12_retransmissions_after_1_2_4_8_8_seconds_then_the_tunnel_goes() {
     for version in [Version::V2, Version::V3] {
@@ -232,7 +232,7 @@ fn b12_retransmissions_after_1_2_4_8_8_seconds_then_the_tunnel_goes() {
         assert_eq!(got[1].codes(), (result, None));
         assert_eq!(stage.counts().tunnels, 0);
 
-        // And not a word more.
+        // Nothing more is sent.
         stage.run_secs(100);
         assert!(stage.hear().is_empty());
         assert_eq!(stage.counts(), Default::default());
@@ -262,8 +262,8 @@ fn b12_first_interval_cap_and_tries_are_configurable() {
     assert_eq!(kinds(&stage.hear()), [Some(M::Sccrq), Some(M::StopCcn)]);
 }
 
-/// "If no peer response is detected [...] the tunnel and all sessions within MUST be
-/// cleared" (RFC 2661 5.8): for the LNS, too, and for what is established.
+/// "If no peer response is detected [...] the tunnel and all sessions within MUST be cleared" (RFC 2661 5.8):
+/// also at the LNS, and for an established tunnel.
 #[test]
 fn b12_an_unacknowledged_icrp_clears_the_tunnel_and_its_sessions() {
     for peer in VERSIONS {
@@ -294,7 +294,7 @@ fn b12_a_retransmission_has_the_same_ns_and_the_new_nr() {
     let call = lac.icrq(5);
     let first = only(&lac.say(&mut stage, &call), M::Icrp);
     assert_eq!((first.ns, first.nr), (1, 3));
-    // The reply was lost, and the peer says something else.
+    // The reply was lost, and the peer sends another message.
     let hello = lac.packet_at(lac.ns, 1, 0, &Body::new(M::Hello).bytes);
     stage.send(&hello);
     only_ack(&lac.hear(&mut stage));
@@ -304,7 +304,7 @@ fn b12_a_retransmission_has_the_same_ns_and_the_new_nr() {
     assert_eq!(again.body, first.body);
 }
 
-/// An acknowledgement starts the next message's time anew: one second again.
+/// An acknowledgement restarts the next message's interval at one second.
 #[test]
 fn b12_an_acknowledgement_resets_the_interval() {
     let (mut stage, mut lns) = (Stage::lac(), Peer::v2());
@@ -329,7 +329,7 @@ fn b14_a_zlb_consumes_no_ns_in_either_direction() {
         for n in 0..10 {
             let ack = only_ack(&lac.say(&mut stage, &Body::new(M::Hello)));
             assert_eq!((ack.ns, ack.nr), (1, 3 + n));
-            // Whatever Ns theirs have, ours do not care, and say nothing back.
+            // Whatever Ns the peer's ZLBs have, our sequence is unaffected, and we do not answer.
             for ns in [0, 1, 500, u16::MAX, lac.ns] {
                 let zlb = lac.packet_at(ns, lac.nr, 0, &[]);
                 stage.send(&zlb);
@@ -355,7 +355,7 @@ fn b14_acknowledgements_ride_on_replies_of_the_same_batch() {
         let reply = only(&lac.hear(&mut stage), M::Icrp);
         assert_eq!(reply.nr, lac.ns);
 
-        // Ten messages with nothing to say to them: one ZLB.
+        // Ten messages that need no reply: one ZLB.
         let hellos: Vec<Vec<u8>> = (0..10)
             .map(|_| lac.packet(0, &Body::new(M::Hello)))
             .collect();

@@ -1,5 +1,5 @@
-//! What is answered to messages that are not as they should be: unknown and malformed
-//! AVPs, unknown message types (RFC 2661 4.1, 4.2, 7.1; RFC 3931 5.2, 7.1).
+//! Answers to invalid messages: unknown and malformed AVPs, unknown message types (RFC 2661 4.1, 4.2, 7.1; RFC
+//! 3931 5.2, 7.1).
 
 use l2tp::{Discard, SessionEnd, TunnelEnd};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
@@ -9,7 +9,7 @@ use crate::common::{Body, Got, Peer, Stage, only, only_ack};
 
 const VERSIONS: [fn() -> Peer; 2] = [Peer::v2, Peer::v3];
 
-/// Sends `request` to an LNS and gives back the StopCCN that it must get.
+/// Sends `request` to an LNS and returns the StopCCN that it must get.
 #[track_caller]
 pub(crate) fn refused(stage: &mut Stage, peer: &mut Peer, request: &Body) -> Got {
     let got = peer.say(stage, request);
@@ -239,7 +239,7 @@ fn b06_other_required_avps_that_are_missing_are_refused_with_a_code() {
     }
 }
 
-/// The same of a reply, at the LAC.
+/// The same for a reply, at the LAC.
 #[test]
 fn b06_an_sccrp_without_an_assigned_id_is_refused_with_a_code() {
     for peer in VERSIONS {
@@ -283,8 +283,8 @@ fn b06_an_icrq_without_a_required_avp_gets_cdn_2_3() {
     }
 }
 
-/// "The minimum Length of an AVP is 6" (RFC 2661 4.1). What lies behind such an
-/// AVP cannot be found, so the M bit does not help (7.1).
+/// "The minimum Length of an AVP is 6" (RFC 2661 4.1). Anything after such an AVP cannot be located, so the M
+/// bit does not matter (7.1).
 #[test]
 fn b07_an_avp_length_below_six_or_past_the_message_is_refused_with_a_code() {
     let broken: [&[u8]; 8] = [
@@ -335,7 +335,7 @@ fn b07_a_known_avp_of_a_wrong_length_is_refused_with_m_and_ignored_without() {
         lac.connect_with(&mut stage, &request, &Body::new(M::Scccn));
         assert_eq!(stage.counter("ignored_avps"), 1);
         let tunnel = stage.tunnel();
-        // As if it were absent.
+        // It is treated as absent.
         assert_eq!(stage.endpoint().tunnel(tunnel).unwrap().peer_window, 4);
     }
 }
@@ -391,7 +391,7 @@ fn b07_a_message_without_a_message_type_clears_the_tunnel_with_a_code() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever follows a Message Type: an answer with a code, or none.
+    /// Whatever follows a Message Type: an answer with a code, or no answer.
     #[test]
     fn b07_any_octets_after_a_message_type_are_answered_or_ignored(
         kind in 1_u16..22,
@@ -414,8 +414,8 @@ proptest! {
     }
 }
 
-/// "If the M-bit is not set, then the implementation may ignore an unknown message
-/// type" (RFC 2661 4.4.1); it has its place in the sequence all the same.
+/// "If the M-bit is not set, then the implementation may ignore an unknown message type" (RFC 2661 4.4.1); it
+/// still consumes a sequence number.
 #[test]
 fn b16_an_unknown_message_type_without_m_is_acknowledged_and_ignored() {
     for peer in VERSIONS {

@@ -1,5 +1,4 @@
-//! Sequence numbers that wrap, that are impossible, that nobody acknowledges: RFC 2661 5.8,
-//! RFC 3931 4.2.
+//! Sequence numbers that wrap, that are impossible, that are never acknowledged: RFC 2661 5.8, RFC 3931 4.2.
 
 use base::Duration;
 use l2tp::{Call, CallErrors, Discard, Event, TunnelEnd};
@@ -28,8 +27,7 @@ fn b15_what_we_receive_wraps_at_65536() {
     lac.call(&mut stage, 5);
 }
 
-/// The same of what we send, with the window full all the way, over a link that
-/// loses some.
+/// The same for our messages, with the window full throughout, over a lossy link.
 #[test]
 fn b15_what_we_send_wraps_at_65536_over_a_lossy_link() {
     let lac = l2tp::Endpoint::new(lac_config(), [1; 32]);
@@ -98,7 +96,7 @@ fn b15_an_impossible_nr_is_ignored_and_counted() {
         let tunnel = stage.tunnel();
         let view = stage.endpoint().tunnel(tunnel).unwrap();
         assert_eq!(view.outstanding, 1, "the ICRP still waits");
-        // The Ns is still free, and an old Nr is no harm.
+        // The Ns is still unused, and an old Nr is harmless.
         let good = lac.packet_at(lac.ns, 0, 0, &hello);
         stage.send(&good);
         assert_eq!(only_ack(&lac.hear(&mut stage)).nr, lac.ns + 1);
@@ -107,8 +105,8 @@ fn b15_an_impossible_nr_is_ignored_and_counted() {
     }
 }
 
-/// A peer that acknowledges nothing but asks on and on is heard no further than a
-/// bounded number of answers, and the tunnel goes when its time is over.
+/// If a peer never acknowledges but keeps sending requests, we process only a bounded number of them, and the
+/// tunnel ends when its retransmissions run out.
 #[test]
 fn b15_a_peer_that_never_acknowledges_cannot_make_us_keep_answers_without_end() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -132,7 +130,7 @@ fn b15_a_peer_that_never_acknowledges_cannot_make_us_keep_answers_without_end() 
     assert_eq!(stage.counts(), Default::default());
 }
 
-/// Numbers are compared over half their range, so no window may be larger.
+/// Sequence numbers are compared over half their range, so no window may be larger.
 #[test]
 fn b15_a_peers_window_of_65535_does_not_outgrow_the_sequence_numbers() {
     let (mut stage, mut lns) = (Stage::lac(), Peer::v2());

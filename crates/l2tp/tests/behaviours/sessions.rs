@@ -1,5 +1,5 @@
-//! How calls end, in whichever state, and what they cannot do: RFC 2661 4.4.2, 6.12, 7.4 and
-//! 7.5, RFC 3931 7.3 and 7.4.
+//! How calls end in every state, and what they cannot do: RFC 2661 4.4.2, 6.12, 7.4 and 7.5, RFC 3931 7.3 and
+//! 7.4.
 
 use base::Duration;
 use l2tp::{Call, Config, Limits, Pseudowire, SessionEnd, SessionState, TunnelEnd};
@@ -40,7 +40,7 @@ fn b21_our_cdn_before_the_peers_id_is_known_names_our_own() {
     }
 }
 
-/// The same from the peer: the session is found by the id that the peer gave it.
+/// The same from the peer: the session is found by the peer's id for it.
 #[test]
 fn b21_the_peers_cdn_before_it_knows_our_id_ends_the_right_session() {
     for peer in VERSIONS {
@@ -60,8 +60,8 @@ fn b21_the_peers_cdn_before_it_knows_our_id_ends_the_right_session() {
             panic!("{:?}", ended.reason);
         };
         assert_eq!((notice.result, notice.error), (3, None));
-        // "Does not send back any indication of success or failure" (6.12), and a
-        // CDN for what is gone is no harm.
+        // "Does not send back any indication of success or failure" (6.12), and a CDN for an ended session is
+        // harmless.
         only_ack(&lac.say(&mut stage, &cdn));
         assert_eq!(stage.counts().sessions, 2);
         assert_eq!(stage.counter("session_strays"), 1);
@@ -102,7 +102,7 @@ fn b21_a_call_over_the_session_limit_gets_cdn_4() {
             assert_eq!(stage.session_end(), SessionEnd::NoFacilities);
             assert_eq!(stage.endpoint().ended_session(0).unwrap().remote_id, 7);
             assert_eq!(stage.counts().sessions, 2);
-            // A call that goes makes room, and the tunnel is none the worse.
+            // A call that ends makes room, and the tunnel is unaffected.
             let cdn = lac.cdn(6, first, 1);
             only_ack(&lac.say_in(&mut stage, first as u16, &cdn));
             lac.call(&mut stage, 7);
@@ -110,8 +110,8 @@ fn b21_a_call_over_the_session_limit_gets_cdn_4() {
     }
 }
 
-/// The LAC gives up while its ICRQ is under way twice: once processed, and once more
-/// behind the CDN. No session may come of it.
+/// The LAC gives up while its ICRQ is in flight twice: one copy is processed, the other arrives after the CDN.
+/// No session may result.
 #[test]
 fn b21_a_cdn_that_races_a_retransmitted_icrq_leaves_no_session() {
     for peer in VERSIONS {
@@ -129,7 +129,7 @@ fn b21_a_cdn_that_races_a_retransmitted_icrq_leaves_no_session() {
         assert_eq!(kinds(&got), [Some(M::Icrp), None, None]);
         lac.ack(&mut stage);
 
-        // The CDN first, which waits for the request before it.
+        // The CDN first; it waits for the earlier request.
         let request = lac.packet(0, &lac.clone().icrq(6));
         let cdn = lac.packet(0, &lac.clone().cdn(6, 0, 3));
         for packet in [&cdn, &request, &cdn, &request] {
@@ -143,8 +143,8 @@ fn b21_a_cdn_that_races_a_retransmitted_icrq_leaves_no_session() {
     }
 }
 
-/// RFC 2661 7.4.2: an ICRQ, ICRP or second ICCN for a session that is there is out of
-/// order: CDN, and it is gone. The tunnel stays.
+/// RFC 2661 7.4.2: an ICRQ, ICRP or second ICCN for an existing session is out of order: CDN, and the session
+/// ends. The tunnel stays.
 #[test]
 fn b28_a_message_out_of_order_ends_the_session_with_a_cdn() {
     for peer in VERSIONS {
@@ -198,7 +198,7 @@ fn b28_what_the_lac_waits_for_ends_as_the_table_has_it() {
         let connected = lns.connected(M::Iccn, 9, remote);
         only_ack(&lns.say_in(&mut stage, remote as u16, &connected));
         assert_eq!(stage.counts().sessions, 0);
-        // An id that another session of this tunnel has.
+        // An id that another session of this tunnel already has.
         lns.take_call(&mut stage, tunnel, Call::default(), 11);
         stage.open_session(tunnel, Call::default());
         let remote = only(&lns.hear(&mut stage), M::Icrq).assigned_session();
@@ -209,7 +209,7 @@ fn b28_what_the_lac_waits_for_ends_as_the_table_has_it() {
     }
 }
 
-/// A call that nobody answers ends in time: RFC 2661's code 10, RFC 3931's 16.
+/// An unanswered call ends in time: with code 10 of RFC 2661, 16 of RFC 3931.
 #[test]
 fn b28_a_call_that_is_not_established_in_time_ends_with_its_code() {
     for peer in VERSIONS {
@@ -234,7 +234,7 @@ fn b28_a_call_that_is_not_established_in_time_ends_with_its_code() {
     }
 }
 
-/// A call opened before its tunnel is up waits for it, and ends with it.
+/// A call opened before its tunnel is established waits for it, and ends with it.
 #[test]
 fn b28_calls_wait_for_their_tunnel_and_end_with_it() {
     let (mut stage, mut lns) = (Stage::lac(), Peer::v2());
@@ -250,7 +250,7 @@ fn b28_calls_wait_for_their_tunnel_and_end_with_it() {
     assert!(stage.endpoint().session(session).is_none());
 }
 
-/// A call before the tunnel is up is out of order (RFC 2661 7.1), StopCCN 7.
+/// A call before the tunnel is established is out of order (RFC 2661 7.1), StopCCN 7.
 #[test]
 fn b28_a_call_before_the_tunnel_is_up_clears_the_tunnel() {
     for peer in VERSIONS {
@@ -277,7 +277,7 @@ fn version_2_carries_ppp_only() {
     assert_eq!(refused, Err(l2tp::OpenError::NotInV2));
 }
 
-/// A session's id is looked for in its own tunnel only.
+/// A session's id is looked up only in its own tunnel.
 #[test]
 fn a_session_cannot_be_ended_through_another_tunnel() {
     for peer in VERSIONS {

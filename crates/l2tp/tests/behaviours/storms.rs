@@ -1,4 +1,4 @@
-//! Very many requests at once, and more tunnels than there are ids.
+//! Thousands of simultaneous requests, and more tunnels than there are ids.
 
 use base::{Duration, Route};
 use l2tp::{Endpoint, OpenTunnel};
@@ -7,7 +7,7 @@ use wire::l2tp::Version;
 
 use crate::common::{LNS, counter, describe, lac_config, lns_config};
 
-/// One LAC with an address of its own for each tunnel, so that the LNS sees as many peers.
+/// One LAC with a separate address for each tunnel, so that the LNS sees as many peers.
 fn open_from_everywhere(world: &mut World, lac: NodeHandle<Endpoint>, tunnels: u32) {
     let version = |n: u32| [Version::V2, Version::V3][n as usize % 2];
     world.with(lac, |lac, now| {
@@ -58,7 +58,7 @@ fn b26_a_storm_of_10_000_sccrqs_at_once_brings_all_tunnels_up_without_a_retransm
     }
 }
 
-/// What a full buffer delays by less than the first interval is not sent twice.
+/// A message delayed in a full buffer by less than the first interval is not retransmitted.
 #[test]
 fn b26_a_storm_through_a_slow_queue_is_late_but_not_repeated() {
     let link = Link {
@@ -74,7 +74,7 @@ fn b26_a_storm_through_a_slow_queue_is_late_but_not_repeated() {
     }
 }
 
-/// What is lost is sent again, and nothing is lost for good.
+/// Lost messages are retransmitted until all arrive.
 #[test]
 fn b26_a_storm_over_a_lossy_link_brings_all_tunnels_up() {
     let link = Link {

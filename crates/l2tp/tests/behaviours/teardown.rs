@@ -1,5 +1,4 @@
-//! How tunnels close, and for how long they are remembered: RFC 2661 5.7, 5.8 and 7.6, RFC
-//! 3931 3.3.2 and 7.5.
+//! How tunnels close, and how long they are held: RFC 2661 5.7, 5.8 and 7.6, RFC 3931 3.3.2 and 7.5.
 
 use base::Duration;
 use l2tp::{Discard, TunnelEnd};
@@ -28,7 +27,7 @@ fn b20_a_stopccn_is_acknowledged_again_for_31_seconds() {
             stage.send(&stop);
             assert_eq!(only_ack(&lac.hear(&mut stage)).nr, lac.ns);
         }
-        // So is what else was still under way, and nothing comes of it.
+        // So are other messages still in flight, without further effect.
         let call = lac.icrq(6);
         only_ack(&lac.say(&mut stage, &call));
         assert_eq!(stage.counts().sessions, 0);
@@ -55,7 +54,7 @@ fn b20_our_own_stopccn_is_retransmitted_until_it_is_acknowledged() {
         assert_eq!(kinds(&got), [Some(M::StopCcn); 4]);
         lac.ack(&mut stage);
         assert_eq!((stage.counts().closing, stage.counts().held), (0, 1));
-        // "Late duplicates are still acked": the peer's SCCCN, say.
+        // "Late duplicates are still acked": for example the peer's SCCCN.
         let late = lac.packet_at(1, 0, 0, &Body::new(M::Scccn).bytes);
         stage.run_secs(30);
         stage.send(&late);
@@ -84,7 +83,7 @@ fn b20_our_own_stopccn_is_given_up_after_its_retransmissions() {
     assert_eq!(stage.tunnel_end(), TunnelEnd::Administrative, "as ever");
 }
 
-/// The time of the hold is configuration, and what is waited for in it is not new work.
+/// The hold time is configurable, and a message awaited during it is not new work.
 #[test]
 fn b20_a_closing_tunnel_acknowledges_and_does_nothing_else() {
     let (mut stage, mut lac) = (Stage::lns(), Peer::v2());
@@ -92,7 +91,7 @@ fn b20_a_closing_tunnel_acknowledges_and_does_nothing_else() {
     let tunnel = stage.tunnel();
     stage.with(|lns, now| lns.close_tunnel(tunnel, now));
     stage.hear();
-    // Crossed our StopCCN.
+    // These crossed our StopCCN.
     for body in [lac.icrq(5), Body::new(M::Hello), lac.sccrq()] {
         let packet = lac.packet_at(lac.ns, 1, 0, &body.bytes);
         lac.ns += 1;
@@ -100,7 +99,7 @@ fn b20_a_closing_tunnel_acknowledges_and_does_nothing_else() {
         assert_eq!(only_ack(&lac.hear(&mut stage)).nr, lac.ns);
     }
     assert_eq!((stage.counts().sessions, stage.counts().closing), (0, 1));
-    // And a StopCCN of the peer's, which crossed ours as well, ends the matter.
+    // A StopCCN from the peer that crossed ours completes the exchange.
     let stop = lac.packet_at(lac.ns, 1, 0, &lac.stop_ccn(6).bytes);
     stage.send(&stop);
     only_ack(&stage.hear());
@@ -115,7 +114,7 @@ fn b20_a_closing_tunnel_acknowledges_and_does_nothing_else() {
 #[test]
 fn b20_a_stopccn_before_the_ids_are_known_finds_its_tunnel() {
     for peer in VERSIONS {
-        // Ours.
+        // Our StopCCN.
         let (mut stage, mut lns) = (Stage::lac(), peer());
         let tunnel = stage.open_tunnel(lns.version);
         let request = only(&lns.hear(&mut stage), M::Sccrq);
@@ -123,7 +122,7 @@ fn b20_a_stopccn_before_the_ids_are_known_finds_its_tunnel() {
         let stop = only(&lns.hear(&mut stage), M::StopCcn);
         assert_eq!((stop.connection, stop.ns), (0, 1));
         assert_eq!(stop.assigned_connection(), request.assigned_connection());
-        // Neither waits for the other, in case one of them was lost.
+        // Neither end waits for the other, in case one StopCCN was lost.
         stage.run_secs(1);
         let got = lns.hear(&mut stage);
         assert_eq!(kinds(&got), [Some(M::Sccrq), Some(M::StopCcn)]);
@@ -132,7 +131,7 @@ fn b20_a_stopccn_before_the_ids_are_known_finds_its_tunnel() {
         assert!(stage.hear().is_empty());
         assert_eq!(stage.counts(), Default::default());
 
-        // The peer's.
+        // The peer's StopCCN.
         let (mut stage, mut lac) = (Stage::lns(), peer());
         let request = lac.sccrq();
         only(&lac.say(&mut stage, &request), M::Sccrp);
@@ -145,8 +144,8 @@ fn b20_a_stopccn_before_the_ids_are_known_finds_its_tunnel() {
     }
 }
 
-/// A refusal is the first message to bring the peer's id. Without it, our acknowledgement
-/// would find no tunnel there, and the peer would send its StopCCN five times more.
+/// A refusal is the first message to carry the peer's id. Without storing it, our acknowledgement would find no
+/// tunnel there, and the peer would retransmit its StopCCN five times.
 #[test]
 fn b20_the_acknowledgement_of_a_refusal_is_addressed_to_who_refused() {
     for peer in VERSIONS {

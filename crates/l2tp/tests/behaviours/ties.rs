@@ -1,5 +1,4 @@
-//! Two requests that cross: RFC 2661 4.4.3, RFC 3931 5.4.3, and for calls RFC 3931
-//! 5.4.4.
+//! Two crossing requests: RFC 2661 4.4.3, RFC 3931 5.4.3, and for calls RFC 3931 5.4.4.
 
 use base::Duration;
 use l2tp::{Call, CallDetails, Config, Discard, Endpoint, SessionEnd, TunnelEnd};
@@ -17,8 +16,8 @@ fn config(tie_breaker: bool) -> Config {
     }
 }
 
-/// Our SCCRQ has been heard, and the peer's is sent with a tie breaker that `choose`
-/// derives from ours; gives back what we say to it.
+/// The peer has received our SCCRQ and sends its own with a tie breaker that `choose` derives from ours;
+/// returns our answer.
 fn cross(
     peer: fn() -> Peer,
     ours: bool,
@@ -29,7 +28,7 @@ fn cross(
     let sccrq = only(&stage.hear(), M::Sccrq);
     let tie = sccrq.message().u64(A::TieBreaker);
     assert_eq!(tie.is_some(), ours);
-    // The peer's own request has another id than the tunnel of ours will have.
+    // The peer's own request has a different id from the tunnel that we will open.
     let mut request = peer.sccrq();
     if let Some(tie) = choose(tie) {
         request = request.u64(A::TieBreaker, tie);
@@ -49,7 +48,7 @@ fn b17_the_peers_lower_tie_breaker_wins_and_our_tunnel_goes_in_silence() {
         assert_eq!(stage.tunnel_end(), TunnelEnd::LostTie);
         assert_eq!(stage.counts().tunnels, 1);
         assert_eq!(stage.counts().half_open, 1);
-        // Nor is our SCCRQ ever heard again.
+        // Our SCCRQ is never sent again.
         stage.run_secs(20);
         let later = stage.hear();
         assert!(later.iter().all(|g| g.kind() == M::Sccrp), "{later:?}");
@@ -74,7 +73,7 @@ fn b17_our_lower_tie_breaker_wins_and_the_peers_request_is_dropped() {
         }
         assert_eq!(stage.discarded(Discard::LostTie), 1);
         assert_eq!((stage.counts().tunnels, stage.counts().half_open), (1, 0));
-        // Ours goes on.
+        // Our tunnel continues.
         stage.run_secs(1);
         peer.remote = only(&peer.hear(&mut stage), M::Sccrq).assigned_connection();
         peer.id += 1;
@@ -127,7 +126,7 @@ fn b17_without_tie_breakers_two_tunnels_are_opened() {
     }
 }
 
-/// A tie breaker means nothing where no request of ours is unanswered.
+/// A tie breaker has no effect if no request of ours is unanswered.
 #[test]
 fn b17_a_tie_breaker_does_not_touch_an_established_tunnel() {
     for peer in VERSIONS {
@@ -141,7 +140,7 @@ fn b17_a_tie_breaker_does_not_touch_an_established_tunnel() {
     }
 }
 
-/// A peer that dials again and again is another peer's business: ties are between two.
+/// A tie is between two peers: a third peer that redials does not affect it.
 #[test]
 fn b17_a_tie_is_between_two_peers_only() {
     let (mut stage, mut peer) = (Stage::new(config(true)), Peer::v2());
@@ -152,8 +151,8 @@ fn b17_a_tie_is_between_two_peers_only() {
     assert_eq!((stage.counts().tunnels, stage.counts().half_open), (2, 1));
 }
 
-/// Two of ours dial each other at once, over links that lose and reorder: one tunnel is
-/// left, whoever is first.
+/// Two of our endpoints dial each other at once, over links that lose and reorder: one tunnel is left,
+/// whichever was first.
 #[test]
 fn b17_two_endpoints_that_dial_each_other_are_left_with_one_tunnel() {
     sim::seeds(100, |seed| {
@@ -172,7 +171,7 @@ fn b17_two_endpoints_that_dial_each_other_are_left_with_one_tunnel() {
         pair.run_for(Duration::from_secs(60));
         let counts = (pair.a().counts(), pair.b().counts());
         assert_eq!(counts.0.established, counts.1.established);
-        // A request may be lost until the other tunnel is up: then there is no tie.
+        // A request may be lost until the other tunnel is established: then there is no tie.
         assert!(matches!(counts.0.established, 1 | 2), "{counts:?}");
         assert_eq!(
             (counts.0.tunnels, counts.1.tunnels),
@@ -191,8 +190,7 @@ fn circuit(name: &[u8]) -> Call {
     }
 }
 
-/// Two ICRQs for one circuit have crossed, the peer's with the tie breaker that `choose`
-/// derives from ours.
+/// Two ICRQs for one circuit have crossed, the peer's with a tie breaker that `choose` derives from ours.
 fn cross_calls(
     ours: bool,
     choose: impl FnOnce(Option<u64>) -> Option<u64>,
@@ -265,7 +263,7 @@ fn b17_equal_or_absent_session_tie_breakers_end_both_calls() {
     assert_eq!(stage.counts().sessions, 1);
 }
 
-/// Calls for other circuits, and calls of version 2, are no ties.
+/// Calls for different circuits, and version 2 calls, do not tie.
 #[test]
 fn b17_calls_for_different_circuits_do_not_tie() {
     let (mut stage, mut peer) = (Stage::new(config(true)), Peer::v3());

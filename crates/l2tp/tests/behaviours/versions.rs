@@ -1,5 +1,4 @@
-//! Protocol versions, and requests that are meant for both: RFC 2661 3.1 and 4.4.3, RFC 3931
-//! 4.7.
+//! Protocol versions, and requests for either version: RFC 2661 3.1 and 4.4.3, RFC 3931 4.7.
 
 use l2tp::{Config, Discard, TunnelEnd, Versions};
 use wire::l2tp::{Attribute as A, MessageType as M, Version};
@@ -92,8 +91,8 @@ fn b05_l2f_and_unknown_versions_are_discarded_and_counted() {
     assert_eq!(stage.discarded(Discard::UnsupportedVersion), 4);
 }
 
-/// An SCCRQ that is right for both versions: "L2TPv3-specific AVPs [...] sent with
-/// each M bit set to 0" (RFC 3931 4.7.3).
+/// An SCCRQ that is valid in both versions: "L2TPv3-specific AVPs [...] sent with each M bit set to 0" (RFC
+/// 3931 4.7.3).
 fn sccrq_for_both(v2: &Peer, v3: &Peer) -> Body {
     v2.sccrq()
         .raw(0, 0, A::RouterId.number(), &[10, 0, 0, 1])
@@ -119,7 +118,7 @@ fn b05_an_sccrq_for_both_versions_is_answered_in_version_3_where_that_is_on() {
         let got = v3.hear(&mut stage);
         let reply = only(&got, M::Sccrp);
         assert_eq!((reply.version, reply.connection), (Version::V3, v3.id));
-        // The request again, which has the other version's header, is a duplicate.
+        // The request again, with the other version's header, is a duplicate.
         stage.send(&request);
         let again = only(&v3.hear(&mut stage), M::Sccrp);
         assert_eq!(again.assigned_connection(), reply.assigned_connection());

@@ -20,8 +20,8 @@ fn b08_an_absent_receive_window_means_4() {
     }
 }
 
-/// Opens `calls` sessions and acknowledges one message at a time until the window
-/// has opened; returns the most that were ever in flight.
+/// Opens `calls` sessions and acknowledges one message at a time until the window is fully open; returns the
+/// most that were ever in flight.
 fn fill(stage: &mut Stage, lns: &mut Peer, tunnel: TunnelKey, calls: u16) -> u16 {
     stage.with(|lac, now| {
         for _ in 0..calls {
@@ -91,7 +91,7 @@ fn b13_slow_start_adds_one_for_each_acknowledgement_up_to_the_peers_window() {
         let reply = lns.sccrp().u16(A::ReceiveWindowSize, window);
         let tunnel = lns.answer_with(&mut stage, &reply);
         let cwnd = |stage: &Stage| stage.endpoint().tunnel(tunnel).unwrap().cwnd;
-        // Two acknowledgements in set-up: of the SCCRQ and of the SCCCN.
+        // Two acknowledgements during set-up: of the SCCRQ and of the SCCCN.
         let mut expected = 3.min(window);
         assert_eq!(cwnd(&stage), expected);
         stage.with(|lac, now| {
@@ -154,8 +154,8 @@ fn b13_a_retransmission_collapses_the_window_which_then_grows_slowly_from_half()
     assert_eq!(seen[..expected.len()], expected);
 }
 
-/// What was in flight when the window collapsed is sent again only as it opens, and
-/// an acknowledgement of all of it is taken at once.
+/// Messages in flight when the window collapsed are retransmitted only as it opens, and an acknowledgement of
+/// all of them takes effect at once.
 #[test]
 fn b13_an_acknowledgement_after_a_collapse_frees_all_that_was_in_flight() {
     let (mut stage, mut lns) = (Stage::lac(), Peer::v2());

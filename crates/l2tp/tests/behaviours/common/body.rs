@@ -17,7 +17,7 @@ impl Body {
         Self { bytes: Vec::new() }
     }
 
-    /// An AVP by its octets: `bits` are M, H and the reserved ones.
+    /// An AVP from raw octets: `bits` are M, H and the reserved ones.
     pub(crate) fn raw(mut self, bits: u8, vendor: u16, number: u16, value: &[u8]) -> Self {
         let len = 6 + value.len();
         assert!(len < 1024);
@@ -29,7 +29,7 @@ impl Body {
         self
     }
 
-    /// Octets that need not be an AVP.
+    /// Octets that need not form an AVP.
     pub(crate) fn octets(mut self, octets: &[u8]) -> Self {
         self.bytes.extend_from_slice(octets);
         self
@@ -64,7 +64,7 @@ impl Body {
         kept
     }
 
-    /// The same body with every M bit but the Message Type's turned over.
+    /// The same body with every M bit inverted, except the Message Type's.
     pub(crate) fn with_wrong_m_bits(mut self) -> Self {
         let offsets: Vec<usize> = wire::l2tp::Avps::new(&self.bytes)
             .skip(1)
@@ -77,7 +77,7 @@ impl Body {
     }
 }
 
-/// How the reports of a failed run show a datagram.
+/// Formats a datagram for the report of a failed run.
 pub(crate) fn describe(bytes: &[u8]) -> String {
     let control = match parse(bytes) {
         Ok(Packet::Control(control)) => control,

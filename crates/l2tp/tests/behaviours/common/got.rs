@@ -1,11 +1,11 @@
-//! Messages as the endpoint under test sent them.
+//! Messages sent by the endpoint under test.
 
 use core::net::SocketAddr;
 
 use base::Instant;
 use wire::l2tp::{Attribute, Message, MessageType, Packet, Version, parse};
 
-/// A control message as the endpoint under test sent it.
+/// A control message sent by the endpoint under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Got {
     pub(crate) at: Instant,
@@ -45,7 +45,7 @@ impl Got {
         message
     }
 
-    /// ZLB or ACK: takes no place in the sequence.
+    /// ZLB or ACK: consumes no sequence number.
     pub(crate) fn is_ack(&self) -> bool {
         self.body.is_empty() || self.kind() == MessageType::Ack
     }
@@ -98,20 +98,20 @@ impl Got {
     }
 }
 
-/// The kinds of messages, in order; `None` is an acknowledgement.
+/// The types of messages, in order; `None` is an acknowledgement.
 pub(crate) fn kinds(got: &[Got]) -> Vec<Option<MessageType>> {
     let kind = |g: &Got| (!g.is_ack()).then(|| g.kind());
     got.iter().map(kind).collect()
 }
 
-/// The one message in `got`, which must be of that kind.
+/// The only message in `got`, which must be of that type.
 #[track_caller]
 pub(crate) fn only(got: &[Got], kind: MessageType) -> Got {
     assert_eq!(kinds(got), [Some(kind)], "{got:?}");
     got[0].clone()
 }
 
-/// The one acknowledgement in `got`.
+/// The only acknowledgement in `got`.
 #[track_caller]
 pub(crate) fn only_ack(got: &[Got]) -> Got {
     assert_eq!(kinds(got), [None], "{got:?}");

@@ -1,4 +1,4 @@
-//! The endpoint under test, and a node that a test plays by hand.
+//! The endpoint under test, and a peer that a test plays by hand.
 
 use core::net::SocketAddr;
 
@@ -27,14 +27,14 @@ pub(crate) const US: SocketAddr = sim::ADDRESS_B;
 /// The same as text, for worlds of many nodes.
 pub(crate) const LNS: &str = "192.0.2.2:1701";
 
-/// A link without any delay, so that answers come at the instant of the
-/// question and times are those of timers alone.
+/// A link without delay: answers arrive at the instant of the request, so measured times are those of timers
+/// alone.
 pub(crate) const INSTANT_LINK: Link = Link {
     delay: Duration::ZERO,
     ..Link::CLEAN
 };
 
-/// An endpoint that takes requests.
+/// An endpoint that accepts requests.
 pub(crate) fn lns_config() -> Config {
     Config {
         host_name: "lns".into(),
@@ -43,7 +43,7 @@ pub(crate) fn lns_config() -> Config {
     }
 }
 
-/// An endpoint that makes requests.
+/// An endpoint that sends requests.
 pub(crate) fn lac_config() -> Config {
     Config {
         host_name: "lac".into(),
@@ -51,7 +51,7 @@ pub(crate) fn lac_config() -> Config {
     }
 }
 
-/// The shared secret of those tests that have one.
+/// The shared secret of the tests that use one.
 pub(crate) const SECRET: &[u8] = b"a shared secret";
 
 /// `config` with [`SECRET`].
@@ -62,7 +62,7 @@ pub(crate) fn with_secret(config: Config) -> Config {
     }
 }
 
-/// Where our tunnels go to by default.
+/// The default destination of our tunnels.
 pub(crate) fn to_peer(version: Version) -> OpenTunnel {
     open_to(PEER, version)
 }
@@ -77,7 +77,7 @@ pub(crate) fn open_to(peer: SocketAddr, version: Version) -> OpenTunnel {
     OpenTunnel { route, version }
 }
 
-/// The endpoint under test and, at [`PEER`], a node that a test plays.
+/// The endpoint under test and, at [`PEER`], a peer that a test plays.
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) us: NodeHandle<Endpoint>,
@@ -124,7 +124,7 @@ impl Stage {
         result
     }
 
-    /// Lets happen what is due by now.
+    /// Delivers everything that is due by now.
     fn settle(&mut self) {
         self.world.run_until(self.world.now());
     }
@@ -144,14 +144,13 @@ impl Stage {
         self.settle();
     }
 
-    /// Lets a datagram arrive that claims to come from `from`.
+    /// Delivers a datagram with the source address `from`.
     pub(crate) fn send_from(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.world.inject(from, US, bytes);
         self.settle();
     }
 
-    /// Hands datagrams from [`PEER`] over together, before the endpoint is
-    /// drained.
+    /// Delivers datagrams from [`PEER`] as one batch, before the endpoint is drained.
     pub(crate) fn send_batch(&mut self, datagrams: &[Vec<u8>]) {
         self.with(|us, now| {
             for bytes in datagrams {
@@ -166,7 +165,7 @@ impl Stage {
         });
     }
 
-    /// What [`PEER`] heard since last asked.
+    /// The messages that [`PEER`] received since the last call.
     pub(crate) fn hear(&mut self) -> Vec<Got> {
         let events = self.world.take_timed_events(self.probe);
         events

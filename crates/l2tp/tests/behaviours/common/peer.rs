@@ -1,5 +1,5 @@
-//! The other end of one control connection, with its sequence numbers kept right unless a
-//! test asks for wrong ones.
+//! The other end of one control connection. It keeps its sequence numbers right unless a test asks for wrong
+//! ones.
 
 use base::Duration;
 use l2tp::{Call, SessionKey, TunnelKey};
@@ -14,11 +14,11 @@ pub(crate) struct Peer {
     pub(crate) version: Version,
     /// The id that this end assigned.
     pub(crate) id: u32,
-    /// The id that the endpoint under test assigned; 0 before it did.
+    /// The id that the endpoint under test assigned; 0 until then.
     pub(crate) remote: u32,
     /// Ns of the next message.
     pub(crate) ns: u16,
-    /// The Ns expected next.
+    /// The next expected Ns.
     pub(crate) nr: u16,
     /// Message authentication of version 3.
     pub(crate) auth: Option<PeerAuth>,
@@ -44,7 +44,7 @@ impl Peer {
         Self::new(Version::V3, 0x7777_0001)
     }
 
-    /// A message outside the rules: nothing is counted.
+    /// A message out of sequence: nothing is counted.
     pub(crate) fn packet_at(&self, ns: u16, nr: u16, session: u16, body: &[u8]) -> Vec<u8> {
         let mut packet = Vec::new();
         let body = match &self.auth {
@@ -73,7 +73,7 @@ impl Peer {
         packet
     }
 
-    /// A ZLB, or an ACK where messages are authenticated.
+    /// A ZLB, or an ACK if messages are authenticated.
     pub(crate) fn ack_packet(&self) -> Vec<u8> {
         let body = match &self.auth {
             Some(_) => Body::new(MessageType::Ack).bytes,
@@ -82,26 +82,26 @@ impl Peer {
         self.packet_at(self.ns, self.nr, 0, &body)
     }
 
-    /// Acknowledges all that was heard.
+    /// Acknowledges everything received.
     pub(crate) fn ack(&self, stage: &mut Stage) {
         stage.send(&self.ack_packet());
     }
 
-    /// The same to an id that is no business of this peer yet.
+    /// The same, to an id that this peer does not use yet.
     pub(crate) fn ack_to(&self, connection: u32, stage: &mut Stage) {
         let mut peer = self.clone();
         peer.remote = connection;
         peer.ack(stage);
     }
 
-    /// What came, with its place in the sequence noted.
+    /// The received messages; updates the expected sequence number.
     pub(crate) fn hear(&mut self, stage: &mut Stage) -> Vec<Got> {
         let got = stage.hear();
         got.iter().for_each(|message| self.note(message));
         got
     }
 
-    /// The next message, and the time is then that of its coming.
+    /// Waits for the next message and stops the clock at its arrival.
     #[track_caller]
     pub(crate) fn wait(&mut self, stage: &mut Stage, limit: Duration) -> Got {
         let heard = stage.world.wait_event(stage.probe, limit, |_| true);
@@ -117,12 +117,12 @@ impl Peer {
         }
     }
 
-    /// Says a message and hears what comes at once.
+    /// Sends a message and returns the immediate answers.
     pub(crate) fn say(&mut self, stage: &mut Stage, body: &Body) -> Vec<Got> {
         self.say_in(stage, 0, body)
     }
 
-    /// The same for a session of version 2, whose id is in the header.
+    /// The same for a version 2 session, whose id is in the header.
     pub(crate) fn say_in(&mut self, stage: &mut Stage, session: u16, body: &Body) -> Vec<Got> {
         let packet = self.packet(session, body);
         stage.send(&packet);
@@ -163,7 +163,7 @@ impl Peer {
         body
     }
 
-    /// Asks for a control connection and has it established.
+    /// Requests a control connection and completes its set-up.
     #[track_caller]
     pub(crate) fn connect(&mut self, stage: &mut Stage) {
         let request = self.sccrq();
@@ -178,7 +178,7 @@ impl Peer {
         only_ack(&self.say(stage, scccn));
     }
 
-    /// Notes what an SCCRP says.
+    /// Stores the values of an SCCRP.
     pub(crate) fn take_sccrp(&mut self, sccrp: &Got) {
         self.take_assigned(sccrp);
     }
@@ -192,7 +192,7 @@ impl Peer {
         }
     }
 
-    /// Hears the SCCRQ of the endpoint under test and notes what it says.
+    /// Receives the SCCRQ of the endpoint under test and stores its values.
     #[track_caller]
     pub(crate) fn take_sccrq(&mut self, stage: &mut Stage) -> Got {
         let got = self.hear(stage);
@@ -201,7 +201,7 @@ impl Peer {
         sccrq
     }
 
-    /// Has the endpoint under test ask, and lets it have its tunnel.
+    /// Makes the endpoint under test send a request, and completes the tunnel's set-up.
     #[track_caller]
     pub(crate) fn answer(&mut self, stage: &mut Stage) -> TunnelKey {
         let reply = self.sccrp();
@@ -220,7 +220,7 @@ impl Peer {
         tunnel
     }
 
-    /// An ICRQ that names `session` as this side's.
+    /// An ICRQ with `session` as this side's id.
     pub(crate) fn icrq(&self, session: u32) -> Body {
         let body = Body::new(MessageType::Icrq);
         match self.version {
@@ -248,8 +248,7 @@ impl Peer {
         }
     }
 
-    /// The beginning of a message that belongs to a session: in version 3, the
-    /// ids are AVPs.
+    /// The start of a session's message: in version 3, the ids are AVPs.
     pub(crate) fn of_session(&self, kind: MessageType, session: u32, remote: u32) -> Body {
         let body = Body::new(kind);
         match self.version {
@@ -308,8 +307,7 @@ impl Peer {
         remote
     }
 
-    /// Takes a call of the endpoint under test as `session`; returns its key and
-    /// the id that it has there.
+    /// Accepts a call of the endpoint under test as `session`; returns its key and the endpoint's id for it.
     #[track_caller]
     pub(crate) fn take_call(
         &mut self,
