@@ -24,7 +24,7 @@ pub fn load(target: &Target) -> io::Result<Vec<Vec<u8>>> {
     paths.iter().map(std::fs::read).collect()
 }
 
-/// Keeps an input that made the target panic, as `crashes/TARGET-HASH`.
+/// Stores an input that made the target panic, as `crashes/TARGET-HASH`.
 ///
 /// # Errors
 /// The file cannot be written.

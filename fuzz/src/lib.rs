@@ -1,11 +1,10 @@
-//! Fuzz targets that run on a stable toolchain: each feeds octets to one
-//! decoder, or to one core, and asserts what must hold for any octets.
+//! Fuzz targets that run on a stable toolchain: each passes bytes to one decoder or one core, and asserts
+//! invariants that hold for any bytes.
 //!
-//! A run mutates the committed corpus, `corpus/TARGET/`, with a seeded
-//! [`mutate::Mutator`]; there is no coverage feedback, since a stable compiler
-//! gives none. `cargo run --release -p fuzz -- TARGET` runs until its time is
-//! up or an assertion fails; the ordinary tests replay the corpora and some
-//! thousands of mutations of each.
+//! A run mutates the committed corpus, `corpus/TARGET/`, with a seeded [`mutate::Mutator`]. There is no
+//! coverage feedback, because a stable compiler provides none. `cargo run --release -p fuzz -- TARGET` runs
+//! until its time is up or an assertion fails; the ordinary tests replay the corpora and some thousands of
+//! mutations of each.
 //!
 //! A new target is a module in [`targets`], a row in [`TARGETS`] and a few
 //! small files in `corpus/`.
@@ -15,15 +14,14 @@ pub mod corpus;
 pub mod mutate;
 pub mod targets;
 
-/// A target's name and what it does with an input: return, or panic when
-/// something does not hold.
+/// A target's name and its function, which returns, or panics if an invariant does not hold.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// The name, also that of its corpus directory.
+    /// The name, which is also that of its corpus directory.
     pub name: &'static str,
-    /// Takes one input.
+    /// Runs one input.
     pub run: fn(&[u8]),
-    /// The longest input worth making, in octets.
+    /// The longest useful input, in octets.
     pub len_max: usize,
 }
 

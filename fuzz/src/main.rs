@@ -1,8 +1,7 @@
 //! `cargo run --release -p fuzz -- TARGET [--seconds N] [--seed S]`
 //!
-//! Runs one target, or `all`, for a while; prints executions per second. An
-//! input that makes a target panic is kept in `fuzz/crashes/` and named, and
-//! the exit code is 1; `--input FILE` runs it again.
+//! Runs one target, or `all`, for a while, and prints executions per second. An input that makes a target panic
+//! is stored in `fuzz/crashes/`, its name is printed, and the exit code is 1; `--input FILE` runs it again.
 #![forbid(unsafe_code)]
 
 use std::panic::{self, AssertUnwindSafe};
@@ -14,7 +13,7 @@ use clap::Parser;
 use fuzz::mutate::Mutator;
 use fuzz::{TARGETS, Target, corpus};
 
-/// Feeds mutated octets to a decoder and checks what must hold.
+/// Passes mutated bytes to a decoder and checks its invariants.
 #[derive(Parser)]
 struct Arguments {
     /// The target's name, or `all`.
@@ -22,7 +21,7 @@ struct Arguments {
     /// How long to run each target.
     #[arg(long, value_name = "N", default_value_t = 10)]
     seconds: u64,
-    /// What the mutations are derived from; by default, the time.
+    /// The seed of the mutations; by default, the time.
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Run the target on this file only.
@@ -30,7 +29,7 @@ struct Arguments {
     input: Option<PathBuf>,
 }
 
-/// Executions between two looks at the clock.
+/// Executions between two checks of the clock.
 const BATCH: u64 = 512;
 
 fn main() -> ExitCode {
@@ -100,7 +99,7 @@ fn run(target: &Target, arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the target once; a panic ends the run, with the input kept.
+/// Runs the target once; a panic stores the input and ends the run.
 fn execute(target: &Target, input: &[u8]) -> Result<(), String> {
     panic::catch_unwind(AssertUnwindSafe(|| (target.run)(input))).map_err(|_| {
         match corpus::keep_crash(target, input) {

@@ -1,8 +1,7 @@
 //! A seeded mutator: the same seed and corpus give the same inputs.
 //!
-//! Besides flipping bits and splicing, it knows that protocols count: when it
-//! inserts or removes octets, it may adjust the length fields that enclose
-//! them, so that an input stays whole to the layers outside the change.
+//! Besides flipping bits and splicing, it knows about length fields: when it inserts or removes octets, it may
+//! adjust the fields that enclose them, so that the layers outside the change stay valid.
 
 /// SplitMix64: small, fast, and good enough to choose mutations.
 #[derive(Debug, Clone)]
@@ -26,7 +25,7 @@ impl Random {
         self.next() as u8
     }
 
-    /// True once in `n` times.
+    /// True with probability 1/`n`.
     fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -40,7 +39,7 @@ const INTERESTING: [u16; 20] = [
 /// The most octets that one insertion adds.
 const INSERT_MAX: usize = 40;
 
-/// Makes inputs out of a corpus.
+/// Creates inputs from a corpus.
 #[derive(Debug, Clone)]
 pub struct Mutator {
     random: Random,
@@ -48,8 +47,8 @@ pub struct Mutator {
     len_max: usize,
 }
 
-/// How a length field may lie: the octets it takes, the bits of it that count,
-/// and how far before it the counted octets begin.
+/// The layout of a length field: its size, its significant bits, and how far before it the counted octets
+/// begin.
 struct Shape {
     octets: usize,
     mask: u16,
@@ -57,7 +56,7 @@ struct Shape {
 }
 
 const SHAPES: [Shape; 4] = [
-    // A 10-bit AVP length at the start of what it counts.
+    // A 10-bit AVP length at the start of the octets that it counts.
     Shape {
         octets: 2,
         mask: 0x03ff,
@@ -69,7 +68,7 @@ const SHAPES: [Shape; 4] = [
         mask: 0xffff,
         before: 2,
     },
-    // A length that counts what follows itself.
+    // A length that counts the octets after itself.
     Shape {
         octets: 2,
         mask: 0xffff,
@@ -151,8 +150,7 @@ impl Mutator {
         }
     }
 
-    /// Takes two octets for a length and sets it to the end of the input, or
-    /// close to it.
+    /// Treats two octets as a length and sets it to the end of the input, or close to it.
     fn set_length(&mut self, out: &mut [u8]) {
         if out.len() >= 2 {
             let at = self.random.below(out.len() - 1);
@@ -180,7 +178,7 @@ impl Mutator {
         }
     }
 
-    /// Repeats a part of the input where it stands.
+    /// Repeats a part of the input in place.
     fn repeat(&mut self, out: &mut Vec<u8>) {
         if !out.is_empty() {
             let at = self.random.below(out.len());
@@ -190,7 +188,7 @@ impl Mutator {
         }
     }
 
-    /// Puts a part of another input in.
+    /// Inserts a part of another input.
     fn splice(&mut self, out: &mut Vec<u8>) {
         let Some(other) = self
             .corpus
@@ -227,8 +225,8 @@ impl Mutator {
         out.truncate(len);
     }
 
-    /// Replaces `removed` octets at `at` by `octets`, and, three times in four,
-    /// adjusts what seem to be the length fields around them.
+    /// Replaces `removed` octets at `at` by `octets`, and, in three of four cases, adjusts the apparent length
+    /// fields around them.
     fn replace(&mut self, out: &mut Vec<u8>, at: usize, removed: usize, octets: &[u8]) {
         if !self.random.one_in(4) {
             let change = octets.len() as isize - removed as isize;
@@ -240,8 +238,8 @@ impl Mutator {
     }
 }
 
-/// Adds `change` to each field of that shape, before `start`, that counts up
-/// to the end of the input or to where the change ends.
+/// Adds `change` to each field of that layout before `start` that counts up to the end of the input or to the
+/// end of the change.
 fn adjust(out: &mut [u8], shape: &Shape, start: usize, end: usize, change: isize) {
     for at in 0..start.saturating_sub(shape.octets - 1) {
         let field = match shape.octets {

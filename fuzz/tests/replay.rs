@@ -1,4 +1,4 @@
-//! Every corpus, and some thousands of mutations of it, in the ordinary tests.
+//! Replays every corpus, and some thousands of mutations of it, in the ordinary tests.
 #![forbid(unsafe_code)]
 
 use fuzz::mutate::Mutator;
@@ -6,7 +6,7 @@ use fuzz::{TARGETS, Target, corpus};
 
 const SEED: u64 = 0x4845_4144_454e_4421;
 const MUTATIONS: usize = 5_000;
-/// A whole endpoint or edge is made for each input, with peers that dial.
+/// Fewer, because each input needs a whole endpoint or edge, with peers that dial.
 const MUTATIONS_LIVE: usize = 2_000;
 
 fn corpus_of(target: &Target) -> Vec<Vec<u8>> {

@@ -1,11 +1,11 @@
-//! Address pools: whatever is asked of them in any order, nobody gets what another holds, and nothing is lost.
+//! Address pools: for any sequence of requests, no address has two holders, and none is lost.
 
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
 use aaa::pools::{Fault, Holder, Pools, Request, Spec};
 
-/// Pools that the requests change between.
+/// Pool configurations that the requests switch between.
 const SHAPES: [&[(&str, &[&str])]; 3] = [
     &[("a", &["10.0.0.0/29"]), ("b", &["10.0.0.16-10.0.0.20"])],
     &[("a", &["10.0.0.4-10.0.0.11"])],
@@ -15,10 +15,10 @@ const SHAPES: [&[(&str, &[&str])]; 3] = [
     ],
 ];
 
-/// Takes requests of four octets: what, who, which address, and for which user and pool.
+/// Takes requests of four octets: the operation, the holder, the address, and the user and pool.
 ///
 /// # Panics
-/// When an address is held twice, or the counts do not say what is held.
+/// If an address is held twice, or the counters disagree with the held addresses.
 pub fn target(data: &[u8]) {
     let own = Ipv4Addr::new(10, 0, 0, 1);
     let mut pools = Pools::new(specs(0), vec![own], 1).expect("faultless");

@@ -1,11 +1,11 @@
-//! The users file: any text is read or refused with faults that stand in it.
+//! The users file: any text is either parsed, or refused with faults that lie within it.
 
 use aaa::users::{Proof, Reject, Users, Verdict};
 
-/// Takes a users file; octets that are no text are made text first.
+/// Takes a users file; invalid UTF-8 is replaced first.
 ///
 /// # Panics
-/// When a fault stands outside of the text or gives no remedy, or when somebody is let in with a wrong password.
+/// If a fault lies outside the text or names no remedy, or if a wrong password is accepted.
 pub fn target(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Users::parse(&text) {

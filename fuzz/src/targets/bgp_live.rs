@@ -1,8 +1,9 @@
-//! Octets into a live BGP session: any stream, in any pieces, at any state, while a bystander has a session of its own.
+//! Bytes into a live BGP session: any stream, in any pieces, in any state, while a bystander has its own
+//! session.
 //!
-//! An input is an octet that chooses how far the session is, then pieces, each an octet that says how long it is and how
-//! much time passes before it, and its octets. What must hold: nothing panics, what the speaker sends is whole messages
-//! with good headers, and the bystander notices nothing.
+//! An input is an octet that chooses the session's progress, then pieces: an octet for the length and the time
+//! before it, then the bytes. Invariants: nothing panics, the speaker sends complete messages with valid
+//! headers, and the bystander's session is unaffected.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -96,7 +97,7 @@ impl Live {
     }
 }
 
-/// What a speaker sends is messages.
+/// Checks that a speaker sends complete messages.
 fn assert_whole(mut octets: &[u8]) {
     while !octets.is_empty() {
         let (kind, _, len) = frame(octets, 65_535)
@@ -107,7 +108,7 @@ fn assert_whole(mut octets: &[u8]) {
     }
 }
 
-/// Takes one input.
+/// Runs one input.
 pub fn target(input: &[u8]) {
     let Some((&stage, mut rest)) = input.split_first() else {
         return;

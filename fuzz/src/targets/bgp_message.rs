@@ -1,6 +1,6 @@
 //! BGP messages: read, written, read again.
 //!
-//! An input is an octet that says how the session is, an octet of `What` the rest is, and that.
+//! An input is an octet that chooses the session's options, an octet that chooses the `What`, and the content.
 
 use wire::bgp::{
     EXTENDED_MAX, Families, FamilyId, HEADER_LEN, Kind, MESSAGE_MAX, Nlri, Notification, Open,
@@ -8,13 +8,13 @@ use wire::bgp::{
     to_two_octet,
 };
 
-/// What the octets behind the first two are.
+/// The kind of content after the first two octets.
 enum What {
-    /// Messages, as they come on a connection.
+    /// Messages, as on a connection.
     Stream,
-    /// What follows the header of a message of that type.
+    /// The bytes after the header of a message of that type.
     Body(Kind),
-    /// Attributes of a route in a table.
+    /// Attributes of a route in a table dump.
     Table(FamilyId),
 }
 
@@ -47,10 +47,10 @@ fn context(octet: u8) -> UpdateContext {
     }
 }
 
-/// No octets cause a panic; a message that was read and written reads as before, in all that it says.
+/// No bytes cause a panic; a message that was read and written again reads the same in every part.
 ///
 /// # Panics
-/// When that does not hold.
+/// If that does not hold.
 pub fn target(input: &[u8]) {
     let [how, what, rest @ ..] = input else {
         return;
@@ -147,7 +147,7 @@ fn check(update: &Update<'_>, context: &UpdateContext) {
     narrowed(update, &context);
 }
 
-/// What has nothing to do with next hops.
+/// The attributes unrelated to next hops.
 fn others(attributes: &[u8]) -> impl Iterator<Item = attr::Attribute<'_>> {
     attr::iter(attributes).filter(|attribute| attribute.code != attr::code::NEXT_HOP)
 }
@@ -162,7 +162,7 @@ fn read_again<'a>(message: &'a [u8], context: &UpdateContext) -> Update<'a> {
     update
 }
 
-/// A path keeps its length on the way through a peer with AS numbers of two octets.
+/// A path keeps its length when it passes a peer with two-octet AS numbers.
 fn narrowed(update: &Update<'_>, context: &UpdateContext) {
     if update.verdict() == Verdict::TreatAsWithdraw || update.attributes().len() > MESSAGE_MAX {
         return;
@@ -174,7 +174,7 @@ fn narrowed(update: &Update<'_>, context: &UpdateContext) {
         first_as: None,
         ..*context
     };
-    // In a table nothing is missing that a route of IPv4 must have, but its next hop may be.
+    // In a table dump, every mandatory attribute of an IPv4 route must be present except its next hop.
     let Ok(again) = Update::read_table_entry(&narrow, FamilyId::Ipv4Unicast, &context) else {
         panic!("attributes of ours");
     };

@@ -1,4 +1,5 @@
-//! Compressed files of packets: however the file comes, the same packets, unless its stream is corrupt.
+//! Compressed capture files: the same packets, in whatever portions the file is read, unless its stream is
+//! corrupt.
 
 use capfile::Fault;
 
@@ -7,8 +8,8 @@ use super::capfile_formats::{Whole, read_twice};
 /// Takes a file compressed with gzip, zstd or bzip2.
 ///
 /// # Panics
-/// When the portions that the file comes in make a difference to a whole stream, or more of one than how much is
-/// given of a corrupt one.
+/// If the portions make a difference for an intact stream, or, for a corrupt one, a difference other than how
+/// many packets are returned.
 pub fn target(data: &[u8]) {
     match read_twice(data) {
         (Some(whole), Some(again)) if is_broken(&whole) || is_broken(&again) => {

@@ -1,4 +1,4 @@
-//! Files of packets, not compressed: what is read is in the file, in its order, however the file comes.
+//! Uncompressed capture files: the packets read are in the file, in order, in whatever portions it is read.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ pub(super) struct Packet {
     octets: Vec<u8>,
 }
 
-/// All that was read of a file.
+/// Everything read from a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Whole {
     pub(super) format: Format,
@@ -25,7 +25,7 @@ pub(super) struct Whole {
     pub(super) faults: Vec<(Fault, u64)>,
 }
 
-/// Gives a few octets at a time, now more, now fewer.
+/// Returns a few octets at a time, varying in number.
 struct Dribble<'a> {
     octets: &'a [u8],
     step: usize,
@@ -39,7 +39,7 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// Reads to the end; `None` when the file cannot be read at all.
+/// Reads to the end; `None` if the file cannot be read at all.
 fn read(source: impl Read) -> Option<Whole> {
     let mut reader = Reader::new(source).ok()?;
     let mut block = Block::new();
@@ -69,14 +69,14 @@ fn read(source: impl Read) -> Option<Whole> {
     })
 }
 
-/// The file read in one go, and in portions.
+/// Reads the file in one go, and in portions.
 pub(super) fn read_twice(data: &[u8]) -> (Option<Whole>, Option<Whole>) {
     let step = data.len();
     (read(data), read(Dribble { octets: data, step }))
 }
 
-/// Reads a file and checks what holds for every format; `before` are the octets that may lie between the beginning of
-/// a record and its packet.
+/// Reads a file and checks the invariants of every format; `before` lists the possible octets between the start
+/// of a record and its packet.
 fn check(data: &[u8], format: Format, before: &[usize]) -> Option<Whole> {
     let (whole, again) = read_twice(data);
     assert_eq!(whole, again, "the portions make no difference");
@@ -105,10 +105,10 @@ fn check(data: &[u8], format: Format, before: &[usize]) -> Option<Whole> {
     Some(whole)
 }
 
-/// Takes a pcap file, and writes what it reads.
+/// Takes a pcap file, and writes what it read.
 ///
 /// # Panics
-/// When packets are not those of the file, or do not read back.
+/// If the packets are not those of the file, or do not read back.
 pub fn target_pcap(data: &[u8]) {
     let Some(whole) = check(data, Format::Pcap, &[16, 24]) else {
         return;
@@ -142,7 +142,7 @@ pub fn target_pcap(data: &[u8]) {
 /// Takes a pcapng file.
 ///
 /// # Panics
-/// When packets are not those of the file.
+/// If the packets are not those of the file.
 pub fn target_pcapng(data: &[u8]) {
     check(data, Format::PcapNg, &[28, 12]);
 }
@@ -150,7 +150,7 @@ pub fn target_pcapng(data: &[u8]) {
 /// Takes a snoop file.
 ///
 /// # Panics
-/// When packets are not those of the file.
+/// If the packets are not those of the file.
 pub fn target_snoop(data: &[u8]) {
     check(data, Format::Snoop, &[24]);
 }
@@ -158,9 +158,9 @@ pub fn target_snoop(data: &[u8]) {
 /// Takes an ERF file.
 ///
 /// # Panics
-/// When packets are not those of the file.
+/// If the packets are not those of the file.
 pub fn target_erf(data: &[u8]) {
-    // After up to 31 extension headers; a record has no more in an input of this length.
+    // After up to 31 extension headers; records in inputs of this length have no more.
     let before: Vec<usize> = (0..256).map(|words| 16 + 2 * words).collect();
     check(data, Format::Erf, &before);
 }
@@ -168,7 +168,7 @@ pub fn target_erf(data: &[u8]) {
 /// Takes a TSH file.
 ///
 /// # Panics
-/// When packets are not those of the file, or there are too few.
+/// If the packets are not those of the file, or some are missing.
 pub fn target_tsh(data: &[u8]) {
     if let Some(whole) = check(data, Format::Tsh, &[8]) {
         assert_eq!(whole.packets.len(), data.len() / 44);
@@ -178,7 +178,7 @@ pub fn target_tsh(data: &[u8]) {
 /// Takes an EtherPeek file.
 ///
 /// # Panics
-/// When packets are not those of the file.
+/// If the packets are not those of the file.
 pub fn target_etherpeek(data: &[u8]) {
     check(data, Format::EtherPeek, &[26, 16]);
 }

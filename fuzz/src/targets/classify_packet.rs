@@ -1,14 +1,14 @@
-//! Classifiers over any packet: compiled rules give what the rules say, maps what arithmetic says.
+//! Classifiers on arbitrary packets: compiled rules agree with the rules, maps agree with arithmetic.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use qos::classify::{Filter, FlowMatch, Hash, Key, KeySet, Map, Mark, Match, Ports, Prefix};
 use wire::flow::{Dscp, Keys};
 
-/// Takes what rules and a map are made of, 64 octets, and a frame.
+/// Takes 64 octets that define rules and a map, and a frame.
 ///
 /// # Panics
-/// When a class is not the one of the first rule that matches, or not the map's.
+/// If a class is not that of the first matching rule, or not the map's.
 pub fn target(data: &[u8]) {
     let Some((head, frame)) = data.split_first_chunk::<64>() else {
         return;
@@ -46,7 +46,7 @@ pub fn target(data: &[u8]) {
     assert_eq!(hash.class(&keys) >> 16, map.baseclass >> 16);
 }
 
-/// A rule of 20 octets, with the packet's own values in it where the octets say so.
+/// A rule from 20 octets, with the packet's own values in it if the octets ask for them.
 fn rule(head: &[u8; 64], keys: &Keys, at: usize) -> Match {
     let asked = |of: u8, own: &wire::flow::Flow| FlowMatch {
         src: flag(of, 0).then(|| prefix(word(head, at), own.source)),
@@ -76,7 +76,7 @@ fn rule(head: &[u8; 64], keys: &Keys, at: usize) -> Match {
     }
 }
 
-/// A prefix of an address, or one of zeros.
+/// A prefix of an address, or an all-zero one.
 fn prefix(bits: u32, address: [u8; 16]) -> Prefix {
     let address = Ipv6Addr::from(if bits & 1 == 0 { address } else { [0; 16] });
     let found = match address.to_ipv4_mapped() {

@@ -1,4 +1,4 @@
-//! What operators write in rules: it is refused with a reason, or printed as it was meant.
+//! Values that operators write in rules: each is refused with a reason, or printed with the same meaning.
 
 use core::fmt::Display;
 use core::str::FromStr;
@@ -9,7 +9,7 @@ use wire::flow::Dscp;
 /// Takes a text.
 ///
 /// # Panics
-/// When what was read is printed as something else, or an error says nothing.
+/// If a parsed value prints differently, or an error has no text.
 pub fn target(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else {
         return;

@@ -1,8 +1,8 @@
-//! An edge with subscribers on line: clients that dial for true, what they say damaged on its way, packets of both
-//! directions, answers early, late and twice, and an operator who changes things meanwhile.
+//! An edge with connected subscribers: real clients dial in, their datagrams are damaged on the way, packets
+//! flow in both directions, answers arrive early, late and twice, and an operator changes settings meanwhile.
 //!
-//! An input is an octet that chooses the edge, then steps: an octet of which the low half says what is done and the high
-//! half to whom, an octet of length, and so many octets of what it needs.
+//! An input is an octet that chooses the edge, then steps: an octet whose low half chooses the action and whose
+//! high half its target, an octet of length, and that many octets of parameters.
 
 mod books;
 mod packets;
@@ -25,8 +25,8 @@ const PAUSES_MS: [u64; 16] = [
 /// Takes an input as described above.
 ///
 /// # Panics
-/// When an address or a route is held by who should not hold it, an account is out of order, a packet goes on that must
-/// not, or anything is left when all has ended.
+/// If an address or a route has the wrong holder, an account is out of order, a packet is forwarded that must
+/// not be, or anything is left after everything has ended.
 pub fn target(data: &[u8]) {
     let (&choice, mut rest) = data.split_first().unwrap_or((&0, &[]));
     let mut world = World::new(choice);

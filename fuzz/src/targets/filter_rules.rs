@@ -1,5 +1,5 @@
-//! Rules and packets from the same octets: whatever text is either refused with reasons or compiled into what a walk over
-//! the rules says of every packet.
+//! Rules and packets from the same bytes: any text is either refused with reasons, or compiled into tables that
+//! agree with a walk over the rules on every packet.
 
 use filter::{Direction, FilterSet, Hits, Names, describe, parse_packet};
 use wire::ip::Header;
@@ -7,10 +7,10 @@ use wire::ip::Header;
 /// Packets that are tried on each set of rules.
 const PACKETS: usize = 16;
 
-/// Takes a text of rules up to the first octet of 0, and packets, one behind the other, each with its length in front.
+/// Takes a text of rules up to the first zero octet, then packets, each preceded by its length.
 ///
 /// # Panics
-/// When the compiled form and the rules disagree, or a fault says nothing.
+/// If the compiled form and the rules disagree, or a fault has no text.
 pub fn target(data: &[u8]) {
     let end = data.iter().position(|octet| *octet == 0);
     let (text, mut packets) = data.split_at(end.unwrap_or(data.len()));

@@ -1,11 +1,12 @@
-//! Keys of packets and frames: what is found is in the octets, and a cut packet has its flows whole or not at all.
+//! Keys of packets and frames: every value found is in the bytes, and a truncated packet yields complete flows
+//! or none.
 
 use wire::flow::{Flow, Keys};
 
-/// Takes a packet, from its IP header on, and takes it for a frame as well.
+/// Takes a packet that starts with its IP header, and treats it as a frame as well.
 ///
 /// # Panics
-/// When keys are not what the packet has.
+/// If the keys are not those of the packet.
 pub fn target(data: &[u8]) {
     let keys = Keys::read(data);
     check(data, &keys);

@@ -1,4 +1,4 @@
-//! What the targets of joining and cutting ask of a packet.
+//! Checks shared by the targets that join and split packets.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use wire::ip::Header;
 use wire::packet::Fragment;
 use wire::{tcp, udp};
 
-/// Where things stand in a packet of TCP or UDP that is whole.
+/// Offsets in a complete TCP or UDP packet.
 pub(super) struct Places {
     addresses: Range<usize>,
     protocol: u8,
     pub(super) transport: usize,
-    /// TCP's or UDP's checksum.
+    /// Offset of TCP's or UDP's checksum.
     pub(super) checksum: usize,
     pub(super) payload: usize,
 }
 
-/// `None` when it is nothing whose checksum could be looked at.
+/// `None` if there is no checksum that could be verified.
 pub(super) fn places(packet: &[u8]) -> Option<Places> {
     let header = Header::read(packet).ok()?;
     if header.fragment != Fragment::Whole || header.total_length as usize != packet.len() {
@@ -52,7 +52,7 @@ impl Places {
         pseudo_sum(&packet[self.addresses.clone()], self.protocol, length)
     }
 
-    /// Whether the checksum is right; one that UDP left out is not.
+    /// Whether the checksum is right; an absent UDP checksum is not.
     fn is_right(&self, packet: &[u8]) -> bool {
         let is_there = self.is_tcp() || packet[self.checksum..self.checksum + 2] != [0, 0];
         let total = u64::from(self.pseudo(packet)) + u64::from(sum(&packet[self.transport..]));
@@ -76,7 +76,7 @@ pub(super) fn is_right(packet: &[u8]) -> bool {
     is_head_right(packet) && places(packet).is_some_and(|places| places.is_right(packet))
 }
 
-/// Makes the lengths of IP and UDP those of the packet.
+/// Sets the lengths of IP and UDP to those of the packet.
 pub(super) fn repair_lengths(packet: &mut [u8]) {
     let length = packet.len();
     match packet.first().map(|octet| octet >> 4) {
@@ -92,7 +92,7 @@ pub(super) fn repair_lengths(packet: &mut [u8]) {
     }
 }
 
-/// Makes the header checksum right.
+/// Corrects the header checksum.
 pub(super) fn repair_head(packet: &mut [u8]) {
     let length = usize::from(packet.first().map_or(0, |octet| octet & 15)) * 4;
     if packet.first().is_some_and(|octet| octet >> 4 == 4) && (20..=packet.len()).contains(&length)
@@ -103,7 +103,7 @@ pub(super) fn repair_head(packet: &mut [u8]) {
     }
 }
 
-/// Makes all checksums right.
+/// Corrects all checksums.
 pub(super) fn repair_checksums(packet: &mut [u8]) {
     repair_head(packet);
     if let Some(places) = places(packet) {
@@ -118,7 +118,7 @@ pub(super) fn repair_checksums(packet: &mut [u8]) {
     }
 }
 
-/// Leaves the checksum open, as a device does: in its place is the sum of the pseudo header.
+/// Leaves the checksum open, as a device does: its field holds the sum of the pseudo header.
 pub(super) fn open_checksum(packet: &mut [u8]) -> Option<Places> {
     repair_head(packet);
     let places = places(packet)?;
@@ -127,8 +127,9 @@ pub(super) fn open_checksum(packet: &mut [u8]) -> Option<Places> {
     Some(places)
 }
 
-/// A packet without what may differ once it was joined with others and cut: which of ones' complement's two zeros a
-/// right checksum has, and the identification of one that must not be fragmented (RFC 6864 4.1).
+/// A packet without the fields that may change when it is joined with others and split again: which of ones'
+/// complement's two zeros the checksum is, and the identification of a packet that must not be fragmented (RFC
+/// 6864 4.1).
 pub(super) fn normal(packet: &[u8]) -> Vec<u8> {
     let mut normal = packet.to_vec();
     if !is_right(packet) {
@@ -146,10 +147,10 @@ pub(super) fn normal(packet: &[u8]) -> Vec<u8> {
     normal
 }
 
-/// The packets that a device makes of what is written to it, and whether it had to cut.
+/// The packets that a device makes of what is written to it, and whether it had to split.
 ///
 /// # Panics
-/// When it would refuse it.
+/// If the device would refuse it.
 pub(super) fn cut(octets: &[u8]) -> (Vec<Vec<u8>>, bool) {
     let mut octets = octets.to_vec();
     match open(&mut octets).expect("what is joined can be cut") {

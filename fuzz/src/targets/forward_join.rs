@@ -1,8 +1,8 @@
-//! Packets that are joined, and cut again as the kernel or a card would: each leaves as it came, those of a flow in
-//! their order.
+//! Packets that are joined, and split again as the kernel or a card would: every packet comes out unchanged,
+//! those of a flow in order.
 //!
-//! An input is an octet that chooses the joiner, then steps: an octet of `How`, two of length, and a packet of so many
-//! octets.
+//! An input is an octet that chooses the joiner, then steps: an octet of `How`, two octets of length, and a
+//! packet of that length.
 
 use forward::join::{Joiner, Options, PACKET_MAX};
 use wire::ip::Header;
@@ -13,31 +13,31 @@ use super::forward_checks::{cut, is_right, normal, places, repair_checksums, rep
 /// Packets of a run.
 const COUNTS: [usize; 16] = [1, 1, 1, 2, 2, 3, 4, 5, 8, 12, 17, 31, 47, 64, 65, 100];
 
-/// What one octet of the input says of a packet.
+/// How to use a packet, from one octet of the input.
 struct How(u8);
 
 impl How {
-    /// Whether a batch ends behind it.
+    /// Whether it ends a batch.
     fn ends_batch(&self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// Whether it is used as it is; otherwise its lengths and checksums are made right.
+    /// Whether it is used unchanged; otherwise its lengths and checksums are corrected.
     fn is_raw(&self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Whether the checksums are left as they are even so.
+    /// Whether its checksums stay unchanged even so.
     fn keeps_checksums(&self) -> bool {
         self.0 & 4 != 0
     }
 
-    /// Whether IPv4's identification stands still in a run.
+    /// Whether IPv4's identification stays constant within a run.
     fn stands_still(&self) -> bool {
         self.0 & 8 != 0
     }
 
-    /// How many packets go on from it, it included.
+    /// The length of the run of packets that starts with it.
     fn count(&self) -> usize {
         COUNTS[usize::from(self.0 >> 4)]
     }
@@ -46,7 +46,7 @@ impl How {
 /// Takes an input as described above.
 ///
 /// # Panics
-/// When a packet is lost, doubled, changed, or overtaken by one of its flow.
+/// If a packet is lost, duplicated, changed, or overtaken by another one of its flow.
 pub fn target(data: &[u8]) {
     let Some((&choice, mut rest)) = data.split_first() else {
         return;
@@ -146,7 +146,7 @@ impl Live {
     }
 }
 
-/// Makes a packet the one behind it; `false` if it has none.
+/// Turns a packet into the next one of its run; `false` if it has none.
 fn go_on(packet: &mut [u8], how: &How) -> bool {
     let Some(places) = places(packet) else {
         return false;
@@ -164,18 +164,18 @@ fn go_on(packet: &mut [u8], how: &How) -> bool {
     true
 }
 
-/// What tells a packet's flow.
+/// The key of a packet's flow.
 #[derive(PartialEq)]
 struct Flow {
     version: u8,
     addresses: (u128, u128),
     protocol: u8,
-    /// `None` in a fragment, which is of any flow of its addresses and protocol.
+    /// `None` for a fragment, which may belong to any flow of its addresses and protocol.
     ports: Option<(u16, u16)>,
 }
 
 impl Flow {
-    /// `None` for what is no packet.
+    /// `None` for bytes that are not a packet.
     fn of(packet: &[u8]) -> Option<Self> {
         let header = Header::read(packet).ok()?;
         let is_whole = header.fragment == Fragment::Whole;

@@ -1,5 +1,6 @@
-//! The way of any packet through an edge: nothing panics, what is discarded is as it came, and what leaves is a packet
-//! whose checksums are as right as before, be it the packet, its fragments, or an error about it.
+//! The data path of any packet through an edge: nothing panics, a discarded packet is unchanged, and a packet
+//! that leaves has checksums as valid as before, whether it is the packet itself, a fragment of it, or an error
+//! about it.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -19,10 +20,10 @@ use wire::packet::{Packet, decode};
 const SLOT: u32 = 7;
 const AUTHENTICATION: u8 = 51;
 
-/// Takes two octets of MTU, one of how the packet is changed before, and a packet.
+/// Takes two octets of MTU, one that chooses a change to the packet, and a packet.
 ///
 /// # Panics
-/// When what leaves is no packet, or is not what came.
+/// If the output is not a packet, or does not match the input.
 pub fn target(data: &[u8]) {
     let Some((&[high, low, how], packet)) = data.split_first_chunk() else {
         return;
@@ -51,7 +52,7 @@ pub fn target(data: &[u8]) {
     }
 }
 
-/// Makes the header checksum right.
+/// Corrects the header checksum.
 fn repair(packet: &mut [u8]) {
     let length = usize::from(packet[0] & 15) * 4;
     packet[10..12].fill(0);
@@ -59,7 +60,7 @@ fn repair(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// A subscriber whose the packet's source is: by its address, or by a framed route.
+/// A subscriber that owns the packet's source, as its address or as a framed route.
 fn subscriber(header: &Header) -> (Routes, Addresses) {
     let mut routes = Routes::new(2);
     let length = if header.version == 4 { 24 } else { 48 };
@@ -112,11 +113,11 @@ fn pass(header: &Header, packet: &mut [u8], mtu: u16) -> Result<(), Discard> {
 fn tcp_ok(octets: &[u8]) -> Option<bool> {
     let mut packet = Packet::new();
     decode(LinkType::RAW, octets, octets.len() as u32, &mut packet).ok()?;
-    // A tunnel's inner packet is the one that was decoded, and is not touched.
+    // For a tunnel, the decoded packet is the inner one, which is not touched.
     (packet.layers.is_empty()).then(|| checksum::tcp_ok(&packet))?
 }
 
-/// Fragments follow one another, and come to what was cut.
+/// Checks that fragments are contiguous and add up to the original.
 fn down(packet: &[u8], header: &Header, mtu: u16) {
     let fit = fragment::fit(header, header.total_length, mtu);
     let pieces: Vec<_> = fragment::split(header, packet, mtu).collect();
@@ -133,7 +134,7 @@ fn down(packet: &[u8], header: &Header, mtu: u16) {
         let offset = usize::from(header.fragment_offset) + content.len();
         content.extend_from_slice(piece.content);
         let read = match Header::read(&out) {
-            // A first fragment may end inside of AH, which no reader passes on.
+            // A first fragment may end inside AH, which no reader accepts.
             Err(HeaderError::Extension) if out[9] == AUTHENTICATION => continue,
             read => read.expect("a fragment is a packet"),
         };
@@ -153,7 +154,7 @@ fn down(packet: &[u8], header: &Header, mtu: u16) {
     }
 }
 
-/// An error is a packet with right checksums about which no error is sent.
+/// Checks that an error is a packet with right checksums, about a packet that may cause errors.
 fn error(due: Option<Error>, packet: &[u8], header: &Header) {
     let Some(due) = due else {
         return;

@@ -1,6 +1,6 @@
-//! What a TUN device may give: any octets are opened, cut, and joined again, and nothing of them is lost.
+//! Packets from a TUN device: any bytes are opened, split, and joined again without loss.
 //!
-//! An input is an octet of `How`, then a header for the device and a packet.
+//! An input is an octet of `How`, then a virtio header and a packet.
 
 use forward::join::{Joiner, Options};
 use forward::split::{Opened, Segments, open};
@@ -12,21 +12,21 @@ use super::forward_checks::{
     cut, is_head_right, is_right, normal, open_checksum, places, repair_lengths,
 };
 
-/// What the first octet of the input says.
+/// How to use the input, from its first octet.
 struct How(u8);
 
 impl How {
-    /// Whether lengths, the header checksum and the open checksum are made right.
+    /// Whether lengths, the header checksum and the open checksum are corrected.
     fn is_mended(&self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// Whether the device's header names the places of the packet's own checksum.
+    /// Whether the virtio header names the packet's own checksum field.
     fn is_in_place(&self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Octets in front of each segment.
+    /// Octets reserved before each segment.
     fn headroom(&self) -> usize {
         usize::from(self.0 >> 2)
     }
@@ -35,8 +35,8 @@ impl How {
 /// Takes an input as described above.
 ///
 /// # Panics
-/// When a segment is no packet or has a wrong checksum, when segments are not all of what was cut, or when they are not
-/// the same once they were joined and cut again.
+/// If a segment is not a packet or has a wrong checksum, if segments do not add up to the original, or if they
+/// change when joined and split again.
 pub fn target(data: &[u8]) {
     let Some((&how, octets)) = data.split_first() else {
         return;
@@ -66,7 +66,7 @@ pub fn target(data: &[u8]) {
     }
 }
 
-/// One packet is as it was but for its checksum, which is completed.
+/// Checks that an unsplit packet is unchanged except for its completed checksum.
 fn check_one(before: &[u8], packet: &[u8]) {
     let header = virtio::Header::parse(before).expect("it was opened");
     let before = &before[virtio::LENGTH..];
@@ -77,7 +77,7 @@ fn check_one(before: &[u8], packet: &[u8]) {
     let at = start + usize::from(header.checksum_offset);
     assert_eq!(packet[..at], before[..at]);
     assert_eq!(packet[at + 2..], before[at + 2..]);
-    // In the place was the sum of what is summed besides, a pseudo header's.
+    // The field held the sum of the other summed data, a pseudo header's.
     if (at - start).is_multiple_of(2) {
         let besides = u16::from_be_bytes([before[at], before[at + 1]]);
         let total = u64::from(besides) + u64::from(sum(&packet[start..]));
@@ -126,7 +126,7 @@ fn check_several(packet: &[u8], segments: &Segments<'_>, is_mended: bool, how: &
     check_joined(&pieces);
 }
 
-/// Segments are the same after they were joined and cut again.
+/// Checks that segments are the same after they are joined and split again.
 fn check_joined(pieces: &[Vec<u8>]) {
     let mut joiner = Joiner::new(Options {
         lanes: 1,

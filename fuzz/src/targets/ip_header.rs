@@ -1,12 +1,12 @@
-//! IP headers: what is read is within the packet, and what is cut off or added behind changes nothing.
+//! IP headers: the result lies within the packet, and bytes added after its end change nothing.
 
 use wire::ip::{self, Header, Upper};
 use wire::packet::Fragment;
 
-/// Takes a packet, from its IP header on.
+/// Takes a packet that starts with its IP header.
 ///
 /// # Panics
-/// When a header is not what the packet has.
+/// If a header does not match the packet.
 pub fn target(data: &[u8]) {
     let Ok(header) = Header::read(data) else {
         return;

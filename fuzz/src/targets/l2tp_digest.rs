@@ -10,8 +10,7 @@ const PEER_NONCE: &[u8] = b"the peer's nonce";
 /// Takes a whole control message, header included.
 ///
 /// # Panics
-/// When a digest is right that we would not have written, or one is not that we
-/// wrote.
+/// If a digest verifies that we would not have written, or one of ours does not verify.
 pub fn target(data: &[u8]) {
     let key = digest::shared_key(SECRET);
     let right = digest::verify(data, &key, &[], &[]);
@@ -26,7 +25,7 @@ pub fn target(data: &[u8]) {
     );
 }
 
-/// Signs the message anew; returns whether it already bore that digest.
+/// Signs the message again; returns whether it already had that digest.
 fn check_kind(data: &[u8], kind: DigestType, key: &digest::Key) -> bool {
     let mut plain = data.to_vec();
     let signed = digest::sign(&mut plain, kind, key, &[], &[]);
@@ -49,6 +48,6 @@ fn check_kind(data: &[u8], kind: DigestType, key: &digest::Key) -> bool {
         digest::verify(&other, key, PEER_NONCE, OWN_NONCE),
         "the peer sees it mirrored"
     );
-    // Of two digests one may have stood already, and the other not.
+    // One of two digests may have been right before, and the other not.
     changed <= kind.digest_len() && digest::verify(data, key, &[], &[])
 }

@@ -1,4 +1,4 @@
-//! L2TP packet headers: what is read can be written, and reads the same.
+//! L2TP packet headers: a parsed header can be written, and reads back the same.
 
 use wire::l2tp::data::{Sublayer, emit_data_v3};
 use wire::l2tp::{
@@ -8,7 +8,7 @@ use wire::l2tp::{
 /// Takes a UDP payload.
 ///
 /// # Panics
-/// When a header reads differently from what the datagram says.
+/// If a header differs from the datagram's bytes.
 pub fn target(data: &[u8]) {
     match parse(data) {
         Ok(Packet::Control(control)) => check_control(data, &control),
@@ -87,7 +87,7 @@ fn check_error(data: &[u8], error: ParseError) {
             assert!(Some(found) == version && found != 2 && found != 3);
         }
         ParseError::Truncated => {
-            // Only a datagram without its header, or with a Length beyond it.
+            // Only a datagram shorter than its header, or than its Length.
             let length = data
                 .get(2..4)
                 .map(|l| usize::from(u16::from_be_bytes([l[0], l[1]])));

@@ -1,12 +1,12 @@
-//! A control message's AVPs, against a second reading of the rules that keeps
-//! a list where the decoder keeps a table.
+//! A control message's AVPs, compared with a second implementation of the rules that keeps a list instead of a
+//! table.
 
 use wire::l2tp::{Attribute, Avp, Fault, Message, MessageType, Version, Writer};
 
 /// Takes the body of a v2 control message.
 ///
 /// # Panics
-/// When the message reads differently from its list of AVPs.
+/// If the message disagrees with its list of AVPs.
 pub fn target_v2(data: &[u8]) {
     check(Version::V2, data);
 }
@@ -14,7 +14,7 @@ pub fn target_v2(data: &[u8]) {
 /// Takes the body of a v3 control message.
 ///
 /// # Panics
-/// When the message reads differently from its list of AVPs.
+/// If the message disagrees with its list of AVPs.
 pub fn target_v3(data: &[u8]) {
     check(Version::V3, data);
 }
@@ -32,8 +32,7 @@ fn check(version: Version, body: &[u8]) {
     }
 }
 
-/// The AVPs stand end to end, up to the end or to one that cannot be followed;
-/// returns why the walk ended early.
+/// Checks that the AVPs are contiguous, up to the end or to an invalid one; returns why the walk ended early.
 fn check_walk(body: &[u8], avps: &[Avp<'_>]) -> Option<Fault> {
     let mut offset = 0;
     for avp in avps {
@@ -76,7 +75,7 @@ fn check_fault(version: Version, message: &Message<'_>, avps: &[Avp<'_>], end: O
     assert_eq!(message.fault(), expected);
 }
 
-/// Whether the version's rules let the AVP be recognised at all.
+/// Whether the version's rules recognise the AVP.
 fn recognised(version: Version, avp: &Avp<'_>) -> Option<Attribute> {
     let legible = version == Version::V3 || avp.reserved == 0;
     avp.known()
@@ -97,7 +96,7 @@ fn check_kind(version: Version, message: &Message<'_>, avps: &[Avp<'_>]) {
     assert!(avp.vendor == 0 || matches!(message.kind(), MessageType::Unknown(_)));
 }
 
-/// A value is that of the first AVP that may give it.
+/// Checks that a value is that of the first AVP that may supply it.
 fn check_values(version: Version, message: &Message<'_>, avps: &[Avp<'_>]) {
     for &attribute in Attribute::all() {
         let mut candidates = avps.iter().filter(|avp| {
@@ -129,7 +128,7 @@ fn check_unrecognised(version: Version, message: &Message<'_>, avps: &[Avp<'_>])
             .is_some_and(|attribute| attribute.defined_in(Version::V2));
         version == Version::V3 && message.kind() == MessageType::Sccrq && of_v2
     };
-    // The first AVP is a vendor's message type, which the type itself tells.
+    // The first AVP is a vendor's message type, which the type already shows.
     let of_vendor = |avp: &Avp<'_>| {
         let legible = version == Version::V3 || avp.reserved == 0;
         avp.offset == 0 && avp.attribute == 0 && legible
@@ -146,7 +145,7 @@ fn check_unrecognised(version: Version, message: &Message<'_>, avps: &[Avp<'_>])
     assert!(message.has_hidden() == avps.iter().any(|avp| hidden(&avp)) || hidden_type);
 }
 
-/// Written again, the message holds the same values.
+/// Checks that the message, written again, holds the same values.
 fn check_rewritten(version: Version, message: &Message<'_>, avps: &[Avp<'_>]) {
     let mut body = Vec::new();
     let mut writer = Writer::new(&mut body, version, message.kind());

@@ -1,5 +1,5 @@
-//! Hidden AVPs. The first octet of an input is the version, 2 or 3; the rest
-//! is a body, and also, in parts, a value to hide and find again.
+//! Hidden AVPs. The first octet of an input is the version, 2 or 3. The rest is a body, and parts of it also
+//! serve as a value to hide and decrypt.
 
 use wire::l2tp::{Attribute, Avps, HiddenError, MessageType, Version, Writer, hidden, unhide};
 
@@ -8,7 +8,7 @@ const SECRET: &[u8] = b"lantern";
 /// Takes a version and a body.
 ///
 /// # Panics
-/// When something but hidden values changes, or hiding cannot be undone.
+/// If anything but hidden values changes, or hiding is not reversible.
 pub fn target(data: &[u8]) {
     let Some((&version, body)) = data.split_first() else {
         return;
@@ -58,7 +58,7 @@ fn check_error(body: &[u8], clear: &[u8], error: HiddenError) {
     assert!(Avps::new(body).any(|avp| avp.hidden && avp.known() == Some(attribute)));
 }
 
-/// Hides parts of the input under parts of it.
+/// Hides parts of the input with other parts as key.
 fn check_round_trip(octets: &[u8], key: &[u8]) {
     let cut = |n: usize, of: usize| &octets[octets.len() * (n - 1) / of..octets.len() * n / of];
     let (value, vector, padding) = (cut(1, 3), cut(2, 3), cut(3, 3));

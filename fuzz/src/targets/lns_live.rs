@@ -1,11 +1,10 @@
-//! Datagrams into an endpoint with live tunnels, LNS or LAC, with or without a
-//! secret: from the peers of two of its tunnels, one of each version, and from
-//! strangers. Two more tunnels belong to a bystander, whom nobody speaks for.
+//! Datagrams into an endpoint with live tunnels, LNS or LAC, with or without a secret: from the peers of two of
+//! its tunnels, one of each version, and from strangers. Two more tunnels belong to a bystander, for which no
+//! datagram is sent.
 //!
-//! An input is an octet that chooses the endpoint, then datagrams, each an octet
-//! of `How`, two octets of length, and that many octets. So that a mutated body
-//! is not lost to a wrong sequence number, the header may be made right, and the
-//! digest with it.
+//! An input is an octet that chooses the endpoint, then datagrams, each an octet of `How`, two octets of
+//! length, and that many octets. The header, and the digest with it, may be corrected, so that a wrong sequence
+//! number does not cause a mutated body to be dropped.
 
 use core::net::SocketAddr;
 
@@ -27,28 +26,28 @@ const LIMITS: Limits = Limits {
     history: 2,
 };
 
-/// What one octet of the input says of a datagram.
+/// How to send a datagram, from one octet of the input.
 struct How(u8);
 
 impl How {
-    /// Who sends it: the peer of the tunnel of version 2, that of version 3, the
-    /// host of the first from another port, or a stranger.
+    /// Its sender: the peer of the version 2 tunnel, that of the version 3 tunnel, the first one's host from
+    /// another port, or a stranger.
     fn sender(&self) -> u8 {
         self.0 & 3
     }
 
-    /// Whether the header is made right for the sender's tunnel.
+    /// Whether the header is corrected for the sender's tunnel.
     fn in_sequence(&self) -> bool {
         self.0 & 4 != 0
     }
 
-    /// Whether it is handed over together with the one after it.
+    /// Whether it is delivered together with the next one.
     fn in_batch(&self) -> bool {
         self.0 & 8 != 0
     }
 
-    /// Whether a header that is made right is then put a few numbers off: early,
-    /// late, acknowledging too much.
+    /// Whether the sequence numbers of a corrected header are then shifted by a few: early, late, or
+    /// acknowledging too much.
     fn out_of_sequence(&self) -> bool {
         self.0 & 16 != 0
     }
@@ -60,15 +59,14 @@ impl How {
     }
 }
 
-/// The time that one input may take: with it, no HELLO is due yet.
+/// The longest time that one input may take: short enough that no HELLO is due.
 const TIME_MAX: Duration = Duration::from_secs(45);
 
 /// Takes an input as described above.
 ///
 /// # Panics
-/// When the endpoint says what cannot be read or says it to nobody it knows, when a
-/// table outgrows its limit, when its counts contradict its tables, when what it
-/// discards leaves a trace, when a bystander suffers, or when anything stays after a
+/// If the endpoint sends unreadable data or sends to an unknown address, a table exceeds its limit, counters
+/// contradict tables, a discarded datagram leaves state, the bystander is affected, or anything is left after a
 /// shutdown.
 pub fn target(data: &[u8]) {
     let (&choice, mut rest) = data.split_first().unwrap_or((&0, &[]));
@@ -90,13 +88,13 @@ fn next_datagram<'a>(rest: &mut &'a [u8]) -> Option<(How, &'a [u8])> {
     Some((How(how), bytes))
 }
 
-/// The endpoint under test, and what is known of its peers.
+/// The endpoint under test, and the state of its peers.
 struct Live {
     endpoint: Endpoint,
     now: Instant,
     /// The peer of a tunnel of version 2, and that of one of version 3.
     peers: [Peer; 2],
-    /// Addresses that have spoken to it, which it may answer.
+    /// Addresses that have sent to it, which it may answer.
     known: Vec<SocketAddr>,
     buffer: Vec<u8>,
 }
@@ -132,7 +130,7 @@ impl Live {
         live
     }
 
-    /// Brings a tunnel with a session up, asked for by the peer or by us.
+    /// Establishes a tunnel with a session, requested by the peer or by us.
     fn establish(&mut self, peer: &mut Peer, by_peer: bool) {
         let secret = self.endpoint.config().secret.is_some();
         peer.begin(secret);
@@ -170,7 +168,7 @@ impl Live {
         self.hear(peer);
     }
 
-    /// Drains the endpoint; the peer notes what is said to it.
+    /// Drains the endpoint; the peer reads the messages to it.
     fn hear(&mut self, peer: &mut Peer) {
         loop {
             self.buffer.clear();
@@ -182,7 +180,7 @@ impl Live {
         while self.endpoint.poll_event().is_some() {}
     }
 
-    /// One datagram of the input.
+    /// Delivers one datagram of the input.
     fn take(&mut self, how: &How, bytes: &[u8]) {
         self.pass(how.pause());
         let mut datagram = bytes.to_vec();
@@ -215,7 +213,7 @@ impl Live {
         peer.address
     }
 
-    /// Lets time pass, timers firing on their way.
+    /// Lets time pass and fires the timers due meanwhile.
     fn pass(&mut self, span: Duration) {
         let end = (self.now + span).min(Instant::ZERO + TIME_MAX);
         self.drain();
@@ -227,7 +225,7 @@ impl Live {
         self.now = self.now.max(end);
     }
 
-    /// Takes what the endpoint has to say and looks at it.
+    /// Drains the endpoint and checks its output.
     fn drain(&mut self) {
         for sent in 0.. {
             // A batch of two, a window of messages, a refusal.
@@ -252,7 +250,7 @@ impl Live {
             }
         }
         while let Some(event) = self.endpoint.poll_event() {
-            // Some calls are placed, some fail, and of some nothing is heard.
+            // Some calls are placed, some fail, and some get no answer.
             if let Event::CallRequested { session } = event {
                 let id = self.endpoint.session(session).map_or(0, |s| s.id);
                 match id % 3 {
@@ -264,7 +262,7 @@ impl Live {
         }
     }
 
-    /// Limits, counts, bystanders.
+    /// Checks limits, counters and the bystander.
     fn check(&self) {
         let Counts {
             tunnels,
@@ -324,7 +322,7 @@ impl Live {
         assert!(total <= self.known.len() as u64);
     }
 
-    /// A shutdown that nobody answers leaves nothing.
+    /// A shutdown with silent peers leaves nothing.
     fn finish(mut self) {
         self.endpoint.shut_down(self.now);
         self.drain();

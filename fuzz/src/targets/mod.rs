@@ -1,5 +1,5 @@
-//! One module for each decoder or core. A target panics when an invariant
-//! does not hold, and returns otherwise, whatever the octets are.
+//! One module for each decoder or core. A target panics if an invariant does not hold, and returns otherwise,
+//! whatever the bytes are.
 
 pub mod aaa_pools;
 pub mod aaa_users;

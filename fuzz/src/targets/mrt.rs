@@ -1,10 +1,10 @@
-//! Files of MRT records: read whole and in small portions, written, read again.
+//! MRT files: read at once and in small portions, written, and read again.
 
 use std::io::{self, Read};
 
 use capfile::mrt::{Body, Fault, Reader, Record, What, Writer};
 
-/// A source that gives few octets at once.
+/// A source that returns few octets at a time.
 struct Dribble<'a>(&'a [u8]);
 
 impl Read for Dribble<'_> {
@@ -16,7 +16,7 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// What reading met: each record as text, each fault; the last whether the compression was at fault.
+/// The result of reading: each record as text, and each fault; finally, whether the compression was at fault.
 fn read(source: impl Read, mut each: impl FnMut(&Record<'_>)) -> (Vec<String>, bool) {
     let mut met = Vec::new();
     let mut is_broken = false;
@@ -39,14 +39,14 @@ fn read(source: impl Read, mut each: impl FnMut(&Record<'_>)) -> (Vec<String>, b
     }
 }
 
-/// No octets cause a panic; the portions that a file comes in make no difference; what is written reads as before.
+/// No bytes cause a panic; reading in portions gives the same result; written records read back the same.
 ///
 /// # Panics
-/// When that does not hold.
+/// If that does not hold.
 pub fn target(input: &[u8]) {
     let (whole, is_broken) = read(input, again);
     let (dribbled, _) = read(Dribble(input), |_| {});
-    // Of a corrupt stream, more or less of what comes before may be given.
+    // For a corrupt stream, the number of records before the fault may differ.
     let count = whole.len().min(dribbled.len());
     assert_eq!(whole[..count], dribbled[..count]);
     assert!(is_broken || whole.len() == dribbled.len());

@@ -1,5 +1,5 @@
-//! Captured frames of every link type: what is found lies within the frame,
-//! and is found again however much of the frame's end was not captured.
+//! Captured frames of every link type: the packet lies within the frame, and the result is consistent however
+//! much of the frame's end was not captured.
 
 use wire::checksum;
 use wire::link::LinkType;
@@ -7,11 +7,10 @@ use wire::packet::{Fragment, LAYERS_MAX, Packet, decode};
 use wire::tcp::Tcp;
 use wire::udp::Udp;
 
-/// Takes a link type and the octets that were not captured, each as 16 bits,
-/// and a frame.
+/// Takes a link type and the number of octets not captured, 16 bits each, and a frame.
 ///
 /// # Panics
-/// When a packet is not what the frame has.
+/// If a packet does not match the frame.
 pub fn target(data: &[u8]) {
     let Some((&[a, b, c, d], frame)) = data.split_first_chunk::<4>() else {
         return;

@@ -1,4 +1,4 @@
-//! TCP segments: every way of reading one gives the same, cut or not.
+//! TCP segments: every way of reading one gives the same result, truncated or not.
 
 use wire::packet::Packet;
 use wire::tcp::{Options, PROTOCOL, Tcp};
@@ -6,7 +6,7 @@ use wire::tcp::{Options, PROTOCOL, Tcp};
 /// Takes a segment.
 ///
 /// # Panics
-/// When a field is not what the octets say.
+/// If a field does not match the bytes.
 pub fn target(data: &[u8]) {
     let packet = |captured| Packet {
         protocol: PROTOCOL,

@@ -1,11 +1,11 @@
-//! ICMP echo messages, whole and as errors quote them.
+//! ICMP echo messages, complete and as quoted by errors.
 
 use wire::icmp::{Echo, EchoError, Version};
 
 /// Takes an ICMP or ICMPv6 message.
 ///
 /// # Panics
-/// When what was read is written as something else, or a part says other things than the whole.
+/// If a parsed message is written differently, or a part parses differently from the whole.
 pub fn target(data: &[u8]) {
     for version in [Version::V4, Version::V6] {
         let quoted = Echo::parse_quoted(version, data);

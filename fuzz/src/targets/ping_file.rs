@@ -1,11 +1,12 @@
-//! Octets as the result of a ping experiment: it is refused with a reason, or means the same when written again.
+//! Bytes as the result file of a ping experiment: it is refused with a reason, or keeps its meaning when
+//! written again.
 
 use ping::text;
 
 /// Takes a file.
 ///
 /// # Panics
-/// When what was read is written as something else, or a refusal says nothing.
+/// If a parsed file is written differently, or a refusal has no text.
 pub fn target(data: &[u8]) {
     let outcome = match ping::file::read(data) {
         Ok(outcome) => outcome,

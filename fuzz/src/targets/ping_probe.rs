@@ -1,4 +1,4 @@
-//! What comes to a ping experiment and to its responder: tags of echo messages and UDP probes, from anybody.
+//! Datagrams to a ping experiment and to its responder: tags of echo messages and UDP probes, from any sender.
 
 use core::cell::RefCell;
 
@@ -14,7 +14,8 @@ thread_local! {
 /// Takes the data of an echo message, or a datagram.
 ///
 /// # Panics
-/// When what was read is not what was written, or an answer is not as long as its request and of the same packet.
+/// If a parsed probe differs from the written one, or an answer differs from its request in length or packet
+/// number.
 pub fn target(data: &[u8]) {
     if let Some(tag) = Tag::parse(data) {
         let size = if tag.sequence.is_some() { 16 } else { 8 };

@@ -1,4 +1,4 @@
-//! PPP frames as a tunnel carries them: the frame's head, control packets, options, PAP and CHAP.
+//! PPP frames as a tunnel carries them: the frame's header, control packets, options, PAP and CHAP.
 
 use wire::ppp::control::{self, Control, Options, emit_option};
 use wire::ppp::{Compression, Frame, FrameError, chap, pap};
@@ -6,7 +6,7 @@ use wire::ppp::{Compression, Frame, FrameError, chap, pap};
 /// Takes a frame.
 ///
 /// # Panics
-/// When something is read that is not there, or is not written again as it was read.
+/// If a parsed value is not in the frame, or is not written again as it was read.
 pub fn target(data: &[u8]) {
     match Frame::parse(data) {
         Ok(frame) => check_frame(data, &frame),
@@ -24,8 +24,8 @@ fn check_frame(data: &[u8], frame: &Frame<'_>) {
         let (head, length) = Compression { protocol, address }.head(frame.protocol);
         let octets = [&head[..length], frame.information].concat();
         let again = Frame::parse(&octets);
-        // Of a number whose first octet is odd there is no form of two octets, and one that looks like an address is
-        // reserved for that reason.
+        // A protocol number with an odd first octet has no two-octet form, and one that looks like an address
+        // is reserved for that reason.
         if frame.protocol >> 8 & 1 == 0 && frame.protocol != 0xff {
             assert_eq!(again, Ok(*frame));
         }

@@ -1,8 +1,8 @@
-//! A PPP link and whatever a peer may send, on either side of it.
+//! A PPP link on either side, and arbitrary input from its peer.
 //!
-//! An input is an octet that chooses the link, then steps: an octet of `How`, one of length, and that many octets. A
-//! step is a frame, made right as far as `How` says so that a mutated one is not lost to a wrong identifier; or time
-//! that passes; or something that the owner does.
+//! An input is an octet that chooses the link, then steps: an octet of `How`, one octet of length, and that
+//! many octets. A step is a frame, time that passes, or an action of the owner. `How` may correct a frame, so
+//! that a wrong identifier does not cause a mutated one to be dropped.
 
 use core::net::Ipv4Addr;
 
@@ -14,21 +14,21 @@ use ppp::{
 use wire::ppp::control::{self, Control};
 use wire::ppp::{Frame, protocol};
 
-/// What one octet of the input says of a step.
+/// The kind of a step, from one octet of the input.
 struct How(u8);
 
 enum Step {
-    /// The octets as they are.
+    /// The bytes unchanged.
     Raw,
-    /// A control packet of a protocol: code, identifier and data are the octets.
+    /// A control packet of a protocol: its code, identifier and data are the octets.
     Packet(u16),
-    /// The answer to the latest request of a protocol: the code is the first octet, the data those of the request.
+    /// The answer to the latest request of a protocol: the first octet is the code, the data are the request's.
     Answer(u16),
-    /// So many of the timers that are due next fire.
+    /// Fires this many of the next timers.
     Wait,
-    /// The owner answers a claim.
+    /// The owner accepts a claim.
     Accept,
-    /// The owner refuses it.
+    /// The owner refuses a claim.
     Refuse,
     /// The owner ends the link.
     Close,
@@ -59,8 +59,8 @@ impl How {
 /// Takes an input as described above.
 ///
 /// # Panics
-/// When the link says what cannot be read, answers longer or more often than it was asked, opens a network without
-/// having let its peer in, has a timer in the past, goes on after its end, or never comes to one.
+/// If the link sends an unreadable frame, answers at greater length or more often than asked, opens a network
+/// protocol without authenticating its peer, has a timer in the past, continues after its end, or never ends.
 pub fn target(data: &[u8]) {
     let (&choice, mut rest) = data.split_first().unwrap_or((&0, &[]));
     let mut live = Live::new(choice);
@@ -72,7 +72,7 @@ pub fn target(data: &[u8]) {
     live.finish();
 }
 
-/// Numbers that are never alike for long.
+/// Numbers that do not repeat for a long time.
 struct Counting(u64);
 
 impl Random for Counting {
@@ -94,17 +94,17 @@ struct Live {
     random: Counting,
     now: Instant,
     is_network: bool,
-    /// The peer was let in since LCP was down.
+    /// The peer has been accepted since LCP was last down.
     accepted: bool,
     ended: bool,
     up: [bool; 2],
-    /// The latest Configure-Request of each of LCP, IPCP, IPv6CP: its identifier and options.
+    /// The latest Configure-Request of LCP, IPCP and IPv6CP: its identifier and options.
     requests: [(u8, Vec<u8>); 3],
 }
 
 const LAYERS: [u16; 3] = [protocol::LCP, protocol::IPCP, protocol::IPV6CP];
 
-/// The magic number that a proxy had, and one for the peer.
+/// The magic number from a proxy's negotiation, and one for the peer.
 const PROXIED: [u8; 11] = [5, 6, 1, 2, 3, 4, 3, 5, 0xc2, 0x23, 5];
 
 fn grant() -> Grant {
@@ -171,7 +171,7 @@ impl Live {
         live
     }
 
-    /// Calls the link and looks at what came of it; `length` octets were taken in.
+    /// Calls the link and checks its output; `length` is the length of the input.
     fn call(&mut self, length: usize, f: impl FnOnce(&mut Link, &mut Context<'_>)) {
         let was_ended = self.ended;
         let mut ctx = Context {
@@ -273,7 +273,7 @@ impl Live {
                 }
             }
             Step::Accept => {
-                // What follows within the call is of a peer that is let in.
+                // The rest of the call concerns an accepted peer.
                 let was_let_in = core::mem::replace(&mut self.accepted, true);
                 let mut let_in = false;
                 self.call(0, |link, ctx| let_in = link.accept(&grant(), b"hello", ctx));
@@ -311,7 +311,7 @@ impl Live {
         assert!(self.link.timeout() > due, "what was due is done");
     }
 
-    /// Nobody speaks any more: the link ends, or has nothing to wait for.
+    /// With a silent peer, the link ends, or has nothing to wait for.
     fn finish(&mut self) {
         for _ in 0..200 {
             self.wait();

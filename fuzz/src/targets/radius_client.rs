@@ -1,8 +1,8 @@
-//! Datagrams into a client with two requests outstanding at each of two servers, one for a password and one for a
-//! record.
+//! Datagrams into a client with two requests outstanding at each of two servers, one for a password and one for
+//! a record.
 //!
-//! An input is datagrams, each an octet of `How`, an octet of length, and that many octets of attributes (of the
-//! whole datagram, where its header is not made right).
+//! An input is datagrams: an octet of `How`, an octet of length, and that many octets of attributes (or of the
+//! whole datagram, if its header is not corrected).
 
 use core::net::SocketAddr;
 
@@ -14,11 +14,11 @@ use wire::radius::{Attributes, Packet, Writer, code};
 const SECRET: &[u8] = b"secret";
 const REQUESTS: u64 = 4;
 
-/// What one octet of the input says of a datagram.
+/// How to build a datagram, from one octet of the input.
 struct How(u8);
 
 impl How {
-    /// Which of the requests it answers.
+    /// The request that it answers.
     fn request(&self) -> usize {
         usize::from(self.0 & 3)
     }
@@ -32,7 +32,7 @@ impl How {
         self.0 & 8 == 0
     }
 
-    /// Whether it comes from nobody.
+    /// Whether it has an unknown source.
     fn is_strange(&self) -> bool {
         self.0 & 16 != 0
     }
@@ -48,10 +48,10 @@ impl How {
     }
 }
 
-/// No octets cause a panic; each request ends at most once, and once in the end; nothing is held then.
+/// No bytes cause a panic; each request ends at most once, and once in the end; nothing is held then.
 ///
 /// # Panics
-/// When that does not hold.
+/// If that does not hold.
 pub fn target(input: &[u8]) {
     let mut now = Instant::from_nanos(1);
     let mut client = client();
@@ -120,7 +120,7 @@ fn client() -> Client {
     Client::new(config, [3; 32]).expect("a good configuration")
 }
 
-/// The requests that are outstanding, as they were sent.
+/// The outstanding requests, as sent.
 fn ask(client: &mut Client, now: Instant) -> Vec<(Transmit, Vec<u8>)> {
     for token in 0..REQUESTS {
         let request = AccessRequest {
@@ -145,7 +145,7 @@ fn ask(client: &mut Client, now: Instant) -> Vec<(Transmit, Vec<u8>)> {
     requests
 }
 
-/// A reply of whoever knows the secret.
+/// A reply by a server that knows the secret.
 fn reply(how: &How, request: &[u8], octets: &[u8]) -> Vec<u8> {
     let request = Packet::parse(request).expect("it is ours");
     let mut out = Vec::new();

@@ -1,6 +1,6 @@
-//! Requests of RFC 5176: raw octets, and attributes signed by who knows the secret.
+//! Requests of RFC 5176: raw bytes, and attributes signed with the right secret.
 //!
-//! An input is datagrams, each an octet that says how it is made, an octet of length, and that many octets.
+//! An input is datagrams: an octet that chooses how each is built, an octet of length, and that many octets.
 
 use aaa::dynauth::{Answer, Dynauth, DynauthClient, DynauthConfig};
 use aaa::radius::Nas;
@@ -10,11 +10,11 @@ use wire::radius::{Attributes, Packet, Writer, code};
 const SECRET: &[u8] = b"secret";
 const WALL_S: u64 = 1_700_000_000;
 
-/// No octets cause a panic; a request that is believed is asked or answered, never both, and a repetition of it is
-/// neither.
+/// No bytes cause a panic; an accepted request causes either a question or a reply, never both, and a
+/// repetition of it causes neither.
 ///
 /// # Panics
-/// When that does not hold.
+/// If that does not hold.
 pub fn target(input: &[u8]) {
     let nas = Nas {
         identifier: Some("nas".into()),

@@ -1,25 +1,25 @@
-//! Packets of a few connections through the analyser: near each other, near the wrap of sequence numbers, with any
-//! flags and options, and times that run backwards.
+//! Packets of a few connections through the analyser: close to each other, close to the wrap of sequence
+//! numbers, with any flags and options, and with times that run backwards.
 
 use trace::{Analyzer, Config, Connection, Finished, FlowKey, Nobody, Segment, SegmentOptions};
 use wire::tcp::Options;
 
 use super::trace_checks::{check, thawed};
 
-/// Octets to a packet.
+/// Octets per packet of the input.
 const STEP: usize = 12;
 
-/// Ports, so that packets of several connections mix.
+/// Ports, so that packets of several connections interleave.
 const PORTS: u16 = 3;
 
-/// The most that a packet without many segments in flight may add to what is held, in octets.
+/// The most memory that a packet may add in octets, unless many segments are in flight.
 const HELD_MAX: u64 = 8192;
 
 /// Takes packets, twelve octets each.
 ///
 /// # Panics
-/// When counts contradict each other, or depend on the initial sequence number, on what is kept hot, or on what other
-/// connections there are.
+/// If counters contradict each other, or depend on the initial sequence number, on the cache size, or on which
+/// other connections exist.
 pub fn target(data: &[u8]) {
     let whole = analyse(0, Config::default(), data, None);
     let connections = thawed(&whole);
@@ -41,18 +41,18 @@ pub fn target(data: &[u8]) {
     parts.sort_by_key(|finished| finished.first_packet);
     assert_eq!(whole, parts);
 
-    // Near the wrap, or at half way to it.
+    // Close to the wrap, or half way to it.
     let initial = [0xffff_f000, 0x7fff_ff00][data.len() / STEP % 2];
     let moved = thawed(&analyse(initial, Config::default(), data, None));
     assert_eq!(connections.len(), moved.len());
     for (near, far) in connections.iter().zip(&moved) {
-        // Two packets in some hundred millions have one fingerprint by chance.
+        // Two packets in some hundred million share a fingerprint by chance.
         if copies(near) == copies(far) {
             assert_eq!(numbers(near), numbers(far));
         }
     }
 
-    // Short of memory, things end early; nothing else may happen.
+    // With too little memory, connections may end early; nothing else may change.
     let short = Config {
         memory: 1,
         hot: 1,
@@ -63,12 +63,12 @@ pub fn target(data: &[u8]) {
     }
 }
 
-/// The connections of packets whose sequence numbers begin at `initial`; of one port, or of all.
+/// The connections of packets whose sequence numbers start at `initial`; of one port, or of all.
 fn analyse(initial: u32, config: Config, data: &[u8], port: Option<u16>) -> Vec<Finished> {
     let mut analyzer = Analyzer::new(config);
     let mut time = 1_000_000_000_000_000_000;
     let mut clock = time;
-    // Where the next octet of either end of each connection is.
+    // The next octet's sequence number at either end of each connection.
     let mut next = [[initial; 2]; PORTS as usize];
     for (number, octets) in (1..).zip(data.as_chunks::<STEP>().0) {
         let chosen = u16::from(octets[0] >> 1) % PORTS;
@@ -95,13 +95,13 @@ fn analyse(initial: u32, config: Config, data: &[u8], port: Option<u16>) -> Vec<
     finished
 }
 
-/// From a nanosecond to hours, once in eight times back.
+/// From a nanosecond to hours; in one of eight cases backwards.
 fn step(size: u8, fine: u8) -> i64 {
     let step = (i64::from(fine) + 1) << (size % 40);
     if size >= 224 { -step } else { step }
 }
 
-/// One packet, but for its time.
+/// One packet, except for its time.
 fn packet(number: u64, octets: &[u8; STEP], next: &mut [u32; 2], port: u16) -> Segment {
     let from_low = octets[0] & 1 == 0;
     let (mine, other) = if from_low { (0, 1) } else { (1, 0) };
@@ -114,7 +114,7 @@ fn packet(number: u64, octets: &[u8; STEP], next: &mut [u32; 2], port: u16) -> S
         0,
     );
     assert_eq!(low, from_low);
-    // Half of all packets go on where the last one ended; the others lie somewhere near.
+    // Half of all packets continue where the last one ended; the others are nearby.
     let near = |at: u32, octet: u8| match octet {
         0..=127 => at,
         _ => at.wrapping_add_signed((i32::from(octet) - 192) * 50),
@@ -156,7 +156,7 @@ fn packet(number: u64, octets: &[u8; STEP], next: &mut [u32; 2], port: u16) -> S
     }
 }
 
-/// Options of one kind or another; SACK blocks near what is acknowledged.
+/// Options of various kinds; SACK blocks close to the acknowledgment.
 fn options(octet: u8, acknowledgment: u32) -> SegmentOptions {
     let low = octet & 15;
     let mut written = Vec::new();
@@ -186,7 +186,7 @@ fn copies(connection: &Connection) -> [u64; 2] {
     [&connection.a, &connection.b].map(|direction| direction.hardware_duplicates)
 }
 
-/// Every statistic that must not depend on where sequence numbers begin.
+/// Every statistic that must not depend on the initial sequence numbers.
 fn numbers(connection: &Connection) -> String {
     let mut connection = connection.clone();
     for direction in [&mut connection.a, &mut connection.b] {
@@ -198,7 +198,8 @@ fn numbers(connection: &Connection) -> String {
         direction.syn = direction.syn.map(|_| 0);
         direction.fin = direction.fin.map(|_| 0);
     }
-    // What is left of sequence numbers is not public: two lines with names, and fingerprints, which are bare numbers.
+    // The remaining values derived from sequence numbers are not public: two named lines, and fingerprints,
+    // which are bare numbers.
     let text = format!("{connection:#?}");
     let kept = text.lines().map(str::trim).filter(|line| {
         let bare = line.starts_with(|first: char| first.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Octets as a capture file, through reader and decoder to the analyser.
+//! Bytes as a capture file, through reader and decoder to the analyser.
 
 use capfile::{Block, Reader};
 use trace::{Analyzer, Config, Finished, Nobody, Segment};
@@ -10,7 +10,7 @@ use super::trace_checks::{check, thawed};
 /// Takes a capture file.
 ///
 /// # Panics
-/// When counts contradict each other, or depend on which connections were kept at hand.
+/// If counters contradict each other, or depend on which connections were cached.
 pub fn target(data: &[u8]) {
     let whole = analyse(data, 4096);
     for connection in thawed(&whole) {

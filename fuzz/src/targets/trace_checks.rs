@@ -1,11 +1,11 @@
-//! What must hold for the statistics of any connection, whatever its packets were.
+//! Invariants of a connection's statistics, whatever its packets were.
 
 use trace::{Connection, Direction, Episodes, Finished, Times};
 
-/// The connections, whole again.
+/// The connections, thawed.
 ///
 /// # Panics
-/// When what was frozen does not thaw, or is another after.
+/// If a frozen connection does not thaw, or differs afterwards.
 pub(super) fn thawed(finished: &[Finished]) -> Vec<Connection> {
     let thaw = |finished: &Finished| {
         let mut connection = Connection::default();
@@ -21,10 +21,10 @@ pub(super) fn thawed(finished: &[Finished]) -> Vec<Connection> {
     finished.iter().map(thaw).collect()
 }
 
-/// Counts agree with each other, and bounds with means.
+/// Checks that counters agree with each other, and bounds with means.
 ///
 /// # Panics
-/// When they do not.
+/// If they do not.
 pub(super) fn check(connection: &Connection) {
     let (a, b) = (&connection.a, &connection.b);
     assert_eq!(connection.packets, a.packets + b.packets);
@@ -130,7 +130,7 @@ fn bounds(d: &Direction) {
 fn order(times: &Times) {
     assert!(times.min >= 0);
     if times.count > 0 && times.sum < i64::MAX {
-        // The mean is rounded to a float, and so are the bounds.
+        // The mean and the bounds are rounded to floats.
         let slack = times.max as f64 * 1e-12;
         assert!(times.min as f64 - slack <= times.mean());
         assert!(times.mean() <= times.max as f64 + slack);

@@ -1,11 +1,11 @@
-//! Octets as a frozen connection: of a part of a run that comes from elsewhere, anything may be in the file.
+//! Bytes as a frozen connection: a file from another run may contain anything.
 
 use trace::Connection;
 
 /// Takes a frozen connection.
 ///
 /// # Panics
-/// When it is not refused, and what it says of itself cannot be printed, or it freezes to another.
+/// If it is accepted, but cannot be printed or freezes to different bytes.
 pub fn target(data: &[u8]) {
     let mut connection = Connection::default();
     if connection.thaw(data).is_err() {

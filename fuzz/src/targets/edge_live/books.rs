@@ -1,4 +1,4 @@
-//! What the edge told of its subscribers, and what must hold of it at any time.
+//! The edge's events about its subscribers, and their invariants.
 
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::{HashMap, HashSet};
@@ -7,10 +7,10 @@ use aaa::Prefix;
 use edge::{Account, Edge, Entry, Event, Phase, SubscriberKey, SubscriberView};
 use l2tp::SessionState;
 
-/// What accounts and events say.
+/// Accounting entries and events.
 #[derive(Default)]
 pub(super) struct Books {
-    /// By number, the last of each account.
+    /// The last entry of each account, by number.
     accounts: HashMap<u64, Account>,
     up: HashSet<SubscriberKey>,
     gone: HashSet<SubscriberKey>,
@@ -26,13 +26,13 @@ pub(super) fn subscribers(edge: &Edge) -> impl Iterator<Item = SubscriberView<'_
     })
 }
 
-/// Addresses of the pool that are held.
+/// Held pool addresses.
 pub(super) fn used(edge: &Edge) -> u32 {
     edge.pools().views().map(|pool| pool.used).sum()
 }
 
 impl Books {
-    /// One start, at most one stop and nothing behind it.
+    /// Checks that an account has one start and at most one stop, which is last.
     pub(super) fn account(&mut self, account: Account) {
         let last = self.accounts.get(&account.number);
         match (last.map(|last| last.entry), account.entry) {
@@ -67,7 +67,7 @@ impl Books {
         }
     }
 
-    /// What holds at any time.
+    /// Checks the invariants that always hold.
     pub(super) fn check(&self, edge: &Edge) {
         let mut held = HashSet::new();
         let mut routes = HashSet::new();
@@ -111,7 +111,7 @@ impl Books {
     }
 }
 
-/// What should lead to a subscriber: its address, and the networks behind it.
+/// The networks that should be routed to a subscriber: its address, and those behind it.
 fn networks(one: &SubscriberView<'_>) -> Vec<Prefix> {
     let open = |ipv6| one.link.is_open(ipv6);
     let own = one

@@ -1,4 +1,4 @@
-//! Packets as the octets of an input and what is asked of them make them, and where packets go.
+//! Packets built from the octets of an input, and the receivers of packets.
 
 use core::net::IpAddr;
 
@@ -8,32 +8,33 @@ use wire::virtio::{self, Gso};
 
 use crate::targets::forward_checks::{open_checksum, repair_checksums, repair_lengths};
 
-/// What one octet of the input says of a packet.
+/// How to build a packet, from one octet of the input.
 pub(super) struct Mend(pub(super) u8);
 
 impl Mend {
-    /// Whether it is used as it is; otherwise its lengths, its checksums and one of its addresses are made right.
+    /// Whether it is used unchanged; otherwise its lengths, its checksums and one of its addresses are
+    /// corrected.
     fn is_raw(&self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// Whether the addresses stay as they are even so.
+    /// Whether the addresses stay unchanged even so.
     fn keeps_addresses(&self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Whether it goes to the network behind a subscriber, or comes from there.
+    /// Whether it goes to, or comes from, the network behind a subscriber.
     pub(super) fn is_behind(&self) -> bool {
         self.0 & 4 != 0
     }
 
-    /// Octets of payload in each segment of one that is several; zero: it is one.
+    /// Octets of payload per segment of a packet to be split; zero: it is not split.
     fn segment_size(&self) -> u16 {
         u16::from(self.0 >> 3) * 40
     }
 }
 
-/// A packet whose source is this.
+/// A packet with this source.
 pub(super) fn from(mend: &Mend, source: Option<IpAddr>, octets: &[u8]) -> Vec<u8> {
     let mut packet = octets.to_vec();
     if !mend.is_raw() {
@@ -44,7 +45,7 @@ pub(super) fn from(mend: &Mend, source: Option<IpAddr>, octets: &[u8]) -> Vec<u8
     packet
 }
 
-/// What a TUN device gives, to this destination.
+/// A packet to this destination in the form that a TUN device returns.
 pub(super) fn tun(mend: &Mend, destination: Option<IpAddr>, octets: &[u8]) -> Vec<u8> {
     let mut packet = octets.to_vec();
     let mut header = virtio::Header::default();
@@ -84,7 +85,7 @@ fn readdress(mend: &Mend, packet: &mut [u8], address: Option<IpAddr>, at: [usize
     }
 }
 
-/// Packets that came out of tunnels.
+/// Packets that left tunnels.
 #[derive(Default)]
 pub(super) struct Packets(pub(super) Vec<Vec<u8>>);
 
@@ -104,7 +105,7 @@ pub(super) struct Datagrams {
 impl Outside for Datagrams {
     fn begin(&mut self, _: &Route) -> Option<&mut Vec<u8>> {
         self.begun.clear();
-        // More than a batch is not taken.
+        // A batch has a limited size.
         (self.sent.len() < 64).then_some(&mut self.begun)
     }
 

@@ -1,4 +1,4 @@
-//! The edge, its clients, and what its users get.
+//! The edge, its clients, and the settings of its users.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::LazyLock;
@@ -13,13 +13,13 @@ use ppp::{Authentication, Credentials, Proof};
 
 pub(super) const LNS: &str = "192.0.2.100:1701";
 pub(super) const CLIENTS: [&str; 2] = ["192.0.2.1:1701", "192.0.2.2:1701"];
-/// Another port of a client's host, and somebody else.
+/// Another port of a client's host, and an unrelated host.
 pub(super) const STRANGERS: [&str; 2] = ["192.0.2.1:1702", "203.0.113.9:1701"];
 pub(super) const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
-/// Addresses of the pool are 10.0.0.1 and so on.
+/// Pool addresses are 10.0.0.1 and so on.
 pub(super) const POOL: u8 = 4;
 
-/// What the filters are, one after the other.
+/// The filter files, one after the other.
 const FILTERS: [&str; 3] = [
     "filter home\nin\ndeny tcp to any port 25 log\ndeny udp from any port 7\ndefault accept\n\
      filter closed\nin\ndefault deny\nout\ndefault deny\n",
@@ -61,7 +61,8 @@ fn pools() -> Pools {
     Pools::new(vec![spec], vec![GATEWAY], 7).expect("faultless")
 }
 
-/// A filter set, each read as the next text of one file. They are compiled once, which costs more than an input.
+/// A filter set, each parsed as a reload of the previous file. They are compiled once, because compiling takes
+/// longer than an input.
 pub(super) fn filters(number: usize) -> FilterSet {
     static SETS: LazyLock<Vec<FilterSet>> = LazyLock::new(|| {
         let names = Names::well_known();
@@ -116,7 +117,7 @@ pub(super) fn client(seed: u8) -> Edge {
     Edge::new(Config::default(), endpoint(false, seed), none, [seed; 32])
 }
 
-/// What a user dials with.
+/// A user's credentials for dialling.
 pub(super) fn credentials(number: usize) -> Dial {
     let secret = if number < 14 { SECRET } else { b"guess" };
     Dial {
@@ -142,12 +143,12 @@ pub(super) fn is_right(question: &Question) -> bool {
     }
 }
 
-/// What a user gets.
+/// The settings that a user is admitted with.
 pub(super) fn admission(name: &[u8]) -> Admission {
     let mut profile = Profile::default();
     let number = name.strip_prefix(b"user").map_or(0, |rest| rest[0] & 7);
     match number {
-        // An address of the pool that another user has, too.
+        // A pool address that another user has too.
         1 | 2 => profile.address = Address::Fixed([10, 0, 0, 2].into()),
         3 => {
             profile.routes = vec![
@@ -156,7 +157,7 @@ pub(super) fn admission(name: &[u8]) -> Admission {
             ];
             profile.filter = Some("home".into());
         }
-        // A network that another user has, too.
+        // A network that another user has too.
         4 => {
             profile.routes = vec![
                 network([10, 77, 0, 0].into(), 16),

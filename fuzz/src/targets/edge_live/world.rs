@@ -1,4 +1,4 @@
-//! An edge, two concentrators with clients, and wires between them that damage what they are told to.
+//! An edge, two concentrators with clients, and wires between them that damage datagrams on request.
 
 use core::net::IpAddr;
 use std::collections::{HashSet, VecDeque};
@@ -19,13 +19,13 @@ use crate::targets::forward_checks::is_head_right;
 
 /// The time that one input may take.
 const TIME_MAX: Duration = Duration::from_secs(600);
-/// Questions that are remembered once they were answered.
+/// Answered questions that are remembered.
 const ANSWERED_MAX: usize = 4;
 
-/// What is done to a datagram.
+/// A change to a datagram.
 pub(super) struct Damage {
     pub(super) kind: u8,
-    /// So many before it pass as they are.
+    /// Datagrams before it that pass unchanged.
     pub(super) skip: u8,
     pub(super) at: u8,
     pub(super) value: u8,
@@ -37,18 +37,18 @@ pub(super) struct World {
     tunnels: [TunnelKey; 2],
     now: Instant,
     books: Books,
-    /// Whether questions are answered as they come.
+    /// Whether questions are answered at once.
     pub(super) asks_at_once: bool,
     questions: Vec<Question>,
     answered: VecDeque<SubscriberKey>,
-    /// What is done to datagrams to the edge, and to those from it.
+    /// Pending damage to datagrams to the edge, and to those from it.
     damages: [VecDeque<Damage>; 2],
-    /// Datagrams that are late: their sender, or none if the edge sent them to that client.
+    /// Delayed datagrams: their sender, or the client if the edge sent them.
     late: Vec<(usize, bool, Vec<u8>)>,
     taps: Vec<TapId>,
     buffer: Vec<u8>,
     lives: u8,
-    /// A datagram with a packet that went on.
+    /// A datagram with a packet that was forwarded.
     sample: Option<(usize, Vec<u8>)>,
 }
 
@@ -77,7 +77,7 @@ impl World {
         world
     }
 
-    /// Has all say what they have to say, until there is nothing more.
+    /// Delivers datagrams until no machine has anything to send.
     pub(super) fn settle(&mut self) {
         for round in 0.. {
             assert!(round < 1_000, "they do not stop to speak");
@@ -106,7 +106,7 @@ impl World {
         Some(self.buffer.clone())
     }
 
-    /// What the edge says can be read, and goes to who has spoken to it.
+    /// Checks that a datagram from the edge parses, and that its destination has sent to the edge before.
     fn said_by_edge(&mut self) -> Option<(usize, Vec<u8>)> {
         loop {
             self.buffer.clear();
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// Has the edge receive a datagram.
+    /// Delivers a datagram to the edge.
     pub(super) fn receive(&mut self, peer: &str, octets: &[u8]) {
         let mut inside = Packets::default();
         self.lns.receive(route(peer), octets, self.now, &mut inside);
@@ -167,7 +167,8 @@ impl World {
         }
     }
 
-    /// A packet that went on is of a subscriber of that peer, from its own addresses, and its filter lets it pass.
+    /// Checks that a forwarded packet belongs to a subscriber of that peer, is sent from its own addresses, and
+    /// passes its filter.
     fn check_inside(&self, peer: &str, packet: &[u8]) {
         let header = Header::read(packet).expect("a packet");
         assert_eq!(header.total_length as usize, packet.len());
@@ -191,7 +192,7 @@ impl World {
         }
     }
 
-    /// Hears what the edge and the clients tell and ask; whether an answer was given.
+    /// Handles events and questions of the edge and the clients; returns whether a question was answered.
     fn hear(&mut self) -> bool {
         for client in &mut self.clients {
             while client.poll_event().is_some() {}
@@ -248,7 +249,7 @@ impl World {
         self.answered.push_back(key);
     }
 
-    /// Answers one of those who wait.
+    /// Answers a question that is waiting.
     pub(super) fn answer_late(&mut self, whom: usize, how: u8) {
         if self.questions.is_empty() {
             return;
@@ -257,7 +258,7 @@ impl World {
         self.answer(&question, how & 1 == 0);
     }
 
-    /// Answers who was answered before; an answer that nobody waits for changes nothing.
+    /// Answers a question again; the edge ignores an answer that it does not wait for.
     pub(super) fn answer_again(&mut self, whom: usize, how: u8) {
         let Some(&key) = self.answered.get(whom % ANSWERED_MAX) else {
             return;
@@ -299,7 +300,7 @@ impl World {
         all.get(whom % all.len().max(1)).copied()
     }
 
-    /// A client says a frame.
+    /// A client sends a frame.
     pub(super) fn say(&mut self, whom: usize, frame: &[u8]) {
         let Some((n, session)) = self.session(whom) else {
             return;
@@ -311,7 +312,7 @@ impl World {
         }
     }
 
-    /// A client sends a packet past its own checks.
+    /// A client sends a packet past its own edge's checks.
     pub(super) fn packet_up(&mut self, whom: usize, mend: &Mend, octets: &[u8]) {
         let is_v6 = octets.first().is_some_and(|octet| octet >> 4 == 6);
         let source = self.session(whom).and_then(|(n, session)| {
@@ -331,7 +332,7 @@ impl World {
         self.say(whom, &frame);
     }
 
-    /// A client's own inside gives something.
+    /// The inside of a client's edge sends a packet.
     pub(super) fn client_forward(&mut self, whom: usize, octets: &[u8]) {
         let mut out = Datagrams::default();
         let n = whom & 1;
@@ -358,7 +359,7 @@ impl World {
         all.get(whom % all.len().max(1)).copied()
     }
 
-    /// The inside gives something.
+    /// The inside sends a packet.
     pub(super) fn inside(&mut self, mut octets: Vec<u8>) {
         let mut out = Datagrams::default();
         self.lns.forward(&mut octets, self.now, &mut out);
@@ -370,7 +371,7 @@ impl World {
         }
     }
 
-    /// Lets time pass; what was late comes first.
+    /// Lets time pass; delayed datagrams are delivered first.
     pub(super) fn pass(&mut self, span: Duration) {
         for (n, is_up, octets) in core::mem::take(&mut self.late) {
             self.arrive(n, is_up, &octets);
@@ -407,12 +408,12 @@ impl World {
         assert!(!self.lns.drop_subscriber(key, End::ShutDown, self.now));
     }
 
-    /// Other filters hold from now on.
+    /// Replaces the filters.
     pub(super) fn filter(&mut self, number: usize) {
         self.lns.filters_mut().replace(filters(number));
     }
 
-    /// Begins to look at somebody, or ends that.
+    /// Starts or ends a tap on a subscriber.
     pub(super) fn tap(&mut self, whom: usize) {
         if whom & 1 != 0 && !self.taps.is_empty() {
             let id = self.taps.remove(whom % self.taps.len());
@@ -426,7 +427,7 @@ impl World {
         self.taps.extend(id);
     }
 
-    /// A client goes, in one way or another.
+    /// A client ends, in one of several ways.
     pub(super) fn client_ends(&mut self, whom: usize, how: u8) {
         let Some((n, session)) = self.session(whom) else {
             return;
@@ -444,7 +445,7 @@ impl World {
                     .endpoint_mut()
                     .close_tunnel(self.tunnels[n], self.now)
             }
-            // LCP anew, by somebody in its place.
+            // Another client renegotiates LCP in its place.
             _ => self.say(
                 whom,
                 &[255, 3, 0xc0, 0x21, 1, how, 0, 10, 5, 6, 1, 2, 3, how],
@@ -452,7 +453,7 @@ impl World {
         }
     }
 
-    /// A concentrator is gone without a word, and another is in its place.
+    /// A concentrator crashes silently, and a new one takes its place.
     pub(super) fn crash(&mut self, n: usize) {
         self.lives = self.lives.wrapping_add(1);
         self.clients[n] = client(self.lives);
@@ -472,7 +473,7 @@ impl World {
         }
     }
 
-    /// Ends all, with clients that hear of it or with silent ones; nothing is left.
+    /// Ends everything, with responsive or silent clients; nothing is left.
     pub(super) fn finish(mut self, is_silent: bool) {
         self.shut_down();
         if is_silent {
@@ -501,7 +502,7 @@ impl World {
             let admission = admission(&question.claim.name);
             assert!(!self.lns.admit(key, admission, b"", self.now));
         }
-        // What comes now is for nobody.
+        // A packet that arrives now has no subscriber.
         if let Some((n, octets)) = self.sample.take() {
             self.receive(CLIENTS[n], &octets);
             assert!(self.sample.is_none());

@@ -1,5 +1,5 @@
-//! The other end of one tunnel: enough of it to bring the tunnel up, and to put an
-//! input's message into the tunnel's sequence.
+//! The other end of one tunnel: just enough to establish the tunnel, and to put an input's message into its
+//! sequence.
 
 use core::net::SocketAddr;
 
@@ -8,15 +8,15 @@ use wire::l2tp::{
     Writer, auth, digest, emit_control, parse,
 };
 
-/// The secret of those endpoints that have one.
+/// The secret of the endpoints that use one.
 pub(super) const SECRET: &[u8] = b"lantern";
 const NONCE: &[u8] = b"the peer's nonce";
 
 const PEER_V2: ([u8; 4], u16) = ([192, 0, 2, 1], 1701);
 const PEER_V3: ([u8; 4], u16) = ([192, 0, 2, 3], 1701);
-/// Whose tunnels nobody speaks for.
+/// The peer of the tunnels for which no datagram is sent.
 pub(super) const BYSTANDER: ([u8; 4], u16) = ([192, 0, 2, 1], 1703);
-/// Who has no tunnel.
+/// An address without a tunnel.
 pub(super) const STRANGER: ([u8; 4], u16) = ([192, 0, 2, 99], 1701);
 
 pub(super) fn addr(address: ([u8; 4], u16)) -> SocketAddr {
@@ -27,19 +27,19 @@ pub(super) fn addr(address: ([u8; 4], u16)) -> SocketAddr {
 pub(super) struct Peer {
     pub(super) version: Version,
     pub(super) address: SocketAddr,
-    /// Ns of the next message: what the endpoint has acknowledged.
+    /// Ns of the next message: the number that the endpoint has acknowledged up to.
     ns: u16,
     nr: u16,
     /// The ids that the endpoint assigned.
     remote: u32,
     session: u32,
     secret: bool,
-    /// What the endpoint challenged us with, and its nonce.
+    /// The endpoint's challenge, and its nonce.
     challenge: Vec<u8>,
     nonce: Vec<u8>,
 }
 
-/// The id that the peer gives its tunnel, and the one that it gives its session.
+/// The peer's ids for its tunnel and for its session.
 const ID: u32 = 0x4d2;
 const SESSION: u32 = 0x11;
 
@@ -66,7 +66,7 @@ impl Peer {
         self.secret = secret;
     }
 
-    /// Takes note of what the endpoint says in this tunnel.
+    /// Reads the endpoint's messages in this tunnel.
     pub(super) fn note(&mut self, bytes: &[u8]) {
         let Ok(Packet::Control(control)) = parse(bytes) else {
             return;
@@ -98,7 +98,7 @@ impl Peer {
                 message.u32(Attribute::LocalSessionId),
             ),
         };
-        // The first of each; what comes later belongs to other tunnels and calls.
+        // Only the first of each; later ones belong to other tunnels and calls.
         if self.remote == 0 {
             self.remote = connection.unwrap_or(0);
             self.challenge = bytes(Attribute::Challenge).unwrap_or_default();
@@ -109,7 +109,7 @@ impl Peer {
         }
     }
 
-    /// A message with a right header, and a right digest where that belongs.
+    /// A message with a right header, and a right digest if required.
     pub(super) fn packet(&mut self, session: u16, body: &[u8]) -> Vec<u8> {
         let mut packet = Vec::new();
         let body = if body.is_empty() && self.is_signed() {
@@ -130,8 +130,7 @@ impl Peer {
         packet
     }
 
-    /// Makes an input's header right: as long as it is, from this tunnel, and next
-    /// in it, or a few numbers off.
+    /// Corrects an input's header: its length, this tunnel's id, and the next sequence numbers, or nearby ones.
     pub(super) fn put_in_sequence(&self, datagram: &mut Vec<u8>, off: bool) {
         let octet = |at: usize| u16::from(datagram.get(at).copied().unwrap_or(0));
         let (ahead, acked) = match off {
@@ -142,7 +141,7 @@ impl Peer {
             false => (0, 0),
         };
         let session = match datagram.get(6..8) {
-            // Half of them for the session that is there.
+            // Half of them are for the existing session.
             Some(&[_, low]) if low & 1 == 0 => self.session as u16,
             _ => 0,
         };
