@@ -246,7 +246,7 @@ impl Pool {
 
     /// Appends a free address to the list, remembered for the same user as before.
     pub(super) fn rest(&mut self, bits: u32, tag: Option<u64>) {
-        let place = self.place(bits).expect("who moves it asked whose it is");
+        let place = self.place(bits).expect("the address is in this pool");
         if self.states[place as usize] != State::Free {
             return;
         }
@@ -264,7 +264,7 @@ impl Pool {
 
     /// Marks an address as held that was held before a reload.
     pub(super) fn keep(&mut self, bits: u32, holder: Holder, tag: Option<u64>) {
-        let place = self.place(bits).expect("who moves it asked whose it is");
+        let place = self.place(bits).expect("the address is in this pool");
         self.hold(place, holder);
         let comes_back = self.states[place as usize] == State::Held;
         if let Some(tag) = tag.filter(|_| comes_back) {

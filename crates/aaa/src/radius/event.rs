@@ -123,7 +123,7 @@ pub enum Failure {
     #[error("replies with a bad Message-Authenticator (secret wrong?)")]
     BadSignature,
     /// There were replies without Message-Authenticator.
-    #[error("replies without Message-Authenticator (the server must be told to send it)")]
+    #[error("replies without Message-Authenticator (configure the server to send it)")]
     Unsigned,
 }
 

@@ -161,7 +161,7 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
         find: impl FnOnce(Self::Id) -> Option<(T, &'s Self)>,
     ) -> Option<(T, &'a [u8])>;
 
-    /// Writes the length-dependent fields of the datagram that starts at `begun` and ends with `out`.
+    /// Writes the length-dependent fields of the last datagram in `out`, given the offset of its start.
     #[inline]
     fn complete(out: &mut [u8], begun: usize) {
         let _ = (out, begun);

@@ -323,7 +323,7 @@ impl Chaos {
                 let open = subscribers(&node.edge).filter(is_open).count();
                 let routes = node.edge.counts().routes;
                 if node.edge.config().terminate {
-                    assert_eq!(node.books.networks.len(), routes, "networks were told");
+                    assert_eq!(node.books.networks.len(), routes, "networks were reported");
                 }
                 for (others, its_routes) in node.others() {
                     assert_eq!((others, its_routes), (open, routes));

@@ -140,7 +140,7 @@ fn who_begins_anew_for_ever_is_gone_in_time() {
     let mut lives = 0;
     while table.ended.is_empty() {
         lives += 1;
-        assert!(lives < 20, "it goes on for ever");
+        assert!(lives < 20, "it goes on without end");
         Client::begin(&mut table, line, "mallory", b"guess");
         table.pass(Duration::from_secs(10));
     }
@@ -157,7 +157,7 @@ fn who_was_on_line_and_begins_anew_for_ever_is_gone_in_time() {
     let mut lives = 0;
     while table.ended.is_empty() {
         lives += 1;
-        assert!(lives < 20, "it goes on for ever");
+        assert!(lives < 20, "it goes on without end");
         Client::begin(&mut table, client.line, "alice", SECRET);
         table.pass(Duration::from_secs(10));
     }

@@ -39,7 +39,7 @@ fn a_client_with_another_secret_is_refused_with_the_reason_and_nothing_stays() {
     assert_eq!(stage.lns.endpoint().counts().sessions, 0);
     assert!(
         stage.accounts.is_empty(),
-        "who was not on line has no account"
+        "a subscriber that never connected has no account"
     );
     let ended = stage.lns.ended(0).unwrap();
     assert_eq!((&*ended.name, ended.up), (&b"mallory"[..], None));
@@ -338,7 +338,7 @@ fn a_network_that_was_somebodys_own_address_comes_to_who_waits_for_it() {
     stage.profile.routes = vec![network("10.0.0.5", 32)];
     stage.dial("bob", "sesame");
     let [alice, bob] = stage.up[..] else {
-        panic!("both are on line");
+        panic!("both are connected");
     };
     assert_eq!(stage.lns.missing_routes(bob).len(), 1);
     let now = stage.now;
