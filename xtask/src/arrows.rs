@@ -1,8 +1,8 @@
-//! Which crate may depend on which. An arrow that is not in the table fails, and is named.
+//! Which crate may depend on which. A dependency that is missing from the table is reported.
 
 use crate::cargo::Member;
 
-/// A crate's row: what it may use, what its tests may use besides, and why no more.
+/// A crate's row: the crates it may use, those its tests may use in addition, and why no others.
 struct Row {
     krate: &'static str,
     uses: &'static [&'static str],
@@ -24,7 +24,8 @@ const fn row(
     }
 }
 
-/// The arrows of ARCHITECTURE.md. A new crate gets a row here before it builds in `cargo xtask test`.
+/// The dependencies listed in ARCHITECTURE.md. A new crate needs a row here before it builds in `cargo xtask
+/// test`.
 const ALLOWED: &[Row] = &[
     row(
         "base",
@@ -307,7 +308,7 @@ const ALLOWED: &[Row] = &[
 /// Checks every dependency between workspace crates against the table.
 ///
 /// # Errors
-/// One line for each arrow that the table does not have.
+/// One line for each dependency that is missing from the table.
 pub(crate) fn check(members: &[Member]) -> Result<String, Vec<String>> {
     let faults: Vec<String> = members.iter().flat_map(faults_of).collect();
     let arrows: usize = members.iter().map(|member| member.uses.len()).sum();
@@ -389,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_table_has_no_cycle() {
-        // Each crate may use only crates that a walk from `base` upwards has already passed.
+        // Each crate may use only crates that the walk upwards from `base` has already passed.
         let mut settled: Vec<&str> = Vec::new();
         while settled.len() < ALLOWED.len() {
             let before = settled.len();

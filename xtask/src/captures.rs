@@ -3,10 +3,10 @@
 use crate::cargo::{self, Metadata};
 use std::path::Path;
 
-/// Where they go in cargo's target directory, unless told otherwise.
+/// The default output directory, in cargo's target directory.
 const DIRECTORY: &str = "captures";
 
-/// Builds headend and writes the captures; says on standard error why it could not.
+/// Builds headend and writes the captures; prints failures to standard error.
 pub(crate) fn generate(arguments: &[&str]) -> bool {
     let metadata = match Metadata::read() {
         Ok(metadata) => metadata,
@@ -38,13 +38,13 @@ pub(crate) fn generate(arguments: &[&str]) -> bool {
     }
 }
 
-/// The arguments, and `directory` if none is among them.
+/// The arguments, with `directory` added if none is given.
 fn with_directory(arguments: &[&str], directory: &Path) -> Vec<String> {
     let mut words = arguments.iter();
     let mut has_directory = false;
     while let Some(word) = words.next() {
         match *word {
-            // Their values are no directory.
+            // The words after these options are not directories.
             "--only" | "--scale" => drop(words.next()),
             option if option.starts_with('-') => {}
             _ => has_directory = true,

@@ -24,11 +24,11 @@ pub(crate) struct Member {
     pub(crate) package: String,
     /// The directory with its `Cargo.toml`.
     pub(crate) directory: PathBuf,
-    /// The workspace crates it depends on, and how: `None` for ordinary, `Some("dev")`, `Some("build")`.
+    /// The workspace crates it depends on, and the kind: `None` for ordinary, `Some("dev")`, `Some("build")`.
     pub(crate) uses: Vec<(String, Option<String>)>,
 }
 
-/// A package that is not ours; an empty text where it gives no licence or source.
+/// A package that is not ours; licence and source are empty if it states none.
 pub(crate) struct Other<'m> {
     pub(crate) name: &'m str,
     pub(crate) version: &'m str,
@@ -38,8 +38,8 @@ pub(crate) struct Other<'m> {
     pub(crate) source: &'m str,
 }
 
-/// The cargo that runs us, so that one toolchain does all the steps, with a subcommand that must leave `Cargo.lock` as
-/// it is.
+/// The cargo that runs us, so that all steps use one toolchain, with a subcommand that must not change
+/// `Cargo.lock`.
 pub(crate) fn locked(subcommand: &str) -> Command {
     let mut command = command();
     command.args([subcommand, "--locked"]);
@@ -50,17 +50,18 @@ pub(crate) fn locked(subcommand: &str) -> Command {
 pub(crate) fn command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     if std::env::var_os("CI").is_some() {
-        // A cold build gains nothing from incremental files and pays for writing them.
+        // A cold build does not profit from incremental files, but would spend time writing them.
         command.env("CARGO_INCREMENTAL", "0");
     }
     command
 }
 
 impl Metadata {
-    /// Asks cargo, for this machine's target only: what is never built here need not be downloaded.
+    /// Runs `cargo metadata` for this machine's target only, so that packages for other targets need not be
+    /// downloaded.
     ///
     /// # Errors
-    /// What cargo printed, or that its answer is not the JSON it documents.
+    /// cargo's error output, or that its answer is not the documented JSON.
     pub(crate) fn read() -> Result<Metadata, String> {
         let target = host_target()?;
         let output = locked("metadata")
@@ -80,7 +81,7 @@ impl Metadata {
     }
 
     fn from_json(json: &Value) -> Option<Metadata> {
-        // `packages` lists what any target would need; the resolve graph only what this one does.
+        // `packages` lists the needs of every target; the resolve graph only this one's.
         let resolved: Vec<&str> = json["resolve"]["nodes"]
             .as_array()?
             .iter()
@@ -132,7 +133,7 @@ impl Metadata {
             .collect()
     }
 
-    /// The oldest Rust that the workspace says it builds with.
+    /// The oldest Rust version that the workspace supports.
     pub(crate) fn rust_version(&self) -> Option<&str> {
         let ours = self.packages.iter().filter(|package| self.is_ours(package));
         ours.filter_map(|package| package["rust_version"].as_str())
@@ -150,7 +151,7 @@ fn member(package: &Value) -> Option<Member> {
     let uses = package["dependencies"]
         .as_array()?
         .iter()
-        // A dependency with a path is one of ours.
+        // A dependency with a path is one of our crates.
         .filter(|dependency| dependency["path"].is_string())
         .filter_map(|dependency| {
             Some((

@@ -1,12 +1,12 @@
-//! Dependencies: their licences, their sources, and those that are banned, by the lists of `deny.toml`.
+//! Dependencies: their licences, their sources, and banned packages, according to the lists of `deny.toml`.
 //!
-//! That file is cargo-deny's, and where cargo-deny is installed it runs too (`steps.rs`). Building it takes longer than
-//! all tests here, and no package of a current one is at hand: Debian has none, the one on PyPI (0.14.2, 2023) does not
-//! know the licence Unicode-3.0. A check that runs only where a tool happens to be is no check, so this small reader of
-//! the same lists runs everywhere. It needs no network.
+//! That file belongs to cargo-deny, which also runs if it is installed (`steps.rs`). Building cargo-deny takes
+//! longer than all tests here, and no current package exists: Debian has none, and the one on PyPI (0.14.2,
+//! 2023) does not know the licence Unicode-3.0. A check that runs only on machines with a certain tool is
+//! easily missed, so this small reader of the same lists runs everywhere. It needs no network.
 //!
-//! Left out: the rest of `deny.toml`, such as duplicate versions and features. Advisories need the network and are for
-//! public CI.
+//! Left out: the rest of `deny.toml`, such as duplicate versions and features. Advisories need the network and
+//! are checked by public CI.
 
 use crate::cargo::{Metadata, Other};
 use crate::spdx;
@@ -16,7 +16,7 @@ use toml::{Table, Value};
 /// cargo-deny's configuration.
 const LISTS: &str = "deny.toml";
 
-/// What a dependency may be.
+/// The permitted licences and sources, and the bans.
 struct Lists {
     licences: Vec<String>,
     registries: Vec<String>,
@@ -26,7 +26,7 @@ struct Lists {
 /// Checks every package in the build that is not ours.
 ///
 /// # Errors
-/// One line for each crate with a licence or source that is not allowed, and each that is banned.
+/// One line for each crate with a forbidden licence or source, and each banned one.
 pub(crate) fn check(metadata: &Metadata) -> Result<String, Vec<String>> {
     let lists = read(&metadata.root).map_err(|fault| vec![format!("{LISTS}: {fault}")])?;
     let packages = metadata.others();

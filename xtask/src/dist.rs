@@ -1,4 +1,4 @@
-//! The binary that is published: stripped, with its symbols in a file beside it.
+//! The published binary: stripped, with its symbols in a separate file.
 //!
 //! `headend` names `headend.debug` in its section `.gnu_debuglink` (GDB's manual, "Separate Debug Files"). gdb, perf,
 //! addr2line and Rust's own backtraces read that file when it is in the binary's folder.
@@ -30,7 +30,8 @@ pub(crate) fn split(report: &mut Report, directory: &Path) -> bool {
     })
 }
 
-/// Puts the stripped binary in the place of the other. Cargo hard-links its output to its cache, which stays as it is.
+/// Replaces the binary with the stripped one. Cargo hard-links its output to its cache, which must stay
+/// unchanged.
 fn replace(directory: &Path) -> std::io::Result<String> {
     let binary = directory.join("headend");
     let before = binary.metadata()?.len();

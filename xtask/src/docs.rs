@@ -1,14 +1,14 @@
-//! The pages of `docs/rfc`: what they name has to be there.
+//! Checks the pages of `docs/rfc`: everything they name must exist.
 //!
-//! A page has one or more tables with the columns `section`, `implemented in` and `tested by`; others may stand beside
-//! them. What stands in backticks is checked, prose is not:
-//! - implemented in: `crates/l2tp/src/tunnel.rs`, or any path's end that fits one source, or `l2tp::tunnel::Tunnel`,
-//!   which that crate has to define. The source has to name the RFC, such as "RFC 2661": the one in the row's section,
-//!   or else the page's.
+//! A page has one or more tables with the columns `section`, `implemented in` and `tested by`, and possibly
+//! others. Text in backticks is checked, prose is not:
+//! - implemented in: `crates/l2tp/src/tunnel.rs`, or the end of a path that matches one source, or
+//!   `l2tp::tunnel::Tunnel`, which that crate must define. The source must name the RFC, such as "RFC 2661":
+//!   the one in the row's section, otherwise the page's.
 //! - tested by: `crate::path::test_name` or `file.rs::test_name`, a function with `#[test]` of that name in that crate
 //!   or file, or an interop test that `interop/src/cases/mod.rs` runs.
 //!
-//! A row has to name a test, or to say in words why it has none: "left out", "not tested" or "no behaviour".
+//! A row must name a test, or state why it has none: "left out", "not tested" or "no behaviour".
 
 use crate::cargo::Member;
 use crate::functions;
@@ -17,13 +17,13 @@ use crate::sources::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What a row without a test has to say somewhere.
+/// The phrases of which a row without a test must contain one.
 const EXCUSES: &[&str] = &["left out", "not tested", "no behaviour"];
 
 /// Reads every page and checks what it names.
 ///
 /// # Errors
-/// One line, with page and line number, for each name that leads nowhere.
+/// One line, with page and line number, for each name that does not exist.
 pub(crate) fn check(
     root: &Path,
     members: &[Member],
@@ -73,7 +73,7 @@ fn pages(root: &Path) -> std::io::Result<Vec<(String, String)>> {
     Ok(pages)
 }
 
-/// A row of a table that has our columns.
+/// A row of a table with our columns.
 #[derive(Debug, PartialEq)]
 struct Row<'a> {
     line: usize,
@@ -133,7 +133,7 @@ fn cells(line: &str) -> Option<Vec<&str>> {
     )
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn spans(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
@@ -172,14 +172,14 @@ fn has_example(text: &str) -> bool {
     false
 }
 
-/// The list of the interop tests that are run.
+/// The list of interop tests.
 const CASES: &str = "interop/src/cases/mod.rs";
 
 struct Tree<'a> {
     root: &'a Path,
     members: &'a [Member],
     sources: &'a [Source],
-    /// What each source defines, by its path.
+    /// The names that each source defines, by its path.
     defined: BTreeMap<&'a str, Defined<'a>>,
 }
 
@@ -298,7 +298,7 @@ impl<'a> Tree<'a> {
         let Some(files) = self.crate_files(krate) else {
             return Some(format!("{span}: no crate {krate}"));
         };
-        // An inline module adds to a file's path, so the file's own modules begin the test's path.
+        // An inline module extends a file's path, so the test's path starts with the file's own modules.
         let found = files.iter().any(|source| {
             let fits = path.is_empty() || path.starts_with(&modules(source));
             fits && self.has_test(source, test)
@@ -312,7 +312,7 @@ impl<'a> Tree<'a> {
         is_test || self.is_case(source, test)
     }
 
-    /// Whether this is an interop test that the list of cases runs.
+    /// Whether this is an interop test in the list of cases.
     fn is_case(&self, source: &Source, test: &str) -> bool {
         let Some(inside) = source.path.strip_prefix("interop/src/cases/") else {
             return false;
@@ -353,14 +353,14 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The modules that a file's place in its crate gives it: `src/tunnel/tests.rs` is `tunnel`, `tests`.
+/// The modules that a file's path implies: `src/tunnel/tests.rs` is `tunnel`, `tests`.
 fn modules(source: &Source) -> Vec<&str> {
     let inside = ["/src/", "/tests/", "/examples/", "/benches/"]
         .iter()
         .find_map(|part| source.path.split_once(part))
         .map_or(source.path.as_str(), |(_, inside)| inside);
     let mut parts: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
-    // The tests of a crate in one binary.
+    // A crate's tests in one binary.
     if parts.first() == Some(&"all") {
         parts.remove(0);
     }

@@ -1,8 +1,8 @@
 //! How long a function may be: 70 lines, from `fn` to its closing brace.
 //!
-//! A longer one has its reason in a comment directly above it: `// long: REASON`. A total table of states and events
-//! is such a reason. `xtask/long-functions.txt` lists functions that are still to be split; a line of it that fits no
-//! long function is a fault, so the list can only get shorter.
+//! A longer one needs a reason in a comment directly above it: `// long: REASON`. A total table of states and
+//! events is such a reason. `xtask/long-functions.txt` lists functions that still have to be split. A line of
+//! it that matches no long function is a fault, so the list can only get shorter.
 
 use crate::lexer::{self, Kind, Token};
 use crate::sources::Source;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// The longest a function may be without a reason.
 const LINES_MAX: usize = 70;
 
-/// Where functions are listed that are still to be split, as `file.rs::name`.
+/// The list of functions that still have to be split, as `file.rs::name`.
 const LIST: &str = "xtask/long-functions.txt";
 
 /// A function of the tree.
@@ -22,7 +22,7 @@ pub(crate) struct Function<'t> {
     pub(crate) line: usize,
     /// From `fn` to the closing brace.
     pub(crate) lines: usize,
-    /// What `// long:` above it says.
+    /// The reason in `// long:` above it.
     reason: Option<&'t str>,
     /// Whether it has an attribute `#[test]`.
     pub(crate) is_test: bool,
@@ -31,7 +31,8 @@ pub(crate) struct Function<'t> {
 /// Checks every function's length.
 ///
 /// # Errors
-/// One line for each function that is too long, has a reason and does not need one, or is listed and no longer too long.
+/// One line for each function that is too long, that has a needless reason, or that is listed but no longer too
+/// long.
 pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<String, Vec<String>> {
     let list = std::fs::read_to_string(root.join(LIST))
         .map_err(|error| vec![format!("{LIST}: {error}")])?;
@@ -87,7 +88,7 @@ fn check_against(list: &str, sources: &[Source]) -> Result<String, Vec<String>> 
     }
 }
 
-/// The functions of a Rust source that have a body, those in macros and in other functions too.
+/// The functions with a body in a Rust source, including those in macros and inside other functions.
 pub(crate) fn functions(text: &str) -> Vec<Function<'_>> {
     of(&lexer::tokens(text))
 }
@@ -126,7 +127,7 @@ pub(crate) fn of<'t>(tokens: &[Token<'t>]) -> Vec<Function<'t>> {
         .collect()
 }
 
-/// The comments, attributes and words such as `pub` that belong to the item which follows.
+/// The comments, attributes and words such as `pub` that belong to the following item.
 fn above<'a, 't>(before: &'a [Token<'t>]) -> &'a [Token<'t>] {
     let mut start = before.len();
     let mut depth = 0;
@@ -145,14 +146,14 @@ fn above<'a, 't>(before: &'a [Token<'t>]) -> &'a [Token<'t>] {
 
 /// The line of the brace that closes the body; `None` for a function without a body.
 fn end(after: &[Token<'_>]) -> Option<usize> {
-    // Depth of brackets of every kind, and whether the body's brace was among them.
+    // Depth of brackets of every kind, and whether one of them is the body's brace.
     let (mut depth, mut in_body) = (0, false);
     let mut before = "";
     for token in after.iter().filter(|token| token.kind != Kind::Comment) {
         if token.kind == Kind::Mark {
             match token.text {
                 "{" => {
-                    // In `Array<{ N }>` a brace is no body.
+                    // In `Array<{ N }>` a brace does not open the body.
                     in_body |= depth == 0 && before != "<";
                     depth += 1;
                 }

@@ -1,23 +1,23 @@
-//! A real Linux kernel for the interop tests that ask one: Debian's package, unpacked, never installed.
+//! A real Linux kernel for the interop tests that need one: Debian's package, unpacked but not installed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names an unpacked kernel package (`boot/`, `lib/modules/`) to take instead of Debian's newest.
+/// Names an unpacked kernel package (`boot/`, `lib/modules/`) to use instead of Debian's newest.
 const VARIABLE: &str = "HEADEND_KERNEL";
 
 /// Debian's package that depends on the newest kernel.
 const PACKAGE: &str = "linux-image-amd64";
 
-/// Where the kernel is: below the target directory, so that it is fetched once.
+/// Where the kernel is stored: below the target directory, so that it is fetched only once.
 pub(crate) fn directory(target: &Path) -> PathBuf {
     std::env::var_os(VARIABLE).map_or_else(|| target.join("kernel-lab"), PathBuf::from)
 }
 
-/// Makes sure that it is there.
+/// Ensures that it is there.
 ///
 /// # Errors
-/// What could not be fetched or unpacked, and what would help.
+/// What could not be fetched or unpacked, and a remedy.
 pub(crate) fn ready(target: &Path) -> Result<String, Vec<String>> {
     let directory = directory(target);
     if is_there(&directory) {
@@ -68,7 +68,7 @@ fn fetch(directory: &Path) -> Result<(), String> {
         .ok_or("apt-get download left no package")?;
     run(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&part))?;
     let _ = std::fs::remove_file(&package);
-    // Sound and most drivers are two thirds of it.
+    // Sound and most drivers take up two thirds of it.
     for modules in std::fs::read_dir(part.join("lib/modules"))
         .into_iter()
         .flatten()

@@ -1,14 +1,15 @@
-//! Every key that a reader of files accepts is in its page of the documentation.
+//! Checks that every key accepted by a file reader is in the documentation page for that file.
 //!
-//! The tests beside the readers hold the pages to the code: each key of an example in a page is accepted. This is the
-//! other way round. It reads string literals of the readers' sources:
+//! Tests beside the readers check the opposite: each key in a page's example is accepted. This check reads
+//! string literals in the readers' sources:
 //! - the first argument of a reader's method, such as `section.flag("sticky")`, is a key;
-//! - where a function opens exactly one section (`Section::open(root, "ppp", …)`), and the page's examples are to have
-//!   every key, it has to be in an example below that section's head, `[ppp]`;
-//! - where a function calls such a method with a variable, each literal in its lists that looks like a key counts as one;
+//! - if a function opens exactly one section (`Section::open(root, "ppp", …)`), and the page's examples must
+//!   have every key, the key must be in an example below that section's header, `[ppp]`;
+//! - if a function calls such a method with a variable, each literal in its lists that looks like a key counts
+//!   as one;
 //! - fields of a struct that derives `Deserialize` are keys, and so are the arms of a `match key`.
 //!
-//! A key is in a page when it is a word of a code block or between backticks.
+//! A page has a key if the key is a word of a code block or between backticks.
 
 use crate::lexer::{self, Kind, Token};
 use crate::sources::Source;
@@ -17,10 +18,10 @@ use std::path::Path;
 
 /// A kind of file that people write: the sources that read it, and the page that describes it.
 struct Files {
-    /// Parts of the readers' paths; several where a reader is about to move.
+    /// Parts of the readers' paths; several if a reader is about to move.
     readers: &'static [&'static str],
     page: &'static str,
-    /// Whether the page's examples have every key, in its section.
+    /// Whether the page's examples must have every key, in its section.
     by_section: bool,
 }
 
@@ -90,7 +91,7 @@ const OPENERS: &[&str] = &["open", "open_each", "each"];
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     name: String,
-    /// The section, where the source says.
+    /// The section, if the source shows it.
     section: Option<String>,
     place: String,
 }
@@ -98,7 +99,7 @@ struct Key {
 /// Checks every reader's keys against its page.
 ///
 /// # Errors
-/// One line for each key that is not in the page, and each reader or page that is not there.
+/// One line for each key that is missing from the page, and each missing reader or page.
 pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<String, Vec<String>> {
     let mut faults = Vec::new();
     let mut count = 0;
@@ -151,7 +152,7 @@ pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<String, Vec<Strin
     }
 }
 
-/// The keys that a reader's source asks for, without those in its tests.
+/// The keys that a reader's source reads, without those in its tests.
 fn keys(path: &str, text: &str) -> Vec<Key> {
     let tokens = lexer::code(text);
     let tests = tokens
@@ -201,7 +202,7 @@ fn function(path: &str, tokens: &[Token<'_>], into: &mut Vec<Key>) {
     let matches_key = tokens
         .windows(3)
         .any(|three| three[0].is("match") && three[1].is("key") && three[2].is("{"));
-    // The brackets that are open, and how many tokens each has had.
+    // The open brackets, each with the number of its tokens so far.
     let mut open: Vec<(&str, usize)> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let next = tokens.get(at + 1);
@@ -228,7 +229,7 @@ fn function(path: &str, tokens: &[Token<'_>], into: &mut Vec<Key>) {
     }
 }
 
-/// The sections that a function opens by a literal name.
+/// The sections that a function opens with a literal name.
 fn sections<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
     let mut names = Vec::new();
     for at in 3..tokens.len() {
@@ -237,7 +238,7 @@ fn sections<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
             && tokens[at - 2].is(":")
             && tokens[at - 3].is(":");
         if opens {
-            // The last literal of the call is the name that is shown: `each(root, "pool", "pool", …)`.
+            // The last literal of the call is the displayed name: `each(root, "pool", "pool", …)`.
             let arguments = tokens[at + 1..].iter().take(8);
             let mut literals = arguments.filter(|token| token.kind == Kind::Text);
             names.extend(literals.next_back().map(|token| token.text));
@@ -288,7 +289,7 @@ fn looks_like_key(text: &str) -> bool {
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// The words of a page's code: in all of it, and by section of its examples.
+/// The words of a page's code: all of them, and by section of its examples.
 struct Page<'t> {
     words: BTreeSet<&'t str>,
     sections: BTreeMap<&'t str, BTreeSet<&'t str>>,

@@ -1,13 +1,14 @@
-//! Splits Rust text into tokens, with the line of each: enough to find functions, paths, strings and comments.
+//! Splits Rust text into tokens with line numbers: enough to find functions, paths, strings and comments.
 //!
-//! `syn` gives a syntax tree but no comments, and does not see into macros such as `proptest!`. The checks here need
-//! comments, and treat a function in a macro like any other. So this reads tokens and nothing more: comments (nested
-//! ones too), strings of every kind, characters against lifetimes, and the rest one character at a time.
+//! `syn` gives a syntax tree but no comments, and does not look into macros such as `proptest!`. The checks
+//! here need comments, and treat a function in a macro like any other. So this module only splits tokens:
+//! comments (including nested ones), strings of every kind, characters as opposed to lifetimes, and everything
+//! else one character at a time.
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A name or keyword; a raw one without its `r#`.
+    /// A name or keyword; a raw identifier without its `r#`.
     Word,
     /// A number, with its suffix.
     Number,
@@ -19,7 +20,7 @@ pub(crate) enum Kind {
     Lifetime,
     /// A comment with its slashes.
     Comment,
-    /// One character of anything else.
+    /// Any other character.
     Mark,
 }
 
@@ -71,7 +72,7 @@ impl<'t> Lexer<'t> {
         &self.text[self.at..]
     }
 
-    /// Moves on by `length` bytes and returns them.
+    /// Advances by `length` bytes and returns them.
     fn pass(&mut self, length: usize) -> &'t str {
         let passed = &self.rest()[..length];
         self.line += passed.matches('\n').count();
@@ -174,7 +175,7 @@ fn block_comment(rest: &str) -> usize {
     rest.len()
 }
 
-/// The lengths of a string's opening, inside and closing: `"…"`, `b"…"`, `c"…"`, `r#"…"#`, `br"…"`.
+/// The lengths of a string's opening, content and closing: `"…"`, `b"…"`, `c"…"`, `r#"…"#`, `br"…"`.
 fn string(rest: &str) -> Option<(usize, usize, usize)> {
     if !rest.starts_with(['"', 'b', 'c', 'r']) {
         return None;

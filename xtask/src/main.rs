@@ -1,7 +1,7 @@
-//! `cargo xtask`: the project's own checks and chores, in one small program with next to no dependencies.
+//! `cargo xtask`: the project's own checks and chores, in one small program with very few dependencies.
 //!
-//! `cargo xtask test` is the one command that says whether the tree is good. What it does, in which order, is in
-//! [`steps`]; each check is a module of its own.
+//! `cargo xtask test` is the one command that checks the whole tree. [`steps`] lists its steps in order; each
+//! check is a module of its own.
 #![forbid(unsafe_code)]
 
 mod arrows;

@@ -1,9 +1,9 @@
 //! Which module may use which, inside a crate of more than 5,000 lines.
 //!
-//! A crate's table lists its top-level modules in order. A module may use those before it; each other arrow stands in
-//! `besides`, with its reason. Arrows are read from the paths in the source that start with `crate`, `super` or `self`,
-//! outside `#[cfg(test)]`. A name that the crate's root re-exports counts as its module's. What the root itself uses
-//! is not looked at: it joins all of them.
+//! A crate's table lists its top-level modules in order. A module may use those before it; every other use is
+//! listed in `besides`, with its reason. Uses are read from the paths in the source that start with `crate`,
+//! `super` or `self`, outside `#[cfg(test)]`. A name that the crate's root re-exports counts as its module's.
+//! The root's own uses are not checked, because it joins all modules.
 //!
 //! `cargo xtask arrows CRATE` prints the table of a crate, ready to paste into [`tables`].
 
@@ -18,11 +18,11 @@ use tables::{Inside, TABLES};
 /// A crate with more lines than this in `src` needs a table.
 const LINES_MAX: usize = 5_000;
 
-/// Checks every crate's arrows against its table, and that each large crate has one.
+/// Checks every crate's module uses against its table, and that each large crate has one.
 ///
 /// # Errors
-/// One line for each arrow that a table does not allow, each crate without a table, and each line of a table that is
-/// out of date.
+/// One line for each use that a table does not allow, each crate without a table, and each outdated line of a
+/// table.
 pub(crate) fn check(sources: &[Source]) -> Result<String, Vec<String>> {
     let mut faults = Vec::new();
     let mut count = 0;
@@ -128,7 +128,8 @@ fn faults_of(table: &Inside, modules: &[&str], arrows: &[Arrow<'_>]) -> Vec<Stri
     faults
 }
 
-/// The source of a table: modules in an order with few exceptions, and the exceptions, each of which closes a circle.
+/// The source of a table: an order of the modules with few exceptions, and those exceptions, each of which
+/// closes a cycle.
 fn table(krate: &str, mut left: Vec<&str>, arrows: &[Arrow<'_>]) -> String {
     let mut order: Vec<&str> = Vec::new();
     let mut besides: Vec<&Arrow<'_>> = Vec::new();
@@ -140,7 +141,8 @@ fn table(krate: &str, mut left: Vec<&str>, arrows: &[Arrow<'_>]) -> String {
                 .filter(|arrow| arrow.from == module && left.contains(&arrow.to))
                 .collect()
         };
-        // Of modules in a circle, the one that most others wait for goes first, then the one with the fewest exceptions.
+        // Of the modules in a cycle, the one that most others wait for goes first, then the one with the fewest
+        // exceptions.
         let waiting = |module: &str| {
             let users = arrows.iter().filter(|arrow| arrow.to == module);
             users.filter(|arrow| left.contains(&arrow.from)).count()

@@ -1,4 +1,4 @@
-//! What the interop tests need of the machine: other people's daemons, and leave to make network namespaces.
+//! Requirements of the interop tests: other projects' daemons, and permission to create network namespaces.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -105,7 +105,7 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-/// Where daemons live that are not on an ordinary user's path, and where Go installs itself.
+/// Directories of daemons that are not in an ordinary user's PATH, and Go's own.
 const MORE_PATHS: &[&str] = &[
     "/usr/local/sbin",
     "/usr/sbin",
@@ -114,11 +114,11 @@ const MORE_PATHS: &[&str] = &[
     "/usr/local/go/bin",
 ];
 
-/// Makes sure that every program is there, installing what is missing where that is allowed, and that this user may
-/// make network namespaces.
+/// Ensures that every program is installed, installing missing ones where permitted, and that this user may
+/// create network namespaces.
 ///
 /// # Errors
-/// The one command that would help, or that nothing will and what leaves the interop tests out.
+/// The command that would help, or that there is none and how to skip the interop tests.
 pub(crate) fn ready() -> Result<String, Vec<String>> {
     let missing = missing();
     if !missing.is_empty() {
@@ -168,7 +168,7 @@ fn install(packages: &[&str]) -> Result<(), Vec<String>> {
         ));
     }
     println!("{line}");
-    // The package lists may be older than the archive; once they are fresh, a second failure is final.
+    // The package lists may be older than the archive; after an update, a second failure is final.
     if !apt_get_install(packages) {
         apt_get(&["update"]);
         apt_get_install(packages);
@@ -192,7 +192,7 @@ fn apt_get(arguments: &[&str]) -> bool {
     Command::new("apt-get")
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
-        // Without a run level no daemon of theirs is started on the machine itself.
+        // Without a run level, installing a daemon does not start it.
         .env("RUNLEVEL", "1")
         .stdin(Stdio::null())
         .status()

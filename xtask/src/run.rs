@@ -16,7 +16,7 @@ pub(crate) struct Count {
 #[derive(Default)]
 pub(crate) struct Report {
     steps: Vec<Step>,
-    /// Steps that were left out, with the reason.
+    /// Steps that were skipped, with the reason.
     omitted: Vec<String>,
     /// Tests over all steps that ran tests.
     pub(crate) count: Count,
@@ -29,7 +29,7 @@ struct Step {
 }
 
 impl Report {
-    /// Runs a check that says what it looked at, or its faults one by one.
+    /// Runs a check that returns a summary or a list of faults.
     pub(crate) fn check(
         &mut self,
         name: &'static str,
@@ -45,14 +45,14 @@ impl Report {
         self.add(name, start, outcome.err())
     }
 
-    /// Prints that a step is left out, and why.
+    /// Prints that a step is skipped, and why.
     pub(crate) fn left_out(&mut self, name: &'static str, why: &str) {
         announce(name);
         println!("left out: {why}");
         self.omitted.push(format!("{name}: {why}"));
     }
 
-    /// Runs a command that has to succeed.
+    /// Runs a command that must succeed.
     pub(crate) fn command(&mut self, name: &'static str, command: &mut Command) -> bool {
         announce(name);
         let start = Instant::now();
@@ -64,7 +64,7 @@ impl Report {
         self.add(name, start, faults)
     }
 
-    /// Runs a command that prints the summaries of `cargo test`, shows what it prints, and counts the tests.
+    /// Runs a command that prints the summaries of `cargo test`, shows its output, and counts the tests.
     pub(crate) fn tests(&mut self, name: &'static str, command: &mut Command) -> bool {
         announce(name);
         let start = Instant::now();
@@ -117,7 +117,7 @@ impl Report {
 
 fn announce(name: &str) {
     println!("\n== {name}");
-    // What a step's command prints comes after its heading.
+    // The output of a step's command must follow its heading.
     let _ = std::io::stdout().flush();
 }
 
@@ -150,7 +150,7 @@ fn count_tests(command: &mut Command) -> (Count, Option<String>) {
     }
 }
 
-/// A command as one would type it.
+/// A command in the form in which it is typed.
 fn spelt(command: &Command) -> String {
     let program = Path::new(command.get_program())
         .file_name()

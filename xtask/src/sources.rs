@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Directories with code of ours in them.
+/// Directories that contain our code.
 const ROOTS: &[&str] = &[
     "crates", "fuzz", "interop", "oracle", "xtask", "bench", "web", "python",
 ];
@@ -64,7 +64,7 @@ fn walk(directory: &Path, endings: &[&str], into: &mut Vec<PathBuf>) -> std::io:
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if entry.file_type()?.is_dir() {
-            // A target directory is cargo's; a corpus or a dot directory holds no code.
+            // Target directories belong to cargo; corpora and dot directories contain no code.
             if name != "target" && name != "corpus" && !name.starts_with('.') {
                 walk(&entry.path(), endings, into)?;
             }

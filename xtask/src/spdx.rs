@@ -2,7 +2,7 @@
 
 /// The first licence term that makes `expression` unacceptable, or `None` when `allowed` satisfies it.
 ///
-/// `AND` binds before `OR`, as in SPDX 2.3 annex D. An expression that cannot be read is its own refusal.
+/// `AND` binds more tightly than `OR`, as in SPDX 2.3 annex D. An unreadable expression is refused as a whole.
 pub(crate) fn refusal(expression: &str, allowed: &[&str]) -> Option<String> {
     let spaced = expression
         .replace('(', " ( ")
@@ -47,7 +47,7 @@ impl Reader<'_> {
         Some(verdict)
     }
 
-    /// Terms joined by `AND`: each has to be acceptable.
+    /// Terms joined by `AND`: each must be acceptable.
     fn all(&mut self) -> Option<Verdict> {
         let mut verdict = self.term()?;
         while self.take("AND") {

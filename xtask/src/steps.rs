@@ -1,4 +1,4 @@
-//! The steps of `cargo xtask test`, in their order: cheap before expensive, and all of them even when one fails.
+//! The steps of `cargo xtask test` in order: cheap ones first, and all of them even if one fails.
 
 use crate::cargo::{self, Metadata};
 use crate::run::Report;
@@ -10,16 +10,16 @@ use std::process::Command;
 /// Whether the interop tests run.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Peers {
-    /// They run, and what they need has to be there.
+    /// They run, and their requirements must be met.
     Run,
-    /// They are left out, which the closing lines say.
+    /// They are skipped, which the closing lines report.
     LeaveOut,
 }
 
-/// Every check and every test. True when all is good.
+/// Runs every check and every test. True if all pass.
 pub(crate) fn test(with: Peers) -> bool {
     let mut report = Report::default();
-    // First of all, so that a machine without the peers says so before it builds for minutes.
+    // First, so that a machine without the peers reports that before it builds for minutes.
     if with == Peers::Run && !report.check("programs that the interop tests need", peers::ready) {
         return report.close();
     }
@@ -41,7 +41,7 @@ pub(crate) fn test(with: Peers) -> bool {
             .env("RUSTDOCFLAGS", "-D warnings"),
     );
     oldest_rust(&mut report, &metadata);
-    // Documentation's examples apart: else rustdoc runs over each crate that has none.
+    // Documentation examples are a separate step: otherwise rustdoc would run on every crate without examples.
     report.tests(
         "tests",
         cargo::locked("test").args([
@@ -80,7 +80,7 @@ pub(crate) fn test(with: Peers) -> bool {
     good
 }
 
-/// Only the checks that build nothing.
+/// Runs only the checks that build nothing.
 pub(crate) fn tidy() -> bool {
     let mut report = Report::default();
     if let Some((metadata, sources)) = read(&mut report) {
@@ -89,7 +89,7 @@ pub(crate) fn tidy() -> bool {
     report.close()
 }
 
-/// Builds the binary that is published.
+/// Builds the published binary.
 pub(crate) fn dist() -> bool {
     let mut report = Report::default();
     let built = report.command(
@@ -116,7 +116,7 @@ pub(crate) fn arrows(krate: &str) -> bool {
     }
 }
 
-/// Lists banned phrases below a path, or with `--write` writes how many are left.
+/// Lists banned phrases below a path; with `--write`, updates the counts.
 pub(crate) fn words(path: &str) -> bool {
     let read = || -> Result<_, String> {
         let root = Metadata::read()?.root;
@@ -136,7 +136,7 @@ fn refuse(fault: &str) -> bool {
     false
 }
 
-/// Only the interop tests, or some of them by name.
+/// Runs only the interop tests, or some of them by name.
 pub(crate) fn interop(names: &[&str]) -> bool {
     let mut report = Report::default();
     if report.check("programs that the interop tests need", peers::ready)
@@ -183,7 +183,7 @@ fn look(report: &mut Report, metadata: &Metadata, sources: &[Source]) {
     });
 }
 
-/// Runs cargo-deny where it is installed, with all that it knows beyond `dependencies.rs`.
+/// Runs cargo-deny if it is installed, with all its checks beyond `dependencies.rs`.
 fn deny(report: &mut Report) {
     let version = cargo::command().args(["deny", "--version"]).output();
     if version.is_ok_and(|output| output.status.success()) {
@@ -207,7 +207,7 @@ fn deny(report: &mut Report) {
     }
 }
 
-/// Builds with the oldest Rust of `rust-version`, where rustup has that toolchain.
+/// Builds with the oldest supported Rust, `rust-version`, if rustup has that toolchain.
 fn oldest_rust(report: &mut Report, metadata: &Metadata) {
     const NAME: &str = "build with the oldest Rust";
     let Some(version) = metadata.rust_version() else {
@@ -236,7 +236,7 @@ fn oldest_rust(report: &mut Report, metadata: &Metadata) {
                         "--locked",
                         "--workspace",
                     ])
-                    // Cargo passes its own toolchain on to what it runs.
+                    // Cargo passes its own toolchain on to its subprocesses.
                     .env_remove("CARGO")
                     .env_remove("RUSTC")
                     .env_remove("RUSTUP_TOOLCHAIN")
@@ -257,7 +257,7 @@ fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
         kernel::ready(&metadata.target)
     }) && report.command(
         "build headend",
-        // As fast as a release build for what the tests ask, and built in a fraction of its time.
+        // As fast as a release build for the purposes of the tests, and built in a fraction of the time.
         cargo::locked("build").args(["--profile", "quick", "--package", "headend"]),
     ) && report.command(
         "build the interop tests",

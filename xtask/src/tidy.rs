@@ -1,4 +1,4 @@
-//! Rules about the text of the sources: how long a file may be, and where unsafe code may stand.
+//! Rules about the text of the sources: the length of a file, and where unsafe code is allowed.
 
 use crate::sources::Source;
 
@@ -8,13 +8,13 @@ const LINES_MAX: usize = 800;
 /// The only crate with unsafe code in it.
 const UNSAFE_CRATE: &str = "crates/reactor/";
 
-// In two parts, so that this file passes its own check.
+// Split, so that this file passes its own check.
 const KEYWORD: &str = concat!("un", "safe");
 
 /// Checks that no file is over [`LINES_MAX`] lines.
 ///
 /// # Errors
-/// One line for each file that is.
+/// One line for each longer file.
 pub(crate) fn lengths(sources: &[Source]) -> Result<String, Vec<String>> {
     let mut longest = 0;
     let mut faults = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn lengths(sources: &[Source]) -> Result<String, Vec<String>> {
     }
 }
 
-/// Checks that only [`UNSAFE_CRATE`] has unsafe code, and that every other crate forbids it at its root.
+/// Checks that only [`UNSAFE_CRATE`] has unsafe code, and that every other crate forbids it in its root.
 ///
 /// # Errors
 /// The file and line of each use elsewhere, and each crate root that does not forbid it.
@@ -111,7 +111,7 @@ mod tests {
         assert!(uses_keyword(&format!("    {KEYWORD} {{ f() }}")));
         assert!(uses_keyword(&format!("pub {KEYWORD} fn f();")));
         assert!(!uses_keyword(&format!("#![forbid({KEYWORD}_code)]")));
-        // A word of HTTP's, for example.
+        // For example a keyword of HTTP's Content-Security-Policy.
         assert!(!uses_keyword(&format!("style-src '{KEYWORD}-inline'")));
         assert!(!uses_keyword(&format!("// {KEYWORD} here means nothing")));
     }

@@ -1,24 +1,24 @@
-//! Phrases that no sentence of the project uses: `xtask/words.txt` lists them, each with what to write in its place.
+//! Checks for banned phrases: `xtask/words.txt` lists them, each with its replacement.
 //!
-//! Looked at are pages (`*.md`), and of Rust sources the comments and string literals, which include `--help`. Other
-//! sources are looked at as a whole. A phrase is found across a line break and not inside a word.
+//! Pages (`*.md`) and, in Rust sources, comments and string literals (including `--help`) are checked. Other
+//! sources are checked as a whole. A phrase is found across a line break, but not inside a word.
 //!
-//! `xtask/words-left.txt` has the number of phrases that each folder still has. The check fails when a folder has more.
-//! `cargo xtask words [PATH]` lists each with file and line; `cargo xtask words --write` writes the numbers of now, if
-//! their sum is no higher.
+//! `xtask/words-left.txt` holds the number of phrases that each folder still has. The check fails if a folder
+//! has more. `cargo xtask words [PATH]` lists each with file and line; `cargo xtask words --write` updates the
+//! numbers if their sum has not grown.
 
 use crate::lexer::{self, Kind};
 use crate::sources::Source;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The phrases.
+/// The list of phrases.
 const LIST: &str = "xtask/words.txt";
 
-/// How many are left, by folder.
+/// The remaining number of phrases, by folder.
 const LEFT: &str = "xtask/words-left.txt";
 
-/// What `words.txt` says.
+/// The contents of `words.txt`.
 #[derive(Debug, Default)]
 struct Rules<'t> {
     bans: Vec<(&'t str, &'t str)>,
@@ -26,7 +26,7 @@ struct Rules<'t> {
     exempt: Vec<(&'t str, &'t str)>,
 }
 
-/// A phrase where it should not be.
+/// A banned phrase in a text.
 #[derive(Debug, PartialEq)]
 struct Hit<'t> {
     path: &'t str,
@@ -38,7 +38,7 @@ struct Hit<'t> {
 /// Checks that no folder has more phrases than `words-left.txt` allows.
 ///
 /// # Errors
-/// One line for each folder with more, for each exemption that nothing needs, and for a line that cannot be read.
+/// One line for each folder with more, for each needless exemption, and for each unreadable line.
 pub(crate) fn check(
     root: &Path,
     sources: &[Source],
@@ -73,7 +73,7 @@ pub(crate) fn check(
     ))
 }
 
-/// Lists every place below `path`; true when there is none.
+/// Lists every place below `path`; true if there is none.
 pub(crate) fn list(root: &Path, sources: &[Source], pages: &[Source], path: &str) -> bool {
     let outcome = read(root, LIST).and_then(|list| {
         let rules = rules(&list).map_err(|fault| vec![fault])?;
@@ -98,7 +98,7 @@ pub(crate) fn list(root: &Path, sources: &[Source], pages: &[Source], path: &str
     outcome.unwrap_or_else(|faults| refuse(&faults))
 }
 
-/// Writes the numbers of now; true when they could be written.
+/// Updates the numbers; true if they could be written.
 pub(crate) fn write(root: &Path, sources: &[Source], pages: &[Source]) -> bool {
     let outcome = read(root, LIST).and_then(|list| {
         let rules = rules(&list).map_err(|fault| vec![fault])?;
@@ -163,7 +163,7 @@ fn rules(list: &str) -> Result<Rules<'_>, String> {
     Ok(rules)
 }
 
-/// Every place that is not exempt, and a fault for each exemption that none needs.
+/// Every place that is not exempt, and a fault for each needless exemption.
 fn find<'t>(
     rules: &Rules<'t>,
     sources: impl Iterator<Item = &'t Source>,
@@ -198,7 +198,7 @@ fn in_source<'t>(rules: &Rules<'t>, source: &'t Source) -> Vec<Hit<'t>> {
         for token in lexer::tokens(&source.text) {
             let is_comment = token.kind == Kind::Comment;
             if is_comment || token.kind == Kind::Text {
-                // The lines of a comment are one text; a string is a text of its own.
+                // The lines of a comment form one text; a string is a text by itself.
                 if !(was_comment && is_comment) {
                     prose.part();
                 }
@@ -251,7 +251,7 @@ impl Prose {
         }
     }
 
-    /// What follows does not continue the sentence.
+    /// Marks that the following text does not continue the sentence.
     fn part(&mut self) {
         self.text.push('\n');
     }
@@ -262,7 +262,7 @@ impl Prose {
     }
 }
 
-/// Where `phrase` stands in `text` as words of their own.
+/// The positions of `phrase` in `text` as whole words.
 fn places<'a>(text: &'a str, phrase: &'a str) -> impl Iterator<Item = usize> + 'a {
     let joins = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(phrase)
@@ -273,7 +273,7 @@ fn places<'a>(text: &'a str, phrase: &'a str) -> impl Iterator<Item = usize> + '
         })
 }
 
-/// The folder that a file's phrases are counted in: a crate, a folder of pages, or the root.
+/// The folder under which a file's phrases are counted: a crate, a folder of pages, or the root.
 fn folder(path: &str) -> &str {
     let depth = match path {
         _ if path.starts_with("crates/tools/") => 3,

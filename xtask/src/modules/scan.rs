@@ -1,10 +1,10 @@
-//! Reads from a crate's sources which of its top-level modules uses which.
+//! Reads from a crate's sources which of its top-level modules uses which other one.
 
 use crate::lexer::{self, Kind, Token};
 use crate::sources::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One module's use of another, and the first place of it.
+/// One module's use of another, and its first place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Arrow<'s> {
     pub(super) from: &'s str,
@@ -13,7 +13,7 @@ pub(super) struct Arrow<'s> {
     pub(super) line: usize,
 }
 
-/// The modules that the crate's root declares, without those of tests.
+/// The modules that the crate's root declares, except test modules.
 pub(super) fn modules<'s>(files: &[&'s Source]) -> Vec<&'s str> {
     let roots = files.iter().filter(|file| inside(file).is_empty());
     let mut modules: Vec<&str> = roots
@@ -36,7 +36,7 @@ pub(super) fn modules<'s>(files: &[&'s Source]) -> Vec<&'s str> {
     modules
 }
 
-/// Every arrow between two of them, once, sorted.
+/// Every use between two of them, deduplicated and sorted.
 pub(super) fn arrows<'s>(files: &[&'s Source]) -> Vec<Arrow<'s>> {
     let modules = modules(files);
     let exports = exports(files, &modules);
@@ -77,7 +77,7 @@ pub(super) fn arrows<'s>(files: &[&'s Source]) -> Vec<Arrow<'s>> {
     found.into_values().collect()
 }
 
-/// The modules that a file's place gives it: `src/tunnel/id.rs` is `tunnel`, `id`; a root has none.
+/// The modules that a file's path implies: `src/tunnel/id.rs` is `tunnel`, `id`; a root has none.
 fn inside(file: &Source) -> Vec<&str> {
     let (_, inside) = file.path.split_once("/src/").unwrap_or_default();
     let mut parts: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
@@ -88,7 +88,7 @@ fn inside(file: &Source) -> Vec<&str> {
     parts
 }
 
-/// What the root re-exports by name, and the module that it comes from.
+/// The names that the root re-exports, each with its module.
 fn exports<'s>(files: &[&'s Source], modules: &[&str]) -> BTreeMap<&'s str, &'s str> {
     let mut exports = BTreeMap::new();
     for root in files.iter().filter(|file| inside(file).is_empty()) {
@@ -112,7 +112,7 @@ fn exports<'s>(files: &[&'s Source], modules: &[&str]) -> BTreeMap<&'s str, &'s 
     exports
 }
 
-/// The files' modules that are for tests alone: `#[cfg(test)] mod tests;` and the like.
+/// The modules that are only for tests: `#[cfg(test)] mod tests;` and the like.
 fn test_modules<'s>(files: &[&'s Source]) -> BTreeSet<Vec<&'s str>> {
     let mut found = BTreeSet::new();
     for file in files {
@@ -225,13 +225,13 @@ fn paths<'s>(tokens: &[Token<'s>], here: &[&'s str]) -> Vec<(Vec<&'s str>, usize
     found
 }
 
-/// Whether `::name` stands at `at`.
+/// Whether `::name` is at `at`.
 fn follows(tokens: &[Token<'_>], at: usize, name: &str) -> bool {
     let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.is(text));
     is(at, ":") && is(at + 1, ":") && is(at + 2, name)
 }
 
-/// A path, and the name that it is given with `as`.
+/// A path, and its name from `as`.
 type Leaf<'s> = (Vec<&'s str>, Option<&'s str>);
 
 /// Reads `a::b`, `a::{b, c::d}`, `a::*` at `at`, and returns where it ends.
@@ -255,7 +255,7 @@ fn tree<'s>(
             return at + 1;
         }
         let Some(token) = tokens.get(at).filter(|token| token.kind == Kind::Word) else {
-            // `*`, or the generics of a call: what is before them is the path.
+            // `*`, or the generics of a call: the path ends before them.
             into.push((path, None));
             return at + usize::from(is(at, "*"));
         };

@@ -1,4 +1,4 @@
-//! The tables: a crate's top-level modules in their order, and the arrows against it.
+//! The tables: each crate's top-level modules in order, and the exceptions to that order.
 
 /// A crate's modules. Each may use those before it, and what `besides` lists.
 pub(super) struct Inside {
